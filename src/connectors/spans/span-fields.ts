@@ -1,4 +1,4 @@
-import { after, fixed32, skip, varint } from "#otlp/bytes";
+import { after, bodyEnd, findField, fixed32, message, nextBody, skip, varint } from "#otlp/bytes";
 import {
   KEY_TAG,
   SPAN_ATTRIBUTES_TAG,
@@ -14,7 +14,6 @@ import {
   STATUS_CODE_TAG,
   VALUE_TAG,
 } from "#otlp/tags";
-import { message } from "#otlp/views";
 
 /**
  * Finds some attributes by name in one pass over a message. The results are positions of their AnyValues, -1 for a
@@ -62,13 +61,10 @@ export class WantedAttributes {
 
   /** Tests all attributes of a message: its fields with this tag. */
   offerAll(b: Uint8Array, start: number, end: number, attributesTag: number): void {
-    for (let p = start; p < end; ) {
-      const tag = varint(b, p);
-      const at = after;
-      p = skip(b, at, tag);
-      if (tag !== attributesTag) continue;
-      varint(b, at);
-      this.offer(b, after, p);
+    for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+      const body = p;
+      p = bodyEnd;
+      this.offer(b, body, p);
     }
   }
 }
@@ -193,11 +189,6 @@ export class SpanFields {
 }
 
 function statusCode(b: Uint8Array, start: number, end: number): number {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    if (tag === STATUS_CODE_TAG) return varint(b, at);
-    p = skip(b, at, tag);
-  }
-  return 0;
+  const at = findField(b, start, end, STATUS_CODE_TAG);
+  return at < 0 ? 0 : varint(b, at);
 }

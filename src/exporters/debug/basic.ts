@@ -1,4 +1,4 @@
-import { after, LENGTH_DELIMITED, SHAPES, skip, varint } from "#otlp/bytes";
+import { bodyEnd, LENGTH_DELIMITED, nextBody, SHAPES } from "#otlp/bytes";
 import type { Paint } from "#text";
 import type { Batch } from "../../plugin.js";
 import { withThousandsSeparators } from "./values.js";
@@ -31,17 +31,10 @@ function countMessages(bytes: Uint8Array, path: readonly number[]): number {
 function countIn(bytes: Uint8Array, start: number, end: number, path: readonly number[], depth: number): number {
   const wanted = (path[depth]! << 3) | LENGTH_DELIMITED;
   let count = 0;
-  let p = start;
-  while (p < end) {
-    const tag = varint(bytes, p);
-    const value = after;
-    p = skip(bytes, value, tag);
-    if (tag !== wanted) continue;
-    if (depth === path.length - 1) count++;
-    else {
-      varint(bytes, value);
-      count += countIn(bytes, after, p, path, depth + 1);
-    }
+  for (let p = start; (p = nextBody(bytes, p, end, wanted)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    count += depth === path.length - 1 ? 1 : countIn(bytes, body, p, path, depth + 1);
   }
   return count;
 }

@@ -1,4 +1,5 @@
-import { after, decodeMessage, LENGTH_DELIMITED, REQUEST, skip, varint } from "#otlp/bytes";
+import { bodyEnd, decodeMessage, nextBody, REQUEST } from "#otlp/bytes";
+import { RESOURCE_CONTAINER_TAG } from "#otlp/tags";
 import type { Batch, Tree } from "../../plugin.js";
 import { attributeEntries, isTree, messages, plainText } from "./values.js";
 
@@ -7,10 +8,6 @@ const CONTAINERS = {
   traces: ["scopeSpans", "spans"],
   metrics: ["scopeMetrics", "metrics"],
 } as const;
-
-/** The request of every signal is a list of resources. */
-const RESOURCE_NUMBER = 1;
-const RESOURCE_TAG = (RESOURCE_NUMBER << 3) | LENGTH_DELIMITED;
 
 interface ScopeGroup {
   readonly container: Tree;
@@ -26,15 +23,11 @@ interface ResourceGroup {
 /** Returns a batch of any signal as resources with scopes with items. Each resource is decoded when its turn comes. */
 export function* resourceGroups({ signal, bytes }: Batch): Iterable<ResourceGroup> {
   const [scopes, items] = CONTAINERS[signal];
-  const message = REQUEST[signal].byNumber[RESOURCE_NUMBER]!.message!;
-  for (let p = 0; p < bytes.length; ) {
-    const tag = varint(bytes, p);
-    const value = after;
-    const end = skip(bytes, value, tag);
-    p = end;
-    if (tag !== RESOURCE_TAG) continue;
-    varint(bytes, value);
-    const container = decodeMessage(message, bytes, after, end);
+  const message = REQUEST[signal].byNumber[RESOURCE_CONTAINER_TAG >>> 3]!.message!;
+  for (let p = 0; (p = nextBody(bytes, p, bytes.length, RESOURCE_CONTAINER_TAG)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    const container = decodeMessage(message, bytes, body, p);
     const groups = messages(container[scopes]).map((scope) => ({ container: scope, items: messages(scope[items]) }));
     yield { container, scopes: groups };
   }

@@ -1,4 +1,4 @@
-import { attributeValue, encodedKey, findAttribute, hasKey, WireWriter } from "#otlp/bytes";
+import { attributeValue, eachBody, encodedKey, findAttribute, hasKey, message, WireWriter } from "#otlp/bytes";
 import { plainValueText } from "#otlp/json";
 import {
   OWNER_TAG,
@@ -7,10 +7,9 @@ import {
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
 } from "#otlp/tags";
-import { message } from "#otlp/views";
 import { NO_JAEGER_SERVICE } from "#traces";
 import { writeAttributeTag } from "./tag-writer.js";
-import { eachMessage, hasIds, scopeTagsOf, writeSpan } from "./write-span.js";
+import { hasIds, scopeTagsOf, writeSpan } from "./write-span.js";
 
 /** Approximate maximum size of a message. Jaeger accepts 4 MiB by default. */
 const MAX_MESSAGE_LENGTH = 2 * 1024 * 1024;
@@ -89,14 +88,14 @@ export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]
   const nameless: number[] = [];
   const open = new Map<string, PostSpans>();
   let place = 0;
-  eachMessage(bytes, 0, bytes.length, RESOURCE_CONTAINER_TAG, (start, end) => {
+  eachBody(bytes, 0, bytes.length, RESOURCE_CONTAINER_TAG, (start, end) => {
     const [resourceStart, resourceEnd] = message(bytes, start, end, OWNER_TAG);
     const key = Buffer.from(bytes.buffer, bytes.byteOffset + resourceStart, resourceEnd - resourceStart).toString(
       "latin1",
     );
-    eachMessage(bytes, start, end, SCOPE_CONTAINER_TAG, (scopedStart, scopedEnd) => {
+    eachBody(bytes, start, end, SCOPE_CONTAINER_TAG, (scopedStart, scopedEnd) => {
       const [scopeStart, scopeEnd] = message(bytes, scopedStart, scopedEnd, OWNER_TAG);
-      eachMessage(bytes, scopedStart, scopedEnd, SCOPE_ITEM_TAG, (spanStart, spanEnd) => {
+      eachBody(bytes, scopedStart, scopedEnd, SCOPE_ITEM_TAG, (spanStart, spanEnd) => {
         const record = place++;
         if (!hasIds(bytes, spanStart, spanEnd)) {
           nameless.push(record);
@@ -120,7 +119,7 @@ function writeProcess(out: WireWriter, b: Uint8Array, start: number, end: number
   const name = at < 0 ? null : attributeValue(b, at);
   out.byte(SERVICE);
   out.text(name === null || name === "" ? NO_JAEGER_SERVICE : plainValueText(name));
-  eachMessage(b, start, end, RESOURCE_ATTRIBUTES_TAG, (keyValueStart, keyValueEnd) => {
+  eachBody(b, start, end, RESOURCE_ATTRIBUTES_TAG, (keyValueStart, keyValueEnd) => {
     if (!hasKey(b, keyValueStart, keyValueEnd, SERVICE_KEY))
       writeAttributeTag(out, PROCESS_TAG, b, keyValueStart, keyValueEnd);
   });

@@ -1,4 +1,4 @@
-import { after, readValue, skip, varint, type WireWriter } from "#otlp/bytes";
+import { after, fieldTag, readValue, stepOver, valueAt, varint, type WireWriter } from "#otlp/bytes";
 import { plainValueText } from "#otlp/json";
 import {
   BOOL_VALUE_TAG,
@@ -48,14 +48,12 @@ export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array,
   let valueStart = end;
   let valueEnd = end;
   for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag === KEY_TAG) {
+    p = stepOver(b, p);
+    if (fieldTag === KEY_TAG) {
       out.byte(KEY_TAG);
-      out.copy(b, at, p);
-    } else if (tag === VALUE_TAG) {
-      varint(b, at);
+      out.copy(b, valueAt, p);
+    } else if (fieldTag === VALUE_TAG) {
+      varint(b, valueAt);
       valueStart = after;
       valueEnd = p;
     }
@@ -90,13 +88,12 @@ function writeShortTag(out: WireWriter, field: number, b: Uint8Array, start: num
 }
 
 function writeValue(out: WireWriter, b: Uint8Array, start: number, end: number): void {
-  const tag = start === end ? STRING_VALUE_TAG : varint(b, start);
-  const at = start === end ? end : after;
+  if (start === end) return;
   // A value normally has one field. If it has several, the last one counts, which the general reader handles.
-  if (start === end || skip(b, at, tag) === end) {
-    switch (tag) {
+  if (stepOver(b, start) === end) {
+    const at = valueAt;
+    switch (fieldTag) {
       case STRING_VALUE_TAG:
-        if (at === end) return;
         out.byte(TEXT_TAG);
         return out.copy(b, at, end);
       case BOOL_VALUE_TAG:

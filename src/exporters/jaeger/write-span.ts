@@ -1,11 +1,15 @@
 import {
   after,
   attributeValue,
+  bodyEnd,
   decodeText,
+  eachBody,
   encodedKey,
   findAttribute,
   findField,
   fixed32,
+  message,
+  nextBody,
   skip,
   varint,
   WireWriter,
@@ -37,7 +41,6 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
-import { message } from "#otlp/views";
 import { JAEGER_KINDS, JAEGER_REF_TYPES, JAEGER_TAGS } from "#traces";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
@@ -103,7 +106,7 @@ export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: nu
   writeAttributes(out, TAG, b, start, end, SPAN_ATTRIBUTES_TAG);
   writeSpanTags(out, b, kind, statusAt, stateAt);
   if (hasEvents)
-    eachMessage(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
+    eachBody(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
 }
 
 /** Writes start and duration. A negative duration would look like hundreds of thousands of years in Jaeger. */
@@ -149,7 +152,7 @@ function writeReferences(out: WireWriter, b: Uint8Array, start: number, end: num
   const hasParent = !isZero(b, parentStart, parentEnd);
   let parentType = 0;
   const links: SpanReference[] = [];
-  eachMessage(b, start, end, SPAN_LINKS_TAG, (linkStart, linkEnd) => {
+  eachBody(b, start, end, SPAN_LINKS_TAG, (linkStart, linkEnd) => {
     const link = readLink(b, linkStart, linkEnd);
     const isParent =
       hasParent && isSame(b, link.trace, traceStart, traceEnd) && isSame(b, link.span, parentStart, parentEnd);
@@ -245,35 +248,10 @@ function writeAttributes(
   end: number,
   attributesTag: number,
 ): void {
-  for (let p = start; p < end; ) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    const at = p;
-    p = skip(b, at, tag);
-    if (tag !== attributesTag) continue;
-    varint(b, at);
-    writeAttributeTag(out, field, b, after, p);
-  }
-}
-
-/** Calls back with the bodies of all fields with this tag, in order. */
-export function eachMessage(
-  b: Uint8Array,
-  start: number,
-  end: number,
-  wanted: number,
-  visit: (start: number, end: number) => void,
-): void {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== wanted) continue;
-    varint(b, at);
-    visit(after, p);
+  for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    writeAttributeTag(out, field, b, body, p);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { after, findField, SHAPES, skip, varint } from "#otlp/bytes";
+import { after, bodyEnd, findField, lengthAt, message, nextBody, SHAPES, varint } from "#otlp/bytes";
 import { LOG_TRACE_ID_TAG, OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, SPAN_TRACE_ID_TAG } from "#otlp/tags";
 import { type Frame, partition, type RecordWalk } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
@@ -54,17 +54,10 @@ function byResource(groupOf: (name: string) => number): Choose {
 
 /** Returns the attributes of a resource in a canonical order, so that equal resources give the same text. */
 function resourceName(bytes: Uint8Array, { start, end }: Frame): string {
-  const at = findField(bytes, start, end, OWNER_TAG);
-  if (at < 0) return "";
-  const resourceEnd = varint(bytes, at) + after;
+  const [resourceStart, resourceEnd] = message(bytes, start, end, OWNER_TAG);
   const attributes: string[] = [];
-  for (let p = after; p < resourceEnd; ) {
-    const tag = varint(bytes, p);
-    const valueAt = after;
-    p = skip(bytes, valueAt, tag);
-    if (tag === RESOURCE_ATTRIBUTES_TAG) {
-      attributes.push(Buffer.from(bytes.buffer, bytes.byteOffset + valueAt, p - valueAt).toString("latin1"));
-    }
+  for (let p = resourceStart; (p = nextBody(bytes, p, resourceEnd, RESOURCE_ATTRIBUTES_TAG)) >= 0; p = bodyEnd) {
+    attributes.push(Buffer.prototype.latin1Slice.call(bytes, lengthAt, bodyEnd));
   }
   return attributes.toSorted().join("");
 }

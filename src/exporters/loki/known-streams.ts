@@ -1,6 +1,6 @@
 import { ByteTable } from "#metrics";
 import { isHeader } from "#net";
-import { after, encodedKey, skip, varint, WireWriter } from "#otlp/bytes";
+import { encodedKey, fieldTag, stepOver, valueAt, varint, WireWriter } from "#otlp/bytes";
 import {
   findKeyAndValue,
   jsonText,
@@ -147,16 +147,10 @@ export class KnownStreams {
     let severity = 0;
     this.fieldCount = 0;
     for (let p = start; p < end; ) {
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, p - 1);
-        p = after;
-      }
-      const at = p;
-      p = skip(b, at, tag);
-      if (tag === LOG_SEVERITY_NUMBER_TAG) severity = varint(b, at) | 0;
-      else if (tag === LOG_ATTRIBUTES_TAG) {
-        fields[this.fieldCount] = at;
+      p = stepOver(b, p);
+      if (fieldTag === LOG_SEVERITY_NUMBER_TAG) severity = varint(b, valueAt) | 0;
+      else if (fieldTag === LOG_ATTRIBUTES_TAG) {
+        fields[this.fieldCount] = valueAt;
         fields[this.fieldCount + 1] = p;
         this.fieldCount += FIELD;
       }

@@ -1,4 +1,4 @@
-import { after, decodeMessage, fixed32, MESSAGES, skip, varint, type WireWriter } from "#otlp/bytes";
+import { after, decodeMessage, fixed32, MESSAGES, message, skip, varint, type WireWriter } from "#otlp/bytes";
 import { PlainJsonWriter, plainAttributes, plainValue, treeHex, treeText, writeAscii, writeHex } from "#otlp/json";
 import {
   LOG_ATTRIBUTES_TAG,
@@ -13,7 +13,6 @@ import {
   SCOPE_VERSION_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
-import { message } from "#otlp/views";
 import type { Tree } from "../../plugin.js";
 import type { Stream } from "./known-streams.js";
 import { logfmtOf } from "./logfmt-line.js";

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { encodeSnappyBlock } from "#codecs/compression";
 import { findField, fixed32, WireWriter } from "#otlp/bytes";
-import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/json";
 import { nanos, seconds, splitNanos } from "#otlp/signals";
 import { LOG_OBSERVED_TIME_TAG, LOG_TIME_TAG } from "#otlp/tags";
+import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/views";
 import { type Batch, Refusal } from "../../plugin.js";
 import type { KnownResource, KnownStreams, Stream } from "./known-streams.js";
 import { type LineScope, LineWriter } from "./log-line.js";

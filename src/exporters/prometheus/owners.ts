@@ -1,7 +1,7 @@
 import { AttributeKey, type MetricKind, metricName, nextOwnerId, OwnerTable, type PrometheusNameRules } from "#metrics";
-import { after, decodeText, skip, varint } from "#otlp/bytes";
-import { RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG } from "#otlp/tags";
-import { type MetricData, message } from "#otlp/views";
+import { decodeText, fieldTag, message, stepOver, valueAt, varint } from "#otlp/bytes";
+import { MONOTONIC_TAG, RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG, TEMPORALITY_TAG } from "#otlp/tags";
+import type { MetricData } from "#otlp/views";
 import { type Label, LabelSet, type RawAttribute, readAttributes } from "./labels.js";
 
 /** Settings for turning resources, scopes and metrics into names and labels. */
@@ -194,15 +194,7 @@ export class OwnerReader {
   private attributesOf(b: Uint8Array, start: number, end: number, attributesTag: number): RawAttribute[] {
     const key = this.attributeKey;
     key.begin(b);
-    for (let p = start; p < end; ) {
-      const at = p;
-      const tag = varint(b, p);
-      const lengthAt = after;
-      p = skip(b, lengthAt, tag);
-      if (tag !== attributesTag) continue;
-      varint(b, lengthAt);
-      key.add(at, after, p);
-    }
+    key.addAll(start, end, attributesTag);
     key.finish();
     return readAttributes(key.bytes, key.start, key.end);
   }
@@ -244,11 +236,9 @@ function readSumKind(b: Uint8Array, start: number, end: number): { temporality: 
   let temporality = 0;
   let isMonotonic = false;
   for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag === 16) temporality = varint(b, at);
-    else if (tag === 24) isMonotonic = varint(b, at) !== 0;
+    p = stepOver(b, p);
+    if (fieldTag === TEMPORALITY_TAG) temporality = varint(b, valueAt);
+    else if (fieldTag === MONOTONIC_TAG) isMonotonic = varint(b, valueAt) !== 0;
   }
   return { temporality, isMonotonic };
 }

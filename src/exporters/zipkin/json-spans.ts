@@ -4,10 +4,13 @@ import {
   after,
   decodeMessage,
   decodeText,
+  fieldTag,
   findField,
   fixed32,
   MESSAGES,
-  skip,
+  message,
+  stepOver,
+  valueAt,
   varint,
   viewOf,
   WireWriter,
@@ -38,7 +41,6 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
-import { message } from "#otlp/views";
 import { NO_SERVICE_NAME, SERVICE_NAME_KEYS, ZIPKIN_KINDS, ZIPKIN_TAGS } from "#traces";
 import { SPECIAL_TAGS, SpanTags } from "./span-tags.js";
 import { linkText } from "./to-zipkin.js";
@@ -253,21 +255,15 @@ export class JsonSpanWriter {
     let separator = OPEN_LIST;
     let links = 0;
     for (let p = start; p < end; ) {
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, p - 1);
-        p = after;
-      }
-      const at = p;
-      p = skip(b, at, tag);
-      if (tag === SPAN_EVENTS_TAG) {
-        varint(b, at);
+      p = stepOver(b, p);
+      if (fieldTag === SPAN_EVENTS_TAG) {
+        varint(b, valueAt);
         if (separator === OPEN_LIST) writeAscii(',"annotations":', out);
         out.byte(separator);
         separator = COMMA;
         this.writeAnnotation(after, p);
-      } else if (tag === SPAN_LINKS_TAG) {
-        varint(b, at);
+      } else if (fieldTag === SPAN_LINKS_TAG) {
+        varint(b, valueAt);
         this.tags.set(ZIPKIN_TAGS.link + links++, linkText(decodeMessage(MESSAGES["Link"]!, b, after, p)));
       }
     }

@@ -1,4 +1,4 @@
-import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/json";
+import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 import { hasIds, JsonSpanWriter, type SpanOwner } from "./json-spans.js";
 import { protoSpans } from "./proto-spans.js";

@@ -1,10 +1,13 @@
 import {
   after,
+  bodyEnd,
   decodeMessage,
   decodeText,
   KeyCache,
+  lengthAt,
   MESSAGES,
-  skip,
+  nextBody,
+  stepOver,
   varint,
   varint64,
   viewOf,
@@ -153,15 +156,9 @@ export class SpanTags {
   /** Adds the attributes with this tag of the message [start, end). */
   addAttributes(start: number, end: number, attributesTag: number): void {
     const { bytes: b } = this;
-    for (let p = start; p < end; ) {
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, p - 1);
-        p = after;
-      }
-      const at = p;
-      p = skip(b, at, tag);
-      if (tag !== attributesTag) continue;
+    for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+      const at = lengthAt;
+      p = bodyEnd;
       findKeyAndValue(b, at, p);
       const place = this.placeOf(KEYS.get(b, keyStart, keyEnd));
       this.kinds[place] = IN_BYTES;
@@ -221,7 +218,7 @@ export class SpanTags {
     const { bytes: b } = this;
     const tag = start < end ? b[start]! : STRING_VALUE_TAG;
     const at = start + 1;
-    if (start < end && skip(b, at, tag) === end) {
+    if (start < end && stepOver(b, start) === end) {
       if (tag === STRING_VALUE_TAG) {
         varint(b, at);
         return writeText(b, this.view, after, end, out);

@@ -1,4 +1,4 @@
-import { after, encodedKey, hasKey, POINT_ATTRIBUTES_TAGS, RecentTexts, skip, varint } from "#otlp/bytes";
+import { bodyEnd, encodedKey, fieldAt, hasKey, nextBody, POINT_ATTRIBUTES_TAGS, RecentTexts } from "#otlp/bytes";
 import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
 
@@ -42,24 +42,10 @@ export class AttributeFinder {
     if (encodedKeys.length === 0) return undefined;
     const attributesTag = this.attributesTag === 0 ? POINT_ATTRIBUTES_TAGS[frameTag]! : this.attributesTag;
     let text: string | undefined;
-    for (let p = start; p < end; ) {
-      const at = p;
-      let tag = bytes[p++]!;
-      if (tag > 127) {
-        tag = varint(bytes, at);
-        p = after;
-      }
-      if (tag !== attributesTag) {
-        p = skip(bytes, p, tag);
-        continue;
-      }
-      let size = bytes[p++]!;
-      if (size > 127) {
-        size = varint(bytes, p - 1);
-        p = after;
-      }
+    for (let p = start; (p = nextBody(bytes, p, end, attributesTag)) >= 0; ) {
+      const at = fieldAt;
       const body = p;
-      p += size;
+      p = bodyEnd;
       const key = this.keyOf(body, p);
       if (key < 0) continue;
       if (text === undefined) text = this.texts.get(body, p);

@@ -1,12 +1,17 @@
 import { ERROR_CODES, hasErrorCode } from "#contract/errors";
 import {
   after,
+  bodyEnd,
   type FieldRange,
+  fieldAt,
   fieldsBesideRecords,
+  fieldTag,
   hasKey,
+  nextBody,
   SHAPES,
   type SignalShape,
-  skip,
+  stepOver,
+  valueAt,
   varint,
   WireWriter,
 } from "#otlp/bytes";
@@ -223,15 +228,11 @@ function copyWithoutKeys(
   keys: readonly Uint8Array[],
 ): void {
   let copied = start;
-  for (let p = start; p < end; ) {
-    const at = p;
-    const tag = varint(b, p);
-    const lengthAt = after;
-    p = skip(b, lengthAt, tag);
-    if (tag !== RESOURCE_ATTRIBUTES_TAG) continue;
-    varint(b, lengthAt);
-    const body = after;
-    const next = p;
+  for (let p = start; (p = nextBody(b, p, end, RESOURCE_ATTRIBUTES_TAG)) >= 0; ) {
+    const at = fieldAt;
+    const body = p;
+    const next = bodyEnd;
+    p = next;
     if (!keys.some((key) => hasKey(b, body, next, key))) continue;
     writer.copy(b, copied, at);
     copied = next;
@@ -244,14 +245,12 @@ function canonicalText(b: Uint8Array, start: number, end: number, hasOwner: bool
   const fields: string[] = [];
   for (let p = start; p < end; ) {
     const at = p;
-    const tag = varint(b, p);
-    const lengthAt = after;
-    p = skip(b, lengthAt, tag);
-    if (!hasOwner || tag !== OWNER_TAG) {
+    p = stepOver(b, p);
+    if (!hasOwner || fieldTag !== OWNER_TAG) {
       fields.push(Buffer.prototype.latin1Slice.call(b, at, p));
       continue;
     }
-    varint(b, lengthAt);
+    varint(b, valueAt);
     const owner = canonicalText(b, after, p, false);
     if (owner !== "") fields.push(`owner ${owner}`);
   }

@@ -1,4 +1,4 @@
-import { after, leadsToRecord, SHAPES, type SignalShape, skip, varint } from "#otlp/bytes";
+import { after, fieldTag, leadsToRecord, SHAPES, type SignalShape, stepOver, valueAt, varint } from "#otlp/bytes";
 import type { Frame } from "#otlp/views";
 import { Batch } from "../../plugin.js";
 import { AttributeFinder } from "./attribute-finder.js";
@@ -59,11 +59,10 @@ class Regrouper {
   private children(depth: number, start: number, end: number): void {
     for (let p = start; p < end; ) {
       const at = p;
-      const tag = varint(this.bytes, p);
-      const lengthAt = after;
-      p = skip(this.bytes, lengthAt, tag);
+      p = stepOver(this.bytes, p);
+      const tag = fieldTag;
       if (!leadsToRecord(this.shape, depth, tag)) continue;
-      varint(this.bytes, lengthAt);
+      varint(this.bytes, valueAt);
       if (depth === this.shape.levels.length) this.record(at, after, p);
       else {
         this.frames.length = depth;

@@ -1,10 +1,17 @@
-import { after, decodeMessage, encodeMessage, MESSAGES, skip, varint, type WireWriter } from "#otlp/bytes";
-import { message } from "#otlp/views";
+import {
+  bodyEnd,
+  decodeMessage,
+  encodeMessage,
+  fieldAt,
+  MESSAGES,
+  message,
+  nextBody,
+  type WireWriter,
+} from "#otlp/bytes";
+import { METRIC_NAME_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 import type { Tree } from "../../plugin.js";
 
 const METRIC = MESSAGES["Metric"]!;
-const NAME_TAG = 10;
-const METRIC_TAG = 18;
 
 /**
  * A metric of a scope that is decoded only when an operation changes it. A new name alone is written without decoding.
@@ -29,7 +36,7 @@ export class ListedMetric {
   get name(): string {
     if (this.changed !== undefined) return (this.changed["name"] as string | undefined) ?? "";
     if (this.knownName === undefined) {
-      const [start, end] = message(this.bytes, this.start, this.end, NAME_TAG);
+      const [start, end] = message(this.bytes, this.start, this.end, METRIC_NAME_TAG);
       this.knownName = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, end - start).toString();
     }
     return this.knownName;
@@ -60,7 +67,7 @@ export class ListedMetric {
 
   /** Writes the metric as a field of ScopeMetrics. */
   write(out: WireWriter): void {
-    out.byte(METRIC_TAG);
+    out.byte(SCOPE_ITEM_TAG);
     out.begin(this.end - this.start);
     if (this.changed !== undefined) encodeMessage(METRIC, this.changed, out);
     else if (this.isRenamed) this.writeRenamed(out);
@@ -70,17 +77,13 @@ export class ListedMetric {
 
   private writeRenamed(out: WireWriter): void {
     if (this.name !== "") {
-      out.byte(NAME_TAG);
+      out.byte(METRIC_NAME_TAG);
       out.text(this.name);
     }
     let copied = this.start;
-    for (let p = this.start; p < this.end; ) {
-      const at = p;
-      const tag = varint(this.bytes, p);
-      p = skip(this.bytes, after, tag);
-      if (tag !== NAME_TAG) continue;
-      out.copy(this.bytes, copied, at);
-      copied = p;
+    for (let p = this.start; (p = nextBody(this.bytes, p, this.end, METRIC_NAME_TAG)) >= 0; p = bodyEnd) {
+      out.copy(this.bytes, copied, fieldAt);
+      copied = bodyEnd;
     }
     out.copy(this.bytes, copied, this.end);
   }

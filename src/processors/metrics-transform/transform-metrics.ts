@@ -1,16 +1,14 @@
 import {
-  after,
   countRecords,
   decodeMessage,
+  eachBody,
   encodeMessage,
   MESSAGES,
+  message,
   SHAPES,
-  skip,
-  varint,
   WireWriter,
 } from "#otlp/bytes";
 import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
-import { message } from "#otlp/views";
 import { Batch, type Tree } from "../../plugin.js";
 import type { MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";
@@ -28,7 +26,7 @@ export function transformMetrics(batch: Batch, transforms: readonly MetricTransf
   const out = new WireWriter(b.length + 1024);
   const grouped = new WireWriter(64);
   let copied = 0;
-  eachField(b, 0, b.length, RESOURCE_CONTAINER_TAG, (at, start, end) => {
+  eachBody(b, 0, b.length, RESOURCE_CONTAINER_TAG, (start, end, at) => {
     const changed = changedScopes(b, start, end, transforms, grouped, onSkipped);
     if (changed.size === 0) return;
     out.copy(b, copied, at);
@@ -52,9 +50,9 @@ function changedScopes(
   onSkipped: OnSkipped,
 ): Map<number, ListedMetric[]> {
   const changed = new Map<number, ListedMetric[]>();
-  eachField(b, start, end, SCOPE_CONTAINER_TAG, (_at, scopeStart, scopeEnd) => {
+  eachBody(b, start, end, SCOPE_CONTAINER_TAG, (scopeStart, scopeEnd) => {
     const metrics: ListedMetric[] = [];
-    eachField(b, scopeStart, scopeEnd, SCOPE_ITEM_TAG, (_, from, to) => metrics.push(new ListedMetric(b, from, to)));
+    eachBody(b, scopeStart, scopeEnd, SCOPE_ITEM_TAG, (from, to) => metrics.push(new ListedMetric(b, from, to)));
     const scope = new ScopeTransformer(metrics, onSkipped);
     for (const transform of transforms) scope.apply(transform);
     if (!scope.isChanged) return;
@@ -76,14 +74,14 @@ function writeResource(
   changed: ReadonlyMap<number, readonly ListedMetric[]>,
 ): void {
   let isLeft = false;
-  eachField(b, start, end, SCOPE_CONTAINER_TAG, (_at, scopeStart) => {
+  eachBody(b, start, end, SCOPE_CONTAINER_TAG, (scopeStart) => {
     if (changed.get(scopeStart)?.length !== 0) isLeft = true;
   });
   if (!isLeft) return;
   out.byte(RESOURCE_CONTAINER_TAG);
   out.begin(end - start);
   let copied = start;
-  eachField(b, start, end, SCOPE_CONTAINER_TAG, (at, scopeStart, scopeEnd) => {
+  eachBody(b, start, end, SCOPE_CONTAINER_TAG, (scopeStart, scopeEnd, at) => {
     const metrics = changed.get(scopeStart);
     if (metrics === undefined) return;
     out.copy(b, copied, at);
@@ -105,7 +103,7 @@ function writeScope(
   out.byte(SCOPE_CONTAINER_TAG);
   out.begin(end - start);
   let copied = start;
-  eachField(b, start, end, SCOPE_ITEM_TAG, (at, _start, metricEnd) => {
+  eachBody(b, start, end, SCOPE_ITEM_TAG, (_start, metricEnd, at) => {
     out.copy(b, copied, at);
     copied = metricEnd;
   });
@@ -134,23 +132,4 @@ function writeGroup(
   out.end();
   writeScope(out, b, scopeStart, scopeEnd, metrics);
   out.end();
-}
-
-/** Calls back for every field with this tag in the message [start, end), with the start of the field and its body. */
-function eachField(
-  b: Uint8Array,
-  start: number,
-  end: number,
-  wanted: number,
-  visit: (at: number, start: number, end: number) => void,
-): void {
-  for (let p = start; p < end; ) {
-    const at = p;
-    const tag = varint(b, p);
-    const lengthAt = after;
-    p = skip(b, lengthAt, tag);
-    if (tag !== wanted) continue;
-    varint(b, lengthAt);
-    visit(at, after, p);
-  }
 }

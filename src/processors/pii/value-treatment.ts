@@ -1,4 +1,4 @@
-import { after, decodeText, findField, type Rewriter, skip, varint } from "#otlp/bytes";
+import { after, decodeText, fieldTag, findField, type Rewriter, stepOver, valueAt, varint } from "#otlp/bytes";
 import {
   ARRAY_VALUE_TAG,
   BYTES_VALUE_TAG,
@@ -120,9 +120,9 @@ export class ValueTreatment {
     const b = rewriter.bytes;
     const outStart = rewriter.outputPosition(start);
     for (let p = start; p < end; ) {
-      const tag = varint(b, p);
-      const at = after;
-      const next = skip(b, at, tag);
+      const next = stepOver(b, p);
+      const tag = fieldTag;
+      const at = valueAt;
       if (tag === STRING_VALUE_TAG) {
         varint(b, at);
         this.string(rewriter, field, strategy, at, after, next);
@@ -152,12 +152,11 @@ export class ValueTreatment {
     const b = rewriter.bytes;
     while (p < end) {
       const at = p;
-      const tag = varint(b, p);
-      const lengthAt = after;
-      p = skip(b, lengthAt, tag);
+      p = stepOver(b, p);
+      const lengthAt = valueAt;
       work.spent += UNITS_PER_ELEMENT;
       if (work.spent > this.maxWork) throw new TooCostlyError();
-      if (tag !== ELEMENT_TAG) continue;
+      if (fieldTag !== ELEMENT_TAG) continue;
       varint(b, lengthAt);
       if (kind === ARRAY_VALUE_TAG) this.value(rewriter, field, strategy, lengthAt, after, p);
       else this.member(rewriter, field, strategy, at, lengthAt, after, p);

@@ -1,4 +1,14 @@
-import { after, encodedKey, LENGTH_DELIMITED, skip, varint } from "#otlp/bytes";
+import {
+  after,
+  anyValueAt,
+  anyValueEnd,
+  bodyEnd,
+  encodedKey,
+  LENGTH_DELIMITED,
+  nextBody,
+  skip,
+  varint,
+} from "#otlp/bytes";
 import {
   KEY_TAG,
   LOG_ATTRIBUTES_TAG,
@@ -11,7 +21,6 @@ import {
   SPAN_TRACE_ID_TAG,
   SPAN_TRACE_STATE_TAG,
   STRING_VALUE_TAG,
-  VALUE_TAG,
 } from "#otlp/tags";
 
 /** The tags of the fields that samplers read; 0 for fields that the record type does not have. */
@@ -156,15 +165,8 @@ function keyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Arr
 
 /** Handles the uncommon forms: the key after the value, or longer than 127 bytes. */
 function unusualKeyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return Buffer.compare(b.subarray(after, p), key) === 0;
-  }
-  return key.length === 0;
+  const from = nextBody(b, start, end, KEY_TAG);
+  return from < 0 ? key.length === 0 : Buffer.compare(b.subarray(from, bodyEnd), key) === 0;
 }
 
 /** The end of the text that `findText` found last. */
@@ -172,17 +174,9 @@ export let textEnd = 0;
 
 /** Returns the start of the text in the KeyValue whose length is at `lengthAt`; -1 if its value is not a text. */
 export function findText(b: Uint8Array, lengthAt: number): number {
-  const end = varint(b, lengthAt) + after;
-  for (let p = after; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== VALUE_TAG) continue;
-    const size = varint(b, at);
-    if (size === 0 || b[after] !== STRING_VALUE_TAG) return -1;
-    const length = varint(b, after + 1);
-    textEnd = after + length;
-    return textEnd === p ? after : -1;
-  }
-  return -1;
+  const value = anyValueAt(b, lengthAt);
+  if (value < 0 || value === anyValueEnd || b[value] !== STRING_VALUE_TAG) return -1;
+  const length = varint(b, value + 1);
+  textEnd = after + length;
+  return textEnd === anyValueEnd ? after : -1;
 }

@@ -1,7 +1,26 @@
 import { nextOwnerId, OwnerTable, PointReader, SeriesTable } from "#metrics";
-import { after, decodeText, findField, fixed32, skip, varint, type WireWriter } from "#otlp/bytes";
-import { OWNER_TAG } from "#otlp/tags";
-import { DROP, KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
+import {
+  decodeText,
+  fieldTag,
+  findField,
+  fixed32,
+  message,
+  stepOver,
+  valueAt,
+  varint,
+  type WireWriter,
+} from "#otlp/bytes";
+import {
+  DATA_POINT_START_TIME_TAG,
+  DATA_POINT_TIME_TAG,
+  METRIC_NAME_TAG,
+  METRIC_UNIT_TAG,
+  MONOTONIC_TAG,
+  NUMBER_INT_TAG,
+  OWNER_TAG,
+  TEMPORALITY_TAG,
+} from "#otlp/tags";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { type Batch, type Delivery, type Processor, statefulProcessor } from "../../plugin.js";
 import { ExponentialValue } from "./exponential-value.js";
 import {
@@ -81,8 +100,6 @@ export function temporalityProcessor(
 
 const MAX_OWNERS = 2_000_000;
 const KINDS: Readonly<Record<number, ConvertedKind>> = { 58: "sum", 74: "histogram", 82: "exponentialHistogram" };
-const TEMPORALITY_TAG = 16;
-const MONOTONIC_TAG = 24;
 
 class TemporalityWalk implements RecordVisitor {
   private readonly rules: TemporalityRules;
@@ -190,7 +207,7 @@ class TemporalityWalk implements RecordVisitor {
     const kind = KINDS[data.tag];
     this.kind = undefined;
     if (kind === undefined || numberAt(b, data, TEMPORALITY_TAG) !== this.rules.from) return;
-    const [nameStart, nameEnd] = message(b, metric.start, metric.end, 10);
+    const [nameStart, nameEnd] = message(b, metric.start, metric.end, METRIC_NAME_TAG);
     const name = decodeText(b, nameStart, nameEnd);
     const isMonotonic = kind !== "sum" || numberAt(b, data, MONOTONIC_TAG) === 1;
     if (!this.rules.isWanted({ name, kind, isMonotonic })) return;
@@ -198,7 +215,7 @@ class TemporalityWalk implements RecordVisitor {
     const resourceId = this.ownerOf(0, b, message(b, resource.start, resource.end, OWNER_TAG));
     const scopeId = this.ownerOf(resourceId, b, message(b, scope.start, scope.end, OWNER_TAG));
     const metricId = this.ownerOf(scopeId, b, [nameStart, nameEnd]);
-    this.owner = this.ownerOf(metricId + data.tag / 128, b, message(b, metric.start, metric.end, 26));
+    this.owner = this.ownerOf(metricId + data.tag / 128, b, message(b, metric.start, metric.end, METRIC_UNIT_TAG));
   }
 
   private ownerOf(parent: number, b: Uint8Array, [start, end]: readonly [number, number]): number {
@@ -210,12 +227,11 @@ class TemporalityWalk implements RecordVisitor {
     let [from, time] = [0n, 0n];
     let value: PointValue | undefined;
     for (let p = start; p < end; ) {
-      const tag = varint(b, p);
-      const at = after;
-      p = skip(b, at, tag);
-      if (tag === 17) from = unsigned(b, at);
-      else if (tag === 25) time = unsigned(b, at);
-      else if (tag === 49 && kind === "sum") value = new IntegerValue(BigInt.asIntN(64, unsigned(b, at)));
+      p = stepOver(b, p);
+      if (fieldTag === DATA_POINT_START_TIME_TAG) from = unsigned(b, valueAt);
+      else if (fieldTag === DATA_POINT_TIME_TAG) time = unsigned(b, valueAt);
+      else if (fieldTag === NUMBER_INT_TAG && kind === "sum")
+        value = new IntegerValue(BigInt.asIntN(64, unsigned(b, valueAt)));
     }
     if (kind === "histogram") value = HistogramValue.of(this.reader);
     else if (kind === "exponentialHistogram") value = ExponentialValue.of(this.reader);
@@ -244,9 +260,8 @@ function copyOtherFields(out: WireWriter, b: Uint8Array, start: number, end: num
   let copied = start;
   for (let p = start; p < end; ) {
     const at = p;
-    const tag = varint(b, p);
-    p = skip(b, after, tag);
-    if (!left.has(tag)) continue;
+    p = stepOver(b, p);
+    if (!left.has(fieldTag)) continue;
     out.copy(b, copied, at);
     copied = p;
   }

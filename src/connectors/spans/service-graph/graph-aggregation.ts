@@ -1,7 +1,7 @@
-import { readValue, valueText } from "#otlp/bytes";
+import { message, readValue, valueText } from "#otlp/bytes";
 import { SPAN_KINDS } from "#otlp/signals";
 import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
-import { KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch, ComponentContext, Counter } from "../../../plugin.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
 import { nanosOf, textValue } from "../metric-writer.js";

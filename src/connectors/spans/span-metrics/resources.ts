@@ -1,5 +1,5 @@
 import { AttributeKey, eachAttribute, nextOwnerId, OwnerTable } from "#metrics";
-import { after, skip, varint } from "#otlp/bytes";
+
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { textValue } from "../metric-writer.js";
 import { WantedAttributes } from "../span-fields.js";
@@ -78,15 +78,7 @@ export class Resources {
   private read(b: Uint8Array, start: number, end: number): ResourceState {
     const { attributes } = this;
     attributes.begin(b);
-    for (let p = start; p < end; ) {
-      const at = p;
-      const tag = varint(b, p);
-      const lengthAt = after;
-      p = skip(b, lengthAt, tag);
-      if (tag !== RESOURCE_ATTRIBUTES_TAG) continue;
-      varint(b, lengthAt);
-      attributes.add(at, after, p);
-    }
+    attributes.addAll(start, end, RESOURCE_ATTRIBUTES_TAG);
     attributes.finish();
     const key = this.keyOf(attributes.bytes.subarray(attributes.start, attributes.end));
     const known = this.active.get(key);

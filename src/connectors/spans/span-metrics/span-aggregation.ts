@@ -1,8 +1,8 @@
 import { nextOwnerId, OwnerTable } from "#metrics";
-import { WireWriter } from "#otlp/bytes";
+import { message, WireWriter } from "#otlp/bytes";
 import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
 import { OWNER_TAG, SPAN_EVENT_ATTRIBUTES_TAG } from "#otlp/tags";
-import { KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch } from "../../../plugin.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
 import { MetricWriter, type Nanos, nanosOf, PointAttributes, textValue } from "../metric-writer.js";

@@ -1,5 +1,5 @@
 import { AttributeKey } from "#metrics";
-import { after, attributeValue, encodedKey, findAttribute, findField, skip, valueText, varint } from "#otlp/bytes";
+import { after, attributeValue, encodedKey, findAttribute, findField, valueText, varint } from "#otlp/bytes";
 import { SPAN_KINDS } from "#otlp/signals";
 import {
   LOG_TRACE_ID_TAG,
@@ -169,15 +169,7 @@ function hashResource(bytes: Uint8Array, frame: Frame): number {
 function hashAttributes(hash: number, bytes: Uint8Array, start: number, end: number, tag: number): number {
   const key = new AttributeKey();
   key.begin(bytes);
-  for (let p = start; p < end; ) {
-    const at = p;
-    const found = varint(bytes, p);
-    const lengthAt = after;
-    p = skip(bytes, lengthAt, found);
-    if (found !== tag) continue;
-    varint(bytes, lengthAt);
-    key.add(at, after, p);
-  }
+  key.addAll(start, end, tag);
   key.finish();
   return crc32(hash, key.bytes, key.start, key.end);
 }

@@ -1,4 +1,4 @@
-import { after, findField, type Rewriter, skip, varint } from "#otlp/bytes";
+import { after, findField, type Rewriter, stepOver, varint } from "#otlp/bytes";
 import { STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 import { HOLDS_NO_TEXT } from "../attribute-values.js";
@@ -130,7 +130,7 @@ export class RedactionVisitor implements FieldVisitor {
       const size = varint(b, start + 1);
       return after + size === end ? this.rules.findBlocked(b, after, end) : -1;
     }
-    return HOLDS_NO_TEXT[tag] === 1 && !this.config.allTypes && skip(b, start + 1, tag) === end ? 0 : -1;
+    return HOLDS_NO_TEXT[tag] === 1 && !this.config.allTypes && stepOver(b, start) === end ? 0 : -1;
   }
 
   private verdict(found: KeySummary, key: string, read: () => Value, suspects: number): ValueVerdict {

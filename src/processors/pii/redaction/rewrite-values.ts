@@ -1,4 +1,18 @@
-import { after, decodeText, findField, type Rewriter, readValue, skip, varint } from "#otlp/bytes";
+import {
+  after,
+  bodyEnd,
+  decodeText,
+  fieldAt,
+  fieldTag,
+  findField,
+  lengthAt,
+  nextBody,
+  type Rewriter,
+  readValue,
+  stepOver,
+  valueAt,
+  varint,
+} from "#otlp/bytes";
 import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 
@@ -42,9 +56,9 @@ export function rewriteValue(
   const b = rewriter.bytes;
   const outStart = rewriter.outputPosition(start);
   for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    const next = skip(b, at, tag);
+    const next = stepOver(b, p);
+    const tag = fieldTag;
+    const at = valueAt;
     if (tag === ARRAY_VALUE_TAG || tag === KVLIST_VALUE_TAG) {
       varint(b, at);
       const inner = after;
@@ -71,23 +85,20 @@ function rewriteElements(
 ): void {
   const b = rewriter.bytes;
   let index = 0;
-  while (p < end) {
-    const at = p;
-    const tag = varint(b, p);
-    const lengthAt = after;
-    p = skip(b, lengthAt, tag);
-    if (tag !== ELEMENT_TAG) continue;
-    varint(b, lengthAt);
-    const start = after;
+  while ((p = nextBody(b, p, end, ELEMENT_TAG)) >= 0) {
+    const at = fieldAt;
+    const elementAt = lengthAt;
+    const start = p;
+    p = bodyEnd;
     if (containerTag === ARRAY_VALUE_TAG)
-      rewriteValue(rewriter, lengthAt, start, p, visitor, joinPath(path, `[${index++}]`));
+      rewriteValue(rewriter, elementAt, start, p, visitor, joinPath(path, `[${index++}]`));
     else {
       let memberPath = path;
       const decide = (key: string, read: () => Value) => {
         memberPath = joinPath(path, key);
         return visitor.member(memberPath, key, read);
       };
-      rewriteKeyValue(rewriter, at, lengthAt, start, p, decide, (valueAt, valueStart, valueEnd) =>
+      rewriteKeyValue(rewriter, at, elementAt, start, p, decide, (valueAt, valueStart, valueEnd) =>
         rewriteValue(rewriter, valueAt, valueStart, valueEnd, visitor, memberPath),
       );
     }

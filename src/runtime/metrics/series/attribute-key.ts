@@ -1,4 +1,4 @@
-import { after, skip, varint } from "#otlp/bytes";
+import { after, bodyEnd, fieldAt, message, nextBody, varint } from "#otlp/bytes";
 import { KEY_TAG, VALUE_TAG } from "#otlp/tags";
 
 /**
@@ -39,6 +39,12 @@ export class AttributeKey {
     if (i > 0 && this.fieldEnds[i - 1] !== at) this.isTogether = false;
   }
 
+  /** Adds all attributes of the message [start, end): its fields with this tag. */
+  addAll(start: number, end: number, attributesTag: number): void {
+    const { source } = this;
+    for (let p = start; (p = nextBody(source, p, end, attributesTag)) >= 0; p = bodyEnd) this.add(fieldAt, p, bodyEnd);
+  }
+
   /**
    * Sets `bytes`, `start` and `end` to all attributes in their original order; returns false if they are not adjacent.
    */
@@ -63,7 +69,7 @@ export class AttributeKey {
     const b = this.source;
     const body = this.bodyStarts[i]!;
     if (b[body] !== KEY_TAG) {
-      [this.nameStarts[i], this.nameEnds[i]] = findName(b, body, this.fieldEnds[i]!);
+      [this.nameStarts[i], this.nameEnds[i]] = message(b, body, this.fieldEnds[i]!, KEY_TAG);
       return;
     }
     let nameStart = body + 2;
@@ -108,18 +114,6 @@ export class AttributeKey {
 
 const EMPTY = new Uint8Array(0);
 
-function findName(b: Uint8Array, start: number, end: number): [start: number, end: number] {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return [after, p];
-  }
-  return [start, start];
-}
-
 /**
  * Calls `visit` with the name and the AnyValue of each attribute in a run of fields, such as the key of an
  * `AttributeKey`.
@@ -135,17 +129,12 @@ export function eachAttribute(
     const size = varint(b, after);
     const body = after;
     p = body + size;
-    const [nameStart, nameEnd] = findName(b, body, p);
+    const [nameStart, nameEnd] = message(b, body, p, KEY_TAG);
     let valueStart = p;
     let valueEnd = p;
-    for (let q = body; q < p; ) {
-      const tag = varint(b, q);
-      const at = after;
-      q = skip(b, at, tag);
-      if (tag !== VALUE_TAG) continue;
-      varint(b, at);
-      valueStart = after;
-      valueEnd = q;
+    for (let q = body; (q = nextBody(b, q, p, VALUE_TAG)) >= 0; q = bodyEnd) {
+      valueStart = q;
+      valueEnd = bodyEnd;
     }
     visit(nameStart, nameEnd, valueStart, valueEnd);
   }

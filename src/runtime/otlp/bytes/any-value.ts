@@ -1,4 +1,5 @@
 import { decodeText } from "./decode-text.js";
+import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "./key-value.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,
@@ -6,12 +7,11 @@ import {
   DOUBLE_VALUE_TAG,
   ELEMENT_TAG,
   INT_VALUE_TAG,
-  KEY_TAG,
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
 } from "./tags.js";
-import { after, double, skip, varint, varint64 } from "./wire.js";
+import { after, bodyEnd, double, fieldTag, lengthAt, nextBody, stepOver, valueAt, varint, varint64 } from "./wire.js";
 
 /** How a reader represents integers and maps; everything else is the same for all readers. */
 export interface ValueBuilder<V, M> {
@@ -33,10 +33,8 @@ export function readAnyValue<V, M>(
 ): V | M | CommonValue {
   let value: V | M | CommonValue = null;
   for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    value = readMember(builder, b, tag, at, p) ?? value; // of several values the last one counts
+    p = stepOver(b, p);
+    value = readMember(builder, b, fieldTag, valueAt, p) ?? value; // of several values the last one counts
   }
   return value;
 }
@@ -79,13 +77,10 @@ function readElements<V, M>(
   end: number,
 ): (V | M | CommonValue)[] {
   const list: (V | M | CommonValue)[] = [];
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== ELEMENT_TAG) continue;
-    varint(b, at);
-    list.push(readAnyValue(builder, b, after, p));
+  for (let p = start; (p = nextBody(b, p, end, ELEMENT_TAG)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    list.push(readAnyValue(builder, b, body, p));
   }
   return list;
 }
@@ -99,35 +94,20 @@ export function readKeyValues<V, M>(
   attributesTag: number,
   map: M,
 ): M {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== attributesTag) continue;
-    varint(b, at);
-    readKeyValue(builder, b, after, p, map);
+  for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+    const at = lengthAt;
+    p = bodyEnd;
+    readKeyValue(builder, b, at, p, map);
   }
   return map;
 }
 
-function readKeyValue<V, M>(builder: ValueBuilder<V, M>, b: Uint8Array, start: number, end: number, map: M): void {
-  let key = "";
-  let valueAt = -1;
-  let valueEnd = -1;
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
-    varint(b, at);
-    if (tag === KEY_TAG) key = decodeText(b, after, p);
-    else {
-      valueAt = after;
-      valueEnd = p;
-    }
-  }
-  if (!builder.has(map, key))
-    builder.put(map, key, (valueAt < 0 ? null : readAnyValue(builder, b, valueAt, valueEnd)) as V);
+function readKeyValue<V, M>(builder: ValueBuilder<V, M>, b: Uint8Array, lengthAt: number, end: number, map: M): void {
+  findKeyAndValue(b, lengthAt, end);
+  const from = valueStart;
+  const to = valueEnd;
+  const key = decodeText(b, keyStart, keyEnd);
+  if (!builder.has(map, key)) builder.put(map, key, readAnyValue(builder, b, from, to) as V);
 }
 
 /** End of the AnyValue found by `anyValueAt`. */
@@ -136,15 +116,7 @@ export let anyValueEnd = 0;
 /** Returns where the AnyValue starts in the KeyValue whose length is at `lengthAt`, or -1; it ends at `anyValueEnd`. */
 export function anyValueAt(b: Uint8Array, lengthAt: number): number {
   const size = varint(b, lengthAt);
-  const end = after + size;
-  for (let p = after; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== VALUE_TAG) continue;
-    varint(b, at);
-    anyValueEnd = p;
-    return after;
-  }
-  return -1;
+  const start = nextBody(b, after, after + size, VALUE_TAG);
+  if (start >= 0) anyValueEnd = bodyEnd;
+  return start;
 }

@@ -1,6 +1,18 @@
 import { decodeText } from "./decode-text.js";
 import { type Field, isPackable, type Message, UNKNOWN_FIELDS } from "./messages.js";
-import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
+import {
+  after,
+  double,
+  fieldTag,
+  fixed32,
+  fixed64,
+  LENGTH_DELIMITED,
+  skip,
+  stepOver,
+  valueAt,
+  varint,
+  varint64,
+} from "./wire.js";
 
 /**
  * Telemetry as plain objects, for code that needs all of it: printing, OTLP/JSON, tests.
@@ -19,20 +31,29 @@ export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = 
   const tree: Tree & { [UNKNOWN_FIELDS]?: Uint8Array[] } = {};
   let p = start;
   while (p < end) {
-    const tag = varint(b, p);
-    const valueAt = after;
-    const next = skip(b, valueAt, tag);
+    const next = stepOver(b, p);
+    const tag = fieldTag;
+    const at = valueAt;
     const field = message.byNumber[tag >>> 3];
     if (field === undefined) (tree[UNKNOWN_FIELDS] ??= []).push(copyBytes(b, p, next));
-    else if (field.repeated) decodeRepeated(tree, field, b, valueAt, next, tag);
-    else tree[field.name] = decodeValue(field, b, valueAt, next);
+    else if (field.repeated) decodeRepeated((tree[field.name] ??= []) as TreeValue[], field, b, at, next, tag);
+    else tree[field.name] = decodeValue(field, b, at, next);
     p = next;
   }
   return tree;
 }
 
-function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end: number, tag: number): void {
-  const list = (tree[field.name] ??= []) as TreeValue[];
+/** All values of a repeated field of the message [start, end), packed or not. */
+export function decodeList(field: Field, b: Uint8Array, start: number, end: number): TreeValue[] {
+  const list: TreeValue[] = [];
+  for (let p = start; p < end; ) {
+    p = stepOver(b, p);
+    if (fieldTag >>> 3 === field.number) decodeRepeated(list, field, b, valueAt, p, fieldTag);
+  }
+  return list;
+}
+
+function decodeRepeated(list: TreeValue[], field: Field, b: Uint8Array, p: number, end: number, tag: number): void {
   const packed = (tag & 7) === LENGTH_DELIMITED && isPackable(field);
   if (!packed) {
     list.push(decodeValue(field, b, p, end));
@@ -44,6 +65,11 @@ function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end:
 
 /** Position after the number that `decodeValue` read last. */
 let decodedEnd = 0;
+
+/** Decodes the value of a field that starts at `p`. It must have the field's own wire type. */
+export function decodeField(field: Field, b: Uint8Array, p: number): TreeValue {
+  return decodeValue(field, b, p, skip(b, p, field.tag));
+}
 
 /** Decodes one value of a field. Its bytes, or its length if it is length-delimited, start at `p`. */
 export function decodeValue(field: Field, b: Uint8Array, p: number, end: number): TreeValue {

@@ -1,11 +1,24 @@
 /** The wire form: fields, messages, values and texts, read and written. */
 
-export { anyValueAt, anyValueEnd, readAnyValue, readKeyValues, type ValueBuilder } from "./any-value.js";
-export { decodeMessage, decodeValue, type Tree, type TreeValue } from "./decode.js";
+export {
+  anyValueAt,
+  anyValueEnd,
+  readAnyValue,
+  readKeyValues,
+  type ValueBuilder,
+} from "./any-value.js";
+export { decodeField, decodeList, decodeMessage, type Tree, type TreeValue } from "./decode.js";
 export { decodeText } from "./decode-text.js";
 export { encodeField, encodeMessage } from "./encode.js";
 export { KeyCache } from "./key-cache.js";
-export { attributeEnd, encodedKey, findAttribute, hasKey, keyAt, keyEnd, nextAttribute, readKey } from "./key-value.js";
+export {
+  encodedKey,
+  findAttribute,
+  hasKey,
+  keyAt,
+  keyEnd,
+  readKey,
+} from "./key-value.js";
 export {
   attributesTagOf,
   dataPointMessage,
@@ -40,19 +53,28 @@ export { type WasmFunction, WasmSource } from "./wasm/wasm-source.js";
 export * as wasm from "./wasm/wasm-writer.js";
 export {
   after,
+  bodyEnd,
   copyView,
   double,
+  eachBody,
   FIXED32,
   FIXED64,
+  fieldAt,
   fieldRange,
+  fieldTag,
   findField,
   fixed32,
   highHalf,
   LENGTH_DELIMITED,
+  lengthAt,
   lowHalf,
+  message,
+  nextBody,
   putVarint,
   skip,
+  stepOver,
   VARINT,
+  valueAt,
   varint,
   varint64,
   varintHalves,

@@ -1,7 +1,7 @@
 import { NameCache } from "../signals/name-cache.js";
 import { decodeText } from "./decode-text.js";
-import { KEY_TAG } from "./tags.js";
-import { after, findField, skip, varint } from "./wire.js";
+import { KEY_TAG, VALUE_TAG } from "./tags.js";
+import { after, bodyEnd, lengthAt, nextBody, skip, varint } from "./wire.js";
 
 /** Attributes in encoded form: finds KeyValues by key and iterates over them. */
 
@@ -46,15 +46,8 @@ export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Arra
   if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     return b[start + 1] === key.length && sameBytes(b, start + 2, key);
   }
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return p - after === key.length && sameBytes(b, after, key);
-  }
-  return key.length === 0;
+  const from = nextBody(b, start, end, KEY_TAG);
+  return from < 0 ? key.length === 0 : bodyEnd - from === key.length && sameBytes(b, from, key);
 }
 
 /** The key of the KeyValue in [start, end). */
@@ -62,7 +55,7 @@ export function readKey(b: Uint8Array, start: number, end: number): string {
   return decodeText(b, keyAt(b, start, end), keyEnd);
 }
 
-/** End of the key found by `keyAt`. */
+/** End of the key found by `keyAt` or `findKeyAndValue`. */
 export let keyEnd = 0;
 
 /** Returns where the key of the KeyValue in [start, end) starts; it ends at `keyEnd` and is empty if there is none. */
@@ -71,25 +64,49 @@ export function keyAt(b: Uint8Array, start: number, end: number): number {
     keyEnd = start + 2 + b[start + 1]!;
     return start + 2;
   }
-  const at = findField(b, start, end, KEY_TAG);
-  const size = at < 0 ? 0 : varint(b, at);
-  const keyStart = at < 0 ? start : after;
-  keyEnd = keyStart + size;
-  return keyStart;
+  const found = nextBody(b, start, end, KEY_TAG);
+  keyEnd = found < 0 ? start : bodyEnd;
+  return found < 0 ? start : found;
 }
 
-/** End of the KeyValue found by `nextAttribute`. */
-export let attributeEnd = 0;
+/** Where `findKeyAndValue` found the key, which ends at `keyEnd`, and the value. */
+export let keyStart = 0;
+export let valueStart = 0;
+export let valueEnd = 0;
 
 /**
- * Returns where the next KeyValue with this tag starts among the fields in [p, end), or -1; it ends at `attributeEnd`.
+ * Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; missing parts are
+ * empty.
  */
-export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
-  const at = findField(b, p, end, attributesTag);
-  if (at < 0) return -1;
-  const size = varint(b, at);
-  attributeEnd = after + size;
-  return after;
+export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
+  let p = lengthAt + 1;
+  if (b[lengthAt]! > 127) {
+    varint(b, lengthAt);
+    p = after;
+  }
+  keyStart = keyEnd = valueStart = valueEnd = end;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    const at = p;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
+    let from = at + 1;
+    if (b[at]! > 127) {
+      varint(b, at);
+      from = after;
+    }
+    if (tag === KEY_TAG) {
+      keyStart = from;
+      keyEnd = p;
+    } else {
+      valueStart = from;
+      valueEnd = p;
+    }
+  }
 }
 
 /**
@@ -98,10 +115,11 @@ export function nextAttribute(b: Uint8Array, p: number, end: number, attributesT
  */
 export function indexAttributes(b: Uint8Array, p: number, end: number, attributesTag: number): Map<string, number> {
   const positions = new Map<string, number>();
-  for (let at = findField(b, p, end, attributesTag); at >= 0; at = findField(b, attributeEnd, end, attributesTag)) {
-    const size = varint(b, at);
-    attributeEnd = after + size;
-    const key = byteText(b, keyAt(b, after, attributeEnd), keyEnd);
+  while ((p = nextBody(b, p, end, attributesTag)) >= 0) {
+    const at = lengthAt;
+    const body = p;
+    p = bodyEnd;
+    const key = byteText(b, keyAt(b, body, p), keyEnd);
     if (!positions.has(key)) positions.set(key, at);
   }
   return positions;

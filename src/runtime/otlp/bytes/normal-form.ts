@@ -1,6 +1,6 @@
 import type { Signal } from "../signals/signal.js";
 import { type Message, REQUEST } from "./messages.js";
-import { after, skip, varint } from "./wire.js";
+import { after, fieldTag, stepOver, varint } from "./wire.js";
 import { WireWriter } from "./writer.js";
 
 /**
@@ -28,10 +28,8 @@ function writeNormal(message: Message, b: Uint8Array, pieces: Pieces, writer: Wi
   for (let i = 0; i < pieces.length; i += 2) {
     for (let p = pieces[i]!; p < pieces[i + 1]!; ) {
       const at = p;
-      const tag = varint(b, p);
-      const valueAt = after;
-      p = skip(b, valueAt, tag);
-      const field = message.byNumber[tag >>> 3];
+      p = stepOver(b, p);
+      const field = message.byNumber[fieldTag >>> 3];
       if (field === undefined) writer.copy(b, at, p);
       else if (field.repeated) writeField(field.message, b, [at, p], writer);
       else {
@@ -49,10 +47,10 @@ function lastOccurrences(message: Message, b: Uint8Array, pieces: Pieces): numbe
   const last: number[] = [];
   for (let i = 0; i < pieces.length; i += 2) {
     for (let p = pieces[i]!; p < pieces[i + 1]!; ) {
-      const tag = varint(b, p);
-      const field = message.byNumber[tag >>> 3];
-      if (field !== undefined && !field.repeated) last[choiceOf(message, field.number)] = p;
-      p = skip(b, after, tag);
+      const at = p;
+      p = stepOver(b, p);
+      const field = message.byNumber[fieldTag >>> 3];
+      if (field !== undefined && !field.repeated) last[choiceOf(message, field.number)] = at;
     }
   }
   return last;
@@ -66,9 +64,10 @@ function choiceOf(message: Message, number: number): number {
 
 /** Writes the field whose last occurrence is at `lastAt`. */
 function writeSingular(message: Message, b: Uint8Array, pieces: Pieces, lastAt: number, writer: WireWriter): void {
-  const tag = varint(b, lastAt);
+  const lastEnd = stepOver(b, lastAt);
+  const tag = fieldTag;
   const nested = message.byNumber[tag >>> 3]!.message;
-  if (nested === undefined) writer.copy(b, lastAt, skip(b, after, tag));
+  if (nested === undefined) writer.copy(b, lastAt, lastEnd);
   else writeField(nested, b, occurrences(message, b, pieces, tag), writer);
 }
 
@@ -79,11 +78,10 @@ function occurrences(message: Message, b: Uint8Array, pieces: Pieces, wanted: nu
   for (let i = 0; i < pieces.length; i += 2) {
     for (let p = pieces[i]!; p < pieces[i + 1]!; ) {
       const at = p;
-      const tag = varint(b, p);
-      p = skip(b, after, tag);
-      if (tag === wanted) found.push(at, p);
-      else if (message.byNumber[tag >>> 3]?.repeated === false && choiceOf(message, tag >>> 3) === choice)
-        found.length = 0;
+      p = stepOver(b, p);
+      const number = fieldTag >>> 3;
+      if (fieldTag === wanted) found.push(at, p);
+      else if (message.byNumber[number]?.repeated === false && choiceOf(message, number) === choice) found.length = 0;
     }
   }
   return found;

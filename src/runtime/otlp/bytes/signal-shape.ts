@@ -6,7 +6,7 @@ import {
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
 } from "./tags.js";
-import { after, skip, varint } from "./wire.js";
+import { after, fieldTag, stepOver, valueAt, varint } from "./wire.js";
 
 /**
  * Where the records of a signal are in its OTLP request, and their names.
@@ -74,9 +74,8 @@ export function fieldsBesideRecords(
   const fields: FieldRange[] = [];
   for (let p = start; p < end; ) {
     const at = p;
-    const tag = varint(b, p);
-    p = skip(b, after, tag);
-    if (!leadsToRecord(path, depth, tag)) fields.push([at, p]);
+    p = stepOver(b, p);
+    if (!leadsToRecord(path, depth, fieldTag)) fields.push([at, p]);
   }
   return fields;
 }
@@ -86,11 +85,9 @@ export function countRecords(b: Uint8Array, p: number, end: number, path: Record
   if (depth > path.levels.length) return 1;
   let count = 0;
   while (p < end) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (!leadsToRecord(path, depth, tag)) continue;
-    varint(b, at);
+    p = stepOver(b, p);
+    if (!leadsToRecord(path, depth, fieldTag)) continue;
+    varint(b, valueAt);
     count += countRecords(b, after, p, path, depth + 1);
   }
   return count;

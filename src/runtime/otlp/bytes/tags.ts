@@ -71,6 +71,8 @@ export const STATUS_MESSAGE_TAG = 18;
 export const STATUS_CODE_TAG = 24;
 
 export const METRIC_NAME_TAG = 10;
+export const METRIC_DESCRIPTION_TAG = 18;
+export const METRIC_UNIT_TAG = 26;
 export const GAUGE_TAG = 42;
 export const SUM_TAG = 58;
 export const HISTOGRAM_TAG = 74;
@@ -78,7 +80,15 @@ export const EXPONENTIAL_HISTOGRAM_TAG = 82;
 export const SUMMARY_TAG = 90;
 /** A data point in the data of any type of metric. */
 export const DATA_POINT_TAG = 10;
+/** Whether the data of a sum or a histogram is cumulative or delta. */
+export const TEMPORALITY_TAG = 16;
+/** Whether a sum only grows. */
+export const MONOTONIC_TAG = 24;
+export const DATA_POINT_START_TIME_TAG = 17;
 export const DATA_POINT_TIME_TAG = 25;
+export const NUMBER_DOUBLE_TAG = 33;
+export const NUMBER_INT_TAG = 49;
+export const NUMBER_ATTRIBUTES_TAG = 58;
 
 /** Tags of a Metric's data containers. */
 export const METRIC_DATA_TAGS: readonly number[] = [

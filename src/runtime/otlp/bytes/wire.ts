@@ -4,6 +4,15 @@
  * The hot loops keep their position in a local variable and read one-byte varints in place; that measured twice as fast
  * as a reader object. Only a longer varint goes through `varint`, which leaves the position after it in `after`.
  * Nothing here checks bounds: a batch is checked once, on its way in.
+ *
+ * All loops over the fields of a message go through `nextBody` (fields with one tag) or `stepOver` (every field), which
+ * leave what they found in variables until the next call:
+ *
+ *     for (let p = start; (p = nextBody(b, p, end, SPAN_EVENTS_TAG)) >= 0; ) {
+ *       const body = p;
+ *       p = bodyEnd;
+ *       ...
+ *     }
  */
 
 /** Wire types: the low three bits of a tag. */
@@ -96,18 +105,92 @@ export function double(b: Uint8Array, p: number): number {
   return scratch.getFloat64(0, true);
 }
 
+/** What `nextBody` found: where the tag of the field stands, where its length stands, and where its body ends. */
+export let fieldAt = 0;
+export let lengthAt = 0;
+export let bodyEnd = 0;
+
+/**
+ * Where the body of the next field with this tag begins among the fields in [p, end), or -1. Only for texts, bytes and
+ * messages.
+ */
+export function nextBody(b: Uint8Array, p: number, end: number, wanted: number): number {
+  while (p < end) {
+    const at = p;
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, at);
+      p = after;
+    }
+    if (tag !== wanted) {
+      p = skip(b, p, tag);
+      continue;
+    }
+    fieldAt = at;
+    lengthAt = p;
+    let size = b[p++]!;
+    if (size > 127) {
+      size = varint(b, p - 1);
+      p = after;
+    }
+    bodyEnd = p + size;
+    return p;
+  }
+  return -1;
+}
+
+/**
+ * Calls back with the bodies of all fields with this tag, in their order; `at` is where the tag of the field stands. For
+ * loops that are not on the hot path.
+ */
+export function eachBody(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  tag: number,
+  visit: (start: number, end: number, at: number) => void,
+): void {
+  for (let p = start; (p = nextBody(b, p, end, tag)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    visit(body, p, fieldAt);
+  }
+}
+
+/** The body of the first field with this tag; [start, start) when there is none. */
+export function message(b: Uint8Array, start: number, end: number, tag: number): [start: number, end: number] {
+  const body = nextBody(b, start, end, tag);
+  return body < 0 ? [start, start] : [body, bodyEnd];
+}
+
+/** What `stepOver` read: the tag of the field, and where its value begins. A length-delimited value begins with its length. */
+export let fieldTag = 0;
+export let valueAt = 0;
+
+/** Reads the tag of the field at `p`, whatever field it is, and returns the position behind the field. */
+export function stepOver(b: Uint8Array, p: number): number {
+  let tag = b[p++]!;
+  if (tag > 127) {
+    tag = varint(b, p - 1);
+    p = after;
+  }
+  fieldTag = tag;
+  valueAt = p;
+  return skip(b, p, tag);
+}
+
 /**
  * Returns the position of the value of the first field with this tag in the message [p, end), or -1. For a
  * length-delimited field that is the position of its length.
  */
-export function findField(b: Uint8Array, p: number, end: number, fieldTag: number): number {
+export function findField(b: Uint8Array, p: number, end: number, wanted: number): number {
   while (p < end) {
     let tag = b[p++]!;
     if (tag > 127) {
       tag = varint(b, p - 1);
       p = after;
     }
-    if (tag === fieldTag) return p;
+    if (tag === wanted) return p;
     p = skip(b, p, tag);
   }
   return -1;
@@ -120,9 +203,8 @@ export function findField(b: Uint8Array, p: number, end: number, fieldTag: numbe
 export function fieldRange(b: Uint8Array, start: number, end: number, number: number): [from: number, to: number] {
   for (let p = start; p < end; ) {
     const at = p;
-    const tag = varint(b, p);
-    p = skip(b, after, tag);
-    if (tag >>> 3 === number) return [at, p];
+    p = stepOver(b, p);
+    if (fieldTag >>> 3 === number) return [at, p];
   }
   return [start, start];
 }

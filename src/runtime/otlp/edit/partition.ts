@@ -1,6 +1,6 @@
 import { Batch } from "../batch.js";
 import { countRecords, type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES } from "../bytes/signal-shape.js";
-import { after, skip, varint } from "../bytes/wire.js";
+import { after, fieldTag, stepOver, valueAt, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
 
@@ -87,9 +87,8 @@ class Partitioner {
   private children(depth: number, { start, end }: SourceFrame): void {
     for (let p = start; p < end; ) {
       const at = p;
-      const tag = varint(this.bytes, p);
-      const valueAt = after;
-      p = skip(this.bytes, valueAt, tag);
+      p = stepOver(this.bytes, p);
+      const tag = fieldTag;
       if (!leadsToRecord(this.shape, depth, tag)) continue;
       if (depth === this.shape.levels.length) this.record(at, valueAt, p);
       else {

@@ -3,7 +3,7 @@ import { encodedKey, hasKey } from "../bytes/key-value.js";
 import { Rewriter } from "../bytes/rewriter.js";
 import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, RESOURCE_CONTAINER_TAG } from "../bytes/tags.js";
 import { attributeValue, type Value, writeKeyValue } from "../bytes/value.js";
-import { after, skip, varint } from "../bytes/wire.js";
+import { after, bodyEnd, fieldAt, lengthAt, nextBody, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 
 interface StampedAttribute {
@@ -26,37 +26,32 @@ export function stampResources(
 ): Batch {
   const { bytes } = batch;
   const rewriter = new Rewriter(bytes);
-  for (let p = 0; p < bytes.length; ) {
-    const tag = varint(bytes, p);
-    const at = after;
-    p = skip(bytes, at, tag);
-    if (tag === RESOURCE_CONTAINER_TAG) stampContainer(rewriter, at, p, choose);
+  for (let p = 0; (p = nextBody(bytes, p, bytes.length, RESOURCE_CONTAINER_TAG)) >= 0; ) {
+    const at = lengthAt;
+    const start = p;
+    p = bodyEnd;
+    stampContainer(rewriter, at, start, p, choose);
   }
   return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
 }
 
-/** `at` is the position of the container's length. */
+/** The container is [start, end); `at` is the position of its length. */
 function stampContainer(
   rewriter: Rewriter,
   at: number,
+  start: number,
   end: number,
   choose: (bytes: Uint8Array, start: number, end: number) => ResourceStamp | undefined,
 ): void {
   const { bytes } = rewriter;
-  varint(bytes, at);
-  const start = after;
   const outStart = rewriter.outputPosition(start);
-  let isFound = false;
-  for (let p = start; p < end && !isFound; ) {
-    const tag = varint(bytes, p);
-    const value = after;
-    p = skip(bytes, value, tag);
-    if (tag !== OWNER_TAG) continue;
-    isFound = true;
-    varint(bytes, value);
-    choose(bytes, after, p)?.stampResource(rewriter, value, p);
+  const resource = nextBody(bytes, start, end, OWNER_TAG);
+  if (resource < 0) choose(bytes, start, start)?.addResource(rewriter, start);
+  else {
+    const resourceAt = lengthAt;
+    const resourceEnd = bodyEnd;
+    choose(bytes, resource, resourceEnd)?.stampResource(rewriter, resourceAt, resourceEnd);
   }
-  if (!isFound) choose(bytes, start, start)?.addResource(rewriter, start);
   rewriter.closeMessage(start, end, outStart, start - at);
 }
 
@@ -93,14 +88,11 @@ export class ResourceStamp {
     const start = after;
     const outStart = rewriter.outputPosition(start);
     const found = new Set<StampedAttribute>();
-    for (let p = start; p < end; ) {
-      const from = p;
-      const tag = varint(bytes, p);
-      const value = after;
-      p = skip(bytes, value, tag);
-      if (tag !== RESOURCE_ATTRIBUTES_TAG) continue;
-      varint(bytes, value);
-      const body = after;
+    for (let p = start; (p = nextBody(bytes, p, end, RESOURCE_ATTRIBUTES_TAG)) >= 0; ) {
+      const from = fieldAt;
+      const value = lengthAt;
+      const body = p;
+      p = bodyEnd;
       const attribute = this.attributes.find(({ key }) => hasKey(bytes, body, p, key));
       if (attribute === undefined) continue;
       const isFirst = !found.has(attribute);

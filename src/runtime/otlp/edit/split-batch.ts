@@ -6,7 +6,7 @@ import {
   SHAPES,
   type SignalShape,
 } from "../bytes/signal-shape.js";
-import { after, skip, varint, varintSize } from "../bytes/wire.js";
+import { after, fieldTag, stepOver, valueAt, varint, varintSize } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 
 /** Limits for a piece; a single record larger than `bytes` becomes its own piece. */
@@ -86,9 +86,8 @@ class Splitter {
   private children(depth: number, p: number, end: number): void {
     while (p < end) {
       const at = p;
-      const tag = varint(this.bytes, p);
-      const valueAt = after;
-      p = skip(this.bytes, valueAt, tag);
+      p = stepOver(this.bytes, p);
+      const tag = fieldTag;
       if (!leadsToRecord(this.shape, depth, tag)) continue;
       if (depth === this.shape.levels.length) this.record(at, p);
       else this.frame(depth, tag, valueAt, p);

@@ -1,5 +1,6 @@
 /** OTLP/JSON, trees of plain objects, and plain JSON for other systems. */
 
+export { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../bytes/key-value.js";
 export { batchFromJson, batchToJson, batchToJsonBytes } from "./batch-json.js";
 export {
   eachPoint,
@@ -22,15 +23,7 @@ export {
   treesIn,
   treeText,
 } from "./plain/owned-trees.js";
-export {
-  findKeyAndValue,
-  KeySet,
-  keyEnd,
-  keyStart,
-  PlainJsonWriter,
-  valueEnd,
-  valueStart,
-} from "./plain/plain-json.js";
+export { KeySet, PlainJsonWriter } from "./plain/plain-json.js";
 export {
   anyValue,
   jsonText,
@@ -41,7 +34,6 @@ export {
   plainValue,
   plainValueText,
 } from "./plain/plain-value.js";
-export { type OwnedRecordVisitor, walkOwnedRecords } from "./plain/walk-owned-records.js";
 export { decodeTree, encodeTree } from "./tree.js";
 export { findUnknownMember } from "./unknown-member.js";
 export { putDecimal, putDecimal64 } from "./write-decimal.js";

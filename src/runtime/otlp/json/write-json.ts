@@ -1,6 +1,19 @@
 import { type FixedText, putFixedText } from "../bytes/fixed-text.js";
 import { type Field, isPackable, type Message } from "../bytes/messages.js";
-import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64, viewOf } from "../bytes/wire.js";
+import {
+  after,
+  double,
+  fieldTag,
+  fixed32,
+  fixed64,
+  LENGTH_DELIMITED,
+  skip,
+  stepOver,
+  valueAt,
+  varint,
+  varint64,
+  viewOf,
+} from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { writeAttribute } from "./write-attribute.js";
 import { putDecimal64 } from "./write-decimal.js";
@@ -40,22 +53,17 @@ class JsonWriter {
     let separator = OPEN_OBJECT;
     for (let p = start; p < end; ) {
       const at = p;
-      let tag = b[p]!;
-      let valueAt = p + 1;
-      if (tag > 127) {
-        tag = varint(b, p);
-        valueAt = after;
-      }
-      p = skip(b, valueAt, tag);
-      const field = message.byNumber[tag >>> 3];
+      p = stepOver(b, p);
+      const valueStart = valueAt;
+      const field = message.byNumber[fieldTag >>> 3];
       if (field === undefined || (writtenFields & (1 << field.number)) !== 0) continue;
-      if (field.repeated && this.isEmptyList(field, tag, valueAt, p)) continue;
+      if (field.repeated && this.isEmptyList(field, fieldTag, valueStart, p)) continue;
       this.label(separator, field.jsonLabel);
       separator = COMMA;
       if (field.repeated) {
         this.list(field, at, end);
         writtenFields |= 1 << field.number;
-      } else this.value(field, valueAt, p);
+      } else this.value(field, valueStart, p);
     }
     if (separator === OPEN_OBJECT) out.byte(OPEN_OBJECT);
     out.byte(CLOSE_OBJECT);
@@ -82,9 +90,9 @@ class JsonWriter {
     const isAttributes = field.message?.name === "KeyValue";
     let separator = OPEN_LIST;
     while (p < end) {
-      const tag = varint(b, p);
-      let at = after;
-      p = skip(b, at, tag);
+      p = stepOver(b, p);
+      const tag = fieldTag;
+      let at = valueAt;
       if (tag >>> 3 !== field.number) continue;
       if (isAttributes) {
         out.byte(separator);

@@ -18,7 +18,8 @@ import {
   valueRange,
   writeKeyValue,
 } from "../bytes/value.js";
-import { after, skip, varint } from "../bytes/wire.js";
+import { bodyEnd, nextBody } from "../bytes/wire.js";
+
 import type { WireWriter } from "../bytes/writer.js";
 
 const DELETED = Symbol("deleted");
@@ -114,13 +115,10 @@ export class Attributes {
   /** Each key once, in the order of the bytes, new ones at the end. */
   keys(): string[] {
     const keys = new Set<string>();
-    for (let p = this.start; p < this.end; ) {
-      const tag = varint(this.bytes, p);
-      const at = after;
-      p = skip(this.bytes, at, tag);
-      if (tag !== this.tag) continue;
-      varint(this.bytes, at);
-      keys.add(readKey(this.bytes, after, p));
+    for (let p = this.start; (p = nextBody(this.bytes, p, this.end, this.tag)) >= 0; ) {
+      const body = p;
+      p = bodyEnd;
+      keys.add(readKey(this.bytes, body, p));
     }
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) keys.delete(key);

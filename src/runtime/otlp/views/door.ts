@@ -6,7 +6,7 @@ export { partition, partitionByMarks } from "../edit/partition.js";
 export type { Attributes } from "./attributes.js";
 export type { DataPointView } from "./data-point-view.js";
 export type { LogRecordView } from "./log-record-view.js";
-export { type MetricData, type MetricVisitor, message, walkMetrics } from "./metric-walk.js";
+export { type MetricData, type MetricVisitor, walkMetrics } from "./metric-walk.js";
 export type { MetricView, ResourceView } from "./owner-views.js";
 export { RecordReader, recordAttributesTag } from "./record-reader.js";
 export {
@@ -20,3 +20,4 @@ export {
   type WalkShape,
 } from "./record-walk.js";
 export type { SpanEventView, SpanView } from "./span-view.js";
+export { type OwnedRecordVisitor, walkOwnedRecords } from "./walk-owned-records.js";

@@ -1,7 +1,17 @@
-import { decodeValue } from "../bytes/decode.js";
+import { decodeField } from "../bytes/decode.js";
 import { encodeField } from "../bytes/encode.js";
 import type { Field, Message } from "../bytes/messages.js";
-import { after, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
+import {
+  after,
+  bodyEnd,
+  fieldTag,
+  findField,
+  LENGTH_DELIMITED,
+  nextBody,
+  stepOver,
+  valueAt,
+  varint,
+} from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { isMalformed } from "../signals/malformed.js";
 import { Attributes } from "./attributes.js";
@@ -60,9 +70,8 @@ export abstract class MessageView {
     const seen = this.nested === undefined ? NONE_SEEN : new Map<number, number>();
     let copied = this.start;
     for (let p = this.start; p < end; ) {
-      const tag = varint(bytes, p);
-      const valueAt = after;
-      const next = skip(bytes, valueAt, tag);
+      const next = stepOver(bytes, p);
+      const tag = fieldTag;
       if (this.isReplaced(tag, valueAt, next, seen)) {
         writer.copy(bytes, copied, p);
         this.writeNested(writer, tag, seen);
@@ -84,7 +93,7 @@ export abstract class MessageView {
     if (this.changes?.has(number)) return this.changes.get(number);
     const field = this.field(number);
     const at = findField(this.bytes, this.start, this.end, field.tag);
-    return at < 0 ? undefined : decodeValue(field, this.bytes, at, skip(this.bytes, at, field.tag));
+    return at < 0 ? undefined : decodeField(field, this.bytes, at);
   }
 
   /** Sets a whole field; undefined removes it. */
@@ -111,15 +120,8 @@ export abstract class MessageView {
   /** Bodies of the length-delimited values of a field. */
   protected ranges(number: number): [start: number, end: number][] {
     const ranges: [number, number][] = [];
-    const fieldTag = (number << 3) | LENGTH_DELIMITED;
-    for (let p = this.start; p < this.end; ) {
-      const tag = varint(this.bytes, p);
-      const at = after;
-      p = skip(this.bytes, at, tag);
-      if (tag !== fieldTag) continue;
-      varint(this.bytes, at);
-      ranges.push([after, p]);
-    }
+    const tag = (number << 3) | LENGTH_DELIMITED;
+    for (let p = this.start; (p = nextBody(this.bytes, p, this.end, tag)) >= 0; p = bodyEnd) ranges.push([p, bodyEnd]);
     return ranges;
   }
 

@@ -1,13 +1,6 @@
-import {
-  DATA_POINT_TAG,
-  METRIC_DATA_TAGS,
-  OWNER_TAG,
-  RESOURCE_CONTAINER_TAG,
-  SCHEMA_URL_TAG,
-  SCOPE_CONTAINER_TAG,
-  SCOPE_ITEM_TAG,
-} from "../bytes/tags.js";
-import { after, findField, skip, varint } from "../bytes/wire.js";
+import { DATA_POINT_TAG, METRIC_DATA_TAGS, SCHEMA_URL_TAG } from "../bytes/tags.js";
+import { after, bodyEnd, fieldTag, message, nextBody, stepOver, valueAt, varint } from "../bytes/wire.js";
+import { walkOwnedRecords } from "./walk-owned-records.js";
 
 /**
  * Called by a walk over the points of a metrics batch, in order. Ranges are message bodies in the bytes; an empty range
@@ -34,83 +27,34 @@ export interface MetricData {
 
 /** Walks over the points of a metrics request, with their owners. */
 export function walkMetrics(b: Uint8Array, visitor: MetricVisitor): void {
-  for (let p = 0; p < b.length; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== RESOURCE_CONTAINER_TAG) continue;
-    varint(b, at);
-    walkResource(b, after, p, visitor);
-  }
-}
-
-function walkResource(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
-  const [ownerStart, ownerEnd] = message(b, start, end, OWNER_TAG);
-  visitor.resource(b, ownerStart, ownerEnd);
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== SCOPE_CONTAINER_TAG) continue;
-    varint(b, at);
-    walkScope(b, after, p, visitor);
-  }
-  visitor.resourceEnd?.();
-}
-
-function walkScope(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
-  const [ownerStart, ownerEnd] = message(b, start, end, OWNER_TAG);
-  const [urlStart, urlEnd] = message(b, start, end, SCHEMA_URL_TAG);
-  visitor.scope(b, ownerStart, ownerEnd, urlStart, urlEnd);
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== SCOPE_ITEM_TAG) continue;
-    varint(b, at);
-    walkMetric(b, after, p, visitor);
-  }
+  walkOwnedRecords(b, {
+    resource: (start, end) => visitor.resource(b, start, end),
+    scope(start, end, containerStart, containerEnd) {
+      const [urlStart, urlEnd] = message(b, containerStart, containerEnd, SCHEMA_URL_TAG);
+      visitor.scope(b, start, end, urlStart, urlEnd);
+    },
+    record: (start, end) => walkMetric(b, start, end, visitor),
+    resourceEnd: () => visitor.resourceEnd?.(),
+  });
 }
 
 function walkMetric(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
   for (let p = start; p < end; ) {
     const at = p;
-    const tag = varint(b, p);
-    const lengthAt = after;
-    p = skip(b, lengthAt, tag);
+    p = stepOver(b, p);
+    const tag = fieldTag;
     if (!METRIC_DATA_TAGS.includes(tag)) continue;
-    varint(b, lengthAt);
+    varint(b, valueAt);
     const dataStart = after;
     visitor.metric(b, start, end, { tag, at, start: dataStart, end: p });
     walkPoints(b, dataStart, p, visitor);
   }
 }
 
-function walkPoints(b: Uint8Array, p: number, end: number, visitor: MetricVisitor): void {
-  while (p < end) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    if (tag !== DATA_POINT_TAG) {
-      p = skip(b, p, tag);
-      continue;
-    }
-    let size = b[p++]!;
-    if (size > 127) {
-      size = varint(b, p - 1);
-      p = after;
-    }
-    visitor.point(b, p, p + size);
-    p += size;
+function walkPoints(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
+  for (let p = start; (p = nextBody(b, p, end, DATA_POINT_TAG)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    visitor.point(b, body, p);
   }
-}
-
-/** The body of the first field with this tag; [start, start) if there is none. */
-export function message(b: Uint8Array, start: number, end: number, tag: number): [start: number, end: number] {
-  const at = findField(b, start, end, tag);
-  if (at < 0) return [start, start];
-  const size = varint(b, at);
-  return [after, after + size];
 }

@@ -2,7 +2,7 @@ import { decodeText } from "../bytes/decode-text.js";
 import { encodeField } from "../bytes/encode.js";
 import { MESSAGES, type Message } from "../bytes/messages.js";
 import { OWNER_TAG, SCHEMA_URL_TAG } from "../bytes/tags.js";
-import { after, fieldRange, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
+import { after, bodyEnd, fieldAt, fieldRange, findField, LENGTH_DELIMITED, nextBody, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { MessageView } from "./message-view.js";
 import type { Frame, FrameEdit } from "./record-walk.js";
@@ -115,14 +115,11 @@ abstract class FrameView extends MessageView implements FrameEdit {
 
   private applyAttributes(out: WireWriter, start: number): void {
     const attributesTag = (this.attributesField << 3) | LENGTH_DELIMITED;
-    for (let p = start; p < out.length; ) {
-      const from = p;
-      const tag = varint(out.bytes, p);
-      const at = after;
-      p = skip(out.bytes, at, tag);
-      if (tag !== attributesTag) continue;
-      varint(out.bytes, at);
-      if (!this.attributes.replaces(out.bytes, after, p)) continue;
+    for (let p = start; (p = nextBody(out.bytes, p, out.length, attributesTag)) >= 0; ) {
+      const from = fieldAt;
+      const body = p;
+      p = bodyEnd;
+      if (!this.attributes.replaces(out.bytes, body, p)) continue;
       out.replace(from, p, EMPTY_BYTES);
       p = from;
     }

@@ -2,15 +2,15 @@ import {
   after,
   anyValueAt,
   anyValueEnd,
-  attributeEnd,
   attributesTagOf,
+  bodyEnd,
   encodedKey,
   findAttribute,
   findField,
   keyAt,
   keyEnd,
   type Message,
-  nextAttribute,
+  nextBody,
   skip,
   varint,
   varintSize,
@@ -154,11 +154,11 @@ export class EditableMessage {
       const encoded = edits.encodedKeyAt(i);
       if (matching.find(encoded, 0, encoded.length) !== undefined) edits.changeAt(i, DELETED);
     }
-    for (let p = nextAttribute(bytes, this.start, end, attributesTag); p >= 0; ) {
-      const stop = attributeEnd;
+    for (let p = nextBody(bytes, this.start, end, attributesTag); p >= 0; ) {
+      const stop = bodyEnd;
       const found = matching.find(bytes, keyAt(bytes, p, stop), keyEnd);
       if (found !== undefined) this.edit().change(found.key, found.encoded, DELETED);
-      p = nextAttribute(bytes, stop, end, attributesTag);
+      p = nextBody(bytes, stop, end, attributesTag);
     }
   }
 
@@ -181,8 +181,8 @@ export class EditableMessage {
       checkSize(text, value);
       changed.push({ key: edits.keyAt(i), encoded: edits.encodedKeyAt(i), text });
     }
-    for (let p = nextAttribute(bytes, this.start, end, attributesTag); p >= 0; ) {
-      const stop = attributeEnd;
+    for (let p = nextBody(bytes, this.start, end, attributesTag); p >= 0; ) {
+      const stop = bodyEnd;
       const value = this.unchangedText(pattern, p, stop);
       const text = value === undefined ? undefined : replace(value);
       if (text !== undefined && text !== value) {
@@ -194,7 +194,7 @@ export class EditableMessage {
         if (isFirst) changed.push({ key, encoded, text });
         else behind.push(known);
       }
-      p = nextAttribute(bytes, stop, end, attributesTag);
+      p = nextBody(bytes, stop, end, attributesTag);
     }
     for (const { key, encoded, text } of changed) this.edit().change(key, encoded, text);
     if (behind.length > 0) this.leaveOnlyFirst(behind);
@@ -207,11 +207,11 @@ export class EditableMessage {
   private firstOfEachKey(): Map<string, number> {
     const { bytes, end, attributesTag } = this;
     const firsts = new Map<string, number>();
-    for (let p = nextAttribute(bytes, this.start, end, attributesTag); p >= 0; ) {
-      const stop = attributeEnd;
+    for (let p = nextBody(bytes, this.start, end, attributesTag); p >= 0; ) {
+      const stop = bodyEnd;
       const { key } = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
       if (!firsts.has(key)) firsts.set(key, p);
-      p = nextAttribute(bytes, stop, end, attributesTag);
+      p = nextBody(bytes, stop, end, attributesTag);
     }
     return firsts;
   }

@@ -1,10 +1,12 @@
 import type { Field, Message } from "#otlp/bytes";
 import {
   after,
-  decodeValue,
+  bodyEnd,
+  decodeField,
+  decodeList,
   encodeField,
   LENGTH_DELIMITED,
-  skip,
+  nextBody,
   type TreeValue,
   varint,
   WireWriter,
@@ -22,12 +24,11 @@ export function readField(message: EditableMessage, field: Field): TreeValue | u
   const edited = message.edits?.fields.get(number);
   if (edited === undefined) {
     const at = message.find(tag);
-    return at < 0 ? undefined : decodeValue(field, message.bytes, at, skip(message.bytes, at, tag));
+    return at < 0 ? undefined : decodeField(field, message.bytes, at);
   }
   if (edited.length === 0) return undefined;
   varint(edited, 0);
-  const at = after;
-  return decodeValue(field, edited, at, skip(edited, at, tag));
+  return decodeField(field, edited, after);
 }
 
 export function writeField(message: EditableMessage, field: Field, value: unknown): void {
@@ -190,29 +191,9 @@ export function checkedList(value: OttlValue, kind: "bigint" | "number", type: s
 }
 
 function readRepeated(message: EditableMessage, field: Field): TreeValue[] {
-  const list: TreeValue[] = [];
   const edited = message.edits?.fields.get(field.number);
-  if (edited === undefined) collectRepeated(field, message.bytes, message.start, message.end, list);
-  else collectRepeated(field, edited, 0, edited.length, list);
-  return list;
-}
-
-function collectRepeated(field: Field, bytes: Uint8Array, start: number, end: number, list: TreeValue[]): void {
-  for (let p = start; p < end; ) {
-    const tag = varint(bytes, p);
-    const at = after;
-    p = skip(bytes, at, tag);
-    if (tag >>> 3 !== field.number) continue;
-    if ((tag & 7) !== LENGTH_DELIMITED) {
-      list.push(decodeValue(field, bytes, at, p));
-      continue;
-    }
-    varint(bytes, at);
-    for (let q = after; q < p; ) {
-      list.push(decodeValue(field, bytes, q, p));
-      q = field.type === "uint64" ? skip(bytes, q, 0) : q + 8;
-    }
-  }
+  if (edited === undefined) return decodeList(field, message.bytes, message.start, message.end);
+  return decodeList(field, edited, 0, edited.length);
 }
 
 /** Messages that are only passed around and never read: a span's events, a point's exemplars. */
@@ -232,13 +213,10 @@ export function rawMessages(message: EditableMessage, field: Field): Uint8Array[
   const edited = message.edits?.fields.get(field.number);
   const bytes = edited ?? message.bytes;
   const end = edited === undefined ? message.end : edited.length;
-  for (let p = edited === undefined ? message.start : 0; p < end; ) {
-    const tag = varint(bytes, p);
-    const at = after;
-    p = skip(bytes, at, tag);
-    if (tag !== field.tag) continue;
-    varint(bytes, at);
-    items.push(bytes.subarray(after, p));
+  for (let p = edited === undefined ? message.start : 0; (p = nextBody(bytes, p, end, field.tag)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    items.push(bytes.subarray(body, p));
   }
   return items;
 }

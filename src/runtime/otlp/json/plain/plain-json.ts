@@ -1,4 +1,5 @@
 import { decodeText } from "../../bytes/decode-text.js";
+import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../../bytes/key-value.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,
@@ -6,12 +7,22 @@ import {
   DOUBLE_VALUE_TAG,
   ELEMENT_TAG,
   INT_VALUE_TAG,
-  KEY_TAG,
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
-  VALUE_TAG,
 } from "../../bytes/tags.js";
-import { after, double, skip, varint, varint64, viewOf } from "../../bytes/wire.js";
+import {
+  after,
+  bodyEnd,
+  double,
+  fieldTag,
+  lengthAt,
+  nextBody,
+  stepOver,
+  valueAt,
+  varint,
+  varint64,
+  viewOf,
+} from "../../bytes/wire.js";
 import type { WireWriter } from "../../bytes/writer.js";
 import { putDecimal } from "../write-decimal.js";
 import { writeAscii, writeText } from "../write-text.js";
@@ -58,10 +69,9 @@ export class PlainJsonWriter {
   valueUnlessNull(start: number, end: number): boolean {
     const { bytes: b, out } = this;
     for (let p = start; p < end; ) {
-      const tag = varint(b, p);
-      const at = after;
-      p = skip(b, at, tag);
-      switch (tag) {
+      p = stepOver(b, p);
+      const at = valueAt;
+      switch (fieldTag) {
         case STRING_VALUE_TAG:
           varint(b, at);
           this.text(after, p);
@@ -125,15 +135,9 @@ export class PlainJsonWriter {
   private findMembers(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
     const { bytes: b, members, membersEnd: base } = this;
     let seen = 0;
-    for (let p = start; p < end; ) {
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, p - 1);
-        p = after;
-      }
-      const at = p;
-      p = skip(b, at, tag);
-      if (tag !== attributesTag) continue;
+    for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+      const at = lengthAt;
+      p = bodyEnd;
       findKeyAndValue(b, at, p);
       if (leftOut.has(b, keyStart, keyEnd)) continue;
       const bit = keyStart === keyEnd ? 1 : 1 << ((keyEnd - keyStart) * 5 + b[keyEnd - 1]!);
@@ -164,11 +168,9 @@ export class PlainJsonWriter {
   private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
     const { bytes: b, out } = this;
     const values = new Map<string, readonly [start: number, end: number]>();
-    for (let p = start; p < end; ) {
-      const tag = varint(b, p);
-      const at = after;
-      p = skip(b, at, tag);
-      if (tag !== attributesTag) continue;
+    for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+      const at = lengthAt;
+      p = bodyEnd;
       findKeyAndValue(b, at, p);
       if (!leftOut.has(b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
     }
@@ -187,15 +189,12 @@ export class PlainJsonWriter {
   private list(start: number, end: number): void {
     const { bytes: b, out } = this;
     let separator = OPEN_LIST;
-    for (let p = start; p < end; ) {
-      const tag = varint(b, p);
-      const at = after;
-      p = skip(b, at, tag);
-      if (tag !== ELEMENT_TAG) continue;
-      varint(b, at);
+    for (let p = start; (p = nextBody(b, p, end, ELEMENT_TAG)) >= 0; ) {
+      const body = p;
+      p = bodyEnd;
       out.byte(separator);
       separator = COMMA;
-      this.value(after, p);
+      this.value(body, p);
     }
     if (separator === OPEN_LIST) out.byte(OPEN_LIST);
     out.byte(CLOSE_LIST);
@@ -218,47 +217,6 @@ export class PlainJsonWriter {
 
 /** The number of positions kept per member of a map. */
 const MEMBER = 4;
-
-/** The results of `findKeyAndValue`. */
-export let keyStart = 0;
-export let keyEnd = 0;
-export let valueStart = 0;
-export let valueEnd = 0;
-
-/**
- * Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; missing parts are
- * empty.
- */
-export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
-  let p = lengthAt + 1;
-  if (b[lengthAt]! > 127) {
-    varint(b, lengthAt);
-    p = after;
-  }
-  keyStart = keyEnd = valueStart = valueEnd = end;
-  while (p < end) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    const at = p;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
-    let from = at + 1;
-    if (b[at]! > 127) {
-      varint(b, at);
-      from = after;
-    }
-    if (tag === KEY_TAG) {
-      keyStart = from;
-      keyEnd = p;
-    } else {
-      valueStart = from;
-      valueEnd = p;
-    }
-  }
-}
 
 /** From this number of keys on, they are looked up instead of compared. */
 const MAX_KEYS_COMPARED = 32;

@@ -1,6 +1,6 @@
 import { decodeMessage } from "../../bytes/decode.js";
 import { MESSAGES } from "../../bytes/messages.js";
-import { after, skip, varint } from "../../bytes/wire.js";
+import { bodyEnd, nextBody } from "../../bytes/wire.js";
 import { MalformedError } from "../../signals/malformed.js";
 import type { Tree } from "../tree.js";
 
@@ -87,13 +87,10 @@ export function plainAttributes(
   attributesTag: number,
 ): Record<string, unknown> {
   const trees: Tree[] = [];
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== attributesTag) continue;
-    varint(b, at);
-    trees.push(decodeMessage(MESSAGES["KeyValue"]!, b, after, p));
+  for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    trees.push(decodeMessage(MESSAGES["KeyValue"]!, b, body, p));
   }
   return plainObject(trees as unknown as KeyValueTree[]);
 }

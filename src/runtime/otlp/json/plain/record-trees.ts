@@ -8,7 +8,7 @@ import {
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
 } from "../../bytes/tags.js";
-import { after, skip, varint } from "../../bytes/wire.js";
+import { bodyEnd, nextBody } from "../../bytes/wire.js";
 import type { Tree } from "../tree.js";
 
 /** The containers around records, decoded without the records. */
@@ -89,12 +89,9 @@ function containerTree(owner: string, message: Message, b: Uint8Array, start: nu
 
 /** The bodies of all fields with this tag. */
 function* bodies(b: Uint8Array, start: number, end: number, wanted: number): Iterable<readonly [number, number]> {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const lengthAt = after;
-    p = skip(b, lengthAt, tag);
-    if (tag !== wanted) continue;
-    varint(b, lengthAt);
-    yield [after, p];
+  for (let p = start; (p = nextBody(b, p, end, wanted)) >= 0; ) {
+    const body = p;
+    p = bodyEnd;
+    yield [body, p];
   }
 }
