@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineReceiver, StartError } from "../plugin.js";
 
-const WHAT_TO_DO = "start it with createSluice in a program of yours, or use another receiver";
+const HINT = "start it with createSluice in a program of yours, or use another receiver";
 
 /**
  * The telemetry that a program emits when it embeds Sluice. The embedding instance replaces this receiver with its own
@@ -13,7 +13,7 @@ export const appReceiver = defineReceiver({
   schema: z.strictObject({}),
   create: () => ({
     async start() {
-      throw new StartError(`no program emits into it: this config is for one that embeds Sluice; ${WHAT_TO_DO}`);
+      throw new StartError(`no program emits into it: this config is for one that embeds Sluice; ${HINT}`);
     },
     async stop() {},
   }),

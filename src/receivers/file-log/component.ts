@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type CutterSettings, createCutter, encodeAttributes, textEncoding } from "#logs/entries";
 import { compilePattern } from "#text/patterns";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
+import { BatchSender } from "./batch-sender.js";
 import { type FileLogConfig, fileLogSchema } from "./config.js";
 import { FileAttributes } from "./file-attributes.js";
 import { FileReader, type RecordOutput } from "./file-reader.js";
@@ -11,7 +12,6 @@ import { FileFinder, pathMatcher } from "./find-files.js";
 import { type FileMark, OffsetStore } from "./offset-store.js";
 import { OperatorOutput } from "./operator-output.js";
 import { chooseFiles } from "./ordering.js";
-import { Outbox } from "./outbox.js";
 import { PlainOutput } from "./plain-output.js";
 import { START, TrackedFile } from "./tracked-file.js";
 
@@ -35,7 +35,7 @@ class FileLogReceiver implements Receiver {
   private readonly table: FileTable;
   private readonly finder: FileFinder;
   private readonly attributes: FileAttributes;
-  private readonly outbox: Outbox;
+  private readonly sender: BatchSender;
   private readonly output: RecordOutput;
   private readonly reader: FileReader;
   private readonly logProblem: (event: { readonly path: string; readonly reason: string }) => void;
@@ -72,11 +72,11 @@ class FileLogReceiver implements Receiver {
     );
     this.finder = new FileFinder(config.include, config.exclude, onProblem);
     this.attributes = new FileAttributes(config);
-    this.outbox = new Outbox(context, this.store);
+    this.sender = new BatchSender(context, this.store);
     this.output = needsEntries(config) ? new OperatorOutput(config, context) : new PlainOutput(config);
-    const { table, outbox, output } = this;
+    const { table, sender, output } = this;
     const cutter = createCutter(cutterSettings(config));
-    this.reader = new FileReader(config.force_flush_period, { table, outbox, output, cutter, context, onProblem });
+    this.reader = new FileReader(config.force_flush_period, { table, sender, output, cutter, context, onProblem });
   }
 
   async start(): Promise<void> {
@@ -96,7 +96,7 @@ class FileLogReceiver implements Receiver {
     this.isStopping = true;
     this.reader.isStopping = true;
     this.wake();
-    const stopped = this.outbox.stop(); // the reading loop may be waiting for room
+    const stopped = this.sender.stop(); // the reading loop may be waiting for room
     await this.running;
     await stopped;
     await this.store.close();
@@ -133,8 +133,8 @@ class FileLogReceiver implements Receiver {
       let hasMore = false;
       try {
         hasMore = await this.readAll(files);
-        this.output.flushOld(this.outbox, this.context.clock.now());
-        await this.output.send(this.outbox);
+        this.output.flushOld(this.sender, this.context.clock.now());
+        await this.output.send(this.sender);
         this.store.wake();
         await this.table.forgetOld(FORGET_AFTER_MS, MAX_GONE_FILES);
       } catch (error) {

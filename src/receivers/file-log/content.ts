@@ -48,7 +48,7 @@ export class GzipContent implements FileContent {
   private hasEnded = false;
 
   constructor(handle: FileHandle) {
-    const source = Readable.from(piecesOf(handle), { objectMode: false, highWaterMark: PIECE_BYTES });
+    const source = Readable.from(readPieces(handle), { objectMode: false, highWaterMark: PIECE_BYTES });
     this.stream = createGunzip({ chunkSize: PIECE_BYTES });
     source.on("error", (error) => this.stream.destroy(error));
     this.stream.on("close", () => source.destroy());
@@ -108,7 +108,7 @@ export class GzipContent implements FileContent {
  * A stream created by the handle would close the handle when it is destroyed, even with `autoClose: false`, and others
  * still read from the handle.
  */
-async function* piecesOf(handle: FileHandle): AsyncGenerator<Buffer> {
+async function* readPieces(handle: FileHandle): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
     const { bytesRead } = await handle.read(piece, 0, PIECE_BYTES, position);

@@ -1,8 +1,8 @@
 import type { CutState, RecordCutter, RecordSink } from "#logs/entries";
 import type { ReceiverContext } from "../../plugin.js";
+import type { BatchSender } from "./batch-sender.js";
 import { type FileContent, GzipContent, PlainContent } from "./content.js";
 import type { FileTable } from "./file-table.js";
-import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";
 
 /** Writes records directly or passes them through operators. */
@@ -10,19 +10,19 @@ export interface RecordOutput extends RecordSink {
   /** The records that follow come from this file. `ms` is the current time. */
   beginFile(file: TrackedFile, ms: number): void;
   /** Called when all records of a window have been taken. Reports the file positions that operators still hold. */
-  endWindow(outbox: Outbox): void;
+  endWindow(sender: BatchSender): void;
   /** Returns a buffer of at least this size to read into. */
   window(size: number): Buffer;
   readonly byteLength: number;
   /** Passes on entries that operators have held for long enough. `ms` is the current time. */
-  flushOld(outbox: Outbox, ms: number): void;
+  flushOld(sender: BatchSender, ms: number): void;
   /** Hands in everything that has been written. */
-  send(outbox: Outbox): Promise<void>;
+  send(sender: BatchSender): Promise<void>;
 }
 
 interface FileReaderServices {
   readonly table: FileTable;
-  readonly outbox: Outbox;
+  readonly sender: BatchSender;
   readonly output: RecordOutput;
   readonly cutter: RecordCutter;
   readonly context: ReceiverContext;
@@ -44,8 +44,8 @@ export class FileReader {
   /** Returns true if the file has more to read: it stopped early to give other files a turn. */
   async read(file: TrackedFile): Promise<boolean> {
     const { clock } = this.services.context;
-    const isIdle = this.flushPeriodMs > 0 && clock.monotonic() - file.grownAt >= this.flushPeriodMs;
-    if (file.size === file.readSize && !(isIdle && file.hasRest)) return false;
+    const isIdle = this.flushPeriodMs > 0 && clock.monotonic() - file.lastGrowthAt >= this.flushPeriodMs;
+    if (file.size === file.readSize && !(isIdle && file.hasPartialRecord)) return false;
     if (!file.isGzip && file.size <= file.position.offset) return false;
     const handle = await this.services.table.open(file);
     if (handle === undefined) return false;
@@ -63,24 +63,24 @@ export class FileReader {
   }
 
   private async readContent(file: TrackedFile, content: FileContent, isIdle: boolean): Promise<boolean> {
-    const { table, output, outbox, cutter, context } = this.services;
+    const { table, output, sender, cutter, context } = this.services;
     for (let turn = MAX_TURN_BYTES; turn > 0 && !this.isStopping; ) {
       const { offset, records, isSkipping } = file.position;
       const window = output.window(this.windowSize);
       const size = await content.read(window, window.length, offset);
-      if (!(await table.isStill(file))) return false; // the next look finds where the file's content is now
+      if (!(await table.isStillSameFile(file))) return false; // the next look finds where the file's content is now
       const isEnd = size < window.length;
       const state: CutState = { offset, records, isSkipping };
       output.beginFile(file, context.clock.now());
       const done = cutter.cut(window.subarray(0, size), state, isEnd && isIdle, output);
       if (done > 0) {
-        outbox.note(file);
+        sender.note(file);
         file.position = { offset: offset + done, records: state.records, isSkipping: state.isSkipping };
       }
-      output.endWindow(outbox);
-      file.hasRest = done < size;
+      output.endWindow(sender);
+      file.hasPartialRecord = done < size;
       turn -= done;
-      if (output.byteLength >= BATCH_SIZE) await output.send(outbox);
+      if (output.byteLength >= BATCH_SIZE) await output.send(sender);
       if (isEnd) return false;
       this.windowSize = done > 0 ? WINDOW_SIZE : Math.max(WINDOW_SIZE, cutter.minWindow);
     }

@@ -65,18 +65,18 @@ export class FileTable {
    */
   async look(found: readonly FoundFile[], startOf: (found: FoundFile) => FileMark): Promise<TrackedFile[]> {
     this.round++;
-    const strangers: FoundFile[] = [];
+    const unrecognised: FoundFile[] = [];
     const seen = new Set<string>();
     for (const each of found) {
       const key = inodeKey(each.stats);
       if (seen.has(key)) continue; // another name of the same file
       seen.add(key);
-      if (!(await this.recognise(each))) strangers.push(each);
+      if (!(await this.recognise(each))) unrecognised.push(each);
     }
-    for (const file of this.files) if (file.seenIn !== this.round) await this.follow(file);
-    for (const stranger of strangers) await this.identify(stranger, startOf);
+    for (const file of this.files) if (file.lastSeenRound !== this.round) await this.follow(file);
+    for (const candidate of unrecognised) await this.identify(candidate, startOf);
     for (const key of this.copies.keys()) if (!seen.has(key)) this.copies.delete(key);
-    return [...this.files].filter((file) => file.seenIn === this.round || file.isElsewhere);
+    return [...this.files].filter((file) => file.lastSeenRound === this.round || file.isFollowed);
   }
 
   /** Returns a handle on the file's content, or undefined if the file is no longer at its path. */
@@ -98,14 +98,16 @@ export class FileTable {
    * Whether the data just read through the file's handle belongs to this file: the file may have been truncated since
    * the last look.
    */
-  async isStill(file: TrackedFile): Promise<boolean> {
+  async isStillSameFile(file: TrackedFile): Promise<boolean> {
     return file.isGzip || (file.handle !== undefined && (await this.checkHead(file)));
   }
 
   /** Forgets files that have not been seen for a long time. */
   async forgetOld(maxAgeMs: number, maxGone: number): Promise<void> {
     const now = this.services.now();
-    const gone = [...this.files].filter((file) => file.seenIn !== this.round && !file.isElsewhere && file.isSettled);
+    const gone = [...this.files].filter(
+      (file) => file.lastSeenRound !== this.round && !file.isFollowed && file.isSettled,
+    );
     gone.sort((a, b) => a.seenAt - b.seenAt);
     for (const [index, file] of gone.entries()) {
       if (now - file.seenAt < maxAgeMs && gone.length - index <= maxGone) break;
@@ -131,14 +133,14 @@ export class FileTable {
     if (file === undefined) return false;
     const isUnchanged = file.size === stats.size && file.mtimeMs === stats.mtimeMs;
     if (!isUnchanged && !(await this.hasSameContent(file, path))) {
-      await this.lose(file);
+      await this.forgetInode(file);
       return false;
     }
-    this.see(file, path, stats);
+    this.markSeen(file, path, stats);
     return true;
   }
 
-  private see(file: TrackedFile, path: string, stats: Stats): void {
+  private markSeen(file: TrackedFile, path: string, stats: Stats): void {
     const now = this.services.now();
     if (file.path !== path || file.dev !== stats.dev || file.ino !== stats.ino) {
       this.byInode.delete(file.key);
@@ -148,18 +150,18 @@ export class FileTable {
       this.byInode.set(file.key, file);
       this.services.store.keep(file);
     }
-    if (stats.size !== file.size) file.grownAt = now;
+    if (stats.size !== file.size) file.lastGrowthAt = now;
     file.size = stats.size;
     file.mtimeMs = stats.mtimeMs;
     file.seenAt = now;
-    file.seenIn = this.round;
-    file.isElsewhere = false;
+    file.lastSeenRound = this.round;
+    file.isFollowed = false;
     file.wasSearched = false;
-    if (!file.isGzip && stats.size < file.position.offset) this.truncated(file, stats.size);
+    if (!file.isGzip && stats.size < file.position.offset) this.handleTruncation(file, stats.size);
   }
 
   /** Called when a file got shorter but still has the same first bytes. */
-  private truncated(file: TrackedFile, size: number): void {
+  private handleTruncation(file: TrackedFile, size: number): void {
     const { onTruncate } = this.settings;
     this.services.onTruncated(file, onTruncate);
     if (onTruncate === "ignore") return;
@@ -200,7 +202,7 @@ export class FileTable {
   }
 
   /** The file's content is no longer behind its inode. */
-  private async lose(file: TrackedFile): Promise<void> {
+  private async forgetInode(file: TrackedFile): Promise<void> {
     await this.close(file);
     if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
     file.ino = 0;
@@ -212,10 +214,10 @@ export class FileTable {
   private async follow(file: TrackedFile): Promise<void> {
     if (file.handle !== undefined) {
       if (await this.followHandle(file)) return;
-      await this.lose(file);
+      await this.forgetInode(file);
     }
-    if (file.isElsewhere) {
-      file.isElsewhere = false;
+    if (file.isFollowed) {
+      file.isFollowed = false;
       return;
     }
     if (file.wasSearched) return;
@@ -237,13 +239,13 @@ export class FileTable {
     const stats = await file.handle!.stat();
     const hasGrown = stats.size !== file.size;
     if (hasGrown && !(await this.checkHead(file))) return false;
-    if (!file.isElsewhere || hasGrown) file.grownAt = now();
+    if (!file.isFollowed || hasGrown) file.lastGrowthAt = now();
     file.size = stats.size;
     file.mtimeMs = stats.mtimeMs;
     file.seenAt = now();
-    file.isElsewhere = true;
+    file.isFollowed = true;
     file.wasSearched = true;
-    if (now() - file.grownAt > ROTATED_IDLE_MS) await this.close(file);
+    if (now() - file.lastGrowthAt > ROTATED_IDLE_MS) await this.close(file);
     return true;
   }
 
@@ -324,7 +326,7 @@ export class FileTable {
         file.ino = 0;
       } else this.add(file);
       file.isGzip = isGzip;
-      this.see(file, path, now);
+      this.markSeen(file, path, now);
       this.attach(file, handle);
     } catch (error) {
       await handle.close().catch(() => {});
@@ -374,7 +376,7 @@ export class FileTable {
     this.opened.add(file);
     for (const oldest of this.opened) {
       if (this.opened.size <= this.settings.maxOpenFiles) break;
-      if (oldest !== file && !oldest.isElsewhere) void this.close(oldest);
+      if (oldest !== file && !oldest.isFollowed) void this.close(oldest);
       else if (oldest === file) break;
     }
   }
@@ -402,7 +404,7 @@ function startsWith(bytes: Buffer, start: Buffer): boolean {
 }
 
 function isAlive(file: TrackedFile, round: number): boolean {
-  return file.seenIn === round || file.isElsewhere;
+  return file.lastSeenRound === round || file.isFollowed;
 }
 
 function isSame(one: Stats, other: Stats): boolean {

@@ -18,7 +18,7 @@ export function globProblem(pattern: string): string | undefined {
 
 /** Whether the whole path matches one of the patterns. */
 export function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
-  const expressions = patterns.flatMap((pattern) => expandBraces(clean(pattern)).map(globExpression));
+  const expressions = patterns.flatMap((pattern) => expandBraces(cleanPath(pattern)).map(globExpression));
   return (path) => expressions.some((expression) => expression.test(path));
 }
 
@@ -36,7 +36,7 @@ export class FileFinder {
     exclude: readonly string[],
     onProblem: (path: string, error: unknown) => void,
   ) {
-    this.patterns = include.flatMap((pattern) => expandBraces(clean(pattern)).map(segmentsOf));
+    this.patterns = include.flatMap((pattern) => expandBraces(cleanPath(pattern)).map(segmentsOf));
     this.isExcluded = pathMatcher(exclude);
     this.onProblem = onProblem;
   }
@@ -63,7 +63,7 @@ export class FileFinder {
     if (typeof segment === "string") {
       const path = joinPath(folder, segment);
       if (!isLast) return this.walk(path, segments, index + 1, found);
-      if (await this.isThere(path)) found.add(path);
+      if (await this.exists(path)) found.add(path);
       return;
     }
     if (segment === ANY_FOLDERS) return this.walkDeep(folder, segments, index, found);
@@ -103,7 +103,7 @@ export class FileFinder {
     }
   }
 
-  private async isThere(path: string): Promise<boolean> {
+  private async exists(path: string): Promise<boolean> {
     try {
       await stat(path);
       return true;
@@ -126,7 +126,7 @@ function joinPath(folder: string, name: string): string {
 }
 
 /** Cleans a path as Go's `filepath.Clean` does: removes `.` and double slashes, and keeps relative paths relative. */
-function clean(pattern: string): string {
+function cleanPath(pattern: string): string {
   return join(pattern);
 }
 

@@ -3,12 +3,12 @@ import { encodeAttributes, encodeScopeName, LogBatchWriter, LogEntry, type LogMa
 import type { WireWriter } from "#otlp/bytes";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { ReceiverContext } from "../../plugin.js";
+import type { BatchSender } from "./batch-sender.js";
 import type { FileLogConfig } from "./config.js";
 import { FILE_ATTRIBUTES } from "./file-attributes.js";
 import type { RecordOutput } from "./file-reader.js";
 import { JsonAttributes } from "./json-attributes.js";
 import type { FileMark } from "./offset-store.js";
-import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";
 
 /** Where the record of an entry starts in its file. */
@@ -36,7 +36,7 @@ export class OperatorOutput implements RecordOutput {
   private number = 0;
   private size = 0;
   /** Files with entries that an operator holds. */
-  private readonly holders = new Set<TrackedFile>();
+  private readonly heldFiles = new Set<TrackedFile>();
 
   constructor(config: FileLogConfig, context: ReceiverContext) {
     this.config = config;
@@ -83,8 +83,8 @@ export class OperatorOutput implements RecordOutput {
     for (const writer of this.writers.values()) writer.observedAt(ms);
   }
 
-  endWindow(outbox: Outbox): void {
-    this.noteHeld(outbox);
+  endWindow(sender: BatchSender): void {
+    this.noteHeld(sender);
   }
 
   takeText(bytes: Buffer, from: number, to: number, offset: number): void {
@@ -96,19 +96,19 @@ export class OperatorOutput implements RecordOutput {
     this.take(Buffer.from(bytes).toString("latin1"), offset, Buffer.from(bytes));
   }
 
-  flushOld(outbox: Outbox, ms: number): void {
+  flushOld(sender: BatchSender, ms: number): void {
     if (!this.chain.canHold) return;
     this.ms = ms;
     for (const writer of this.writers.values()) writer.observedAt(ms);
     this.chain.flushOld();
-    this.noteHeld(outbox);
+    this.noteHeld(sender);
   }
 
-  async send(outbox: Outbox): Promise<void> {
+  async send(sender: BatchSender): Promise<void> {
     const writers = [...this.writers.values()];
     this.size = 0;
     if (this.writers.size > MAX_WRITERS) this.writers.clear(); // the entries in these writers are still sent
-    await outbox.send(writers);
+    await sender.send(writers);
   }
 
   /**
@@ -119,7 +119,7 @@ export class OperatorOutput implements RecordOutput {
     const writer = this.writerFor("", this.resource, "");
     const before = writer.byteLength;
     const isWritten = writer.tryAdd(bytes, from, to, (wire) => {
-      if (!json.write(wire, bytes, from, to) || !this.writeReadings(wire, json, bytes)) return false;
+      if (!json.write(wire, bytes, from, to) || !this.writeTimeAndSeverity(wire, json, bytes)) return false;
       wire.copy(attributes, 0, attributes.length);
       return true;
     });
@@ -129,7 +129,7 @@ export class OperatorOutput implements RecordOutput {
   }
 
   /** Writes time and severity if the config wants them. Returns false if a value needs the general path. */
-  private writeReadings(wire: WireWriter, { notedStarts, notedEnds }: JsonAttributes, bytes: Buffer): boolean {
+  private writeTimeAndSeverity(wire: WireWriter, { notedStarts, notedEnds }: JsonAttributes, bytes: Buffer): boolean {
     const { time, severity } = this;
     if (time !== undefined && (notedStarts[0]! < 0 || !time.write(wire, bytes, notedStarts[0]!, notedEnds[0]!)))
       return false;
@@ -187,17 +187,17 @@ export class OperatorOutput implements RecordOutput {
    * A file must be read again from the first record that an operator holds. Records that were held and no longer are,
    * of any file, travel with the next batch.
    */
-  private noteHeld(outbox: Outbox): void {
+  private noteHeld(sender: BatchSender): void {
     if (!this.chain.canHold) return;
-    for (const file of this.holders) {
-      outbox.note(file);
+    for (const file of this.heldFiles) {
+      sender.note(file);
       file.held = undefined;
     }
-    this.holders.clear();
+    this.heldFiles.clear();
     for (const { origin } of this.chain.heldEntries()) {
       const { file, mark } = origin as EntryOrigin;
       if (file.held === undefined || mark.offset < file.held.offset) file.held = mark;
-      this.holders.add(file);
+      this.heldFiles.add(file);
     }
   }
 }

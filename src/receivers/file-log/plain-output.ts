@@ -1,8 +1,8 @@
 import { encodeAttributes, LogBatchWriter, type LogMap } from "#logs/entries";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import type { BatchSender } from "./batch-sender.js";
 import type { FileLogConfig } from "./config.js";
 import type { RecordOutput } from "./file-reader.js";
-import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";
 
 /** Writes records as they are in the file: their bytes become the bytes of a request. */
@@ -55,8 +55,8 @@ export class PlainOutput implements RecordOutput {
     this.writer.addBytes(bytes, this.isNumbered ? this.numbered(offset) : this.attributes);
   }
 
-  send(outbox: Outbox): Promise<void> {
-    return outbox.send([this.writer]);
+  send(sender: BatchSender): Promise<void> {
+    return sender.send([this.writer]);
   }
 
   private numbered(offset: number): Uint8Array {

@@ -41,16 +41,16 @@ export class TrackedFile implements KeptFile {
   /** The size when the file was last read to its end. */
   readSize = -1;
   /** Whether the file ends in an incomplete record. */
-  hasRest = false;
+  hasPartialRecord = false;
   /** When the file last grew or appeared, by the monotonic clock. */
-  grownAt = 0;
+  lastGrowthAt = 0;
   seenAt = 0;
   /** The number of the last look that saw the file at its path. */
-  seenIn = 0;
+  lastSeenRound = 0;
   /** Whether the file is missing from its path and has already been searched for. */
   wasSearched = false;
   /** Whether the rest of the file is read at a place that no pattern matches, where it was moved or copied to. */
-  isElsewhere = false;
+  isFollowed = false;
   private readonly unsettled = new Set<FileSegment>();
 
   constructor(stored: Omit<KeptFile, "storeId">) {

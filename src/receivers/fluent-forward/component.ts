@@ -13,12 +13,14 @@ export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
     "Takes records of Fluentd and Fluent Bit by their forward protocol, and acknowledges chunks once they are safe.",
   signals: ["logs"],
   schema: fluentForwardSchema,
-  listensAt: (config) => [{ address: listenAddress(...listenTarget(config)), key: ["endpoint"], protection: NONE }],
+  listensAt: (config) => [
+    { address: listenAddress(...listenTarget(config)), key: ["endpoint"], protection: NO_PROTECTION },
+  ],
   create: (config, context) => new FluentForwardReceiver(config, context),
 });
 
 /** The receiver supports neither the protocol's own authentication nor TLS. */
-const NONE = { tls: false, auth: false };
+const NO_PROTECTION = { tls: false, auth: false };
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_CLIENT = 2500;
 
@@ -27,14 +29,14 @@ class FluentForwardReceiver implements Receiver {
   private readonly config: FluentForwardConfig;
   private readonly context: ReceiverContext;
   private readonly connections = new Set<ForwardConnection>();
-  private readonly sayClosed: (event: { readonly reason: string }) => void;
+  private readonly logClosed: (event: { readonly reason: string }) => void;
   private intake: BatchIntake | undefined;
   private server: Server | undefined;
 
   constructor(config: FluentForwardConfig, context: ReceiverContext) {
     this.config = config;
     this.context = context;
-    this.sayClosed = limitedLog(context.clock, (event, suppressed) =>
+    this.logClosed = limitedLog(context.clock, (event, suppressed) =>
       context.logger.warn({ ...event, suppressed }, "a connection was closed"),
     );
   }
@@ -46,15 +48,15 @@ class FluentForwardReceiver implements Receiver {
     this.intake = intake;
     const waitingRoom = new WaitingRoom(this.context);
     const server = createServer((socket) => {
-      const { context, sayClosed } = this;
-      const connection = new ForwardConnection(socket, { intake, room, waitingRoom, context, sayClosed });
+      const { context, logClosed } = this;
+      const connection = new ForwardConnection(socket, { intake, room, waitingRoom, context, logClosed });
       this.connections.add(connection);
       socket.on("close", () => this.connections.delete(connection));
     });
     limitConnections(server, {
       maxConnections: MAX_CONNECTIONS,
       maxConnectionsPerClient: MAX_CONNECTIONS_PER_CLIENT,
-      onRefused: (reason) => sayRefused(this.context, reason),
+      onRefused: (reason) => logRefused(this.context, reason),
     });
     this.server = server;
     this.port = await listen(server, listenAddress(...listenTarget(this.config)), ["endpoint"]);
@@ -72,6 +74,6 @@ class FluentForwardReceiver implements Receiver {
   }
 }
 
-function sayRefused({ logger }: ReceiverContext, reason: string): void {
+function logRefused({ logger }: ReceiverContext, reason: string): void {
   logger.warn({ reason }, "a connection was refused");
 }

@@ -13,17 +13,17 @@ export interface ConnectionSettings {
   readonly room: Intake;
   readonly waitingRoom: WaitingRoom;
   readonly context: ReceiverContext;
-  readonly sayClosed: (event: { readonly reason: string }) => void;
+  readonly logClosed: (event: { readonly reason: string }) => void;
 }
 
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
-const FIRST_BYTES = 64 * 1024;
+const INITIAL_BYTES = 64 * 1024;
 /** A started event must be complete within this time, because incomplete events hold memory that others need. */
 const EVENT_LIMIT_MS = 60_000;
 /** How long a client may leave acknowledgements unread while it keeps sending. */
 const UNREAD_LIMIT_MS = 60_000;
 /** The same limit after the last event, when the receiver stops. */
-const LAST_LIMIT_MS = 2000;
+const CLOSE_LIMIT_MS = 2000;
 
 /** Events that were read together. */
 interface ReadEvents {
@@ -38,7 +38,7 @@ interface ReadEvents {
    * The bytes of memory that the next event still needs. Undefined if there is no next event or memory is not the
    * problem.
    */
-  readonly lacking: number | undefined;
+  readonly missingBytes: number | undefined;
 }
 
 /**
@@ -74,7 +74,7 @@ export class ForwardConnection {
       socket.pause();
       this.working = this.take(chunk).finally(() => {
         this.working = undefined;
-        this.limitHalfEvent();
+        this.limitIncompleteEvent();
         if (!this.isStopping) socket.resume();
       });
     });
@@ -93,7 +93,7 @@ export class ForwardConnection {
   }
 
   /**
-   * Waits for the work in progress, then closes the socket after its last writes, or after `LAST_LIMIT_MS` if the
+   * Waits for the work in progress, then closes the socket after its last writes, or after `CLOSE_LIMIT_MS` if the
    * client does not read them.
    */
   async finish(): Promise<void> {
@@ -101,7 +101,7 @@ export class ForwardConnection {
     if (this.socket.closed) return;
     this.socket.once(
       "close",
-      this.settings.context.clock.after(LAST_LIMIT_MS, () => this.socket.destroy()),
+      this.settings.context.clock.after(CLOSE_LIMIT_MS, () => this.socket.destroy()),
     );
     this.socket.destroySoon();
   }
@@ -121,14 +121,14 @@ export class ForwardConnection {
     for (;;) {
       const reading = this.readEvents();
       this.reading = reading;
-      const { batch, acknowledgements, isUnattended, problem, lacking } = await reading;
+      const { batch, acknowledgements, isUnattended, problem, missingBytes } = await reading;
       this.reading = undefined; // the settled promise would keep the batch in memory until the client sends again
       if (batch !== undefined && !(await this.handIn(batch, isUnattended))) return;
       for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
       if (problem !== undefined) return this.hangUp(problem);
-      await this.taken();
-      if (lacking === undefined) return;
-      if (!(await this.waitForRoom(0, () => this.hasRoom(lacking)))) return this.giveUp();
+      await this.acknowledgementsRead();
+      if (missingBytes === undefined) return;
+      if (!(await this.waitForRoom(0, () => this.hasRoom(missingBytes)))) return this.giveUp();
     }
   }
 
@@ -137,16 +137,16 @@ export class ForwardConnection {
     this.waitLimit ??= waitingRoom.limit();
     this.isWaiting = true;
     const isOver = () => this.isStopping || this.isLate || this.socket.destroyed;
-    const isThere = await waitingRoom.wait(held, this.waitLimit, attempt, isOver);
+    const isAvailable = await waitingRoom.wait(held, this.waitLimit, attempt, isOver);
     this.isWaiting = false;
-    return isThere;
+    return isAvailable;
   }
 
   private hasRoom(bytes: number): boolean {
     const { room } = this.settings;
-    const isThere = room.reserve(bytes);
-    if (isThere) room.release(bytes);
-    return isThere;
+    const isAvailable = room.reserve(bytes);
+    if (isAvailable) room.release(bytes);
+    return isAvailable;
   }
 
   /** Gives up because the held bytes, with `last`, found no memory in time. */
@@ -154,42 +154,42 @@ export class ForwardConnection {
     const { intake, context } = this.settings;
     const { records, isUnattended } = countRecords(Buffer.concat([this.bytes.subarray(0, this.length), last]));
     intake.refuse(records);
-    if (isUnattended) context.logger.error({ records }, LOST);
+    if (isUnattended) context.logger.error({ records }, RECORDS_LOST);
     this.hangUp("there was no room for what it sent");
   }
 
   /** Events before an unreadable one are still handed in. */
   private async readEvents(): Promise<ReadEvents> {
     const { room, context } = this.settings;
-    const writer = new LogBatchWriter(NOTHING, NOTHING, FIRST_BYTES);
+    const writer = new LogBatchWriter(NOTHING, NOTHING, INITIAL_BYTES);
     writer.observedAt(context.clock.now());
     const acknowledgements: Buffer[] = [];
     let isUnattended = false;
     let problem: string | undefined;
     let reserved = 0;
     let before = 0;
-    let lacking: number | undefined;
+    let missingBytes: number | undefined;
     const reserve = (bytes: number) => {
-      const isThere = room.reserve(bytes);
-      if (isThere) reserved += bytes;
-      else lacking = reserved - before + bytes;
-      return isThere;
+      const isAvailable = room.reserve(bytes);
+      if (isAvailable) reserved += bytes;
+      else missingBytes = reserved - before + bytes;
+      return isAvailable;
     };
     try {
-      for await (const { acknowledgement } of this.wholeEvents(reserve, writer)) {
+      for await (const { acknowledgement } of this.completeEvents(reserve, writer)) {
         before = reserved;
         if (acknowledgement === undefined) isUnattended = true;
         else acknowledgements.push(acknowledgement);
       }
     } catch (error) {
-      if (lacking === undefined) problem = (error as Error).message;
+      if (missingBytes === undefined) problem = (error as Error).message;
     }
     room.release(reserved);
     const batch = writer.count > 0 ? writer.finish() : undefined;
-    return { batch, acknowledgements, isUnattended, problem, lacking };
+    return { batch, acknowledgements, isUnattended, problem, missingBytes };
   }
 
-  private async *wholeEvents(
+  private async *completeEvents(
     reserve: (bytes: number) => boolean,
     writer: LogBatchWriter,
   ): AsyncGenerator<ForwardEvent> {
@@ -212,7 +212,7 @@ export class ForwardConnection {
     const { intake, context } = this.settings;
     const outcome = await intake.accept(batch, { transport: "fluent_forward", isUnattended });
     if (outcome.kind === "taken") return true;
-    if (isUnattended) context.logger.error({ records: batch.count }, LOST);
+    if (isUnattended) context.logger.error({ records: batch.count }, RECORDS_LOST);
     this.hangUp("what it sent could not be taken");
     return false;
   }
@@ -220,7 +220,7 @@ export class ForwardConnection {
   /**
    * Resolves when the client has read what was written to it, or is gone. A client that does not read is disconnected.
    */
-  private taken(): Promise<void> {
+  private acknowledgementsRead(): Promise<void> {
     const { socket } = this;
     if (!socket.writableNeedDrain || this.isStopping) return Promise.resolve();
     return new Promise((resolve) => {
@@ -245,7 +245,7 @@ export class ForwardConnection {
   private append(chunk: Buffer): boolean {
     const needed = this.length + chunk.length;
     if (needed > this.bytes.length) {
-      const capacity = Math.max(FIRST_BYTES, 2 ** Math.ceil(Math.log2(needed)));
+      const capacity = Math.max(INITIAL_BYTES, 2 ** Math.ceil(Math.log2(needed)));
       if (!this.settings.room.reserve(capacity - this.bytes.length)) return false;
       const larger = Buffer.allocUnsafe(capacity);
       this.bytes.copy(larger, 0, 0, this.length);
@@ -268,7 +268,7 @@ export class ForwardConnection {
     this.scanner = new ValueScanner(0);
   }
 
-  private limitHalfEvent(): void {
+  private limitIncompleteEvent(): void {
     if (this.length === 0 || this.socket.destroyed) return;
     this.cancelLimit ??= this.settings.context.clock.after(EVENT_LIMIT_MS, () => {
       if (this.isWaiting) this.isLate = true;
@@ -287,10 +287,10 @@ export class ForwardConnection {
   }
 
   private hangUp(reason: string): void {
-    if (!this.isStopping) this.settings.sayClosed({ reason });
+    if (!this.isStopping) this.settings.logClosed({ reason });
     this.socket.destroy();
   }
 }
 
 const NOTHING = encodeAttributes({}, RESOURCE_ATTRIBUTES_TAG);
-const LOST = "records were lost: nobody takes them, and their sender cannot know";
+const RECORDS_LOST = "records were lost: nobody takes them, and their sender cannot know";

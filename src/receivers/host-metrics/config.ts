@@ -33,7 +33,7 @@ function filter(key: string, what: string) {
 const included = (key: string, what: string) => filter(key, what).meta({ description: `Only these ${what}.` });
 const excluded = (key: string, what: string) => filter(key, what).meta({ description: `Not these ${what}.` });
 
-const MUTED = "what cannot be read of a process is left out without a word";
+const MUTED_REASON = "what cannot be read of a process is left out without a word";
 
 const scraperSchemas = {
   cpu: z.strictObject({ ...metricKeys(HOST_METRICS.cpu) }),
@@ -72,12 +72,12 @@ const scraperSchemas = {
     include: included("names", "processes"),
     exclude: excluded("names", "processes"),
     scrape_process_delay: duration().default(0).meta({ description: "Processes younger than this are left out." }),
-    mute_process_all_errors: ignored(MUTED),
-    mute_process_name_error: ignored(MUTED),
-    mute_process_exe_error: ignored(MUTED),
-    mute_process_io_error: ignored(MUTED),
-    mute_process_user_error: ignored(MUTED),
-    mute_process_cgroup_error: ignored(MUTED),
+    mute_process_all_errors: ignored(MUTED_REASON),
+    mute_process_name_error: ignored(MUTED_REASON),
+    mute_process_exe_error: ignored(MUTED_REASON),
+    mute_process_io_error: ignored(MUTED_REASON),
+    mute_process_user_error: ignored(MUTED_REASON),
+    mute_process_cgroup_error: ignored(MUTED_REASON),
     resource_attributes: ignored("processes have all attributes that can be read"),
   }),
   system: z.strictObject({ ...metricKeys(HOST_METRICS.system) }),

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { MetricOutput } from "#receiving";
 import { compilePattern } from "#text/patterns";
 import type { ScraperConfigs } from "./config.js";
-import type { HostFiles, Wanted } from "./host-files.js";
+import type { HostFiles, NamePredicate } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 import type { MountUsage } from "./mount-usage.js";
 import type { Scraper } from "./system-scrapers.js";
@@ -12,13 +12,13 @@ const SECTOR_BYTES = 512;
 
 type NameFilter = ScraperConfigs["disk"]["include"];
 
-export function wantedBy(include: NameFilter, exclude: NameFilter): Wanted {
+export function nameFilter(include: NameFilter, exclude: NameFilter): NamePredicate {
   const isIncluded = include === undefined ? () => true : matcher(include);
   const isExcluded = exclude === undefined ? () => false : matcher(exclude);
   return (name) => isIncluded(name) && !isExcluded(name);
 }
 
-function matcher({ names, isPattern }: NonNullable<NameFilter>): Wanted {
+function matcher({ names, isPattern }: NonNullable<NameFilter>): NamePredicate {
   if (!isPattern) return (name) => names.includes(name);
   const patterns = names.map(compilePattern);
   return (name) => patterns.some((pattern) => pattern.test(name));
@@ -26,7 +26,7 @@ function matcher({ names, isPattern }: NonNullable<NameFilter>): Wanted {
 
 export function diskScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["disk"]): Scraper {
   const output = new MetricOutput(HOST_METRICS.disk, metrics);
-  const isWanted = wantedBy(include, exclude);
+  const isWanted = nameFilter(include, exclude);
   return async (points) => {
     for (const line of await files.lines("diskstats")) {
       const [, , device = "", ...numbers] = line.trim().split(/\s+/);
@@ -63,14 +63,14 @@ export function diskScraper(files: HostFiles, { metrics, include, exclude }: Scr
 /** Measures the file systems that answer, then rejects if some did not. */
 export function filesystemScraper(files: HostFiles, config: ScraperConfigs["filesystem"], mounts: MountUsage): Scraper {
   const output = new MetricOutput(HOST_METRICS.filesystem, config.metrics);
-  const isDevice = wantedBy(config.include_devices, config.exclude_devices);
-  const isType = wantedBy(config.include_fs_types, config.exclude_fs_types);
-  const isMountPoint = wantedBy(config.include_mount_points, config.exclude_mount_points);
+  const isDevice = nameFilter(config.include_devices, config.exclude_devices);
+  const isType = nameFilter(config.include_fs_types, config.exclude_fs_types);
+  const isMountPoint = nameFilter(config.include_mount_points, config.exclude_mount_points);
   return async (points) => {
     const physical = await physicalTypes(files);
     const seen = new Set<string>();
     const problems: string[] = [];
-    for (const line of await files.lines(`${files.witness}/mounts`)) {
+    for (const line of await files.lines(`${files.hostProcess}/mounts`)) {
       const [device = "", mountpoint = "", type = "", options = ""] = line.split(" ").map(unescapeOctal);
       if (!config.include_virtual_filesystems && !physical.has(type)) continue;
       if (seen.has(mountpoint) || !isDevice(device) || !isType(type) || !isMountPoint(mountpoint)) continue;
@@ -120,9 +120,9 @@ const TCP_STATES: Readonly<Record<string, string>> = {
 
 export function networkScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["network"]): Scraper {
   const output = new MetricOutput(HOST_METRICS.network, metrics);
-  const isWanted = wantedBy(include, exclude);
+  const isWanted = nameFilter(include, exclude);
   return async (points) => {
-    for (const line of (await files.lines(`${files.witness}/net/dev`)).slice(2)) {
+    for (const line of (await files.lines(`${files.hostProcess}/net/dev`)).slice(2)) {
       const [name = "", rest = ""] = line.split(/:(.*)/s);
       const device = name.trim();
       if (!isWanted(device)) continue;
@@ -140,7 +140,7 @@ export function networkScraper(files: HostFiles, { metrics, include, exclude }: 
     if (output.wants("system.network.connections")) {
       const counts = new Map(Object.values(TCP_STATES).map((state) => [state, 0]));
       for (const file of ["tcp", "tcp6"]) {
-        for (const line of (await files.lines(`${files.witness}/net/${file}`).catch(() => [])).slice(1)) {
+        for (const line of (await files.lines(`${files.hostProcess}/net/${file}`).catch(() => [])).slice(1)) {
           const state = TCP_STATES[line.trim().split(/\s+/)[3] ?? ""];
           if (state !== undefined) counts.set(state, counts.get(state)! + 1);
         }

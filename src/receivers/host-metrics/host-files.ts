@@ -8,14 +8,14 @@ export const TICKS_PER_SECOND = 100;
 export class HostFiles {
   /** The root of the machine's file system; empty if the agent runs directly on the machine. */
   readonly root: string;
-  private readAtOnce = 0;
+  private syncReads = 0;
 
   constructor(root: string) {
     this.root = root.replace(/\/+$/, "");
   }
 
   /** The process whose mounts and network are the machine's own. In a container the agent's are different. */
-  get witness(): string {
+  get hostProcess(): string {
     return this.root === "" ? "self" : "1";
   }
 
@@ -29,7 +29,7 @@ export class HostFiles {
    * the process.
    */
   async readProcess(pid: string, file: "stat" | "status"): Promise<string> {
-    if (++this.readAtOnce % FILES_PER_TURN === 0) await nextTurn();
+    if (++this.syncReads % FILES_PER_TURN === 0) await nextTurn();
     return readFileSync(`${this.root}/proc/${pid}/${file}`, "utf8");
   }
 
@@ -62,4 +62,4 @@ export function numbersIn(text: string): Map<string, number> {
 }
 
 /** Whether an item with this name is wanted. */
-export type Wanted = (name: string) => boolean;
+export type NamePredicate = (name: string) => boolean;

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { basename } from "node:path";
 import { MetricOutput, PointCollector } from "#receiving";
 import type { ScraperConfigs } from "./config.js";
-import { wantedBy } from "./device-scrapers.js";
+import { nameFilter } from "./device-scrapers.js";
 import { type HostFiles, numbersIn, TICKS_PER_SECOND } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 
@@ -25,7 +25,7 @@ interface CpuTimes {
  */
 export function processScraper(files: HostFiles, config: ScraperConfigs["process"]) {
   const output = new MetricOutput(HOST_METRICS.process, config.metrics);
-  const isWanted = wantedBy(config.include, config.exclude);
+  const isWanted = nameFilter(config.include, config.exclude);
   let before = new Map<string, { readonly times: CpuTimes; readonly atMs: number }>();
 
   return async (bootMs: number, nowMs: number): Promise<PointCollector[]> => {

@@ -57,7 +57,7 @@ class HttpCheckReceiver implements Receiver {
   async start(): Promise<void> {
     const targets = this.config.targets.map((target, index) => this.endpointsOf(target, ["targets", String(index)]));
     this.endpoints = (await Promise.all(targets)).flat();
-    this.warnOfSameUrls();
+    this.warnAboutDuplicateUrls();
     await this.scraping.start();
   }
 
@@ -95,11 +95,11 @@ class HttpCheckReceiver implements Receiver {
     });
   }
 
-  private warnOfSameUrls(): void {
+  private warnAboutDuplicateUrls(): void {
     const known = new Set<string>();
     for (const { url, method } of this.endpoints) {
       const key = `${method} ${url}`;
-      if (known.has(key)) this.context.logger.warn({ url, method }, SAME_URLS);
+      if (known.has(key)) this.context.logger.warn({ url, method }, DUPLICATE_URLS);
       known.add(key);
     }
   }
@@ -128,7 +128,7 @@ class HttpCheckReceiver implements Receiver {
     let answer: CheckAnswer | undefined;
     let reason = "";
     try {
-      answer = await client.check(phases, validations.length === 0 ? undefined : judgeBy(validations), signal);
+      answer = await client.check(phases, validations.length === 0 ? undefined : bodyValidator(validations), signal);
     } catch (error) {
       reason = connectionErrorMessage(error);
     } finally {
@@ -171,7 +171,7 @@ class HttpCheckReceiver implements Receiver {
   }
 
   private addAnswer(points: PointCollector, { url, validations }: CheckedEndpoint, answer: CheckAnswer): void {
-    const { certificate, bodyError, size, verdicts } = answer;
+    const { certificate, bodyError, size, validationResults } = answer;
     if (bodyError === undefined) this.add(points, url, "httpcheck.response.size", size);
     if (certificate !== undefined && this.output.wants("httpcheck.tls.cert_remaining")) {
       const left = secondsLeft(certificate, this.context.clock.now());
@@ -180,7 +180,7 @@ class HttpCheckReceiver implements Receiver {
     const counts = { passed: new Map<string, number>(), failed: new Map<string, number>() };
     for (const [index, { type }] of validations.entries()) {
       // An incomplete body counts as failed.
-      const count = counts[verdicts[index] === true ? "passed" : "failed"];
+      const count = counts[validationResults[index] === true ? "passed" : "failed"];
       count.set(type, (count.get(type) ?? 0) + 1);
     }
     for (const outcome of ["passed", "failed"] as const)
@@ -199,14 +199,15 @@ class HttpCheckReceiver implements Receiver {
   }
 }
 
-function judgeBy(validations: readonly Validation[]) {
+function bodyValidator(validations: readonly Validation[]) {
   return (bytes: Buffer) => {
     const body = new AnswerBody(bytes);
     return validations.map(({ passes }) => passes(body));
   };
 }
 
-const SAME_URLS = "several checks have this URL in their metrics, without secrets: their points cannot be told apart";
+const DUPLICATE_URLS =
+  "several checks have this URL in their metrics, without secrets: their points cannot be told apart";
 
 /** Keeps the text as written if the credentials can be cut out of it. */
 function withoutCredentials(text: string, url: URL): string {

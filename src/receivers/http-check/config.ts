@@ -5,7 +5,7 @@ import { duration, ignored, section } from "../../plugin.js";
 import { HTTP_CHECK_METRICS } from "./metrics.js";
 import { validationSchema } from "./validations.js";
 
-const ONE_EACH = "each check has a connection of its own, so that all of the way is checked";
+const OWN_CONNECTION = "each check has a connection of its own, so that all of the way is checked";
 
 /** Keeps the text as written, because metrics repeat it. */
 const url = () =>
@@ -47,11 +47,11 @@ const targetSchema = section(
       .meta({ description: "What the body of the answer must be like." }),
     compression: ignored("bodies of checks are sent as they are"),
     compression_params: ignored("bodies of checks are sent as they are"),
-    max_conns_per_host: ignored(ONE_EACH),
-    max_idle_conns: ignored(ONE_EACH),
-    max_idle_conns_per_host: ignored(ONE_EACH),
-    idle_conn_timeout: ignored(ONE_EACH),
-    disable_keep_alives: ignored(ONE_EACH),
+    max_conns_per_host: ignored(OWN_CONNECTION),
+    max_idle_conns: ignored(OWN_CONNECTION),
+    max_idle_conns_per_host: ignored(OWN_CONNECTION),
+    idle_conn_timeout: ignored(OWN_CONNECTION),
+    disable_keep_alives: ignored(OWN_CONNECTION),
   }),
 ).superRefine(({ endpoint, endpoints }, context) => {
   if (endpoint === undefined && endpoints.length === 0)

@@ -41,13 +41,13 @@ export interface CheckAnswer {
   readonly certificate: X509Certificate | undefined;
   readonly size: number;
   /** The result of each rule; empty if the body was not read to its end. */
-  readonly verdicts: readonly boolean[];
+  readonly validationResults: readonly boolean[];
   /** Why the body was not read to its end; undefined if it was. */
   readonly bodyError: Error | undefined;
 }
 
 /** Applies all rules to a body; undefined if there are no rules. */
-export type JudgeBody = ((body: Buffer) => readonly boolean[]) | undefined;
+export type ValidateBody = ((body: Buffer) => readonly boolean[]) | undefined;
 
 const MAX_REDIRECTS = 10;
 /** Longer bodies are cut off: the server has answered. The limit is lower for bodies kept in memory. */
@@ -68,14 +68,14 @@ export class HttpCheckClient {
   }
 
   /** Rejects if no response head arrives. `phases` is filled in along the way, so it is also known after a failure. */
-  async check(phases: CheckPhases, judge: JudgeBody, abort: AbortSignal): Promise<CheckAnswer> {
+  async check(phases: CheckPhases, validate: ValidateBody, abort: AbortSignal): Promise<CheckAnswer> {
     const { authenticator, method, headers, body } = this.settings;
-    if (authenticator === undefined) return this.follow({}, phases, judge, abort);
+    if (authenticator === undefined) return this.follow({}, phases, validate, abort);
     const url = bareUrl(this.settings.url);
     const request = { method, url, headers, body: Buffer.from(body) };
     let answer: CheckAnswer | undefined;
     const send = async (more: AuthHeaders) => {
-      answer = await this.follow(more, phases, judge, abort);
+      answer = await this.follow(more, phases, validate, abort);
       const { status } = answer;
       // The refusal makes the authenticator get other credentials; if it has some, they are tried.
       if (status === 401 || status === 403) throw new Refusal("permanent", "", { status: `HTTP ${status}` });
@@ -92,7 +92,7 @@ export class HttpCheckClient {
   private async follow(
     more: AuthHeaders,
     phases: CheckPhases,
-    judge: JudgeBody,
+    validate: ValidateBody,
     abort: AbortSignal,
   ): Promise<CheckAnswer> {
     const { url, headers } = this.settings;
@@ -108,7 +108,7 @@ export class HttpCheckClient {
       const status = response.statusCode!;
       if (location === undefined || !REDIRECTS.includes(status)) {
         const certificate = (response.socket as Partial<TLSSocket>).getPeerX509Certificate?.();
-        return { status, certificate, ...(await this.readBody(response, phases, judge, abort)) };
+        return { status, certificate, ...(await this.readBody(response, phases, validate, abort)) };
       }
       response.destroy();
       if (redirects === MAX_REDIRECTS) throw new Error(`there were more than ${MAX_REDIRECTS} redirects`);
@@ -123,35 +123,35 @@ export class HttpCheckClient {
   private async readBody(
     response: IncomingMessage,
     phases: CheckPhases,
-    judge: JudgeBody,
+    validate: ValidateBody,
     abort: AbortSignal,
-  ): Promise<Pick<CheckAnswer, "size" | "verdicts" | "bodyError">> {
+  ): Promise<Pick<CheckAnswer, "size" | "validationResults" | "bodyError">> {
     const { keptBodies, monotonic } = this.settings;
-    const max = judge === undefined ? MAX_BODY_BYTES : MAX_KEPT_BODY_BYTES;
+    const max = validate === undefined ? MAX_BODY_BYTES : MAX_KEPT_BODY_BYTES;
     const chunks: Buffer[] = [];
     let size = 0;
-    let hasTurn = false;
+    let hasPermit = false;
     const began = monotonic();
     try {
       // After 101 another protocol follows.
       for await (const chunk of response.statusCode === 101 ? [] : (response as AsyncIterable<Buffer>)) {
         size += chunk.length;
         if (size > max) throw new Error(`it is longer than ${max} bytes`);
-        if (judge === undefined) continue;
+        if (validate === undefined) continue;
         chunks.push(chunk);
-        if (size <= FREE_BODY_BYTES || hasTurn) continue;
+        if (size <= FREE_BODY_BYTES || hasPermit) continue;
         await keptBodies.acquire(abort);
-        hasTurn = true;
+        hasPermit = true;
       }
       // A body without a length ends with its connection, which also ends when the check is aborted.
       abort.throwIfAborted();
       phases.response = monotonic() - began;
-      return { size, verdicts: judge?.(Buffer.concat(chunks)) ?? [], bodyError: undefined };
+      return { size, validationResults: validate?.(Buffer.concat(chunks)) ?? [], bodyError: undefined };
     } catch (error) {
       phases.response = monotonic() - began;
-      return { size, verdicts: [], bodyError: error as Error };
+      return { size, validationResults: [], bodyError: error as Error };
     } finally {
-      if (hasTurn) keptBodies.release();
+      if (hasPermit) keptBodies.release();
     }
   }
 

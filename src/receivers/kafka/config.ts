@@ -48,7 +48,7 @@ const DEFAULT_TOPICS: Readonly<Record<Signal, string>> = {
 };
 
 /** Older configs have one topic and one encoding outside the signal sections. */
-const UNDER_SIGNAL = "write it under logs, traces or metrics";
+const MOVE_UNDER_SIGNAL = "write it under logs, traces or metrics";
 
 const keys = z
   .strictObject({
@@ -58,14 +58,14 @@ const keys = z
     metrics: source(DEFAULT_TOPICS.metrics),
     topic: deprecated(
       topicName().optional().meta({ description: "The topic of every signal that names none." }),
-      UNDER_SIGNAL,
+      MOVE_UNDER_SIGNAL,
     ),
     encoding: deprecated(
       z
         .enum(MESSAGE_ENCODINGS)
         .optional()
         .meta({ description: "What messages are, of every signal that does not say." }),
-      UNDER_SIGNAL,
+      MOVE_UNDER_SIGNAL,
     ),
     group_id: z
       .string()

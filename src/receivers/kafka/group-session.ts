@@ -86,7 +86,7 @@ export class GroupSession {
     this.reader.topics.trackAll(...topics);
     this.listen();
     await Promise.race([this.group.joinGroup({}), this.end]);
-    void this.commitOften();
+    void this.commitPeriodically();
     void this.watchTopics(topics);
   }
 
@@ -144,7 +144,7 @@ export class GroupSession {
     for (const key of partitions.keys()) if (!found.has(key)) partitions.delete(key);
     for (const [key, fresh] of found) {
       const known = partitions.get(key);
-      if (known !== undefined && goesOn(known, fresh)) known.committed = fresh.committed;
+      if (known !== undefined && canContinue(known, fresh)) known.committed = fresh.committed;
       else partitions.set(key, fresh);
     }
     this.assigned = [...partitions.values()];
@@ -168,15 +168,15 @@ export class GroupSession {
     for (const { topic, partitions } of assignments) {
       const topicId = metadata.topics.get(topic)?.id ?? "";
       for (const index of partitions) {
-        const told = committed.get(topic)?.[index] ?? -1n;
-        const begin = told >= 0n ? told : (initial?.get(topic)?.[index] ?? 0n);
-        found.set(partitionKey(topic, index), new Partition(topic, index, topicId, begin, told));
+        const committedOffset = committed.get(topic)?.[index] ?? -1n;
+        const begin = committedOffset >= 0n ? committedOffset : (initial?.get(topic)?.[index] ?? 0n);
+        found.set(partitionKey(topic, index), new Partition(topic, index, topicId, begin, committedOffset));
       }
     }
     return found;
   }
 
-  private async commitOften(): Promise<void> {
+  private async commitPeriodically(): Promise<void> {
     const { config, context } = this.parts;
     while (!this.ended.signal.aborted) {
       await pause(config.autocommit.interval, context.clock, this.ended.signal);
@@ -216,22 +216,22 @@ export class GroupSession {
         missing.push(topic);
       }
     }
-    const there = topics.filter((topic) => !missing.includes(topic));
-    if (there.length === 0) throw new Error(`the broker has no topic ${missing.join(", ")}`);
+    const existing = topics.filter((topic) => !missing.includes(topic));
+    if (existing.length === 0) throw new Error(`the broker has no topic ${missing.join(", ")}`);
     if (missing.length > 0)
       context.logger.warn({ topics: missing }, "the broker has no such topics; they are looked for again");
-    return there;
+    return existing;
   }
 
   /** The group must rebalance when a topic is created, deleted or given more partitions. */
-  private async watchTopics(there: readonly string[]): Promise<void> {
+  private async watchTopics(existing: readonly string[]): Promise<void> {
     const { topics, context } = this.parts;
     const { signal } = this.ended;
     const before = await this.describeTopics(topics);
     while (!signal.aborted) {
       await pause(TOPIC_CHECK_MS, context.clock, signal);
       const now = signal.aborted ? undefined : await this.describeTopics(topics);
-      if (before !== undefined && now !== undefined && now !== before) this.fail(new TopicsChanged(there));
+      if (before !== undefined && now !== undefined && now !== before) this.fail(new TopicsChanged(existing));
     }
   }
 
@@ -269,7 +269,7 @@ const TOPIC_CHECK_MS = 10_000;
  * Whether the unsettled messages of a known partition still count: no other member has read on, and it is the same
  * topic. If so, they need not be read again.
  */
-function goesOn(known: Partition, fresh: Partition): boolean {
+function canContinue(known: Partition, fresh: Partition): boolean {
   if (known.topicId !== fresh.topicId) return false;
   return fresh.committed < 0n || (fresh.position <= known.position && fresh.position >= known.committed);
 }

@@ -160,13 +160,13 @@ export class PartitionFetcher {
     error: unknown,
   ): Promise<void> {
     for (const [partition, { errorCode }] of this.answers(response, requested)) {
-      if (errorCode === OFFSET_OUT_OF_RANGE) await this.beginAnew(partition);
+      if (errorCode === OFFSET_OUT_OF_RANGE) await this.resetOffset(partition);
     }
     await this.fault(error);
   }
 
   /** The wanted offset no longer exists: the broker deleted it by age or size, or lost it. */
-  private async beginAnew(partition: Partition): Promise<void> {
+  private async resetOffset(partition: Partition): Promise<void> {
     const { topic, index, position } = partition;
     try {
       const offsets = await this.parts.reader.listOffsets({

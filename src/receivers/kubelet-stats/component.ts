@@ -146,7 +146,7 @@ class KubeletStatsReceiver implements Receiver {
     const id = known?.containerIds.get(name);
     const isIdWanted = this.config.extra_metadata_labels.includes("container.id");
     // Without its id the container would be another resource now than from the next collection on.
-    if (isIdWanted && !id) return this.sayUnknown(`container ${name}`, pod, collection);
+    if (isIdWanted && !id) return this.reportUnknown(`container ${name}`, pod, collection);
     const attributes = { ...pod, "k8s.container.name": name, ...(isIdWanted && id && { "container.id": id }) };
     const target = this.target(container, attributes, collection);
     addUsage("container", container, target, collection.now);
@@ -166,10 +166,10 @@ class KubeletStatsReceiver implements Receiver {
     const attributes: KubeletAttributes = { ...pod, "k8s.volume.name": name };
     if (this.config.extra_metadata_labels.includes("k8s.volume.type")) {
       const spec = known?.volumes.get(name);
-      if (spec === undefined) return this.sayUnknown(`volume ${name}`, pod, collection);
+      if (spec === undefined) return this.reportUnknown(`volume ${name}`, pod, collection);
       Object.assign(attributes, volumeAttributes(spec));
       try {
-        Object.assign(attributes, await this.behindClaim(attributes, collection.abort));
+        Object.assign(attributes, await this.volumeBehindClaim(attributes, collection.abort));
       } catch (error) {
         return collection.failed(`volume ${name} of ${pod["k8s.pod.name"]}`, error);
       }
@@ -178,14 +178,14 @@ class KubeletStatsReceiver implements Receiver {
   }
 
   /** Replaces the attributes of a claim with those of the volume behind it. */
-  private async behindClaim(attributes: KubeletAttributes, abort: AbortSignal): Promise<KubeletAttributes> {
+  private async volumeBehindClaim(attributes: KubeletAttributes, abort: AbortSignal): Promise<KubeletAttributes> {
     const claim = attributes["k8s.persistentvolumeclaim.name"];
     if (this.cluster === undefined || !claim) return {};
     return volumeAttributes(await this.cluster.volumeOf(attributes["k8s.namespace.name"]!, claim, abort));
   }
 
   /** Reports a missing pod or container, unless the query for all pods failed, which has been reported once. */
-  private sayUnknown(what: string, pod: KubeletAttributes, { pods, failed }: Collection): void {
+  private reportUnknown(what: string, pod: KubeletAttributes, { pods, failed }: Collection): void {
     if (pods !== undefined) failed(`${what} of ${pod["k8s.pod.name"]}`, new Error("/pods does not know it yet"));
   }
 

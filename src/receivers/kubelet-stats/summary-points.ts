@@ -11,7 +11,7 @@ export interface PointTarget {
 }
 
 /** The totals that usage is divided by. */
-export interface Wholes {
+export interface UsageTotals {
   readonly amounts: Amounts | undefined;
   readonly capacity: NodeCapacity | undefined;
 }
@@ -38,7 +38,7 @@ export function addShares(
   prefix: "k8s.container" | "k8s.pod",
   stats: ObjectFields,
   { points, output }: PointTarget,
-  { amounts, capacity }: Wholes,
+  { amounts, capacity }: UsageTotals,
 ): void {
   const used = { cpu: usedCores(stats), memory: countOf(stats, "memory", "usageBytes") };
   const add = (name: string, part: number | undefined, whole: number | undefined) => {

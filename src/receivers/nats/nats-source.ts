@@ -38,7 +38,7 @@ export class NatsSource {
   private messages: ConsumerMessages | undefined;
   private isStopping = false;
   private ackWaitMs: number;
-  private stopTelling = () => {};
+  private stopProgress = () => {};
   private endPause = () => {};
 
   constructor(
@@ -69,7 +69,7 @@ export class NatsSource {
   }
 
   start(): void {
-    this.tellProgress();
+    this.reportProgress();
     void this.run();
   }
 
@@ -80,7 +80,7 @@ export class NatsSource {
     // The server keeps messages it has not handed out; messages on their way are returned to it.
     void this.messages?.close();
     await this.intake.stop();
-    this.stopTelling();
+    this.stopProgress();
   }
 
   private async run(): Promise<void> {
@@ -102,7 +102,7 @@ export class NatsSource {
     this.ackWaitMs = ackWaitMs;
     if (this.isStopping) return;
     const callback = (message: JsMsg) => void this.take(message, session);
-    const messages = await consumer.consume({ callback, max_messages: PULLED, abort_on_missing_resource: true });
+    const messages = await consumer.consume({ callback, max_messages: MAX_PULLED, abort_on_missing_resource: true });
     this.messages = messages;
     if (this.isStopping) void messages.close();
     // Without this the client would notice only by missing heartbeats, half a minute after the server is back.
@@ -117,22 +117,22 @@ export class NatsSource {
   }
 
   private async take(message: JsMsg, session: NatsSession): Promise<void> {
-    if (this.isStopping) return answer(() => message.nak());
+    if (this.isStopping) return tryAnswer(() => message.nak());
     const key = keyOf(message);
-    if (message.redelivered && this.acknowledged.has(key)) return answer(() => message.ack());
+    if (message.redelivered && this.acknowledged.has(key)) return tryAnswer(() => message.ack());
     const isKnown = this.inProgress.has(key);
     this.inProgress.set(key, message);
     if (isKnown) return;
     const outcome = await this.intake.accept(new NatsMessage(message));
     const newest = this.inProgress.get(key)!;
     if (outcome.kind === "taken") this.acknowledge(key, newest);
-    else if (outcome.kind === "returned") answer(() => newest.nak());
+    else if (outcome.kind === "returned") tryAnswer(() => newest.nak());
     else await this.setAside(key, newest, outcome, session);
     this.inProgress.delete(key);
   }
 
   private acknowledge(key: string, message: JsMsg): void {
-    answer(() => message.ack());
+    tryAnswer(() => message.ack());
     this.acknowledged.set(key, true);
     if (this.acknowledged.size > MAX_REMEMBERED) this.acknowledged.delete(this.acknowledged.oldest!);
   }
@@ -146,7 +146,7 @@ export class NatsSource {
   ): Promise<void> {
     this.logRejected(outcome);
     const { dead_letter_subject: subject } = this.config;
-    if (subject === undefined) return answer(() => message.nak(REJECTED_DELAY_MS));
+    if (subject === undefined) return tryAnswer(() => message.nak(REJECTED_DELAY_MS));
     const headers = transport.headers();
     for (const [name, values] of message.headers ?? []) for (const value of values) headers.append(name, value);
     headers.set("sluice-rejected-reason", outcome.refusal.message.replace(/[\r\n]+/g, " ").slice(0, 1000));
@@ -156,14 +156,14 @@ export class NatsSource {
       this.acknowledge(key, message);
     } catch (error) {
       this.logReason(natsErrorMessage(error));
-      answer(() => message.nak(REJECTED_DELAY_MS));
+      tryAnswer(() => message.nak(REJECTED_DELAY_MS));
     }
   }
 
-  private tellProgress(): void {
-    this.stopTelling = this.context.clock.after(this.ackWaitMs / 3, () => {
-      for (const message of this.inProgress.values()) answer(() => message.working());
-      this.tellProgress();
+  private reportProgress(): void {
+    this.stopProgress = this.context.clock.after(this.ackWaitMs / 3, () => {
+      for (const message of this.inProgress.values()) tryAnswer(() => message.working());
+      this.reportProgress();
     });
   }
 
@@ -189,7 +189,7 @@ function keyOf({ info: { streamSequence, timestampNanos } }: JsMsg): string {
 const NS_PER_S = 1e9;
 
 /** Ignores errors: on a closed connection no answer is possible, and the server redelivers the message. */
-function answer(give: () => void): void {
+function tryAnswer(give: () => void): void {
   try {
     give();
   } catch {
@@ -198,4 +198,4 @@ function answer(give: () => void): void {
 }
 
 /** The number of messages requested ahead of the ones that have arrived. */
-const PULLED = 500;
+const MAX_PULLED = 500;

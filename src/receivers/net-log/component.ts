@@ -11,7 +11,7 @@ import {
   type UdpLogConfig,
   udpLogSchema,
 } from "./config.js";
-import { type Cut, cutBy, octetCounting } from "./cutting.js";
+import { type Cut, createCut, octetCounting } from "./cutting.js";
 import { EntryOutput, type EntryOutputSettings } from "./entry-output.js";
 import { TcpInput } from "./tcp-input.js";
 import { UdpInput } from "./udp-input.js";
@@ -25,7 +25,7 @@ export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
   schema: tcpLogSchema,
   listensAt: ({ listen_address: endpoint }) => [{ address: listenAddress(endpoint, "tcp"), key: ["listen_address"] }],
   create: (config, context) =>
-    new NetLogReceiver({ tcp: config, cut: cutBy(config, false, undefined), path: [] }, config, context),
+    new NetLogReceiver({ tcp: config, cut: createCut(config, false, undefined), path: [] }, config, context),
 });
 
 /** Packets received over UDP. */
@@ -36,7 +36,7 @@ export const udpLogReceiver = defineReceiver<UdpLogConfig>({
   signals: ["logs"],
   schema: udpLogSchema,
   create: (config, context) =>
-    new NetLogReceiver({ udp: config, cut: cutBy(config, true, undefined), path: [] }, config, context),
+    new NetLogReceiver({ udp: config, cut: createCut(config, true, undefined), path: [] }, config, context),
 });
 
 /** Syslog messages received over TCP or UDP. */
@@ -51,8 +51,8 @@ export const syslogReceiver = defineReceiver<SyslogConfig>({
     const { tcp, udp } = config;
     const settings = { ...config, operators: [syslogOperator(config), ...config.operators] };
     if (udp !== undefined)
-      return new NetLogReceiver({ udp, cut: cutBy(udp, true, undefined), path: ["udp"] }, settings, context);
-    const lines = cutBy(tcp!, false, config.non_transparent_framing_trailer ?? undefined);
+      return new NetLogReceiver({ udp, cut: createCut(udp, true, undefined), path: ["udp"] }, settings, context);
+    const lines = createCut(tcp!, false, config.non_transparent_framing_trailer ?? undefined);
     const cut = config.enable_octet_counting ? octetCounting(config.max_octets, lines) : lines;
     return new NetLogReceiver({ tcp: tcp!, cut, path: ["tcp"] }, settings, context);
   },

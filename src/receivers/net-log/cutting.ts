@@ -9,7 +9,7 @@ export type Cut = (window: Buffer, state: CutState, isEnd: boolean, sink: Record
 const MAX_PACKET_SIZE = 65_535;
 
 /** Cuts into lines, at a pattern or, with one_log_per_packet, not at all. */
-export function cutBy(config: TcpConfig | UdpConfig, isWhole: boolean, trailer: "LF" | "NUL" | undefined): Cut {
+export function createCut(config: TcpConfig | UdpConfig, isWhole: boolean, trailer: "LF" | "NUL" | undefined): Cut {
   const settings = cutterSettings(config, isWhole, trailer);
   const cutter = createCutter(settings);
   return (window, state, isEnd, sink) => cutter.cut(window, state, isEnd || config.one_log_per_packet, sink);
@@ -21,7 +21,7 @@ function cutterSettings(
   trailer: "LF" | "NUL" | undefined,
 ): CutterSettings {
   const { multiline } = config;
-  const whole = isWhole || config.one_log_per_packet ? NEVER : undefined;
+  const whole = isWhole || config.one_log_per_packet ? NEVER_MATCHES : undefined;
   const source = multiline?.line_start_pattern || multiline?.line_end_pattern || (trailer === "NUL" ? "\\x00" : whole);
   return {
     encoding: textEncoding(config.encoding)!,
@@ -40,10 +40,10 @@ function cutterSettings(
 }
 
 /** A pattern that never matches: the end of a text before its beginning. */
-const NEVER = "\\z.\\A";
+const NEVER_MATCHES = "\\z.\\A";
 
-/** Cuts messages that are preceded by their length (RFC 6587). Data without a length goes to `otherwise`. */
-export function octetCounting(maxOctets: number, otherwise: Cut): Cut {
+/** Cuts messages that are preceded by their length (RFC 6587). Data without a length goes to `fallback`. */
+export function octetCounting(maxOctets: number, fallback: Cut): Cut {
   return (window, state, isEnd, sink) => {
     let from = 0;
     for (;;) {
@@ -51,10 +51,10 @@ export function octetCounting(maxOctets: number, otherwise: Cut): Cut {
       const [head, digits] = /^(\d{1,7}) (?=<|$)/.exec(rest.subarray(0, 9).toString("latin1")) ?? [];
       if (head === undefined) {
         if (/^\d{0,7}$/.test(rest.toString("latin1", 0, 8)) && !isEnd) return from;
-        return from + otherwise(rest, state, isEnd, sink);
+        return from + fallback(rest, state, isEnd, sink);
       }
       const length = Number(digits);
-      if (length > maxOctets) return from + otherwise(rest, state, isEnd, sink);
+      if (length > maxOctets) return from + fallback(rest, state, isEnd, sink);
       const end = head.length + length;
       if (rest.length < end && !isEnd) return from;
       state.records++;

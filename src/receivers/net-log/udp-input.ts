@@ -18,7 +18,7 @@ export class UdpInput {
   private readonly output: EntryOutput;
   private readonly path: readonly string[];
   private readonly refused: Counter;
-  private readonly sayRefused: (reason: string) => void;
+  private readonly logRefused: (reason: string) => void;
   private socket: Socket | undefined;
 
   /** `path` is the path of the config section, for errors. */
@@ -31,7 +31,7 @@ export class UdpInput {
     const description = { description: "Number of requests refused unread or unreadable.", unit: "{requests}" };
     const labels = { receiver: context.id, transport: "udp", status: "queue_full" };
     this.refused = context.metrics.counter("sluice_receiver_refused_requests", description, labels);
-    this.sayRefused = limitedLog(context.clock, (reason, suppressed) =>
+    this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
       context.logger.warn({ reason, suppressed }, "a packet was refused, and its sender cannot know"),
     );
   }
@@ -69,7 +69,7 @@ export class UdpInput {
   private take(packet: Buffer, peer: RemoteInfo): void {
     if (this.output.isFull) {
       this.refused.add(1);
-      this.sayRefused("more is waiting than can be held");
+      this.logRefused("more is waiting than can be held");
       return;
     }
     const attributes = this.config.add_attributes ? this.attributesOf(peer) : {};

@@ -23,8 +23,8 @@ export class BodyChunks {
    * Whether the pieces are so small that reading them costs more than processing the body. Each piece takes about a
    * microsecond, however small it is.
    */
-  get isCrumbled(): boolean {
-    return this.pieces > MAX_CRUMBS && this.size < this.pieces * MIN_MEAN_PIECE_BYTES;
+  get isFragmented(): boolean {
+    return this.pieces > MAX_FRAGMENTS && this.size < this.pieces * MIN_MEAN_PIECE_BYTES;
   }
 
   add(chunk: Buffer): void {
@@ -42,7 +42,7 @@ export class BodyChunks {
 
   /** Removes and returns everything as one buffer. */
   take(): Buffer {
-    const body = joined(this.list());
+    const body = joinPieces(this.list());
     this.clear();
     return body;
   }
@@ -102,7 +102,7 @@ export class BodyChunks {
 }
 
 /** The pieces as one buffer. */
-export function joined(pieces: readonly Buffer[]): Buffer {
+export function joinPieces(pieces: readonly Buffer[]): Buffer {
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
@@ -111,7 +111,7 @@ function memoryOf(pieces: readonly Buffer[]): number {
 }
 
 /** No request is refused for its small pieces up to this number. */
-const MAX_CRUMBS = 16_384;
+const MAX_FRAGMENTS = 16_384;
 /** The smallest packets of any network carry many times as many bytes. */
 const MIN_MEAN_PIECE_BYTES = 32;
 /** Pieces smaller than this on average take longer to send one by one than to join. */

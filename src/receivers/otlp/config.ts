@@ -4,7 +4,7 @@ import { authReference } from "#contract/schema";
 import { httpHeaders, listenEndpoint, tlsServer } from "#net";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
 
-const BUFFERS = "Node.js sizes its own socket buffers";
+const SOCKET_BUFFERS = "Node.js sizes its own socket buffers";
 
 /** Keys that both protocols have. */
 const common = {
@@ -64,7 +64,7 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
       'Content-Encodings to accept; "" is none. Default: all that are known: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
   }),
   response_headers: httpHeaders()
-    .superRefine(refuseFraming)
+    .superRefine(rejectFramingHeaders)
     .optional()
     .meta({ description: "Headers that every answer gets." }),
   read_timeout: duration()
@@ -76,8 +76,8 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
   write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
   idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
   keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
-  read_buffer_size: ignored(BUFFERS),
-  write_buffer_size: ignored(BUFFERS),
+  read_buffer_size: ignored(SOCKET_BUFFERS),
+  write_buffer_size: ignored(SOCKET_BUFFERS),
 });
 
 const httpServerSchema = z.strictObject(httpServerKeys("127.0.0.1:4318"));
@@ -125,8 +125,8 @@ export const grpcServerKeys = (defaultEndpoint: string) => ({
   )
     .optional()
     .meta({ description: "How connections are kept." }),
-  read_buffer_size: ignored(BUFFERS),
-  write_buffer_size: ignored(BUFFERS),
+  read_buffer_size: ignored(SOCKET_BUFFERS),
+  write_buffer_size: ignored(SOCKET_BUFFERS),
 });
 
 const grpcSchema = z.strictObject(grpcServerKeys("127.0.0.1:4317"));
@@ -150,7 +150,7 @@ export const receiverLimits = z.strictObject({
     }),
 });
 
-const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
+const MISSING_PROTOCOL = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
 
 export const otlpReceiverSchema = z.strictObject({
   protocols: z
@@ -161,7 +161,7 @@ export const otlpReceiverSchema = z.strictObject({
           grpc: section(grpcSchema).optional().meta({ description: "OTLP over gRPC; empty for the defaults." }),
           http: section(httpSchema).optional().meta({ description: "OTLP over HTTP; empty for the defaults." }),
         })
-        .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
+        .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, MISSING_PROTOCOL),
     )
     .meta({ description: "What it speaks; at least one." }),
   limits: section(receiverLimits)
@@ -180,7 +180,7 @@ export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;
  * Rejects configured framing headers: with two different lengths, a client would take part of one response for the
  * next.
  */
-function refuseFraming(configured: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
+function rejectFramingHeaders(configured: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
   for (const name of Object.keys(configured)) {
     if (/^(content-length|transfer-encoding)$/i.test(name))
       context.addIssue({ code: "custom", path: [name], message: "expected no header that says where an answer ends" });

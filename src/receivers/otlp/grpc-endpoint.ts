@@ -137,7 +137,7 @@ export class GrpcEndpoint {
     if (!isGrpc(type)) return answerNotGrpc(stream, 415, "this port speaks gRPC; HTTP has its own", this.clock);
     if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed", this.clock);
     if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
-    if (this.authenticator === undefined) return this.handleKnown(stream, headers, undefined);
+    if (this.authenticator === undefined) return this.handleAuthenticated(stream, headers, undefined);
     const outcome = authenticate(this.authenticator, http2AuthRequest(stream, rawHeaders));
     if (!(outcome instanceof Promise)) return this.onAuthenticated(stream, headers, outcome);
     void outcome.then((late) => this.onAuthenticated(stream, headers, late));
@@ -147,10 +147,10 @@ export class GrpcEndpoint {
   private onAuthenticated(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, outcome: AuthOutcome): void {
     if (stream.destroyed || stream.closed) return;
     if (isAuthError(outcome)) this.refuseUnread(stream, answerOfAuthError(outcome));
-    else this.handleKnown(stream, headers, outcome);
+    else this.handleAuthenticated(stream, headers, outcome);
   }
 
-  private handleKnown(
+  private handleAuthenticated(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     client: AuthenticatedClient | undefined,

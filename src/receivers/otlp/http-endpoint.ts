@@ -140,7 +140,8 @@ export class HttpEndpoint {
     // Browsers send no credentials with a preflight request.
     if (request.method === "OPTIONS" && this.cors && this.routeOf(request.url ?? "/") !== undefined)
       return this.preflight(request, response, this.cors);
-    if (this.authenticator === undefined) return this.handleKnown(request, response, waitsForContinue, undefined);
+    if (this.authenticator === undefined)
+      return this.handleAuthenticated(request, response, waitsForContinue, undefined);
     const outcome = authenticate(this.authenticator, httpAuthRequest(request));
     if (!(outcome instanceof Promise)) return this.onAuthenticated(request, response, waitsForContinue, outcome);
     request.on("error", () => {});
@@ -156,7 +157,7 @@ export class HttpEndpoint {
     waitsForContinue: boolean,
     outcome: AuthOutcome,
   ): void {
-    if (!isAuthError(outcome)) return this.handleKnown(request, response, waitsForContinue, outcome);
+    if (!isAuthError(outcome)) return this.handleAuthenticated(request, response, waitsForContinue, outcome);
     const challenge = outcome.kind === "unauthenticated" ? ["WWW-Authenticate", this.authenticator!.challenge] : [];
     // Nothing is read from a rejected client, except a short body to keep the connection.
     if (!request.complete && !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_UNREAD_BYTES))
@@ -164,7 +165,7 @@ export class HttpEndpoint {
     this.refuseUnread(request, response, answerOfAuthError(outcome), challenge);
   }
 
-  private handleKnown(
+  private handleAuthenticated(
     request: IncomingMessage,
     response: ServerResponse,
     waitsForContinue: boolean,

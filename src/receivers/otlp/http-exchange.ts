@@ -6,7 +6,7 @@ import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAns
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
 import type { BodyEncoding, RequestIntake } from "./request-intake.js";
-import { CRUMBLED, OVERLOADED, tooLarge } from "./upload.js";
+import { OVERLOADED, TOO_FRAGMENTED, tooLarge } from "./upload.js";
 
 /** One POST request with records. */
 export class HttpExchange extends IncomingRequest<HttpEndpoint> {
@@ -58,7 +58,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
 
   protected override answerRefused(error: ErrorAnswer): void {
     const answer = errorAnswer(error, this.encoding, this.extraHeaders());
-    answerEarly(this.request, this.response, answer, this.endpoint.clock, error === CRUMBLED);
+    answerEarly(this.request, this.response, answer, this.endpoint.clock, error === TOO_FRAGMENTED);
   }
 
   protected override answerOutcome(outcome: Outcome): void {
@@ -70,7 +70,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     const extra = this.extraHeaders();
     if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), encoding, extra);
     if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return EMPTY_SUCCESS[encoding];
-    if (encoding === "thrift") return takenAnswer(extra);
+    if (encoding === "thrift") return acceptedAnswer(extra);
     return successAnswer(encodeResponse(this.upload.requestIntake.signal, encoding, outcome), encoding, extra);
   }
 
@@ -96,12 +96,12 @@ function successAnswer(body: Buffer, encoding: OtlpEncoding, extra: HeaderList):
 }
 
 /** An answer for clients that only read the status. */
-function takenAnswer(extra: HeaderList): HttpAnswer {
+function acceptedAnswer(extra: HeaderList): HttpAnswer {
   return { status: 202, headers: ["Content-Length", "0", ...extra], body: Buffer.alloc(0) };
 }
 
 const EMPTY_SUCCESS: Readonly<Record<BodyEncoding, HttpAnswer>> = {
   proto: successAnswer(encodeResponse("logs", "proto"), "proto", []),
   json: successAnswer(encodeResponse("logs", "json"), "json", []),
-  thrift: takenAnswer([]),
+  thrift: acceptedAnswer([]),
 };

@@ -7,7 +7,7 @@ import type { ErrorAnswer } from "#net/otlp";
 import { type Clock, IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
 import type { BodyEncoding, RequestIntake } from "./request-intake.js";
-import { answerOfBadUpload, CRUMBLED, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";
+import { badUploadAnswer, GAVE_WAY, OVERLOADED, TOO_FRAGMENTED, Upload } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
 /** The name of the client's address in `from_context`. */
@@ -90,7 +90,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     this.endpoint.open.add(this);
     body.on("data", (chunk: Buffer) => {
       if (this.state !== "reading") return;
-      if (this.upload.body.isCrumbled) this.refuse(CRUMBLED);
+      if (this.upload.body.isFragmented) this.refuse(TOO_FRAGMENTED);
       else this.onChunk(chunk);
     });
     body.on("end", () => {
@@ -144,7 +144,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   }
 
   private refuseBadUpload(error: unknown): void {
-    this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
+    this.refuse(badUploadAnswer(error, this.endpoint.maxBytes));
   }
 
   /** Facts about the client other than its headers; no header can fake them. */

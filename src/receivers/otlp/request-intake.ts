@@ -13,7 +13,7 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import { joined } from "./body-chunks.js";
+import { joinPieces } from "./body-chunks.js";
 
 export type Transport = "http" | "grpc";
 
@@ -44,7 +44,7 @@ export const OTLP_FORMAT: RequestFormat = {
   encodingOf,
   toBatch(signal, encoding, body, maxElements) {
     if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
-    return batchFromJson(signal, joined(body), maxElements);
+    return batchFromJson(signal, joinPieces(body), maxElements);
   },
 };
 

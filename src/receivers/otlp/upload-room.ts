@@ -46,13 +46,13 @@ export class UploadRoom {
   reserve(upload: UnfinishedUpload, bytes: number, intake: Intake): boolean {
     const { client } = upload;
     while (this.isOverShare(upload, bytes)) if (!this.makeRoom(upload, client)) return false;
-    if (!this.reserveAnyhow(upload, bytes, intake)) return false;
+    if (!this.reserveForComplete(upload, bytes, intake)) return false;
     if (client !== undefined) this.clients.set(client, (this.clients.get(client) ?? 0) + bytes);
     return true;
   }
 
   /** The same for a complete upload, which no longer counts towards its client's share. */
-  reserveAnyhow(upload: UnfinishedUpload, bytes: number, intake: Intake): boolean {
+  reserveForComplete(upload: UnfinishedUpload, bytes: number, intake: Intake): boolean {
     while (!intake.reserve(bytes)) if (!this.makeRoom(upload)) return false;
     return true;
   }

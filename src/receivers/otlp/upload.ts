@@ -66,7 +66,7 @@ export class Upload implements UnfinishedUpload {
     if (this.closed) return false;
     if (bytes === 0) return true;
     const hasRoom = this.isWhole
-      ? this.room.reserveAnyhow(this, bytes, intake)
+      ? this.room.reserveForComplete(this, bytes, intake)
       : this.room.reserve(this, bytes, intake);
     if (hasRoom) this.reserved += bytes;
     return hasRoom;
@@ -121,7 +121,7 @@ export const GAVE_WAY: ErrorAnswer = {
 };
 
 /** The rest of such a body is not read. */
-export const CRUMBLED: ErrorAnswer = {
+export const TOO_FRAGMENTED: ErrorAnswer = {
   httpStatus: 400,
   code: GRPC_STATUS.INVALID_ARGUMENT,
   message: "the body came in pieces of a few bytes each; send it in larger ones",
@@ -143,7 +143,7 @@ export function tooLarge(limit: number): ErrorAnswer {
 }
 
 /** The answer for a client whose bytes could not be turned into a batch. */
-export function answerOfBadUpload(error: unknown, limit: number): ErrorAnswer {
+export function badUploadAnswer(error: unknown, limit: number): ErrorAnswer {
   if (error instanceof DecompressError && error.fault === "too_large") return tooLarge(limit);
   if (error instanceof DecompressError && error.fault === "no_room") return OVERLOADED;
   const message = error instanceof Error ? error.message : String(error);

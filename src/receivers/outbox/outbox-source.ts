@@ -24,7 +24,7 @@ import { OutboxTable } from "./outbox-table.js";
 
 const RETRY_MS = 1000;
 /** How long a stop waits for the server to accept the last outcomes. */
-const LAST_WORDS_MS = 2000;
+const FLUSH_LIMIT_MS = 2000;
 
 /**
  * Claims the rows of an outbox, hands them in and settles them.
@@ -59,7 +59,7 @@ export class OutboxSource {
   private settling: Promise<void> | undefined;
   private claims = 0;
   private isStopping = false;
-  private hasNews = false;
+  private hasNewRows = false;
   private isRetrying = false;
   private wake = () => {};
   private cancelUpkeep = () => {};
@@ -97,14 +97,14 @@ export class OutboxSource {
     this.isStopping = true;
     this.wake();
     this.cancelUpkeep();
-    await waitAtMost(LAST_WORDS_MS, this.lastWords(), this.context.clock);
+    await waitAtMost(FLUSH_LIMIT_MS, this.flushOutcomes(), this.context.clock);
     if (this.client !== undefined) hangUp(this.client);
     this.client = undefined;
     await this.intake.stop();
   }
 
   /** A claim may be in progress: its rows are given back. */
-  private async lastWords(): Promise<void> {
+  private async flushOutcomes(): Promise<void> {
     await Promise.all([this.intake.stop(), this.running]);
     await Promise.all(this.inProgress.values());
     await this.settle();
@@ -118,14 +118,14 @@ export class OutboxSource {
     while (!this.isStopping) {
       try {
         const client = this.client ?? (await this.connect());
-        this.hasNews = false;
+        this.hasNewRows = false;
         const room = this.config.max_in_flight - this.inProgress.size - this.unconfirmed.size;
         const limit = Math.min(room, this.config.batch_size);
         const rows = limit > 0 ? await this.claim(client, limit) : [];
-        if (!this.hasNews && (rows.length < limit || limit <= 0)) await this.pause(this.config.poll_interval);
+        if (!this.hasNewRows && (rows.length < limit || limit <= 0)) await this.pause(this.config.poll_interval);
       } catch (error) {
         if (this.isStopping) return;
-        this.lose(error);
+        this.handleFailure(error);
         this.isRetrying = true;
         await this.pause(RETRY_MS);
         this.isRetrying = false;
@@ -209,7 +209,7 @@ export class OutboxSource {
         for (const [id] of round) if (!left.has(id)) this.unconfirmed.delete(id);
         locked += left.size;
       } catch (error) {
-        if (!this.isStopping) this.lose(error);
+        if (!this.isStopping) this.handleFailure(error);
         return;
       }
     }
@@ -226,7 +226,7 @@ export class OutboxSource {
     });
     try {
       client.on("notification", () => {
-        this.hasNews = true;
+        this.hasNewRows = true;
         if (!this.isRetrying) this.wake();
       });
       if (this.config.notify_channel !== "") await client.query(`LISTEN ${quoteName(this.config.notify_channel)}`);
@@ -245,7 +245,7 @@ export class OutboxSource {
    * A connection stays usable after an error reported by the server. After any other error its state is unknown, so it
    * is closed.
    */
-  private lose(error: unknown): void {
+  private handleFailure(error: unknown): void {
     this.logFailure(error);
     const { client } = this;
     if (client === undefined || (sqlState(error) !== undefined && !isFatal(error))) return;
@@ -286,7 +286,7 @@ export class OutboxSource {
       this.forgotAt = now;
       await table.forget(client);
     } catch (error) {
-      if (!this.isStopping) this.lose(error);
+      if (!this.isStopping) this.handleFailure(error);
     }
   }
 
@@ -308,9 +308,9 @@ function isFatal(error: unknown): boolean {
   return severity === "FATAL" || severity === "PANIC";
 }
 
-const DRIFT: ReadonlySet<string | undefined> = new Set(["42P01", "42703", "42804", "42883", "22P02"]);
+const SCHEMA_MISMATCH: ReadonlySet<string | undefined> = new Set(["42P01", "42703", "42804", "42883", "22P02"]);
 
 function describe(error: unknown): string {
-  const hint = DRIFT.has(sqlState(error)) ? "; `sluice outbox migration` prints what the table needs" : "";
+  const hint = SCHEMA_MISMATCH.has(sqlState(error)) ? "; `sluice outbox migration` prints what the table needs" : "";
   return `${postgresErrorMessage(error)}${hint}`;
 }

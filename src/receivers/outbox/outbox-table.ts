@@ -96,16 +96,16 @@ export class OutboxTable {
   /** Makes rows pending again whose claim has expired, except the rows in `known`. */
   release(client: Client, known: readonly string[]): Promise<void> {
     const { claimed_until } = this.column;
-    return this.letWait(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now()`);
+    return this.makePending(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now()`);
   }
 
   /** The same, plus all other rows claimed by this agent: it never received the result of those claims. */
   releaseUnknown(client: Client, known: readonly string[]): Promise<void> {
     const { claimed_until } = this.column;
-    return this.letWait(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now() OR ${this.isOurs()}`);
+    return this.makePending(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now() OR ${this.isOurs()}`);
   }
 
-  private async letWait(client: Client, known: readonly string[], isLeft: string): Promise<void> {
+  private async makePending(client: Client, known: readonly string[], isLeft: string): Promise<void> {
     const { table } = this;
     const { id, status } = this.column;
     const left = `SELECT ${id} FROM ${table} WHERE ${status} = 'in_flight' AND (${isLeft}) AND ${id} <> ALL($1) FOR UPDATE SKIP LOCKED`;
@@ -127,12 +127,12 @@ export class OutboxTable {
   ): Promise<string[]> {
     const { table } = this;
     const { id } = this.column;
-    const meant = `${id} = ANY($1) AND ${which}`;
+    const matching = `${id} = ANY($1) AND ${which}`;
     const verb = change === "DELETE" ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${change}`;
     const { rows } = await client.query<{ left_id: string }>(
-      `WITH mine AS MATERIALIZED (SELECT ${id} FROM ${table} WHERE ${meant} FOR UPDATE SKIP LOCKED),
+      `WITH mine AS MATERIALIZED (SELECT ${id} FROM ${table} WHERE ${matching} FOR UPDATE SKIP LOCKED),
         done AS (${verb} WHERE ${id} IN (SELECT ${id} FROM mine) RETURNING *)${then}
-      SELECT ${id}::text AS left_id FROM ${table} WHERE ${meant} AND ${id} NOT IN (SELECT ${id} FROM mine)`,
+      SELECT ${id}::text AS left_id FROM ${table} WHERE ${matching} AND ${id} NOT IN (SELECT ${id} FROM mine)`,
       [ids, ...more],
     );
     return rows.map((row) => row.left_id);

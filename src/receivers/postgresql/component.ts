@@ -16,13 +16,13 @@ import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugi
 import { type PostgresqlConfig, postgresqlSchema } from "./config.js";
 import { POSTGRESQL_METRICS } from "./metrics.js";
 import {
+  DATABASE_STATISTICS,
   DATABASES,
+  EXTRA_DATABASE_STATISTICS,
   INDEXES,
-  MORE_OF_DATABASES,
-  OF_DATABASE,
-  OF_SERVER,
   pointsOfRow,
   SERVER,
+  SERVER_STATISTICS,
   type Statistics,
   TABLES,
 } from "./statistics.js";
@@ -41,7 +41,7 @@ type ReportFailure = ScrapeMoment["failed"];
 /** Statistics are not worth waiting for a lock, and later statements would wait too. */
 const LOCK_TIMEOUT_MS = 2000;
 /** The database to ask for the list of databases, because every server has it. */
-const FIRST_DATABASE = "postgres";
+const DEFAULT_DATABASE = "postgres";
 
 class PostgresqlReceiver implements Receiver {
   private readonly config: PostgresqlConfig;
@@ -83,7 +83,7 @@ class PostgresqlReceiver implements Receiver {
   }
 
   private collect(collectors: PointCollector[], { now, abort, failed }: ScrapeMoment): Promise<void> {
-    return this.connected(FIRST_DATABASE, abort, async (client) => {
+    return this.connected(DEFAULT_DATABASE, abort, async (client) => {
       const [{ version, start_ms } = {}] = await rowsOf(client, SERVER);
       const server = new PointCollector(Number(start_ms ?? now), this.resource({}));
       const all = await rowsOf(client, DATABASES.text(0));
@@ -91,7 +91,7 @@ class PostgresqlReceiver implements Receiver {
       const databases = new Map(measured.map((row) => [row["name"]!, this.databasePoints(row)]));
       collectors.push(...databases.values());
       for (const row of measured) this.add(databases.get(row["name"]!)!, DATABASES, row);
-      for (const statistics of MORE_OF_DATABASES)
+      for (const statistics of EXTRA_DATABASE_STATISTICS)
         for (const row of await this.ask(client, statistics, failed)) {
           const points = databases.get(row["name"] ?? "");
           if (points !== undefined) this.add(points, statistics, row);
@@ -101,7 +101,7 @@ class PostgresqlReceiver implements Receiver {
           (error: unknown) => failed(name, error),
         );
       this.output.add(server, "postgresql.database.count", databases.size);
-      for (const statistics of OF_SERVER)
+      for (const statistics of SERVER_STATISTICS)
         for (const row of await this.ask(client, statistics, failed, Number(version)))
           this.add(server, statistics, row);
       collectors.push(server);
@@ -118,7 +118,7 @@ class PostgresqlReceiver implements Receiver {
     const ofDatabase = { "postgresql.database.name": name };
     const tables = await this.ask(client, TABLES, failed);
     this.output.add(points, "postgresql.table.count", tables.length);
-    for (const statistics of OF_DATABASE)
+    for (const statistics of DATABASE_STATISTICS)
       for (const row of await this.ask(client, statistics, failed)) this.add(points, statistics, row);
     const add = (statistics: Statistics, row: TextRow, resource: Readonly<Record<string, string>>) => {
       const own = points.forResource(this.resource({ ...ofDatabase, ...resource }));
@@ -205,7 +205,7 @@ async function connectionOptions(config: PostgresqlConfig, name: string): Promis
       username,
       ...(password !== undefined && { password }),
       ...(!tls.insecure && { tls }),
-      database: FIRST_DATABASE,
+      database: DEFAULT_DATABASE,
       connect_timeout: timeout,
     },
     name,

@@ -59,7 +59,7 @@ FROM pg_database d JOIN pg_stat_database s ON s.datid = d.oid WHERE NOT d.datist
 const CONFLICT = "postgresql.conflict.type";
 
 /** More rows by database name, for metrics that are optional or need more privileges. */
-export const MORE_OF_DATABASES: readonly Statistics[] = [
+export const EXTRA_DATABASE_STATISTICS: readonly Statistics[] = [
   {
     name: "conflicts",
     onlyFor: ["postgresql.query.conflicts"],
@@ -124,7 +124,7 @@ const locksWhere = (condition: string) => `SELECT c.relname, l.mode, l.locktype,
 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE ${condition} GROUP BY c.relname, l.mode, l.locktype`;
 
 /** Totals of the connected database. */
-export const OF_DATABASE: readonly Statistics[] = [
+export const DATABASE_STATISTICS: readonly Statistics[] = [
   {
     name: "locks",
     onlyFor: ["postgresql.database.locks"],
@@ -152,7 +152,7 @@ const WRITES = "postgresql.bgwriter.buffers.writes";
 const CURRENT_LSN = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END";
 
 /** Statistics of the whole server. */
-export const OF_SERVER: readonly Statistics[] = [
+export const SERVER_STATISTICS: readonly Statistics[] = [
   {
     name: "bgwriter",
     text: (version) =>

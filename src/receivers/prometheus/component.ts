@@ -97,9 +97,9 @@ class PrometheusReceiver implements Receiver {
     const warn = (message: string) =>
       limitedLog<Event>(clock, (event, suppressed) => logger.warn({ job, ...event, suppressed }, message));
     const logFailure = warn("a scrape failed");
-    const sayLost = warn("samples could not be taken");
-    const sayMissed = warn("scrapes were left out: the pipeline has not taken the one before");
-    const sayBad = warn("a target cannot be scraped");
+    const logLoss = warn("samples could not be taken");
+    const logMissed = warn("scrapes were left out: the pipeline has not taken the one before");
+    const logBadTarget = warn("a target cannot be scraped");
     const nameOf = ({ url }: Target) => `${url.origin}${url.pathname}`;
     return {
       onState: (target, reason) => {
@@ -109,13 +109,13 @@ class PrometheusReceiver implements Receiver {
       },
       onLoss: (target, count, reason) => {
         lost.add(count);
-        sayLost({ target: nameOf(target), count, reason });
+        logLoss({ target: nameOf(target), count, reason });
       },
       onMissed: (target, count) => {
         missed.add(count);
-        sayMissed({ target: nameOf(target), count });
+        logMissed({ target: nameOf(target), count });
       },
-      onBadTarget: (target, reason) => sayBad({ target, reason }),
+      onBadTarget: (target, reason) => logBadTarget({ target, reason }),
     };
   }
 

@@ -3,7 +3,7 @@ import { ignored, section, unsupported } from "../../plugin.js";
 import { completeJob, globalKeys, scrapeJobSchema } from "./job-config.js";
 import { list } from "./schema.js";
 
-const NOT_HERE = "a receiver only scrapes; the pipeline's exporters take what it got";
+const SCRAPES_ONLY = "a receiver only scrapes; the pipeline's exporters take what it got";
 
 const prometheusSection = z.strictObject({
   global: section(z.strictObject(globalKeys()))
@@ -11,14 +11,14 @@ const prometheusSection = z.strictObject({
     .meta({ description: "What holds for every job that does not say otherwise." }),
   scrape_configs: list(scrapeJobSchema).meta({ description: "Jobs: what is scraped, how, and how often." }),
   scrape_config_files: unsupported("write the jobs under scrape_configs"),
-  alerting: unsupported(NOT_HERE),
-  rule_files: unsupported(NOT_HERE),
+  alerting: unsupported(SCRAPES_ONLY),
+  rule_files: unsupported(SCRAPES_ONLY),
   remote_write: unsupported("use the exporter prometheus_remote_write"),
-  remote_read: unsupported(NOT_HERE),
-  storage: unsupported(NOT_HERE),
-  tracing: unsupported(NOT_HERE),
-  otlp: unsupported(NOT_HERE),
-  runtime: unsupported(NOT_HERE),
+  remote_read: unsupported(SCRAPES_ONLY),
+  storage: unsupported(SCRAPES_ONLY),
+  tracing: unsupported(SCRAPES_ONLY),
+  otlp: unsupported(SCRAPES_ONLY),
+  runtime: unsupported(SCRAPES_ONLY),
 });
 
 export const prometheusReceiverSchema = z

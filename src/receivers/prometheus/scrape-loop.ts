@@ -67,7 +67,7 @@ export class ScrapeLoop {
       if (missed > 0) this.services.onMissed(this.target, missed);
       next = begin + turn * intervalMs;
     }
-    if (this.endsSeries) await this.tellEnd();
+    if (this.endsSeries) await this.handInSeriesEnd();
     this.series.release();
   }
 
@@ -119,7 +119,7 @@ export class ScrapeLoop {
         scrape_body_size_bytes: size,
       }),
     });
-    this.tellState(problem);
+    this.reportState(problem);
     if (series.duplicates > 0) this.services.onLoss(target, series.duplicates, "a series is there more than once");
     await this.handIn(time);
     series.sweep();
@@ -156,13 +156,13 @@ export class ScrapeLoop {
     }
   }
 
-  private tellState(problem: string | undefined): void {
+  private reportState(problem: string | undefined): void {
     const isUp = problem === undefined;
     if (!isUp || this.wasUp === false) this.services.onState(this.target, problem);
     this.wasUp = isUp;
   }
 
-  private async tellEnd(): Promise<void> {
+  private async handInSeriesEnd(): Promise<void> {
     this.series.begin();
     this.series.end(true);
     this.reports.end();

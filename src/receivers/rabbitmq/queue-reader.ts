@@ -18,9 +18,9 @@ const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
 /** The time limit for declaring a queue and starting to consume it. */
 const SETUP_LIMIT_MS = 30_000;
-const LATE = Symbol("late");
+const TIMED_OUT = Symbol("late");
 /** How long a stop waits for RabbitMQ to confirm messages sent to retry queues. */
-const LAST_WORDS_MS = 2000;
+const FLUSH_LIMIT_MS = 2000;
 /** With retry queues, a message refused this often waits there, and another message gets its place here. */
 const TRIES_BEFORE_RETRY_QUEUE = 5;
 
@@ -82,26 +82,26 @@ export class QueueReader {
     const { consuming } = this;
     if (consuming !== undefined) consuming.channel.cancel(consuming.tag).catch(() => {});
     await this.intake.stop();
-    await waitAtMost(LAST_WORDS_MS, Promise.all(this.settling), this.context.clock);
+    await waitAtMost(FLUSH_LIMIT_MS, Promise.all(this.settling), this.context.clock);
     if (this.connection !== undefined) await closeConnection(this.connection);
     await this.finished;
   }
 
   private async run(onFirst: () => void): Promise<void> {
-    let said: string | undefined;
+    let lastProblem: string | undefined;
     for (let failures = 0; !this.isStopping; ) {
       const problem = await this.read(() => {
         failures = 0;
-        said = undefined;
+        lastProblem = undefined;
         onFirst();
       });
       onFirst();
       if (this.isStopping) return;
       const { logger } = this.context;
       const facts = { queue: this.queue, peer: this.client.peer, reason: problem };
-      if (problem === said) logger.debug(facts, "RabbitMQ still cannot be read");
+      if (problem === lastProblem) logger.debug(facts, "RabbitMQ still cannot be read");
       else logger.warn(facts, "RabbitMQ cannot be read; trying again until it can");
-      said = problem;
+      lastProblem = problem;
       await this.wait(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++));
     }
   }
@@ -117,7 +117,7 @@ export class QueueReader {
       this.connection = connection;
       const closed = new Promise<void>((resolve) => connection.on("close", () => resolve()));
       try {
-        const { ended } = await this.answered(this.consume(connection, note));
+        const { ended } = await this.withSetupLimit(this.consume(connection, note));
         onReading();
         if (!this.isStopping) await Promise.race([closed, ended]);
       } finally {
@@ -136,9 +136,10 @@ export class QueueReader {
    * If a queue's leader is gone, RabbitMQ may never answer while the connection stays open. The timeout then starts
    * everything over.
    */
-  private async answered<T>(work: Promise<T>): Promise<T> {
-    const answer = await waitAtMost(SETUP_LIMIT_MS, work, this.context.clock, () => LATE);
-    if (answer === LATE) throw new Error(`RabbitMQ does not answer for the queue within ${SETUP_LIMIT_MS / 1000} s`);
+  private async withSetupLimit<T>(work: Promise<T>): Promise<T> {
+    const answer = await waitAtMost(SETUP_LIMIT_MS, work, this.context.clock, () => TIMED_OUT);
+    if (answer === TIMED_OUT)
+      throw new Error(`RabbitMQ does not answer for the queue within ${SETUP_LIMIT_MS / 1000} s`);
     return answer as T;
   }
 

@@ -13,7 +13,7 @@ const MAX_READ = 100;
 const MAX_HELD_PAGE = 1000;
 const FIRST_ENTRY = "0-0";
 /** How long a stop waits for the server to accept the last acknowledgements. */
-const LAST_WORDS_MS = 2000;
+const FLUSH_LIMIT_MS = 2000;
 
 /**
  * Reads one stream as one consumer of the group.
@@ -98,14 +98,14 @@ export class StreamSource {
     await this.endRead(reader, writer);
     await this.intake.stop();
     this.cancelUpkeep();
-    await waitAtMost(LAST_WORDS_MS, this.lastWords(writer), this.context.clock);
+    await waitAtMost(FLUSH_LIMIT_MS, this.flushAcknowledgements(writer), this.context.clock);
     reader.disconnect();
     writer.disconnect();
   }
 
   /** Resolves when the server knows every outcome. */
-  private async lastWords(writer: Redis): Promise<void> {
-    while (this.inProgress.size > 0) await this.pause(LAST_WORDS_MS);
+  private async flushAcknowledgements(writer: Redis): Promise<void> {
+    while (this.inProgress.size > 0) await this.pause(FLUSH_LIMIT_MS);
     await this.acknowledge(writer);
   }
 
@@ -291,7 +291,7 @@ export class StreamSource {
   /** Lets the server end a waiting read, so no entry is on its way to a connection that is gone. */
   private async endRead(reader: Redis, writer: Redis): Promise<void> {
     if (this.readerId !== undefined) void writer.call("CLIENT", "UNBLOCK", this.readerId).catch(() => {});
-    await waitAtMost(BLOCK_MS + LAST_WORDS_MS, this.running, this.context.clock, () => reader.disconnect());
+    await waitAtMost(BLOCK_MS + FLUSH_LIMIT_MS, this.running, this.context.clock, () => reader.disconnect());
   }
 
   /** Ends early when an entry has its outcome or the receiver stops. */

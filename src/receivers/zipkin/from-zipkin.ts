@@ -199,15 +199,15 @@ const STATUS_CODES_BY_TEXT: Readonly<Record<string, number>> = { UNSET: 0, OK: 1
 /** An `error` tag with more information than `true` stays an attribute. */
 function takeStatus(tags: ZipkinTags): object | undefined {
   const text = (tags.get(ZIPKIN_TAGS.statusCode) ?? "").replace("STATUS_CODE_", "").toUpperCase();
-  const told = Object.hasOwn(STATUS_CODES_BY_TEXT, text) ? STATUS_CODES_BY_TEXT[text]! : undefined;
+  const writtenCode = Object.hasOwn(STATUS_CODES_BY_TEXT, text) ? STATUS_CODES_BY_TEXT[text]! : undefined;
   let message: string | undefined;
-  if (told !== undefined) {
+  if (writtenCode !== undefined) {
     tags.delete(ZIPKIN_TAGS.statusCode);
     message = take(tags, ZIPKIN_TAGS.statusMessage);
   }
   const error = tags.get(ZIPKIN_TAGS.error);
   if (error === "true") tags.delete(ZIPKIN_TAGS.error);
-  const code = error === undefined ? (told ?? 0) : 2;
+  const code = error === undefined ? (writtenCode ?? 0) : 2;
   return code === 0 && message === undefined ? undefined : { code, message };
 }
 
@@ -229,11 +229,11 @@ const LINK = /^([0-9a-f]{32})\|([0-9a-f]{16})\|([^|]*)\|(\{.*\})\|(\d{1,9})$/s;
 
 /** Parses an event name, or name, attributes and dropped count in the Collector's notation. */
 function eventOf(value: string): object {
-  const bar = value.indexOf("|{");
-  const found = bar < 0 ? null : EVENT_END.exec(value);
-  const attributes = found && parsedAttributes(value.slice(bar + 1, found.index + 1));
+  const separatorAt = value.indexOf("|{");
+  const found = separatorAt < 0 ? null : EVENT_END.exec(value);
+  const attributes = found && parsedAttributes(value.slice(separatorAt + 1, found.index + 1));
   if (!attributes) return { name: value };
-  return { name: value.slice(0, bar), attributes, droppedAttributesCount: Number(found[1]) };
+  return { name: value.slice(0, separatorAt), attributes, droppedAttributesCount: Number(found[1]) };
 }
 
 const EVENT_END = /\}\|(\d{1,9})$/;

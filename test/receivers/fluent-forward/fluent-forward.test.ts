@@ -392,13 +392,13 @@ describe("a client that does not read its acknowledgements", () => {
     const socket = new Duplex({ highWaterMark: 1024, read() {}, write() {} });
     const deaf = Object.assign(socket, { destroySoon: () => void socket.end() }) as unknown as Socket;
     const intake = new BatchIntake({ signal: "logs", transport: "fluent_forward" }, context);
-    const sayClosed = ({ reason }: { reason: string }) => void closings.push(reason);
+    const logClosed = ({ reason }: { reason: string }) => void closings.push(reason);
     const connection = new ForwardConnection(deaf, {
       intake,
       room,
       waitingRoom: new WaitingRoom(context),
       context,
-      sayClosed,
+      logClosed,
     });
     const send = () => socket.push(pack(["t", entries("a"), { chunk: "c".repeat(2000) }]));
     return { clock, room, closings, connection, socket, send };

@@ -50,7 +50,7 @@ describe("the chunks of a body", () => {
     const add = (count: number, size: number) => {
       const body = new BodyChunks();
       for (let i = 0; i < count; i++) body.add(Buffer.alloc(size));
-      return body.isCrumbled;
+      return body.isFragmented;
     };
     expect([add(20_000, 1), add(20_000, 31), add(20_000, 32), add(16_000, 1)]).toEqual([true, true, false, false]);
   });

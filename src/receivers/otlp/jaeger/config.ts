@@ -27,7 +27,7 @@ const udp = (defaultEndpoint: string) =>
     workers: ignored("packets are read as they come, one after the other"),
   });
 
-const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , thrift_http: }`";
+const MISSING_PROTOCOL = "expected at least one protocol, such as `protocols: {grpc: , thrift_http: }`";
 
 const protocols = z
   .strictObject({
@@ -48,7 +48,7 @@ const protocols = z
   .refine(
     ({ grpc, thrift_http, thrift_compact, thrift_binary }) =>
       [grpc, thrift_http, thrift_compact, thrift_binary].some((protocol) => protocol !== undefined),
-    WHAT_TO_WRITE,
+    MISSING_PROTOCOL,
   );
 
 export const jaegerReceiverSchema = z.strictObject({

@@ -1,7 +1,7 @@
 import type { Batch } from "#otlp";
 import { MalformedError } from "#otlp/signals";
 import { JAEGER_GRPC_PATH } from "#traces";
-import { joined } from "../body-chunks.js";
+import { joinPieces } from "../body-chunks.js";
 import type { RequestFormat } from "../request-intake.js";
 import { BinaryProtocol } from "./binary-protocol.js";
 import { batchOfProto } from "./read-proto.js";
@@ -19,7 +19,7 @@ export const JAEGER_FORMAT: RequestFormat = {
     return isThrift ? "thrift" : undefined;
   },
   toBatch(_signal, encoding, body, maxElements) {
-    const bytes = joined(body);
+    const bytes = joinPieces(body);
     return encoding === "thrift"
       ? batchOfThrift(new BinaryProtocol(bytes, maxElements), maxElements)
       : batchOfProto(bytes, maxElements);

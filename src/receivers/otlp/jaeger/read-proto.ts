@@ -123,14 +123,14 @@ class PostSpansReader extends ProtoReader {
           this.log(start, p);
           break;
         case SPAN_PROCESS:
-          span.process = this.ownProcess(start, p);
+          span.process = this.processKey(start, p);
       }
     }
     this.writer.add(span);
   }
 
   /** The key of a span's own process: its bytes, because processes are few and repeat. */
-  private ownProcess(from: number, to: number): string {
+  private processKey(from: number, to: number): string {
     const key = this.bytes.toString("latin1", from, to);
     if (!this.writer.hasProcess(key)) this.writer.addProcess(key, this.process(from, to));
     return key;
@@ -281,7 +281,7 @@ class PostSpansReader extends ProtoReader {
       case JAEGER_TAG_TYPES.binary:
         return tags.add(keyStart, keyEnd, type, binaryStart, binaryEnd, 0);
       default:
-        tags.addMade(keyStart, keyEnd, unknownType(Number(varint64(bytes, typeAt))));
+        tags.addString(keyStart, keyEnd, unknownType(Number(varint64(bytes, typeAt))));
     }
   }
 

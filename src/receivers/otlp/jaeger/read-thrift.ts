@@ -194,7 +194,7 @@ class ThriftBatchReader {
     }
     reader.endStruct(outer);
     const type = TAG_TYPES[number];
-    if (type === undefined) tags.addMade(keyStart, keyEnd, unknownType(number));
+    if (type === undefined) tags.addString(keyStart, keyEnd, unknownType(number));
     else if (type === JAEGER_TAG_TYPES.string) tags.add(keyStart, keyEnd, type, textStart, textEnd, 0);
     else if (type === JAEGER_TAG_TYPES.binary) tags.add(keyStart, keyEnd, type, binaryStart, binaryEnd, 0);
     else if (type === JAEGER_TAG_TYPES.bool) tags.add(keyStart, keyEnd, type, isTrue, 0, 0);

@@ -71,7 +71,7 @@ function keyOf(text: string): TagKey {
 /** Up to this many tags, keys are compared one by one; beyond it they are looked up in a map. */
 const MAX_COMPARED = 64;
 const REMOVED = -1;
-const NOWHERE = -1;
+const NOT_FOUND = -1;
 
 /**
  * The tags of a span, a log or a process, by their positions in the bytes. If a key repeats, the last value counts, in
@@ -88,8 +88,8 @@ export class TagList {
   private readonly seconds: number[] = [];
   private readonly doubles: number[] = [];
   /** Texts that are not in the bytes, by place. */
-  private readonly made = new Map<number, string>();
-  private readonly places: number[] = SPECIAL_KEYS.map(() => NOWHERE);
+  private readonly strings = new Map<number, string>();
+  private readonly places: number[] = SPECIAL_KEYS.map(() => NOT_FOUND);
   private seen = 0;
   private lookup: Map<string, number> | undefined;
 
@@ -99,9 +99,9 @@ export class TagList {
     this.count = 0;
     this.seen = 0;
     this.lookup = undefined;
-    if (this.made.size > 0) this.made.clear();
+    if (this.strings.size > 0) this.strings.clear();
     const { places } = this;
-    for (let i = 0; i < places.length; i++) places[i] = NOWHERE;
+    for (let i = 0; i < places.length; i++) places[i] = NOT_FOUND;
   }
 
   /** Adds a tag whose key is the text [keyStart, keyEnd). See the class's fields for `first` and `second`. */
@@ -114,12 +114,12 @@ export class TagList {
   }
 
   /** Adds a tag with this text as its value. */
-  addMade(keyStart: number, keyEnd: number, text: string): void {
-    this.setMade(KEYS.get(this.bytes, keyStart, keyEnd), text);
+  addString(keyStart: number, keyEnd: number, text: string): void {
+    this.setString(KEYS.get(this.bytes, keyStart, keyEnd), text);
   }
 
   /** Reserves the first place for a tag with this key, which may be added later or filled by `fillFirst`. */
-  leaveFirst(key: string): void {
+  reserveFirst(key: string): void {
     this.types[this.placeOf(keyOf(key))] = REMOVED;
   }
 
@@ -131,10 +131,10 @@ export class TagList {
     this.seconds[0] = end;
   }
 
-  private setMade(key: TagKey, text: string): void {
+  private setString(key: TagKey, text: string): void {
     const at = this.placeOf(key);
     this.types[at] = JAEGER_TAG_TYPES.string;
-    this.made.set(at, text);
+    this.strings.set(at, text);
   }
 
   private placeOf(key: TagKey): number {
@@ -143,8 +143,8 @@ export class TagList {
     this.seen |= key.bit;
     if (!isNew || this.lookup !== undefined) {
       const known = this.find(key);
-      if (known !== NOWHERE) {
-        if (this.made.size > 0) this.made.delete(known);
+      if (known !== NOT_FOUND) {
+        if (this.strings.size > 0) this.strings.delete(known);
         return known;
       }
     }
@@ -162,26 +162,26 @@ export class TagList {
         const other = keys[i]!;
         if (other === key || (other.bit === key.bit && other.text === key.text)) return i;
       }
-      return NOWHERE;
+      return NOT_FOUND;
     }
     this.lookup ??= new Map(keys.slice(0, count).map(({ text }, i) => [text, i]));
-    return this.lookup.get(key.text) ?? NOWHERE;
+    return this.lookup.get(key.text) ?? NOT_FOUND;
   }
 
   has(special: number): boolean {
-    return this.placeOfSpecial(special) !== NOWHERE;
+    return this.placeOfSpecial(special) !== NOT_FOUND;
   }
 
   remove(special: number): void {
     const at = this.placeOfSpecial(special);
-    if (at !== NOWHERE) this.types[at] = REMOVED;
+    if (at !== NOT_FOUND) this.types[at] = REMOVED;
   }
 
   /** The text of a tag; undefined if the tag is missing or not a text. */
   textOf(special: number): string | undefined {
     const at = this.placeOfSpecial(special);
-    if (at === NOWHERE || this.types[at] !== JAEGER_TAG_TYPES.string) return undefined;
-    return this.made.get(at) ?? TEXTS.get(this.bytes, this.firsts[at]!, this.seconds[at]!);
+    if (at === NOT_FOUND || this.types[at] !== JAEGER_TAG_TYPES.string) return undefined;
+    return this.strings.get(at) ?? TEXTS.get(this.bytes, this.firsts[at]!, this.seconds[at]!);
   }
 
   /** Removes a tag and returns its text. A tag that is not text stays. */
@@ -193,38 +193,38 @@ export class TagList {
 
   isTrue(special: number): boolean {
     const at = this.placeOfSpecial(special);
-    return at !== NOWHERE && this.types[at] === JAEGER_TAG_TYPES.bool && this.firsts[at] !== 0;
+    return at !== NOT_FOUND && this.types[at] === JAEGER_TAG_TYPES.bool && this.firsts[at] !== 0;
   }
 
   /** The integer of a tag; undefined if the tag is missing or not an integer. */
   integerOf(special: number): number | undefined {
     const at = this.placeOfSpecial(special);
-    if (at === NOWHERE || this.types[at] !== JAEGER_TAG_TYPES.int64) return undefined;
+    if (at === NOT_FOUND || this.types[at] !== JAEGER_TAG_TYPES.int64) return undefined;
     return (this.seconds[at]! | 0) * 2 ** 32 + this.firsts[at]!;
   }
 
   /** Gives a tag another key and moves it to the end. */
   rename(from: number, to: number): void {
     const at = this.placeOfSpecial(from);
-    const made = this.made.get(at);
+    const string = this.strings.get(at);
     const fresh = this.placeOf(keyOf(SPECIAL_KEYS[to]!));
     this.types[fresh] = this.types[at]!;
     this.firsts[fresh] = this.firsts[at]!;
     this.seconds[fresh] = this.seconds[at]!;
     this.doubles[fresh] = this.doubles[at]!;
-    if (made !== undefined) this.made.set(fresh, made);
+    if (string !== undefined) this.strings.set(fresh, string);
     this.types[at] = REMOVED;
   }
 
   /** Gives a tag another key and this text and moves it to the end. */
   replace(from: number, to: number, text: string): void {
     this.remove(from);
-    this.setMade(keyOf(SPECIAL_KEYS[to]!), text);
+    this.setString(keyOf(SPECIAL_KEYS[to]!), text);
   }
 
   private placeOfSpecial(special: number): number {
     const at = this.places[special]!;
-    return at === NOWHERE || this.types[at] === REMOVED ? NOWHERE : at;
+    return at === NOT_FOUND || this.types[at] === REMOVED ? NOT_FOUND : at;
   }
 
   /** Writes the remaining tags as attributes with this field tag. */
@@ -237,8 +237,8 @@ export class TagList {
     const type = this.types[i]!;
     const first = this.firsts[i]!;
     const second = this.seconds[i]!;
-    const made = this.made.size === 0 ? undefined : this.made.get(i);
-    const isText = type === JAEGER_TAG_TYPES.string && made === undefined;
+    const string = this.strings.size === 0 ? undefined : this.strings.get(i);
+    const isText = type === JAEGER_TAG_TYPES.string && string === undefined;
     if (isText && writeShortText(out, attributesTag, field, this.bytes, first, second)) return;
     const hint = type === JAEGER_TAG_TYPES.string || type === JAEGER_TAG_TYPES.binary ? second - first + 2 : 4;
     out.byte(attributesTag);
@@ -266,8 +266,8 @@ export class TagList {
         break;
       default:
         out.byte(STRING_VALUE_TAG);
-        if (made === undefined) writeUtf8(out, this.bytes, first, second);
-        else out.text(made);
+        if (string === undefined) writeUtf8(out, this.bytes, first, second);
+        else out.text(string);
     }
     out.end();
     out.end();

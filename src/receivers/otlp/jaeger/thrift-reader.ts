@@ -69,7 +69,7 @@ export abstract class ThriftReader {
 
   /** Starts a struct; `nextField` then returns its fields. Pass the result to `endStruct`. */
   beginStruct(): number {
-    this.deepen();
+    this.enterLevel();
     this.structsLeft -= 1;
     if (this.structsLeft < 0) throw this.malformed("it holds too many spans and tags");
     const { lastField } = this;
@@ -148,7 +148,7 @@ export abstract class ThriftReader {
     this.readListHead();
     const { elementType: type, size } = this;
     this.checkSize(size);
-    this.deepen();
+    this.enterLevel();
     for (let i = 0; i < size; i++) this.skipElement(type);
     this.depth -= 1;
   }
@@ -156,7 +156,7 @@ export abstract class ThriftReader {
   private skipMap(): void {
     const { key, value, size } = this.readMapHead();
     this.checkSize(size);
-    this.deepen();
+    this.enterLevel();
     for (let i = 0; i < size; i++) {
       this.skipElement(key);
       this.skipElement(value);
@@ -170,7 +170,7 @@ export abstract class ThriftReader {
     else this.skip(type);
   }
 
-  private deepen(): void {
+  private enterLevel(): void {
     this.depth += 1;
     if (this.depth > MAX_DEPTH) throw this.malformed(`nested more than ${MAX_DEPTH} deep`);
   }

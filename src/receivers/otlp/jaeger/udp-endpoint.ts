@@ -36,7 +36,7 @@ export class UdpEndpoint {
   private readonly intake: Intake | undefined;
   private readonly accepted: Counter;
   private readonly refused: Counter;
-  private readonly sayRefused: (reason: string) => void;
+  private readonly logRefused: (reason: string) => void;
   private readonly refusedPackets = new Map<string, Counter>();
   private readonly handedIn = new InFlightCounter();
   private waiting = 0;
@@ -50,7 +50,7 @@ export class UdpEndpoint {
     const counters = receiverCounters(context.metrics, "traces", { receiver: context.id, transport: this.transport });
     this.accepted = counters.accepted;
     this.refused = counters.refused;
-    this.sayRefused = limitedLog(context.clock, (reason, suppressed) =>
+    this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
       context.logger.warn({ protocol, reason, suppressed }, "a packet was refused, and its sender cannot know"),
     );
   }
@@ -114,7 +114,7 @@ export class UdpEndpoint {
     if (batch.count > rejected) this.accepted.add(batch.count - rejected);
     if (rejected > 0) {
       this.refused.add(rejected);
-      this.sayRefused(outcome.ok ? outcome.message : outcome.refusal.message);
+      this.logRefused(outcome.ok ? outcome.message : outcome.refusal.message);
     }
     this.handedIn.end();
   }
@@ -134,6 +134,6 @@ export class UdpEndpoint {
       this.refusedPackets.set(status, counter);
     }
     counter.add(1);
-    this.sayRefused(reason);
+    this.logRefused(reason);
   }
 }

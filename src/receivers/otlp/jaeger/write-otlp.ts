@@ -181,7 +181,7 @@ const NO_SCOPE = new Uint8Array(0);
 /** Starts the tag list of a process. */
 export function beginProcess(tags: TagList, bytes: Buffer): void {
   tags.clear(bytes);
-  tags.leaveFirst("service.name");
+  tags.reserveFirst("service.name");
 }
 
 /**
@@ -212,7 +212,7 @@ function writeSpan(out: WireWriter, b: Uint8Array, span: SpanDraft): void {
   writeId(out, SPAN_TRACE_ID_TAG, ids, TRACE_AT, traceSize);
   writeId(out, SPAN_ID_TAG, ids, SPAN_AT, spanSize);
   writeText(out, SPAN_TRACE_STATE_TAG, tags.takeText(SPECIAL.traceState) ?? "");
-  if (parent !== NOBODY) writeId(out, SPAN_PARENT_ID_TAG, ids, parent, SPAN_ID_BYTES);
+  if (parent !== NO_PARENT) writeId(out, SPAN_PARENT_ID_TAG, ids, parent, SPAN_ID_BYTES);
   if (span.nameStart < span.nameEnd) {
     out.byte(SPAN_NAME_TAG);
     writeUtf8(out, b, span.nameStart, span.nameEnd);
@@ -247,7 +247,7 @@ const SPAN_ID_BYTES = 8;
 const CHILD_OF = 0;
 const FOLLOWS_FROM = 1;
 /** Means that there is no parent. */
-const NOBODY = -1;
+const NO_PARENT = -1;
 
 /**
  * The position of the parent's id. A span without a parent field is the child of a reference in its own trace,
@@ -258,10 +258,10 @@ function parentOf(span: SpanDraft): number {
   for (let type = CHILD_OF; type <= FOLLOWS_FROM; type++) {
     for (let i = 0; i < span.referenceCount; i++) {
       if (span.referenceTypes[i] !== type || !isInTrace(span, i)) continue;
-      return span.referenceSpanSizes[i] === 0 ? NOBODY : span.referenceSpanAt(i);
+      return span.referenceSpanSizes[i] === 0 ? NO_PARENT : span.referenceSpanAt(i);
     }
   }
-  return NOBODY;
+  return NO_PARENT;
 }
 
 function isInTrace(span: SpanDraft, reference: number): boolean {
@@ -272,7 +272,7 @@ function isInTrace(span: SpanDraft, reference: number): boolean {
 /** Whether a reference names the parent; both may lack an id. */
 function isParent(span: SpanDraft, reference: number, parent: number): boolean {
   const size = span.referenceSpanSizes[reference]!;
-  if (size === 0 || parent === NOBODY) return size === 0 && parent === NOBODY;
+  if (size === 0 || parent === NO_PARENT) return size === 0 && parent === NO_PARENT;
   return areSame(span.ids, span.referenceSpanAt(reference), parent, size);
 }
 

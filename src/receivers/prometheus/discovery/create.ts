@@ -14,12 +14,12 @@ export async function createDiscoveries(
   { clock, logger }: ReceiverContext,
   path: readonly string[],
 ): Promise<Discovery[]> {
-  const say = limitedLog<{ where: string; reason: string }>(clock, (event, suppressed) =>
+  const logProblem = limitedLog<{ where: string; reason: string }>(clock, (event, suppressed) =>
     logger.warn({ job: job.job_name, ...event, suppressed }, "targets could not be found; those found before stay"),
   );
   const services: DiscoveryServices = {
     clock,
-    onError: (where, error) => say({ where, reason: (error as Error).message }),
+    onError: (where, error) => logProblem({ where, reason: (error as Error).message }),
   };
   const discoveries: Discovery[] = [];
   if (job.static_configs.length > 0) discoveries.push(new StaticDiscovery(job.static_configs));

@@ -18,7 +18,7 @@ export abstract class PolledDiscovery implements Discovery {
   private readonly stopped = new AbortController();
   private cancel: () => void = () => {};
   private current: Promise<void> = Promise.resolve();
-  private told: string | undefined;
+  private lastReported: string | undefined;
 
   constructor(intervalMs: number, services: DiscoveryServices) {
     this.intervalMs = intervalMs;
@@ -39,8 +39,8 @@ export abstract class PolledDiscovery implements Discovery {
       });
       if (this.stopped.signal.aborted) return;
       const text = targets && JSON.stringify(targets.map((labels) => [...labels]));
-      if (targets !== undefined && text !== this.told) {
-        this.told = text;
+      if (targets !== undefined && text !== this.lastReported) {
+        this.lastReported = text;
         update(targets);
       }
       this.cancel = this.services.clock.after(this.intervalMs, () => {

@@ -37,7 +37,7 @@ export class ProtobufReader {
   private unit = "";
   private type = 0;
   private hasMetrics = false;
-  private said: string | undefined;
+  private emittedType: string | undefined;
 
   constructor(sink: ProtobufSink) {
     this.sink = sink;
@@ -74,13 +74,13 @@ export class ProtobufReader {
     this.name = this.help = this.unit = "";
     this.type = 0;
     this.hasMetrics = false;
-    this.said = undefined;
+    this.emittedType = undefined;
   }
 
   private endFamily(): void {
     this.left = -1;
     if (this.name === "" && this.hasMetrics) throw new ExpositionError("a family has no name");
-    if (this.hasMetrics && this.unit !== "") this.say("unit", this.unit);
+    if (this.hasMetrics && this.unit !== "") this.emitMetadata("unit", this.unit);
   }
 
   private readField(b: Buffer, start: number, end: number): void {
@@ -106,8 +106,8 @@ export class ProtobufReader {
     if (type === undefined) throw new ExpositionError(`there is no type ${this.type}`);
     if (!this.hasMetrics) {
       this.hasMetrics = true;
-      this.sayType(type);
-      if (this.help !== "") this.say("help", this.help);
+      this.emitType(type);
+      if (this.help !== "") this.emitMetadata("help", this.help);
     }
     const labels: string[] = [];
     let timeMs = Number.NaN;
@@ -148,14 +148,14 @@ export class ProtobufReader {
   ): void {
     const isGauge = type === "gaugehistogram";
     if (histogram.isNative && !(isGauge && histogram.buckets.length > 0)) {
-      this.sayType("native");
+      this.emitType("native");
       this.series("", labels);
       const body = isGauge ? "it is a gauge, which OTLP has no histograms of" : histogram.exponential();
       this.sink.native(body, histogram.count, timeMs, histogram.exemplars);
       this.addCreated(histogram.createdMs);
       return;
     }
-    this.sayType(type);
+    this.emitType(type);
     let isComplete = false;
     for (const { bound, count, exemplar } of histogram.buckets) {
       isComplete = bound === Number.POSITIVE_INFINITY;
@@ -194,14 +194,14 @@ export class ProtobufReader {
   }
 
   /** A family may have histograms of both kinds. */
-  private sayType(type: (typeof TYPES)[number] | "native"): void {
-    if (this.said === type) return;
-    this.said = type;
-    if (type === "native") this.say("native", "");
-    else this.say("type", type);
+  private emitType(type: (typeof TYPES)[number] | "native"): void {
+    if (this.emittedType === type) return;
+    this.emittedType = type;
+    if (type === "native") this.emitMetadata("native", "");
+    else this.emitMetadata("type", type);
   }
 
-  private say(kind: "type" | "help" | "unit" | "native", text: string): void {
+  private emitMetadata(kind: "type" | "help" | "unit" | "native", text: string): void {
     const b = Buffer.from(`${this.name}${kind === "help" ? text.replaceAll("\\", "\\\\") : text}`);
     const nameEnd = Buffer.byteLength(this.name);
     this.sink.metadata(kind, b, 0, nameEnd, nameEnd, b.length);

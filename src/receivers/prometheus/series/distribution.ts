@@ -13,7 +13,7 @@ export class ScrapedDistribution {
   /** Upper bounds of buckets, or quantiles, in order. A value is NaN if this scrape had none. */
   private bounds: number[] = [];
   private values: number[] = [];
-  private isThere: boolean[] = [];
+  private isSet: boolean[] = [];
   private cursor = 0;
 
   begin(scrape: number): void {
@@ -21,7 +21,7 @@ export class ScrapedDistribution {
     this.sum = this.count = Number.NaN;
     this.exemplars = undefined;
     this.cursor = 0;
-    this.isThere.fill(false);
+    this.isSet.fill(false);
   }
 
   /** Returns false if this scrape has already set the bound. */
@@ -33,8 +33,8 @@ export class ScrapedDistribution {
       if (at < 0) at = this.insert(bound);
     }
     this.cursor = at + 1;
-    if (this.isThere[at]) return false;
-    this.isThere[at] = true;
+    if (this.isSet[at]) return false;
+    this.isSet[at] = true;
     this.values[at] = value;
     return true;
   }
@@ -44,17 +44,17 @@ export class ScrapedDistribution {
     if (at < 0) at = this.bounds.length;
     this.bounds.splice(at, 0, bound);
     this.values.splice(at, 0, 0);
-    this.isThere.splice(at, 0, false);
+    this.isSet.splice(at, 0, false);
     return at;
   }
 
   /** Removes bounds that the scrape did not have. */
   private settle(): void {
-    if (!this.isThere.includes(false)) return;
-    const keep = (_: unknown, i: number) => this.isThere[i]!;
+    if (!this.isSet.includes(false)) return;
+    const keep = (_: unknown, i: number) => this.isSet[i]!;
     this.bounds = this.bounds.filter(keep);
     this.values = this.values.filter(keep);
-    this.isThere = this.bounds.map(() => true);
+    this.isSet = this.bounds.map(() => true);
   }
 
   /**

@@ -88,7 +88,7 @@ export function familySlot(context: number): number {
 /** The metadata of a target's families, by name. */
 export class Families {
   /** True until this scrape has declared a family. */
-  areUndeclared = true;
+  hasNoDeclarations = true;
   private readonly table = new ByteTable();
   private readonly families: (Family | undefined)[] = [];
   private scrape = -1;
@@ -99,7 +99,7 @@ export class Families {
 
   begin(scrape: number): void {
     this.scrape = scrape;
-    this.areUndeclared = true;
+    this.hasNoDeclarations = true;
   }
 
   /** The family of a slot, if this scrape has declared it. */
@@ -118,13 +118,13 @@ export class Families {
     return slot < 0 ? undefined : this.declared(slot);
   }
 
-  say(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void {
+  declare(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void {
     const family = this.familyOf(b, nameStart, nameEnd);
     if (family.seen !== this.scrape) {
       // A type holds only for the scrape that states it; help and unit keep their last values.
       if (kind !== "type" && kind !== "native") family.type = "unknown";
       family.seen = this.scrape;
-      this.areUndeclared = false;
+      this.hasNoDeclarations = false;
     }
     if (kind === "type") family.type = familyType(b, start, end);
     else if (kind === "native") family.type = NATIVE;

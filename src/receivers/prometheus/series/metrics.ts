@@ -45,7 +45,7 @@ export class ScrapedResource {
   }
 
   /** Sets the attributes that the target reports about itself in this scrape, with `target_info`. */
-  tell(info: readonly LabelPair[], scrape: number): void {
+  setTargetInfo(info: readonly LabelPair[], scrape: number): void {
     this.infoScrape = scrape;
     if (info !== this.info) this.encoded = undefined;
     this.info = info;
@@ -62,7 +62,7 @@ export class ScrapedResource {
 function* resourceAttributes(job: string, instance: string, scheme: string): Generator<LabelPair> {
   const [host, port] = splitAddress(instance);
   yield ["service.name", job];
-  if (isTelling(host)) yield ["server.address", host];
+  if (identifiesHost(host)) yield ["server.address", host];
   yield ["service.instance.id", instance];
   if (port !== "") yield ["server.port", port];
   yield ["url.scheme", scheme];
@@ -76,7 +76,7 @@ function splitAddress(address: string): [host: string, port: string] {
 }
 
 /** Whether the address identifies a machine. Loopback and wildcard addresses do not. */
-function isTelling(host: string): boolean {
+function identifiesHost(host: string): boolean {
   if (host === "" || host === "localhost") return false;
   return isIP(host) === 0 || !/^(127\.|0\.0\.0\.0$|::1?$)/.test(host);
 }

@@ -8,16 +8,16 @@ const MAX_RESOURCES = 100_000;
 /** The resources, scopes and metrics of a target's series. */
 export class Owners {
   private readonly scheme: string;
-  private readonly more: readonly LabelPair[];
+  private readonly extraAttributes: readonly LabelPair[];
   private readonly resources = new Map<string, ScrapedResource>();
   private readonly owners = new Map<string | number, ScrapedScope>();
   private metricIds = 0;
   /** The resource of the previous series, which the next one mostly shares. */
   private last: { job: string; instance: string; resource: ScrapedResource } | undefined;
 
-  constructor(scheme: string, more: readonly LabelPair[]) {
+  constructor(scheme: string, extraAttributes: readonly LabelPair[]) {
     this.scheme = scheme;
-    this.more = more;
+    this.extraAttributes = extraAttributes;
   }
 
   /** Returns the resource and removes the labels that name resource and scope. */
@@ -30,7 +30,7 @@ export class Owners {
     let resource = this.resources.get(key);
     if (resource === undefined) {
       if (this.resources.size >= MAX_RESOURCES) this.resources.clear();
-      resource = new ScrapedResource(job, instance, this.scheme, this.more);
+      resource = new ScrapedResource(job, instance, this.scheme, this.extraAttributes);
       this.resources.set(key, resource);
     }
     this.last = { job, instance, resource };

@@ -127,9 +127,9 @@ export class ScrapeSeries implements ProtobufSink {
   private learnLines(): void {
     const { addedLines, lines, scrape } = this;
     if (addedLines.length === 0) return;
-    const isThere = (slot: number) => lines.seen[slot] === scrape;
-    for (const slot of this.learntLines) if (!isThere(slot)) this.removeLine(slot);
-    this.learntLines = [...this.learntLines.filter((slot) => lines.keys.has(slot) && isThere(slot)), ...addedLines];
+    const wasSeen = (slot: number) => lines.seen[slot] === scrape;
+    for (const slot of this.learntLines) if (!wasSeen(slot)) this.removeLine(slot);
+    this.learntLines = [...this.learntLines.filter((slot) => lines.keys.has(slot) && wasSeen(slot)), ...addedLines];
   }
 
   /** Called when the scrape is good: ends series that it no longer has. */
@@ -146,7 +146,7 @@ export class ScrapeSeries implements ProtobufSink {
   }
 
   metadata(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void {
-    this.families.say(kind, b, nameStart, nameEnd, start, end);
+    this.families.declare(kind, b, nameStart, nameEnd, start, end);
     if (this.families.size > this.settings.room.max) throw this.noRoom();
   }
 
@@ -156,7 +156,7 @@ export class ScrapeSeries implements ProtobufSink {
     if (slot < 0 || !keys.has(slot)) return -1;
     const context = keys.ownerOf(slot);
     // A line without a family may have one now, by any prefix of its name, so it must be looked up.
-    if (context === 0 ? !this.families.areUndeclared : !this.isCurrent(context)) return -1;
+    if (context === 0 ? !this.families.hasNoDeclarations : !this.isCurrent(context)) return -1;
     const end = keys.matchAt(slot, context, b, start);
     if (end < 0 || (b[end - 1] !== CLOSE && !endsSeries(b, end))) return -1;
     this.current = slot;
@@ -202,12 +202,12 @@ export class ScrapeSeries implements ProtobufSink {
     if (kind === DROPPED || kind === TARGET_INFO) return;
     const time = this.settings.honorTimestamps ? timeMs : Number.NaN;
     // A series that rules renamed to something other than its histogram cannot hold one.
-    const told =
+    const histogram =
       kind === NATIVE ? body : "it is a native histogram, and rules have left it another name than its family's";
     const before = this.points.length;
     this.addValue(targets[slot]!, count, time, undefined);
     if (this.points.length > before)
-      this.points.natives.set(before, typeof told === "string" ? told : withExemplars(told, exemplars));
+      this.points.natives.set(before, typeof histogram === "string" ? histogram : withExemplars(histogram, exemplars));
   }
 
   private countSample(kind: number): void {
@@ -231,7 +231,7 @@ export class ScrapeSeries implements ProtobufSink {
     const target = this.lines.targets[slot]!;
     if (kind === TARGET_INFO) {
       const { resource, labels } = this.infos[target]!;
-      resource.tell(labels, this.scrape);
+      resource.setTargetInfo(labels, this.scrape);
       return;
     }
     if (kind === CREATED) {
@@ -312,7 +312,7 @@ export class ScrapeSeries implements ProtobufSink {
     const slot = this.lines.add(context, b, start, end);
     this.addedLines.push(slot);
     if (family !== undefined) family.lines++;
-    if (labels !== undefined) this.lead(slot, text.name, labels, family);
+    if (labels !== undefined) this.resolveLine(slot, text.name, labels, family);
     return slot;
   }
 
@@ -321,11 +321,11 @@ export class ScrapeSeries implements ProtobufSink {
   }
 
   /** Determines the line's role and the points that its samples belong to. */
-  private lead(slot: number, written: string, labels: Labels, family: Family | undefined): void {
+  private resolveLine(slot: number, written: string, labels: Labels, family: Family | undefined): void {
     const name = labels.get("__name__")!;
     labels.delete("__name__");
     const resource = this.owners.resource(labels);
-    if (name === "target_info") return this.leadInfo(slot, resource, labels);
+    if (name === "target_info") return this.resolveInfoLine(slot, resource, labels);
     const owner = this.owners.owner(resource, labels);
     const place = linePlace(written, name, labels, family, this.settings.trimSuffixes);
     const metric = this.owners.metric(owner, place.metricName, place.shape, place.family);
@@ -336,7 +336,7 @@ export class ScrapeSeries implements ProtobufSink {
     this.lines.bounds[slot] = place.bound;
   }
 
-  private leadInfo(slot: number, resource: ScrapedResource, labels: Labels): void {
+  private resolveInfoLine(slot: number, resource: ScrapedResource, labels: Labels): void {
     const free = this.infos.indexOf(undefined);
     const at = free < 0 ? this.infos.length : free;
     this.infos[at] = { resource, labels: attributesOf(labels) };

@@ -14,7 +14,7 @@ export type OnUnwritable = (metric: Metric, problem: string) => void;
 
 /** Yields the points of a scrape as batches; each is encoded when it is asked for. */
 export function* writeBatches(scrape: ScrapeSeries, timeMs: number, onUnwritable: OnUnwritable): Generator<Batch> {
-  const order = inOrder(scrape);
+  const order = groupedByMetric(scrape);
   const batches = new BatchWriter(scrape, timeMs, onUnwritable);
   let at = 0;
   for (const owner of scrape.owners.all()) {
@@ -30,7 +30,7 @@ export function* writeBatches(scrape: ScrapeSeries, timeMs: number, onUnwritable
 }
 
 /** The numbers of all points, grouped by metric, in order of arrival within a metric. */
-function inOrder({ points, pointSeries, owners }: ScrapeSeries): Int32Array {
+function groupedByMetric({ points, pointSeries, owners }: ScrapeSeries): Int32Array {
   const { length, series } = points;
   for (let i = 0; i < length; i++) pointSeries.metrics[slotOf(series[i]!)]!.points++;
   let next = 0;

@@ -4,7 +4,7 @@ import { hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from 
 import { containersOf, type NodeLabels, podLabels, portLabels } from "./pod-targets.js";
 
 /** Objects whose labels are added to endpoints. */
-export interface EndpointSurroundings {
+export interface RelatedObjects {
   pod(namespace: string, name: string): KubernetesObject | undefined;
   service(namespace: string, name: string): KubernetesObject | undefined;
   readonly nodeLabels: NodeLabels;
@@ -20,7 +20,7 @@ interface EndpointPort {
 }
 
 /** The targets of an Endpoints object. */
-export function endpointsTargets(endpoints: KubernetesObject, around: EndpointSurroundings): Labels[] {
+export function endpointsTargets(endpoints: KubernetesObject, related: RelatedObjects): Labels[] {
   const all = listOf(endpoints, "subsets").flatMap((subset) =>
     [
       ["addresses", "true"],
@@ -49,18 +49,18 @@ export function endpointsTargets(endpoints: KubernetesObject, around: EndpointSu
       ),
     ),
   );
-  return targetsOfAll(endpoints, "endpoints", endpoints.metadata.name, all, around);
+  return targetsOfAll(endpoints, "endpoints", endpoints.metadata.name, all, related);
 }
 
 /** The targets of an EndpointSlice. */
-export function endpointSliceTargets(slice: KubernetesObject, around: EndpointSurroundings): Labels[] {
+export function endpointSliceTargets(slice: KubernetesObject, related: RelatedObjects): Labels[] {
   const all = listOf(slice, "endpoints").flatMap((endpoint) =>
     listOf(endpoint, "addresses").flatMap((address) =>
       listOf(slice, "ports").map((port): EndpointPort => {
         const target = fieldsOf(endpoint, "targetRef");
         const nodeName = textOf(endpoint, "nodeName");
         const conditions = fieldsOf(endpoint, "conditions");
-        const said = (name: string) => (typeof conditions[name] === "boolean" ? String(conditions[name]) : "");
+        const conditionText = (name: string) => (typeof conditions[name] === "boolean" ? String(conditions[name]) : "");
         return {
           address: textOf(address),
           port: digitsOf(port, "port"),
@@ -72,9 +72,9 @@ export function endpointSliceTargets(slice: KubernetesObject, around: EndpointSu
             endpointslice_port_name: textOf(port, "name"),
             endpointslice_port_protocol: textOf(port, "protocol"),
             endpointslice_port_app_protocol: textOf(port, "appProtocol"),
-            endpointslice_endpoint_conditions_ready: said("ready"),
-            endpointslice_endpoint_conditions_serving: said("serving"),
-            endpointslice_endpoint_conditions_terminating: said("terminating"),
+            endpointslice_endpoint_conditions_ready: conditionText("ready"),
+            endpointslice_endpoint_conditions_serving: conditionText("serving"),
+            endpointslice_endpoint_conditions_terminating: conditionText("terminating"),
             endpointslice_endpoint_hostname: textOf(endpoint, "hostname"),
             endpointslice_endpoint_node_name: nodeName,
             endpointslice_endpoint_zone: textOf(endpoint, "zone"),
@@ -86,7 +86,7 @@ export function endpointSliceTargets(slice: KubernetesObject, around: EndpointSu
     ),
   );
   const service = textOf(slice, "metadata", "labels", "kubernetes.io/service-name");
-  return targetsOfAll(slice, "endpointslice", service, all, around);
+  return targetsOfAll(slice, "endpointslice", service, all, related);
 }
 
 /** The targets of the list and, as in Prometheus, of the other ports of the pods behind it. */
@@ -95,17 +95,17 @@ function targetsOfAll(
   kind: string,
   serviceName: string,
   all: readonly EndpointPort[],
-  around: EndpointSurroundings,
+  related: RelatedObjects,
 ): Labels[] {
   const namespace = textOf(object, "metadata", "namespace");
-  const service = serviceName === "" ? undefined : around.service(namespace, serviceName);
+  const service = serviceName === "" ? undefined : related.service(namespace, serviceName);
   const shared = { ...metadataLabels(object, kind), ...(service && metadataLabels(service, "service")) };
   const seen = new Map<KubernetesObject, Set<string>>();
   const targets: Labels[] = [];
   for (const { address, port, labels, target, nodeName } of all) {
     if (address === "") continue;
-    const pod = textOf(target, "kind") === "Pod" ? around.pod(namespace, textOf(target, "name")) : undefined;
-    const node = around.nodeLabels(nodeName || textOf(pod, "spec", "nodeName"));
+    const pod = textOf(target, "kind") === "Pod" ? related.pod(namespace, textOf(target, "name")) : undefined;
+    const node = related.nodeLabels(nodeName || textOf(pod, "spec", "nodeName"));
     const at = hostPort(address, port);
     if (pod === undefined) {
       targets.push(targetAt(at, shared, labels, node));
@@ -116,7 +116,7 @@ function targetsOfAll(
     targets.push(targetAt(at, shared, labels, node, podLabels(pod), labelsOfPort(pod, port)));
   }
   for (const [pod, ports] of seen) {
-    const node = around.nodeLabels(textOf(pod, "spec", "nodeName"));
+    const node = related.nodeLabels(textOf(pod, "spec", "nodeName"));
     for (const container of containersOf(pod)) {
       for (const each of listOf(container.fields, "ports")) {
         const number = digitsOf(each, "containerPort");

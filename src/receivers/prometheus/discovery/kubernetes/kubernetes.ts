@@ -48,11 +48,11 @@ class WatchedObjects {
   ) {
     for (const [i, path] of paths.entries()) {
       this.known.push(undefined);
-      const tell = (items: readonly KubernetesObject[]) => {
+      const notify = (items: readonly KubernetesObject[]) => {
         this.known[i] = items;
         onChange();
       };
-      this.lists.push(new WatchedList<KubernetesObject>({ ...settings, read: withoutBallast, path, onChange: tell }));
+      this.lists.push(new WatchedList<KubernetesObject>({ ...settings, read: trimmed, path, onChange: notify }));
     }
   }
 
@@ -79,9 +79,9 @@ export class KubernetesDiscovery implements Discovery {
   private readonly services: DiscoveryServices;
   private readonly objects = new Map<KubernetesRole, WatchedObjects>();
   private update: (targets: readonly Labels[]) => void = () => {};
-  private cancelTelling: (() => void) | undefined;
+  private cancelReport: (() => void) | undefined;
   private isStopped = false;
-  private isTold = false;
+  private hasReported = false;
 
   constructor(settings: KubernetesDiscoverySettings, services: DiscoveryServices) {
     this.settings = settings;
@@ -95,7 +95,7 @@ export class KubernetesDiscovery implements Discovery {
 
   stop(): void {
     this.isStopped = true;
-    this.cancelTelling?.();
+    this.cancelReport?.();
     for (const objects of this.objects.values()) objects.stop();
     this.settings.client?.close();
   }
@@ -135,15 +135,15 @@ export class KubernetesDiscovery implements Discovery {
 
   /** Updates at once the first time, and later after a short pause without changes. */
   private onChange(): void {
-    if (this.cancelTelling !== undefined || this.isStopped) return;
+    if (this.cancelReport !== undefined || this.isStopped) return;
     if (![...this.objects.values()].every(({ isKnown }) => isKnown)) return;
-    const tell = () => {
-      this.cancelTelling = undefined;
-      this.isTold = true;
+    const notify = () => {
+      this.cancelReport = undefined;
+      this.hasReported = true;
       this.update(this.targets());
     };
-    if (this.isTold) this.cancelTelling = this.services.clock.after(SETTLE_MS, tell);
-    else tell();
+    if (this.hasReported) this.cancelReport = this.services.clock.after(SETTLE_MS, notify);
+    else notify();
   }
 
   private targets(): Labels[] {
@@ -163,13 +163,13 @@ export class KubernetesDiscovery implements Discovery {
       default: {
         const pods = byName(this.objects.get("pod")!.all);
         const services = byName(this.objects.get("service")!.all);
-        const around = {
+        const related = {
           pod: (namespace: string, name: string) => pods.get(`${namespace}/${name}`),
           service: (namespace: string, name: string) => services.get(`${namespace}/${name}`),
           nodeLabels: this.nodeLabels(),
         };
         const targetsOf = role === "endpoints" ? endpointsTargets : endpointSliceTargets;
-        return all.flatMap((object) => targetsOf(object, around));
+        return all.flatMap((object) => targetsOf(object, related));
       }
     }
   }
@@ -192,7 +192,7 @@ function byName(objects: readonly KubernetesObject[]): Map<string, KubernetesObj
 /**
  * Removes the parts of a pod that are not needed here: they are most of it, and there may be tens of thousands of pods.
  */
-function withoutBallast(object: KubernetesObject): KubernetesObject {
+function trimmed(object: KubernetesObject): KubernetesObject {
   const { name, namespace, uid } = object.metadata;
   const containers = (kind: string) =>
     listOf(object, "spec", kind).map((each) => ({

@@ -8,7 +8,7 @@ import type { FileSegment, TrackedFile } from "./tracked-file.js";
  * Hands in batches and moves the marks of the files once their records are safe. A few batches may be in flight at
  * once; the reader waits when there are too many.
  */
-export class Outbox {
+export class BatchSender {
   private readonly context: ReceiverContext;
   private readonly store: OffsetStore;
   private readonly intake: BatchIntake;
