@@ -166,30 +166,30 @@ class Reliability implements Extension {
 
   private createJournal({ durable, keepsRefused = false, ...journal }: JournalSettings): Journal | undefined {
     const id = journalId(journal.pipeline);
-    const isLeft = this.place.isJournalLeft(id);
-    const isTaking = durable === "on" || (durable === "auto" && keepsJournals(this.defaults));
-    const create = () => this.createPipelineJournal(journal, isTaking);
+    const isLeft = this.place.hasOldJournal(id);
+    const acceptsNew = durable === "on" || (durable === "auto" && keepsJournals(this.defaults));
+    const create = () => this.createPipelineJournal(journal, acceptsNew);
     const onOpened = (created: PipelineJournal) => void this.controls.set(created.id, created);
     const mayKeepRefused = keepsRefused && keepsJournals(this.defaults);
-    if (!isTaking && mayKeepRefused) {
+    if (!acceptsNew && mayKeepRefused) {
       this.place.reserve(id);
       return new RefusedJournal({ ...journal, isLeft, create, onOpened });
     }
-    if (!isTaking && !isLeft) return undefined;
+    if (!acceptsNew && !isLeft) return undefined;
     const created = create();
     onOpened(created);
     return created;
   }
 
-  private createPipelineJournal(journal: Omit<JournalSettings, "durable">, isTaking: boolean): PipelineJournal {
+  private createPipelineJournal(journal: Omit<JournalSettings, "durable">, acceptsNew: boolean): PipelineJournal {
     const id = journalId(journal.pipeline);
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
-      ...{ ...journal, id, isTaking, settings, language: deadLetterLanguage, generation: this.generation },
+      ...{ ...journal, id, acceptsNew, settings, language: deadLetterLanguage, generation: this.generation },
       createStore: (options) =>
         this.place.createStore({ id }, settings, {
           ...options,
-          mayOpenLater: !isTaking && this.config.store !== undefined,
+          mayOpenLater: !acceptsNew && this.config.store !== undefined,
         }),
       neededMetadata: once(() => this.neededMetadata()),
       startMaintenance: (control) => this.startMaintenance(control),

@@ -278,11 +278,11 @@ export class Debt {
    */
   private conclude(outcome: Outcome): void {
     const { creditors, onSettled, onRefused } = this;
-    this.creditors = NOBODY;
+    this.creditors = NO_CREDITORS;
     this.onSettled = undefined;
     this.onRefused = undefined;
     if (!outcome.ok && onRefused !== undefined && this.catcher?.isClosed !== true) {
-      this.comeBack(onRefused, expectedRefusal(outcome.refusal), creditors);
+      this.returnToCatcher(onRefused, expectedRefusal(outcome.refusal), creditors);
       return;
     }
     const reported = creditors.length > 1 ? withoutCount(outcome) : outcome;
@@ -291,7 +291,7 @@ export class Debt {
   }
 
   /** If `onRefused` throws, that is a failure of the component that caught the refusal, not of the one that refused. */
-  private comeBack(onRefused: OnRefused, refusal: Refusal, creditors: readonly Debt[]): void {
+  private returnToCatcher(onRefused: OnRefused, refusal: Refusal, creditors: readonly Debt[]): void {
     const again = new Debt(undefined, creditors);
     again.moveTo(this.catcher);
     try {
@@ -304,7 +304,7 @@ export class Debt {
   }
 }
 
-const NOBODY: readonly Debt[] = [];
+const NO_CREDITORS: readonly Debt[] = [];
 
 type OnRefused = (again: Debt, refusal: Refusal) => void;
 

@@ -71,7 +71,7 @@ export class GraphJournals {
     if (isWanted === undefined) return undefined;
     const pipeline = connectorJournalName(kind, owner.id);
     const durable = isWanted ? "auto" : "off";
-    const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, letsGoOfPayloads: true } as const;
+    const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, releasesPayloads: true } as const;
     return this.add({ pipeline, ...settings }, owner, `journal of ${kind} ${owner.id}`);
   }
 

@@ -6,7 +6,7 @@ import { Admission, type AdmittedEntries } from "./admit/admission.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { ForwardMarks } from "./dead-letters/forward-marks.js";
-import { type EntryEnd, type EntryOutcome, type GroupOutcome, givenUpWith } from "./entry/outcome.js";
+import { abandonedOutcome, type EntryEnd, type EntryOutcome, type GroupOutcome } from "./entry/outcome.js";
 import type { BatchingOf, DeadLetterCause, QueueItem } from "./entry/queue-item.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { QueueMetrics } from "./operate/queue-metrics.js";
@@ -15,7 +15,7 @@ import { Backlog } from "./schedule/backlog.js";
 import { createSendBatchingOf, MergeLimit } from "./schedule/backlog-merging.js";
 import { maxDelay } from "./schedule/backoff.js";
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
-import { Scheduler, type Turns } from "./schedule/scheduler.js";
+import { Scheduler, type SlotActions } from "./schedule/scheduler.js";
 import type { SendGroup } from "./schedule/send-group.js";
 import { AttemptPolicy } from "./send/attempt-policy.js";
 import { AttemptSender } from "./send/attempt-sender.js";
@@ -70,7 +70,7 @@ export interface EntryLifecycleServices {
  *   parts. It is never in two calls at once.
  * - The entry stays in the store until its end is written there, so a crash or an abort loses nothing.
  */
-export class EntryLifecycle implements AdmittedEntries, Turns {
+export class EntryLifecycle implements AdmittedEntries, SlotActions {
   readonly admission: Admission;
   readonly scheduler: Scheduler;
   readonly policy: AttemptPolicy;
@@ -118,7 +118,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.backlog = backlog;
     this.policy = policy;
     this.admission = new Admission({ ...services, queue: this });
-    this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, turns: this, logStoreError });
+    this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, actions: this, logStoreError });
     this.sender = new AttemptSender({ ...services, classify, timeout });
     this.completion = new EntryCompletion({ ...services, backlog, logStoreError });
   }
@@ -193,7 +193,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** Ends the unsent parts of the item's bisection. */
   private endParts(item: QueueItem, cause: DeadLetterCause): void {
     for (const part of this.bisections.takeRemaining(item))
-      void this.scheduler.endWithoutSending(part, givenUpWith(part, cause));
+      void this.scheduler.endWithoutSending(part, abandonedOutcome(part, cause));
   }
 
   /** Called by the scheduler when a health check is due instead of a send. */

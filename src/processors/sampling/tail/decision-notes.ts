@@ -53,7 +53,7 @@ export class DecisionNotes {
   /** `remembered` is the number of decisions that are useful after a restart. */
   constructor(journal: JournalNotes, remembered: number) {
     this.journal = journal;
-    journal.keepAtMost(remembered * MAX_BYTES_PER_DECISION);
+    journal.limitUnneededBytes(remembered * MAX_BYTES_PER_DECISION);
   }
 
   /** Calls `remember` with every noted decision, oldest first. */

@@ -66,7 +66,7 @@ export class TailSampler {
     const remembered = config.sampledCacheSize + config.nonSampledCacheSize;
     this.notes = context.journal && new DecisionNotes(context.journal, remembered);
     this.notes?.restore((id, isSampled) => this.decisions.remember(id, isSampled));
-    context.journal?.answerFor({
+    context.journal?.setSettlement({
       remaining: (position, spans) => this.remaining(position, spans),
       ended: (position) => this.notes?.ended(position),
     });

@@ -48,7 +48,7 @@ export class MergeWhileBusy {
       this.waiting.set(key, gathering);
     }
     gathering.count += 1;
-    gathering.batcher.add(this.withSecondChance(delivery, gathering));
+    gathering.batcher.add(this.retriedAloneIfRefused(delivery, gathering));
   }
 
   /** To be called when a send has ended. */
@@ -76,7 +76,7 @@ export class MergeWhileBusy {
     return new Batcher(this.batching, this.clock, (merged) => this.begin(merged), onFlush);
   }
 
-  private withSecondChance(delivery: Delivery, gathering: Gathering): Delivery {
+  private retriedAloneIfRefused(delivery: Delivery, gathering: Gathering): Delivery {
     return delivery.catchRefusal((again, refusal) => {
       if (refusal.kind === "permanent" && gathering.count > 1) this.sendAlone(again);
       else again.refuse(refusal);

@@ -132,12 +132,12 @@ export interface JournalNotes {
   /** No delivery that comes again has a lower `origin.position`. */
   readonly firstPosition: number;
   /** Sets the object that knows which records of an abandoned entry are still owed. */
-  answerFor(settlement: EntrySettlement): void;
+  setSettlement(settlement: EntrySettlement): void;
   /**
    * Limits the size of notes that no entry needs any more. By default they may use all the space that the journal
    * keeps.
    */
-  keepAtMost(bytes: number): void;
+  limitUnneededBytes(bytes: number): void;
 }
 
 export interface JournalNote {
@@ -175,7 +175,7 @@ export interface JournalSettings {
   /** Maximum number of bytes inside the pipeline. The rest waits in the store. */
   readonly windowBytes: number;
   /** Whether the pipeline releases the bytes at once and settles later, so that they need not stay in memory. */
-  readonly letsGoOfPayloads?: boolean;
+  readonly releasesPayloads?: boolean;
   /**
    * Prepares entries that came under another config, because the processors before the journal may be different now.
    */

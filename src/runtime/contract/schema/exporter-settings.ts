@@ -185,7 +185,7 @@ const circuitBreaker = section(
  * Rejects categories that look like a misspelt one of ours. Other names are accepted, because plugins may have their
  * own.
  */
-function refuseMistypedCategories(times: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
+function rejectMisspeltCategories(times: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   for (const category of Object.keys(times)) {
     const meant = nearest(category, FAILURE_CATEGORIES);
     if (meant === undefined || meant === category) continue;
@@ -200,7 +200,7 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
       retention: duration().optional().meta({ description: "How long dead letters are kept." }),
       retention_by_category: z
         .record(z.string(), duration())
-        .superRefine(refuseMistypedCategories)
+        .superRefine(rejectMisspeltCategories)
         .optional()
         .meta({ description: "The same for those of a category, such as schema or downstream_timeout. 0s: for ever." }),
       category_on: section(

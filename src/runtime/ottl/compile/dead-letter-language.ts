@@ -20,7 +20,7 @@ type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly s
 function compileTransform(statements: readonly string[], wanted: readonly Signal[] = SIGNALS): Transform {
   const bySignal = new Map(SIGNALS.map((signal) => [signal, compile(signal, statements)]));
   const compiled = wanted.map((signal) => bySignal.get(signal)!);
-  if (compiled.every((each) => "error" in each)) throw refusal(likeliest(statements, wanted, bySignal));
+  if (compiled.every((each) => "error" in each)) throw refusal(likeliestError(statements, wanted, bySignal));
   return (batch) => {
     const groups = bySignal.get(batch.signal)!;
     if ("error" in groups) return { problem: `no statement for ${batch.signal}: ${problemOf(groups.error)}` };
@@ -52,7 +52,7 @@ const HINTS: Readonly<Record<Signal, RegExp>> = {
 };
 
 /** The error of the signal that the statements seem to be written for. */
-function likeliest(
+function likeliestError(
   statements: readonly string[],
   wanted: readonly Signal[],
   bySignal: ReadonlyMap<Signal, Compiled>,

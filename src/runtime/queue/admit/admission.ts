@@ -93,7 +93,7 @@ export class Admission {
       settings: settings.sending_queue,
       fits: (incoming) => this.fits(incoming),
       put: (incoming) => this.putAll(incoming),
-      refuse: ({ pieces }, refusal) => this.refuseForRoom(pieces, refusal),
+      refuse: ({ pieces }, refusal) => this.refuseWhenFull(pieces, refusal),
       deadLetter: ({ pieces, pipeline }) => {
         for (const piece of pieces) this.deadLetterNewest(piece, pipeline);
       },
@@ -127,7 +127,7 @@ export class Admission {
     for (const replacement of replacements) this.capacity.add(replacement.entry);
     // After damage the counts are estimates. An empty queue makes them exact again.
     if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(ZERO_AMOUNT);
-    this.overflow.putThoseThatFit();
+    this.overflow.putWaiting();
   }
 
   /** Counts the pending entries of the store and those being stored. */
@@ -183,7 +183,7 @@ export class Admission {
       (stored) => {
         for (const [i, piece] of pieces.entries()) {
           this.putDone(piece);
-          if (stored === undefined) this.takenBefore(piece, undefined);
+          if (stored === undefined) this.acceptDuplicate(piece, undefined);
           else this.queued(stored[i]!, piece);
         }
       },
@@ -199,7 +199,7 @@ export class Admission {
     this.store(this.newEntry(delivery, pipeline, deadLetterCause)).then(
       (stored) => {
         this.putDone(delivery);
-        if (stored === undefined) this.takenBefore(delivery, deadLetterCause);
+        if (stored === undefined) this.acceptDuplicate(delivery, deadLetterCause);
         else if (deadLetterCause === undefined) this.queued(stored, delivery);
         else this.savedAsDeadLetter(delivery, stored.entry, deadLetterCause);
       },
@@ -219,7 +219,7 @@ export class Admission {
     this.onPut?.();
     this.logWriteFailure(error);
     this.refuseAll([delivery], writeFailedRefusal(error));
-    this.overflow.putThoseThatFit();
+    this.overflow.putWaiting();
   }
 
   /**
@@ -233,11 +233,11 @@ export class Admission {
     return store.find(id).then((found) => (found === undefined ? store.put(entry) : undefined));
   }
 
-  private takenBefore(delivery: Delivery, deadLetterCause: DeadLetterCause | undefined): void {
+  private acceptDuplicate(delivery: Delivery, deadLetterCause: DeadLetterCause | undefined): void {
     if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
     delivery.accept();
     this.onPut?.();
-    this.overflow.putThoseThatFit();
+    this.overflow.putWaiting();
   }
 
   private queued(stored: StoredEntry, delivery: Delivery): void {
@@ -328,7 +328,7 @@ export class Admission {
     delivery.accept();
   }
 
-  private refuseForRoom(deliveries: readonly Delivery[], refusal: Refusal): void {
+  private refuseWhenFull(deliveries: readonly Delivery[], refusal: Refusal): void {
     if (refusal.code === ERROR_CODES.SLUICE_QUEUE_FULL) this.logFull(refusal);
     this.refuseAll(deliveries, refusal);
   }

@@ -51,7 +51,7 @@ export class Overflow {
   }
 
   /** To be called when space in the queue was freed. */
-  putThoseThatFit(): void {
+  putWaiting(): void {
     while (this.waiting.length > 0 && this.admission.fits(this.waiting[0]!)) this.admission.put(this.waiting.shift()!);
   }
 
@@ -63,7 +63,7 @@ export class Overflow {
   private async makeRoom(): Promise<void> {
     this.isMakingRoom = true;
     while (this.waiting.length > 0) {
-      this.putThoseThatFit();
+      this.putWaiting();
       if (this.waiting.length > 0 && !(await this.admission.dropOldest())) {
         // All entries of the queue are being sent or have not been read yet, so none can be dropped.
         for (const incoming of this.waiting.splice(0)) this.admission.refuse(incoming, queueFullRefusal());

@@ -4,7 +4,7 @@ import type { EntryRef, StoredEntry } from "../store/store.js";
 import type { ReplayServices } from "./change/replay-chunk.js";
 import { isDeleted, type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
 import { replayDeadLetters } from "./replay.js";
-import { isBreakerShut } from "./replay-check.js";
+import { isBreakerBlocking } from "./replay-check.js";
 
 /**
  * Returns a function that puts dead letters with temporary causes back once their backend has recovered. Each call puts
@@ -26,7 +26,7 @@ export function createAutoReplay(
   function allowed(now: number): number {
     const { state, breaker, queue, paused, refused, lastError, lastSentAt } = control.status();
     if (paused || (state === "DOWN" && refused !== undefined)) return 0;
-    if (breaker.state !== "closed") return queue.entries === 0 && !isBreakerShut(control, now) ? 1 : 0;
+    if (breaker.state !== "closed") return queue.entries === 0 && !isBreakerBlocking(control, now) ? 1 : 0;
     const hasRecovered = lastError === undefined || lastError.at <= Math.max(lastSentAt ?? 0, now - interval);
     return hasRecovered ? batch_size : 0;
   }

@@ -73,7 +73,7 @@ function deleteGroup(
       (entry) => ({ ...entry, deletedAt: now }),
     );
   return runExclusively(store, async () => {
-    const present = await presentOf(group);
+    const present = await readAgain(group);
     const refs = present.map(({ ref }) => ref);
     await originals?.erase(present.map(({ entry }) => entry));
     await (store.erase?.(refs) ?? store.delete(refs));
@@ -88,14 +88,14 @@ function changeGroup(
 ): Promise<number> {
   const { store } = group[0]!.control;
   return runExclusively(store, async () => {
-    const present = (await presentOf(group)).filter(({ entry }) => isWanted(entry));
+    const present = (await readAgain(group)).filter(({ entry }) => isWanted(entry));
     for (const { ref, entry } of present) await store.fail(ref, change(entry));
     return present.length;
   });
 }
 
 /** Reads the entries again and leaves out those that were replayed or removed meanwhile. */
-async function presentOf(group: readonly LocatedEntry[]): Promise<StoredEntry[]> {
+async function readAgain(group: readonly LocatedEntry[]): Promise<StoredEntry[]> {
   const found = await Promise.all(group.map(({ control, entry }) => control.store.find(entry.id)));
   return found.flatMap((stored) => (stored?.entry.state === "failed" ? [stored] : []));
 }

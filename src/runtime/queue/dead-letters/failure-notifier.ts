@@ -17,7 +17,7 @@ const MAX_ENTRIES = 5;
 const TIMEOUT_MS = 5000;
 
 /** Similar failures, which are reported together. */
-interface AlikeFailures {
+interface SimilarFailures {
   readonly first: Entry;
   count: number;
   readonly entries: object[];
@@ -32,7 +32,7 @@ export class FailureNotifier {
   private readonly settings: NotifySettings;
   private readonly services: FailureNotifierServices;
   private readonly logFailure: (error: unknown) => void;
-  private kinds = new Map<string, AlikeFailures>();
+  private kinds = new Map<string, SimilarFailures>();
   private cancelTimer: (() => void) | undefined;
   private underWay: Promise<void> = Promise.resolve();
 
@@ -79,7 +79,7 @@ export class FailureNotifier {
     for (const kind of kinds) this.underWay = this.underWay.then(() => this.post(kind));
   }
 
-  private async post(kind: AlikeFailures): Promise<void> {
+  private async post(kind: SimilarFailures): Promise<void> {
     const { url, headers } = this.settings;
     const { metrics } = this.services;
     try {
@@ -97,7 +97,7 @@ export class FailureNotifier {
 }
 
 /** Returns a text for chats (`text`) and the fields of a Sentry event, where similar failures become one issue. */
-function notificationOf({ first, count, entries }: AlikeFailures): object {
+function notificationOf({ first, count, entries }: SimilarFailures): object {
   const { exporter, failure } = first;
   const { at, reason, rule, category, error, signature } = failure!;
   const many = count === 1 ? "1 entry" : `${count} entries`;

@@ -61,7 +61,7 @@ export class DeadLetterForwarder {
 
   /** To be called when an entry has become a dead letter. */
   add(entry: Entry): void {
-    if (!isToBeForwarded(entry)) return;
+    if (!shouldForward(entry)) return;
     if (this.ids.size < MAX_IDS) this.ids.add(entry.id);
     else this.mustScan = true;
     if (this.control !== undefined) this.schedule(0);
@@ -112,7 +112,7 @@ export class DeadLetterForwarder {
       this.mustScan = false;
       let chunk: string[] = [];
       for await (const { entry } of walkDeadLetters(this.control!.store)) {
-        if (!isToBeForwarded(entry)) continue;
+        if (!shouldForward(entry)) continue;
         chunk.push(entry.id);
         if (chunk.length < CHUNK_SIZE) continue;
         yield chunk;
@@ -135,7 +135,7 @@ export class DeadLetterForwarder {
     await runExclusively(store, async () => {
       for (const id of ids) {
         const found = await store.find(id);
-        if (found !== undefined && isToBeForwarded(found.entry)) await this.forwardOne(found, target);
+        if (found !== undefined && shouldForward(found.entry)) await this.forwardOne(found, target);
       }
     });
     return true;
@@ -166,7 +166,7 @@ export class DeadLetterForwarder {
   }
 }
 
-function isToBeForwarded(entry: Entry): boolean {
+function shouldForward(entry: Entry): boolean {
   const { state, forwarded, forwardOf, arriving } = entry;
   return state === "failed" && !forwarded && !forwardOf && !arriving && !isDeleted(entry);
 }
@@ -187,12 +187,12 @@ function hasRoom({ store, settings }: QueueControl): boolean {
 /** Returns the records with facts about their failure as resource attributes. */
 function withAttributes(batch: Batch, entry: Entry): Batch {
   const { at, reason, category, error, signature } = entry.failure!;
-  const told: DeadLetterAttributes = {
+  const attributesOfFailure: DeadLetterAttributes = {
     ...{ id: entry.id, exporter: entry.exporter, pipeline: entry.pipeline, reason, category, signature },
     ...{ error: error.class, message: error.message, attempts: entry.calls, records: entry.items },
     ...{ failed_at: new Date(at).toISOString(), replays: entry.replays },
   };
-  const attributes = Object.entries(told);
+  const attributes = Object.entries(attributesOfFailure);
   return editRecords(batch, (record) => {
     for (const [name, value] of attributes) {
       const key = `${DEAD_LETTER_PREFIX}${name}`;

@@ -35,7 +35,7 @@ export async function replaySkipReason(
   }
   if (conditions.moving?.(entry.id) === "now") return "skip_moving";
   if (conditions.to !== undefined && !(await canBeMoved(found, conditions.to))) return "skip_destination";
-  if (conditions.pipeline === undefined && isOfNoPipeline(found)) return "skip_pipeline";
+  if (conditions.pipeline === undefined && hasUnknownPipeline(found)) return "skip_pipeline";
   const replayed = { ...found, entry: withPipeline(found, conditions.pipeline) };
   if (!(await canBeSent(replayed.entry, destination, payload))) return "skip_schema";
   if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return "skip_expired";
@@ -54,7 +54,7 @@ async function canBeMoved({ control, entry }: LocatedEntry, to: QueueControl): P
 }
 
 /** Whether the entry's pipeline is not in the config. Without a config, this is found out when the entry is sent. */
-function isOfNoPipeline({ control, entry }: LocatedEntry): boolean {
+function hasUnknownPipeline({ control, entry }: LocatedEntry): boolean {
   return control.hasPipeline?.(entry.pipeline) === false;
 }
 
@@ -64,7 +64,7 @@ function isOfNoPipeline({ control, entry }: LocatedEntry): boolean {
  */
 export function withPipeline(found: LocatedEntry, pipeline: string | false | undefined): Entry {
   const { goesAsItIs: _, ...entry } = found.entry;
-  if (pipeline === undefined || !isOfNoPipeline(found)) return entry;
+  if (pipeline === undefined || !hasUnknownPipeline(found)) return entry;
   return pipeline === false ? { ...entry, goesAsItIs: true } : { ...entry, pipeline };
 }
 
@@ -76,11 +76,11 @@ export function destinationOf(control: QueueControl, to: QueueControl | undefine
 /** Whether the backend refuses everything, or its breaker is open and lets no probe through. */
 function isDown(control: QueueControl, now: number): boolean {
   const { state, refused } = control.status();
-  return isBreakerShut(control, now) || (state === "DOWN" && refused !== undefined);
+  return isBreakerBlocking(control, now) || (state === "DOWN" && refused !== undefined);
 }
 
 /** Whether the breaker lets nothing through, not even a probe. */
-export function isBreakerShut(control: QueueControl, now: number): boolean {
+export function isBreakerBlocking(control: QueueControl, now: number): boolean {
   const { state, forced, since } = control.status().breaker;
   return state === "open" && (forced || now < since + control.settings.circuit_breaker.reset_timeout);
 }

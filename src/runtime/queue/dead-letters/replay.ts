@@ -23,7 +23,7 @@ export async function replayDeadLetters(
   options: PlannedOptions,
   services: ReplayServices,
 ): Promise<ReplayReport> {
-  await services.moves?.settleLeft();
+  await services.moves?.settleInterrupted();
   const tally = new ReplayTally(plan.total, options, services.metrics);
   for (const id of plan.missing ?? []) tally.countSkipped(id, "skip_not_found");
   let nextAt = services.clock.monotonic();

@@ -72,7 +72,7 @@ export type EntryEnd =
   | { readonly isPending: false; readonly parts: readonly StoredEntry[] };
 
 /** The outcome of an entry that is given up because others were refused. It keeps its own last error, if it has one. */
-export function givenUpWith(item: QueueItem, cause: DeadLetterCause): DeadLetterOutcome {
+export function abandonedOutcome(item: QueueItem, cause: DeadLetterCause): DeadLetterOutcome {
   const { lastError } = item.entry;
   return lastError === undefined ? { kind: "dead_letter", cause } : deadLetter(ruleOf(cause), lastError);
 }

@@ -30,7 +30,7 @@ import { RecentCalls } from "../send/recent-calls.js";
 import type { PrepareReplayed } from "../send/replay-preparation.js";
 import { isKeyedEntryId } from "../store/new-entry.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
-import { OwnFailures } from "./own-failures.js";
+import { ComponentFailures } from "./component-failures.js";
 import { Window } from "./window.js";
 
 export interface JournalFeedServices {
@@ -38,7 +38,7 @@ export interface JournalFeedServices {
   readonly settings: CompleteSettings;
   /** Maximum number of bytes inside the pipeline. */
   readonly windowBytes: number;
-  readonly letsGoOfPayloads?: boolean;
+  readonly releasesPayloads?: boolean;
   /** The signal of incoming data. Entries of another signal were made from it by a connector. */
   readonly signal: Signal;
   readonly consumer: (delivery: Delivery) => void;
@@ -87,7 +87,7 @@ export class JournalFeed implements AdmittedEntries {
   private readonly backoff: Backoff;
   private readonly classify = createClassifier({ retry_on: [], permanent_on: [] });
   private readonly window: Window;
-  private readonly ownFailures = new OwnFailures();
+  private readonly componentFailures = new ComponentFailures();
   private isStarted = false;
   private isPaused = false;
   private isPumping = false;
@@ -102,7 +102,7 @@ export class JournalFeed implements AdmittedEntries {
     this.recent = new RecentCalls(clock);
     this.window = new Window(windowBytes, clock);
     this.backoff = createBackoff(settings.retry_on_failure, random);
-    const heldBytes = services.letsGoOfPayloads === true ? 0 : windowBytes;
+    const heldBytes = services.releasesPayloads === true ? 0 : windowBytes;
     const limits = { entries: 2048, waiting: MAX_WAITING, bytes: heldBytes + AHEAD_BYTES };
     const maxWaitMs = maxDelay(settings.retry_on_failure);
     this.head = new QueueHead(store, clock, { ...limits, maxWaitMs }, this.waiting, (error) => this.onLoaded(error));
@@ -233,7 +233,7 @@ export class JournalFeed implements AdmittedEntries {
     if (error !== undefined)
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
     const delivery = this.deliveryOf(item, batch);
-    if (this.services.letsGoOfPayloads) this.head.releasePayload(item);
+    if (this.services.releasesPayloads) this.head.releasePayload(item);
     this.services.consumer(delivery);
   }
 
@@ -264,7 +264,7 @@ export class JournalFeed implements AdmittedEntries {
       this.services.metrics.sent[signal].add(Math.max(0, items - rejected));
       if (rejected > 0) return void this.deadLetter(item, partialCause(item, { ...outcome, rejected }));
       this.services.store.ack(item.ref);
-      this.ownFailures.ended(item.ref, true);
+      this.componentFailures.ended(item.ref, true);
       return this.end(item);
     }
     const error = this.classify(outcome.refusal);
@@ -273,13 +273,13 @@ export class JournalFeed implements AdmittedEntries {
     item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
     if (error.kind === "permanent")
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
-    if (!this.isOwnFailure(item, outcome.refusal)) return this.retry(item, error);
+    if (!this.isAlwaysFailing(item, outcome.refusal)) return this.retry(item, error);
     void this.deadLetter(item, { reason: "poison", category: "component_failure", error });
   }
 
-  private isOwnFailure({ ref }: QueueItem, { failedIn }: Refusal): boolean {
-    if (failedIn !== undefined) return this.ownFailures.failed(ref);
-    this.ownFailures.refused(ref);
+  private isAlwaysFailing({ ref }: QueueItem, { failedIn }: Refusal): boolean {
+    if (failedIn !== undefined) return this.componentFailures.failed(ref);
+    this.componentFailures.refused(ref);
     return false;
   }
 
@@ -317,7 +317,7 @@ export class JournalFeed implements AdmittedEntries {
 
   private end(item: QueueItem): void {
     this.window.remove(item.ref);
-    this.ownFailures.ended(item.ref, false);
+    this.componentFailures.ended(item.ref, false);
     this.services.settlement.ended(item.ref);
     this.head.remove(item);
     this.services.onRemoved(item.entry);

@@ -23,7 +23,7 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   /** The journal's name for operators. */
   readonly id: string;
   /** If false, the journal takes nothing new and only hands on the entries it has. */
-  readonly isTaking: boolean;
+  readonly acceptsNew: boolean;
   readonly settings: CompleteSettings;
   readonly language: DeadLetterLanguage;
   readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
@@ -110,7 +110,8 @@ export class PipelineJournal implements Journal, ExporterControl {
   /** Dead letters made by a processor of another pipeline bypass the journal and go to the exporters. */
   accept(delivery: Delivery): void {
     if (!this.isOpen) delivery.refuse(stoppingRefusal(this.id));
-    else if (!this.journalSettings.isTaking || delivery.setback !== undefined) this.journalSettings.consumer(delivery);
+    else if (!this.journalSettings.acceptsNew || delivery.setback !== undefined)
+      this.journalSettings.consumer(delivery);
     else this.admission.accept(delivery, this.journalSettings.pipeline);
   }
 

@@ -4,7 +4,7 @@ import { type EntryRef, isQueueNote, type Note, type QueueStore } from "../store
 
 /**
  * The maximum size of notes of all processors that no entry needs any more. They are kept for a while because late
- * records may still need them. A processor can lower its own share with `keepAtMost`.
+ * records may still need them. A processor can lower its own share with `limitUnneededBytes`.
  */
 const KEPT_BYTES = 8 * 1024 * 1024;
 /**
@@ -35,7 +35,7 @@ export class PipelineNotes implements EntrySettlement {
   private isPruning = false;
   private firstRef: EntryRef = 0;
   /** By processor: how many bytes to keep for notes that no entry needs. */
-  private readonly enough = new Map<string, number>();
+  private readonly unneededLimits = new Map<string, number>();
   /** By processor. A recreated processor replaces the settlement of the previous one. */
   private readonly settlements = new Map<string, EntrySettlement>();
 
@@ -63,12 +63,12 @@ export class PipelineNotes implements EntrySettlement {
     const read = () => this.kept.filter((note) => note.owner === owner).map(fromKept);
     const write = (bytes: Uint8Array) => this.write(owner, bytes);
     const firstPosition = () => this.firstRef;
-    this.enough.set(owner, KEPT_BYTES);
+    this.unneededLimits.set(owner, KEPT_BYTES);
     return {
       read,
       write,
-      answerFor: (settlement) => void this.settlements.set(owner, settlement),
-      keepAtMost: (bytes) => void this.enough.set(owner, bytes),
+      setSettlement: (settlement) => void this.settlements.set(owner, settlement),
+      limitUnneededBytes: (bytes) => void this.unneededLimits.set(owner, bytes),
       get firstPosition() {
         return firstPosition();
       },
@@ -104,7 +104,7 @@ export class PipelineNotes implements EntrySettlement {
     this.bytesSincePrune = 0;
     const oldest = await this.oldestPending().catch(() => 0);
     this.firstRef = oldest ?? this.lastRef();
-    const keptBytes = Math.min(KEPT_BYTES, sum(this.enough.values()));
+    const keptBytes = Math.min(KEPT_BYTES, sum(this.unneededLimits.values()));
     let count = 0;
     for (const { after, text } of this.kept) {
       const isNeeded = oldest !== undefined && after >= oldest;

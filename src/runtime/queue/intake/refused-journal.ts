@@ -25,11 +25,11 @@ export class RefusedJournal implements Journal {
   private opened: Promise<PipelineJournal> | undefined;
   private readonly keeping = new Set<Promise<void>>();
   private isStopping = false;
-  private readonly logUnkept: (error: unknown) => void;
+  private readonly logKeepFailure: (error: unknown) => void;
 
   constructor(settings: RefusedJournalSettings) {
     this.settings = settings;
-    this.logUnkept = createLogUnkept(settings);
+    this.logKeepFailure = createLogKeepFailure(settings);
   }
 
   async start(): Promise<void> {
@@ -75,7 +75,7 @@ export class RefusedJournal implements Journal {
       const journal = await this.open();
       await new Promise<void>((resolve) => {
         const watched = delivery.catchRefusal((again, { message }) => {
-          this.logUnkept(message);
+          this.logKeepFailure(message);
           again.refuse(refusal);
         });
         journal.keep(
@@ -86,7 +86,7 @@ export class RefusedJournal implements Journal {
         );
       });
     } catch (error) {
-      this.logUnkept(error);
+      this.logKeepFailure(error);
       delivery.refuse(refusal);
     }
   }
@@ -119,7 +119,7 @@ function asDeadLetter(delivery: Delivery, { kind, category = "integration", code
   return delivery.split([deadLetter(delivery.batch, { reason: "permanent", category, code, message })])[0]!;
 }
 
-function createLogUnkept({ clock, logger }: { clock: RefusedJournalSettings["clock"]; logger: Logger }) {
+function createLogKeepFailure({ clock, logger }: { clock: RefusedJournalSettings["clock"]; logger: Logger }) {
   return limitedLog<unknown>(clock, (error, suppressed) =>
     logger.error({ err: error, suppressed }, "what the pipeline refused could not be kept on disk"),
   );
@@ -130,6 +130,6 @@ const NO_NOTES: JournalNotes = {
   read: () => [],
   write: () => {},
   firstPosition: 0,
-  answerFor: () => {},
-  keepAtMost: () => {},
+  setSettlement: () => {},
+  limitUnneededBytes: () => {},
 };

@@ -91,7 +91,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     editDeadLetter: (id, edit) =>
       withAdminErrors(async () => {
         checkBy(edit.by);
-        await moves.settleLeft();
+        await moves.settleInterrupted();
         return shown.one(await editDeadLetter(controls, id, edit, { ...services, originals }));
       }),
     async replay(selection, options) {
@@ -113,7 +113,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     watchReplay: (id, listener) => tracker.watch(id, listener),
     deleteDeadLetters: (selection, options) =>
       withAdminErrors(async () => {
-        await moves.settleLeft();
+        await moves.settleInterrupted();
         return deleteSelected(controls, checkSelection(selection, language), options?.dryRun ?? false, {
           ...services,
           originals,

@@ -26,7 +26,7 @@ export class DamageReporter {
     metrics.unreadable.add(corruptEntries);
     metrics.lost.add(lostEntries);
     const found = { lostEntries, ...lostBounds, corruptEntries, setAside };
-    const message = `the queue was damaged; what can be read goes on: ${lossInWords({ lostEntries, lostBounds })}`;
+    const message = `the queue was damaged; what can be read goes on: ${describeLoss({ lostEntries, lostBounds })}`;
     logger.error(found, message);
   }
 
@@ -54,7 +54,7 @@ export class DamageReporter {
 }
 
 /** Describes how many entries are lost, as exactly as is known. */
-export function lossInWords({ lostEntries, lostBounds }: Pick<OpenReport, "lostEntries" | "lostBounds">): string {
+export function describeLoss({ lostEntries, lostBounds }: Pick<OpenReport, "lostEntries" | "lostBounds">): string {
   if (lostBounds === undefined) return `${entries(lostEntries)} lost`;
   const { atLeast, atMost } = lostBounds;
   if (atMost === undefined)

@@ -9,7 +9,7 @@ import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
 import { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";
 import { SharedDisk } from "../store/level/disk/shared-disk.js";
-import { isStoreThere, storesUnder } from "../store/level/open/summary-file.js";
+import { storeExists, storesUnder } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { MemoryStore } from "../store/memory-store.js";
 import type { QueueStore } from "../store/store.js";
@@ -67,10 +67,10 @@ export class DiskPlace implements QueuePlace {
   }
 
   exists(id: string): Promise<boolean> {
-    return isStoreThere(join(this.root, directoryNameOf(id)));
+    return storeExists(join(this.root, directoryNameOf(id)));
   }
 
-  isJournalLeft(id: string): boolean {
+  hasOldJournal(id: string): boolean {
     return this.leftJournals.has(id);
   }
 

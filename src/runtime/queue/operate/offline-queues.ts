@@ -7,7 +7,7 @@ import { createOperatorRecords, isRecordsId } from "../records/operator-records.
 import type { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";
 import { SharedDisk } from "../store/level/disk/shared-disk.js";
-import { isStoreDirectory, isStoreThere } from "../store/level/open/summary-file.js";
+import { isStoreDirectory, storeExists } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { agentName, type PostgresStoreConfig, queueName } from "../store/remote/postgres-config.js";
 import { listPostgresQueues, type PostgresQueue } from "../store/remote/postgres-queues.js";
@@ -15,7 +15,7 @@ import { PostgresTable } from "../store/remote/postgres-table.js";
 import { RemoteStore } from "../store/remote/remote-store.js";
 import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore } from "../store/store.js";
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
-import { lossInWords } from "./damage-reporter.js";
+import { describeLoss } from "./damage-reporter.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
 import type { ExporterControl } from "./exporter-control.js";
 
@@ -58,7 +58,7 @@ export async function openOfflineQueues(
   const place: OfflinePlace = {
     exporters: [...queues.keys()],
     createStore: (id) => new LevelStore(storeSettings(id, pathOf(id)), { keyring, disk }),
-    exists: (id) => isStoreThere(pathOf(id)),
+    exists: (id) => storeExists(pathOf(id)),
     nameOf: pathOf,
   };
   return openPlace(place, services);
@@ -150,7 +150,7 @@ function damageMessages(exporter: string, report: OpenReport): string[] {
   if (lostEntries + corruptEntries === 0 && setAside === undefined) return [];
   const kept = setAside === undefined ? "" : `; the files as they were are in ${setAside}`;
   return [
-    `the queue of ${exporter} was damaged and has been repaired: ${lossInWords(report)}, ${corruptEntries} could not be read${kept}`,
+    `the queue of ${exporter} was damaged and has been repaired: ${describeLoss(report)}, ${corruptEntries} could not be read${kept}`,
   ];
 }
 

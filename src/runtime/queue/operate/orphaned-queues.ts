@@ -21,7 +21,7 @@ export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<strin
     const newer = stores.filter(({ summary }) => isNewerFormat(summary.format));
     if (newer.length > 0) return warnOfNewerVersion(root, newer, logger);
     for (const { directory, summary } of stores) {
-      if (isQueueLeft(directory, summary, used)) warnOf(directory, summary, logger);
+      if (isOrphanedQueue(directory, summary, used)) warnOfQueue(directory, summary, logger);
     }
     const known = new Set([...used, ...stores.map(({ directory }) => directory)]);
     for (const directory of await storesWithoutSummary(root, known)) warnOfUnknown(directory, logger);
@@ -37,11 +37,15 @@ function warnOfNewerVersion(root: string, newer: readonly { directory: string }[
 }
 
 /** The records of operators are never orphaned. */
-function isQueueLeft(directory: string, { pending, failed }: StoreSummary, used: ReadonlySet<string>): boolean {
+function isOrphanedQueue(directory: string, { pending, failed }: StoreSummary, used: ReadonlySet<string>): boolean {
   return !used.has(directory) && !isRecordsId(exporterOfDirectory(basename(directory)) ?? "") && pending + failed > 0;
 }
 
-function warnOf(directory: string, { exporter, pending, failed: deadLetters }: StoreSummary, logger: Logger): void {
+function warnOfQueue(
+  directory: string,
+  { exporter, pending, failed: deadLetters }: StoreSummary,
+  logger: Logger,
+): void {
   const id = exporterOfDirectory(basename(directory));
   const found = { exporter: id ?? exporter, directory, pending, deadLetters };
   const advice = id === undefined ? adviceOnMoved(exporter) : adviceOn(id);

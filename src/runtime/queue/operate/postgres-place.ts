@@ -61,7 +61,7 @@ export class PostgresPlace implements QueuePlace {
     return this.used.size > 0 && this.isLeft(id);
   }
 
-  isJournalLeft(id: string): boolean {
+  hasOldJournal(id: string): boolean {
     return this.isLeft(id);
   }
 

@@ -22,7 +22,7 @@ export interface QueuePlace {
   /** Whether a store with this id was created before. */
   exists(id: string): Promise<boolean>;
   /** Whether an earlier run left a journal with this id. Also true if that is not known. */
-  isJournalLeft(id: string): boolean;
+  hasOldJournal(id: string): boolean;
   /** Marks a store that has not been created yet as used, so that it is not reported as orphaned. */
   reserve(id: string): void;
   /** Warns of queues that are not empty and that this config does not use. Never rejects. */
@@ -49,7 +49,7 @@ export function givenStores(createStore: (id: string) => QueueStore): QueuePlace
     createStore: ({ id }) => createStore(id),
     createRecordStore: (id) => new MemoryStore({ exporter: id }),
     exists: async () => false,
-    isJournalLeft: () => false,
+    hasOldJournal: () => false,
     reserve() {},
     warnOfOrphans: async () => {},
   };

@@ -1,7 +1,7 @@
 import type { Admin, AuditedAction, AuditRecord, DeadLetterQuery, Operator, Selection } from "#contract/operations";
 import type { OperatorRecords } from "./operator-records.js";
 
-type Deed = Pick<AuditRecord, "target" | "filter" | "count">;
+type AuditedObject = Pick<AuditRecord, "target" | "filter" | "count">;
 
 /** The number of ids of a selection that are recorded. The total number is always recorded. */
 const MAX_IDS = 20;
@@ -16,8 +16,8 @@ export function auditedAdmin(
   checkQuery: (query: DeadLetterQuery) => unknown,
   operator: Operator,
 ): Admin {
-  const note = (action: AuditedAction, deed: Deed, outcome = "done") =>
-    audit.addAfterwards(operator, { action, ...deed, outcome });
+  const note = (action: AuditedAction, subject: AuditedObject, outcome = "done") =>
+    audit.addAfterwards(operator, { action, ...subject, outcome });
 
   function changeExporter(action: AuditedAction, target: string, change: () => void, what?: object): void {
     change();
@@ -26,17 +26,17 @@ export function auditedAdmin(
 
   async function changeEntries<T>(
     action: AuditedAction,
-    deed: Deed,
+    subject: AuditedObject,
     change: () => Promise<T>,
     countOf: (result: T) => number,
   ): Promise<T> {
     try {
       const result = await change();
-      await note(action, { ...deed, count: countOf(result) });
+      await note(action, { ...subject, count: countOf(result) });
       return result;
     } catch (error) {
       const { code, message } = error as { code?: unknown; message: string };
-      if (code !== "bad_request") await note(action, deed, `failed: ${message}`);
+      if (code !== "bad_request") await note(action, subject, `failed: ${message}`);
       throw error;
     }
   }
@@ -90,12 +90,12 @@ export function auditedAdmin(
     async replay(selection, options) {
       const replay = () => admin.replay(selection, options);
       const { dryRun, revealSamples, to, transform } = options;
-      const { filter, ...deed } = deedOf(selection);
+      const { filter, ...subject } = auditedObject(selection);
       const how = { ...(to !== undefined && { to }), ...(transform && { transform }) };
-      const told = { ...deed, filter: { ...filter, ...how } };
-      if (!dryRun) return changeEntries("replay", told, replay, ({ replayed }) => replayed);
+      const recorded = { ...subject, filter: { ...filter, ...how } };
+      if (!dryRun) return changeEntries("replay", recorded, replay, ({ replayed }) => replayed);
       if (!revealSamples) return afterSearch(selection, replay);
-      await audit.add(operator, { action: "reveal", ...told, outcome: "done" });
+      await audit.add(operator, { action: "reveal", ...recorded, outcome: "done" });
       return replay();
     },
     startReplay: (selection, options) => jobs.start(acting, selection, { reason: operator.reason, ...options }),
@@ -106,12 +106,12 @@ export function auditedAdmin(
     deleteDeadLetters(selection, options) {
       const remove = () => admin.deleteDeadLetters(selection, options);
       if (options?.dryRun) return afterSearch(selection, remove);
-      return changeEntries("delete", deedOf(selection), remove, (deleted) => deleted);
+      return changeEntries("delete", auditedObject(selection), remove, (deleted) => deleted);
     },
     restoreDeadLetters: (selection) =>
       changeEntries(
         "restore",
-        deedOf(selection),
+        auditedObject(selection),
         () => admin.restoreDeadLetters(selection),
         (restored) => restored,
       ),
@@ -119,7 +119,7 @@ export function auditedAdmin(
   return acting;
 }
 
-function deedOf(selection: Selection): Deed {
+function auditedObject(selection: Selection): AuditedObject {
   if (!("ids" in selection)) return { filter: { ...selection.query } };
   const { ids } = selection;
   return ids.length === 1 ? { target: ids[0] } : { filter: { ids: ids.slice(0, MAX_IDS) }, count: ids.length };

@@ -65,13 +65,13 @@ export class RecordLog<T extends { readonly at: number }> {
   }
 
   async find(id: string): Promise<KeptRecord<T> | undefined> {
-    const stored = await (await this.openIfThere())?.find(id);
+    const stored = await (await this.openIfExists())?.find(id);
     return stored && toRecord<T>(stored);
   }
 
   /** Returns the payload that was added with a record; undefined if there is no record with this id. */
   async payload(id: string): Promise<Batch | undefined> {
-    const store = await this.openIfThere();
+    const store = await this.openIfExists();
     const stored = await store?.find(id);
     return stored && (await store!.payload(stored.ref));
   }
@@ -90,7 +90,7 @@ export class RecordLog<T extends { readonly at: number }> {
 
   /** Yields the records after a position, or all records. */
   async *walk(order: "oldest" | "newest", after?: EntryRef): AsyncGenerator<KeptRecord<T>> {
-    const store = await this.openIfThere();
+    const store = await this.openIfExists();
     if (store === undefined) return;
     for await (const stored of walkDeadLetters(store, order, after)) yield toRecord<T>(stored);
   }
@@ -101,7 +101,7 @@ export class RecordLog<T extends { readonly at: number }> {
     await store?.close();
   }
 
-  private async openIfThere(): Promise<QueueStore | undefined> {
+  private async openIfExists(): Promise<QueueStore | undefined> {
     return this.opening !== undefined || (await this.settings.exists()) ? this.open() : undefined;
   }
 
@@ -142,7 +142,7 @@ export class RecordLog<T extends { readonly at: number }> {
   }
 
   private async refsOf(ids: readonly string[]): Promise<{ store: QueueStore | undefined; refs: EntryRef[] }> {
-    const store = await this.openIfThere();
+    const store = await this.openIfExists();
     const found = await Promise.all(ids.map((id) => store?.find(id)));
     return { store, refs: found.flatMap((stored) => stored?.ref ?? []) };
   }

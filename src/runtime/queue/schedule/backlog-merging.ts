@@ -26,7 +26,7 @@ const MAX_ENTRIES = 4096;
 /**
  * Once a request was not taken completely, this many complete ones in a row are needed before the limit grows again.
  */
-const TAKEN_TO_GROW = 100;
+const SUCCESSES_TO_GROW = 100;
 
 /**
  * Limits how many waiting entries are merged into one request. The user did not ask for large requests, so they must do
@@ -70,7 +70,7 @@ export class MergeLimit {
   private lower(to: number): void {
     this.current = Math.min(this.current, to);
     this.takenInRow = 0;
-    this.takenToGrow = TAKEN_TO_GROW;
+    this.takenToGrow = SUCCESSES_TO_GROW;
   }
 }
 

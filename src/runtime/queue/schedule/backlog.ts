@@ -14,7 +14,7 @@ export const STORE_RETRY_MS = 5000;
 /**
  * Due retries of several pipelines are mixed. At most this many are skipped to find entries that can be sent together.
  */
-const MAX_PASSED_OVER = 256;
+const MAX_SKIPPED = 256;
 
 /**
  * All entries that are not being sent, in the order in which they get their turn: parts of refused groups and entries,
@@ -238,7 +238,7 @@ export class Backlog {
     if (first === undefined) return undefined;
     const group = new GroupBuilder(first, this.limits, maxEntries);
     const others: QueueItem[] = [];
-    while (!group.isFull && others.length < MAX_PASSED_OVER) {
+    while (!group.isFull && others.length < MAX_SKIPPED) {
       const next = this.waiting.take(this.now);
       if (next === undefined) break;
       if (next === avoided || !group.add(next)) others.push(next);

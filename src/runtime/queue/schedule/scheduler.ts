@@ -1,5 +1,5 @@
 import type { Clock } from "#contract";
-import { type EntryOutcome, givenUpWith } from "../entry/outcome.js";
+import { abandonedOutcome, type EntryOutcome } from "../entry/outcome.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
@@ -13,12 +13,12 @@ export interface SchedulerServices {
   readonly maxSlots: number;
   readonly backlog: Backlog;
   readonly policy: AttemptPolicy;
-  readonly turns: Turns;
+  readonly actions: SlotActions;
   readonly logStoreError: (error: unknown) => void;
 }
 
 /** The actions for which the scheduler gives slots. */
-export interface Turns {
+export interface SlotActions {
   /** Must call `releaseSlot` at the end. The same holds for `checkHealth`. */
   attempt(group: SendGroup, permit: Permit): void;
   checkHealth(permit: Permit): void;
@@ -120,7 +120,7 @@ export class Scheduler {
   /** Ends the item without sending it. It gets a slot even if none is free. */
   endWithoutSending(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
     this.usedSlots += 1;
-    const carriedOut = this.services.turns.carryOut(item, outcome);
+    const carriedOut = this.services.actions.carryOut(item, outcome);
     if (carriedOut !== undefined) return carriedOut.then(() => this.releaseSlot());
     this.releaseSlot();
     return undefined;
@@ -164,19 +164,19 @@ export class Scheduler {
 
   /** Starts one turn. Returns false if no turn is possible at the moment. */
   private startNext(): boolean {
-    const { policy, turns } = this.services;
+    const { policy, actions } = this.services;
     const permit = policy.acquire();
     if ("waitMs" in permit) return this.onHold(permit);
     if (policy.isHealthCheck(permit)) {
       this.usedSlots += 1;
-      turns.checkHealth(permit);
+      actions.checkHealth(permit);
       return true;
     }
     const group = this.takeSendable(permit.probe);
     if (group === undefined) policy.giveBack(permit);
     else {
       this.usedSlots += 1;
-      turns.attempt(group, permit);
+      actions.attempt(group, permit);
     }
     return group !== undefined;
   }
@@ -194,7 +194,7 @@ export class Scheduler {
     while (this.hasFreeSlot()) {
       const next = backlog.next(probe, probe ? 1 : policy.maxEntries, policy.probeAvoids);
       if (next === undefined) return undefined;
-      const group = this.endThoseNotToSend(next);
+      const group = this.endUnsendable(next);
       if (group.items.length === 0) continue;
       const holdMs = policy.holds.waitMs(group.items[0]!);
       if (holdMs > 0) {
@@ -212,11 +212,11 @@ export class Scheduler {
   }
 
   /** Ends the entries of a group that must not be sent at all. Returns the others. */
-  private endThoseNotToSend(group: SendGroup): SendGroup {
+  private endUnsendable(group: SendGroup): SendGroup {
     const { gate } = this.services.policy;
     const endCause = group.bisection?.endCause;
     const endOf = (item: QueueItem): EntryOutcome | undefined =>
-      endCause === undefined ? gate.endOf(item) : givenUpWith(item, endCause);
+      endCause === undefined ? gate.endOf(item) : abandonedOutcome(item, endCause);
     if (group.items.every((item) => endOf(item) === undefined)) return group;
     const items = group.items.filter((item) => {
       const outcome = endOf(item);

@@ -129,7 +129,7 @@ function maxEntriesWith(
 }
 
 /** The idempotency key of a request for these items. */
-export function keyOfGroup(items: readonly QueueItem[]): string {
+export function idempotencyKeyOf(items: readonly QueueItem[]): string {
   if (items.length === 1) return items[0]!.entry.id;
   const key = new GroupKey();
   for (const { entry } of items) key.add(entry);

@@ -5,7 +5,7 @@ import { isRefusal, type Refusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
 import { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
-import { keyOfGroup, type SendGroup } from "../schedule/send-group.js";
+import { idempotencyKeyOf, type SendGroup } from "../schedule/send-group.js";
 import type { QueueStore } from "../store/store.js";
 import type { CallTimeout } from "./call-timeout.js";
 import type { Classify } from "./classify.js";
@@ -66,7 +66,7 @@ export class AttemptSender {
       refusal === undefined
         ? this.send(items, batches, done)
         : done({ kind: "refused_before", batches, error: refusal });
-    const batches = inMemory(items);
+    const batches = batchesInMemory(items);
     if (batches !== undefined) return send(batches);
     void Promise.all(items.map((item) => this.read(item))).then((read) => {
       const causes = read.map(({ cause }) => cause);
@@ -143,7 +143,7 @@ export class AttemptSender {
  */
 function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
   const { id, replays, metadata } = items[0]!.entry;
-  const idempotencyKey = keyOfGroup(items);
+  const idempotencyKey = idempotencyKeyOf(items);
   if (replays === 0 && metadata === undefined) return { idempotencyKey };
   return {
     idempotencyKey,
@@ -153,7 +153,7 @@ function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
 }
 
 /** Returns the payloads if all of them are in memory. */
-function inMemory(items: readonly QueueItem[]): readonly Batch[] | undefined {
+function batchesInMemory(items: readonly QueueItem[]): readonly Batch[] | undefined {
   const batches: Batch[] = [];
   for (const { batch } of items) {
     if (batch === undefined) return undefined;

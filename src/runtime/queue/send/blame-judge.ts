@@ -17,8 +17,8 @@ export class BlameJudge {
   /** `lastSentAt` is the wall-clock time of the last success of any entry. */
   decide({ ref, entry }: QueueItem, error: AttemptError, lastSentAt = Number.NEGATIVE_INFINITY): Blame {
     const isOnlyOne = !this.hasSeveral && (this.failed ?? ref) === ref;
-    const areOthersTaken = lastSentAt >= (entry.lastAttemptAt ?? entry.enqueuedAt);
-    const blame = error.blame ?? (isOnlyOne && areOthersTaken ? "entry" : "backend");
+    const haveOthersSucceeded = lastSentAt >= (entry.lastAttemptAt ?? entry.enqueuedAt);
+    const blame = error.blame ?? (isOnlyOne && haveOthersSucceeded ? "entry" : "backend");
     // A failure that the backend's answer blames on the entry is no sign of an outage.
     if (error.blame !== "entry") this.noteFailure(ref);
     return blame;

@@ -68,7 +68,7 @@ export class CallTimeout {
         if (isOver) return;
         isOver = true;
         this.end(call);
-        failed(signal.aborted && !tellsUndelivered(error) ? signal.reason : error);
+        failed(signal.aborted && !hasUndelivered(error) ? signal.reason : error);
       },
     );
   }
@@ -121,6 +121,6 @@ export class CallTimeout {
 }
 
 /** Some records were delivered. This must not be forgotten because the rest was aborted. */
-function tellsUndelivered(error: unknown): boolean {
+function hasUndelivered(error: unknown): boolean {
   return isRefusal(error) && error.undelivered !== undefined;
 }

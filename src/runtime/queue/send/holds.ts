@@ -41,7 +41,7 @@ const PROBE_WAIT_MS = 1000;
  */
 const FIRST_RETRY_MS = 10_000;
 /** After this many refusals in a row, the backend is to blame, not a single entry. */
-const REFUSALS_TO_TELL = 2;
+const REFUSALS_TO_REPORT = 2;
 /** The maximum number of lanes remembered while none of their entries are held. */
 const MAX_LANES = 1000;
 
@@ -131,7 +131,7 @@ export class Holds {
     // A call that began before the refusal does not prove that the backend takes data now.
     if (suspects.some(({ refused }) => refused!.firstAt >= lane.lastTaken)) return;
     this.end(lane);
-    if (suspects.length > 0 && this.holdRetries === 0) this.services.onBlamed(suspects, asFaultOfData(error!));
+    if (suspects.length > 0 && this.holdRetries === 0) this.services.onBlamed(suspects, withoutCategory(error!));
   }
 
   /** To be called when entries that were sent together are refused. */
@@ -146,10 +146,10 @@ export class Holds {
     const ownDelayMs = this.backoff(Math.max(1, sinceOvertaken), error.retryAfterMs);
     if (lane.refusals === 0 && sinceOvertaken > 0) {
       const isToBlame = sinceOvertaken >= this.holdRetries;
-      return isToBlame ? { kind: "final", error: asFaultOfData(error) } : { kind: "hold", delayMs: ownDelayMs };
+      return isToBlame ? { kind: "final", error: withoutCategory(error) } : { kind: "hold", delayMs: ownDelayMs };
     }
     for (const item of items) item.isHeld = true;
-    if (wasProbe || lane.refusals < REFUSALS_TO_TELL) this.countRefusal(lane, error);
+    if (wasProbe || lane.refusals < REFUSALS_TO_REPORT) this.countRefusal(lane, error);
     lane.suspects = lane.refusals === 1 ? items : [];
     if (lane.refusals === 1) return { kind: "hold", delayMs: Math.max(ownDelayMs, FIRST_RETRY_MS) };
     return { kind: "hold", delayMs: Math.max(ownDelayMs, lane.nextProbeAt + 1 - this.services.clock.monotonic()) };
@@ -166,17 +166,17 @@ export class Holds {
 
   /** Number of held lanes. */
   get count(): number {
-    return this.toldLanes().length;
+    return this.reportedLanes().length;
   }
 
   /** Whether the backend takes nothing at all. */
   get isDown(): boolean {
-    return this.toldLanes().some(({ startedAt }) => startedAt >= this.lastSuccessAt);
+    return this.reportedLanes().some(({ startedAt }) => startedAt >= this.lastSuccessAt);
   }
 
   /** The signals that are refused at the moment, since when and why. */
   get status(): ExporterStatus["refused"] {
-    const lanes = this.toldLanes();
+    const lanes = this.reportedLanes();
     const [first] = lanes;
     if (first?.error === undefined) return undefined;
     const { class: errorClass, message } = first.error;
@@ -185,8 +185,8 @@ export class Holds {
   }
 
   /** A lane without waiting entries (they expired or were dropped to free space) does not count as held. */
-  private toldLanes(): Lane[] {
-    return [...this.lanes.values()].filter((lane) => lane.refusals >= REFUSALS_TO_TELL && this.hasHeld(lane));
+  private reportedLanes(): Lane[] {
+    return [...this.lanes.values()].filter((lane) => lane.refusals >= REFUSALS_TO_REPORT && this.hasHeld(lane));
   }
 
   private hasHeld({ key, probe }: Lane): boolean {
@@ -205,8 +205,8 @@ export class Holds {
     lane.refusals += 1;
     lane.error = error;
     const delayMs = Math.max(MIN_PROBE_INTERVAL_MS, this.backoff(lane.refusals - 1, error.retryAfterMs));
-    lane.nextProbeAt = clock.monotonic() + (lane.refusals < REFUSALS_TO_TELL ? 0 : delayMs);
-    if (lane.refusals !== REFUSALS_TO_TELL) return;
+    lane.nextProbeAt = clock.monotonic() + (lane.refusals < REFUSALS_TO_REPORT ? 0 : delayMs);
+    if (lane.refusals !== REFUSALS_TO_REPORT) return;
     lane.since = clock.now();
     lane.startedAt = clock.monotonic();
     const details = { signal: lane.signal, error: error.class, message: error.message, advice: adviceOn(error.class) };
@@ -215,7 +215,7 @@ export class Holds {
 
   private end(lane: Lane): void {
     const { onHoldEnd, logger } = this.services;
-    const wasTold = lane.refusals >= REFUSALS_TO_TELL;
+    const wasTold = lane.refusals >= REFUSALS_TO_REPORT;
     if (wasTold) logger.info({ signal: lane.signal }, "the backend takes again what it refused; the queue is sent");
     lane.refusals = 0;
     lane.probe = undefined;
@@ -249,7 +249,7 @@ export class Holds {
 }
 
 /** Without its category the error allows bisection, since perhaps only some of the data is refused. */
-function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
+function withoutCategory({ category: _, ...error }: AttemptError): AttemptError {
   return error;
 }
 

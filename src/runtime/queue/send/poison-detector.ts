@@ -58,10 +58,10 @@ export class PoisonDetector {
     snapshots.push({ at, successes: this.successes, failures: this.failures });
     const maxSnapshots = Math.max(MAX_SNAPSHOTS, failures);
     while (snapshots.length > maxSnapshots || at - snapshots[0]!.at > window) snapshots.shift();
-    return snapshots.length >= failures && this.isBeyondChance(snapshots);
+    return snapshots.length >= failures && this.isUnlikelyByChance(snapshots);
   }
 
-  private isBeyondChance(snapshots: FailureStreak["snapshots"]): boolean {
+  private isUnlikelyByChance(snapshots: FailureStreak["snapshots"]): boolean {
     const [first, last] = [snapshots[0]!, snapshots.at(-1)!];
     const succeeded = last.successes - first.successes;
     const failed = last.failures - first.failures + 1;

@@ -143,11 +143,11 @@ export class LevelReads {
   /** Payloads stored in one value with their entry, which is nearly all, are read together. */
   async payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
     const found = await this.read((db) => loadWholePayloads(db, wanted));
-    for (const [i, { ref }] of wanted.entries()) found[i] ??= await this.payloadIfThere(ref);
+    for (const [i, { ref }] of wanted.entries()) found[i] ??= await this.payloadIfExists(ref);
     return found;
   }
 
-  private async payloadIfThere(ref: EntryRef): Promise<Batch | undefined> {
+  private async payloadIfExists(ref: EntryRef): Promise<Batch | undefined> {
     try {
       return await this.payload(ref);
     } catch (error) {

@@ -46,7 +46,7 @@ import {
 /** Limits the deletions per commit, because puts wait for the commit before them. */
 const MAX_DELETED_PER_COMMIT = 256;
 /** Estimated size of an entry without its payload: keys, times, attempts. */
-const BYTES_BESIDE_A_PAYLOAD = 1000;
+const ENTRY_OVERHEAD_BYTES = 1000;
 const QUIET_MS = 5000;
 const CHECK_MS = 1000;
 
@@ -359,24 +359,24 @@ export class LevelStore implements QueueStore {
 
   private async openDatabase(): Promise<OpenReport> {
     try {
-      return await this.database.open().catch((error) => this.openWithMoreRoom(error));
+      return await this.database.open().catch((error) => this.retryOpening(error));
     } catch (error) {
       const storeError = toStoreError(error, this.settings.directory);
       if (!this.mayOpenLater || storeError.code !== "full") throw error;
       this.guard.noteFailure(storeError);
       this.database.openLater();
-      await this.countByTheSummary();
+      await this.countFromSummary();
       return { isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined };
     }
   }
 
-  private async openWithMoreRoom(error: unknown): Promise<OpenReport> {
+  private async retryOpening(error: unknown): Promise<OpenReport> {
     if (toStoreError(error, this.settings.directory).code !== "full") throw error;
     await this.guard.onClosed();
     return this.database.open();
   }
 
-  private async countByTheSummary(): Promise<void> {
+  private async countFromSummary(): Promise<void> {
     const { newest } = await readSummaries(this.settings.directory);
     if (newest !== undefined) this.storeState.expect(newest.pending, newest.failed);
   }
@@ -400,7 +400,7 @@ export class LevelStore implements QueueStore {
    */
   private async noteInheritedGarbage({ pending, failed, head, last }: Meta): Promise<void> {
     const { tables } = await sizeOfFiles(this.settings.directory);
-    const live = pending.bytes + failed.bytes + (pending.entries + failed.entries) * BYTES_BESIDE_A_PAYLOAD;
+    const live = pending.bytes + failed.bytes + (pending.entries + failed.entries) * ENTRY_OVERHEAD_BYTES;
     const garbage = tables - live;
     this.compactor.noteInherited(garbage, garbage > live ? last + 1 : head);
   }

@@ -170,7 +170,7 @@ export class MemoryStore implements QueueStore {
     this.entries.set(ref, { entry, batch });
     this.refs.set(entry.id, ref);
     this.count(entry, 1);
-    this.tell(ref, entry);
+    this.notifyWatchers(ref, entry);
     return { ref, entry };
   }
 
@@ -178,10 +178,10 @@ export class MemoryStore implements QueueStore {
     this.count(stored.entry, -1);
     stored.entry = entry;
     this.count(entry, 1);
-    this.tell(ref, entry);
+    this.notifyWatchers(ref, entry);
   }
 
-  private tell(ref: EntryRef, entry: Entry | undefined): void {
+  private notifyWatchers(ref: EntryRef, entry: Entry | undefined): void {
     const failed = entry?.state === "failed" ? entry : undefined;
     for (const watcher of this.failedWatchers) watcher.changed(ref, failed);
   }
@@ -192,7 +192,7 @@ export class MemoryStore implements QueueStore {
     this.entries.delete(ref);
     this.refs.delete(stored.entry.id);
     this.count(stored.entry, -1);
-    this.tell(ref, undefined);
+    this.notifyWatchers(ref, undefined);
   }
 
   private get(ref: EntryRef): MemoryEntry {

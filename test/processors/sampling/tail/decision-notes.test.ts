@@ -84,8 +84,8 @@ class JournalledSampler {
       read: () => log.flatMap((logged) => ("note" in logged ? [{ bytes: logged.note, after: logged.after }] : [])),
       write: (note: Uint8Array) => void log.push({ note, after: this.entries.length - 1 }),
       firstPosition: 0,
-      answerFor: (settlement: EntrySettlement) => void (this.settlement = settlement),
-      keepAtMost: () => {},
+      setSettlement: (settlement: EntrySettlement) => void (this.settlement = settlement),
+      limitUnneededBytes: () => {},
     };
     const config = { decision_wait: `${WAIT}ms`, policies: POLICIES, decision_cache: this.cache || {} };
     this.sampler = processing(tailSampling, config, "traces", { journal, clock: this.clock });

@@ -24,7 +24,7 @@ class Bench {
     this.inside = [];
     const inside = this.inside;
     this.journal = new PipelineJournal({
-      ...{ id: "intake/logs", pipeline: "logs", signal: "logs", isTaking: true, windowBytes: 60 },
+      ...{ id: "intake/logs", pipeline: "logs", signal: "logs", acceptsNew: true, windowBytes: 60 },
       ...{
         generation: "1",
         language: deadLetterLanguage,

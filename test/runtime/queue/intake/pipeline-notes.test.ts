@@ -51,7 +51,7 @@ describe("the notes of a pipeline", () => {
 
   it("are kept up to what their processor needs, where it says so", async () => {
     const { write, kept, mine } = await notesBeside(0);
-    mine.keepAtMost(MIB);
+    mine.limitUnneededBytes(MIB);
     await write(7);
     expect(await kept()).toBeGreaterThan(0.9);
     expect(await kept()).toBeLessThan(2);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lossInWords } from "../../../../src/runtime/queue/operate/damage-reporter.js";
+import { describeLoss } from "../../../../src/runtime/queue/operate/damage-reporter.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
 import { StoreError } from "../../../../src/runtime/queue/store/store.js";
 import { numbers, startQueue } from "../queue.js";
@@ -14,7 +14,7 @@ describe("what a queue has lost", () => {
     [{ lostEntries: 9, lostBounds: { atLeast: 3, atMost: 9 } }, "at least 3 and at most 9 entries are lost"],
     [{ lostEntries: 1, lostBounds: { atLeast: 0, atMost: undefined } }, "an unknown number of entries is lost"],
   ])("is said as exactly as it is known: %o", (report, words) => {
-    expect(lossInWords(report)).toBe(words);
+    expect(describeLoss(report)).toBe(words);
   });
 });
 

@@ -7,7 +7,7 @@ import { createAdmin } from "../../../../src/runtime/queue/operate/admin.js";
 import { directoryNameOf } from "../../../../src/runtime/queue/operate/directory-name.js";
 import type { Audit } from "../../../../src/runtime/queue/records/audit.js";
 import { createOperatorRecords } from "../../../../src/runtime/queue/records/operator-records.js";
-import { isStoreThere } from "../../../../src/runtime/queue/store/level/open/summary-file.js";
+import { storeExists } from "../../../../src/runtime/queue/store/level/open/summary-file.js";
 import { LevelStore } from "../../../../src/runtime/queue/store/level-store.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
@@ -25,7 +25,7 @@ function recordsIn(folder: string, clock: FakeClock, auditRetentionMs = 0) {
         durability: "process",
         intervalMs: 0,
       }),
-    exists: (id) => isStoreThere(join(folder, directoryNameOf(id))),
+    exists: (id) => storeExists(join(folder, directoryNameOf(id))),
     auditRetentionMs,
     historyRetentionMs: 0,
   });
@@ -41,7 +41,7 @@ describe("the audit", () => {
     const folder = await temporaryFolder();
     const first = recordsIn(folder, new FakeClock());
     expect(await first.audit.list({})).toEqual({ records: [] });
-    expect(await isStoreThere(join(folder, directoryNameOf("operators/audit")))).toBe(false);
+    expect(await storeExists(join(folder, directoryNameOf("operators/audit")))).toBe(false);
     for (const target of ["a", "b", "c"]) await noted(first.audit, target);
     await first.close();
     const { audit } = recordsIn(folder, new FakeClock());

@@ -66,7 +66,7 @@ export class Moves {
   start(): void {
     this.cancelRetry ??= this.services.clock.after(RETRY_MS, () => {
       this.cancelRetry = undefined;
-      this.settleLeft().catch((error: unknown) => {
+      this.settleInterrupted().catch((error: unknown) => {
         this.services.logger.warn({ err: error }, "moved dead letters cannot be settled yet; will try again");
         this.start();
       });
@@ -79,7 +79,7 @@ export class Moves {
   }
 
   /** Resolves when all interrupted moves are settled, except those that cannot be. */
-  settleLeft(): Promise<void> {
+  settleInterrupted(): Promise<void> {
     this.settling ??= this.settleAll().catch((error: unknown) => {
       this.settling = undefined;
       throw error;

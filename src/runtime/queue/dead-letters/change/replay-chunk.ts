@@ -94,9 +94,9 @@ async function putBack(
   target.onReplayed(replayed.map((stored) => stored.entry));
 
   async function replayHere(): Promise<StoredEntry[]> {
-    const asTheyAre = planned.filter(({ batch }) => batch === undefined);
+    const unchanged = planned.filter(({ batch }) => batch === undefined);
     const [same, others] = await Promise.all([
-      asTheyAre.length === 0 ? [] : store.replay(asTheyAre.map(({ stored, entry }) => ({ ref: stored.ref, entry }))),
+      unchanged.length === 0 ? [] : store.replay(unchanged.map(({ stored, entry }) => ({ ref: stored.ref, entry }))),
       Promise.all(changed.map(({ stored, entry, batch }) => store.replace(stored.ref, [replacementOf(entry, batch!)]))),
     ]);
     return [...same, ...others.flat()];

@@ -26,13 +26,13 @@ const FRESH_MS_PER_ENTRY = 0.3;
  * If there are fewer dead letters than counted, somebody is replaying or deleting and wants to see the effect, so the
  * count is reused for a shorter time.
  */
-const FRESH_SHARE_OF_FEWER = 0.1;
+const FRESH_FACTOR_IF_FEWER = 0.1;
 /** Number of queries whose counts are kept. */
 const MAX_COUNTS = 4;
 /** A count that nobody has asked for in this time is abandoned. */
 const ABANDONED_MS = 30_000;
 /** Rows counted without a pause; this takes a few milliseconds. */
-const ROWS_TOGETHER = 50_000;
+const ROWS_PER_SLICE = 50_000;
 
 interface Count {
   readonly tally: CauseTally;
@@ -78,9 +78,9 @@ export class DeadLetterGrouping {
       count.looked += index.rows.size;
       count.isComplete &&= index.isComplete;
       const { sure } = index.rows.select(query);
-      for (let from = 0; from < sure.length; from += ROWS_TOGETHER) {
+      for (let from = 0; from < sure.length; from += ROWS_PER_SLICE) {
         if (from > 0) await setImmediate();
-        count.tally.add(index, sure.subarray(from, from + ROWS_TOGETHER));
+        count.tally.add(index, sure.subarray(from, from + ROWS_PER_SLICE));
       }
     }
     return count;
@@ -130,7 +130,7 @@ class RecordCount {
 
   private isFresh({ at, looked, present }: Count): boolean {
     const isFewer = startCount(at, queriedControls(this.controls, this.query)).present < present;
-    const share = isFewer ? FRESH_SHARE_OF_FEWER : 1;
+    const share = isFewer ? FRESH_FACTOR_IF_FEWER : 1;
     return Math.abs(this.clock.now() - at) < Math.max(MIN_FRESH_MS, looked * FRESH_MS_PER_ENTRY * share);
   }
 

@@ -22,9 +22,9 @@ interface Counted {
 /** Senders can make up messages, so the number of groups is limited. Further ones count only in the totals. */
 const MAX_GROUPS = 1000;
 /** Rows counted without a pause; this takes a few milliseconds. */
-const ROWS_TOGETHER = 20_000;
+const ROWS_PER_SLICE = 20_000;
 /** Number of entries that are read at a time. */
-const READ_TOGETHER = 64;
+const READS_AT_ONCE = 64;
 
 /**
  * Counts the matches of a query by reason, category, exporter and signature. The most frequent signatures come first.
@@ -66,9 +66,9 @@ async function* foundRefs(
     for await (const { found } of indexes.search(control, refs, test)) yield found;
     return;
   }
-  for (let from = 0; from < refs.length; from += ROWS_TOGETHER) {
+  for (let from = 0; from < refs.length; from += ROWS_PER_SLICE) {
     if (from > 0) await setImmediate();
-    yield refs.subarray(from, from + ROWS_TOGETHER);
+    yield refs.subarray(from, from + ROWS_PER_SLICE);
   }
 }
 
@@ -104,8 +104,8 @@ class StatsTally {
 
   async list(): Promise<DeadLetterStats> {
     const all = [...this.counted.values()];
-    for (let from = 0; from < all.length; from += READ_TOGETHER)
-      await Promise.all(all.slice(from, from + READ_TOGETHER).map(describeByNewest));
+    for (let from = 0; from < all.length; from += READS_AT_ONCE)
+      await Promise.all(all.slice(from, from + READS_AT_ONCE).map(describeByNewest));
     return {
       ...this.total,
       oldestAt: this.oldestAt,

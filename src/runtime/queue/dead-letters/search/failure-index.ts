@@ -86,7 +86,7 @@ export class FailureIndex {
 }
 
 /** Facts read together; this takes a few milliseconds. */
-const FACTS_TOGETHER = 1000;
+const FACTS_PER_READ = 1000;
 
 /** Yields the facts of all dead letters of a store, the oldest first. */
 async function* pagesOfFacts(store: QueueStore): AsyncGenerator<readonly StoredFacts[]> {
@@ -95,9 +95,9 @@ async function* pagesOfFacts(store: QueueStore): AsyncGenerator<readonly StoredF
     return;
   }
   for (let after: EntryRef | undefined; ; ) {
-    const page = await store.failedFacts(after, FACTS_TOGETHER);
+    const page = await store.failedFacts(after, FACTS_PER_READ);
     yield page;
-    if (page.length < FACTS_TOGETHER) return;
+    if (page.length < FACTS_PER_READ) return;
     after = page.at(-1)!.ref;
   }
 }

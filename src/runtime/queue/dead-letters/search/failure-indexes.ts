@@ -3,7 +3,7 @@ import type { QueueControl } from "../../operate/exporter-control.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
 import { queryMatcher, readDeadLetter } from "../dead-letters.js";
 import { FailureIndex } from "./failure-index.js";
-import { asSearched, type DeadLetterTest, MAX_TOGETHER, matchRecords, type Searched } from "./record-test.js";
+import { asSearched, type DeadLetterTest, MAX_PAYLOADS_PER_READ, matchRecords, type Searched } from "./record-test.js";
 
 /** The result of searching the records of some dead letters: those that match, and how many were read. */
 export interface SearchedRecords {
@@ -49,9 +49,9 @@ export class FailureIndexes {
     control: QueueControl,
     refs: Float64Array,
     test: DeadLetterTest,
-    maxTogether = MAX_TOGETHER,
+    maxTogether = MAX_PAYLOADS_PER_READ,
   ): AsyncGenerator<SearchedRecords> {
-    const step = Math.min(maxTogether, MAX_TOGETHER);
+    const step = Math.min(maxTogether, MAX_PAYLOADS_PER_READ);
     for (let at = 0; at < refs.length; at += step) {
       const together = refs.subarray(at, at + step);
       const searched: Searched[] = [];

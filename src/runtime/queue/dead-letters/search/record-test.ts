@@ -23,8 +23,8 @@ export interface Searched extends WantedPayload {
 }
 
 /** Maximum number of payloads that are read together and searched without a pause; this takes about 2 ms. */
-export const MAX_TOGETHER = 256;
-const MAX_BYTES_TOGETHER = 4 * 1024 * 1024;
+export const MAX_PAYLOADS_PER_READ = 256;
+const MAX_BYTES_PER_READ = 4 * 1024 * 1024;
 
 /**
  * Returns the test for a query's filters on records; undefined if it has none. Throws an `AdminError` if a filter is
@@ -67,7 +67,7 @@ export function asSearched({ ref, entry }: StoredEntry): Searched {
 function readTogether<T extends Searched>(searched: readonly T[], from: number): T[] {
   let bytes = 0;
   let end = from;
-  while (end < searched.length && end - from < MAX_TOGETHER && (end === from || bytes < MAX_BYTES_TOGETHER))
+  while (end < searched.length && end - from < MAX_PAYLOADS_PER_READ && (end === from || bytes < MAX_BYTES_PER_READ))
     bytes += searched[end++]!.bytes;
   return searched.slice(from, end);
 }

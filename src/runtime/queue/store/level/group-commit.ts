@@ -115,7 +115,7 @@ export class GroupCommit {
     let bytes = 0;
     return this.waiting.some((change) => {
       bytes += change.bytes;
-      return bytes >= MIN_BYTES_TO_HURRY;
+      return bytes >= MIN_BYTES_TO_COMMIT_NOW;
     });
   }
 
@@ -139,5 +139,5 @@ function endOfTurn(): Promise<void> {
 }
 
 /** Writing this many bytes takes longer than a larger group would save. */
-const MIN_BYTES_TO_HURRY = 64 * 1024;
+const MIN_BYTES_TO_COMMIT_NOW = 64 * 1024;
 const MAX_COMMIT_CHANGES = 4096;

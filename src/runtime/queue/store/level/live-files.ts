@@ -27,17 +27,17 @@ export class LiveFiles {
   }
 
   /** Whether the log still exists. */
-  isLogThere(): boolean {
+  logExists(): boolean {
     return this.log === undefined || this.logNow(this.log) !== undefined;
   }
 
   /** Whether all files still exist. */
-  areThere(): boolean {
-    return this.log === undefined || (this.hasCurrent() && this.isLogThere());
+  exist(): boolean {
+    return this.log === undefined || (this.hasCurrent() && this.logExists());
   }
 
-  /** Like `isLogThere`, but to be called after a write. Also checks that the log has grown or a new one has begun. */
-  haveGrown(): boolean {
+  /** Like `logExists`, but to be called after a write. Also checks that the log has grown or a new one has begun. */
+  logHasGrown(): boolean {
     const { log } = this;
     if (log === undefined) return true;
     const same = this.logNow(log);

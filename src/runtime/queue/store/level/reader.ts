@@ -78,11 +78,11 @@ export async function loadWholePayloads(db: LevelDb, wanted: readonly WantedPayl
 }
 
 /** The end of an entry's head that says that there are no further chunks. */
-const END_OF_WHOLE = Buffer.from('"chunks":0}');
+const END_WITHOUT_CHUNKS = Buffer.from('"chunks":0}');
 
 function wholeBody(ref: EntryRef, value: Uint8Array): Buffer | undefined {
   const read = unframeBytes(RANGES.entry, ref, 0, value);
-  return read?.head.subarray(-END_OF_WHOLE.length).equals(END_OF_WHOLE) ? read.body : undefined;
+  return read?.head.subarray(-END_WITHOUT_CHUNKS.length).equals(END_WITHOUT_CHUNKS) ? read.body : undefined;
 }
 
 /** Yields pending entries from a ref on, page by page. Skips entries that are not pending without reading them. */

@@ -106,18 +106,18 @@ export class WriteGuard {
 
   /** Runs a LevelDB write, unless the files are gone. If the write fails because they are, that is the error. */
   async checked(work: () => Promise<void>): Promise<void> {
-    this.require(this.liveFiles.isLogThere());
+    this.require(this.liveFiles.logExists());
     try {
       await work();
     } catch (error) {
-      this.require(this.liveFiles.areThere());
+      this.require(this.liveFiles.exist());
       throw error;
     }
   }
 
   /** Throws if the files are gone although a write has just succeeded. */
   afterWrite(): void {
-    this.require(this.liveFiles.haveGrown());
+    this.require(this.liveFiles.logHasGrown());
   }
 
   /** Remembers the result of a commit. */
@@ -154,7 +154,7 @@ export class WriteGuard {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOSPC") this.onNoSpace(error);
     }
-    this.note(this.liveFiles.areThere());
+    this.note(this.liveFiles.exist());
     // Also on a full disk, because a failed merge shows only when something is written, and LevelDB frees nothing until
     // it is reopened.
     if (this.failure !== undefined) await this.settings.tryWrite();

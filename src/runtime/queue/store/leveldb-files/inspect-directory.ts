@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { META_KEY } from "../format/keys.js";
 import { areInOrder, type CheckedLog, checkLogs } from "./log-check.js";
 import { type Manifest, type ManifestTable, readManifest } from "./manifest.js";
-import { checkTable, damagedKeys, holdsOwnKeys, sequenceOfKey, type TableDamage } from "./table-check.js";
+import { checkTable, damagedKeys, hasExpectedKeys, sequenceOfKey, type TableDamage } from "./table-check.js";
 
 /**
  * The result of checking LevelDB's files before it opens them. LevelDB opens a store without a CURRENT file as a new
@@ -44,8 +44,8 @@ export async function inspectDirectory(directory: string, checkEveryByte = false
   const isLogMissing = manifest !== undefined && lacksLog(manifest, names);
   if (
     manifest === undefined ||
-    !namesAllInUse(manifest, names, isLogMissing) ||
-    !holdAllOwnKeys(directory, names, manifest)
+    !namesAllFiles(manifest, names, isLogMissing) ||
+    !haveExpectedKeys(directory, names, manifest)
   )
     return {
       hasData: names.length > 0,
@@ -67,10 +67,10 @@ function logsFrom(names: readonly string[], first: number): string[] {
 }
 
 /** Whether every readable table has keys that are listed for it in the MANIFEST. */
-function holdAllOwnKeys(directory: string, names: readonly string[], { tables }: Manifest): boolean {
+function haveExpectedKeys(directory: string, names: readonly string[], { tables }: Manifest): boolean {
   return names.every((name) => {
     const table = numberIn(TABLE_FILE, name).map((number) => tables.get(number))[0];
-    return table === undefined || holdsOwnKeys(join(directory, name), table);
+    return table === undefined || hasExpectedKeys(join(directory, name), table);
   });
 }
 
@@ -101,7 +101,7 @@ export function lacksLog({ logNumber }: Manifest, names: readonly string[]): boo
  * Whether all tables named by a MANIFEST exist. If its log is missing, there must also be no files that it does not
  * name: a MANIFEST with a missing end would be older than those files, and LevelDB would delete them.
  */
-function namesAllInUse(
+function namesAllFiles(
   { tables: named, logNumber }: Manifest,
   names: readonly string[],
   isLogMissing: boolean,

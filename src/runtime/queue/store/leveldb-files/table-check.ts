@@ -65,7 +65,7 @@ export interface TableExpectation {
  * Whether the first and last keys of a table are within the range it should have, so that it is not another table. Also
  * true for a damaged table; damage is found elsewhere.
  */
-export function holdsOwnKeys(path: string, { size, smallest, largest }: ManifestTable): boolean {
+export function hasExpectedKeys(path: string, { size, smallest, largest }: ManifestTable): boolean {
   const isBetween = (key: Buffer | undefined) =>
     key === undefined || (!isKeyAfter(smallest, key) && !isKeyAfter(key, largest));
   const ends = withBlocks(path, size, ({ blocks }, read) => [

@@ -48,11 +48,11 @@ export class EntryIndex {
     entries.set(ref, entry);
     this.refs.set(entry.id, ref);
     this.count(entry, 1);
-    this.tell(ref, entry.state === "failed" ? entry : undefined);
+    this.notifyWatchers(ref, entry.state === "failed" ? entry : undefined);
   }
 
   remove(ref: EntryRef): void {
-    if (this.forget(ref)) this.tell(ref, undefined);
+    if (this.forget(ref)) this.notifyWatchers(ref, undefined);
   }
 
   /** Replaces all entries. */
@@ -93,7 +93,7 @@ export class EntryIndex {
     else this.pendingAmount = adjustAmount(this.pendingAmount, entry, sign);
   }
 
-  private tell(ref: EntryRef, entry: Entry | undefined): void {
+  private notifyWatchers(ref: EntryRef, entry: Entry | undefined): void {
     for (const watcher of this.watchers) watcher.changed(ref, entry);
   }
 }

@@ -285,7 +285,7 @@ export class RemoteStore implements QueueStore {
   private lost(error: unknown): void {
     if (!this.isOpen || this.writeFailure !== undefined) return;
     this.cannotWrite(error);
-    this.lookForIt();
+    this.scheduleReconnect();
   }
 
   private cannotWrite(error: unknown): void {
@@ -300,11 +300,11 @@ export class RemoteStore implements QueueStore {
     return { isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined };
   }
 
-  private lookForIt(): void {
-    this.retry = setTimeout(() => void this.openAgain(), RETRY_MS);
+  private scheduleReconnect(): void {
+    this.retry = setTimeout(() => void this.reconnect(), RETRY_MS);
   }
 
-  private async openAgain(): Promise<void> {
+  private async reconnect(): Promise<void> {
     try {
       const contents = await this.table.open((error) => this.lost(error));
       if (!this.isOpen) return void (await this.table.close());
@@ -314,7 +314,7 @@ export class RemoteStore implements QueueStore {
     } catch (error) {
       if (!this.isOpen) return;
       if (isStoreError(error) && error.code !== this.writeFailure?.code) this.cannotWrite(error);
-      this.lookForIt();
+      this.scheduleReconnect();
     }
   }
 

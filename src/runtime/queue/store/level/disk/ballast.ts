@@ -30,7 +30,7 @@ export class Ballast {
     return this.inTurn(() => this.resize(bytes).catch(() => rm(this.path, { force: true })));
   }
 
-  giveUp(): Promise<void> {
+  remove(): Promise<void> {
     this.isWanted = false;
     return this.inTurn(() => rm(this.path, { force: true }));
   }

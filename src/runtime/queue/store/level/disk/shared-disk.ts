@@ -7,11 +7,11 @@ const MIB = 1024 * 1024;
 const RECHECK_BYTES = 8 * MIB;
 const RECHECK_MS = 1000;
 /**
- * With less free space than this many reserves the ballast is filled. With more than RESERVES_OF_A_ROOMY_DISK it is not
+ * With less free space than this many reserves the ballast is filled. With more than ROOMY_DISK_RESERVES it is not
  * needed.
  */
-const RESERVES_OF_A_TIGHT_DISK = 2;
-const RESERVES_OF_A_ROOMY_DISK = 3;
+const TIGHT_DISK_RESERVES = 2;
+const ROOMY_DISK_RESERVES = 3;
 
 /** The free bytes, and the bytes that removing the ballast would free. */
 export interface Room {
@@ -146,19 +146,19 @@ export class SharedDisk {
     return this.lastRoom;
   }
 
-  giveUpBallast(): Promise<void> {
-    return this.ballast.giveUp();
+  removeBallast(): Promise<void> {
+    return this.ballast.remove();
   }
 
   private async checkNow(): Promise<void> {
     const room = await this.look();
     await this.keepBallast(room);
     const left = room.free + room.held;
-    this.tellOfRoom(left);
+    this.notifyOfRoom(left);
     if (left < this.plan.reserve) throw new NoSpaceError(left, this.plan.reserve);
   }
 
-  private tellOfRoom(left: number): void {
+  private notifyOfRoom(left: number): void {
     if (this.awaited === undefined || left < this.awaited) return;
     this.awaited = undefined;
     for (const user of this.users) user.onRoom();
@@ -167,18 +167,18 @@ export class SharedDisk {
   /** Filling the ballast never takes space that new entries, of this agent or another one, may use. */
   private async keepBallast({ free, held }: Room): Promise<void> {
     const { reserve, ballast } = this.plan;
-    if (free >= RESERVES_OF_A_ROOMY_DISK * reserve) {
-      if (held > 0) await this.ballast.giveUp();
+    if (free >= ROOMY_DISK_RESERVES * reserve) {
+      if (held > 0) await this.ballast.remove();
     } else if (held > ballast) await this.ballast.fill(ballast);
-    else if (held < ballast && free < RESERVES_OF_A_TIGHT_DISK * reserve && free - (ballast - held) >= reserve)
+    else if (held < ballast && free < TIGHT_DISK_RESERVES * reserve && free - (ballast - held) >= reserve)
       await this.ballast.fill(ballast);
   }
 
   /** A compaction frees more than it takes, so the ballast is removed for it. */
   private async prepareCompaction(): Promise<boolean> {
     const { free, held } = await this.look();
-    if (this.needsBallast({ free, held })) await this.ballast.giveUp();
-    return free < RESERVES_OF_A_ROOMY_DISK * this.plan.reserve;
+    if (this.needsBallast({ free, held })) await this.ballast.remove();
+    return free < ROOMY_DISK_RESERVES * this.plan.reserve;
   }
 
   /** New entries leave as much free space as the ballast holds. If half of that is gone, writes may fail. */
@@ -201,22 +201,22 @@ export class SharedDisk {
     this.measuredAt = this.now();
     if (!this.hasRoom(bytes, depth)) {
       for (const user of this.users) user.compactNow();
-      const least = this.leastFor(bytes, depth);
+      const least = this.requiredBytes(bytes, depth);
       if (depth !== "new") this.awaited = Math.max(this.awaited ?? 0, least + bytes);
       throw new NoSpaceError(this.available, least);
     }
     this.grant(bytes);
     const left = free - this.underWay;
-    if (this.needsBallast({ free: left, held })) await this.ballast.giveUp();
+    if (this.needsBallast({ free: left, held })) await this.ballast.remove();
     else void this.keepBallast({ free: left, held });
   }
 
   private hasRoom(bytes: number, depth: number | "new"): boolean {
-    return this.available >= this.leastFor(bytes, depth);
+    return this.available >= this.requiredBytes(bytes, depth);
   }
 
   /** A moving entry may be larger than its part of the reserve, because it is about to leave its previous store. */
-  private leastFor(bytes: number, depth: number | "new"): number {
+  private requiredBytes(bytes: number, depth: number | "new"): number {
     const { reserve } = this.plan;
     if (depth === "new") return reserve + bytes;
     return Math.ceil(reserve * (0.5 + (0.5 * depth) / (this.maxDepth + 1)));

@@ -70,7 +70,7 @@ export class StoreDisk {
     const orphaned = free + held < needed ? await sizeOfOrphanedTables(this.directory) : 0;
     const most = free + held + orphaned;
     if (most < needed) throw new NoSpaceError(most, needed);
-    if (held > 0 && free < needed + this.plan.ballast) await this.shared.giveUpBallast();
+    if (held > 0 && free < needed + this.plan.ballast) await this.shared.removeBallast();
   }
 
   /**

@@ -17,11 +17,11 @@ export interface LossEvidence {
   readonly summary: StoreSummary | undefined;
   readonly logs: LogEvidence;
   /** The damaged key ranges of the tables; undefined if the database was rebuilt and some table may be missing. */
-  readonly damagedKeys: readonly KeyStretch[] | undefined;
+  readonly damagedKeys: readonly KeyInterval[] | undefined;
 }
 
 /** A range of keys, both ends included. */
-export interface KeyStretch {
+export interface KeyInterval {
   readonly from: Uint8Array;
   readonly to: Uint8Array;
 }
@@ -88,13 +88,13 @@ function isAhead(summary: StoreSummary, written: Meta, last: EntryRef): boolean 
  */
 function countCandidates({ logs, damagedKeys }: LossEvidence, { refs, setAside, last }: FoundEntries): number {
   if (damagedKeys === undefined) return Number.POSITIVE_INFINITY;
-  const stretches: RefStretch[] = damagedKeys.flatMap((keys) => entryRefs(keys, last));
+  const intervals: RefInterval[] = damagedKeys.flatMap((keys) => entryRefs(keys, last));
   if (logs.isDamaged) {
     let top = 0;
     for (const ref of refs) if (!logs.put.has(ref)) top = Math.max(top, ref);
-    stretches.push([top + 1, last]);
+    intervals.push([top + 1, last]);
   }
-  const merged = mergeStretches(stretches);
+  const merged = mergeIntervals(intervals);
   const known = new Set([...refs, ...setAside, ...logs.deleted]);
   let candidates = merged.reduce((sum, [from, to]) => sum + to - from + 1, 0);
   for (const ref of known) if (merged.some(([from, to]) => ref >= from && ref <= to)) candidates--;
@@ -102,9 +102,9 @@ function countCandidates({ logs, damagedKeys }: LossEvidence, { refs, setAside, 
 }
 
 /** Merges overlapping ranges. */
-function mergeStretches(stretches: readonly RefStretch[]): RefStretch[] {
-  const merged: RefStretch[] = [];
-  for (const [from, to] of stretches.toSorted((a, b) => a[0] - b[0])) {
+function mergeIntervals(intervals: readonly RefInterval[]): RefInterval[] {
+  const merged: RefInterval[] = [];
+  for (const [from, to] of intervals.toSorted((a, b) => a[0] - b[0])) {
     const last = merged.at(-1);
     if (to < from) continue;
     if (last !== undefined && from <= last[1] + 1) merged[merged.length - 1] = [last[0], Math.max(last[1], to)];
@@ -113,10 +113,10 @@ function mergeStretches(stretches: readonly RefStretch[]): RefStretch[] {
   return merged;
 }
 
-type RefStretch = readonly [from: EntryRef, to: EntryRef];
+type RefInterval = readonly [from: EntryRef, to: EntryRef];
 
 /** The refs of entries between two keys. */
-function entryRefs({ from, to }: KeyStretch, last: EntryRef): RefStretch[] {
+function entryRefs({ from, to }: KeyInterval, last: EntryRef): RefInterval[] {
   const [first, end] = [rangeOf(from), rangeOf(to)];
   if (first > RANGES.entry || end < RANGES.entry) return [];
   const fromRef = first === RANGES.entry && from.length >= 9 ? refOf(from) : 1;

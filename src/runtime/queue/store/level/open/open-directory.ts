@@ -70,10 +70,10 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
   await setMark(directory, "OPENING", String(failedOpenings + 1)).catch(() => {});
   const opened = await openAndReconcile(options, evidence).catch((error) => ({ error }));
   if ("error" in opened) await clearMark(directory, "OPENING");
-  if ("error" in opened) return openMistrusted(options, opened.error);
+  if ("error" in opened) return openSuspectingDamage(options, opened.error);
   const { db, reconciled } = opened;
   const { meta, refs, report } = reconciled;
-  if (refs !== undefined) await setAside.noteRecovered(meta.store, stretchesOf(refs));
+  if (refs !== undefined) await setAside.noteRecovered(meta.store, intervalsOf(refs));
   await clearMark(directory, "OPENING");
   await clearMark(directory, "REPAIRING");
   if (setAside.path !== undefined) await makePrivate(setAside.path);
@@ -81,7 +81,7 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
 }
 
 /** Tries once more, and only once, with LevelDB's error as evidence of damage. */
-async function openMistrusted(options: OpenDirectoryOptions, error: unknown): Promise<OpenedDirectory> {
+async function openSuspectingDamage(options: OpenDirectoryOptions, error: unknown): Promise<OpenedDirectory> {
   if (options.suspectDamage === true || !isDamageError(error)) throw error;
   return openDirectory({ ...options, suspectDamage: true });
 }
@@ -190,12 +190,12 @@ async function noteKeys(stored: LevelDb): Promise<ReadonlySet<string>> {
 }
 
 /** Returns the first and last of consecutive refs. */
-function stretchesOf(refs: Iterable<EntryRef>): [EntryRef, EntryRef][] {
-  const stretches: [EntryRef, EntryRef][] = [];
+function intervalsOf(refs: Iterable<EntryRef>): [EntryRef, EntryRef][] {
+  const intervals: [EntryRef, EntryRef][] = [];
   for (const ref of [...refs].sort((a, b) => a - b)) {
-    const last = stretches.at(-1);
+    const last = intervals.at(-1);
     if (last !== undefined && last[1] === ref - 1) last[1] = ref;
-    else stretches.push([ref, ref]);
+    else intervals.push([ref, ref]);
   }
-  return stretches;
+  return intervals;
 }

@@ -8,7 +8,7 @@ import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
 import type { LogEvidence } from "./log-evidence.js";
-import { countLost, entriesIn, isNewer, type KeyStretch, removedBy } from "./lost-entries.js";
+import { countLost, entriesIn, isNewer, type KeyInterval, removedBy } from "./lost-entries.js";
 import { type Loss, lossOf, NO_LOSS } from "./marks.js";
 import { recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";
@@ -32,7 +32,7 @@ export interface StoreEvidence {
   readonly isDamaged: boolean;
   readonly logs: LogEvidence;
   /** The damaged key ranges of the tables; undefined if the database was rebuilt. */
-  readonly damagedKeys: readonly KeyStretch[] | undefined;
+  readonly damagedKeys: readonly KeyInterval[] | undefined;
   /** Records the loss before the counters are corrected, because afterwards it could not be determined again. */
   readonly noteLoss: (loss: Loss) => Promise<void>;
 }
@@ -91,7 +91,7 @@ async function startEmpty(db: LevelDb, exporter: string, evidence: StoreEvidence
     head: (summary?.last ?? 0) + 1,
     commits: summary?.commits ?? 0,
   };
-  const loss = isNew ? NO_LOSS : lossOf(lostOfAll(summary), 0);
+  const loss = isNew ? NO_LOSS : lossOf(lossOfEverything(summary), 0);
   if (loss.lostEntries > 0) await noteLoss(loss);
   await db.put(META_KEY, encodeMeta(meta), { sync: true });
   return { meta, report: { isNew, ...loss } };
@@ -122,7 +122,7 @@ async function recountStore(
 }
 
 /** The bounds of the loss if nothing is left. */
-function lostOfAll(summary: StoreSummary | undefined): LostBounds {
+function lossOfEverything(summary: StoreSummary | undefined): LostBounds {
   if (summary === undefined) return { atLeast: 0, atMost: undefined };
   const { isClosed, last, maxLast = last, maxRemoved = 0 } = summary;
   if (isClosed === true || summary.maxLast === undefined)

@@ -79,7 +79,7 @@ export async function isStoreDirectory(directory: string): Promise<boolean> {
 }
 
 /** Like `isStoreDirectory`, for a directory that may not exist. */
-export async function isStoreThere(directory: string): Promise<boolean> {
+export async function storeExists(directory: string): Promise<boolean> {
   try {
     return await isStoreDirectory(directory);
   } catch (error) {
@@ -136,7 +136,7 @@ export class SummaryFile {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
       }
-      const file = await openIfThere(path);
+      const file = await openIfExists(path);
       if (file !== undefined) this.files.push(file);
     }
   }
@@ -235,7 +235,7 @@ class GrowthLimit {
   }
 }
 
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
+async function openIfExists(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, "r+");
   } catch (error) {

@@ -84,7 +84,7 @@ describe("the disk that the stores of a directory share", () => {
     writeFileSync(join(place.root, "BALLAST"), Buffer.alloc(shared.plan.ballast));
     disk.free = shared.plan.reserve;
     await store.claim(MIB, true);
-    await shared.giveUpBallast();
+    await shared.removeBallast();
     expect(ballast()).toBe(0);
     await expect(shared.check().then(() => store.claim(8 * MIB, true))).rejects.toMatchObject(FULL);
   });

@@ -22,7 +22,7 @@ interface Failures {
  * Finds entries on which a component always fails. They keep their place in the window, so many of them would block the
  * journal.
  */
-export class OwnFailures {
+export class ComponentFailures {
   private readonly failures = new Map<EntryRef, Failures>();
   private passed = 0;
 
