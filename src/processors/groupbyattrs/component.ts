@@ -6,9 +6,6 @@ import { type Regrouped, regroup } from "./regroup.js";
 /**
  * Size limit of a regrouped batch. Groups repeat their resources, so they may take more bytes than the original batch.
  */
-/**
- * Size limit of a regrouped batch. Groups repeat their resources, so they may take more bytes than the original batch.
- */
 const maxGroupedBytes = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 1024;
 
 /**
