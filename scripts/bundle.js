@@ -22,6 +22,7 @@ const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false,
  */
 const ROOMS = [
   file("room-net", ["runtime/net", "runtime/codecs"]),
+  file("room-receiving", ["runtime/receiving"]),
   file("room-brokers", ["runtime/brokers"]),
   file("room-ottl", ["runtime/ottl"]),
   // Separate from the rest of its room, which every command uses: only OTTL and the log operators use it.
@@ -37,7 +38,6 @@ const ROOMS = [
     "runtime/system",
     "runtime/metrics",
     "runtime/traces",
-    "runtime/receiving",
   ]),
 ];
 

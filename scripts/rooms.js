@@ -126,7 +126,12 @@ export const ROOMS = [
   {
     path: "src/runtime/receiving/",
     purpose: "what receivers share: intake and counters",
-    imports: ["otlp", "contract"],
+    imports: ["otlp", "codecs", "contract", "net"],
+  },
+  {
+    path: "src/runtime/receiving/requests/",
+    purpose:
+      "the shell of receivers that listen for requests: their HTTP server, bodies within bounds, refusals, drain",
   },
   { path: "src/runtime/receiving/scraping/", purpose: "receivers that measure at intervals: metrics, points, when" },
   {

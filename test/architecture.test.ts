@@ -156,6 +156,10 @@ function isDoor(file: string): boolean {
   return text.replace(/\/\*.*?\*\/|\/\/.*|export [^;]* from "[^"]+";/gs, "").trim() === "";
 }
 
+function textOf(file: string): string {
+  return readFileSync(join(project, file), "utf8");
+}
+
 function lineCount(file: string): number {
   return readFileSync(join(project, file), "utf8").split("\n").length - 1;
 }
@@ -408,6 +412,13 @@ describe("the architecture", () => {
   it("has one file that knows how zod stores a schema", () => {
     const knowing = sources.filter((file) => /\._(zod|def)\b|\.def\b/.test(readFileSync(join(project, file), "utf8")));
     expect(knowing).toEqual(["src/runtime/config/schema/zod-schema.ts"]);
+  });
+
+  it("starts every HTTP server of the agent in one place", () => {
+    const creating = sources
+      .filter((file) => !file.startsWith("src/agent/cli/"))
+      .filter((file) => /createServer\b[^;]*"node:https?"|"node:https?"\)\s*\.createServer/.test(textOf(file)));
+    expect(creating).toEqual(["src/runtime/net/http-server.ts"]);
   });
 
   it("lets only the command line touch the process, and one file of the pino room hear of its end", () => {

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import type { Server as TlsServer } from "node:tls";
 import { z } from "zod";
 import type { ExporterStatus } from "#contract/operations";
 import { authReference, glob } from "#contract/schema";
@@ -8,10 +7,8 @@ import {
   type HostPort,
   hostPort,
   type ListeningServer,
-  loadServerTls,
   parseHostPort,
   protectionOf,
-  reloadServerTls,
   type SimpleHttpResponse,
   startSimpleHttpServer,
   startUnlessPortTaken,
@@ -99,20 +96,22 @@ class HealthCheck implements Extension {
 
   async start(): Promise<void> {
     this.upSince = this.context.clock.now();
-    const endpoint = endpointOf(this.config);
-    const tls = this.config.tls && (await loadServerTls(this.config.tls, ["tls"]));
-    const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
-    const key = configuredEndpointKey(this.config);
-    const configPath = [key ?? "endpoint"];
+    const { tls, auth } = this.config;
     const { logger, clock } = this.context;
-    const renewTls = (server: TlsServer) => reloadServerTls(server, this.config.tls!, clock, logger);
-    const { auth } = this.config;
-    const refuse = auth && rejectUnauthenticated(serverAuthenticator(auth, this.context));
-    const settings = { endpoint, configPath, answer, refuse, ...(tls && { tls, renewTls }) };
+    const key = configuredEndpointKey(this.config);
+    const settings = {
+      address: endpointOf(this.config),
+      configPath: [key ?? "endpoint"],
+      tls,
+      clock,
+      logger,
+      answer: (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin),
+      refuse: auth && rejectUnauthenticated(serverAuthenticator(auth, this.context)),
+    };
     const start = () => startSimpleHttpServer(settings);
     this.server = await (key === undefined ? startUnlessPortTaken(start, "health check", logger) : start());
     if (this.server !== undefined)
-      logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");
+      logger.info({ endpoint: formatAddress(this.server.address) }, "health check is listening");
   }
 
   async stop(): Promise<void> {

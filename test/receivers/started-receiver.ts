@@ -2,7 +2,7 @@ import type { Batch, ReceiverFactory, Setback, Signal } from "../../src/plugin.j
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import type { Receiver, ReceiverContext } from "../../src/runtime/contract/component.js";
 import type { Outcome } from "../../src/runtime/contract/debt.js";
-import { type Logger, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import { type Logger, type Metrics, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import { TestIntake } from "../../src/testing.js";
 
 /** An intake that also remembers what was handed in as a dead letter. */
@@ -22,12 +22,13 @@ export async function startReceiver(
   intake: TestIntake,
   logger: Logger = silentLogger,
   signal: Signal = "logs",
+  metrics: Metrics = noMetrics,
 ): Promise<Receiver> {
   const context: ReceiverContext = {
     id: factory.type,
     kind: "receiver",
     logger,
-    metrics: noMetrics,
+    metrics,
     clock: systemClock,
     random: () => 0.5,
     intakes: { [signal]: intake },

@@ -1,11 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import process from "node:process";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Server as TlsServer } from "node:tls";
-import { promisify } from "node:util";
 import { createGzip, type Gzip } from "node:zlib";
 import { isAuthError, type ServerAuthenticator } from "#contract";
-import { listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
+import { type ListeningServer, listenAddress, startHttpServer } from "#net";
 import { answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
 import type { ExporterContext } from "../../plugin.js";
 import type { PrometheusConfig } from "./config.js";
@@ -22,8 +19,7 @@ export class ScrapeServer {
   private readonly config: PrometheusConfig;
   private readonly context: ExporterContext;
   private readonly page: (format: ExpositionFormat) => Iterable<string>;
-  private server: Server | undefined;
-  private stopRenewal: (() => void) | undefined;
+  private server: ListeningServer | undefined;
   private authenticator: ServerAuthenticator | undefined;
   private scrapes = 0;
 
@@ -41,37 +37,27 @@ export class ScrapeServer {
   async start(): Promise<number> {
     const { config, context } = this;
     this.authenticator = config.auth ? serverAuthenticator(config.auth, context) : undefined;
-    const tls = config.tls && (await loadServerTls(config.tls, ["tls"]));
-    const limits = {
-      requestTimeout: config.read_timeout,
-      headersTimeout: config.read_header_timeout,
-      keepAliveTimeout: config.idle_timeout,
-    };
-    const listener = (request: IncomingMessage, response: ServerResponse) => void this.respond(request, response);
-    this.server = tls
-      ? (process.getBuiltinModule("node:https").createServer({ ...tls, ...limits }, listener) as unknown as Server)
-      : createServer(limits, listener);
-    const port = await listen(this.server, listenAddress(config.endpoint, config.transport), ["endpoint"]);
-    this.server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only
-    this.server.on("clientError", (_, socket) => socket.destroy());
-    if (config.tls) {
-      this.stopRenewal = reloadServerTls(
-        this.server as unknown as TlsServer,
-        config.tls,
-        context.clock,
-        context.logger,
-      );
-    }
-    return port;
+    this.server = await startHttpServer({
+      address: listenAddress(config.endpoint, config.transport),
+      configPath: ["endpoint"],
+      tls: config.tls,
+      clock: context.clock,
+      logger: context.logger,
+      timeouts: {
+        requestTimeout: config.read_timeout,
+        headersTimeout: config.read_header_timeout,
+        keepAliveTimeout: config.idle_timeout,
+      },
+      cutsBadClients: true,
+      listener: (request, response) => void this.respond(request, response),
+    });
+    const { address } = this.server;
+    return "port" in address ? address.port : 0;
   }
 
   async stop(): Promise<void> {
-    this.stopRenewal?.();
-    const { server } = this;
-    if (server === undefined) return;
+    await this.server?.close();
     this.server = undefined;
-    server.closeAllConnections();
-    await promisify(server.close.bind(server))();
   }
 
   private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

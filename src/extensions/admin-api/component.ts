@@ -1,15 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { Server as TlsServer } from "node:tls";
 import {
   formatAddress,
   type HostPort,
   isLoopbackHost,
   type ListeningServer,
-  loadServerTls,
   parseHostPort,
-  reloadServerTls,
   startUnlessPortTaken,
 } from "#net";
 import { createAdminToken } from "#net/auth";
@@ -48,32 +45,20 @@ class AdminApi implements Extension {
 
   async start(): Promise<void> {
     const { logger, clock, host } = this.context;
-    const endpoint = endpointOf(this.config);
+    const address = endpointOf(this.config);
     const { access } = this;
     const tokenFile = this.tokenFile?.path;
-    const { tls: tlsConfig, allowed_hosts: allowedHosts, trace_url: traceUrl } = this.config;
-    const tls = tlsConfig && (await loadServerTls(tlsConfig, ["tls"]));
-    const renewTls = (server: TlsServer) => reloadServerTls(server, tlsConfig!, clock, logger);
-    const settings = {
-      endpoint,
-      allowedHosts,
-      logger,
-      clock,
-      host,
-      access,
-      tokenFile,
-      traceUrl,
-      ...(tls && { tls, renewTls }),
-    };
+    const { tls, allowed_hosts: allowedHosts, trace_url: traceUrl } = this.config;
+    const settings = { address, tls, allowedHosts, logger, clock, host, access, tokenFile, traceUrl };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
       ? startUnlessPortTaken(start, "admin API", logger)
       : start());
     if (this.server === undefined) return;
-    const address = formatAddress(this.server.endpoint);
-    logger.info({ endpoint: address }, "admin API is listening");
-    if (!isLoopbackHost(endpoint.host) && tls === undefined) {
-      logger.warn({ endpoint: address }, "the admin API takes tokens from other machines in plain text: give it tls");
+    const endpoint = formatAddress(this.server.address);
+    logger.info({ endpoint }, "admin API is listening");
+    if (!isLoopbackHost(address.host) && tls === undefined) {
+      logger.warn({ endpoint }, "the admin API takes tokens from other machines in plain text: give it tls");
     }
     await this.writeTokenFile();
   }

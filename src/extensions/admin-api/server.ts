@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { withIsoTimes } from "#contract/operations";
-import { type HttpServerPlace, isLoopbackHost, type ListeningServer, startHttpServer } from "#net";
+import { type HostPort, type HttpServerPlace, isLoopbackHost, type ListeningServer, startHttpServer } from "#net";
 import { plainAddress } from "#net/auth";
-import type { Clock, Host, Logger } from "../../plugin.js";
+import type { Host, Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
@@ -17,10 +17,9 @@ import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
-interface AdminServerSettings extends HttpServerPlace {
+interface AdminServerSettings extends Omit<HttpServerPlace, "configPath"> {
+  readonly address: HostPort;
   readonly allowedHosts: readonly string[];
-  readonly logger: Logger;
-  readonly clock: Clock;
   readonly host: Host;
   readonly access: AdminAccess;
   /** The file with the owner's token. */
@@ -35,20 +34,24 @@ const HEADERS_TIMEOUT_MS = 10_000;
  * the server cancels running replays and open connections.
  */
 export async function startAdminServer(settings: AdminServerSettings): Promise<ListeningServer> {
-  const { endpoint, allowedHosts, clock } = settings;
+  const { address, allowedHosts, clock } = settings;
   const readers = new EventReaders(clock);
   const history = new History(settings.host, clock);
   const kept = { history, samples: new LiveSamples(settings.host, clock), tapBudget: new TapBudget(clock) };
-  const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
-  const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
-  const server = await startHttpServer(settings, ["endpoint"], limits, (request, response) => {
-    void respond(request, response, settings, readers, (identified) =>
-      answerTo(request, settings, identified, kept, hosts),
-    );
+  const hosts = new Set([address.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
+  const server = await startHttpServer({
+    ...settings,
+    configPath: ["endpoint"],
+    timeouts: { headersTimeout: HEADERS_TIMEOUT_MS },
+    cutsBadClients: true,
+    listener: (request, response) =>
+      void respond(request, response, settings, readers, (identified) =>
+        answerTo(request, settings, identified, kept, hosts),
+      ),
   });
   history.start();
   return {
-    endpoint: server.endpoint,
+    ...server,
     close() {
       history.stop();
       return server.close();

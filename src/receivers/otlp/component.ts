@@ -1,11 +1,10 @@
 import { createDedup, type Dedup } from "#brokers";
 import { formatAddress, listenAddress, protectionOf } from "#net";
+import { HttpEndpoint, UploadRoom } from "#receiving/requests";
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
+import { type HttpConfig, type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
+import { OTLP_FORMAT } from "./format.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
-import { HttpEndpoint, otlpOverHttp } from "./http-endpoint.js";
-import { OTLP_FORMAT } from "./request-intake.js";
-import { UploadRoom } from "./upload-room.js";
 
 /** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
 export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
@@ -38,7 +37,13 @@ export class OtlpReceiver implements Receiver {
     const room = new UploadRoom(limits.max_upload_size_per_client, context.clock);
     this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, limits, room, context, OTLP_FORMAT, dedup);
     const { http } = protocols;
-    this.http = http && new HttpEndpoint(http, limits, room, context, otlpOverHttp(http), dedup);
+    const configPath = ["protocols", "http"];
+    this.http =
+      http &&
+      new HttpEndpoint(
+        { config: http, configPath, limits, uploadRoom: room, format: OTLP_FORMAT, paths: pathsOf(http), dedup },
+        context,
+      );
   }
 
   get ports(): { readonly grpc: number | undefined; readonly http: number | undefined } {
@@ -54,8 +59,8 @@ export class OtlpReceiver implements Receiver {
       await this.stop();
       throw error;
     }
-    const grpc = this.grpc && addressOf(this.grpc);
-    const http = this.http && addressOf(this.http);
+    const grpc = this.grpc && formatAddress(this.grpc.address);
+    const http = this.http && formatAddress(this.http.address);
     this.context.logger.info({ grpc, http }, "listening for OTLP");
   }
 
@@ -65,8 +70,6 @@ export class OtlpReceiver implements Receiver {
   }
 }
 
-/** The address it listens on, with the actual port. */
-function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | HttpEndpoint): string {
-  const address = listenAddress(endpoint, transport);
-  return formatAddress("path" in address ? address : { ...address, port });
+function pathsOf(config: HttpConfig) {
+  return { logs: config.logs_url_path, traces: config.traces_url_path, metrics: config.metrics_url_path };
 }

@@ -12,12 +12,10 @@ import {
   parseGrpcTimeout,
   singleFrame,
 } from "#net/otlp";
+import { IncomingRequest, type RequestIntake } from "#receiving/requests";
 import type { Outcome } from "../../plugin.js";
 import { answerError, answerOk } from "./grpc-answer.js";
 import type { GrpcEndpoint } from "./grpc-endpoint.js";
-import { IncomingRequest } from "./incoming-request.js";
-import type { RequestIntake } from "./request-intake.js";
-import { OVERLOADED, tooLarge } from "./upload.js";
 
 /** How long a client may take to send a message if it sets no deadline itself. */
 const READ_TIMEOUT_MS = 60_000;
@@ -68,11 +66,12 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   }
 
   protected override onChunk(chunk: Buffer): void {
-    const { maxBytes } = this.endpoint;
-    if (!this.upload.add(chunk)) return this.refuse(OVERLOADED);
+    const { maxBytes, refusals } = this.endpoint;
+    if (!this.upload.add(chunk)) return this.refuse(refusals.overloaded);
     const { body } = this.upload;
     this.messageLength ??= claimedLength(body.list());
-    if (Math.max(this.messageLength ?? 0, body.size - GRPC_FRAME_HEADER) > maxBytes) this.refuse(tooLarge(maxBytes));
+    if (Math.max(this.messageLength ?? 0, body.size - GRPC_FRAME_HEADER) > maxBytes)
+      this.refuse(refusals.tooLarge(maxBytes));
   }
 
   protected override onEnd(): void {

@@ -1,21 +1,36 @@
 import type { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import process from "node:process";
-import type { Dedup } from "#brokers";
 import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, waitAtMost } from "#contract";
-import { isLoopbackHost, limitConnections, listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
+import {
+  isLoopbackHost,
+  type ListenAddress,
+  limitConnections,
+  listen,
+  listenAddress,
+  loadServerTls,
+  reloadServerTls,
+} from "#net";
 import { type AuthOutcome, answerOfAuthError, authenticate, http2AuthRequest, serverAuthenticator } from "#net/auth";
 import { GRPC_STATUS, grpcStatusName, type RpcStatus } from "#net/otlp";
+import {
+  createRefusedCounters,
+  createRequestIntakes,
+  InFlightCounter,
+  onRefusedConnection,
+  type ReceiverLimits,
+  type RequestDedup,
+  type RequestIntake,
+  type RequestRefusals,
+  STOP_GRACE_MS,
+  type UploadRoom,
+} from "#receiving/requests";
 import type { Clock, Counter, ReceiverContext, Signal } from "../../plugin.js";
-import type { GrpcConfig, ReceiverLimits } from "./config.js";
+import type { GrpcConfig } from "./config.js";
+import type { GrpcFormat } from "./format.js";
 import { answerError, answerNotGrpc } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
 import { GrpcSessions } from "./grpc-sessions.js";
-import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
-import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-import { createRequestIntakes, noPipelineMessage, type RequestFormat, type RequestIntake } from "./request-intake.js";
-import { SHUTTING_DOWN } from "./upload.js";
-import type { UploadRoom } from "./upload-room.js";
 
 const MIB = 1024 * 1024;
 const DEFAULT_MAX_MIB = 4;
@@ -35,12 +50,13 @@ export class GrpcEndpoint {
   readonly uploadRoom: UploadRoom;
   readonly open = new Set<GrpcCall>();
   readonly handedIn = new InFlightCounter();
+  readonly refusals: RequestRefusals;
   /** The port, once the endpoint has started. */
   port = 0;
   private isStopping = false;
   private readonly context: ReceiverContext;
   private readonly limits: ReceiverLimits;
-  private readonly format: RequestFormat;
+  private readonly format: GrpcFormat;
   private readonly requestIntakes: Partial<Record<Signal, RequestIntake>>;
   private readonly sessions: GrpcSessions;
   private readonly sockets = new Set<Socket>();
@@ -55,8 +71,8 @@ export class GrpcEndpoint {
     limits: ReceiverLimits,
     uploadRoom: UploadRoom,
     context: ReceiverContext,
-    format: RequestFormat,
-    dedup?: Dedup,
+    format: GrpcFormat,
+    dedup?: RequestDedup,
   ) {
     this.config = config;
     this.limits = limits;
@@ -65,10 +81,17 @@ export class GrpcEndpoint {
     this.clock = context.clock;
     this.maxBytes = Math.floor((config.max_recv_msg_size_mib || DEFAULT_MAX_MIB) * MIB);
     this.format = format;
+    this.refusals = format.refusals;
     this.requestIntakes = createRequestIntakes(context, "grpc", format, dedup);
     this.sessions = new GrpcSessions(context.clock, config.keepalive?.server_parameters);
     this.refusedCounter = createRefusedCounters(context, "grpc");
     this.authenticator = config.auth && serverAuthenticator(config.auth, context);
+  }
+
+  /** The address, with the actual port once the endpoint has started. */
+  get address(): ListenAddress {
+    const asked = listenAddress(this.config.endpoint, this.config.transport);
+    return "path" in asked ? asked : { ...asked, port: this.port };
   }
 
   async start(): Promise<void> {
@@ -103,7 +126,7 @@ export class GrpcEndpoint {
     const { server } = this;
     if (!server?.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const call of [...this.open]) call.refuse(SHUTTING_DOWN);
+    for (const call of [...this.open]) call.refuse(this.refusals.shuttingDown);
     this.sessions.closeAll();
     await this.handedIn.whenZero();
     await waitAtMost(STOP_GRACE_MS, closed, this.clock);
@@ -136,7 +159,7 @@ export class GrpcEndpoint {
     const type = headers["content-type"];
     if (!isGrpc(type)) return answerNotGrpc(stream, 415, "this port speaks gRPC; HTTP has its own", this.clock);
     if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed", this.clock);
-    if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
+    if (this.isStopping) return this.refuseUnread(stream, this.refusals.shuttingDown);
     if (this.authenticator === undefined) return this.handleAuthenticated(stream, headers, undefined);
     const outcome = authenticate(this.authenticator, http2AuthRequest(stream, rawHeaders));
     if (!(outcome instanceof Promise)) return this.onAuthenticated(stream, headers, outcome);
@@ -155,12 +178,12 @@ export class GrpcEndpoint {
     headers: IncomingHttpHeaders,
     client: AuthenticatedClient | undefined,
   ): void {
-    if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
+    if (this.isStopping) return this.refuseUnread(stream, this.refusals.shuttingDown);
     const signal = this.format.signalOfGrpcPath(headers[":path"]);
     if (signal === undefined) return this.refuseUnread(stream, unimplementedStatus(`no method ${headers[":path"]}`));
     const requestIntake = this.requestIntakes[signal];
     if (requestIntake === undefined)
-      return this.refuseUnread(stream, unimplementedStatus(noPipelineMessage(signal, this.context.id)));
+      return this.refuseUnread(stream, this.refusals.noPipeline(signal, this.context.id));
     const encoding = headers["grpc-encoding"] as string | undefined;
     if (encoding !== undefined && !ACCEPTED_ENCODINGS.includes(encoding)) {
       const message = `grpc-encoding ${encoding} is not supported; use ${ACCEPTED_ENCODINGS.join(", ")}`;

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { authReference } from "#contract/schema";
 import { httpHeaders, listenEndpoint, tlsServer } from "#net";
+import { type HttpServerConfig, SOCKET_BUFFERS } from "#receiving/requests";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-
-const BUFFERS = "Node.js sizes its own socket buffers";
 
 export const zipkinReceiverSchema = z.strictObject({
   endpoint: listenEndpoint()
@@ -36,9 +35,21 @@ export const zipkinReceiverSchema = z.strictObject({
   compression_algorithms: ignored("all that are known are taken"),
   include_metadata: ignored("headers of Zipkin's clients are not kept"),
   cors: unsupported("let browsers send OTLP to the receiver otlp, which has cors"),
-  read_buffer_size: ignored(BUFFERS),
-  write_buffer_size: ignored(BUFFERS),
+  read_buffer_size: ignored(SOCKET_BUFFERS),
+  write_buffer_size: ignored(SOCKET_BUFFERS),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
 });
 
 export type ZipkinReceiverConfig = z.infer<typeof zipkinReceiverSchema>;
+
+/** The config of the HTTP server: without keys that this receiver does not have. */
+export function httpConfigOf({ auth, response_headers, ...config }: ZipkinReceiverConfig): HttpServerConfig {
+  return {
+    ...config,
+    auth: auth ?? undefined,
+    response_headers: response_headers ?? undefined,
+    include_metadata: false,
+    compression_algorithms: undefined,
+    cors: undefined,
+  };
+}

@@ -7,7 +7,6 @@ export { REDIS_CLIENT, redisConnectionKeys } from "./clients/redis-config.js";
 export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProblem } from "./clients/redis-link.js";
 export type { Dedup } from "./dedup/dedup.js";
 export { createDedup, dedupSection } from "./dedup/dedup-config.js";
-export { authenticatedClient } from "./dedup/entry-digests.js";
 export type {
   KafkaAssignment,
   KafkaClient,

@@ -4,7 +4,7 @@ import type { Server, Socket } from "node:net";
 /** Why a connection was closed right after it was opened. */
 export type ConnectionRefusal = "max_connections" | "max_connections_per_client" | "open_files";
 
-interface ConnectionLimits {
+export interface ConnectionLimits {
   readonly maxConnections: number;
   readonly maxConnectionsPerClient: number;
   readonly onRefused: (reason: ConnectionRefusal) => void;

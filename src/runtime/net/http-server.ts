@@ -1,57 +1,105 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 import type { Server as TlsServer } from "node:tls";
-import type { HostPort } from "./endpoint.js";
+import { type Clock, type Logger, waitAtMost } from "#contract";
+import { type ConnectionLimits, limitConnections } from "./connection-limits.js";
+import type { ListenAddress } from "./endpoint.js";
 import { listen } from "./listen.js";
+import type { TlsServerConfig } from "./tls-config.js";
+import { loadServerTls, reloadServerTls } from "./tls-load.js";
 
-/** Address and certificate of an HTTP server. */
+/** Where an HTTP server listens, with which certificates, and which keys of the config say so. */
 export interface HttpServerPlace {
-  readonly endpoint: HostPort;
-  /** If present, the server uses https. */
-  readonly tls?: ServerOptions;
-  /** Called with a TLS server: starts renewing its certificates, and returns a function that stops it. */
-  readonly renewTls?: (server: TlsServer) => () => void;
+  readonly address: ListenAddress;
+  /** The key that holds the endpoint. */
+  readonly configPath: readonly string[];
+  /** Serves https instead of http; certificates are read again when they change. */
+  readonly tls?: TlsServerConfig | undefined;
+  /** The key that holds `tls`. */
+  readonly tlsPath?: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Times that clients may take, in milliseconds, as Node.js names them. */
+export type ServerTimeouts = Pick<
+  ServerOptions,
+  "headersTimeout" | "requestTimeout" | "keepAliveTimeout" | "connectionsCheckingInterval"
+>;
+
+interface HttpServerSettings extends HttpServerPlace {
+  readonly timeouts: ServerTimeouts;
+  readonly listener: RequestListener;
+  /** Called instead of `listener` for a client that waits for 100 Continue; left out, each is told to go on. */
+  readonly onContinue?: RequestListener;
+  /** Keep connections open for the next request; the default. */
+  readonly keepsAlive?: boolean;
+  /** Servers without limits keep a reserve of open files: see `limitConnections`. */
+  readonly connections?: ConnectionLimits;
+  /** A failed accept (such as EMFILE) concerns one client only; left out, it is ignored. */
+  readonly onError?: (error: Error) => void;
+  /** Closes the connection of a client that sends no HTTP, where Node.js would answer 400. */
+  readonly cutsBadClients?: boolean;
 }
 
 /** A running server. */
 export interface ListeningServer {
   /** The actual address: if port 0 was configured, with the assigned port. */
-  readonly endpoint: HostPort;
+  readonly address: ListenAddress;
   /** Closes open connections too, so it resolves almost at once. */
   close(): Promise<void>;
+  /**
+   * Takes no more connections, waits until `answered` resolves, and then at most so long for the last answers to reach
+   * their clients.
+   */
+  drain(answered: () => Promise<void>, graceMs: number): Promise<void>;
 }
 
-/** How long a client may take to send its request. */
-interface AskingLimits {
-  readonly headersTimeout: number;
-  readonly requestTimeout?: number;
-}
-
-/** Rejects with a `StartError` when it cannot listen; `configPath` is the path of the endpoint in the config. */
-export async function startHttpServer(
-  { endpoint, tls, renewTls }: HttpServerPlace,
-  configPath: readonly string[],
-  limits: AskingLimits,
-  listener: RequestListener,
-): Promise<ListeningServer> {
-  const server = tls
-    ? process.getBuiltinModule("node:https").createServer({ ...tls, ...limits }, listener)
-    : createServer(limits, listener);
-  await listen(server, endpoint, configPath);
-  server.on("error", () => {}); // a failed accept (such as EMFILE) concerns only one client
-  server.on("clientError", (_, socket) => socket.destroy());
-  const { address, port } = server.address() as AddressInfo;
-  const stopRenewal = tls && renewTls?.(server as unknown as TlsServer);
+/** The one way in which HTTP servers start and stop. Rejects with a `StartError` if it cannot listen. */
+export async function startHttpServer(settings: HttpServerSettings): Promise<ListeningServer> {
+  const { address, configPath, tls, clock, logger, onError = () => {} } = settings;
+  const server = await createHttpServer(settings);
+  await listen(server, address, configPath);
+  server.on("error", onError);
+  const stopReloading = tls ? reloadServerTls(server as unknown as TlsServer, tls, clock, logger) : () => {};
+  const close = () => {
+    stopReloading();
+    return new Promise<void>((resolve) => void server.close(() => resolve()));
+  };
   return {
-    endpoint: { host: address, port },
+    address: boundAddress(server, address),
     close() {
-      stopRenewal?.();
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      const closed = close();
+      server.closeAllConnections();
+      return closed;
+    },
+    async drain(answered, graceMs) {
+      const closed = close();
+      await answered();
+      await waitAtMost(graceMs, closed, clock);
+      server.closeAllConnections();
+      await closed;
     },
   };
+}
+
+async function createHttpServer(settings: HttpServerSettings): Promise<Server> {
+  const { tls, tlsPath = ["tls"], timeouts, listener, onContinue, connections } = settings;
+  const server = tls
+    ? (process
+        .getBuiltinModule("node:https")
+        .createServer({ ...timeouts, ...(await loadServerTls(tls, tlsPath)) }, listener) as unknown as Server)
+    : createServer(timeouts, listener);
+  if (onContinue !== undefined) server.on("checkContinue", onContinue);
+  if (settings.keepsAlive === false) server.maxRequestsPerSocket = 1;
+  if (settings.cutsBadClients) server.on("clientError", (_, socket) => socket.destroy());
+  if (connections !== undefined) limitConnections(server, connections);
+  return server;
+}
+
+function boundAddress(server: Server, asked: ListenAddress): ListenAddress {
+  const bound = server.address() as AddressInfo | string | null;
+  return typeof bound === "object" && bound !== null ? { host: bound.address, port: bound.port } : asked;
 }

@@ -11,8 +11,6 @@ export interface SimpleHttpResponse {
 
 /** Address of a small server, and its handler. */
 interface SimpleHttpServerSettings extends HttpServerPlace {
-  /** Path of the endpoint in the config. */
-  readonly configPath: readonly string[];
   /** Called for GET and HEAD with the path, without its query. If it throws, the response is a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
   /** Called first, if given: if it returns a response, that is sent instead. */
@@ -26,9 +24,11 @@ const REQUEST_TIMEOUT_MS = 10_000;
  * Rejects with a `StartError` when it cannot listen.
  */
 export function startSimpleHttpServer(settings: SimpleHttpServerSettings): Promise<ListeningServer> {
-  const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
-  return startHttpServer(settings, settings.configPath, limits, (request, response) => {
-    void respond(settings, request, response);
+  return startHttpServer({
+    ...settings,
+    timeouts: { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+    cutsBadClients: true,
+    listener: (request, response) => void respond(settings, request, response),
   });
 }
 

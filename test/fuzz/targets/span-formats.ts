@@ -31,7 +31,7 @@ const jaegerTargets: readonly FuzzTarget[] = [
     share: 4,
     seeds: packets("http"),
     mutate: mutateBytes,
-    run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "thrift", [input], MAX_ELEMENTS)),
+    run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "other", [input], MAX_ELEMENTS)),
   },
   {
     name: "Jaeger's protobuf",

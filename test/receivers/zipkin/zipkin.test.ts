@@ -5,8 +5,10 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { zipkinSpansOf } from "../../../src/exporters/zipkin/to-zipkin.js";
 import { type Batch, batchToJson, Refusal } from "../../../src/plugin.js";
 import { type ZipkinReceiver, zipkinReceiver } from "../../../src/receivers/zipkin/component.js";
+import type { Metrics } from "../../../src/runtime/contract/observability.js";
 import { type ClientAnswer, receiverConformance, TestIntake } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";
+import { FakeMetrics } from "../otlp/harness.js";
 import { startReceiver } from "../started-receiver.js";
 
 const PATH = "/api/v2/spans";
@@ -15,10 +17,17 @@ const SPAN = { traceId: "a1", id: "b1", name: "get", timestamp: 1, localEndpoint
 const post = (port: number, body: string | Buffer, headers: Record<string, string> = {}, path = PATH) =>
   fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body, headers: { connection: "close", ...headers } });
 
-async function start(config: object = {}) {
+async function start(config: object = {}, metrics?: Metrics) {
   const intake = new TestIntake();
   const settings = { endpoint: "127.0.0.1:0", ...config };
-  const receiver = (await startReceiver(zipkinReceiver, settings, intake, undefined, "traces")) as ZipkinReceiver;
+  const receiver = (await startReceiver(
+    zipkinReceiver,
+    settings,
+    intake,
+    undefined,
+    "traces",
+    metrics,
+  )) as ZipkinReceiver;
   onTestFinished(() => receiver.stop());
   return { intake, port: receiver.port, receiver };
 }
@@ -74,6 +83,25 @@ describe("the zipkin receiver", () => {
     expect((await post(port, "[]", {}, "/api/v1/spans")).status).toBe(404);
     expect((await fetch(`http://127.0.0.1:${port}${PATH}`)).status).toBe(405);
     expect(intake.reserved).toBe(0);
+  });
+
+  it("says in plain text why it refuses, and counts it", async () => {
+    const metrics = new FakeMetrics();
+    const { port } = await start({ max_request_body_size: 10_000 }, metrics);
+    const refusals: [string | Buffer, Record<string, string>, string, string][] = [
+      ["[]", {}, "/api/v1/spans", "404 spans are taken at /api/v2/spans, as JSON of version 2"],
+      [" ".repeat(10_001), {}, PATH, "413 the request has more than the 10000 bytes of max_request_body_size"],
+      ["x", { "content-type": "application/x-thrift" }, PATH, "415 spans are taken as application/json only"],
+      ["x", { "content-encoding": "br" }, PATH, "415 the Content-Encoding is not accepted; use gzip, "],
+    ];
+    for (const [body, headers, path, text] of refusals) {
+      const answer = await post(port, body, headers, path);
+      expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+      expect(`${answer.status} ${await answer.text()}`).toContain(text);
+    }
+    const got = await fetch(`http://127.0.0.1:${port}${PATH}`);
+    expect([await got.text(), got.headers.get("allow")]).toEqual(["spans are POSTed\n", "POST"]);
+    expect(metrics.sums.get("sluice_receiver_refused_requests{zipkin,http,415}")).toBe(2);
   });
 
   it("tells senders to come back when there is no room or the pipeline refuses for now", async () => {

@@ -1,8 +1,7 @@
 import { listenAddress, protectionOf } from "#net";
+import { HttpEndpoint, UploadRoom } from "#receiving/requests";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../../plugin.js";
 import { GrpcEndpoint } from "../grpc-endpoint.js";
-import { HttpEndpoint } from "../http-endpoint.js";
-import { UploadRoom } from "../upload-room.js";
 import { type JaegerReceiverConfig, jaegerReceiverSchema } from "./config.js";
 import { JAEGER_FORMAT } from "./format.js";
 import { UdpEndpoint, type UdpProtocol } from "./udp-endpoint.js";
@@ -35,14 +34,15 @@ export class JaegerReceiver implements Receiver {
     this.context = context;
     const { grpc, thrift_http } = protocols;
     const room = new UploadRoom(limits.max_upload_size_per_client, context.clock);
-    const overHttp = { key: "thrift_http", format: JAEGER_FORMAT, paths: { traces: "/api/traces" } };
+    const shared = { limits, uploadRoom: room, format: JAEGER_FORMAT };
+    const overHttp = { ...shared, configPath: ["protocols", "thrift_http"], paths: { traces: "/api/traces" } };
     const udp = UDP_PROTOCOLS.flatMap((protocol) => {
       const config = protocols[protocol];
       return config === undefined ? [] : [[protocol, new UdpEndpoint(protocol, config, context)] as const];
     });
     this.endpoints = {
       ...(grpc && { grpc: new GrpcEndpoint(grpc, limits, room, context, JAEGER_FORMAT) }),
-      ...(thrift_http && { thrift_http: new HttpEndpoint(thrift_http, limits, room, context, overHttp) }),
+      ...(thrift_http && { thrift_http: new HttpEndpoint({ config: thrift_http, ...overHttp }, context) }),
       ...Object.fromEntries(udp),
     };
   }

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { listenEndpoint } from "#net";
+import { httpServerKeys, receiverLimits } from "#receiving/requests";
 import { byteSize, ignored, section } from "../../../plugin.js";
-import { grpcServerKeys, httpServerKeys, receiverLimits } from "../config.js";
+import { grpcServerKeys } from "../config.js";
 
 /** A UDP packet over IPv4 cannot carry more. */
 const MAX_PACKET_SIZE = 65_507;

@@ -1,26 +1,25 @@
 import type { Batch } from "#otlp";
 import { MalformedError } from "#otlp/signals";
+import { joinPieces, standardRefusals } from "#receiving/requests";
 import { JAEGER_GRPC_PATH } from "#traces";
-import { joinPieces } from "../body-chunks.js";
-import type { RequestFormat } from "../request-intake.js";
+import type { GrpcFormat } from "../format.js";
 import { BinaryProtocol } from "./binary-protocol.js";
 import { batchOfProto } from "./read-proto.js";
 import { batchOfThrift } from "./read-thrift.js";
 import { THRIFT, type ThriftReader } from "./thrift-reader.js";
 
 /** The requests of Jaeger's clients over gRPC (protobuf) and HTTP (thrift). */
-export const JAEGER_FORMAT: RequestFormat = {
-  name: "thrift of Jaeger",
-  contentTypes: "application/x-thrift",
+export const JAEGER_FORMAT: GrpcFormat = {
+  refusals: standardRefusals("thrift of Jaeger", "application/x-thrift"),
   signalOfGrpcPath: (path) => (path === JAEGER_GRPC_PATH ? "traces" : undefined),
   encodingOf(contentType) {
     const mediaType = contentType?.split(";", 1)[0]?.trim().toLowerCase();
     const isThrift = mediaType === "application/x-thrift" || mediaType === "application/vnd.apache.thrift.binary";
-    return isThrift ? "thrift" : undefined;
+    return isThrift ? "other" : undefined;
   },
   toBatch(_signal, encoding, body, maxElements) {
     const bytes = joinPieces(body);
-    return encoding === "thrift"
+    return encoding === "other"
       ? batchOfThrift(new BinaryProtocol(bytes, maxElements), maxElements)
       : batchOfProto(bytes, maxElements);
   },

@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { listenAddress } from "#net";
 import { receiverCounters } from "#receiving";
+import { InFlightCounter } from "#receiving/requests";
 import {
   type Batch,
   type Counter,
@@ -11,7 +12,6 @@ import {
   type ReceiverContext,
   StartError,
 } from "../../../plugin.js";
-import { InFlightCounter } from "../in-flight-counter.js";
 import { BinaryProtocol } from "./binary-protocol.js";
 import { CompactProtocol } from "./compact-protocol.js";
 import type { JaegerUdpConfig } from "./config.js";

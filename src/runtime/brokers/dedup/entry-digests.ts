@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import type { KeyedEntry, Origin } from "#contract";
+import type { KeyedEntry } from "#contract";
 import type { Batch } from "#otlp";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 
@@ -13,15 +13,6 @@ export function entryDigests(entries: readonly KeyedEntry[], batch: Batch, clien
   const visitor = new DigestVisitor(entries, client);
   new RecordWalk(batch).run(visitor);
   return visitor.finish();
-}
-
-/**
- * Identifies the authenticated sender of a request. The address is not used, because a retry may come from another one.
- */
-export function authenticatedClient(metadata: Origin["metadata"]): string {
-  if (metadata === undefined) return "";
-  const known = ["auth.authenticator", "auth.tenant", "auth.subject"].map((name) => metadata.get(name));
-  return known.every((values) => values === undefined) ? "" : JSON.stringify(known);
 }
 
 /** Hashes adjacent records of one entry in one frame as one piece, including the few bytes between them. */

@@ -3,15 +3,7 @@ import type { Logger, ServerAuthenticator } from "#contract";
 import { systemClock } from "#contract";
 import { StartError } from "#contract/errors";
 import type { ListeningServer, TlsServerConfig } from "#net";
-import {
-  formatAddress,
-  type HostPort,
-  isPortInUse,
-  loadServerTls,
-  parseHostPort,
-  reloadServerTls,
-  startSimpleHttpServer,
-} from "#net";
+import { formatAddress, type HostPort, isPortInUse, parseHostPort, startSimpleHttpServer } from "#net";
 import { rejectUnauthenticated } from "#net/auth";
 import { logExportFailures } from "./log-export-failures.js";
 import type { OtlpOptions } from "./otlp-target.js";
@@ -47,19 +39,18 @@ export async function listenForScrapes(
   scrape: () => Promise<string>,
   logger: Logger,
 ): Promise<ListeningServer | undefined> {
-  const loaded = tls && (await loadServerTls(tls.config, tls.path));
   try {
     const server = await startSimpleHttpServer({
-      endpoint,
+      address: endpoint,
       configPath: configPath ?? [],
+      ...(tls && { tls: tls.config, tlsPath: tls.path }),
+      clock: systemClock,
+      logger,
       answer: (path) => answer(path, scrape),
       refuse: authenticator && rejectUnauthenticated(authenticator),
-      ...(loaded && { tls: loaded, renewTls: (server) => reloadServerTls(server, tls!.config, systemClock, logger) }),
     });
-    logger.info(
-      { url: `${loaded ? "https" : "http"}://${formatAddress(server.endpoint)}/metrics` },
-      "metrics for Prometheus",
-    );
+    const url = `${tls ? "https" : "http"}://${formatAddress(server.address)}/metrics`;
+    logger.info({ url }, "metrics for Prometheus");
     return server;
   } catch (error) {
     if (configPath !== undefined) throw error;

@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "#contract";
 import { contentTypeOf, type ErrorAnswer, encodeStatus, retryAfterSeconds } from "#net/otlp";
-import type { Clock } from "../../plugin.js";
-import type { BodyEncoding } from "./request-intake.js";
+import type { BodyEncoding } from "./request-format.js";
 
 /** Writes answers in a way that clients get to see them, even while they are still sending. */
 
-/** Up to this many bytes are read and discarded to keep a connection; more is not worth the wait. */
-const MAX_DISCARD_BYTES = 1024 * 1024;
 /** How long a refused client may keep sending before the connection is cut. */
 const LINGER_MS = 1000;
 
@@ -19,18 +17,27 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** An error as google.rpc.Status in the request's encoding, or as plain text if that is thrift or unknown. */
+/** An error as google.rpc.Status in the request's encoding, or as plain text if that is unknown or not OTLP's. */
 export function errorAnswer(
   error: ErrorAnswer,
   encoding: BodyEncoding | undefined,
   extraHeaders: HeaderList = [],
 ): HttpAnswer {
-  const isText = encoding === undefined || encoding === "thrift";
-  const body = isText ? Buffer.from(`${error.message}\n`) : encodeStatus(error, encoding);
-  const type = isText ? "text/plain; charset=utf-8" : contentTypeOf(encoding);
-  const headers = ["Content-Type", type, "Content-Length", String(body.length), ...extraHeaders];
-  if (error.retryAfterMs !== undefined) headers.push("Retry-After", retryAfterSeconds(error.retryAfterMs));
-  return { status: error.httpStatus, headers, body };
+  const { httpStatus: status, message, retryAfterMs } = error;
+  const extra =
+    retryAfterMs === undefined ? extraHeaders : [...extraHeaders, "Retry-After", retryAfterSeconds(retryAfterMs)];
+  if (encoding === undefined || encoding === "other") return textAnswer(status, message, extra);
+  const body = encodeStatus(error, encoding);
+  const headers = ["Content-Type", contentTypeOf(encoding), "Content-Length", String(body.length), ...extra];
+  return { status, headers, body };
+}
+
+/** An answer without a body if the text is empty. */
+export function textAnswer(status: number, text: string, extra: HeaderList): HttpAnswer {
+  if (text === "") return { status, headers: ["Content-Length", "0", ...extra], body: Buffer.alloc(0) };
+  const body = Buffer.from(`${text}\n`);
+  const type = "text/plain; charset=utf-8";
+  return { status, headers: ["Content-Type", type, "Content-Length", String(body.length), ...extra], body };
 }
 
 /** Answers a request that was read to its end. A client that does not read its answer in time loses the connection. */
@@ -45,7 +52,7 @@ export function answerComplete(response: ServerResponse, answer: HttpAnswer, wri
 }
 
 /**
- * Answers a request whose body is still arriving. A short rest is discarded and the connection kept. Otherwise the
+ * Answers a request whose body is still arriving. A rest of up to `maxDiscardBytes` is discarded and the connection kept. Otherwise the
  * connection is closed, but not at once: closing a socket with unread bytes resets it, and the client would lose the
  * answer. With `isUnread` nothing more is read meanwhile, so only a client that reads while it sends gets the answer.
  */
@@ -54,11 +61,12 @@ export function answerEarly(
   response: ServerResponse,
   answer: HttpAnswer,
   clock: Clock,
+  maxDiscardBytes: number,
   isUnread = false,
 ) {
   if (response.destroyed) return;
   const rest = request.complete ? 0 : Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
-  if (rest <= MAX_DISCARD_BYTES && response.shouldKeepAlive && !isUnread) {
+  if (rest <= maxDiscardBytes && response.shouldKeepAlive && !isUnread) {
     request.resume();
     response.writeHead(answer.status, answer.headers);
     response.end(answer.body);

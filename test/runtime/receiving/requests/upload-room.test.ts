@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type UnfinishedUpload, UploadRoom } from "../../../src/receivers/otlp/upload-room.js";
-import { FakeClock } from "../../support/fake-clock.js";
-import { FakeIntake } from "./harness.js";
+import { type UnfinishedUpload, UploadRoom } from "../../../../src/runtime/receiving/requests/upload-room.js";
+import { FakeIntake } from "../../../receivers/otlp/harness.js";
+import { FakeClock } from "../../../support/fake-clock.js";
 
 describe("the room for unfinished uploads", () => {
   let clock: FakeClock;

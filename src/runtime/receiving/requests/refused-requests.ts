@@ -1,5 +1,5 @@
+import type { Counter, ReceiverContext } from "#contract";
 import type { ConnectionRefusal } from "#net";
-import type { Counter, ReceiverContext } from "../../plugin.js";
 import type { Transport } from "./request-intake.js";
 
 /** Counts requests that were refused before their records could be counted, by the status of the answer. */

@@ -1,9 +1,8 @@
-import { DecompressError, decompress } from "#codecs/compression";
-import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
-import { type ErrorAnswer, GRPC_STATUS } from "#net/otlp";
-import { type Batch, isMalformed } from "../../plugin.js";
+import { decompress } from "#codecs/compression";
+import type { Batch } from "#otlp";
 import { BodyChunks } from "./body-chunks.js";
-import type { BodyEncoding, RequestIntake } from "./request-intake.js";
+import type { BodyEncoding } from "./request-format.js";
+import type { RequestIntake } from "./request-intake.js";
 import type { UnfinishedUpload, UploadRoom } from "./upload-room.js";
 
 /** The sender, the start time, and what to do when others need the memory. */
@@ -88,10 +87,10 @@ export class Upload implements UnfinishedUpload {
   }
 
   /**
-   * Throws a `MalformedError` if the body is not a request of this signal, or has too many elements for a request of
+   * Throws or rejects with a `MalformedError` if the body is not a request of this signal, or has too many elements for a request of
    * `limit` bytes.
    */
-  toBatch(encoding: BodyEncoding, body: readonly Buffer[], limit: number): Batch {
+  toBatch(encoding: BodyEncoding, body: readonly Buffer[], limit: number): Batch | Promise<Batch> {
     const { signal, format } = this.requestIntake;
     const maxElements = Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
     return format.toBatch(signal, encoding, body, maxElements);
@@ -105,49 +104,3 @@ export class Upload implements UnfinishedUpload {
  */
 const BYTES_PER_ELEMENT = 16;
 const MIN_MAX_ELEMENTS = 1_000_000;
-
-export const OVERLOADED: ErrorAnswer = {
-  httpStatus: 503,
-  code: GRPC_STATUS.UNAVAILABLE,
-  message: "too much is waiting to be delivered; come back later",
-  retryAfterMs: BUSY_RETRY_AFTER_MS,
-};
-
-export const GAVE_WAY: ErrorAnswer = {
-  httpStatus: 503,
-  code: GRPC_STATUS.UNAVAILABLE,
-  message: "this request came slowly and others needed its room; send it again",
-  retryAfterMs: BUSY_RETRY_AFTER_MS,
-};
-
-/** The rest of such a body is not read. */
-export const TOO_FRAGMENTED: ErrorAnswer = {
-  httpStatus: 400,
-  code: GRPC_STATUS.INVALID_ARGUMENT,
-  message: "the body came in pieces of a few bytes each; send it in larger ones",
-};
-
-export const SHUTTING_DOWN: ErrorAnswer = {
-  httpStatus: 503,
-  code: GRPC_STATUS.UNAVAILABLE,
-  message: "shutting down; send it again",
-  retryAfterMs: BUSY_RETRY_AFTER_MS,
-};
-
-export function tooLarge(limit: number): ErrorAnswer {
-  return {
-    httpStatus: 413,
-    code: GRPC_STATUS.RESOURCE_EXHAUSTED,
-    message: `received message larger than max: ${limit} bytes are allowed, after decompression`,
-  };
-}
-
-/** The answer for a client whose bytes could not be turned into a batch. */
-export function badUploadAnswer(error: unknown, limit: number): ErrorAnswer {
-  if (error instanceof DecompressError && error.fault === "too_large") return tooLarge(limit);
-  if (error instanceof DecompressError && error.fault === "no_room") return OVERLOADED;
-  const message = error instanceof Error ? error.message : String(error);
-  const isClientError = isMalformed(error) || error instanceof DecompressError;
-  if (isClientError) return { httpStatus: 400, code: GRPC_STATUS.INVALID_ARGUMENT, message };
-  return { httpStatus: 500, code: GRPC_STATUS.INTERNAL, message: `the request could not be read: ${message}` };
-}

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { glob } from "#contract/schema";
-import type { HttpConfig } from "./config.js";
+import type { HttpServerConfig } from "./server-keys.js";
 
-type CorsConfig = NonNullable<HttpConfig["cors"]>;
+type CorsConfig = NonNullable<HttpServerConfig["cors"]>;
 
 /**
  * CORS headers for browsers. Without allowed origins there are none, and a preflight request is just a wrong method.

@@ -1,42 +1,54 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Server as TlsServer } from "node:https";
-import process from "node:process";
-import type { Dedup } from "#brokers";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { SUPPORTED_ENCODINGS } from "#codecs/compression";
-import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, waitAtMost } from "#contract";
-import { limitConnections, listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
+import {
+  type AuthenticatedClient,
+  type Clock,
+  type Counter,
+  isAuthError,
+  type ReceiverContext,
+  type ServerAuthenticator,
+} from "#contract";
+import { type ListenAddress, type ListeningServer, listenAddress, startHttpServer } from "#net";
 import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
-import { type ErrorAnswer, GRPC_STATUS } from "#net/otlp";
-import { type Clock, type Counter, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
-import type { HttpConfig, HttpServerConfig, ReceiverLimits } from "./config.js";
+import type { ErrorAnswer } from "#net/otlp";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import { Cors } from "./cors.js";
-import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
+import { answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
 import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
 import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-import {
-  type BodyEncoding,
-  createRequestIntakes,
-  noPipelineMessage,
-  OTLP_FORMAT,
-  type RequestFormat,
-  type RequestIntake,
-} from "./request-intake.js";
-import { SHUTTING_DOWN, tooLarge } from "./upload.js";
+import type { BodyEncoding, RequestFormat, RequestRefusals } from "./request-format.js";
+import { createRequestIntakes, type RequestDedup, RequestIntake } from "./request-intake.js";
+import type { HttpServerConfig, ReceiverLimits } from "./server-keys.js";
 import type { UploadRoom } from "./upload-room.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
-/** Up to this many bytes from a rejected client are discarded to keep its connection. */
+/** Up to this many bytes from a client that is not let in are discarded to keep its connection. */
 const MAX_UNREAD_BYTES = 16 * 1024;
+/** More is not worth the wait. */
+const DEFAULT_MAX_DISCARD_BYTES = 1024 * 1024;
 
-/** One format over HTTP: its config key and the path of each signal. */
-export interface HttpProtocol {
-  readonly key: string;
+/** Everything that one receiver's HTTP server differs in from another's. */
+export interface HttpEndpointSettings {
+  readonly config: HttpServerConfig;
+  /** The path of keys that `config` is at. */
+  readonly configPath: readonly string[];
+  readonly limits: Pick<ReceiverLimits, "max_connections" | "max_connections_per_client">;
+  /** Shared by all endpoints of a receiver. */
+  readonly uploadRoom: UploadRoom;
   readonly format: RequestFormat;
+  /** The path of each signal. */
   readonly paths: Partial<Record<Signal, string>>;
+  readonly dedup?: RequestDedup | undefined;
+  /** Up to this many bytes of a refused request are read and discarded to keep its connection; default 1 MiB. */
+  readonly maxDiscardBytes?: number;
 }
 
-/** Serves OTLP or another format over HTTP on one port. Decides from a request's head whether to read it. */
+/**
+ * The HTTP server of a receiver. It listens, with TLS if asked to, bounds connections and bodies, lets in only
+ * authenticated clients, decompresses within bounds, hands in, answers, and drains when it stops. The receiver gives
+ * the paths and the format. Whether a request is read is decided from its head.
+ */
 export class HttpEndpoint {
   readonly config: HttpServerConfig;
   readonly clock: Clock;
@@ -44,38 +56,29 @@ export class HttpEndpoint {
   readonly uploadRoom: UploadRoom;
   readonly open = new Set<HttpExchange>();
   readonly handedIn = new InFlightCounter();
+  readonly refusals: RequestRefusals;
   isStopping = false;
-  /** The port, once the endpoint has started. */
-  port = 0;
   private readonly context: ReceiverContext;
-  private readonly limits: ReceiverLimits;
-  private readonly protocol: HttpProtocol;
-  /** By path: the intake, or the reason there is none. */
-  private readonly routes: ReadonlyMap<string, RequestIntake | string>;
+  private readonly settings: HttpEndpointSettings;
+  /** By path: the intake, or the answer if there is none. */
+  private readonly routes: ReadonlyMap<string, RequestIntake | ErrorAnswer>;
   private readonly compressions: ReadonlySet<string>;
   private readonly cors: Cors | undefined;
   private readonly fixedHeaders: HeaderList;
   private readonly authenticator: ServerAuthenticator | undefined;
   private readonly refusedCounter: (reason: string) => Counter;
-  private server: Server | TlsServer | undefined;
-  private stopReloading = () => {};
+  private server: ListeningServer | undefined;
 
-  constructor(
-    config: HttpServerConfig,
-    limits: ReceiverLimits,
-    uploadRoom: UploadRoom,
-    context: ReceiverContext,
-    protocol: HttpProtocol,
-    dedup?: Dedup,
-  ) {
+  constructor(settings: HttpEndpointSettings, context: ReceiverContext) {
+    const { config } = settings;
+    this.settings = settings;
     this.config = config;
-    this.protocol = protocol;
-    this.limits = limits;
-    this.uploadRoom = uploadRoom;
+    this.uploadRoom = settings.uploadRoom;
+    this.refusals = settings.format.refusals;
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = config.max_request_body_size || DEFAULT_MAX_BYTES;
-    this.routes = routesOf(protocol, context, dedup);
+    this.routes = routesOf(settings, context);
     this.compressions = new Set(config.compression_algorithms ?? ["", ...SUPPORTED_ENCODINGS]);
     this.cors = Cors.of(config.cors);
     this.fixedHeaders = Object.entries(config.response_headers ?? {}).flat();
@@ -83,31 +86,49 @@ export class HttpEndpoint {
     this.authenticator = config.auth && serverAuthenticator(config.auth, context);
   }
 
-  async start(): Promise<void> {
-    const server = await this.createServer();
-    server.on("checkContinue", (request, response) => this.handle(request, response, true));
-    limitConnections(server, {
-      maxConnections: this.limits.max_connections,
-      maxConnectionsPerClient: this.limits.max_connections_per_client,
-      onRefused: onRefusedConnection(this.context, "http"),
-    });
-    this.server = server;
-    const { endpoint, transport } = this.config;
-    this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", this.protocol.key, "endpoint"]);
-    server.on("error", (error) => this.context.logger.error({ error: error.message }, "HTTP server error"));
+  /** The address, with the actual port once the endpoint has started. */
+  get address(): ListenAddress {
+    const asked = listenAddress(this.config.endpoint, this.config.transport);
+    return "path" in asked ? asked : { ...asked, port: this.port };
   }
 
+  /** The port, once the endpoint has started. */
+  get port(): number {
+    const { address } = this.server ?? {};
+    return address !== undefined && "port" in address ? address.port : 0;
+  }
+
+  async start(): Promise<void> {
+    const { config, context, settings } = this;
+    const { configPath, limits } = settings;
+    const { logger } = context;
+    this.server = await startHttpServer({
+      address: listenAddress(config.endpoint, config.transport),
+      configPath: [...configPath, "endpoint"],
+      tls: config.tls,
+      tlsPath: [...configPath, "tls"],
+      clock: this.clock,
+      logger,
+      timeouts: timeoutsOf(config),
+      keepsAlive: config.keep_alives_enabled,
+      connections: {
+        maxConnections: limits.max_connections,
+        maxConnectionsPerClient: limits.max_connections_per_client,
+        onRefused: onRefusedConnection(context, "http"),
+      },
+      listener: (request, response) => this.handle(request, response, false),
+      onContinue: (request, response) => this.handle(request, response, true),
+      onError: (error) => logger.error({ error: error.message }, "HTTP server error"),
+    });
+  }
+
+  /** Requests that are still being read get a retryable error; requests that were handed in get their answer. */
   async stop(): Promise<void> {
     this.isStopping = true;
-    this.stopReloading();
-    const { server } = this;
-    if (!server?.listening) return;
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const exchange of [...this.open]) exchange.refuse(SHUTTING_DOWN);
-    await this.handedIn.whenZero();
-    await waitAtMost(STOP_GRACE_MS, closed, this.clock);
-    server.closeAllConnections();
-    await closed;
+    await this.server?.drain(() => {
+      for (const exchange of [...this.open]) exchange.refuse(this.refusals.shuttingDown);
+      return this.handedIn.whenZero();
+    }, STOP_GRACE_MS);
   }
 
   /** Headers of every answer to this request. */
@@ -116,27 +137,19 @@ export class HttpEndpoint {
     return [...this.fixedHeaders, ...this.cors.answerHeaders(request)];
   }
 
+  /** Answers a request whose body is still arriving: see `answerEarly` of http-answer.ts. */
+  answerEarly(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer, isUnread = false): void {
+    const { maxDiscardBytes = DEFAULT_MAX_DISCARD_BYTES } = this.settings;
+    answerEarly(request, response, answer, this.clock, maxDiscardBytes, isUnread);
+  }
+
   countRefused(error: ErrorAnswer): void {
     this.refusedCounter(String(error.httpStatus)).add(1);
     this.context.logger.debug({ status: error.httpStatus, reason: error.message }, "refused a request");
   }
 
-  private async createServer(): Promise<Server | TlsServer> {
-    const handler = (request: IncomingMessage, response: ServerResponse) => this.handle(request, response, false);
-    const options = serverOptions(this.config);
-    const { tls } = this.config;
-    const server = tls
-      ? process
-          .getBuiltinModule("node:https")
-          .createServer({ ...options, ...(await loadServerTls(tls, ["protocols", this.protocol.key, "tls"])) }, handler)
-      : createServer(options, handler);
-    if (tls) this.stopReloading = reloadServerTls(server as TlsServer, tls, this.clock, this.context.logger);
-    if (!this.config.keep_alives_enabled) server.maxRequestsPerSocket = 1;
-    return server;
-  }
-
   private handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
-    if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
+    if (this.isStopping) return this.refuseUnread(request, response, this.refusals.shuttingDown);
     // Browsers send no credentials with a preflight request.
     if (request.method === "OPTIONS" && this.cors && this.routeOf(request.url ?? "/") !== undefined)
       return this.preflight(request, response, this.cors);
@@ -172,35 +185,35 @@ export class HttpEndpoint {
     client: AuthenticatedClient | undefined,
   ): void {
     const route = this.routeOf(request.url ?? "/");
-    if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
-    if (route === undefined) return this.refuseUnread(request, response, this.notFound(request.url));
-    if (request.method !== "POST") return this.refuseUnread(request, response, WRONG_METHOD, ["Allow", "POST"]);
-    if (typeof route === "string")
-      return this.refuseUnread(request, response, httpError(404, GRPC_STATUS.UNIMPLEMENTED, route));
+    if (this.isStopping) return this.refuseUnread(request, response, this.refusals.shuttingDown);
+    const { refusals } = this;
+    if (route === undefined)
+      return this.refuseUnread(request, response, refusals.notFound(request.url, [...this.routes.keys()]));
+    if (request.method !== "POST") return this.refuseUnread(request, response, refusals.wrongMethod, ["Allow", "POST"]);
+    if (!(route instanceof RequestIntake)) return this.refuseUnread(request, response, route);
     const encoding = this.encodingOf(request);
-    if (encoding === undefined) return this.refuseUnread(request, response, this.wrongType());
+    if (encoding === undefined) return this.refuseUnread(request, response, refusals.wrongType);
     const compression = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
     const isCompressed = compression !== "" && compression !== "identity";
     if (isCompressed ? !this.canDecompress(compression) : !this.compressions.has("")) {
-      return this.refuseUnread(request, response, this.unsupportedEncoding(compression), [
-        "Accept-Encoding",
-        this.acceptedEncodings(),
-      ]);
+      const accepted = this.acceptedEncodings();
+      const refusal = refusals.wrongCompression(compression || "identity", accepted);
+      return this.refuseUnread(request, response, refusal, ["Accept-Encoding", accepted]);
     }
     if (Number(request.headers["content-length"] ?? 0) > this.maxBytes) {
-      return this.refuseUnread(request, response, tooLarge(this.maxBytes));
+      return this.refuseUnread(request, response, refusals.tooLarge(this.maxBytes));
     }
     if (waitsForContinue) response.writeContinue();
     new HttpExchange(this, request, response, route, encoding, isCompressed ? compression : undefined, client).read();
   }
 
-  private routeOf(url: string): RequestIntake | string | undefined {
+  private routeOf(url: string): RequestIntake | ErrorAnswer | undefined {
     return this.routes.get(url) ?? this.routes.get(url.split("?", 1)[0]!);
   }
 
   private preflight(request: IncomingMessage, response: ServerResponse, cors: Cors): void {
     const headers = [...this.fixedHeaders, ...cors.preflightHeaders(request)];
-    answerEarly(request, response, { status: 204, headers, body: Buffer.alloc(0) }, this.clock);
+    this.answerEarly(request, response, { status: 204, headers, body: Buffer.alloc(0) });
   }
 
   /** Answers from the head alone without reading the body. */
@@ -216,21 +229,11 @@ export class HttpEndpoint {
     const encoding = this.encodingOf(request);
     const headers = [...this.extraHeaders(request), ...extraHeaders];
     request.on("error", () => {});
-    answerEarly(request, response, errorAnswer(answer, encoding, headers), this.clock);
+    this.answerEarly(request, response, errorAnswer(answer, encoding, headers));
   }
 
   private encodingOf(request: IncomingMessage): BodyEncoding | undefined {
-    return this.protocol.format.encodingOf(request.headers["content-type"]);
-  }
-
-  private notFound(url: string | undefined): ErrorAnswer {
-    const taken = `${this.protocol.format.name} is taken at ${[...this.routes.keys()].join(", ")}`;
-    return httpError(404, GRPC_STATUS.UNIMPLEMENTED, `404 nothing is at ${String(url).slice(0, 100)}; ${taken}`);
-  }
-
-  private wrongType(): ErrorAnswer {
-    const message = `415 unsupported media type; use ${this.protocol.format.contentTypes}`;
-    return httpError(415, GRPC_STATUS.INVALID_ARGUMENT, message);
+    return this.settings.format.encodingOf(request.headers["content-type"]);
   }
 
   private canDecompress(compression: string): boolean {
@@ -240,43 +243,23 @@ export class HttpEndpoint {
   private acceptedEncodings(): string {
     return [...this.compressions].map((name) => name || "identity").join(", ");
   }
-
-  private unsupportedEncoding(compression: string): ErrorAnswer {
-    const name = compression || "identity";
-    return httpError(
-      415,
-      GRPC_STATUS.INVALID_ARGUMENT,
-      `Content-Encoding ${name} is not accepted; use ${this.acceptedEncodings()}`,
-    );
-  }
-}
-
-function httpError(httpStatus: number, code: number, message: string): ErrorAnswer {
-  return { httpStatus, code, message };
-}
-
-const WRONG_METHOD = httpError(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; records are POSTed");
-
-export function otlpOverHttp(config: HttpConfig): HttpProtocol {
-  const paths = { logs: config.logs_url_path, traces: config.traces_url_path, metrics: config.metrics_url_path };
-  return { key: "http", format: OTLP_FORMAT, paths };
 }
 
 function routesOf(
-  { paths, format }: HttpProtocol,
+  { paths, format, dedup }: HttpEndpointSettings,
   context: ReceiverContext,
-  dedup?: Dedup,
-): Map<string, RequestIntake | string> {
+): Map<string, RequestIntake | ErrorAnswer> {
   const requestIntakes = createRequestIntakes(context, "http", format, dedup);
   return new Map(
     SIGNALS.flatMap((signal) => {
       const path = paths[signal];
-      return path === undefined ? [] : [[path, requestIntakes[signal] ?? noPipelineMessage(signal, context.id)]];
+      const { noPipeline } = format.refusals;
+      return path === undefined ? [] : [[path, requestIntakes[signal] ?? noPipeline(signal, context.id)]];
     }),
   );
 }
 
-function serverOptions(config: HttpServerConfig) {
+function timeoutsOf(config: HttpServerConfig) {
   const requestTimeout = config.read_timeout;
   const headersTimeout = Math.min(
     config.read_header_timeout || requestTimeout,
@@ -288,6 +271,5 @@ function serverOptions(config: HttpServerConfig) {
     headersTimeout,
     keepAliveTimeout: config.idle_timeout,
     connectionsCheckingInterval: Math.max(50, Math.min(5000, ...checked)),
-    noDelay: true,
   };
 }

@@ -1,4 +1,4 @@
-import type { Clock, Intake } from "../../plugin.js";
+import type { Clock, Intake } from "#contract";
 
 /** An unfinished request as seen by `UploadRoom`. */
 export interface UnfinishedUpload {

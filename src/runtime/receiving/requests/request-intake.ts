@@ -1,52 +1,16 @@
-import { authenticatedClient, type Dedup } from "#brokers";
-import { ACCEPTED } from "#contract";
-import { encodingOf, type OtlpEncoding, serviceOfGrpcPath } from "#net/otlp";
-import { receiverCounters } from "#receiving";
-import {
-  Batch,
-  batchFromJson,
-  type Counter,
-  type Intake,
-  type Origin,
-  type Outcome,
-  type ReceiverContext,
-  SIGNALS,
-  type Signal,
-} from "../../plugin.js";
-import { joinPieces } from "./body-chunks.js";
+import { ACCEPTED, type Counter, type Intake, type Origin, type Outcome, type ReceiverContext } from "#contract";
+import type { Batch } from "#otlp";
+import { SIGNALS, type Signal } from "#otlp/signals";
+import { receiverCounters } from "../receiver-counters.js";
+import type { RequestFormat } from "./request-format.js";
 
 export type Transport = "http" | "grpc";
 
-/** The encoding of a body. Answers use the same encoding, except that thrift clients get plain text. */
-export type BodyEncoding = OtlpEncoding | "thrift";
-
-/** Describes a protocol's requests and turns their bytes into batches. */
-export interface RequestFormat {
-  /** The name of the protocol. */
-  readonly name: string;
-  /** The Content-Types that `encodingOf` knows, for messages. */
-  readonly contentTypes: string;
-  /** Returns undefined if there is no such method. */
-  signalOfGrpcPath(path: string | undefined): Signal | undefined;
-  /** Returns undefined if bodies of this Content-Type are not accepted. */
-  encodingOf(contentType: string | undefined): BodyEncoding | undefined;
-  /**
-   * Throws a `MalformedError` if the body is not a request of this signal, or holds more than `maxElements` records and
-   * values.
-   */
-  toBatch(signal: Signal, encoding: BodyEncoding, body: readonly Buffer[], maxElements: number): Batch;
+/** Recognises requests that were taken before. */
+export interface RequestDedup {
+  /** Hands in what is new of the batch. `client` tells who sent it, if that was authenticated. */
+  accept(key: string, batch: Batch, handIn: (fresh: Batch) => Promise<Outcome>, client: string): Promise<Outcome>;
 }
-
-export const OTLP_FORMAT: RequestFormat = {
-  name: "OTLP",
-  contentTypes: "application/x-protobuf or application/json",
-  signalOfGrpcPath: (path) => serviceOfGrpcPath(path)?.signal,
-  encodingOf,
-  toBatch(signal, encoding, body, maxElements) {
-    if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
-    return batchFromJson(signal, joinPieces(body), maxElements);
-  },
-};
 
 /** Facts about the sender of a request. */
 interface RequestClient {
@@ -62,7 +26,7 @@ export class RequestIntake {
   private readonly origin: Origin;
   private readonly accepted: Counter;
   private readonly refused: Counter;
-  private readonly dedup: Dedup | undefined;
+  private readonly dedup: RequestDedup | undefined;
 
   constructor(
     signal: Signal,
@@ -70,7 +34,7 @@ export class RequestIntake {
     context: ReceiverContext,
     transport: Transport,
     format: RequestFormat,
-    dedup?: Dedup,
+    dedup?: RequestDedup,
   ) {
     this.signal = signal;
     this.format = format;
@@ -123,7 +87,7 @@ export function createRequestIntakes(
   context: ReceiverContext,
   transport: Transport,
   format: RequestFormat,
-  dedup?: Dedup,
+  dedup?: RequestDedup,
 ): Partial<Record<Signal, RequestIntake>> {
   const requestIntakes: Partial<Record<Signal, RequestIntake>> = {};
   for (const signal of SIGNALS) {
@@ -133,6 +97,9 @@ export function createRequestIntakes(
   return requestIntakes;
 }
 
-export function noPipelineMessage(signal: Signal, receiver: string): string {
-  return `no ${signal} pipeline reads from the receiver ${receiver}; add it to service.pipelines.${signal}.receivers`;
+/** Who sent a request, if that was authenticated. The address does not count: a retry may take another way. */
+function authenticatedClient(metadata: Origin["metadata"]): string {
+  if (metadata === undefined) return "";
+  const known = ["auth.authenticator", "auth.tenant", "auth.subject"].map((name) => metadata.get(name));
+  return known.every((values) => values === undefined) ? "" : JSON.stringify(known);
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BodyChunks } from "../../../src/receivers/otlp/body-chunks.js";
-import { runs } from "../../support/runs.js";
+import { BodyChunks } from "../../../../src/runtime/receiving/requests/body-chunks.js";
+import { runs } from "../../../support/runs.js";
 
 /** Lengths of a chunk as a reader hands it out: alone, or as a small part of what was read. */
 const lengths = fc.tuple(fc.nat({ max: 9000 }), fc.nat({ max: 20_000 }));

@@ -1,11 +1,12 @@
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
-import type { ReceiverContext } from "../../../src/plugin.js";
-import { OTLP_FORMAT, RequestIntake } from "../../../src/receivers/otlp/request-intake.js";
-import { Upload } from "../../../src/receivers/otlp/upload.js";
-import { UploadRoom } from "../../../src/receivers/otlp/upload-room.js";
-import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { FakeIntake, FakeMetrics } from "./harness.js";
+import type { ReceiverContext } from "../../../../src/plugin.js";
+import { OTLP_FORMAT } from "../../../../src/receivers/otlp/format.js";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
+import { RequestIntake } from "../../../../src/runtime/receiving/requests/request-intake.js";
+import { Upload } from "../../../../src/runtime/receiving/requests/upload.js";
+import { UploadRoom } from "../../../../src/runtime/receiving/requests/upload-room.js";
+import { FakeIntake, FakeMetrics } from "../../../receivers/otlp/harness.js";
 
 it("an upload that is released while it is being unpacked reserves nothing more", async () => {
   const intake = new FakeIntake();

@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AuthenticatedClient } from "#contract";
+import type { AuthenticatedClient, Outcome } from "#contract";
 import { answerOfRefusal, contentTypeOf, type ErrorAnswer, encodeResponse, type OtlpEncoding } from "#net/otlp";
-import type { Outcome } from "../../plugin.js";
-import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
+import { answerComplete, errorAnswer, type HeaderList, type HttpAnswer, textAnswer } from "./http-answer.js";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
-import type { BodyEncoding, RequestIntake } from "./request-intake.js";
-import { OVERLOADED, TOO_FRAGMENTED, tooLarge } from "./upload.js";
+import { type BodyEncoding, TOO_FRAGMENTED } from "./request-format.js";
+import type { RequestIntake } from "./request-intake.js";
 
 /** One POST request with records. */
 export class HttpExchange extends IncomingRequest<HttpEndpoint> {
@@ -37,9 +36,9 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   }
 
   protected override onChunk(chunk: Buffer): void {
-    const { maxBytes } = this.endpoint;
-    if (this.upload.body.size + chunk.length > maxBytes) this.refuse(tooLarge(maxBytes));
-    else if (!this.upload.add(chunk)) this.refuse(OVERLOADED);
+    const { maxBytes, refusals } = this.endpoint;
+    if (this.upload.body.size + chunk.length > maxBytes) this.refuse(refusals.tooLarge(maxBytes));
+    else if (!this.upload.add(chunk)) this.refuse(refusals.overloaded);
   }
 
   protected override onEnd(): void {
@@ -58,7 +57,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
 
   protected override answerRefused(error: ErrorAnswer): void {
     const answer = errorAnswer(error, this.encoding, this.extraHeaders());
-    answerEarly(this.request, this.response, answer, this.endpoint.clock, error === TOO_FRAGMENTED);
+    this.endpoint.answerEarly(this.request, this.response, answer, error === TOO_FRAGMENTED);
   }
 
   protected override answerOutcome(outcome: Outcome): void {
@@ -70,8 +69,9 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     const extra = this.extraHeaders();
     if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), encoding, extra);
     if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return EMPTY_SUCCESS[encoding];
-    if (encoding === "thrift") return acceptedAnswer(extra);
-    return successAnswer(encodeResponse(this.upload.requestIntake.signal, encoding, outcome), encoding, extra);
+    const { signal, format } = this.upload.requestIntake;
+    if (encoding === "other") return textAnswer(202, format.successText?.(outcome) ?? "", extra);
+    return successAnswer(encodeResponse(signal, encoding, outcome), encoding, extra);
   }
 
   private extraHeaders(): HeaderList {
@@ -95,13 +95,8 @@ function successAnswer(body: Buffer, encoding: OtlpEncoding, extra: HeaderList):
   return { status: 200, headers, body };
 }
 
-/** An answer for clients that only read the status. */
-function acceptedAnswer(extra: HeaderList): HttpAnswer {
-  return { status: 202, headers: ["Content-Length", "0", ...extra], body: Buffer.alloc(0) };
-}
-
 const EMPTY_SUCCESS: Readonly<Record<BodyEncoding, HttpAnswer>> = {
   proto: successAnswer(encodeResponse("logs", "proto"), "proto", []),
   json: successAnswer(encodeResponse("logs", "json"), "json", []),
-  thrift: acceptedAnswer([]),
+  other: textAnswer(202, "", []),
 };

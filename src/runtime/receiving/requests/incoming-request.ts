@@ -1,13 +1,21 @@
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { AUTH_PREFIX, type AuthenticatedClient } from "#contract";
+import {
+  AUTH_PREFIX,
+  type AuthenticatedClient,
+  type Clock,
+  IDEMPOTENCY_HEADER,
+  type Origin,
+  type Outcome,
+} from "#contract";
 import { clientOf } from "#net";
 import { authMetadata, plainAddress } from "#net/auth";
 import type { ErrorAnswer } from "#net/otlp";
-import { type Clock, IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
+import type { Batch } from "#otlp";
 import type { InFlightCounter } from "./in-flight-counter.js";
-import type { BodyEncoding, RequestIntake } from "./request-intake.js";
-import { badUploadAnswer, GAVE_WAY, OVERLOADED, TOO_FRAGMENTED, Upload } from "./upload.js";
+import { type BodyEncoding, GAVE_WAY, type RequestRefusals, TOO_FRAGMENTED } from "./request-format.js";
+import type { RequestIntake } from "./request-intake.js";
+import { Upload } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
 /** The name of the client's address in `from_context`. */
@@ -24,6 +32,7 @@ interface RequestEndpoint {
   readonly maxBytes: number;
   readonly clock: Clock;
   readonly uploadRoom: UploadRoom;
+  readonly refusals: RequestRefusals;
   /** Requests that may still be refused or timed out. */
   readonly open: Pick<Set<unknown>, "add" | "delete">;
   readonly handedIn: InFlightCounter;
@@ -86,7 +95,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   }
 
   protected readBody(body: Readable): void {
-    if (!this.upload.begin()) return this.refuse(OVERLOADED);
+    if (!this.upload.begin()) return this.refuse(this.endpoint.refusals.overloaded);
     this.endpoint.open.add(this);
     body.on("data", (chunk: Buffer) => {
       if (this.state !== "reading") return;
@@ -112,18 +121,22 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
 
   protected handIn(body: readonly Buffer[]): void {
     if (this.state !== "reading") return;
-    let accepted: Promise<Outcome>;
     try {
       const batch = this.upload.toBatch(this.encoding, body, this.endpoint.maxBytes);
-      this.state = "handed in";
-      this.upload.release();
-      this.onHandedIn();
-      const client = { address: this.address, metadata: this.metadata() };
-      accepted = this.upload.requestIntake.accept(batch, client, this.idempotencyKey());
+      if (!(batch instanceof Promise)) this.accept(batch);
+      else batch.then((made) => this.accept(made)).catch((error: unknown) => this.refuseBadUpload(error));
     } catch (error) {
       this.refuseBadUpload(error);
-      return;
     }
+  }
+
+  private accept(batch: Batch): void {
+    if (this.state !== "reading") return;
+    this.state = "handed in";
+    this.upload.release();
+    this.onHandedIn();
+    const client = { address: this.address, metadata: this.metadata() };
+    const accepted = this.upload.requestIntake.accept(batch, client, this.idempotencyKey());
     this.endpoint.handedIn.begin();
     accepted.then((outcome) => this.onOutcome(outcome));
   }
@@ -144,7 +157,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   }
 
   private refuseBadUpload(error: unknown): void {
-    this.refuse(badUploadAnswer(error, this.endpoint.maxBytes));
+    this.refuse(this.endpoint.refusals.unreadable(error, this.endpoint.maxBytes));
   }
 
   /** Facts about the client other than its headers; no header can fake them. */

@@ -1,0 +1,21 @@
+import { encodingOf, serviceOfGrpcPath } from "#net/otlp";
+import { joinPieces, type RequestFormat, standardRefusals } from "#receiving/requests";
+import { Batch, batchFromJson, type Signal } from "../../plugin.js";
+
+/** A format that is also spoken over gRPC. */
+export interface GrpcFormat extends RequestFormat {
+  /** Returns undefined if there is no such method. */
+  signalOfGrpcPath(path: string | undefined): Signal | undefined;
+  toBatch(...request: Parameters<RequestFormat["toBatch"]>): Batch;
+}
+
+/** OTLP in protobuf and JSON. */
+export const OTLP_FORMAT: GrpcFormat = {
+  refusals: standardRefusals("OTLP", "application/x-protobuf or application/json"),
+  signalOfGrpcPath: (path) => serviceOfGrpcPath(path)?.signal,
+  encodingOf,
+  toBatch(signal, encoding, body, maxElements) {
+    if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
+    return batchFromJson(signal, joinPieces(body), maxElements);
+  },
+};

@@ -1,0 +1,61 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { DecompressError, SUPPORTED_ENCODINGS } from "#codecs/compression";
+import { joinPieces, type RequestFormat, type RequestRefusals, standardRefusals } from "#receiving/requests";
+import { type Batch, isMalformed } from "../../plugin.js";
+import { ZipkinBatchWriter } from "./from-zipkin.js";
+import { jsonElements } from "./json-elements.js";
+
+/** The number of spans processed before yielding to other work. */
+const SPANS_PER_TURN = 500;
+
+/** Lists of spans as JSON of version 2, taken at `path`. Clients get plain text. */
+export function zipkinFormat(path: string, parsesStringTags: boolean): RequestFormat {
+  return {
+    refusals: zipkinRefusals(path),
+    encodingOf: (contentType) => (/protobuf|thrift/.test(contentType ?? "") ? undefined : "other"),
+    toBatch: (_signal, _encoding, body) => batchOf(joinPieces(body), parsesStringTags),
+    successText: ({ message }) => message,
+  };
+}
+
+async function batchOf(json: Buffer, parsesStringTags: boolean): Promise<Batch> {
+  const writer = new ZipkinBatchWriter(parsesStringTags);
+  let count = 0;
+  for (const element of jsonElements(json)) {
+    writer.add(element);
+    if (++count % SPANS_PER_TURN === 0) await nextTurn();
+  }
+  return writer.finish();
+}
+
+function zipkinRefusals(path: string): RequestRefusals {
+  const standard = standardRefusals("Zipkin", "application/json");
+  const { shuttingDown, overloaded, wrongMethod, wrongType } = standard;
+  return {
+    shuttingDown: { ...shuttingDown, message: "shutting down" },
+    overloaded: { ...overloaded, message: "too much is under way; come back later" },
+    wrongMethod: { ...wrongMethod, message: "spans are POSTed" },
+    wrongType: { ...wrongType, message: "spans are taken as application/json only" },
+    notFound: (url, paths) => ({
+      ...standard.notFound(url, paths),
+      message: `spans are taken at ${path}, as JSON of version 2`,
+    }),
+    noPipeline: (signal, receiver) => ({
+      ...standard.noPipeline(signal, receiver),
+      message: `no pipeline of traces reads from ${receiver}`,
+    }),
+    wrongCompression: (name, accepted) => ({
+      ...standard.wrongCompression(name, accepted),
+      message: `the Content-Encoding is not accepted; use ${SUPPORTED_ENCODINGS.join(", ")}`,
+    }),
+    tooLarge: (limit) => ({
+      ...standard.tooLarge(limit),
+      message: `the request has more than the ${limit} bytes of max_request_body_size`,
+    }),
+    unreadable(error, limit) {
+      const answer = standard.unreadable(error, limit);
+      if (error instanceof DecompressError) return { ...answer, message: error.message };
+      return isMalformed(error) ? answer : { ...answer, message: "the request could not be read" };
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** The shell of receivers that listen for requests: their HTTP server, and the parts that it shares with gRPC. */
+
+export { joinPieces } from "./body-chunks.js";
+export { HttpEndpoint } from "./http-endpoint.js";
+export { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
+export { IncomingRequest } from "./incoming-request.js";
+export { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
+export { type RequestFormat, type RequestRefusals, standardRefusals } from "./request-format.js";
+export { createRequestIntakes, type RequestDedup, type RequestIntake } from "./request-intake.js";
+export {
+  type HttpServerConfig,
+  httpServerKeys,
+  listenerKeys,
+  type ReceiverLimits,
+  receiverLimits,
+  SOCKET_BUFFERS,
+} from "./server-keys.js";
+export { UploadRoom } from "./upload-room.js";

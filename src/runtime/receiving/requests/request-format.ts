@@ -1,0 +1,101 @@
+import { DecompressError } from "#codecs/compression";
+import type { Outcome } from "#contract";
+import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
+import { type ErrorAnswer, GRPC_STATUS, type OtlpEncoding } from "#net/otlp";
+import type { Batch } from "#otlp";
+import { isMalformed, type Signal } from "#otlp/signals";
+
+/**
+ * The encoding of a body. Answers use the same encoding; clients of `other`, which only the format can read, get plain
+ * text.
+ */
+export type BodyEncoding = OtlpEncoding | "other";
+
+/** What a receiver says about its requests: how their bytes become batches, and how clients are answered. */
+export interface RequestFormat {
+  readonly refusals: RequestRefusals;
+  /** Returns undefined if bodies of this Content-Type are not accepted. */
+  encodingOf(contentType: string | undefined): BodyEncoding | undefined;
+  /**
+   * Throws or rejects with a `MalformedError` if the body is not a request of this signal, or holds more than
+   * `maxElements` records and values. A promise lets other work run in between.
+   */
+  toBatch(signal: Signal, encoding: BodyEncoding, body: readonly Buffer[], maxElements: number): Batch | Promise<Batch>;
+  /** The text that clients of the encoding `other` get with a success; none if it is left out. */
+  successText?(outcome: Extract<Outcome, { ok: true }>): string;
+}
+
+/** The answers to requests that are not handed in. */
+export interface RequestRefusals {
+  readonly shuttingDown: ErrorAnswer;
+  /** There is no memory for the request. */
+  readonly overloaded: ErrorAnswer;
+  readonly wrongMethod: ErrorAnswer;
+  readonly wrongType: ErrorAnswer;
+  notFound(url: string | undefined, paths: readonly string[]): ErrorAnswer;
+  noPipeline(signal: Signal, receiver: string): ErrorAnswer;
+  wrongCompression(name: string, accepted: string): ErrorAnswer;
+  /** The body has more bytes than the limit, before or after decompression. */
+  tooLarge(limit: number): ErrorAnswer;
+  /** The body could not be decompressed or turned into a batch. */
+  unreadable(error: unknown, limit: number): ErrorAnswer;
+}
+
+/** The refusals of OTLP, for a format of this name with these Content-Types. */
+export function standardRefusals(name: string, contentTypes: string): RequestRefusals {
+  return {
+    shuttingDown: unavailable("shutting down; send it again"),
+    overloaded: OVERLOADED,
+    wrongMethod: answer(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; records are POSTed"),
+    wrongType: answer(415, GRPC_STATUS.INVALID_ARGUMENT, `415 unsupported media type; use ${contentTypes}`),
+    notFound: (url, paths) => {
+      const taken = `${name} is taken at ${paths.join(", ")}`;
+      return answer(404, GRPC_STATUS.UNIMPLEMENTED, `404 nothing is at ${String(url).slice(0, 100)}; ${taken}`);
+    },
+    noPipeline: (signal, receiver) => {
+      const key = `service.pipelines.${signal}.receivers`;
+      const message = `no ${signal} pipeline reads from the receiver ${receiver}; add it to ${key}`;
+      return answer(404, GRPC_STATUS.UNIMPLEMENTED, message);
+    },
+    wrongCompression: (compression, accepted) => {
+      const message = `Content-Encoding ${compression} is not accepted; use ${accepted}`;
+      return answer(415, GRPC_STATUS.INVALID_ARGUMENT, message);
+    },
+    tooLarge,
+    unreadable,
+  };
+}
+
+/** The upload was too slow, and others needed its memory. */
+export const GAVE_WAY = unavailable("this request came slowly and others needed its room; send it again");
+
+/** The rest of such a body is not read. */
+export const TOO_FRAGMENTED = answer(
+  400,
+  GRPC_STATUS.INVALID_ARGUMENT,
+  "the body came in pieces of a few bytes each; send it in larger ones",
+);
+
+const OVERLOADED = unavailable("too much is waiting to be delivered; come back later");
+
+function tooLarge(limit: number): ErrorAnswer {
+  const message = `received message larger than max: ${limit} bytes are allowed, after decompression`;
+  return answer(413, GRPC_STATUS.RESOURCE_EXHAUSTED, message);
+}
+
+function unreadable(error: unknown, limit: number): ErrorAnswer {
+  if (error instanceof DecompressError && error.fault === "too_large") return tooLarge(limit);
+  if (error instanceof DecompressError && error.fault === "no_room") return OVERLOADED;
+  const message = error instanceof Error ? error.message : String(error);
+  const isClientError = isMalformed(error) || error instanceof DecompressError;
+  if (isClientError) return answer(400, GRPC_STATUS.INVALID_ARGUMENT, message);
+  return answer(500, GRPC_STATUS.INTERNAL, `the request could not be read: ${message}`);
+}
+
+function answer(httpStatus: number, code: number, message: string): ErrorAnswer {
+  return { httpStatus, code, message };
+}
+
+function unavailable(message: string): ErrorAnswer {
+  return { httpStatus: 503, code: GRPC_STATUS.UNAVAILABLE, message, retryAfterMs: BUSY_RETRY_AFTER_MS };
+}
