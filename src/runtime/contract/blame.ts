@@ -16,6 +16,11 @@ export interface FailureKind {
   readonly blame: Blame | "timeout";
   /** Statuses, codes and names of errors that identify it; none if only the exporter can tell. */
   readonly names: readonly (string | RegExp)[];
+  /**
+   * Names that identify it only as the status of a refusal, or as the code of an error that PostgreSQL reported. Handlers
+   * and plugins throw errors with such codes and mean something else: an order that was CANCELLED, a user who is BLOCKED.
+   */
+  readonly statuses?: readonly (string | RegExp)[];
 }
 
 /**
@@ -30,14 +35,7 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
     names: [
       ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ENOTCONN", "ESHUTDOWN"],
       ...["EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH", "ENETDOWN", "ENETRESET", "EADDRNOTAVAIL", "EADDRINUSE"],
-      ...[
-        "UND_ERR_SOCKET",
-        "ERR_SOCKET_CLOSED",
-        "ERR_STREAM_PREMATURE_CLOSE",
-        /^ERR_HTTP2_/,
-        "DISCONNECTED",
-        "BLOCKED",
-      ],
+      ...["UND_ERR_SOCKET", "ERR_SOCKET_CLOSED", "ERR_STREAM_PREMATURE_CLOSE", /^ERR_HTTP2_/],
     ],
   },
   {
@@ -48,7 +46,11 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   {
     failure: "TLS fails: a certificate that is not trusted or has expired, another protocol",
     blame: "backend",
-    names: ["EPROTO", /^(CERT|CRL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|HOSTNAME_MISMATCH|INVALID_CA)/],
+    names: [
+      "EPROTO",
+      /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_CERT|ERR_TLS_|ERR_SSL_)/,
+      /^(HOSTNAME_MISMATCH|INVALID_CA|UNABLE_TO_(GET_ISSUER|GET_CRL|DECRYPT_C|DECODE_ISSUER|VERIFY_LEAF)\w*)$/,
+    ],
   },
   {
     failure: "no connection in time",
@@ -64,13 +66,15 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   {
     failure: "gRPC `UNAVAILABLE`, `RESOURCE_EXHAUSTED` with RetryInfo, `CANCELLED`",
     blame: "backend",
-    names: ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "CANCELLED"],
+    names: [],
+    statuses: ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "CANCELLED"],
   },
   {
     failure:
       "PostgreSQL and ClickHouse: connections, rights, tables that are missing, no room, shutting down, read-only",
     blame: "backend",
-    names: [
+    names: [],
+    statuses: [
       /^(08|25|28|3D|40|42|53|55|58)[0-9A-Z]{3}$/,
       /^57(?!014)[0-9A-Z]{3}$/,
       /^ClickHouse (16|60|81|164|198|202|203|209|210|225|242|243|252|279|285|286|319|425|497|516|999)$/,
@@ -80,6 +84,7 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
     failure: "`kafka`, `nats`, `rabbitmq`, `redis_stream`: the broker is away, or takes nothing at the moment",
     blame: "backend",
     names: [],
+    statuses: ["DISCONNECTED", "BLOCKED"],
   },
   {
     failure: "no credentials can be had: the token endpoint or key service fails",
@@ -94,20 +99,15 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   {
     failure: "no answer within `timeout`; gRPC `DEADLINE_EXCEEDED`; a statement that was cancelled for its time",
     blame: "timeout",
-    names: [
-      ERROR_CODES.SLUICE_TIMEOUT,
-      "DEADLINE_EXCEEDED",
-      "TimeoutError",
-      "57014",
-      "ClickHouse 159",
-      "ClickHouse 160",
-    ],
+    names: [ERROR_CODES.SLUICE_TIMEOUT, "TimeoutError"],
+    statuses: ["DEADLINE_EXCEEDED", "57014", "ClickHouse 159", "ClickHouse 160"],
   },
   { failure: "HTTP 500 and every other 5xx that is answered", blame: "entry", names: [/^HTTP 5\d\d$/] },
   {
     failure: "gRPC `ABORTED`, `OUT_OF_RANGE`, `DATA_LOSS`; `INTERNAL` and `UNKNOWN` where `retry_on` names them",
     blame: "entry",
-    names: ["ABORTED", "OUT_OF_RANGE", "DATA_LOSS", "INTERNAL", "UNKNOWN"],
+    names: [],
+    statuses: ["ABORTED", "OUT_OF_RANGE", "DATA_LOSS", "INTERNAL", "UNKNOWN"],
   },
   { failure: "a handler or an exporter throws; any error that is not in this table", blame: "entry", names: [] },
 ];
@@ -123,23 +123,32 @@ export function blameOf(refusal: Refusal): FailureKind["blame"] {
   return refusal.kind === "throttled" ? "backend" : "entry";
 }
 
-function kindNamed(name: string): FailureKind | undefined {
-  const status = /^\d{3}$/.test(name) ? `HTTP ${name}` : name;
-  const matches = (own: string | RegExp) => (typeof own === "string" ? own === status : own.test(status));
-  return FAILURE_KINDS.find(({ names }) => names.some(matches));
+interface ErrorName {
+  readonly name: string;
+  /** Whether it is the backend's own word for the failure. */
+  readonly isStatus: boolean;
+}
+
+function kindNamed({ name, isStatus }: ErrorName): FailureKind | undefined {
+  const wanted = /^\d{3}$/.test(name) ? `HTTP ${name}` : name;
+  const matches = (own: string | RegExp) => (typeof own === "string" ? own === wanted : own.test(wanted));
+  return FAILURE_KINDS.find(({ names, statuses = [] }) => names.some(matches) || (isStatus && statuses.some(matches)));
 }
 
 /** How deep the causes of an error are searched. `fetch` has the socket's code one level below its own error. */
 const MAX_DEPTH = 5;
 
-function namesOf({ status, code, cause }: Refusal): string[] {
-  return [...(status === undefined ? [] : [status]), code, ...namesInCause(cause, 0)];
+function namesOf({ status, code, cause }: Refusal): ErrorName[] {
+  const own = status === undefined ? [] : [{ name: status, isStatus: true }];
+  return [...own, { name: code, isStatus: false }, ...namesInCause(cause, 0)];
 }
 
-function namesInCause(error: unknown, depth: number): string[] {
+function namesInCause(error: unknown, depth: number): ErrorName[] {
   if (!(error instanceof Error) || depth >= MAX_DEPTH) return [];
-  const { code, name, cause } = error as Error & { readonly code?: unknown };
+  const { code, name, cause, severity } = error as Error & { readonly code?: unknown; readonly severity?: unknown };
   const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
-  const own = typeof code === "string" ? [code, name] : [name];
-  return [...own, ...namesInCause(first, depth + 1), ...namesInCause(cause, depth + 1)];
+  // Clients of PostgreSQL give every error of the server its severity.
+  const isOfPostgres = typeof severity === "string" && typeof code === "string" && /^[0-9A-Z]{5}$/.test(code);
+  const own = typeof code === "string" ? [{ name: code, isStatus: isOfPostgres }] : [];
+  return [...own, { name, isStatus: false }, ...namesInCause(first, depth + 1), ...namesInCause(cause, depth + 1)];
 }

@@ -41,6 +41,16 @@ describe("whose failure a call is", () => {
     expect(blameOf(refusalOfConnection("peer", new TypeError("Invalid header value")))).toBe("entry");
   });
 
+  it("is the entry's when an error is thrown whose code only looks like a status or a number of a database", () => {
+    for (const code of ["CANCELLED", "UNAVAILABLE", "BLOCKED", "DISCONNECTED", "40400", "42ABC", "UNABLE_TO_SHIP"])
+      expect([code, blameOf(toRefusal(withCode(code)))]).toEqual([code, "entry"]);
+    const isBackends = (status: string) => blameOf(new Refusal("transient", "no", { status }));
+    expect(["CANCELLED", "BLOCKED", "40001"].map(isBackends)).toEqual(Array(3).fill("backend"));
+    const ofPostgres = (code: string) => Object.assign(withCode(code), { severity: "ERROR" });
+    expect(blameOf(toRefusal(ofPostgres("40001")))).toBe("backend");
+    expect(blameOf(toRefusal(new Error("no", { cause: ofPostgres("57014") })))).toBe("timeout");
+  });
+
   it("depends on others when there was no answer in time", () => {
     expect(blameOf(new Refusal("transient", "late", { code: "SLUICE_TIMEOUT" }))).toBe("timeout");
     expect(blameOf(refusalOfGrpc({ code: 4, message: "" }))).toBe("timeout");
@@ -56,7 +66,8 @@ describe("whose failure a call is", () => {
   });
 
   it("is decided by names that stand in one row only", () => {
-    const names = FAILURE_KINDS.flatMap((kind) => kind.names.filter((name) => typeof name === "string"));
+    const all = FAILURE_KINDS.flatMap(({ names, statuses = [] }) => [...names, ...statuses]);
+    const names = all.filter((name) => typeof name === "string");
     expect(new Set(names).size).toBe(names.length);
   });
 });
