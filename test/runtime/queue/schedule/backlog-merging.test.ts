@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { builtins } from "../../../../src/agent/builtins.js";
 import { defineHandler, type ExporterFactory } from "../../../../src/plugin.js";
 import { entriesOfKey } from "../../../../src/runtime/contract/calls/group-key.js";
+import { refusalOfConnection } from "../../../../src/runtime/net/otlp/refusals.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
 import { startSink } from "../../../support/otlp-sink.js";
 import { runs } from "../../../support/runs.js";
@@ -11,6 +12,8 @@ import { cleanUp, startWrapped } from "../agent.js";
 import { type Backend, hangs, http, numbers, type Queue, type QueueOptions, refusing, startQueue } from "../queue.js";
 
 afterEach(cleanUp);
+
+const withCode = (code: string) => Object.assign(new Error(code), { code });
 
 /** What the queue has sent since the restart, each request as its entries' bodies. One slot, so that the order is known. */
 async function restarted(fill: (queue: Queue) => void, options: QueueOptions = {}): Promise<Queue> {
@@ -46,6 +49,39 @@ describe("a backlog", () => {
     expect(queue.calls.map(({ length }) => length)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 489]);
     expect(await queue.pending()).toEqual([]);
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(1000);
+  });
+
+  it("is sent in small requests when the backend resets connections over large ones", async () => {
+    const backend: Backend = async (texts) => {
+      if (texts.length > 4) throw refusalOfConnection("http://backend", withCode("ECONNRESET"));
+      return undefined;
+    };
+    const queue = await restarted(sendAll(numbers(2000)), { backend });
+    await queue.pass(300_000, 100);
+    expect(queue.taken.length).toBe(2000);
+    const opened = queue.lines.filter(({ message }) => message === "circuit breaker: open");
+    expect(opened.length).toBeLessThanOrEqual(3);
+    for (const body of numbers(2000)) queue.send(`more ${body}`);
+    await queue.pass(300_000, 100);
+    expect(queue.taken.length).toBe(4000);
+  });
+
+  it("is sent in large requests after an outage, in which small ones failed too", async () => {
+    let isDown = false;
+    const backend: Backend = async () => {
+      if (isDown) throw http(503);
+      return undefined;
+    };
+    const queue = await restarted(sendAll(numbers(1000)), { backend });
+    for (let outage = 0; outage < 3; outage++) {
+      isDown = true;
+      for (const body of numbers(1000)) queue.send(`${outage} ${body}`);
+      await queue.pass(120_000, 500);
+      isDown = false;
+      await queue.pass(120_000, 100);
+      expect(Math.max(...queue.calls.slice(-20).map(({ length }) => length))).toBeGreaterThan(64);
+    }
+    expect(queue.taken.length).toBe(4000);
   });
 
   it("has keys that name every entry of a request", async () => {
