@@ -37,10 +37,11 @@ function apply(copy, { file, remove, replaceWith, swapWith, ...edits }) {
   writeFileSync(other, bytes);
 }
 
-function edited(bytes, { flip, cut, zero, overwrite, insert }) {
+function edited(bytes, { flip, cut, zero, garbage, overwrite, insert }) {
   if (flip !== undefined && flip.at < bytes.length) bytes[flip.at] ^= 1 << flip.bit;
   if (cut !== undefined) return bytes.subarray(0, cut);
   if (zero !== undefined) bytes.fill(0, Math.min(zero.from, bytes.length), Math.min(zero.to, bytes.length));
+  if (garbage !== undefined) fillWithGarbage(bytes.subarray(garbage.from, garbage.to), garbage.seed);
   if (overwrite !== undefined && overwrite.at < bytes.length) {
     const copied = bytes.subarray(overwrite.from, overwrite.to);
     bytes.set(copied.subarray(0, bytes.length - overwrite.at), overwrite.at);
@@ -51,6 +52,13 @@ function edited(bytes, { flip, cut, zero, overwrite, insert }) {
     bytes.subarray(insert.from, insert.to),
     bytes.subarray(insert.at),
   ]);
+}
+
+function fillWithGarbage(bytes, seed) {
+  for (let i = 0, state = seed; i < bytes.length; i++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;
+    bytes[i] = state >>> 16;
+  }
 }
 
 async function look(directory, keyName) {

@@ -8,6 +8,8 @@ export interface FileDamage {
   readonly cut?: number;
   readonly flip?: { readonly at: number; readonly bit: number };
   readonly zero?: Stretch;
+  /** Random bytes, made from a seed. */
+  readonly garbage?: Stretch & { readonly seed: number };
   /** A stretch of the file stands a second time, at another place: over what was there, or between it. */
   readonly overwrite?: Stretch & { readonly at: number };
   readonly insert?: Stretch & { readonly at: number };
@@ -71,6 +73,7 @@ function randomDamage({ root, copies }: KilledQueue, random: Random): FileDamage
     () => ({ file, cut: pick([0, 1, 40, at, aligned(PAGE), size - 1 - below(Math.min(size, 3000))]) }),
     () => ({ file, zero: alignedStretch(PAGE, 1 + below(4)) }),
     () => ({ file, zero: stretch }),
+    () => ({ file, garbage: { ...pick([stretch, alignedStretch(PAGE, 4), { from: 0, to: size }]), seed: below(1e9) } }),
     () => ({ file, overwrite: { ...stretch, at: below(size) } }),
     () => ({ file, overwrite: { ...alignedStretch(PAGE, 1), at: aligned(PAGE) } }),
     () => ({ file, overwrite: { ...alignedStretch(LOG_BLOCK, 1), at: aligned(LOG_BLOCK) } }),
@@ -100,12 +103,13 @@ export function touched(root: string, damages: readonly FileDamage[], file: stri
   return damages.flatMap((damage) => {
     if (damage.swapWith === file) return [all];
     if (damage.file !== file) return [];
-    const { remove, cut, flip, zero, overwrite, insert, swapWith, replaceWith } = damage;
+    const { remove, cut, flip, zero, garbage, overwrite, insert, swapWith, replaceWith } = damage;
     if (remove || swapWith !== undefined) return [all];
     if (replaceWith !== undefined) return existsSync(join(root, file)) && isSame(root, damage) ? [] : [all];
     if (cut !== undefined) return [{ from: cut, to: Number.POSITIVE_INFINITY }];
     if (flip !== undefined) return [{ from: flip.at, to: flip.at + 1 }];
     if (zero !== undefined) return [toEnd(root, file, zero)];
+    if (garbage !== undefined) return [toEnd(root, file, garbage)];
     if (overwrite !== undefined)
       return [toEnd(root, file, { from: overwrite.at, to: overwrite.at + overwrite.to - overwrite.from })];
     // A second damage would be at another place than it says.

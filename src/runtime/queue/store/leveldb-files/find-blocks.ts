@@ -21,7 +21,7 @@ import { ifIntact, VarintReader } from "./varint-reader.js";
 export function findBlocks(table: Buffer): IndexEntry[] {
   const found: IndexEntry[] = [];
   for (let at = 0; at < table.length; ) {
-    const block = table[at] === 0 ? blockAt(table, at) : undefined;
+    const block = mayBeginAt(table, at) ? blockAt(table, at) : undefined;
     if (block !== undefined) found.push(block);
     at = block === undefined ? at + 1 : at + block.size + TRAILER_BYTES;
   }
@@ -37,6 +37,11 @@ export function gapsBetween(blocks: readonly IndexEntry[], end: number): BlockHa
     from = offset + size + TRAILER_BYTES;
   }
   return gaps;
+}
+
+/** Whether a block may begin there: its first key shares no prefix, and is longer than the suffix that LevelDB adds. */
+function mayBeginAt(table: Buffer, at: number): boolean {
+  return table[at] === 0 && table[at + 1]! > KEY_SUFFIX_BYTES;
 }
 
 /** A key that sorts before all others. */

@@ -103,6 +103,7 @@ function makeFragment(type: number, bytes: Buffer): Buffer {
 function* fragmentsOf(bytes: Buffer): Generator<{ type: number | undefined; fragment: LogFragment }> {
   /** Offset of the block boundaries; undefined if it is not known. */
   let phase: number | undefined = 0;
+  const search = new FragmentSearch(bytes);
   for (let at = 0; at < bytes.length; ) {
     const left: number = phase === undefined ? BLOCK_BYTES : leftInBlock(at - phase);
     if (left < HEADER_BYTES) {
@@ -111,7 +112,7 @@ function* fragmentsOf(bytes: Buffer): Generator<{ type: number | undefined; frag
     }
     const length = fragmentLengthAt(bytes, at, left);
     if (length === EMPTY) return yield { type: TORN, fragment: LOST_BEGINNING };
-    const next = length > 0 ? at + length : nextFragment(bytes, at);
+    const next = length > 0 ? at + length : search.next(at);
     const type = length > 0 ? bytes[at + 6]! : length === TORN && next === bytes.length ? TORN : undefined;
     yield { type, fragment: { bytes: bytes.subarray(Math.min(at + HEADER_BYTES, next), next), isIntact: length > 0 } };
     // A record that continues in the next block fills its own block.
@@ -134,13 +135,39 @@ function fitsBlocks(bytes: Buffer, at: number, phase: number): boolean {
   return type === FIRST || type === MIDDLE ? length === left : length <= left;
 }
 
-/** Returns the position of the next intact fragment, or the end of the log. */
-function nextFragment(bytes: Buffer, damagedAt: number): number {
-  for (let at = damagedAt + 1; at + HEADER_BYTES <= bytes.length; at++) {
-    const type = bytes[at + 6]!;
-    if (type >= FULL && type <= LAST && fragmentLengthAt(bytes, at, BLOCK_BYTES) > 0) return at;
+/**
+ * Limits of the bytes that a search checksums before it looks at the beginnings of blocks only: a number for any log, plus
+ * a number per byte of the log. To get past one damaged block takes a few megabytes.
+ */
+const MAX_COMPARED = 64 * 1024 * 1024;
+const MAX_COMPARED_PER_BYTE = 4;
+
+/**
+ * Finds the next intact fragment after damage. In garbage, a fragment may seem to begin at every third byte, and each
+ * takes a checksum of up to a whole block to rule out. So the work is limited: after that, only the beginnings of blocks
+ * are looked at, where LevelDB begins a fragment.
+ */
+class FragmentSearch {
+  private readonly bytes: Buffer;
+  private left: number;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.left = MAX_COMPARED + MAX_COMPARED_PER_BYTE * bytes.length;
   }
-  return bytes.length;
+
+  /** Returns the position of the next intact fragment, or the end of the log. */
+  next(damagedAt: number): number {
+    const { bytes } = this;
+    for (let at = damagedAt + 1; at + HEADER_BYTES <= bytes.length; at++) {
+      const type = bytes[at + 6]!;
+      if (type < FULL || type > LAST || (this.left <= 0 && at % BLOCK_BYTES !== 0)) continue;
+      if (fragmentLengthAt(bytes, at, BLOCK_BYTES) > 0) return at;
+      const length = bytes.readUInt16LE(at + 4);
+      if (length <= BLOCK_BYTES) this.left -= length;
+    }
+    return bytes.length;
+  }
 }
 
 /** Returns the length of the fragment at this position, including its header, or a negative code if there is none. */
