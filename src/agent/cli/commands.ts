@@ -10,13 +10,13 @@ const CONFIG: Record<string, CommandOption> = {
     multiple: true,
     short: "c",
     value: "FILE",
-    description: "A config file, env:NAME or yaml:TEXT. May be given several times: maps are merged, later ones win.",
+    description: "A config file, env:NAME or yaml:TEXT. Repeatable: maps are merged, later values win.",
   },
   set: {
     type: "string",
     multiple: true,
     value: "KEY=VALUE",
-    description: "One value over all files: --set exporters.debug.verbosity=detailed. The value is YAML.",
+    description: "Override one value of the config: --set exporters.debug.verbosity=detailed. The value is YAML.",
   },
 };
 
@@ -27,13 +27,13 @@ const PLUGINS: Record<string, CommandOption> = {
     multiple: true,
     short: "c",
     value: "FILE",
-    description: "A config file whose plugins count too. May be given several times.",
+    description: "A config file whose plugins are loaded too. Repeatable.",
   },
   plugin: {
     type: "string",
     multiple: true,
     value: "NAME",
-    description: "A package, or the path of a file, with components. May be given several times.",
+    description: "A plugin to load: a package name or the path of a file. Repeatable.",
   },
 };
 
@@ -42,15 +42,15 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "run",
     summary: "Run the agent until SIGTERM or SIGINT.",
     details: [
-      "SIGTERM, SIGINT (Ctrl-C) or SIGHUP stops taking data, delivers what was taken, and exits with 0.",
-      "A second signal stops at once: what is not delivered is refused, so its senders keep it; exit code 1.",
+      "On SIGTERM, SIGINT (Ctrl-C) or SIGHUP, stops accepting data, delivers what it has, and exits with 0.",
+      "On a second signal, stops at once: undelivered data is refused, so its senders keep it. Exits with 1.",
     ],
     options: {
       ...CONFIG,
       "shutdown-timeout": {
         type: "string",
         value: "DURATION",
-        description: "How long the drain may take, over service.shutdown_timeout (10s).",
+        description: "Time limit for the drain; default: service.shutdown_timeout (10s).",
       },
     },
     examples: [
@@ -61,19 +61,19 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   },
   {
     name: "validate",
-    summary: "Check a config and start nothing.",
-    details: ["Prints every problem with its place. Exit code 0 when the config would run, 1 when not."],
+    summary: "Check a config without running it.",
+    details: ["Prints every problem with its place. Exit code 0 if the config is valid, 1 if not."],
     options: { ...CONFIG, ...JSON_OUT },
     examples: ["sluice validate --config pipeline.yaml", "sluice validate --config pipeline.yaml --json"],
     load: async () => (await import("./validate.js")).validate,
   },
   {
     name: "migrate",
-    summary: "Rewrite a config of old to today's names, and show what changes.",
+    summary: "Update an old config to current names, and show the changes.",
     details: [
-      "Types and keys get the names that they have today, and what has ended and does nothing is taken out, with the places",
-      "that name it. All else stays as it is written: comments, order, variables. Secrets are shown as [REDACTED].",
-      "Exit code 0 when the config would run then, 1 when something is wrong with it that only you can mend.",
+      "Renames types and keys to their current names, and removes components that no longer have an effect, together with",
+      "their references. Everything else stays as written: comments, order, variables. Secrets are shown as [REDACTED].",
+      "Exit code 0 if the result is valid, 1 if it has problems that you must fix yourself.",
     ],
     options: {
       write: {
@@ -88,15 +88,15 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   },
   {
     name: "test",
-    summary: "Try a config on records, and say whether what comes out is as expected.",
+    summary: "Run a config on test records, and check the output.",
     details: [
-      "Runs the config without its receivers and exporters: what a test puts in passes processors and connectors, and",
-      "what would be sent is held against what the test expects. No port is opened, nothing is sent or written.",
-      "docs/config-tests.md says how tests are written. Exit code 0 when all passed, 1 when one failed.",
+      "Runs the config without its receivers and exporters: the records of a test pass processors and connectors, and the",
+      "result is compared with the expected records. Opens no port, and sends and writes nothing.",
+      "docs/config-tests.md describes the test files. Exit code 0 if all tests passed, 1 if one failed.",
     ],
     options: {
       ...CONFIG,
-      filter: { type: "string", value: "TEXT", description: "Only tests with this text in their names." },
+      filter: { type: "string", value: "TEXT", description: "Run only tests whose name contains this text." },
       ...JSON_OUT,
     },
     names: "FILE ...",
@@ -107,11 +107,11 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "components",
     summary: "List the components, with their keys and defaults.",
     details: [
-      "Give names to see only these: sluice components otlp batch",
-      "With --config or --plugin, those of the plugins too.",
+      "Give names to see only those components: sluice components otlp batch",
+      "With --config or --plugin, lists components of plugins too.",
     ],
     options: {
-      short: { type: "boolean", description: "One line each: kind, type and what it does." },
+      short: { type: "boolean", description: "One line per component: kind, type and summary." },
       ...PLUGINS,
       ...JSON_OUT,
     },
@@ -128,8 +128,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "graph",
     summary: "Draw the pipelines of a config.",
     details: [
-      "As a flowchart of Mermaid, which GitHub, GitLab and many wikis draw, or as a picture (SVG) that follows the",
-      "reader's light or dark colours.",
+      "Prints a Mermaid flowchart, which GitHub, GitLab and many wikis render, or an SVG picture that follows the",
+      "reader's light or dark theme.",
     ],
     options: {
       ...CONFIG,
@@ -145,11 +145,11 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   OTTL,
   {
     name: "print-config",
-    summary: "Print the config as it is after merging and substitution.",
+    summary: "Print the config after merging and substitution.",
     details: ["Secrets are printed as [REDACTED]."],
     options: {
       ...CONFIG,
-      defaults: { type: "boolean", description: "Add what is not written: every key with its default." },
+      defaults: { type: "boolean", description: "Include every key that is not set, with its default." },
       ...JSON_OUT,
     },
     examples: [
@@ -160,23 +160,27 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   },
   {
     name: "init",
-    summary: "Write a config to start from.",
+    summary: "Write a starter config.",
     details: [
-      "Asks what it is to do when it is run in a terminal without options that say so. Nothing is overwritten; what is",
-      "written says of everything in it what it is for.",
+      "Asks questions if it runs in a terminal without options. Never overwrites a file. Comments in the config explain",
+      "every part of it.",
     ],
     options: {
       out: {
         type: "string",
         short: "o",
         value: "FILE",
-        description: "Where to write; default: sluice.yaml. - prints it.",
+        description: "Output file; default: sluice.yaml. - means standard output.",
       },
-      endpoint: { type: "string", value: "URL", description: "Where data goes. Default: it is printed." },
-      protocol: { type: "string", value: "NAME", description: "http or grpc; default: by the endpoint." },
-      signals: { type: "string", value: "LIST", description: "Some of logs, traces, metrics; default: all." },
+      endpoint: { type: "string", value: "URL", description: "Where to send data; default: print it." },
+      protocol: { type: "string", value: "NAME", description: "http or grpc; default: depends on the endpoint." },
+      signals: {
+        type: "string",
+        value: "LIST",
+        description: "Comma-separated signals: logs, traces, metrics; default: all.",
+      },
       pii: { type: "boolean", description: "Mask personal data and secrets." },
-      public: { type: "boolean", description: "Take data from other machines, too." },
+      public: { type: "boolean", description: "Accept data from other machines too." },
       yes: { type: "boolean", short: "y", description: "Ask nothing." },
     },
     examples: ["sluice init", "sluice init --endpoint http://localhost:4318 --signals logs,traces --pii"],
@@ -186,33 +190,37 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "demo",
     summary: "See in two minutes what happens when a backend fails.",
     details: [
-      "Runs a shop that sends, an agent, and a backend that is down first and refuses records then, and leads you step by",
-      "step from the failure over its cause to the replay, in the console and on the command line. All of it is in this",
-      "process; its files are in a temporary folder. q, Ctrl-C or the end of the last step stops it, and nothing stays.",
-      "Where there is no terminal it goes on by itself, as with --auto.",
+      "Runs a shop that sends data, an agent, and a backend that first is down and then refuses records. It leads you step",
+      "by step from the failure to its cause and to the replay, in the console and on the command line. Everything runs in",
+      "this process, with its files in a temporary folder. q, Ctrl-C or the last step ends it and deletes the files.",
+      "Without a terminal it continues by itself, as with --auto.",
     ],
     options: {
-      auto: { type: "boolean", description: "Go from step to step, replay and end, without waiting for anybody." },
+      auto: { type: "boolean", description: "Run all steps including the replay without waiting for keys." },
       "no-open": { type: "boolean", description: "Do not open the console in a browser." },
       port: {
         type: "string",
         value: "N",
-        description: "The port of the console; default: 55679, or any when that is taken. 0: any that is free.",
+        description: "Port of the console; default: 55679, or a free port if that is taken. 0: any free port.",
       },
-      json: { type: "boolean", description: "Print a line of JSON for each thing that happens; with that --auto." },
+      json: { type: "boolean", description: "Print a line of JSON per event; implies --auto." },
     },
     examples: ["sluice demo", "sluice demo --auto --json"],
     load: async () => (await import("./demo/demo.js")).demo,
   },
   {
     name: "create",
-    summary: "Write a package with a component of your own to start from.",
+    summary: "Write a starter package for your own component.",
     details: [
-      "The kind is processor, receiver or exporter. The package has source in TypeScript, a test, and a config that runs",
-      "it; npm test and npm run build pass as it is. Nothing is overwritten.",
+      "The kind is processor, receiver or exporter. The package has TypeScript source, a test, and a config that runs it;",
+      "npm test and npm run build pass from the start. Never overwrites a file.",
     ],
     options: {
-      directory: { type: "string", value: "DIR", description: "Where to write it. Default: a folder with its name." },
+      directory: {
+        type: "string",
+        value: "DIR",
+        description: "Output directory; default: a directory with the package's name.",
+      },
     },
     names: "<kind> <name>",
     examples: ["sluice create processor my-processor", "sluice create exporter @acme/archive --directory archive"],
@@ -222,8 +230,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "schema",
     summary: "Print a JSON Schema of the config, for editors.",
     details: [
-      "With --config or --plugin it knows the components of the plugins too. An editor with the YAML language server",
-      "uses it when the first line of a config is",
+      "With --config or --plugin the schema includes the components of plugins. An editor with the YAML language server",
+      "uses it if the first line of a config is",
       "  # yaml-language-server: $schema=./sluice.schema.json",
     ],
     options: PLUGINS,
@@ -232,8 +240,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   },
   {
     name: "admin-token",
-    summary: "Make a token for the admin API, and what a config holds of it.",
-    details: ["The hash goes into extensions.admin.tokens; whoever asks has the token in SLUICE_ADMIN_TOKEN."],
+    summary: "Create a token for the admin API, and its hash for the config.",
+    details: ["Put the hash into extensions.admin.tokens. Clients pass the token in the variable SLUICE_ADMIN_TOKEN."],
     options: {},
     examples: ["sluice admin-token"],
     load: async () => (await import("./admin-token.js")).adminToken,
@@ -246,10 +254,10 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   outboxCommands(CONFIG),
   {
     name: "completion",
-    summary: "Print what makes a shell complete commands and options.",
+    summary: "Print a completion script for your shell.",
     details: [
       "bash: put  source <(sluice completion bash)  into ~/.bashrc.",
-      "zsh:  put  source <(sluice completion zsh)  into ~/.zshrc, behind compinit.",
+      "zsh:  put  source <(sluice completion zsh)  into ~/.zshrc, after compinit.",
       "fish: sluice completion fish > ~/.config/fish/completions/sluice.fish",
     ],
     options: {},

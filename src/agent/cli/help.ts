@@ -14,7 +14,7 @@ export function overview(): string {
     "",
     "Options:",
     ...table([
-      ["-h, --help", "Show this help; sluice help <command> shows that of a command."],
+      ["-h, --help", "Show this help; sluice help <command> shows the help of a command."],
       ["-v, --version", "Show the version."],
     ]),
     "",
@@ -22,7 +22,7 @@ export function overview(): string {
     "  sluice validate --config pipeline.yaml",
     "  sluice run --config pipeline.yaml",
     "",
-    "Exit codes: 0 all well, 1 bad config or failed run, 2 wrong usage.",
+    "Exit codes: 0 success, 1 bad config or failed run, 2 wrong usage.",
   );
 }
 

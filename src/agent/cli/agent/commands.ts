@@ -4,10 +4,10 @@ import { OPERATOR_OPTIONS } from "./operator.js";
 
 export const STATUS: Command = {
   name: "status",
-  summary: "Show how a running agent's exporters are.",
+  summary: "Show the state of a running agent's exporters.",
   details: [
-    "For each exporter: whether it is UP, DEGRADED or DOWN, its circuit breaker, what waits in its queue and for how",
-    "long, dead letters, and the share of the calls of the last minute that failed; below, why and what to do.",
+    "For each exporter: its state (UP, DEGRADED or DOWN), its circuit breaker, the size and age of its queue, its dead",
+    "letters, and the share of failed calls in the last minute; then the reasons and what to do.",
   ],
   options: {
     check: { type: "boolean", description: "Exit with 1 when an exporter is not UP." },
@@ -27,8 +27,8 @@ const OPTIONS = {
 
 const pause: Command = {
   name: "exporter pause",
-  summary: "Stop sending; what comes waits in the queue.",
-  details: ["It stays paused until it is resumed or the agent is restarted."],
+  summary: "Stop sending; new data waits in the queue.",
+  details: ["The exporter stays paused until it is resumed or the agent restarts."],
   options: OPTIONS,
   names: "ID",
   examples: ["sluice exporter pause otlp_http --reason maintenance"],
@@ -37,7 +37,7 @@ const pause: Command = {
 
 const resume: Command = {
   name: "exporter resume",
-  summary: "Go on sending.",
+  summary: "Resume sending.",
   details: [],
   options: OPTIONS,
   names: "ID",
@@ -47,8 +47,8 @@ const resume: Command = {
 
 const retry: Command = {
   name: "exporter retry",
-  summary: "Let nothing wait any longer for the time of its retry.",
-  details: ["For when the backend is known to be well again."],
+  summary: "Retry all waiting entries now.",
+  details: ["Use it when you know that the backend works again."],
   options: OPTIONS,
   names: "ID",
   examples: ["sluice exporter retry otlp_http"],
@@ -57,8 +57,8 @@ const retry: Command = {
 
 const breaker: Command = {
   name: "exporter breaker",
-  summary: "Hold the circuit breaker open or closed, or let it decide again.",
-  details: ["open sends nothing; closed sends whatever happens; auto is how it began."],
+  summary: "Force the circuit breaker open or closed, or make it automatic again.",
+  details: ["open: sends nothing. closed: sends despite failures. auto: the default."],
   options: OPTIONS,
   names: "ID open|closed|auto",
   examples: ["sluice exporter breaker otlp_http open", "sluice exporter breaker otlp_http auto"],
@@ -67,9 +67,9 @@ const breaker: Command = {
 
 export const EXPORTER: CommandGroup = {
   name: "exporter",
-  summary: "Pause, resume and try exporters of a running agent.",
+  summary: "Pause, resume and retry exporters of a running agent.",
   details: [
-    "Asks the agent that runs at http://127.0.0.1:55679, or the one named with --api. sluice status shows the ids.",
+    "Connects to the agent at http://127.0.0.1:55679, or to the one given with --api. sluice status shows the ids.",
   ],
   examples: ["sluice exporter pause otlp_http", "sluice exporter retry otlp_http"],
   commands: [pause, resume, retry, breaker],

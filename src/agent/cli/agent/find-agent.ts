@@ -14,11 +14,11 @@ export const AGENT_OPTIONS: Readonly<Record<string, CommandOption>> = {
   api: {
     type: "string",
     value: "URL",
-    description: `The agent to ask; default: SLUICE_API, or ${DEFAULT_API}.`,
+    description: `The agent's URL; default: SLUICE_API, or ${DEFAULT_API}.`,
   },
-  ca: { type: "string", value: "FILE", description: "Certificates to trust when the agent is asked over https (PEM)." },
-  cert: { type: "string", value: "FILE", description: "The certificate to show to an agent that asks for one." },
-  key: { type: "string", value: "FILE", description: "Its private key." },
+  ca: { type: "string", value: "FILE", description: "CA certificates to trust for https (PEM)." },
+  cert: { type: "string", value: "FILE", description: "Client certificate, if the agent requires one (PEM)." },
+  key: { type: "string", value: "FILE", description: "Private key of the client certificate (PEM)." },
 };
 
 /** The address of an agent that may be running, and how to connect to it. */

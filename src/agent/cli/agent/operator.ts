@@ -8,17 +8,17 @@ import { UsageError } from "../terminal.js";
  * a filter of most of these commands.
  */
 export const OPERATOR_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  by: { type: "string", value: "NAME", description: "Who does it, for the audit; default: your user name." },
-  why: { type: "string", value: "TEXT", description: "Why it is done, for the audit." },
+  by: { type: "string", value: "NAME", description: "Your name for the audit; default: your user name." },
+  why: { type: "string", value: "TEXT", description: "The reason for the audit." },
 };
 
 /** Options of every command that shows payloads. */
 export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
   reveal: {
     type: "boolean",
-    description: "Show records as they are, not masked. Needs --reason TEXT, and is kept in the audit.",
+    description: "Show records unmasked. Needs --reason TEXT, and is recorded in the audit.",
   },
-  reason: { type: "string", value: "TEXT", description: "With --reveal: why they must be seen (or --why TEXT)." },
+  reason: { type: "string", value: "TEXT", description: "With --reveal: the reason (or --why TEXT)." },
   ...OPERATOR_OPTIONS,
 };
 

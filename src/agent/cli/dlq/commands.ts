@@ -15,52 +15,58 @@ const CONNECTION_OPTIONS: Record<string, CommandOption> = {
     multiple: true,
     short: "c",
     value: "FILE",
-    description: "Work on the queues of this config while no agent runs, with the keys they are encrypted with.",
+    description: "Work on the queues of this config while no agent runs, with its encryption keys.",
   },
 };
 
 const FILTERS: Record<string, CommandOption> = {
-  exporter: { type: "string", value: "ID", description: "Of this exporter." },
+  exporter: { type: "string", value: "ID", description: "Only of this exporter." },
   reason: {
     type: "string",
     value: "REASON",
     description: `${FAILURE_REASONS.join(", ")}.`,
   },
-  category: { type: "string", value: "NAME", description: "Of this category: schema, business, integration ..." },
-  signature: { type: "string", value: "HASH", description: "Alike failures; dlq stats shows the signatures." },
+  category: { type: "string", value: "NAME", description: "Only of this category: schema, business, integration ..." },
+  signature: { type: "string", value: "HASH", description: "Only similar failures; dlq stats shows the signatures." },
   signal: { type: "string", value: "SIGNAL", description: "logs, traces or metrics." },
-  event: { type: "string", value: "NAME", description: "With this event, span or metric name; * stands for any text." },
-  where: { type: "string", value: "OTTL", description: "With a record for which this condition holds." },
+  event: {
+    type: "string",
+    value: "NAME",
+    description: "Only with this event, span or metric name; * matches any text.",
+  },
+  where: { type: "string", value: "OTTL", description: "Only with a record that matches this condition." },
   attribute: {
     type: "string",
     value: "KEY=VALUE",
-    description: "With a record, or a resource, that has this attribute; * stands for any text.",
+    description: "Only with this attribute in a record or resource; * matches any text.",
   },
-  text: { type: "string", value: "TEXT", description: "With this text anywhere in its records." },
+  text: { type: "string", value: "TEXT", description: "Only with this text anywhere in the records." },
   since: {
     type: "string",
     value: "TIME",
-    description: "Failed at or after: 2026-01-31T08:00, or 2h for two hours ago.",
+    description: "Only failed at or after: 2026-01-31T08:00, or 2h for two hours ago.",
   },
-  until: { type: "string", value: "TIME", description: "Failed before." },
+  until: { type: "string", value: "TIME", description: "Only failed before this time." },
 };
 
-const YES: Record<string, CommandOption> = { yes: { type: "boolean", short: "y", description: "Do not ask." } };
-const ALL: Record<string, CommandOption> = { all: { type: "boolean", description: "Every dead letter." } };
+const YES: Record<string, CommandOption> = {
+  yes: { type: "boolean", short: "y", description: "Do not ask for confirmation." },
+};
+const ALL: Record<string, CommandOption> = { all: { type: "boolean", description: "Select every dead letter." } };
 const DRY_RUN: Record<string, CommandOption> = {
-  "dry-run": { type: "boolean", description: "Only say what would happen." },
+  "dry-run": { type: "boolean", description: "Only show what would happen." },
 };
 
 const list: Command = {
   name: "dlq list",
-  summary: "List dead letters, the newest first.",
-  details: ["Prints a page; --cursor, as printed below it, gives the next."],
+  summary: "List dead letters, newest first.",
+  details: ["Prints one page; pass the cursor printed below it with --cursor to get the next."],
   options: {
     ...FILTERS,
     limit: { type: "string", value: "N", description: "Entries on the page, 1 to 1000; default 50." },
-    cursor: { type: "string", value: "CURSOR", description: "Where the page before ended." },
-    oldest: { type: "boolean", description: "The oldest first." },
-    deleted: { type: "boolean", description: "Those that were deleted and are still kept." },
+    cursor: { type: "string", value: "CURSOR", description: "Cursor printed below the previous page." },
+    oldest: { type: "boolean", description: "Oldest first." },
+    deleted: { type: "boolean", description: "List deleted ones that are still kept." },
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -72,15 +78,15 @@ const show: Command = {
   name: "dlq show",
   summary: "Show one entry: its error, its attempts, its earlier cycles.",
   details: [
-    "With --payload also its records, with personal data and secrets masked as the processor pii would. --reveal shows them",
-    "as they are; it needs a reason, and who saw what when is kept in the audit.",
+    "With --payload, also shows its records, with personal data and secrets masked as by the processor pii. --reveal shows",
+    "them unmasked; it needs a reason, and is recorded in the audit.",
   ],
   options: {
     payload: { type: "boolean", description: "Show the records too, as OTLP/JSON, masked." },
     revision: {
       type: "string",
       value: "N",
-      description: "Show the records as they were after N edits, 0: as they came.",
+      description: "Show the records after N edits; 0: the original.",
     },
     ...REVEAL_OPTIONS,
     ...CONNECTION_OPTIONS,
@@ -100,53 +106,53 @@ const replay: Command = {
   summary: "Put dead letters back into their queues.",
   details: [
     "Select them by their ids, by filters, or with --all. They keep their ids and their history.",
-    "Left where they are: what was replayed too often, was partly taken before or is found by replay.require_approval, has",
-    "expired, cannot be read, or whose backend is down, and what came from a pipeline that the config does not have: nobody",
-    "knows what pii would have to do to it (--pipeline, --as-is). The reasons are printed. --approve replays also the first",
-    "three kinds and those whose backend is down.",
-    "Exit code 0 when all of them were queued again, 1 when some were not. What fails again is a dead letter again.",
-    "With --to they go into the queue of another exporter. They still pass the processors of the pipeline they came from that",
-    "have a step for what is replayed, such as pii, and those of the pipelines that end in that exporter.",
-    "--diff, a dry run, shows them before and after statements and processors; --reveal --why TEXT shows them unmasked.",
-    "With --wait it waits until every one has left its queue, tells what became of them, and exits with 0 only if all of",
-    "them were delivered. Ctrl-C stops waiting, not the sending.",
+    "Not replayed: entries that were replayed too often, were partly accepted before or match replay.require_approval; that",
+    "have expired, cannot be read, or whose backend is down; and entries of a pipeline that the config does not have,",
+    "because the treatment that pii would need is unknown (--pipeline, --as-is). The reasons are printed. --approve also",
+    "replays the first three kinds and those whose backend is down.",
+    "Exit code 0 if all were queued again, 1 if some were not. Entries that fail again become dead letters again.",
+    "With --to they go into the queue of another exporter. They still pass those processors of their pipeline that handle",
+    "replays, such as pii, and those of the pipelines that end in that exporter.",
+    "--diff is a dry run that shows them before and after statements and processors; --reveal --why TEXT unmasks them.",
+    "With --wait it waits until all have left their queues, prints the outcomes, and exits with 0 only if all were",
+    "delivered. Ctrl-C stops waiting, not the sending.",
   ],
   options: {
     ...ALL,
     ...FILTERS,
-    limit: { type: "string", value: "N", description: "At most so many, the oldest first." },
+    limit: { type: "string", value: "N", description: "Replay at most this many, oldest first." },
     ...OPERATOR_OPTIONS,
     rate: { type: "string", value: "N", description: "Entries per second; default: the exporter's own rate." },
     generation: {
       type: "string",
       value: "NAME",
-      description: "Names the config or code it is sent with, for the history; default: the agent's own.",
+      description: "Name of the config or code version, for the history; default: the agent's own.",
     },
-    wait: { type: "boolean", description: "Wait for what becomes of them; exit with 0 only if all were delivered." },
-    timeout: { type: "string", value: "TIME", description: "With --wait: wait no longer than that, such as 5m." },
-    approve: { type: "boolean", description: "Also what is risky." },
+    wait: { type: "boolean", description: "Wait for the outcomes; exit with 0 only if all were delivered." },
+    timeout: { type: "string", value: "TIME", description: "With --wait: time limit, such as 5m." },
+    approve: { type: "boolean", description: "Also replay risky entries (see above)." },
     pipeline: {
       type: "string",
       value: "NAME",
-      description: "Treat those whose pipeline is not in the config as those of this one (pii, versioning).",
+      description: "Treat entries of an unknown pipeline like those of this one (pii, versioning).",
     },
     to: {
       type: "string",
       value: "EXPORTER",
-      description: "Send them to this exporter instead of the one they failed at.",
+      description: "Send to this exporter instead of the one that failed.",
     },
     transform: {
       type: "string",
       multiple: true,
       value: "OTTL",
-      description: "Change them first with this statement; the originals are kept. Can be given again.",
+      description: "Change the records first with this statement; the originals are kept. Repeatable.",
     },
     diff: {
       type: "boolean",
-      description: "Only show what would be sent of the first of them beside what is stored, masked.",
+      description: "Only compare what would be sent with what is stored, for the first entries, masked.",
     },
     reveal: REVEAL_OPTIONS["reveal"]!,
-    "as-is": { type: "boolean", description: "Send those whose pipeline is not in the config untreated, as they are." },
+    "as-is": { type: "boolean", description: "Send entries of an unknown pipeline untreated." },
     ...DRY_RUN,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -167,23 +173,23 @@ const edit: Command = {
   name: "dlq edit",
   summary: "Change the records of one dead letter, as OTLP/JSON.",
   details: [
-    "Opens $VISUAL or $EDITOR with its records as they are, which is kept in the audit and needs a reason. What you save is",
-    "checked: it must be OTLP of the same signal. The original stays in the history (dlq show ID --revision 0). Nothing is sent:",
-    "dlq replay does that. When somebody else has changed the entry meanwhile, nothing is changed, and your text is kept.",
+    "Opens $VISUAL or $EDITOR with the unmasked records; this needs a reason and is recorded in the audit. The saved text",
+    "must be OTLP of the same signal. The original stays in the history (dlq show ID --revision 0). Nothing is sent until",
+    "you run dlq replay. If somebody else has changed the entry meanwhile, your text is kept in its file and not applied.",
   ],
   options: {
     file: {
       type: "string",
       short: "f",
       value: "FILE",
-      description: "Take the new records from this file; -: standard input.",
+      description: "Read the new records from this file; -: standard input.",
     },
-    reason: { type: "string", value: "TEXT", description: "Why it is changed, for the audit (or --why TEXT)." },
+    reason: { type: "string", value: "TEXT", description: "The reason, for the audit (or --why TEXT)." },
     ...OPERATOR_OPTIONS,
     revision: {
       type: "string",
       value: "N",
-      description: "With --file: the revision that the file was made from; default: the present one.",
+      description: "With --file: the revision that the file was made from; default: the current one.",
     },
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -191,15 +197,17 @@ const edit: Command = {
   names: "ID",
   examples: [
     "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --reason 'INC-17: wrong currency'",
-    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --file mended.json --reason INC-17",
+    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --file fixed.json --reason INC-17",
   ],
   load: async () => (await import("./edit.js")).edit,
 };
 
 const remove: Command = {
   name: "dlq delete",
-  summary: "Delete the dead letters with these ids for good.",
-  details: ["Asks before it deletes several; in a script say --yes. When one id is unknown, none is deleted."],
+  summary: "Permanently delete the dead letters with these ids.",
+  details: [
+    "Asks for confirmation before it deletes several; use --yes in scripts. If an id is unknown, none is deleted.",
+  ],
   options: { ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "ID ...",
   examples: ["sluice dlq delete 5f0c1d2e3a4b5c6d-17"],
@@ -208,10 +216,10 @@ const remove: Command = {
 
 const purge: Command = {
   name: "dlq purge",
-  summary: "Delete all dead letters that filters find, or --all, for good.",
+  summary: "Permanently delete all dead letters that match filters, or --all.",
   details: [
-    "Says how many there are and asks; in a script say --yes. It is done when nothing of them is in the files of the queue",
-    "any more (of one in PostgreSQL: in its tables). With dead_letter.keep_deleted they are kept for that time first.",
+    "Prints how many there are and asks for confirmation; use --yes in scripts. It returns when nothing of them is left in",
+    "the queue's files (or tables in PostgreSQL). With dead_letter.keep_deleted they are kept for that time first.",
   ],
   options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
@@ -220,7 +228,7 @@ const purge: Command = {
 
 const restore: Command = {
   name: "dlq restore",
-  summary: "Bring deleted dead letters back, for as long as they are kept.",
+  summary: "Restore deleted dead letters that are still kept.",
   details: ["With dead_letter.keep_deleted, deleted ones are kept for that time; dlq list --deleted shows them."],
   options: { ...ALL, ...FILTERS, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "[ID ...]",
@@ -230,20 +238,21 @@ const restore: Command = {
 
 const exportCommand: Command = {
   name: "dlq export",
-  summary: "Write dead letters with their records as lines of JSON.",
+  summary: "Write dead letters with their records as JSON lines.",
   details: [
-    "The records are masked, for people to read: such lines cannot be imported. With --reveal --reason TEXT they are whole, each",
-    "line has a checksum, and dlq import reads them again; that is kept in the audit. The dead letters stay where they are.",
-    "They are plain text, also those of a queue that is encrypted.",
+    "The records are masked, so the lines are only for reading and cannot be imported. With --reveal --reason TEXT they are",
+    "complete, each line has a checksum, and dlq import reads them; this is recorded in the audit. Exporting deletes",
+    "nothing. The output is not encrypted, even if the queue is.",
   ],
   options: {
     ...FILTERS,
-    out: { type: "string", short: "o", value: "FILE", description: "Where to write; default: standard output." },
+    out: { type: "string", short: "o", value: "FILE", description: "Output file; default: standard output." },
     ...REVEAL_OPTIONS,
     reason: {
       type: "string",
       value: "TEXT",
-      description: "Of this reason, as in dlq list; with --reveal it says why instead, unless --why does.",
+      description:
+        "Only with this failure reason, as in dlq list; with --reveal: why you reveal them, unless --why says it.",
     },
     ...CONNECTION_OPTIONS,
   },
@@ -256,16 +265,16 @@ const exportCommand: Command = {
 
 const importCommand: Command = {
   name: "dlq import",
-  summary: "Take in dead letters that were exported, or entries that were set aside.",
+  summary: "Import exported dead letters, or entries that were set aside.",
   details: [
-    "They keep their ids: what is there already is not taken in again. A file with a damaged line changes nothing and the",
-    "lines are named, unless --skip-damaged says to take in the others.",
-    "With --set-aside: the entries in the files of a damaged queue that can be read, and that the queue did not have any",
-    "more when it was repaired. Those that were waiting become dead letters with the reason imported.",
+    "They keep their ids; existing ones are not imported again. If a file has damaged lines, nothing is imported and the",
+    "lines are listed, unless --skip-damaged is given.",
+    "With --set-aside: imports the readable entries in the files of a damaged queue that were missing after its repair.",
+    "Entries that were waiting become dead letters with the reason imported.",
   ],
   options: {
-    "skip-damaged": { type: "boolean", description: "Take in what is not damaged." },
-    "set-aside": { type: "string", value: "FOLDER", description: "A folder in .set-aside, beside the queues." },
+    "skip-damaged": { type: "boolean", description: "Import the lines that are not damaged." },
+    "set-aside": { type: "string", value: "FOLDER", description: "A folder in .set-aside, next to the queues." },
     ...OPERATOR_OPTIONS,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -280,8 +289,8 @@ const importCommand: Command = {
 
 const stats: Command = {
   name: "dlq stats",
-  summary: "Count dead letters by reason, exporter and kind of failure.",
-  details: ["Alike failures have the same signature: --signature selects them in list, replay, purge and export."],
+  summary: "Count dead letters by reason, exporter and signature.",
+  details: ["Similar failures share a signature: --signature selects them in list, replay, purge and export."],
   options: { ...FILTERS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq stats", "sluice dlq stats --since 24h --json"],
   load: async () => (await import("./stats.js")).stats,
@@ -289,17 +298,21 @@ const stats: Command = {
 
 const audit: Command = {
   name: "dlq audit",
-  summary: "Who revealed, replayed, deleted or changed what, when and why.",
+  summary: "Show who revealed, replayed, deleted or changed what, when and why.",
   details: [
-    "The newest first. Nothing here can be changed or deleted; extensions.reliability.audit.retention says how long it is kept.",
+    "Newest first. The audit cannot be changed; extensions.reliability.audit.retention sets how long it is kept.",
   ],
   options: {
-    since: { type: "string", value: "TIME", description: "At or after: 2026-01-31T08:00, or 2h for two hours ago." },
-    until: { type: "string", value: "TIME", description: "Before." },
-    actor: { type: "string", value: "NAME", description: "Done by this one." },
+    since: {
+      type: "string",
+      value: "TIME",
+      description: "Only at or after: 2026-01-31T08:00, or 2h for two hours ago.",
+    },
+    until: { type: "string", value: "TIME", description: "Only before this time." },
+    actor: { type: "string", value: "NAME", description: "Only by this person." },
     action: { type: "string", value: "NAME", description: `${AUDITED_ACTIONS.join(", ")}.` },
     limit: { type: "string", value: "N", description: "Records on the page, 1 to 1000; default 50." },
-    cursor: { type: "string", value: "CURSOR", description: "Where the page before ended." },
+    cursor: { type: "string", value: "CURSOR", description: "Cursor printed below the previous page." },
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -309,12 +322,12 @@ const audit: Command = {
 
 export const DLQ: CommandGroup = {
   name: "dlq",
-  summary: "See, understand and replay what could not be delivered.",
+  summary: "Inspect and replay dead letters: data that could not be delivered.",
   details: [
-    "Asks the agent that runs at http://127.0.0.1:55679, or the one named with --api. When no agent answers there and",
-    "./data/queue exists, works on that directory; --dir names another. The agent must not run then.",
+    "Connects to the agent at http://127.0.0.1:55679, or to the one given with --api. If no agent answers there and",
+    "./data/queue exists, works on that directory (or the one given with --dir); the agent must not run then.",
     "",
-    "Exit codes: 0 all well, 1 it failed or not all was done, 2 wrong usage.",
+    "Exit codes: 0 success, 1 failed or incomplete, 2 wrong usage.",
   ],
   examples: ["sluice dlq stats", "sluice dlq list --since 2h", "sluice dlq replay --all --by ann"],
   commands: [list, show, replay, edit, remove, purge, restore, exportCommand, importCommand, stats, audit],

@@ -3,13 +3,13 @@ import { type Command, JSON_OUT } from "../command.js";
 
 export const TOP: Command = {
   name: "top",
-  summary: "Watch what passes through a running agent.",
+  summary: "Watch the traffic of a running agent.",
   details: [
-    "Pipelines and exporters with records per second, queues, circuit breakers and dead letters, drawn anew each second.",
-    "q ends it. Where there is no terminal it prints once.",
+    "Shows pipelines and exporters with records per second, queues, circuit breakers and dead letters, every second.",
+    "q quits. Without a terminal it prints once.",
   ],
   options: {
-    once: { type: "boolean", description: "Print once and end." },
+    once: { type: "boolean", description: "Print once and exit." },
     ...AGENT_OPTIONS,
     json: { type: "boolean", description: "Print a line of JSON each second, for programs." },
   },
@@ -19,18 +19,22 @@ export const TOP: Command = {
 
 export const TAP: Command = {
   name: "tap",
-  summary: "Show records of a running agent as they pass.",
+  summary: "Show records that pass through a running agent.",
   details: [
-    "At a component (what leaves it; of an exporter what comes to it), at a pipeline (what comes out of it), or at an id",
-    "of the API's /graph. Personal data and secrets are masked. Nothing is changed or held up; what passed and was not shown is",
-    "counted on stderr.",
+    "Taps a component (its output; for an exporter its input), a pipeline (its output), or an id of the API's /graph.",
+    "Personal data and secrets are masked. Tapping changes and delays nothing; the number of records that were not shown",
+    "is printed to stderr.",
   ],
   options: {
-    where: { type: "string", value: "OTTL", description: "Only records for which it holds: severity_number >= 17." },
-    limit: { type: "string", value: "N", description: "End after so many records; default: 1000." },
+    where: {
+      type: "string",
+      value: "OTTL",
+      description: "Show only records that match this condition: severity_number >= 17.",
+    },
+    limit: { type: "string", value: "N", description: "Exit after this many records; default: 1000." },
     rate: { type: "string", value: "N", description: "Records per second; default: 10, at most 1000." },
     ...AGENT_OPTIONS,
-    json: { type: "boolean", description: "Print a line of JSON a record, for programs." },
+    json: { type: "boolean", description: "Print a line of JSON per record, for programs." },
   },
   names: "COMPONENT|PIPELINE",
   examples: ["sluice tap logs", "sluice tap otlp_http/backend --where 'severity_number >= 17' --limit 5 --json"],
@@ -41,8 +45,8 @@ export const OTTL: Command = {
   name: "ottl",
   summary: "Try OTTL statements on a record.",
   details: [
-    "Needs no agent. Says for each statement what it changed, or why it failed; each goes on with what the one before it",
-    "left. Exit code 1 when one failed, or when the condition does not hold.",
+    "Needs no agent. Shows for each statement what it changed, or why it failed; each works on the result of the previous",
+    "one. Exit code 1 if a statement failed, or if the condition is false.",
   ],
   options: {
     record: {
@@ -51,9 +55,13 @@ export const OTTL: Command = {
       description:
         "A log record, span or metric as OTLP/JSON, or a whole request: a file, - for stdin, or the JSON itself.",
     },
-    context: { type: "string", value: "NAME", description: "log, span, metric and so on; default: by the paths." },
+    context: {
+      type: "string",
+      value: "NAME",
+      description: "log, span, metric and so on; default: inferred from the paths.",
+    },
     signal: { type: "string", value: "NAME", description: "logs (default), traces or metrics." },
-    condition: { type: "string", value: "OTTL", description: "Decide a condition in place of statements." },
+    condition: { type: "string", value: "OTTL", description: "Evaluate a condition instead of statements." },
     ...JSON_OUT,
   },
   names: "[STATEMENT ...]",

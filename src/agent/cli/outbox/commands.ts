@@ -4,16 +4,16 @@ import type { CommandGroup, CommandOption } from "../command.js";
 export function outboxCommands(options: Readonly<Record<string, CommandOption>>): CommandGroup {
   return {
     name: "outbox",
-    summary: "What the receiver `outbox` needs of a database.",
-    details: [],
+    summary: "Prepare a database for the receiver `outbox`.",
+    details: ["Prints SQL, and runs nothing."],
     examples: ["sluice outbox migration | psql shop"],
     commands: [
       {
         name: "outbox migration",
-        summary: "Print the SQL that makes the table of an outbox, or brings one up to date.",
+        summary: "Print SQL that creates or updates the table of an outbox.",
         details: [
-          "With a config it is for the tables and columns of the receivers `outbox` in it; without, for the defaults, with",
-          "the table event_handled. Nothing is run. Running it twice changes nothing the second time.",
+          "With a config, for the tables and columns of its `outbox` receivers; without one, for the defaults, including the",
+          "table event_handled. The SQL is only printed. It can be run repeatedly.",
         ],
         options: { ...options },
         examples: ["sluice outbox migration | psql shop", "sluice outbox migration --config pipeline.yaml"],
