@@ -5,8 +5,8 @@ import {
   compileMetricExpressions,
   composed,
   type OttlValue,
-  textFits,
   textIsOneOf,
+  textMatches,
   valueIs,
 } from "#ottl";
 import { compilePattern } from "#text/patterns";
@@ -88,7 +88,7 @@ function criteriaOf(context: ContextName, properties: LegacyProperties): Conditi
 
 /** Holds if the text equals one of `texts`, or if one of the patterns matches it. */
 function fits(path: string, context: ContextName, texts: readonly string[], isRegexp: boolean): Condition {
-  return isRegexp ? textFits(path, context, patternTest(texts)) : textIsOneOf(path, context, texts);
+  return isRegexp ? textMatches(path, context, patternTest(texts)) : textIsOneOf(path, context, texts);
 }
 
 function patternTest(expected: readonly string[]): (text: string) => boolean {
@@ -106,7 +106,7 @@ function attributeCondition(
   if (value === null || value === undefined) return hasKey(attributes, context, key);
   const path = `${attributes}[${quoted(key)}]`;
   return isRegexp
-    ? textFits(path, context, patternTest([String(value)]), { plain: true })
+    ? textMatches(path, context, patternTest([String(value)]), { plain: true })
     : valueIs(path, context, ottlValueOf(value));
 }
 

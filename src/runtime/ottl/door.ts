@@ -1,7 +1,7 @@
 /** OTTL: conditions and statements, compiled and run on batches. */
 
 export { type Condition, compileCondition, type Statement } from "./compile/compile.js";
-export { composed, textFits, textIsOneOf, valueIs } from "./compile/composed-condition.js";
+export { composed, textIsOneOf, textMatches, valueIs } from "./compile/composed-condition.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue, ottlIssue } from "./compile/config-texts.js";
 export { deadLetterLanguage } from "./compile/dead-letter-language.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./compile/error-mode.js";

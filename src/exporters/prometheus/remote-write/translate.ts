@@ -95,7 +95,7 @@ export class Translator implements MetricVisitor {
     const { reader } = this;
     const isNumber = metric.type === "gauge" || metric.type === "counter";
     if (isNumber && this.addExpected(metric, b, start, end)) return;
-    reader.readAllButKey(b, start, end, metric.dataTag);
+    reader.readWithoutKey(b, start, end, metric.dataTag);
     const isExponential = metric.dataTag === EXPONENTIAL;
     const native = isExponential ? nativeProblem(reader) : undefined;
     if (native !== undefined) return this.reject(metric, native);
@@ -149,17 +149,17 @@ export class Translator implements MetricVisitor {
    */
   private series(metric: MetricOwner, attributes: AttributeKey): RemoteSeries {
     const { table, now } = this;
-    const isTogether = attributes.run();
+    const isAdjacent = attributes.run();
     const { bytes, start, end } = attributes;
-    const known = isTogether ? table.findNext(metric.id, bytes, start, end, now) : undefined;
+    const known = isAdjacent ? table.findNext(metric.id, bytes, start, end, now) : undefined;
     if (known !== undefined) return known;
     attributes.finish();
     const { bytes: key, start: keyStart, end: keyEnd } = attributes;
-    const isOwnKey = key === bytes && keyStart === start && keyEnd === end && isTogether;
+    const isOwnKey = key === bytes && keyStart === start && keyEnd === end && isAdjacent;
     const found = isOwnKey ? undefined : table.find(metric.id, key, keyStart, keyEnd, now);
     const series = found ?? new RemoteSeries(metric, this.owners.labels(metric, key, keyStart, keyEnd));
     if (found === undefined) table.add(metric.id, key, keyStart, keyEnd, now, series);
-    if (isTogether && !isOwnKey) table.add(metric.id, bytes, start, end, now, series);
+    if (isAdjacent && !isOwnKey) table.add(metric.id, bytes, start, end, now, series);
     return series;
   }
 

@@ -44,12 +44,12 @@ export class PointReader {
 
   /** `dataTag` is the tag of the metric's data that contains the point. */
   read(b: Uint8Array, start: number, end: number, dataTag: number): void {
-    this.readAllButKey(b, start, end, dataTag);
+    this.readWithoutKey(b, start, end, dataTag);
     this.attributes.finish();
   }
 
   /** The same, but the caller finishes the key or does without it. */
-  readAllButKey(b: Uint8Array, start: number, end: number, dataTag: number): void {
+  readWithoutKey(b: Uint8Array, start: number, end: number, dataTag: number): void {
     this.reset();
     this.attributes.begin(b);
     if (dataTag === HISTOGRAM_TAG) this.readHistogram(b, start, end);

@@ -15,7 +15,7 @@ export class AttributeKey {
   end = 0;
   private source: Uint8Array = EMPTY;
   private count = 0;
-  private isTogether = true;
+  private isAdjacent = true;
   /** For each attribute: its field, the KeyValue in the field, and the name in the KeyValue. */
   private readonly fieldStarts: number[] = [];
   private readonly bodyStarts: number[] = [];
@@ -27,7 +27,7 @@ export class AttributeKey {
   begin(b: Uint8Array): void {
     this.source = b;
     this.count = 0;
-    this.isTogether = true;
+    this.isAdjacent = true;
   }
 
   /** Adds the attribute whose field, including the tag, is [at, end) and whose KeyValue starts at `body`. */
@@ -36,7 +36,7 @@ export class AttributeKey {
     this.fieldStarts[i] = at;
     this.bodyStarts[i] = body;
     this.fieldEnds[i] = end;
-    if (i > 0 && this.fieldEnds[i - 1] !== at) this.isTogether = false;
+    if (i > 0 && this.fieldEnds[i - 1] !== at) this.isAdjacent = false;
   }
 
   /** Adds all attributes of the message [start, end): its fields with this tag. */
@@ -53,7 +53,7 @@ export class AttributeKey {
     this.bytes = this.source;
     this.start = count === 0 ? 0 : this.fieldStarts[0]!;
     this.end = count === 0 ? 0 : this.fieldEnds[count - 1]!;
-    return this.isTogether;
+    return this.isAdjacent;
   }
 
   finish(): void {

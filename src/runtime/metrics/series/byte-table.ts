@@ -109,7 +109,7 @@ export class ByteTable {
   /** Whether this is the slot's key; false if the slot has none. */
   isAt(slot: number, owner: number, b: Uint8Array, start: number, end: number): boolean {
     if (this.owners[slot] !== owner || this.lengths[slot] !== end - start) return false;
-    return areSame(this.keysView, this.starts[slot]!, lookedAt(b), start, end - start);
+    return areSame(this.keysView, this.starts[slot]!, cachedView(b), start, end - start);
   }
 
   private place(slot: number, hash: number): void {
@@ -184,7 +184,7 @@ let lastView: DataView;
  * A cached view: the keys of one batch are looked up one after the other, so its view is created once. The last view
  * stays in memory.
  */
-function lookedAt(b: Uint8Array): DataView {
+function cachedView(b: Uint8Array): DataView {
   if (b !== lastBytes) {
     lastView = viewOf(b);
     lastBytes = b;
@@ -213,7 +213,7 @@ function areSame(a: DataView, i: number, b: DataView, j: number, size: number): 
 
 /** MurmurHash3's mixing, four bytes at a time. */
 function hashBytes(seed: number, bytes: Uint8Array, start: number, end: number): number {
-  const b = lookedAt(bytes);
+  const b = cachedView(bytes);
   let hash = seed | 0;
   let i = start;
   for (; i + 4 <= end; i += 4) hash = mix(hash, b.getInt32(i, true));

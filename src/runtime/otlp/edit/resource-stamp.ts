@@ -97,7 +97,7 @@ export class ResourceStamp {
       if (attribute === undefined) continue;
       const isFirst = !found.has(attribute);
       found.add(attribute);
-      if (this.givesWay(bytes, value)) replaceField(rewriter, from, p, isFirst ? attribute.field : NOTHING);
+      if (this.isReplaced(bytes, value)) replaceField(rewriter, from, p, isFirst ? attribute.field : NOTHING);
     }
     for (const attribute of this.attributes) {
       if (!found.has(attribute)) rewriter.copyTo(end).copy(attribute.field, 0, attribute.field.length);
@@ -106,7 +106,7 @@ export class ResourceStamp {
   }
 
   /** `at` is the position of the attribute's length. */
-  private givesWay(bytes: Uint8Array, at: number): boolean {
+  private isReplaced(bytes: Uint8Array, at: number): boolean {
     if (this.mode !== "where_empty") return this.mode === "always";
     const value = attributeValue(bytes, at);
     return value === "" || value === null;

@@ -46,7 +46,7 @@ const SMALL_T = 116;
 export function copyDouble(cursor: JsonCursor, out: WireWriter): boolean {
   const { bytes, position, end } = cursor;
   const p = readDouble(bytes, position, end);
-  if (p === NOT_PLAIN || p >= end || goesOn(bytes[p]!)) return false;
+  if (p === NOT_PLAIN || p >= end || continuesNumber(bytes[p]!)) return false;
   out.double(double);
   cursor.position = p;
   return true;
@@ -57,7 +57,7 @@ export function copyInteger(cursor: JsonCursor, out: WireWriter, member: Member)
   const { bytes, position, end } = cursor;
   const isQuoted = bytes[position] === QUOTE;
   const p = readDecimal(bytes, isQuoted ? position + 1 : position, end);
-  if (p === NOT_PLAIN || p >= end || (isQuoted ? bytes[p] !== QUOTE : goesOn(bytes[p]!))) return false;
+  if (p === NOT_PLAIN || p >= end || (isQuoted ? bytes[p] !== QUOTE : continuesNumber(bytes[p]!))) return false;
   if (!putInteger(out, member)) return false;
   cursor.position = isQuoted ? p + 1 : p;
   return true;
@@ -80,7 +80,7 @@ function putInteger(out: WireWriter, { kind, isSigned }: Member): boolean {
 }
 
 /** Whether this byte continues a number. */
-function goesOn(byte: number): boolean {
+function continuesNumber(byte: number): boolean {
   return isDigit(byte) || byte === DOT || byte === CAPITAL_E || byte === SMALL_E;
 }
 

@@ -78,7 +78,7 @@ class JsonReader {
   private message(plan: MessagePlan, level: number): void {
     const { cursor } = this;
     if (level === MAX_DEPTH) throw this.bad(`nested more than ${MAX_DEPTH} deep`);
-    if (cursor.next() !== OPEN_OBJECT) throw this.notThis("an object");
+    if (cursor.next() !== OPEN_OBJECT) throw this.wrongKind("an object");
     cursor.position++;
     if (plan.message.isRecord) this.count++;
     if (--this.elementsLeft < 0) throw tooManyElements(-1);
@@ -142,7 +142,7 @@ class JsonReader {
 
   private list(member: Member, level: number): void {
     const { cursor, out } = this;
-    if (cursor.next() !== OPEN_LIST) throw this.notThis("a list");
+    if (cursor.next() !== OPEN_LIST) throw this.wrongKind("a list");
     cursor.position++;
     if (cursor.next() === CLOSE_LIST) {
       cursor.position++;
@@ -221,20 +221,20 @@ class JsonReader {
       case BOOL:
         if (copyBoolean(cursor, out)) return;
     }
-    this.other(member);
+    this.generalScalar(member);
   }
 
   private id(member: Member): void {
     const { cursor, out } = this;
     const at = out.length;
-    if (!copyId(cursor, out)) this.other(member);
+    if (!copyId(cursor, out)) this.generalScalar(member);
     const size = varint(out.bytes, at);
     const { idBytes } = member.field;
     if (size !== 0 && size !== idBytes) throw this.bad(`an id of ${size} bytes; expected ${idBytes}`);
   }
 
   /** The general path, for a scalar of any kind in any allowed form. */
-  private other(member: Member): void {
+  private generalScalar(member: Member): void {
     try {
       encodeScalar(member.field, this.cursor.scalar(), this.out, 0);
     } catch (error) {
@@ -243,7 +243,7 @@ class JsonReader {
   }
 
   /** The error for a value of another kind, if it is valid JSON. */
-  private notThis(what: string): MalformedError {
+  private wrongKind(what: string): MalformedError {
     this.cursor.skipValue();
     return this.bad(`expected ${what}`);
   }

@@ -205,8 +205,8 @@ export class RecordWalk {
   private closeFrame(depth: number): void {
     const frame = this.openFrames[depth]!;
     const parent = this.openFrames[depth - 1];
-    const goesWhenEmpty = frame.lost > 0 || (this.shape.dropsEmpty === true && depth !== METRIC_DEPTH);
-    if (frame.kept === 0 && goesWhenEmpty && depth < this.keepEmptyFrom) {
+    const isDroppedWhenEmpty = frame.lost > 0 || (this.shape.dropsEmpty === true && depth !== METRIC_DEPTH);
+    if (frame.kept === 0 && isDroppedWhenEmpty && depth < this.keepEmptyFrom) {
       this.rewriter.removeSince(frame.outTag, frame.end);
       if (parent) parent.lost++;
       return;

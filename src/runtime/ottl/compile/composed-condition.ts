@@ -30,20 +30,20 @@ export function valueIs(path: string, context: ContextName, value: OttlValue): C
  * Whether the text of the path's value matches. Any value except nil has a text; with `plain` lists, maps and bytes
  * have none.
  */
-export function textFits(
+export function textMatches(
   path: string,
   context: ContextName,
   fits: (text: string) => boolean,
   { plain = false } = {},
 ): Condition {
   const get = compilerFor(context).value(parseValue(path));
-  const fitsOther = (value: OttlValue) => {
+  const matchesOther = (value: OttlValue) => {
     if (value === null || (plain && typeof value === "object")) return false;
     return fits(plain && typeof value === "number" ? withoutExponent(value) : plainText(value));
   };
   const matches: Condition["matches"] = (ctx) => {
     const value = get(ctx);
-    return typeof value === "string" ? fits(value) : fitsOther(value);
+    return typeof value === "string" ? fits(value) : matchesOther(value);
   };
   return { text: path, context, matches };
 }
@@ -51,7 +51,7 @@ export function textFits(
 /** Whether that text is one of these. A few texts are compared with the bytes of an attribute without decoding. */
 export function textIsOneOf(path: string, context: ContextName, texts: readonly string[]): Condition {
   const all = new Set(texts);
-  const condition = textFits(path, context, (text) => all.has(text));
+  const condition = textMatches(path, context, (text) => all.has(text));
   const { attribute } = compilerFor(context).path(parseValue(path));
   if (attribute === undefined || all.size > MAX_COMPARED_TEXTS) return condition;
   const known = [...all].map((text) => ({ text, bytes: Buffer.from(text, "utf8") }));

@@ -56,13 +56,13 @@ export function tryOttl(trial: OttlTrial): OttlTrialResult[] {
   let batch = batchFromJson(signal, JSON.stringify(request));
   const shown = () => (isRequest ? { record: requestIn(batch) } : placedIn(batch, trial));
   if (trial.condition !== undefined) {
-    const said = tryCondition(trial, signal, trial.condition, batch);
-    return [{ statement: trial.condition, changed: false, ...said, ...shown() }];
+    const outcome = tryCondition(trial, signal, trial.condition, batch);
+    return [{ statement: trial.condition, changed: false, ...outcome, ...shown() }];
   }
   return (trial.statements ?? []).map((statement) => {
-    const { result, ...said } = tryStatement(trial, signal, statement, batch);
+    const { result, ...outcome } = tryStatement(trial, signal, statement, batch);
     batch = result;
-    return { statement, ...said, ...shown() };
+    return { statement, ...outcome, ...shown() };
   });
 }
 

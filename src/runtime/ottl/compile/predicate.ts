@@ -55,8 +55,8 @@ export function keyTest(call: CallNode, accessOf: (path: PathNode) => PathAccess
 
 /** The arguments of a call of this function with `count` positional arguments and no keys after it; otherwise none. */
 function plainArguments({ name, keys, arguments: list }: CallNode, wanted: string, count: number): readonly AstNode[] {
-  const isSo = name === wanted && keys.length === 0 && list.length === count && list.every((one) => !one.name);
-  return isSo ? list.map(({ value }) => value) : [];
+  const isMatch = name === wanted && keys.length === 0 && list.length === count && list.every((one) => !one.name);
+  return isMatch ? list.map(({ value }) => value) : [];
 }
 
 /**

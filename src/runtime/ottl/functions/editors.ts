@@ -205,7 +205,7 @@ export const EDITORS: readonly FunctionSpec[] = [
       const strategy = args.literalText("strategy");
       if (!["insert", "update", "upsert"].includes(strategy))
         args.reject("strategy", 'the strategy is "insert", "update" or "upsert"');
-      const isWanted = (isThere: boolean) => strategy === "upsert" || isThere === (strategy === "update");
+      const isWanted = (exists: boolean) => strategy === "upsert" || exists === (strategy === "update");
       const { attributes } = args.path("target");
       if (attributes !== undefined) {
         return (ctx) => {

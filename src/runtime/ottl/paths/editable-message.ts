@@ -128,8 +128,8 @@ export class EditableMessage {
   }
 
   /** Merges the map into the attributes with the same result as `editMap` on all of them. */
-  mergeAttributes(map: OttlMap, isWanted: (isThere: boolean) => boolean): void {
-    const all = map.size > FEW ? this.attributes() : undefined;
+  mergeAttributes(map: OttlMap, isWanted: (exists: boolean) => boolean): void {
+    const all = map.size > MAX_LINEAR_LOOKUPS ? this.attributes() : undefined;
     const has = (key: string, encoded: Uint8Array) =>
       all === undefined ? this.hasAttribute(key, encoded) : all.has(key);
     const get = (key: string, encoded: Uint8Array) =>
@@ -141,9 +141,9 @@ export class EditableMessage {
     }
     for (const [key, value] of map) {
       const encoded = encodedKey(key);
-      const isThere = has(key, encoded);
-      if (!isWanted(isThere)) continue;
-      if (!isThere || !sameValue(get(key, encoded), value)) this.edit().change(key, encoded, value);
+      const exists = has(key, encoded);
+      if (!isWanted(exists)) continue;
+      if (!exists || !sameValue(get(key, encoded), value)) this.edit().change(key, encoded, value);
     }
   }
 
@@ -170,9 +170,9 @@ export class EditableMessage {
   replaceTexts(pattern: Pattern, replace: (text: string) => string): void {
     const { bytes, end, attributesTag, edits } = this;
     const changed: (KnownKey & { readonly text: string })[] = [];
-    const behind: KnownKey[] = [];
-    let firsts: Map<string, number> | undefined;
-    let looks = 0;
+    const duplicates: KnownKey[] = [];
+    let firstPositions: Map<string, number> | undefined;
+    let lookups = 0;
     for (let i = 0; edits !== undefined && i < edits.count; i++) {
       const value = edits.valueAt(i);
       if (typeof value !== "string") continue;
@@ -189,15 +189,15 @@ export class EditableMessage {
         checkSize(text, value);
         const known = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
         const { key, encoded } = known;
-        if (looks++ === FEW) firsts = this.firstOfEachKey();
-        const isFirst = firsts === undefined ? !this.isBehindAnother(p, encoded) : firsts.get(key) === p;
+        if (lookups++ === MAX_LINEAR_LOOKUPS) firstPositions = this.firstOfEachKey();
+        const isFirst = firstPositions === undefined ? !this.isDuplicate(p, encoded) : firstPositions.get(key) === p;
         if (isFirst) changed.push({ key, encoded, text });
-        else behind.push(known);
+        else duplicates.push(known);
       }
       p = nextBody(bytes, stop, end, attributesTag);
     }
     for (const { key, encoded, text } of changed) this.edit().change(key, encoded, text);
-    if (behind.length > 0) this.leaveOnlyFirst(behind);
+    if (duplicates.length > 0) this.removeDuplicates(duplicates);
   }
 
   /**
@@ -206,18 +206,18 @@ export class EditableMessage {
    */
   private firstOfEachKey(): Map<string, number> {
     const { bytes, end, attributesTag } = this;
-    const firsts = new Map<string, number>();
+    const firstPositions = new Map<string, number>();
     for (let p = nextBody(bytes, this.start, end, attributesTag); p >= 0; ) {
       const stop = bodyEnd;
       const { key } = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
-      if (!firsts.has(key)) firsts.set(key, p);
+      if (!firstPositions.has(key)) firstPositions.set(key, p);
       p = nextBody(bytes, stop, end, attributesTag);
     }
-    return firsts;
+    return firstPositions;
   }
 
   /** Removes later attributes with these keys: a changed attribute is written once and replaces all with its key. */
-  private leaveOnlyFirst(keys: readonly KnownKey[]): void {
+  private removeDuplicates(keys: readonly KnownKey[]): void {
     const all = this.attributes();
     for (const { key, encoded } of keys) this.edit().change(key, encoded, all.get(key) ?? null);
   }
@@ -241,7 +241,7 @@ export class EditableMessage {
   }
 
   /** Whether an earlier attribute has the same key: of several the first counts. */
-  private isBehindAnother(start: number, encoded: Uint8Array): boolean {
+  private isDuplicate(start: number, encoded: Uint8Array): boolean {
     const first = findAttribute(this.bytes, this.start, this.end, this.attributesTag, encoded);
     if (first < 0) return false;
     varint(this.bytes, first);
@@ -293,7 +293,7 @@ export class EditableMessage {
 
 const EMPTY_BYTES = new Uint8Array(0);
 /** Up to this many keys are looked for one by one; a record may have a hundred thousand. */
-const FEW = 64;
+const MAX_LINEAR_LOOKUPS = 64;
 
 function writeTextBody(writer: WireWriter, text: string): void {
   writer.byte(LOG_BODY_TAG);

@@ -21,7 +21,7 @@ export function knownKey(b: Uint8Array, start: number, end: number): KnownKey {
 export class MatchingKeys {
   readonly pattern: Pattern;
   private readonly ifMatching: boolean;
-  private readonly known = new KeyCache((b, start, end) => this.findOut(b, start, end), 256);
+  private readonly known = new KeyCache((b, start, end) => this.matchKey(b, start, end), 256);
 
   constructor(pattern: Pattern, ifMatching: boolean) {
     this.pattern = pattern;
@@ -35,7 +35,7 @@ export class MatchingKeys {
     return this.known.get(b, start, end);
   }
 
-  private findOut(b: Uint8Array, start: number, end: number): KnownKey | undefined {
+  private matchKey(b: Uint8Array, start: number, end: number): KnownKey | undefined {
     const key = decodeText(b, start, end);
     return this.pattern.test(key) === this.ifMatching ? { key, encoded: encodedKey(key) } : undefined;
   }

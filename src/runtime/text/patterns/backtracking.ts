@@ -11,11 +11,11 @@ import { contains } from "./char-set.js";
  * in many ways exceed every bound.
  */
 export function maxBacktrackingLength(automaton: Automaton): number {
-  const fromOneStart = mostWays(automaton, false);
+  const fromOneStart = maxWays(automaton, false);
   if (fromOneStart === undefined) return 0;
   // A start further back than the longest match has nothing left to try.
   if (automaton.startsAtStart || automaton.maxLength * fromOneStart <= MAX_WAYS) return Number.POSITIVE_INFINITY;
-  if (mostWays(automaton, true) !== undefined) return Number.POSITIVE_INFINITY;
+  if (maxWays(automaton, true) !== undefined) return Number.POSITIVE_INFINITY;
   return Math.floor(MAX_WAYS_PER_CHARACTER / fromOneStart);
 }
 
@@ -30,7 +30,7 @@ const MAX_PROOF_STEPS = 100_000;
  * The maximum number of ways to read a text up to one of its characters, or undefined if there may be more than
  * `MAX_WAYS`.
  */
-function mostWays(automaton: Automaton, fromEveryStart: boolean): number | undefined {
+function maxWays(automaton: Automaton, fromEveryStart: boolean): number | undefined {
   const { first, follow, sets } = automaton;
   const steps = sampleCharacters(automaton).map((point) => {
     const taken = sets.map((set) => contains(set, point));
@@ -41,7 +41,7 @@ function mostWays(automaton: Automaton, fromEveryStart: boolean): number | undef
   const start = Buffer.alloc(sets.length);
   const seen = new Set<string>([start.toString("latin1")]);
   const open = [start];
-  let most = 1;
+  let max = 1;
   let spent = 0;
   for (let here = open.pop(); here !== undefined; here = open.pop()) {
     for (const step of steps) {
@@ -61,12 +61,12 @@ function mostWays(automaton: Automaton, fromEveryStart: boolean): number | undef
       }
       spent += 10 + (sets.length >> 3);
       if (ways > MAX_WAYS || spent > MAX_PROOF_STEPS) return undefined;
-      most = Math.max(most, ways);
+      max = Math.max(max, ways);
       const key = next.toString("latin1");
       if (seen.has(key)) continue;
       seen.add(key);
       open.push(next);
     }
   }
-  return most;
+  return max;
 }

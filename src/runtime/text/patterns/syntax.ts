@@ -29,15 +29,15 @@ export function parsePattern(source: string): PatternSyntax | undefined {
   try {
     return new PatternParser(source).parse();
   } catch (error) {
-    if (error === IN_DOUBT) return undefined;
+    if (error === NOT_UNDERSTOOD) return undefined;
     throw error;
   }
 }
 
-const IN_DOUBT = Symbol("in doubt");
+const NOT_UNDERSTOOD = Symbol("in doubt");
 
-function inDoubt(): never {
-  throw IN_DOUBT;
+function notUnderstood(): never {
+  throw NOT_UNDERSTOOD;
 }
 
 const MAX_DEPTH = 100;
@@ -112,12 +112,12 @@ class PatternParser {
 
   parse(): PatternSyntax {
     const root = this.choice();
-    if (this.at < this.source.length) inDoubt(); // a ) without its (
+    if (this.at < this.source.length) notUnderstood(); // a ) without its (
     return { root, names: this.names, groupCount: this.groupCount };
   }
 
   private choice(): PatternNode {
-    if (++this.depth > MAX_DEPTH) inDoubt();
+    if (++this.depth > MAX_DEPTH) notUnderstood();
     const parts = [this.sequence()];
     while (this.skip("|")) parts.push(this.sequence());
     this.depth--;
@@ -132,7 +132,7 @@ class PatternParser {
       if (c === "|" || c === ")") break;
       const count = this.repetition();
       if (count !== undefined) {
-        if (!canRepeat) inDoubt();
+        if (!canRepeat) notUnderstood();
         const greedy = !this.skip("?") !== this.flags.U;
         parts.push({ kind: "repeat", part: parts.pop()!, min: count[0], max: count[1], greedy });
         canRepeat = false;
@@ -153,7 +153,7 @@ class PatternParser {
     if (counts === undefined) return undefined; // a literal brace
     const min = Number(counts[1]);
     const max = counts[2] === undefined ? min : counts[3] === "" ? Number.POSITIVE_INFINITY : Number(counts[3]);
-    if (min > max || min > MAX_REPEAT || (max > MAX_REPEAT && max !== Number.POSITIVE_INFINITY)) inDoubt();
+    if (min > max || min > MAX_REPEAT || (max > MAX_REPEAT && max !== Number.POSITIVE_INFINITY)) notUnderstood();
     return [min, max];
   }
 
@@ -174,18 +174,18 @@ class PatternParser {
     const name = this.take(/\?P?<(\w+)>/y)?.[1];
     let isCapture = true;
     if (name !== undefined) {
-      if (this.names.has(name)) inDoubt();
+      if (this.names.has(name)) notUnderstood();
       this.names.set(name, this.groupCount + 1);
     } else if (this.source[this.at] === "?") {
       const flags = this.take(/\?([imsU]*)(?:-([imsU]+))?([:)])/y);
-      if (flags === undefined || (flags[0] === "?)" && flags[1] === "")) inDoubt();
+      if (flags === undefined || (flags[0] === "?)" && flags[1] === "")) notUnderstood();
       this.flags = { ...this.flags, ...flagsOf(flags[1]!, true), ...flagsOf(flags[2] ?? "", false) };
       if (flags[3] === ")") return;
       isCapture = false;
     }
     if (isCapture) this.groupCount++;
     const part = this.choice();
-    if (!this.skip(")")) inDoubt();
+    if (!this.skip(")")) notUnderstood();
     this.flags = outer;
     parts.push(isCapture ? { kind: "group", part } : { kind: "sequence", parts: [part] });
   }
@@ -214,13 +214,13 @@ class PatternParser {
     const sets: CharSet[] = [];
     const properties: string[] = [];
     for (let first = true; first || this.source[this.at] !== "]"; first = false) {
-      if (this.at >= this.source.length) inDoubt();
+      if (this.at >= this.source.length) notUnderstood();
       const posix = this.take(/\[:(\^?)(\w+):\]/y);
-      if (posix === undefined && this.source.startsWith("[:", this.at)) inDoubt();
+      if (posix === undefined && this.source.startsWith("[:", this.at)) notUnderstood();
       const perl = posix === undefined ? this.perlClass() : undefined;
       const property = posix === undefined && perl === undefined ? this.property() : undefined;
       if (posix !== undefined) {
-        const named = this.bothCases(POSIX[posix[2]!] ?? inDoubt());
+        const named = this.bothCases(POSIX[posix[2]!] ?? notUnderstood());
         sets.push(posix[1] === "^" ? complement(named) : named);
       } else if (perl !== undefined) sets.push(perl);
       else if (property !== undefined) properties.push(property);
@@ -230,7 +230,7 @@ class PatternParser {
     const set = union(...sets);
     if (properties.length > 0) return { kind: "set", set, properties, negated };
     const result = negated ? complement(set) : set;
-    if (result.length === 0) inDoubt();
+    if (result.length === 0) notUnderstood();
     return { kind: "set", set: result };
   }
 
@@ -240,7 +240,7 @@ class PatternParser {
       return [low, low];
     this.at++;
     const high = this.classCharacter();
-    return high < low ? inDoubt() : [low, high];
+    return high < low ? notUnderstood() : [low, high];
   }
 
   private classCharacter(): number {
@@ -259,7 +259,7 @@ class PatternParser {
     const found = this.take(/\\([pP])(?:(\w)|\{(\^?)(\w+)\})/y);
     if (found === undefined) return undefined;
     const name = found[2] ?? found[4]!;
-    if (!CATEGORY.test(name) || this.flags.i) inDoubt();
+    if (!CATEGORY.test(name) || this.flags.i) notUnderstood();
     return `\\${(found[1] === "P") !== (found[3] === "^") ? "P" : "p"}{${name}}`;
   }
 
@@ -267,17 +267,17 @@ class PatternParser {
     const hex = this.take(/\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]{1,6})\})/y);
     if (hex !== undefined) {
       const point = Number.parseInt(hex[1] ?? hex[2]!, 16);
-      return point > MAX_CODE_POINT || isSurrogate(point) ? inDoubt() : point;
+      return point > MAX_CODE_POINT || isSurrogate(point) ? notUnderstood() : point;
     }
-    const escaped = this.source[this.at + 1] ?? inDoubt();
-    const code = CONTROL[escaped] ?? (/[!-/:-@[-`{-~ ]/.test(escaped) ? escaped.charCodeAt(0) : inDoubt());
+    const escaped = this.source[this.at + 1] ?? notUnderstood();
+    const code = CONTROL[escaped] ?? (/[!-/:-@[-`{-~ ]/.test(escaped) ? escaped.charCodeAt(0) : notUnderstood());
     this.at += 2;
     return code;
   }
 
   private character(): number {
     const point = this.source.codePointAt(this.at)!;
-    if (isSurrogate(point)) inDoubt();
+    if (isSurrogate(point)) notUnderstood();
     this.at += point > 0xffff ? 2 : 1;
     return point;
   }
@@ -287,7 +287,7 @@ class PatternParser {
   }
 
   private bothCases(set: CharSet): CharSet {
-    return this.flags.i ? (withBothCases(set) ?? inDoubt()) : set;
+    return this.flags.i ? (withBothCases(set) ?? notUnderstood()) : set;
   }
 
   private skip(text: string): boolean {

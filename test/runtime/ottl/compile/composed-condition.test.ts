@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../../src/runtime/ottl/compile/compile.js";
-import { composed, textFits, textIsOneOf, valueIs } from "../../../../src/runtime/ottl/compile/composed-condition.js";
+import {
+  composed,
+  textIsOneOf,
+  textMatches,
+  valueIs,
+} from "../../../../src/runtime/ottl/compile/composed-condition.js";
 import { anyMatches } from "../../../../src/runtime/ottl/compile/run.js";
 import { attributes, batchFor, edited, logsOf, text } from "../../../support/telemetry/ottl.js";
 
@@ -24,17 +29,17 @@ describe("composed conditions", () => {
       expect(holds(textIsOneOf(PATH(key), "log", [...more, expected]))).toBe(true);
       expect(holds(textIsOneOf(PATH(key), "log", [...more, `${expected}!`]))).toBe(false);
     }
-    expect(holds(textFits(PATH(key), "log", (found) => found === expected))).toBe(true);
+    expect(holds(textMatches(PATH(key), "log", (found) => found === expected))).toBe(true);
   });
 
   it("know no text of nil, nor a plain one of lists, maps and bytes", () => {
     for (const key of ["none", "nowhere"]) {
       expect(holds(textIsOneOf(PATH(key), "log", [""]))).toBe(false);
-      expect(holds(textFits(PATH(key), "log", () => true))).toBe(false);
+      expect(holds(textMatches(PATH(key), "log", () => true))).toBe(false);
     }
     for (const [key, expected] of Object.entries(TEXTS)) {
       const isPlain = !["bytes", "list", "map"].includes(key);
-      expect(holds(textFits(PATH(key), "log", (found) => found === expected, { plain: true }))).toBe(isPlain);
+      expect(holds(textMatches(PATH(key), "log", (found) => found === expected, { plain: true }))).toBe(isPlain);
     }
   });
 
@@ -51,7 +56,7 @@ describe("composed conditions", () => {
     const batch = logsOf({ attributes: attributes({ a: { doubleValue } }) });
     expect(
       holds(
-        textFits(PATH("a"), "log", (found) => found === expected, { plain: true }),
+        textMatches(PATH("a"), "log", (found) => found === expected, { plain: true }),
         batch,
       ),
     ).toBe(true);

@@ -105,15 +105,15 @@ export class PlainJsonWriter {
   }
 
   /**
-   * Writes the KeyValues with this tag in the message [start, end), except those with keys in `leftOut`. Writes nothing
+   * Writes the KeyValues with this tag in the message [start, end), except those with keys in `excluded`. Writes nothing
    * and returns false if there are none.
    */
-  map(start: number, end: number, attributesTag: number, leftOut: KeySet = NO_KEYS): boolean {
+  map(start: number, end: number, attributesTag: number, excluded: KeySet = NO_KEYS): boolean {
     const { out, members, membersEnd: base } = this;
     // Find all keys before writing the first value, because values may be nested maps that take long.
-    if (!this.findMembers(start, end, attributesTag, leftOut)) {
+    if (!this.findMembers(start, end, attributesTag, excluded)) {
       this.membersEnd = base;
-      return this.lookedUpMap(start, end, attributesTag, leftOut);
+      return this.mapWithLookup(start, end, attributesTag, excluded);
     }
     const { membersEnd } = this;
     for (let i = base; i < membersEnd; i += MEMBER) {
@@ -132,14 +132,14 @@ export class PlainJsonWriter {
    * Appends a map's members to those of the maps around it. Returns false if a key repeats or there are too many keys
    * to compare.
    */
-  private findMembers(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
+  private findMembers(start: number, end: number, attributesTag: number, excluded: KeySet): boolean {
     const { bytes: b, members, membersEnd: base } = this;
     let seen = 0;
     for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
       const at = lengthAt;
       p = bodyEnd;
       findKeyAndValue(b, at, p);
-      if (leftOut.has(b, keyStart, keyEnd)) continue;
+      if (excluded.has(b, keyStart, keyEnd)) continue;
       const bit = keyStart === keyEnd ? 1 : 1 << ((keyEnd - keyStart) * 5 + b[keyEnd - 1]!);
       if ((seen & bit) !== 0 && this.isKnown(base)) return false;
       seen |= bit;
@@ -165,14 +165,14 @@ export class PlainJsonWriter {
   }
 
   /** Writes the same map whatever its keys are. */
-  private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
+  private mapWithLookup(start: number, end: number, attributesTag: number, excluded: KeySet): boolean {
     const { bytes: b, out } = this;
     const values = new Map<string, readonly [start: number, end: number]>();
     for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
       const at = lengthAt;
       p = bodyEnd;
       findKeyAndValue(b, at, p);
-      if (!leftOut.has(b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
+      if (!excluded.has(b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
     }
     let separator = OPEN_OBJECT;
     for (const [key, [from, to]] of values) {

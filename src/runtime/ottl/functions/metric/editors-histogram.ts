@@ -69,8 +69,8 @@ function extractPercentile(args: CallArguments) {
     });
     if (dataPoints.length === 0) return null;
     const { description, ...described } = describedLike(metric, suffix);
-    const described2 = description === "" ? `p${written}` : `${String(description)} (p${written})`;
-    ctx.addMetric({ ...described, description: described2, gauge: { dataPoints } });
+    const fullDescription = description === "" ? `p${written}` : `${String(description)} (p${written})`;
+    ctx.addMetric({ ...described, description: fullDescription, gauge: { dataPoints } });
     return null;
   };
 }

@@ -9,21 +9,21 @@ type CharsetDecoder = (bytes: Buffer) => string;
 /**
  * Encodings that the Encoding Standard treats as windows-1252 but that are separate here, and those it does not name.
  */
-const OWN: Readonly<Record<string, CharsetDecoder>> = {
+const OWN_DECODERS: Readonly<Record<string, CharsetDecoder>> = {
   "": decodeUtf8,
   ascii: decodeUtf8,
   "us-ascii": decodeUtf8,
   csascii: decodeUtf8,
   nop: decodeUtf8,
   utf16: (bytes) => standardDecoder("utf-16le")!(bytes),
-  ...Object.fromEntries(namesOfLatin1().map((name) => [name, decodeLatin1])),
+  ...Object.fromEntries(latin1Names().map((name) => [name, decodeLatin1])),
   "hz-gb-2312": decodeHz,
   "windows-1252": decodeWindows1252,
   cp1252: decodeWindows1252,
 };
 
 /** The registered names of ISO 8859-1, and the standard's names for it. */
-function namesOfLatin1(): string[] {
+function latin1Names(): string[] {
   return "iso-8859-1 iso_8859-1 iso_8859-1:1987 iso8859-1 iso88591 iso-ir-100 latin1 l1 ibm819 cp819 csisolatin1".split(
     " ",
   );
@@ -50,7 +50,7 @@ const MAX_NAMES = 256;
 
 /** Returns undefined for an unknown encoding. A byte order mark is text like any other. */
 export function charsetDecoder(name: string): CharsetDecoder | undefined {
-  if (Object.hasOwn(OWN, name)) return OWN[name];
+  if (Object.hasOwn(OWN_DECODERS, name)) return OWN_DECODERS[name];
   if (!decoders.has(name)) {
     if (decoders.size >= MAX_NAMES) decoders.clear();
     decoders.set(name, standardDecoder(name) ?? codePageDecoder(name));

@@ -48,11 +48,9 @@ export function replaceAll(
 
 /** Whether no limit can be reached, even if every character and the end were replaced. */
 function isSurelySmall(text: string, replacement: string): boolean {
-  const mostMatches = text.length + 1;
+  const maxMatches = text.length + 1;
   return (
-    mostMatches <= MAX_MATCHES &&
-    mostMatches * (replacement.length + 1) <= MAX_TEXT_LENGTH &&
-    !replacement.includes("$")
+    maxMatches <= MAX_MATCHES && maxMatches * (replacement.length + 1) <= MAX_TEXT_LENGTH && !replacement.includes("$")
   );
 }
 

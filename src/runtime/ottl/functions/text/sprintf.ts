@@ -97,15 +97,15 @@ class Formatter {
 }
 
 function formatValue(verb: string, value: OttlValue, written: Spec): string {
-  const spec = typeof value === "bigint" ? withoutZeros(written) : written;
+  const spec = typeof value === "bigint" ? withoutZeroPadding(written) : written;
   if (verb === "T") return padded(goType(value), spec);
-  if (Array.isArray(value) && !isOfWholes(verb, spec))
+  if (Array.isArray(value) && !writesWholeList(verb, spec))
     return formatItems(value, (item) => (item === null ? "<nil>" : formatValue(verb, item, spec)));
-  if (value instanceof Uint8Array && isOfBytes(verb, value, spec))
+  if (value instanceof Uint8Array && writesByteByByte(verb, value, spec))
     return formatItems(value, (byte) => formatByte(verb, byte, spec));
   const text = formatVerb(verb, value, spec);
   if (text === undefined)
-    return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${unfittingText(value, spec)})`;
+    return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${mismatchText(value, spec)})`;
   return padded(text, spec, isNumber(value) && !CHARACTER_VERBS.has(verb));
 }
 
@@ -132,8 +132,8 @@ function isNumber(value: OttlValue): boolean {
 }
 
 /** Whether bytes are written one by one, in brackets. With %v an id is written as text too. */
-function isOfBytes(verb: string, value: Uint8Array, spec: Spec): boolean {
-  return !TEXT_VERBS.has(verb) && !isOfWholes(verb, spec) && !(value instanceof OttlId && verb === "v");
+function writesByteByByte(verb: string, value: Uint8Array, spec: Spec): boolean {
+  return !TEXT_VERBS.has(verb) && !writesWholeList(verb, spec) && !(value instanceof OttlId && verb === "v");
 }
 
 function formatByte(verb: string, byte: number, spec: Spec): string {
@@ -142,20 +142,21 @@ function formatByte(verb: string, byte: number, spec: Spec): string {
 }
 
 /** Whether a list is written as a whole rather than item by item. */
-function isOfWholes(verb: string, { flags }: Spec): boolean {
+function writesWholeList(verb: string, { flags }: Spec): boolean {
   return verb === "p" || verb === "w" || (verb === "v" && flags.includes("#"));
 }
 
 /** An integer with a precision gets its zeros from that and no further padding zeros. */
-function withoutZeros(spec: Spec): Spec {
+function withoutZeroPadding(spec: Spec): Spec {
   return spec.precision === undefined ? spec : { ...spec, flags: spec.flags.replaceAll("0", "") };
 }
 
 /** A value that does not fit the verb, as %v would write it with the same flags. */
-function unfittingText(value: OttlValue, spec: Spec): string {
+function mismatchText(value: OttlValue, spec: Spec): string {
   if (typeof value === "bigint") return padded(integerText("d", value, spec)!, spec, true);
   if (typeof value === "number") return padded(formatDouble("g", value, spec.flags, spec.precision)!, spec, true);
-  if (value instanceof OttlDuration) return padded(integerText("d", value.nanos, withoutZeros(spec))!, spec, true);
+  if (value instanceof OttlDuration)
+    return padded(integerText("d", value.nanos, withoutZeroPadding(spec))!, spec, true);
   if (typeof value === "string") return padded(stringText("s", value, spec)!, spec);
   return typeof value === "boolean" ? padded(String(value), spec) : goText(value);
 }
