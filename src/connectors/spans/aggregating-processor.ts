@@ -81,7 +81,7 @@ class Flushing {
   private late: Delivery[] | undefined;
   /** Deliveries of metrics that not everyone downstream has accepted yet. */
   private readonly made = new Set<Delivery>();
-  private handing: Promise<void> = Promise.resolve();
+  private passing: Promise<void> = Promise.resolve();
   private current: Promise<void> | undefined;
   private isStopped = false;
   private cancelTimer: (() => void) | undefined;
@@ -101,7 +101,7 @@ class Flushing {
   }
 
   take(delivery: Delivery): void {
-    if (delivery.batch.signal === "metrics") return void this.handOnMade(delivery);
+    if (delivery.batch.signal === "metrics") return void this.passOnMetrics(delivery);
     if (this.late !== undefined) return void this.late.push(delivery);
     const { batch, origin } = delivery;
     this.aggregation.add(batch, this.settings.context.clock.now());
@@ -119,7 +119,7 @@ class Flushing {
     this.cancelTimer?.();
     await this.current;
     if (this.aggregation.isChanged || this.owed.length > 0) await this.flush();
-    await this.handing;
+    await this.passing;
     this.stop();
   }
 
@@ -165,7 +165,7 @@ class Flushing {
     const now = clock.now();
     if (journal === undefined) {
       for (const piece of this.aggregation.pieces(now)) {
-        await this.handOn(piece, this.ownOrigin());
+        await this.passOn(piece, this.ownOrigin());
         if (this.isStopped) return;
       }
       return this.aggregation.flushed(now);
@@ -182,7 +182,7 @@ class Flushing {
     const made = await journal.exchange({ positions, made: pieces, state });
     this.aggregation.flushed(now);
     for (const delivery of owed) delivery.accept();
-    await Promise.all(made.map((delivery) => this.handOnMade(delivery)));
+    await Promise.all(made.map((delivery) => this.passOnMetrics(delivery)));
   }
 
   /**
@@ -213,18 +213,18 @@ class Flushing {
   }
 
   /** Passes deliveries on one after the other, in the order they were made. */
-  private handOnMade(delivery: Delivery): Promise<void> {
+  private passOnMetrics(delivery: Delivery): Promise<void> {
     const { position: _, ...identity } = delivery.origin;
     if (this.isStopped) delivery.refuse(STOPPED);
     else this.made.add(delivery);
-    this.handing = this.handing.then(async () => {
+    this.passing = this.passing.then(async () => {
       if (!this.made.has(delivery)) return;
-      const refusal = await this.handOn(delivery.batch, { ...identity, ...this.ownOrigin() });
+      const refusal = await this.passOn(delivery.batch, { ...identity, ...this.ownOrigin() });
       if (!this.made.delete(delivery)) return;
       if (refusal === undefined) delivery.accept();
       else delivery.refuse(refusal);
     });
-    return this.handing;
+    return this.passing;
   }
 
   private ownOrigin(): Origin {
@@ -232,7 +232,7 @@ class Flushing {
   }
 
   /** Resolves when everyone downstream has accepted the batch, or with the refusal if it is permanent. */
-  private async handOn(batch: Batch, origin: Origin): Promise<Refusal | undefined> {
+  private async passOn(batch: Batch, origin: Origin): Promise<Refusal | undefined> {
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       const outcome = await this.outcomeOf(batch, origin);
       if (outcome.ok || this.isStopped) return undefined;

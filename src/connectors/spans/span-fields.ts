@@ -37,7 +37,7 @@ export class WantedAttributes {
   }
 
   /** Tests the KeyValue [start, end). */
-  offer(b: Uint8Array, start: number, end: number): void {
+  collect(b: Uint8Array, start: number, end: number): void {
     let nameStart = start + 2;
     let size = b[start + 1]!;
     if (b[start] !== KEY_TAG || size > 127) {
@@ -60,11 +60,11 @@ export class WantedAttributes {
   }
 
   /** Tests all attributes of a message: its fields with this tag. */
-  offerAll(b: Uint8Array, start: number, end: number, attributesTag: number): void {
+  collectAll(b: Uint8Array, start: number, end: number, attributesTag: number): void {
     for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
       const body = p;
       p = bodyEnd;
-      this.offer(b, body, p);
+      this.collect(b, body, p);
     }
   }
 }
@@ -158,7 +158,7 @@ export class SpanFields {
   private readMessage(b: Uint8Array, tag: number, start: number, end: number): void {
     switch (tag) {
       case SPAN_ATTRIBUTES_TAG:
-        this.wanted.offer(b, start, end);
+        this.wanted.collect(b, start, end);
         break;
       case SPAN_NAME_TAG:
         this.nameStart = start;

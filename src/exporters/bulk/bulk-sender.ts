@@ -184,7 +184,7 @@ function itemsOf(body: Buffer): readonly BulkItem[] | undefined {
 }
 
 /** The index or a permission is missing, or writing is blocked for now: the document itself is not at fault. */
-const MENDABLE: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
 /** A document with this id exists: an earlier attempt has stored it. */
 const CONFLICT = 409;
 
@@ -192,8 +192,8 @@ function noteItem({ status, error }: BulkItem, { records }: BulkDocument, outcom
   if ((status >= 200 && status < 300) || status === CONFLICT) return;
   const type = error?.type ?? "";
   const message = `${status} ${type}: ${error?.reason ?? ""}`;
-  if (status >= 500 || MENDABLE.has(status)) {
-    const blame = MENDABLE.has(status) ? ({ blame: "backend" } as const) : {};
+  if (status >= 500 || RETRYABLE_STATUSES.has(status)) {
+    const blame = RETRYABLE_STATUSES.has(status) ? ({ blame: "backend" } as const) : {};
     const refusal = new Refusal("transient", message, { status: `HTTP ${status}`, ...blame });
     return outcome.refused(records, "retry", refusal);
   }

@@ -14,7 +14,7 @@ import {
   SIGNALS,
 } from "../../plugin.js";
 import { type ClickhouseConfig, clickhouseSchema } from "./config.js";
-import { createDatabaseText, createTableTexts, qualified, quoteString, type TableName } from "./create-tables.js";
+import { createDatabaseText, createTableTexts, qualifiedName, quoteString, type TableName } from "./create-tables.js";
 import { type ClickhouseEndpoint, parseEndpoint } from "./endpoint.js";
 import { COLUMNS, KEY_COLUMNS, type RowShape } from "./table-shapes.js";
 import { type TypedColumn, writeRows } from "./write-rows.js";
@@ -131,7 +131,7 @@ class ClickhouseExporter implements Exporter {
     const { database, table } = this.tableOf(shape);
     const names = columns.map(({ name }) => `\`${name}\``).join(", ");
     const settings = token === undefined ? "" : ` SETTINGS insert_deduplication_token = ${quoteString(token)}`;
-    return `INSERT INTO ${qualified(database, table)} (${names})${settings} FORMAT JSONEachRow`;
+    return `INSERT INTO ${qualifiedName(database, table)} (${names})${settings} FORMAT JSONEachRow`;
   }
 
   private tableOf(shape: RowShape): TableName {

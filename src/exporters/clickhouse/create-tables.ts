@@ -19,7 +19,7 @@ export function createTableTexts(shape: RowShape, { database, table }: TableName
     ...indexes(shape, config.json),
   ];
   const own = [
-    `CREATE TABLE IF NOT EXISTS ${qualified(database, table)}${onCluster(config)} (${lines.join(", ")})`,
+    `CREATE TABLE IF NOT EXISTS ${qualifiedName(database, table)}${onCluster(config)} (${lines.join(", ")})`,
     ` ENGINE = ${engineOf(config)} PARTITION BY toDate(${partition}) ORDER BY (${order})`,
     ttlText(`toDateTime(${partition})`, config),
     " SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1",
@@ -32,7 +32,7 @@ export function createDatabaseText(database: string, config: ClickhouseConfig): 
 }
 
 /** Returns the quoted name of a table, including its database. */
-export function qualified(database: string, table: string): string {
+export function qualifiedName(database: string, table: string): string {
   return `${quoteIdentifier(database)}.${quoteIdentifier(table)}`;
 }
 
@@ -93,8 +93,8 @@ function bloom(name: string, expression: string, rate = 0.01): string {
 
 /** Stores when each trace began and ended, so that a trace can be found by its id alone. */
 function traceTimes({ database, table }: TableName, config: ClickhouseConfig): string[] {
-  const times = qualified(database, `${table}_trace_id_ts`);
-  const view = qualified(database, `${table}_trace_id_ts_mv`);
+  const times = qualifiedName(database, `${table}_trace_id_ts`);
+  const view = qualifiedName(database, `${table}_trace_id_ts_mv`);
   const columns =
     "TraceId String CODEC(ZSTD(1)), Start DateTime CODEC(Delta, ZSTD(1)), End DateTime CODEC(Delta, ZSTD(1))";
   return [
@@ -105,7 +105,7 @@ function traceTimes({ database, table }: TableName, config: ClickhouseConfig): s
       " SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1",
     ].join(""),
     `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view}${onCluster(config)} TO ${times} AS SELECT TraceId, min(Timestamp) AS Start,` +
-      ` max(Timestamp) AS End FROM ${qualified(database, table)} WHERE TraceId != '' GROUP BY TraceId`,
+      ` max(Timestamp) AS End FROM ${qualifiedName(database, table)} WHERE TraceId != '' GROUP BY TraceId`,
   ];
 }
 

@@ -22,7 +22,7 @@ const HTTP_PORT = 8123;
 const HTTPS_PORT = 8443;
 
 /** Parameters that only configure the connections of the Collector's client. They are not sent to the server. */
-const OF_THE_CLIENT: ReadonlySet<string> = new Set(
+const CLIENT_PARAMETERS: ReadonlySet<string> = new Set(
   `block_buffer_size client_info_product compress_level conn_max_lifetime connection_open_strategy debug dial_timeout
   http_proxy max_compression_buffer max_idle_conns max_open_conns read_timeout`.split(/\s+/),
 );
@@ -66,7 +66,7 @@ function assemble(urls: URL[], params: URLSearchParams, isHttp: boolean, isSecur
     url.username = encodeURIComponent(user);
     url.password = encodeURIComponent(password);
   }
-  const settings = new Map([...params].filter(([name]) => !OF_THE_CLIENT.has(name) && !READ_HERE.has(name)));
+  const settings = new Map([...params].filter(([name]) => !CLIENT_PARAMETERS.has(name) && !READ_HERE.has(name)));
   const compress = params.get("compress") ?? undefined;
   return { urls, database, settings, compress, skipVerify: isTrue(params.get("skip_verify")), native };
 }

@@ -91,7 +91,7 @@ const traces: readonly ClickhouseColumn[] = [
   plain("ParentSpanId", STRING, hex("parentSpanId")),
   plain("TraceState", STRING, word("traceState")),
   plain("SpanName", LOW, word("name")),
-  plain("SpanKind", LOW, ({ tree }) => titled(SPAN_KINDS[Number(tree["kind"] ?? 0)])),
+  plain("SpanKind", LOW, ({ tree }) => capitalised(SPAN_KINDS[Number(tree["kind"] ?? 0)])),
   plain("ServiceName", LOW, serviceName),
   map("ResourceAttributes", resourceAttributes),
   plain("ScopeName", STRING, ({ owner }) => owner.scopeName),
@@ -99,7 +99,7 @@ const traces: readonly ClickhouseColumn[] = [
   map("SpanAttributes", ownAttributes),
   plain("Duration", `UInt64 ${ZSTD}`, ({ tree }) => durationOf(tree)),
   plain("StatusCode", LOW, ({ tree }) =>
-    titled(STATUS_CODES[Number((tree["status"] as Tree | undefined)?.["code"] ?? 0)]),
+    capitalised(STATUS_CODES[Number((tree["status"] as Tree | undefined)?.["code"] ?? 0)]),
   ),
   plain("StatusMessage", STRING, ({ tree }) => treeText((tree["status"] as Tree | undefined)?.["message"])),
   nested(
@@ -284,7 +284,7 @@ export const COLUMNS: Readonly<Record<RowShape, readonly ClickhouseColumn[]>> = 
 };
 
 /** Capitalises kinds and codes as the Collector does. */
-function titled(name: string | undefined): string {
+function capitalised(name: string | undefined): string {
   return name === undefined ? "" : name.charAt(0).toUpperCase() + name.slice(1).toLowerCase();
 }
 

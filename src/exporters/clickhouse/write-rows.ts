@@ -66,11 +66,11 @@ function timeWriter(type: string): Write {
 }
 
 function mapWriter(type: string): Write {
-  return onceForNeighbours(/\b(JSON|Object)\b/.test(type) ? jsonText : mapCell);
+  return memoizeLast(/\b(JSON|Object)\b/.test(type) ? jsonText : mapCell);
 }
 
 /** Adjacent records mostly share their resource and scope, so the text of shared attributes is made once for them. */
-function onceForNeighbours(write: Write): Write {
+function memoizeLast(write: Write): Write {
   let last: unknown;
   let text = "";
   return (value) => {

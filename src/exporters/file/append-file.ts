@@ -116,13 +116,13 @@ export class AppendFile {
   private async setPermissions(mode: number): Promise<void> {
     const { path, fileMode, logger } = this.settings;
     if (process.platform === "win32" || (mode & 0o777) === fileMode) return;
-    const isLoose = (mode & 0o777 & ~fileMode) !== 0;
+    const isTooOpen = (mode & 0o777 & ~fileMode) !== 0;
     const wanted = fileMode.toString(8).padStart(4, "0");
     try {
       await this.handle!.chmod(fileMode);
-      if (isLoose) logger.warn({ path }, `others could use the file: it has the permissions ${wanted} now`);
+      if (isTooOpen) logger.warn({ path }, `others could use the file: it has the permissions ${wanted} now`);
     } catch (error) {
-      if (isLoose) logger.warn({ path, error }, `the file cannot be given the permissions ${wanted}`);
+      if (isTooOpen) logger.warn({ path, error }, `the file cannot be given the permissions ${wanted}`);
     }
   }
 

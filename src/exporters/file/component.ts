@@ -48,7 +48,7 @@ export class FileExporter implements Exporter {
   private readonly framing: Framing;
   private readonly logger: Logger;
   /** True once the file has been opened and prepared since the start. */
-  private isBegun = false;
+  private wasOpened = false;
   private pending: PendingWrite[] = [];
   private writing: Promise<void> | undefined;
 
@@ -64,7 +64,7 @@ export class FileExporter implements Exporter {
       maxBytes: maxBytesOf(config),
       backups: createBackups(this.path, backupLimits(config), now),
       fsync: config.fsync,
-      directoryMode: makesDirectory(config) ? Number.parseInt(config.directory_permissions, 8) : undefined,
+      directoryMode: createsDirectory(config) ? Number.parseInt(config.directory_permissions, 8) : undefined,
       fileMode: Number.parseInt(config.file_permissions, 8),
       logger: context.logger,
       now,
@@ -105,11 +105,11 @@ export class FileExporter implements Exporter {
   }
 
   private async begin(): Promise<void> {
-    if (this.isBegun) return;
+    if (this.wasOpened) return;
     try {
       await this.file.open();
       if (!this.config.append) await this.file.rotate();
-      this.isBegun = true;
+      this.wasOpened = true;
     } catch (error) {
       await this.file.close().catch(() => {});
       throw error;
@@ -168,7 +168,7 @@ function isFolderMissing({ code, syscall }: NodeJS.ErrnoException): boolean {
 }
 
 /** With rotation, the Collector creates the folder without being asked to. */
-function makesDirectory({ create_directory, rotation }: FileConfig): boolean {
+function createsDirectory({ create_directory, rotation }: FileConfig): boolean {
   return create_directory || rotation !== undefined;
 }
 

@@ -39,12 +39,12 @@ class JaegerExporter implements Exporter {
 
   /** Requests that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
-    const { requests, nameless } = postSpansOf(batch.bytes);
+    const { requests, withoutIds } = postSpansOf(batch.bytes);
     const calls: RecordRequest[] = requests.map((request) => ({
       records: request.records,
       send: () => this.post(request, abort, options),
     }));
-    if (nameless.length > 0) calls.push({ records: nameless, send: () => Promise.reject(noIds()) });
+    if (withoutIds.length > 0) calls.push({ records: withoutIds, send: () => Promise.reject(missingIds()) });
     await sendEach(calls, batch.count);
   }
 
@@ -79,7 +79,7 @@ function classify(refusal: Refusal): Refusal {
   return isBusy ? copyRefusal(refusal, { kind: "transient" }) : refusal;
 }
 
-function noIds(): Refusal {
+function missingIds(): Refusal {
   return new Refusal("permanent", "the span has no trace id or no span id, and Jaeger takes none without", {
     category: "schema",
   });

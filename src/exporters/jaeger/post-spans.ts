@@ -83,9 +83,9 @@ const PROCESS_TAG = 18;
 const SERVICE_KEY = encodedKey("service.name");
 
 /** Returns the spans of a batch grouped by resource into requests, and the indexes of spans without ids. */
-export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]; readonly nameless: number[] } {
+export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]; readonly withoutIds: number[] } {
   const requests: PostSpans[] = [];
-  const nameless: number[] = [];
+  const withoutIds: number[] = [];
   const open = new Map<string, PostSpans>();
   let place = 0;
   eachBody(bytes, 0, bytes.length, RESOURCE_CONTAINER_TAG, (start, end) => {
@@ -98,7 +98,7 @@ export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]
       eachBody(bytes, scopedStart, scopedEnd, SCOPE_ITEM_TAG, (spanStart, spanEnd) => {
         const record = place++;
         if (!hasIds(bytes, spanStart, spanEnd)) {
-          nameless.push(record);
+          withoutIds.push(record);
           return;
         }
         let request = open.get(key);
@@ -111,7 +111,7 @@ export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]
       });
     });
   });
-  return { requests, nameless };
+  return { requests, withoutIds };
 }
 
 function writeProcess(out: WireWriter, b: Uint8Array, start: number, end: number): void {

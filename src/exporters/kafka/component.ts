@@ -86,7 +86,7 @@ class KafkaExporter implements Exporter {
   }
 
   async stop(): Promise<void> {
-    await this.letGo(this.producer);
+    await this.closeProducer(this.producer);
   }
 
   private current(): KafkaProducer {
@@ -95,7 +95,7 @@ class KafkaExporter implements Exporter {
   }
 
   /** Closes a producer, which gives up what it is sending. */
-  private async letGo(producer: KafkaProducer | undefined): Promise<void> {
+  private async closeProducer(producer: KafkaProducer | undefined): Promise<void> {
     if (this.producer === producer) this.producer = undefined;
     await producer?.close().catch(() => {});
   }
@@ -105,12 +105,12 @@ class KafkaExporter implements Exporter {
       if (abort.aborted) return;
       // A message that is sent again after a failure must not get the number of another message, so a new producer is
       // opened.
-      const onAbort = () => void this.letGo(this.producer);
+      const onAbort = () => void this.closeProducer(this.producer);
       abort.addEventListener("abort", onAbort, { once: true });
       try {
         await this.produce(messages);
       } catch (error) {
-        await this.letGo(this.producer);
+        await this.closeProducer(this.producer);
         throw error;
       } finally {
         abort.removeEventListener("abort", onAbort);
@@ -174,7 +174,7 @@ class KafkaExporter implements Exporter {
     const isUnknown = ids.includes("UNKNOWN_TOPIC_OR_PARTITION") || /Unknown topic/.test(message);
     if (isUnknown && this.config.unknown_topic === "dead_letter")
       return new Refusal("permanent", message, { ...options, category: "integration" });
-    const blame = ids.some((id) => ABOUT_RECORDS.has(id)) ? "entry" : "backend";
+    const blame = ids.some((id) => RECORD_ERRORS.has(id)) ? "entry" : "backend";
     return new Refusal("transient", message, { ...options, blame });
   }
 }
@@ -183,7 +183,7 @@ const IDEMPOTENT_RETRIES = 20;
 /** Bytes that a broker counts besides the body: the header of the record set, key and message headers. */
 const MESSAGE_OVERHEAD = 1024;
 /** Broker errors that concern the sent records, or a failure that the broker cannot name. */
-const ABOUT_RECORDS: ReadonlySet<string> = new Set([
+const RECORD_ERRORS: ReadonlySet<string> = new Set([
   ...["CORRUPT_MESSAGE", "INVALID_TIMESTAMP", "INVALID_REQUEST", "UNKNOWN_SERVER_ERROR"],
 ]);
 const TOO_LARGE: ReadonlySet<string> = new Set(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]);

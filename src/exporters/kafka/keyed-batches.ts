@@ -29,9 +29,9 @@ export function keyedBatches(batch: Batch, keying: "trace" | "resource" | undefi
   return [...groups].map(([name, index]) => ({ key: keyOf(name), batch: pieces[index]! }));
 }
 
-type Choose = (walk: RecordWalk, start: number, end: number) => number;
+type ChooseGroup = (walk: RecordWalk, start: number, end: number) => number;
 
-function byTrace({ signal }: Batch, groupOf: (name: string) => number): Choose {
+function byTrace({ signal }: Batch, groupOf: (name: string) => number): ChooseGroup {
   const tag = signal === "traces" ? SPAN_TRACE_ID_TAG : LOG_TRACE_ID_TAG;
   return ({ bytes }, start, end) => {
     const at = findField(bytes, start, end, tag);
@@ -41,7 +41,7 @@ function byTrace({ signal }: Batch, groupOf: (name: string) => number): Choose {
   };
 }
 
-function byResource(groupOf: (name: string) => number): Choose {
+function byResource(groupOf: (name: string) => number): ChooseGroup {
   let serial = -1;
   let group = 0;
   return ({ bytes, frames, serials }) => {

@@ -117,7 +117,7 @@ export class KnownStreams {
 
   /** Returns the stream of the record [start, end) of this resource. */
   stream(b: Uint8Array, start: number, end: number, resource: KnownResource): Stream {
-    this.forgetLarge();
+    this.releaseLargeBuffers();
     const severity = this.readAttributes(b, start, end);
     const plan = this.plan(b, start, end, resource);
     const { key, fields } = this;
@@ -136,7 +136,7 @@ export class KnownStreams {
   }
 
   /** Releases large buffers, so that the memory of one large record is not kept. */
-  private forgetLarge(): void {
+  private releaseLargeBuffers(): void {
     if (this.fields.length > MAX_KEPT_FIELDS) this.fields = [];
     if (this.key.bytes.length > MAX_KEPT_BYTES) this.key = new WireWriter(256);
   }
@@ -232,7 +232,7 @@ function streamOf(
   severity: number,
   settings: StreamSettings,
 ): Stream {
-  const { text, taken, takenOfResource } = settings.labels.of(attributes, resource.attributes, severity);
+  const { text, taken, takenFromResource } = settings.labels.of(attributes, resource.attributes, severity);
   const format = formatOf(attributes, resource.attributes, settings.format);
   const tenant = tenantOf(attributes, resource.attributes);
   return {
@@ -242,7 +242,7 @@ function streamOf(
     labels: text,
     taken,
     leftOut: new KeySet([...HINT_NAMES, ...taken]),
-    resource: restOf(resource.attributes, resource.rests, takenOfResource),
+    resource: restOf(resource.attributes, resource.rests, takenFromResource),
   };
 }
 

@@ -134,7 +134,7 @@ export class Push {
       out.end();
     }
     const written = out.written();
-    forgetLarge();
+    releaseLargeBuffers();
     return written;
   }
 
@@ -217,7 +217,7 @@ const NANOS = 16;
 const scratch = { lines: new WireWriter(65_536), message: new WireWriter(65_536) };
 const MAX_SCRATCH_BYTES = 8 * 1024 * 1024;
 
-function forgetLarge(): void {
+function releaseLargeBuffers(): void {
   if (scratch.lines.bytes.length > MAX_SCRATCH_BYTES) scratch.lines = new WireWriter(65_536);
   if (scratch.message.bytes.length > MAX_SCRATCH_BYTES) scratch.message = new WireWriter(65_536);
 }

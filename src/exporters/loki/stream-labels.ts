@@ -30,13 +30,13 @@ export interface StreamLabelSettings {
 }
 
 /** The labels of a record, and the attributes they were made of. */
-export interface Labelled {
+export interface RecordLabels {
   /** The labels as Loki writes them; empty if there are none. */
   readonly text: string;
   /** Keys of the record's attributes that became labels. */
   readonly taken: ReadonlySet<string>;
   /** Keys of the resource's attributes that became labels. */
-  readonly takenOfResource: ReadonlySet<string>;
+  readonly takenFromResource: ReadonlySet<string>;
 }
 
 /**
@@ -49,7 +49,7 @@ export class StreamLabels {
     this.settings = settings;
   }
 
-  of(attributes: PlainAttributes, resource: PlainAttributes, severityNumber: number): Labelled {
+  of(attributes: PlainAttributes, resource: PlainAttributes, severityNumber: number): RecordLabels {
     const { settings } = this;
     const labels = new Map<string, string>();
     const promoted = { attributes: new Set<string>(), resource: new Set<string>() };
@@ -73,7 +73,7 @@ export class StreamLabels {
     return {
       text: labelText(labels),
       taken: promoted.attributes,
-      takenOfResource: promoted.resource,
+      takenFromResource: promoted.resource,
     };
   }
 
@@ -85,7 +85,7 @@ export class StreamLabels {
   /** Returns the keys of record attributes that the labels depend on, in addition to the given hints. */
   keysRead(hints: PlainAttributes): string[] {
     const names = [...this.settings.attributes.map(([key]) => key), ...namesOf(hints[HINTS.attributes])];
-    return [...(this.settings.level ? ["level"] : []), ...names.flatMap(keysLookedAt)];
+    return [...(this.settings.level ? ["level"] : []), ...names.flatMap(lookupKeys)];
   }
 }
 
@@ -120,26 +120,26 @@ function lookUp(name: string, map: PlainAttributes): unknown {
 }
 
 /** Returns the keys under which `lookUp` may find this name. */
-function keysLookedAt(name: string): string[] {
+function lookupKeys(name: string): string[] {
   return [name, ...dotsIn(name).map((dot) => name.slice(0, dot))];
 }
 
 /** Longer names are not looked for in maps, because that takes time and memory quadratic in their length. */
-const MAX_WAY_LENGTH = 256;
+const MAX_PATH_LENGTH = 256;
 
 /** Returns the positions where a name may be split, the last one first. */
 function dotsIn(name: string): number[] {
   const dots: number[] = [];
-  if (name.length > MAX_WAY_LENGTH) return dots;
+  if (name.length > MAX_PATH_LENGTH) return dots;
   for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) dots.push(dot);
   return dots;
 }
 
 /** Returns the attributes without these keys and without hints. */
 export function without(map: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
-  const isOut = (name: string) => keys.has(name) || HINT_NAMES.has(name);
-  if (!Object.keys(map).some(isOut)) return map;
-  return Object.fromEntries(Object.entries(map).filter(([name]) => !isOut(name)));
+  const isExcluded = (name: string) => keys.has(name) || HINT_NAMES.has(name);
+  if (!Object.keys(map).some(isExcluded)) return map;
+  return Object.fromEntries(Object.entries(map).filter(([name]) => !isExcluded(name)));
 }
 
 /** Labels are sorted, so that equal labels form the same stream. A label without a value is left out. */

@@ -230,14 +230,14 @@ function refusalOfPostgres(error: unknown, peer: string, ownColumns: ReadonlySet
   const state = sqlState(error);
   const message = `${peer}: ${postgresErrorMessage(error)}`;
   if (state === undefined) return new Refusal("transient", message, { blame: "backend", cause: error });
-  const isData = DATA_CLASSES.has(state.slice(0, 2)) && !isAboutTable(state, error as ServerError, ownColumns);
+  const isData = DATA_CLASSES.has(state.slice(0, 2)) && !isTableError(state, error as ServerError, ownColumns);
   if (!isData) return new Refusal("transient", message, { status: state, cause: error });
   const category = state.startsWith("23") ? "business" : "schema";
   return new Refusal("permanent", message, { status: state, category, cause: error });
 }
 
 /** A required column that the exporter does not fill, or a missing partition: the table must be fixed. */
-function isAboutTable(state: string, { column, message }: ServerError, ownColumns: ReadonlySet<string>): boolean {
+function isTableError(state: string, { column, message }: ServerError, ownColumns: ReadonlySet<string>): boolean {
   if (state === "23502") return column !== undefined && !ownColumns.has(column);
   return state === "23514" && message.startsWith("no partition of relation");
 }

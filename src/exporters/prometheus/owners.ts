@@ -91,7 +91,7 @@ export class OwnerReader {
     const url = this.settings.withScope ? decodeText(b, urlStart, urlEnd) : "";
     const parent = resource.id + this.urlNumber(url) / MAX_URLS; // the same scope with another schema URL is a different scope
     const known = this.scopes.find(parent, b, start, end);
-    if (known !== undefined && hasUrl(known, url)) return known;
+    if (known !== undefined && hasSchemaUrl(known, url)) return known;
     const owner = { id: nextOwnerId(), resource, labels: this.scopeLabels(b, start, end, url) };
     return known === undefined ? this.scopes.add(parent, b, start, end, owner) : owner;
   }
@@ -215,7 +215,7 @@ function identityOf(attributes: ReadonlyMap<string, string>): Label[] {
   ).filter(([, value]) => value !== "");
 }
 
-function hasUrl({ labels }: ScopeOwner, url: string): boolean {
+function hasSchemaUrl({ labels }: ScopeOwner, url: string): boolean {
   return (labels.find(([name]) => name === "otel_scope_schema_url")?.[1] ?? "") === url;
 }
 

@@ -60,8 +60,8 @@ class RabbitmqExporter implements Exporter {
 
   async start(): Promise<void> {
     const client = await RabbitClient.create(this.config.connection, this.context.id);
-    const unroutableIs = this.config.on_unroutable === "dead_letter" ? "permanent" : "transient";
-    this.channel = new ConfirmedChannel(client, unroutableIs);
+    const unroutableKind = this.config.on_unroutable === "dead_letter" ? "permanent" : "transient";
+    this.channel = new ConfirmedChannel(client, unroutableKind);
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
@@ -90,14 +90,14 @@ class RabbitmqExporter implements Exporter {
 
   private publication({ body, headers, attributes }: WrittenMessage, signal: Signal): Publication {
     const { routing, encoding, durable, on_unroutable } = this.config;
-    const lastQueue = routing.back_to_queue ? queueOfDeath(attributes) : undefined;
+    const lastQueue = routing.back_to_queue ? deadLetteredQueue(attributes) : undefined;
     const key = headers["x-idempotency-key"];
     return {
       exchange: lastQueue === undefined ? routing.exchange : "",
       routingKey: lastQueue ?? (routing.routing_key || ROUTING_KEYS[signal]),
       body,
       options: {
-        headers: withoutDeath(headers),
+        headers: withoutDeathHeaders(headers),
         persistent: durable,
         mandatory: on_unroutable !== "drop",
         contentType: text(attributes["messaging.message.content_type"]) ?? CONTENT_TYPES[encoding],
@@ -120,24 +120,24 @@ function shortId(id: string): string {
 const MAX_SHORT_STRING = 255;
 
 /** Returns the queue that a message was dead-lettered in. RabbitMQ lists the latest dead-lettering first. */
-function queueOfDeath(attributes: WrittenMessage["attributes"]): string | undefined {
+function deadLetteredQueue(attributes: WrittenMessage["attributes"]): string | undefined {
   const deaths = attributes["messaging.header.x-death"];
   return Array.isArray(deaths) ? text((deaths[0] as { queue?: unknown } | undefined)?.queue) : undefined;
 }
 
 /** Removes RabbitMQ's headers about earlier dead-letterings, because a message that is sent again starts anew. */
-function withoutDeath(headers: WrittenMessage["headers"]): Record<string, unknown> {
+function withoutDeathHeaders(headers: WrittenMessage["headers"]): Record<string, unknown> {
   const names = Object.keys(headers);
-  if (!names.some((name) => isOfDeath(name) || headers[name] instanceof Uint8Array)) return headers;
+  if (!names.some((name) => isDeathHeader(name) || headers[name] instanceof Uint8Array)) return headers;
   // Built from entries, because a header may be called __proto__.
   return Object.fromEntries(
     names
-      .filter((name) => !isOfDeath(name))
+      .filter((name) => !isDeathHeader(name))
       .map((name) => [name, headers[name] instanceof Uint8Array ? Buffer.from(headers[name]) : headers[name]]),
   );
 }
 
-function isOfDeath(name: string): boolean {
+function isDeathHeader(name: string): boolean {
   return /^x-(death|first-death-|last-death-|retry-count$)/.test(name);
 }
 

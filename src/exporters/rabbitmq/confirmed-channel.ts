@@ -23,7 +23,7 @@ interface OpenChannel {
  */
 export class ConfirmedChannel {
   private readonly client: RabbitClient;
-  private readonly unroutableIs: "transient" | "permanent";
+  private readonly unroutableKind: "transient" | "permanent";
   private opening: Promise<OpenChannel> | undefined;
   private current: OpenChannel | undefined;
   private connection: ChannelModel | undefined;
@@ -31,9 +31,9 @@ export class ConfirmedChannel {
   /** The reason why RabbitMQ accepts nothing at the moment although it is connected. */
   private blocked: string | undefined;
 
-  constructor(client: RabbitClient, unroutableIs: "transient" | "permanent") {
+  constructor(client: RabbitClient, unroutableKind: "transient" | "permanent") {
     this.client = client;
-    this.unroutableIs = unroutableIs;
+    this.unroutableKind = unroutableKind;
   }
 
   /** Resolves when RabbitMQ has confirmed the message. Rejects with a `Refusal`. */
@@ -53,7 +53,7 @@ export class ConfirmedChannel {
       const onConfirm = (error: unknown) => {
         if (error) reject(this.refusalOf(error));
         else if (returned.take({ exchange, routingKey, messageId }))
-          reject(unroutable(this.unroutableIs, this.client.peer, exchange, routingKey));
+          reject(unroutable(this.unroutableKind, this.client.peer, exchange, routingKey));
         else resolve();
       };
       try {
@@ -116,7 +116,7 @@ export class ConfirmedChannel {
   private refusalOf(error: unknown): Refusal {
     const why = this.lastProblem ?? error;
     const refusal = refusalOfConnection(this.client.peer, why);
-    return isAboutMessage(why) ? copyRefusal(refusal, { blame: "entry" }) : refusal;
+    return isMessageError(why) ? copyRefusal(refusal, { blame: "entry" }) : refusal;
   }
 }
 
@@ -124,7 +124,7 @@ export class ConfirmedChannel {
  * RabbitMQ closed the channel because of a published message, for example because of an expiration that is not a
  * number.
  */
-function isAboutMessage(error: unknown): boolean {
+function isMessageError(error: unknown): boolean {
   return (error as { readonly code?: unknown } | undefined)?.code === PRECONDITION_FAILED;
 }
 

@@ -47,12 +47,12 @@ class ZipkinExporter implements Exporter {
   /** Lists that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const { format, default_service_name: defaultService } = this.config;
-    const { lists, nameless } = (format === "json" ? jsonListsOf : protoListsOf)(batch, defaultService);
+    const { lists, withoutIds } = (format === "json" ? jsonListsOf : protoListsOf)(batch, defaultService);
     const requests: RecordRequest[] = lists.map((list) => ({
       records: list.records,
       send: () => this.post(list, abort, options),
     }));
-    if (nameless.length > 0) requests.push({ records: nameless, send: () => Promise.reject(noIds()) });
+    if (withoutIds.length > 0) requests.push({ records: withoutIds, send: () => Promise.reject(missingIds()) });
     await sendEach(requests, batch.count);
   }
 
@@ -68,7 +68,7 @@ class ZipkinExporter implements Exporter {
   }
 }
 
-function noIds(): Refusal {
+function missingIds(): Refusal {
   return new Refusal("permanent", "the span has no trace id or no span id, and Zipkin takes none without", {
     category: "schema",
   });

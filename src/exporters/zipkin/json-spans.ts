@@ -207,11 +207,11 @@ export class JsonSpanWriter {
     this.writeMicros(',"duration":', (endLow - startLow) >>> 0, endHigh - startHigh - borrow, 1);
   }
 
-  /** Writes nanoseconds as microseconds, at least `least`. They are rounded if `least` is positive, and otherwise truncated. */
-  private writeMicros(label: string, low: number, high: number, least: number): void {
+  /** Writes nanoseconds as microseconds, at least `min`. They are rounded if `min` is positive, and otherwise truncated. */
+  private writeMicros(label: string, low: number, high: number, min: number): void {
     const { out } = this;
-    toMicros(low, high, least > 0);
-    const time = Math.max(least, micros);
+    toMicros(low, high, min > 0);
+    const time = Math.max(min, micros);
     writeAscii(label, out);
     out.reserve(24);
     out.length = putDecimal64(out.view, out.length, time >>> 0, Math.floor(time / TWO_32));

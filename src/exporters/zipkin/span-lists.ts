@@ -20,7 +20,7 @@ export interface SpanList {
 /** The lists for a batch, and the indexes of spans without ids. */
 export interface SpanLists {
   readonly lists: readonly SpanList[];
-  readonly nameless: readonly number[];
+  readonly withoutIds: readonly number[];
 }
 
 export function jsonListsOf(batch: Batch, defaultService: string | undefined): SpanLists {
@@ -31,7 +31,7 @@ export function jsonListsOf(batch: Batch, defaultService: string | undefined): S
 
 class ListSorting implements OwnedRecordVisitor, SpanLists {
   readonly lists: JsonList[] = [];
-  readonly nameless: number[] = [];
+  readonly withoutIds: number[] = [];
   private readonly bytes: Uint8Array;
   private readonly defaultService: string | undefined;
   private place = 0;
@@ -53,7 +53,7 @@ class ListSorting implements OwnedRecordVisitor, SpanLists {
   record(start: number, end: number): void {
     const record = this.place++;
     if (!hasIds(this.bytes, start, end)) {
-      this.nameless.push(record);
+      this.withoutIds.push(record);
       return;
     }
     let list = this.lists.at(-1);
@@ -96,13 +96,13 @@ class JsonList implements SpanList {
 
 export function protoListsOf(batch: Batch, defaultService: string | undefined): SpanLists {
   const lists: { readonly records: number[]; readonly spans: ConvertibleSpan[]; length: number }[] = [];
-  const nameless: number[] = [];
+  const withoutIds: number[] = [];
   const meanLength = Math.ceil(batch.byteLength / Math.max(batch.count, 1));
   let place = 0;
   for (const span of zipkinSpansOf(batch, defaultService)) {
     const record = place++;
     if (!span.hasIds) {
-      nameless.push(record);
+      withoutIds.push(record);
       continue;
     }
     let list = lists.at(-1);
@@ -116,6 +116,6 @@ export function protoListsOf(batch: Batch, defaultService: string | undefined): 
       records,
       encode: () => protoSpans(spans.map((span) => span.convert())),
     })),
-    nameless,
+    withoutIds,
   };
 }

@@ -14,12 +14,12 @@ const GROUP_FILTERS = [...FILTERS_ONLY, "limit"];
 const purgeBody = z.strictObject({ ...selectionFields, ...operatorFields });
 
 /** A caller who sees unmasked data must give a reason. */
-const whyBody = z.strictObject({ ...operatorFields, reason: requiredReason });
-const revealBody = whyBody.extend({ revision: z.number().int().min(0).optional() });
-const exportBody = whyBody.extend({ query: selectionFields.query });
+const reasonBody = z.strictObject({ ...operatorFields, reason: requiredReason });
+const revealBody = reasonBody.extend({ revision: z.number().int().min(0).optional() });
+const exportBody = reasonBody.extend({ query: selectionFields.query });
 
 /** As text, the payload keeps its numbers exactly as written. */
-const editBody = whyBody.extend({
+const editBody = reasonBody.extend({
   revision: z.number({ error: "say which revision was edited" }).int().min(0),
   payload: z.string().or(z.record(z.string(), z.unknown())),
 });

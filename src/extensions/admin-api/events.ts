@@ -12,9 +12,9 @@ export interface EventStream {
   send(event: string, data: unknown): boolean;
   /** Does the same with data that is already JSON without line breaks. */
   sendJson(event: string, json: string): boolean;
-  /** Counts events as lost that were never sent. The next event, or `tellDropped`, reports them. */
+  /** Counts events as lost that were never sent. The next event, or `reportDropped`, reports them. */
   drop(count: number): void;
-  tellDropped(): void;
+  reportDropped(): void;
   /** Ends the answer. A browser would reconnect, so send an event first that says it is over. */
   end(): void;
 }
@@ -83,7 +83,7 @@ class ResponseStream implements EventStream {
     this.response = response;
     this.counted = counted;
     response.write(`retry: ${RETRY_MS}\n\n`);
-    response.on("drain", () => this.tellDropped());
+    response.on("drain", () => this.reportDropped());
   }
 
   send(event: string, data: unknown): boolean {
@@ -91,7 +91,7 @@ class ResponseStream implements EventStream {
   }
 
   sendJson(event: string, json: string): boolean {
-    this.tellDropped();
+    this.reportDropped();
     if (!this.hasRoom) {
       this.lost += 1;
       return false;
@@ -105,12 +105,12 @@ class ResponseStream implements EventStream {
   }
 
   end(): void {
-    this.tellDropped();
+    this.reportDropped();
     this.response.end();
   }
 
   keepAlive(): void {
-    this.tellDropped();
+    this.reportDropped();
     if (this.response.writableLength === 0) this.response.write(":\n\n");
   }
 
@@ -118,7 +118,7 @@ class ResponseStream implements EventStream {
     return !this.response.writableEnded && this.response.writableLength < MAX_BUFFERED_BYTES;
   }
 
-  tellDropped(): void {
+  reportDropped(): void {
     if (this.lost === 0 || !this.hasRoom) return;
     this.response.write(eventText("dropped", JSON.stringify({ [this.counted]: this.lost })));
     this.lost = 0;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Admin, AdminError, type ExporterStatus } from "#contract/operations";
 import { readBody } from "./body.js";
-import { operatorFields, operatorOf, type SaidOperator } from "./operator.js";
+import { type OperatorInput, operatorFields, operatorOf } from "./operator.js";
 import { readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";
 
@@ -33,7 +33,7 @@ export const exporterRoutes: readonly ApiRoute[] = [
 ];
 
 /** Changes an exporter, and answers with its new state. */
-function changeRoute<T extends SaidOperator>(
+function changeRoute<T extends OperatorInput>(
   name: string,
   schema: z.ZodType<T>,
   apply: (admin: Admin, id: string, body: T) => void,

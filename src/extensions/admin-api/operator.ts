@@ -19,13 +19,13 @@ export const operatorFields = {
   reason: z.string().trim().max(MAX_REASON_LENGTH).optional(),
 };
 
-export interface SaidOperator {
+export interface OperatorInput {
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
 }
 
 /** Returns the operator of a request: the name, and the address it came from. */
-export function operatorOf({ socket }: IncomingMessage, { by, reason }: SaidOperator, actor: Actor): Operator {
+export function operatorOf({ socket }: IncomingMessage, { by, reason }: OperatorInput, actor: Actor): Operator {
   return { actor: actorName(by, actor), from: socket.remoteAddress, ...(reason && { reason }) };
 }
 

@@ -73,7 +73,7 @@ async function answerTo(
   // The pages themselves contain no data; the console asks for a token.
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`)) return { file: findConsoleFile(request, path) };
   if (path.replace(/\/$/, "") === API_ROOT && /^(GET|HEAD)$/.test(request.method ?? ""))
-    return aboutAgent(request, settings);
+    return agentInfo(request, settings);
   const actor = await settings.access.identify(request);
   identified(actor);
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
@@ -103,9 +103,9 @@ async function answerTo(
 }
 
 /** Answers without a token: that this is an agent and, on the same machine, where its owner finds a token. */
-function aboutAgent({ socket }: IncomingMessage, { tokenFile }: AdminServerSettings): RouteAnswer {
-  const isNear = tokenFile !== undefined && isLoopbackHost(plainAddress(socket.remoteAddress));
-  return { body: { name: "sluice", api: 1, ...(isNear && { token_file: tokenFile }) } };
+function agentInfo({ socket }: IncomingMessage, { tokenFile }: AdminServerSettings): RouteAnswer {
+  const isLocal = tokenFile !== undefined && isLoopbackHost(plainAddress(socket.remoteAddress));
+  return { body: { name: "sluice", api: 1, ...(isLocal && { token_file: tokenFile }) } };
 }
 
 async function respond(

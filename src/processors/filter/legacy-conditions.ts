@@ -43,7 +43,7 @@ type MetricProperties = LegacyMetricProperties | null | undefined;
  * dropped with all its metrics, whatever their names.
  */
 export function legacyMetricConditions(include: MetricProperties, exclude: MetricProperties): Condition[] {
-  return [ofResource, ofName].flatMap((part) =>
+  return [resourceProperties, nameProperties].flatMap((part) =>
     legacyConditions("metric", include && part(include), exclude && part(exclude)),
   );
 }
@@ -57,11 +57,11 @@ export function expressionConditions(include: MetricProperties, exclude: MetricP
   );
 }
 
-function ofResource({ match_type, resource_attributes }: LegacyMetricProperties): LegacyProperties {
+function resourceProperties({ match_type, resource_attributes }: LegacyMetricProperties): LegacyProperties {
   return { match_type, resource_attributes };
 }
 
-function ofName({ match_type, metric_names }: LegacyMetricProperties): LegacyProperties {
+function nameProperties({ match_type, metric_names }: LegacyMetricProperties): LegacyProperties {
   return match_type === "expr" ? {} : { match_type, metric_names };
 }
 
@@ -69,7 +69,7 @@ function ofName({ match_type, metric_names }: LegacyMetricProperties): LegacyPro
 function criteriaOf(context: ContextName, properties: LegacyProperties): Condition[] {
   const isRegexp = properties.match_type === "regexp";
   const anyOf = (path: string, names: readonly string[] | null | undefined) =>
-    names?.length ? [fits(path, context, names, isRegexp)] : [];
+    names?.length ? [textCondition(path, context, names, isRegexp)] : [];
   const allOf = (path: string, list: readonly LegacyAttribute[] | null | undefined) =>
     (list ?? []).map((one) => attributeCondition(path, context, one, isRegexp));
   const { services, libraries, severity_number } = properties;
@@ -87,7 +87,7 @@ function criteriaOf(context: ContextName, properties: LegacyProperties): Conditi
 }
 
 /** Holds if the text equals one of `texts`, or if one of the patterns matches it. */
-function fits(path: string, context: ContextName, texts: readonly string[], isRegexp: boolean): Condition {
+function textCondition(path: string, context: ContextName, texts: readonly string[], isRegexp: boolean): Condition {
   return isRegexp ? textMatches(path, context, patternTest(texts)) : textIsOneOf(path, context, texts);
 }
 
@@ -123,7 +123,7 @@ function serviceCondition(context: ContextName, names: readonly string[], isRege
   const isThere = hasKey("resource.attributes", context, "service.name");
   const isFitting = isRegexp ? patternTest(names) : (text: string) => names.includes(text);
   return composed("any", [
-    fits(path, context, names, isRegexp),
+    textCondition(path, context, names, isRegexp),
     ...(isFitting(NO_SERVICE) ? [composed("none", [isThere])] : []),
     ...(isFitting("") ? [composed("all", [isThere, valueIs(path, context, null)])] : []),
   ]);
@@ -146,8 +146,8 @@ function librariesCondition(
 ): Condition {
   const each = libraries.map(({ name, version }) =>
     composed("all", [
-      fits("scope.name", context, [name ?? ""], isRegexp),
-      ...(typeof version === "string" ? [fits("scope.version", context, [version], isRegexp)] : []),
+      textCondition("scope.name", context, [name ?? ""], isRegexp),
+      ...(typeof version === "string" ? [textCondition("scope.version", context, [version], isRegexp)] : []),
     ]),
   );
   return composed("any", each);

@@ -55,7 +55,10 @@ export class PodCatalog {
   private readonly excluded: readonly Pattern[];
   private readonly pods = new Map<string, CatalogEntry>();
   private readonly index = new Map<string, CatalogEntry>();
-  private readonly beside = { namespaces: new Map<string, MetadataObject>(), nodes: new Map<string, MetadataObject>() };
+  private readonly related = {
+    namespaces: new Map<string, MetadataObject>(),
+    nodes: new Map<string, MetadataObject>(),
+  };
   private readonly replicaSets = new Map<string, MetadataObject>();
   private readonly lists: { start(): Promise<void>; stop(): void }[] = [];
   private readonly leaving = new Set<() => void>();
@@ -76,8 +79,8 @@ export class PodCatalog {
   async start(): Promise<void> {
     const { attributes } = this;
     if (attributes.needsClusterUid) await this.readClusterUid();
-    if (attributes.needsNamespaces) this.watch("/api/v1/namespaces", readMetadata, this.beside.namespaces);
-    if (attributes.needsNodes) this.watch("/api/v1/nodes", readMetadata, this.beside.nodes);
+    if (attributes.needsNamespaces) this.watch("/api/v1/namespaces", readMetadata, this.related.namespaces);
+    if (attributes.needsNodes) this.watch("/api/v1/nodes", readMetadata, this.related.nodes);
     if (attributes.needsReplicaSets)
       this.watch(`/apis/apps/v1${this.inNamespace()}/replicasets`, readMetadata, this.replicaSets);
     // Namespaces, nodes and replica sets must be known before the pods that are described with them.
@@ -152,13 +155,13 @@ export class PodCatalog {
   }
 
   private listSettings<Item extends KubernetesObject>(path: string, read: (object: KubernetesObject) => Item) {
-    const say = limitedLog<unknown>(this.context.clock, (error, suppressed) =>
+    const logFailure = limitedLog<unknown>(this.context.clock, (error, suppressed) =>
       this.context.logger.warn(
         { path, error: error instanceof Error ? error.message : String(error), suppressed },
         "the Kubernetes API cannot be read; what was known of it stands",
       ),
     );
-    return { api: this.api, path, clock: this.context.clock, read, onError: say };
+    return { api: this.api, path, clock: this.context.clock, read, onError: logFailure };
   }
 
   private async readClusterUid(): Promise<void> {
@@ -217,16 +220,16 @@ export class PodCatalog {
   private createStamp(pod: Pod, container: PodContainer | undefined, restarts: number | undefined): ResourceStamp {
     const found = this.extract(pod);
     if (container !== undefined)
-      for (const [key, value] of this.attributes.ofContainer(pod, container, restarts)) found.set(key, value);
+      for (const [key, value] of this.attributes.containerAttributes(pod, container, restarts)) found.set(key, value);
     return new ResourceStamp(found, "where_empty");
   }
 
   private extract(pod: Pod): Map<string, Value> {
     const { namespace = "", ownerReferences = [] } = pod.metadata;
     const owner = ownerReferences.find(({ kind }) => kind === "ReplicaSet")?.name;
-    return this.attributes.ofPod(pod, {
-      namespace: this.beside.namespaces.get(`/${namespace}`),
-      node: this.beside.nodes.get(`/${pod.nodeName}`),
+    return this.attributes.podAttributes(pod, {
+      namespace: this.related.namespaces.get(`/${namespace}`),
+      node: this.related.nodes.get(`/${pod.nodeName}`),
       replicaSet: owner === undefined ? undefined : this.replicaSets.get(`${namespace}/${owner}`),
       clusterUid: this.clusterUid,
     });

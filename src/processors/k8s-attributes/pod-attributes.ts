@@ -4,7 +4,7 @@ import type { ExtractRule, K8sAttributesConfig } from "./config.js";
 import type { MetadataObject, Pod, PodContainer } from "./pod.js";
 
 /** Other objects that describe a pod. */
-export interface PodSurroundings {
+export interface PodRelatedObjects {
   readonly namespace: MetadataObject | undefined;
   readonly node: MetadataObject | undefined;
   readonly replicaSet: MetadataObject | undefined;
@@ -51,7 +51,7 @@ export class PodAttributes {
   }
 
   /** Returns the attributes of the pod that do not depend on the container. */
-  ofPod(pod: Pod, around: PodSurroundings): Map<string, Value> {
+  podAttributes(pod: Pod, related: PodRelatedObjects): Map<string, Value> {
     const { metadata } = pod;
     const owners = ownersOf(pod);
     const found = new Map<string, Value>();
@@ -65,19 +65,19 @@ export class PodAttributes {
     add("k8s.pod.ip", pod.ips[0]);
     add("k8s.pod.start_time", pod.startTime);
     add("k8s.node.name", pod.nodeName);
-    add("k8s.node.uid", around.node?.metadata.uid);
-    add("k8s.cluster.uid", around.clusterUid);
+    add("k8s.node.uid", related.node?.metadata.uid);
+    add("k8s.cluster.uid", related.clusterUid);
     for (const [key, value] of owners) add(key, value);
-    const deployment = around.replicaSet?.metadata.ownerReferences?.find(({ kind }) => kind === "Deployment");
+    const deployment = related.replicaSet?.metadata.ownerReferences?.find(({ kind }) => kind === "Deployment");
     add("k8s.deployment.uid", deployment?.uid);
     add("service.namespace", metadata.namespace);
     add("service.name", SERVICE_NAMES.map((key) => owners.get(key)).find(Boolean) ?? metadata.name);
-    this.addFields(found, { pod, namespace: around.namespace, node: around.node });
+    this.addFields(found, { pod, namespace: related.namespace, node: related.node });
     return found;
   }
 
   /** Returns the additional attributes of one container of the pod. */
-  ofContainer(pod: Pod, container: PodContainer, restarts: number | undefined): Map<string, Value> {
+  containerAttributes(pod: Pod, container: PodContainer, restarts: number | undefined): Map<string, Value> {
     const found = new Map<string, Value>();
     const add = (key: string, value: Value | undefined) => {
       if (value && this.wanted.has(key)) found.set(key, value);

@@ -62,20 +62,20 @@ export function submatches({ pattern }: MetricFilter, name: string): ReadonlyMap
 const MAX_GROUPS = 9;
 
 function applyOperation(metric: Tree, operation: MetricOperation, filter: MetricFilter): Tree {
-  const isMeant = (point: Tree) => matchesPoint(filter, point);
+  const isSelected = (point: Tree) => matchesPoint(filter, point);
   switch (operation.action) {
     case "add_label":
       return mapPoints(metric, (point) => addLabel(point, operation.newLabel, operation.newValue));
     case "update_label":
-      return mapPoints(metric, (point) => (isMeant(point) ? updateLabel(point, operation) : point));
+      return mapPoints(metric, (point) => (isSelected(point) ? updateLabel(point, operation) : point));
     case "delete_label_value":
       return mapPoints(metric, (point) =>
         labelText(point, operation.label) === operation.labelValue ? undefined : point,
       );
     case "toggle_scalar_data_type":
-      return isScalar(metric) ? mapPoints(metric, (point) => (isMeant(point) ? toggleType(point) : point)) : metric;
+      return isScalar(metric) ? mapPoints(metric, (point) => (isSelected(point) ? toggleType(point) : point)) : metric;
     case "experimental_scale_value":
-      return mapPoints(metric, (point) => (isMeant(point) ? scalePoint(metric, point, operation.scale) : point));
+      return mapPoints(metric, (point) => (isSelected(point) ? scalePoint(metric, point, operation.scale) : point));
     case "aggregate_labels":
       return aggregatePoints(metric, operation.aggregation, operation.labelSet) ?? metric;
     case "aggregate_label_values": {

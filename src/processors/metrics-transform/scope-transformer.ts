@@ -26,7 +26,7 @@ export class ScopeTransformer {
   }
 
   apply(transform: MetricTransform): void {
-    const matched = this.metrics.filter((metric) => isMatched(transform.filter, metric));
+    const matched = this.metrics.filter((metric) => matchesMetric(transform.filter, metric));
     if (matched.length === 0) return;
     if (transform.action === "update") this.update(matched, transform);
     else if (transform.action === "insert") this.insert(matched, transform);
@@ -38,7 +38,7 @@ export class ScopeTransformer {
     this.isChanged = true;
     const gone = new Set<ListedMetric>();
     for (const metric of matched) {
-      if (isOnlyNamed(transform)) {
+      if (onlyRenames(transform)) {
         metric.rename(expandName(transform.filter, transform.newName, metric.name));
         continue;
       }
@@ -51,7 +51,7 @@ export class ScopeTransformer {
 
   private insert(matched: readonly ListedMetric[], transform: MetricTransform): void {
     for (const metric of matched) {
-      if (isOnlyNamed(transform)) {
+      if (onlyRenames(transform)) {
         this.append(metric.copyNamed(expandName(transform.filter, transform.newName, metric.name)));
         continue;
       }
@@ -63,8 +63,8 @@ export class ScopeTransformer {
   private combine(matched: readonly ListedMetric[], transform: MetricTransform): void {
     const { filter, newName, aggregation, submatchCase } = transform;
     const trees = matched.map((metric) => metric.tree);
-    const obstacle = whyNotOne(trees);
-    if (obstacle !== undefined) return this.onSkipped(obstacle);
+    const problem = combineProblem(trees);
+    if (problem !== undefined) return this.onSkipped(problem);
     this.take(matched, filter);
     const parts = trees.map((tree) => {
       const found = [...submatches(filter, nameOf(tree))].filter(([, value]) => value !== "");
@@ -118,12 +118,12 @@ function created(tree: Tree): ListedMetric {
 }
 
 /** Whether the transform only renames: it neither selects nor changes points. */
-function isOnlyNamed({ newName, operations, filter }: MetricTransform): boolean {
+function onlyRenames({ newName, operations, filter }: MetricTransform): boolean {
   return newName !== "" && operations.length === 0 && filter.labels.size === 0;
 }
 
 /** Whether the filter matches the name and at least one point of the metric, or a metric without points. */
-function isMatched(filter: MetricFilter, metric: ListedMetric): boolean {
+function matchesMetric(filter: MetricFilter, metric: ListedMetric): boolean {
   const isNamed = filter.pattern === undefined ? metric.name === filter.name : filter.pattern.test(metric.name);
   if (!isNamed || filter.labels.size === 0) return isNamed;
   const points = pointsOf(metric.tree);
@@ -137,7 +137,7 @@ function onlyMatching(metric: Tree, filter: MetricFilter): Tree {
 }
 
 /** Returns the reason why metrics cannot be combined, or undefined if they can. */
-function whyNotOne(metrics: readonly Tree[]): string | undefined {
+function combineProblem(metrics: readonly Tree[]): string | undefined {
   const [first] = metrics as [Tree];
   if (metrics.some((metric) => kindOf(metric) === "summary")) return "summaries cannot be combined";
   for (const metric of metrics) {

@@ -150,12 +150,12 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
   }
   const secretKeys = chosen(config.secret_keys);
   const { hashKey, problem } = readHashKey(config);
-  const wanting = pathsWithHash(config, detectors);
+  const hashPaths = pathsWithHash(config, detectors);
   if (problem !== undefined) zod.addIssue({ code: "custom", ...problem, path: [...problem.path] });
-  else if (hashKey === undefined && wanting.length > 0) {
+  else if (hashKey === undefined && hashPaths.length > 0) {
     zod.addIssue({
       code: "custom",
-      path: [...wanting[0]!],
+      path: [...hashPaths[0]!],
       message: "hash needs a key: set hash_key (from a variable) or hash_key_file",
     });
   }

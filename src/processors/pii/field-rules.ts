@@ -56,12 +56,12 @@ export class FieldRules {
   }
 
   /** Returns the rule for the attribute whose key is [start, end) of `b`. */
-  ofAttribute(b: Uint8Array, start: number, end: number): FieldRule {
+  forAttribute(b: Uint8Array, start: number, end: number): FieldRule {
     return this.byKey.get(b, start, end);
   }
 
   /** Returns the rule for a member of a map, or for the body. */
-  ofMember(parent: FieldRule | undefined, key: string): FieldRule {
+  forMember(parent: FieldRule | undefined, key: string): FieldRule {
     const path = parent === undefined ? key : `${parent.path}.${key}`;
     if (path.length > MAX_KEY_LENGTH) work.spent += path.length;
     let field = this.byPath.get(path);

@@ -71,7 +71,7 @@ export class PiiTreatment implements FieldVisitor {
     this.looksIntoMore = settings.lookInto?.some((place) => place === "bytes" || place === "keys") ?? false;
     this.hasSummary = settings.isEnforced && settings.summary !== "silent";
     this.values = new ValueTreatment(settings, this.fields, this.texts, this.counts);
-    this.bodyField = this.fields.ofMember(undefined, "body");
+    this.bodyField = this.fields.forMember(undefined, "body");
   }
 
   /** The names that are counted: detectors, users' patterns, `field`, `secret_key` and `too_costly`. */
@@ -117,7 +117,7 @@ export class PiiTreatment implements FieldVisitor {
       size = varint(b, valueAt);
       valueStart = after;
     }
-    const field = this.fields.ofAttribute(b, start + 2, keyEnd);
+    const field = this.fields.forAttribute(b, start + 2, keyEnd);
     if (this.hasSummary && (field.path === SUMMARY_COUNT || field.path === SUMMARY_KEYS)) {
       if (this.texts.find(b, valueStart, valueStart + size, field.hints) === 0) {
         this.summary.remember(rewriter, field.path, at, lengthAt, end);
@@ -181,7 +181,7 @@ export class PiiTreatment implements FieldVisitor {
   }
 
   text(rewriter: Rewriter, name: TextField, lengthAt: number, start: number, end: number): boolean {
-    const field = this.fields.ofMember(undefined, name);
+    const field = this.fields.forMember(undefined, name);
     return this.values.string(rewriter, field, field.strategy, lengthAt, start, end);
   }
 
@@ -204,7 +204,7 @@ export class PiiTreatment implements FieldVisitor {
     if (valueAt < 0) return;
     const size = varint(b, valueAt);
     const valueStart = after;
-    const field = this.fields.ofMember(undefined, keyOf(b, start, end));
+    const field = this.fields.forMember(undefined, keyOf(b, start, end));
     this.values.begin();
     this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
@@ -225,7 +225,7 @@ export class PiiTreatment implements FieldVisitor {
     work.spent += size * JSON_UNITS_PER_BYTE;
     const text = decodeText(b, textStart, end);
     const treated = treatJson(text, field, {
-      member: (parent, key) => this.fields.ofMember(parent, key),
+      member: (parent, key) => this.fields.forMember(parent, key),
       treat: (value, of, strategy) => this.values.treatText(value, of, strategy),
       countField: (of) => this.counts.countField(of, of.path),
     });

@@ -177,7 +177,7 @@ export class ValueTreatment {
     if (valueAt < 0) return;
     const size = varint(b, valueAt);
     const valueStart = after;
-    const field = this.fields.ofMember(parent, keyOf(b, start, end));
+    const field = this.fields.forMember(parent, keyOf(b, start, end));
     const memberStrategy = inherited === undefined || field.decidedBy === "field" ? field.strategy : undefined;
     this.keyValue(
       rewriter,

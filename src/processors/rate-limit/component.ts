@@ -56,7 +56,7 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
     };
     const processor = eachBatch((batch, { origin }) => {
       const judgement = limiter.judge(batch, origin);
-      const fetching = judgement.marks === undefined ? undefined : limiter.fetchLacking();
+      const fetching = judgement.marks === undefined ? undefined : limiter.fetchMissingPermits();
       if (fetching === undefined) return finish(batch, judgement);
       return fetching.then(() => finish(batch, limiter.judge(batch, origin)));
     });

@@ -67,7 +67,7 @@ export class Lease {
   }
 
   /** Notes the demand, whether or not there were permits for it. */
-  note(asked: number, now: number): void {
+  noteDemand(asked: number, now: number): void {
     const age = now - this.periodStart;
     if (age >= this.lifeMs) {
       this.demand = Math.max(asked, age < 2 * this.lifeMs ? this.askedInPeriod : 0);

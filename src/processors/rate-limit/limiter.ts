@@ -70,7 +70,7 @@ export class Limiter {
    * known that there are none; the batch must then be judged again. Returns undefined if fetching is pointless. Call it
    * after `judge`, if something was over a limit.
    */
-  fetchLacking(): Promise<unknown> | undefined {
+  fetchMissingPermits(): Promise<unknown> | undefined {
     if (!this.shared?.perKey.isUp) return undefined;
     const fetches = this.leased().flatMap(([permits, { lease, asked, room }]) => {
       const lacking = Math.min(asked, permits.capacity) - lease!.available(this.now);
@@ -126,7 +126,7 @@ export class Limiter {
     const now = this.clock.monotonic();
     for (const [permits, { lease, asked, taken }] of this.leased()) {
       lease!.take(taken, this.now);
-      lease!.note(asked, now);
+      lease!.noteDemand(asked, now);
       if (permits.isUp) void permits.fetch(lease!, lease!.wanted(now, permits.maxAhead));
     }
   }

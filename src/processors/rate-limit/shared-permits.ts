@@ -104,13 +104,13 @@ export class SharedPermits {
     const [granted, slot, waitMs] = answer as [number, string, number];
     if (granted > 0) {
       lease.add(granted, String(slot), askedAt);
-      this.clock.after(this.lifeMs + 1, () => this.giveBack(lease));
+      this.clock.after(this.lifeMs + 1, () => this.returnUnused(lease));
     }
     if (granted < want) lease.deniedUntil = askedAt + Math.max(1, Math.min(waitMs, this.lifeMs / 2));
   }
 
   /** Gives unused permits back when a key becomes idle, so that other agents can use them. */
-  private giveBack(lease: Lease): void {
+  private returnUnused(lease: Lease): void {
     const now = this.clock.monotonic();
     if (this.isUp && !lease.isAsking && lease.hasUnused(now)) void this.ask(lease, 0);
   }

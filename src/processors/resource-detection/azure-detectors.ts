@@ -1,36 +1,43 @@
 import { environmentVariable } from "#system";
-import { askMetadata, type Detector, type Found, type Inquiry, textOf, wordOf } from "./detector.js";
+import {
+  askMetadata,
+  type DetectedAttributes,
+  type DetectionContext,
+  type Detector,
+  nonEmptyText,
+  textOf,
+} from "./detector.js";
 
 /** Detects an Azure virtual machine. */
-export const detectAzure: Detector = async (inquiry) => {
-  const compute = await askCompute(inquiry);
+export const detectAzure: Detector = async (context) => {
+  const compute = await askCompute(context);
   const profile = compute["osProfile"] as { readonly computerName?: unknown } | null | undefined;
-  const name = wordOf(compute["name"]);
+  const name = nonEmptyText(compute["name"]);
   return {
     "cloud.provider": "azure",
     "cloud.platform": "azure_vm",
-    "cloud.region": wordOf(compute["location"]),
-    "cloud.account.id": wordOf(compute["subscriptionId"]),
-    "cloud.availability_zone": wordOf(compute["zone"]),
-    "host.id": wordOf(compute["vmId"]),
-    "host.name": wordOf(profile?.computerName) ?? name,
+    "cloud.region": nonEmptyText(compute["location"]),
+    "cloud.account.id": nonEmptyText(compute["subscriptionId"]),
+    "cloud.availability_zone": nonEmptyText(compute["zone"]),
+    "host.id": nonEmptyText(compute["vmId"]),
+    "host.name": nonEmptyText(profile?.computerName) ?? name,
     "azure.vm.name": name,
-    "azure.vm.size": wordOf(compute["vmSize"]),
-    "azure.vm.scaleset.name": wordOf(compute["vmScaleSetName"]),
-    "azure.resourcegroup.name": wordOf(compute["resourceGroupName"]),
+    "azure.vm.size": nonEmptyText(compute["vmSize"]),
+    "azure.vm.scaleset.name": nonEmptyText(compute["vmScaleSetName"]),
+    "azure.resourcegroup.name": nonEmptyText(compute["resourceGroupName"]),
   };
 };
 
 /** Detects an AKS cluster. */
-export const detectAks: Detector = async (inquiry): Promise<Found> => {
+export const detectAks: Detector = async (context): Promise<DetectedAttributes> => {
   if (environmentVariable("KUBERNETES_SERVICE_HOST") === undefined) return {};
-  const group = wordOf((await askCompute(inquiry))["resourceGroupName"]);
+  const group = nonEmptyText((await askCompute(context))["resourceGroupName"]);
   return { "cloud.provider": "azure", "cloud.platform": "azure_aks", "k8s.cluster.name": group && clusterName(group) };
 };
 
-async function askCompute(inquiry: Inquiry): Promise<Readonly<Record<string, unknown>>> {
-  const url = new URL("/metadata/instance/compute?api-version=2020-09-01&format=json", inquiry.sites.linkLocal);
-  const answer = await askMetadata(inquiry, url, { Metadata: "true" });
+async function askCompute(context: DetectionContext): Promise<Readonly<Record<string, unknown>>> {
+  const url = new URL("/metadata/instance/compute?api-version=2020-09-01&format=json", context.endpoints.linkLocal);
+  const answer = await askMetadata(context, url, { Metadata: "true" });
   textOf(answer, url);
   return answer.json;
 }

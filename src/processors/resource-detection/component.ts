@@ -4,10 +4,10 @@ import { ResourceStamp } from "#otlp";
 import { type Batch, type ComponentContext, defineProcessor, eachBatch, SIGNALS, type Value } from "../../plugin.js";
 import { type ResourceDetectionConfig, schema } from "./config.js";
 import { detectAttributes } from "./detect.js";
-import { SITES, type Sites } from "./detector.js";
+import { DETECTOR_ENDPOINTS, type DetectorEndpoints } from "./detector.js";
 
 /** Makes the processor with other addresses than the real ones, for tests. */
-export function createResourceDetection(sites: Sites) {
+export function createResourceDetection(endpoints: DetectorEndpoints) {
   const detections = new WeakMap<ResourceDetectionConfig, Observable<ReadonlyMap<string, Value>>>();
   /** Returns the detection that all pipelines with this processor share. It is aborted when the last of them stops. */
   const detectionOf = (config: ResourceDetectionConfig, context: ComponentContext) => {
@@ -15,7 +15,7 @@ export function createResourceDetection(sites: Sites) {
     if (known !== undefined) return known;
     const detection = new Observable<ReadonlyMap<string, Value>>((out) => {
       const stop = new AbortController();
-      void detectAttributes(config, context, sites, stop.signal).then((found) => {
+      void detectAttributes(config, context, endpoints, stop.signal).then((found) => {
         out.next(found);
         out.complete();
       });
@@ -57,4 +57,4 @@ export function createResourceDetection(sites: Sites) {
 }
 
 /** Detects once, at the start, what the agent runs in, and adds these attributes to every resource. */
-export const resourceDetection = createResourceDetection(SITES);
+export const resourceDetection = createResourceDetection(DETECTOR_ENDPOINTS);

@@ -21,7 +21,7 @@ export const DETECTOR_NAMES = [
 ] as const;
 
 /** Detectors that the Collector has, or that configs use as if it had them. They are accepted but find nothing. */
-const OTHER_DETECTORS = [
+const UNIMPLEMENTED_DETECTORS = [
   "akamai",
   "alibaba_ecs",
   "azurecontainerapps",
@@ -47,7 +47,7 @@ const OTHER_DETECTORS = [
 
 export type ResourceDetectorName = (typeof DETECTOR_NAMES)[number];
 
-const NOT_BUILT = "this detector is not built in and finds nothing";
+const NOT_IMPLEMENTED = "this detector is not built in and finds nothing";
 const NO_TAGS = "tags are not read";
 
 const resourceAttributes = z
@@ -82,7 +82,7 @@ const googleSection = () => detectorSection({ labels: ignored("labels of machine
 
 export const schema = z.strictObject({
   detectors: z
-    .array(z.enum([...DETECTOR_NAMES, ...OTHER_DETECTORS]))
+    .array(z.enum([...DETECTOR_NAMES, ...UNIMPLEMENTED_DETECTORS]))
     .default(["env"])
     .meta({ description: "Which are asked, all at once; of what several find, the first in this list counts." }),
   override: z.boolean().default(true).meta({ description: "Whether attributes that a resource has are replaced." }),
@@ -132,13 +132,13 @@ export const schema = z.strictObject({
   ...otherSections(),
 });
 
-function otherSections(): { [Name in (typeof OTHER_DETECTORS)[number]]: ReturnType<typeof ignored> } {
-  const entries = OTHER_DETECTORS.map((name) => [name, ignored(NOT_BUILT)] as const);
+function otherSections(): { [Name in (typeof UNIMPLEMENTED_DETECTORS)[number]]: ReturnType<typeof ignored> } {
+  const entries = UNIMPLEMENTED_DETECTORS.map((name) => [name, ignored(NOT_IMPLEMENTED)] as const);
   return Object.fromEntries(entries) as ReturnType<typeof otherSections>;
 }
 
 export type ResourceDetectionConfig = z.infer<typeof schema>;
 
-export function isBuilt(name: string): name is ResourceDetectorName {
+export function isImplemented(name: string): name is ResourceDetectorName {
   return (DETECTOR_NAMES as readonly string[]).includes(name);
 }

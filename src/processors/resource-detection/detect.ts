@@ -1,6 +1,6 @@
 import type { ComponentContext, Value } from "../../plugin.js";
-import { isBuilt, type ResourceDetectionConfig, type ResourceDetectorName } from "./config.js";
-import { type Found, type Inquiry, type Sites, within } from "./detector.js";
+import { isImplemented, type ResourceDetectionConfig, type ResourceDetectorName } from "./config.js";
+import { type DetectedAttributes, type DetectionContext, type DetectorEndpoints, withTimeout } from "./detector.js";
 import { DETECTORS, detectEnv } from "./detectors.js";
 
 /**
@@ -11,20 +11,20 @@ import { DETECTORS, detectEnv } from "./detectors.js";
 export async function detectAttributes(
   config: ResourceDetectionConfig,
   { clock, logger }: Pick<ComponentContext, "clock" | "logger">,
-  sites: Sites,
+  endpoints: DetectorEndpoints,
   stop: AbortSignal,
 ): Promise<ReadonlyMap<string, Value>> {
   const late = new AbortController();
   const abort = AbortSignal.any([stop, late.signal]);
-  const inquiry: Inquiry = { config, sites, clock, logger, timeoutMs: config.timeout, abort };
-  const ask = async (name: string): Promise<Found> => {
-    if (!isBuilt(name)) {
+  const context: DetectionContext = { config, endpoints, clock, logger, timeoutMs: config.timeout, abort };
+  const ask = async (name: string): Promise<DetectedAttributes> => {
+    if (!isImplemented(name)) {
       logger.warn({ detector: name }, "this detector is not built in and finds nothing");
       return {};
     }
-    warnOfUnknown(name, inquiry);
+    warnOfUnknown(name, context);
     try {
-      const found = await within(config.timeout, detect(name, inquiry), inquiry);
+      const found = await withTimeout(config.timeout, detect(name, context), context);
       if (found === undefined) throw new Error(`no answer within ${config.timeout} ms`);
       return found;
     } catch (error) {
@@ -45,21 +45,21 @@ export async function detectAttributes(
 }
 
 /** Returns the attributes that a detector finds, without those that the config turns off. */
-async function detect(name: ResourceDetectorName, inquiry: Inquiry): Promise<Found> {
-  if (name === "env") return detectEnv(inquiry);
-  const { detect: find, usual, onRequest } = DETECTORS[name];
-  const choices = inquiry.config[name].resource_attributes;
-  const isWanted = (key: string) => choices[key]?.enabled ?? usual.includes(key);
-  const known = [...usual, ...onRequest].filter(isWanted);
-  const found = await find(inquiry);
+async function detect(name: ResourceDetectorName, context: DetectionContext): Promise<DetectedAttributes> {
+  if (name === "env") return detectEnv(context);
+  const { detect: find, enabledByDefault, disabledByDefault } = DETECTORS[name];
+  const choices = context.config[name].resource_attributes;
+  const isWanted = (key: string) => choices[key]?.enabled ?? enabledByDefault.includes(key);
+  const known = [...enabledByDefault, ...disabledByDefault].filter(isWanted);
+  const found = await find(context);
   return Object.fromEntries(known.map((key) => [key, found[key]]));
 }
 
-function warnOfUnknown(name: ResourceDetectorName, { config, logger }: Inquiry): void {
+function warnOfUnknown(name: ResourceDetectorName, { config, logger }: DetectionContext): void {
   if (name === "env") return;
-  const { usual, onRequest } = DETECTORS[name];
+  const { enabledByDefault, disabledByDefault } = DETECTORS[name];
   const unknown = Object.entries(config[name].resource_attributes).filter(
-    ([key, { enabled }]) => enabled && !usual.includes(key) && !onRequest.includes(key),
+    ([key, { enabled }]) => enabled && !enabledByDefault.includes(key) && !disabledByDefault.includes(key),
   );
   if (unknown.length === 0) return;
   logger.warn(

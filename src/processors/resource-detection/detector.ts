@@ -3,10 +3,10 @@ import type { Clock, Logger, Value } from "../../plugin.js";
 import type { ResourceDetectionConfig } from "./config.js";
 
 /** Detected resource attributes. Unknown ones are undefined. */
-export type Found = Readonly<Record<string, Value | undefined>>;
+export type DetectedAttributes = Readonly<Record<string, Value | undefined>>;
 
 /** The addresses that detectors ask. */
-export interface Sites {
+export interface DetectorEndpoints {
   /** The metadata service of EC2 and Azure. */
   readonly linkLocal: string;
   readonly google: string;
@@ -16,7 +16,7 @@ export interface Sites {
 }
 
 /** The real addresses; no others are ever asked. */
-export const SITES: Sites = {
+export const DETECTOR_ENDPOINTS: DetectorEndpoints = {
   linkLocal: "http://169.254.169.254",
   google: "http://metadata.google.internal",
   dockerSocket: "/var/run/docker.sock",
@@ -24,9 +24,9 @@ export const SITES: Sites = {
 };
 
 /** Everything that a detector needs. */
-export interface Inquiry {
+export interface DetectionContext {
   readonly config: ResourceDetectionConfig;
-  readonly sites: Sites;
+  readonly endpoints: DetectorEndpoints;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
@@ -34,11 +34,11 @@ export interface Inquiry {
 }
 
 /** Detects attributes of the environment in which the agent runs. A rejection counts as having found nothing. */
-export type Detector = (inquiry: Inquiry) => Promise<Found>;
+export type Detector = (context: DetectionContext) => Promise<DetectedAttributes>;
 
 /** Asks a metadata service, never through a proxy. */
 export function askMetadata(
-  { clock, timeoutMs, abort }: Inquiry,
+  { clock, timeoutMs, abort }: DetectionContext,
   url: URL,
   headers: Readonly<Record<string, string>>,
   method: "GET" | "PUT" = "GET",
@@ -53,15 +53,15 @@ export function textOf(answer: SmallAnswer, url: URL): string {
 }
 
 /** Returns the value if it is a non-empty string. */
-export function wordOf(value: unknown): string | undefined {
+export function nonEmptyText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** Returns the result of the work, or undefined if it takes longer or is aborted. Leaves no timer behind. */
-export function within<T>(
+export function withTimeout<T>(
   ms: number,
   work: Promise<T>,
-  { clock, abort }: Pick<Inquiry, "clock" | "abort">,
+  { clock, abort }: Pick<DetectionContext, "clock" | "abort">,
 ): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const end = () => {

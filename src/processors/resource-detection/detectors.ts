@@ -8,13 +8,13 @@ import { detectDocker, detectKubernetesNode } from "./node-detectors.js";
 import { detectSystem } from "./system-detector.js";
 
 /**
- * The attributes that a detector may find: `usual` ones are added unless the config turns them off, others only if it
+ * The attributes that a detector may find: `enabledByDefault` ones are added unless the config turns them off, others only if it
  * turns them on.
  */
 interface DetectorEntry {
   readonly detect: Detector;
-  readonly usual: readonly string[];
-  readonly onRequest: readonly string[];
+  readonly enabledByDefault: readonly string[];
+  readonly disabledByDefault: readonly string[];
 }
 
 const CLOUD = ["cloud.provider", "cloud.platform"];
@@ -23,18 +23,18 @@ const INSTANCE = [...PLACE, "host.id", "host.image.id", "host.name", "host.type"
 
 const GCP: DetectorEntry = {
   detect: detectGcp,
-  usual: [
+  enabledByDefault: [
     ...[...CLOUD, ...PLACE, "host.id", "host.name", "host.type", "k8s.cluster.name"],
     ...["faas.name", "faas.version", "faas.instance", "gcp.cloud_run.job.execution", "gcp.cloud_run.job.task_index"],
     ...["name", "region", "zone"].map((part) => `gcp.gce.instance_group_manager.${part}`),
   ],
-  onRequest: ["gcp.gce.instance.name", "gcp.gce.instance.hostname"],
+  disabledByDefault: ["gcp.gce.instance.name", "gcp.gce.instance.hostname"],
 };
 
 const kubernetesNode = (section: "k8snode" | "k8s_node" | "k8s_api"): DetectorEntry => ({
   detect: detectKubernetesNode(section),
-  usual: ["k8s.node.name", "k8s.node.uid"],
-  onRequest: [],
+  enabledByDefault: ["k8s.node.name", "k8s.node.uid"],
+  disabledByDefault: [],
 });
 
 /**
@@ -43,8 +43,8 @@ const kubernetesNode = (section: "k8snode" | "k8s_node" | "k8s_api"): DetectorEn
 export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, DetectorEntry>> = {
   system: {
     detect: detectSystem,
-    usual: ["host.name", "os.type"],
-    onRequest: [
+    enabledByDefault: ["host.name", "os.type"],
+    disabledByDefault: [
       ...["host.arch", "host.id", "host.interface", "host.ip", "host.mac"],
       ...["os.build.id", "os.description", "os.name", "os.version"],
       ...["vendor.id", "family", "model.id", "model.name", "stepping", "cache.l2.size"].map(
@@ -52,39 +52,39 @@ export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, De
       ),
     ],
   },
-  docker: { detect: detectDocker, usual: ["host.name", "os.type"], onRequest: [] },
-  ec2: { detect: detectEc2, usual: [...CLOUD, ...INSTANCE], onRequest: [] },
-  eks: { detect: detectEks, usual: CLOUD, onRequest: INSTANCE },
+  docker: { detect: detectDocker, enabledByDefault: ["host.name", "os.type"], disabledByDefault: [] },
+  ec2: { detect: detectEc2, enabledByDefault: [...CLOUD, ...INSTANCE], disabledByDefault: [] },
+  eks: { detect: detectEks, enabledByDefault: CLOUD, disabledByDefault: INSTANCE },
   lambda: {
     detect: detectLambda,
-    usual: [
+    enabledByDefault: [
       ...[...CLOUD, "cloud.region", "faas.name", "faas.version", "faas.instance", "faas.max_memory"],
       ...["aws.log.group.names", "aws.log.stream.names"],
     ],
-    onRequest: [],
+    disabledByDefault: [],
   },
   gcp: GCP,
   gke: GCP,
   gce: GCP,
   azure: {
     detect: detectAzure,
-    usual: [
+    enabledByDefault: [
       ...[...CLOUD, "cloud.account.id", "cloud.region", "host.id", "host.name"],
       ...["azure.vm.name", "azure.vm.size", "azure.vm.scaleset.name", "azure.resourcegroup.name"],
     ],
-    onRequest: ["cloud.availability_zone"],
+    disabledByDefault: ["cloud.availability_zone"],
   },
-  aks: { detect: detectAks, usual: CLOUD, onRequest: ["k8s.cluster.name"] },
+  aks: { detect: detectAks, enabledByDefault: CLOUD, disabledByDefault: ["k8s.cluster.name"] },
   k8snode: kubernetesNode("k8snode"),
   k8s_node: kubernetesNode("k8s_node"),
   k8s_api: kubernetesNode("k8s_api"),
   heroku: {
     detect: detectHeroku,
-    usual: [
+    enabledByDefault: [
       ...["cloud.provider", "heroku.app.id", "heroku.release.commit", "heroku.release.creation_timestamp"],
       ...["service.instance.id", "service.name", "service.version"],
     ],
-    onRequest: [],
+    disabledByDefault: [],
   },
 };
 

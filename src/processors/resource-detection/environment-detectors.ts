@@ -1,5 +1,5 @@
 import { environmentVariable } from "#system";
-import type { Detector, Found } from "./detector.js";
+import type { DetectedAttributes, Detector } from "./detector.js";
 
 /**
  * Reads OTEL_RESOURCE_ATTRIBUTES, or the older OTEL_RESOURCE: `key=value` pairs separated by commas, with
@@ -45,7 +45,7 @@ export const detectHeroku: Detector = async () => {
 };
 
 /** Detects an AWS Lambda function. */
-export const detectLambda: Detector = async (): Promise<Found> => {
+export const detectLambda: Detector = async (): Promise<DetectedAttributes> => {
   const name = environmentVariable("AWS_LAMBDA_FUNCTION_NAME");
   if (name === undefined) return {};
   const group = environmentVariable("AWS_LAMBDA_LOG_GROUP_NAME");

@@ -1,9 +1,15 @@
 import { environmentVariable } from "#system";
-import { askMetadata, type Detector, type Found, type Inquiry, wordOf } from "./detector.js";
+import {
+  askMetadata,
+  type DetectedAttributes,
+  type DetectionContext,
+  type Detector,
+  nonEmptyText,
+} from "./detector.js";
 
 /** Detects Google Cloud: virtual machines, GKE, Cloud Run, Cloud Functions and App Engine. */
-export const detectGcp: Detector = async (inquiry): Promise<Found> => {
-  const ask = (path: string) => askGoogle(inquiry, path);
+export const detectGcp: Detector = async (context): Promise<DetectedAttributes> => {
+  const ask = (path: string) => askGoogle(context, path);
   const project = await ask("project/project-id");
   const platform = await platformAttributes(ask);
   return { "cloud.provider": "gcp", "cloud.account.id": project, ...platform };
@@ -11,7 +17,7 @@ export const detectGcp: Detector = async (inquiry): Promise<Found> => {
 
 type Ask = (path: string) => Promise<string | undefined>;
 
-async function platformAttributes(ask: Ask): Promise<Found> {
+async function platformAttributes(ask: Ask): Promise<DetectedAttributes> {
   const variable = environmentVariable;
   if (variable("KUBERNETES_SERVICE_HOST") !== undefined) {
     const location = await ask("instance/attributes/cluster-location");
@@ -42,7 +48,7 @@ async function platformAttributes(ask: Ask): Promise<Found> {
   };
 }
 
-async function clusterAttributes(ask: Ask, location: string): Promise<Found> {
+async function clusterAttributes(ask: Ask, location: string): Promise<DetectedAttributes> {
   const paths = ["instance/attributes/cluster-name", "instance/id", "instance/name"];
   const [cluster, id, name] = await Promise.all(paths.map(ask));
   const isZone = location.split("-").length === 3;
@@ -55,7 +61,7 @@ async function clusterAttributes(ask: Ask, location: string): Promise<Found> {
   };
 }
 
-async function machineAttributes(ask: Ask): Promise<Found> {
+async function machineAttributes(ask: Ask): Promise<DetectedAttributes> {
   const paths = ["zone", "machine-type", "id", "name", "hostname", "attributes/created-by"];
   const [zone, type, id, name, fullName, maker] = await Promise.all(paths.map((path) => ask(`instance/${path}`)));
   const group = /\/(zones|regions)\/([^/]+)\/instanceGroupManagers\/([^/]+)$/.exec(maker ?? "");
@@ -74,7 +80,7 @@ async function machineAttributes(ask: Ask): Promise<Found> {
 }
 
 /** Takes a path such as projects/123/zones/europe-west1-b. */
-function zoneAttributes(path: string | undefined): Found {
+function zoneAttributes(path: string | undefined): DetectedAttributes {
   const zone = lastPart(path);
   return { "cloud.availability_zone": zone, "cloud.region": zone?.replace(/-[^-]+$/, "") };
 }
@@ -87,11 +93,11 @@ function lastPart(path: string | undefined): string | undefined {
  * Returns undefined for values that the server does not have. A server that does not identify itself as Google's is not
  * trusted.
  */
-async function askGoogle(inquiry: Inquiry, path: string): Promise<string | undefined> {
-  const url = new URL(`/computeMetadata/v1/${path}`, inquiry.sites.google);
-  const { status, headers, text } = await askMetadata(inquiry, url, { "Metadata-Flavor": "Google" });
+async function askGoogle(context: DetectionContext, path: string): Promise<string | undefined> {
+  const url = new URL(`/computeMetadata/v1/${path}`, context.endpoints.google);
+  const { status, headers, text } = await askMetadata(context, url, { "Metadata-Flavor": "Google" });
   if (headers.get("metadata-flavor") !== "Google") throw new Error(`${url.origin} is no metadata server of Google's`);
   if (status === 404) return undefined;
   if (status !== 200) throw new Error(`${url.origin}${url.pathname} answered HTTP ${status}`);
-  return wordOf(text.trim());
+  return nonEmptyText(text.trim());
 }

@@ -1,14 +1,14 @@
 import { request } from "node:http";
 import { KubernetesApi } from "#net/kubernetes";
 import { environmentVariable } from "#system";
-import { type Detector, type Inquiry, wordOf } from "./detector.js";
+import { type DetectionContext, type Detector, nonEmptyText } from "./detector.js";
 
 const MAX_ANSWER = 1024 * 1024;
 
 /** Asks the Docker engine for the machine that it runs on. */
-export const detectDocker: Detector = async ({ sites, abort }) => {
-  const { Name: name, OSType: os } = await askDocker(sites.dockerSocket, abort);
-  return { "host.name": wordOf(name), "os.type": wordOf(os)?.toLowerCase() };
+export const detectDocker: Detector = async ({ endpoints, abort }) => {
+  const { Name: name, OSType: os } = await askDocker(endpoints.dockerSocket, abort);
+  return { "host.name": nonEmptyText(name), "os.type": nonEmptyText(os)?.toLowerCase() };
 };
 
 function askDocker(socketPath: string, signal: AbortSignal): Promise<{ Name?: unknown; OSType?: unknown }> {
@@ -39,19 +39,19 @@ function askDocker(socketPath: string, signal: AbortSignal): Promise<{ Name?: un
  */
 export const detectKubernetesNode =
   (section: "k8snode" | "k8s_node" | "k8s_api"): Detector =>
-  async (inquiry) => {
-    const variable = inquiry.config[section].node_from_env_var;
+  async (context) => {
+    const variable = context.config[section].node_from_env_var;
     const name = environmentVariable(variable);
     if (name === undefined) throw new Error(`the variable ${variable} has not the name of the node`);
-    const uid = await askNodeUid(inquiry, name).catch((error: Error) => {
-      inquiry.logger.warn({ detector: section, reason: error.message }, "the uid of the node could not be asked for");
+    const uid = await askNodeUid(context, name).catch((error: Error) => {
+      context.logger.warn({ detector: section, reason: error.message }, "the uid of the node could not be asked for");
       return undefined;
     });
     return { "k8s.node.name": name, "k8s.node.uid": uid };
   };
 
-async function askNodeUid({ sites, abort }: Inquiry, name: string): Promise<string | undefined> {
-  const api = new KubernetesApi({ apiServer: sites.kubernetes });
+async function askNodeUid({ endpoints, abort }: DetectionContext, name: string): Promise<string | undefined> {
+  const api = new KubernetesApi({ apiServer: endpoints.kubernetes });
   const node = await api.get(`/api/v1/nodes/${encodeURIComponent(name)}`, abort);
-  return wordOf((node as { readonly metadata?: { readonly uid?: unknown } } | null)?.metadata?.uid);
+  return nonEmptyText((node as { readonly metadata?: { readonly uid?: unknown } } | null)?.metadata?.uid);
 }

@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { arch, hostname, machine, networkInterfaces, platform, release, type, version } from "node:os";
 import type { Value } from "../../plugin.js";
-import { type Detector, type Found, type Inquiry, within } from "./detector.js";
+import { type DetectedAttributes, type DetectionContext, type Detector, withTimeout } from "./detector.js";
 
 /** Detects the machine that the agent runs on. */
-export const detectSystem: Detector = async (inquiry): Promise<Found> => {
+export const detectSystem: Detector = async (context): Promise<DetectedAttributes> => {
   const [name, osRelease, machineId, cpu] = await Promise.all([
-    hostNameOf(inquiry),
+    hostNameOf(context),
     readPairs("/etc/os-release", "="),
     readFirst(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
     readPairs("/proc/cpuinfo", ":"),
@@ -32,11 +32,11 @@ const OS_TYPES: Readonly<Record<string, string>> = { win32: "windows", sunos: "s
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "x86", arm: "arm32" };
 
 /** Tries the configured sources in turn. A silent name server must leave time for the next source. */
-async function hostNameOf(inquiry: Inquiry): Promise<string | undefined> {
-  const sources = inquiry.config.system.hostname_sources;
+async function hostNameOf(context: DetectionContext): Promise<string | undefined> {
+  const sources = context.config.system.hostname_sources;
   for (const source of sources) {
     const asked = HOST_NAMES[source]().catch(() => undefined);
-    const name = await within(inquiry.timeoutMs / (sources.length + 1), asked, inquiry);
+    const name = await withTimeout(context.timeoutMs / (sources.length + 1), asked, context);
     if (name !== undefined && name !== "") return name.replace(/\.$/, "");
   }
   return undefined;
@@ -54,14 +54,14 @@ const HOST_NAMES: Readonly<Record<"dns" | "os" | "cname" | "lookup", () => Promi
   lookup: async () => (await reverse((await lookup(hostname())).address))[0],
 };
 
-function networkAttributes(): Found {
+function networkAttributes(): DetectedAttributes {
   const interfaces = Object.entries(networkInterfaces()).map(
     ([name, addresses = []]) => [name, addresses.filter(({ internal }) => !internal)] as const,
   );
-  const outward = interfaces.filter(([, addresses]) => addresses.length > 0);
-  const all = outward.flatMap(([, addresses]) => addresses);
+  const external = interfaces.filter(([, addresses]) => addresses.length > 0);
+  const all = external.flatMap(([, addresses]) => addresses);
   return {
-    "host.interface": listOf(outward.map(([name]) => name)),
+    "host.interface": listOf(external.map(([name]) => name)),
     "host.ip": listOf(all.map(({ address }) => address)),
     "host.mac": listOf(all.map(({ mac }) => mac.toUpperCase().replaceAll(":", "-"))),
   };
@@ -71,7 +71,7 @@ function listOf(texts: readonly string[]): Value | undefined {
   return texts.length === 0 ? undefined : [...new Set(texts)];
 }
 
-function cpuAttributes(cpu: ReadonlyMap<string, string>): Found {
+function cpuAttributes(cpu: ReadonlyMap<string, string>): DetectedAttributes {
   const cacheSize = Number.parseInt(cpu.get("cache size") ?? "", 10);
   return {
     "host.cpu.vendor.id": cpu.get("vendor_id"),

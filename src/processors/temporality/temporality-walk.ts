@@ -66,7 +66,7 @@ export interface TemporalityRules {
    * Undoes a point that was passed on and refused; it will come again. `isLast` means that no point came since, and
    * `before` is the state before the point.
    */
-  undo(state: SeriesState, before: SeriesState, handedOn: PointValue, isLast: boolean): void;
+  undo(state: SeriesState, before: SeriesState, passedOn: PointValue, isLast: boolean): void;
 }
 
 export interface TemporalitySettings {

@@ -105,13 +105,13 @@ function stepsOf(
   context: z.RefinementCtx,
 ): EventVersions["steps"] {
   const steps = new Map<number, { to: number; upcast: Upcaster }>();
-  const takesFrom = new Set(upcasts.map(({ from }) => from));
+  const sourceVersions = new Set(upcasts.map(({ from }) => from));
   for (const [i, one] of upcasts.entries()) {
     const at = [...path, "upcasts", i];
     if (one.to <= one.from)
       addIssue(context, [...at, "to"], `expected a version above ${one.from}: upcasts go upwards`);
     else if (one.to > current) addIssue(context, [...at, "to"], `expected at most the current version, ${current}`);
-    else if (one.to < current && !takesFrom.has(one.to))
+    else if (one.to < current && !sourceVersions.has(one.to))
       addIssue(context, [...at, "to"], `no upcast goes on from version ${one.to}; the current version is ${current}`);
     if (steps.has(one.from)) addIssue(context, [...at, "from"], `there is another upcast from version ${one.from}`);
     if (!hasDistinctTargets(one.rename)) addIssue(context, [...at, "rename"], "two attributes would get the same key");

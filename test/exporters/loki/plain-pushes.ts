@@ -20,7 +20,7 @@ export function plainPushes(batch: Batch, labels: StreamLabels, format: string, 
     const { place, tree, owner } = owned;
     const attributes = treeAttributes(tree);
     const { resource } = owner;
-    const { text, taken, takenOfResource } = labels.of(attributes, resource, Number(tree["severityNumber"] ?? 0));
+    const { text, taken, takenFromResource } = labels.of(attributes, resource, Number(tree["severityNumber"] ?? 0));
     const hint = resource[HINTS.format] ?? attributes[HINTS.format];
     const wanted = hint === undefined ? format : plainValueText(hint);
     const key = plainValueText(resource[HINTS.tenant] ?? attributes[HINTS.tenant]);
@@ -32,7 +32,7 @@ export function plainPushes(batch: Batch, labels: StreamLabels, format: string, 
     }
     const nanos = logTime(tree) || BigInt(nowMs) * 1_000_000n;
     const time = `${nanos / 1_000_000_000n}.${nanos % 1_000_000_000n}`;
-    const line = lineOf(wanted, owned, without(attributes, taken), without(resource, takenOfResource));
+    const line = lineOf(wanted, owned, without(attributes, taken), without(resource, takenFromResource));
     ((pushed[tenant] ??= {})[text] ??= []).push([time, line]);
   }
   return { pushed, refused };

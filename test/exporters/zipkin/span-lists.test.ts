@@ -56,13 +56,13 @@ it("writes the JSON that it would by way of plain objects, whatever the form of 
         const { bytes } = encodeTree("traces", withTags(tree, dice));
         const odd = rewritten("traces", bytes, oddities, seed);
         const batch = Batch.admit("traces", isBroken ? broken(odd) : odd);
-        const { lists, nameless } = jsonListsOf(batch, service);
+        const { lists, withoutIds } = jsonListsOf(batch, service);
         const plain = [...zipkinSpansOf(batch, service)];
         const found = lists.flatMap((list) => parsed(Buffer.from(list.encode()).toString()) as object[]);
         const named = plain.filter(({ hasIds }) => hasIds);
         expect(found).toEqual(parsed(JSON.stringify(named.map((span) => span.convert()))));
-        expect(nameless).toEqual(plain.flatMap(({ hasIds }, i) => (hasIds ? [] : [i])));
-        expect([...lists.flatMap(({ records }) => records), ...nameless].sort((a, b) => a - b)).toEqual(
+        expect(withoutIds).toEqual(plain.flatMap(({ hasIds }, i) => (hasIds ? [] : [i])));
+        expect([...lists.flatMap(({ records }) => records), ...withoutIds].sort((a, b) => a - b)).toEqual(
           plain.map((_, i) => i),
         );
       },

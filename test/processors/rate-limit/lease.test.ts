@@ -61,7 +61,7 @@ describe("leases", () => {
 
   it("asks ahead for as many as were asked for lately, and for none while enough are here", () => {
     const lease = new Lease("k", 50);
-    lease.note(30, 0);
+    lease.noteDemand(30, 0);
     expect(lease.wanted(0, 100)).toBe(30);
     lease.add(30, "1", 0);
     expect(lease.wanted(1, 100)).toBe(0);

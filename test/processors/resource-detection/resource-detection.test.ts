@@ -6,7 +6,7 @@ import { batchFromJson, type Logger, type ProcessorContext, readRecords, type Va
 import { createResourceDetection } from "../../../src/processors/resource-detection/component.js";
 import { schema } from "../../../src/processors/resource-detection/config.js";
 import { detectAttributes } from "../../../src/processors/resource-detection/detect.js";
-import type { Sites } from "../../../src/processors/resource-detection/detector.js";
+import type { DetectorEndpoints } from "../../../src/processors/resource-detection/detector.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { useEnvironment } from "../../../src/runtime/system/environment.js";
@@ -18,7 +18,7 @@ import { startMetadataServer } from "./metadata-server.js";
 afterEach(() => useEnvironment({}));
 
 /** Nobody is there: no test asks a real metadata service. */
-const NOWHERE: Sites = {
+const NOWHERE: DetectorEndpoints = {
   linkLocal: "http://127.0.0.1:9",
   google: "http://127.0.0.1:9",
   dockerSocket: "/nonexistent/docker.sock",
@@ -32,11 +32,11 @@ function recordingLogger(lines: Line[]): Logger {
   return Object.assign(Object.create(silentLogger) as Logger, { warn });
 }
 
-async function detect(config: object, sites: Partial<Sites> = {}) {
+async function detect(config: object, endpoints: Partial<DetectorEndpoints> = {}) {
   const warnings: Line[] = [];
   const context = { clock: systemClock, logger: recordingLogger(warnings) };
   const signal = new AbortController().signal;
-  const found = await detectAttributes(schema.parse(config), context, { ...NOWHERE, ...sites }, signal);
+  const found = await detectAttributes(schema.parse(config), context, { ...NOWHERE, ...endpoints }, signal);
   return { found: Object.fromEntries(found) as Record<string, Value>, warnings };
 }
 
@@ -57,8 +57,8 @@ describe("detectors", () => {
 
   it("system knows the machine's name and type, and more on request", async () => {
     const system = { hostname_sources: ["os"] };
-    const usual = (await detect({ detectors: ["system"], system })).found;
-    expect(usual).toEqual({ "host.name": hostname(), "os.type": expect.stringMatching(/^[a-z]+$/) });
+    const enabledByDefault = (await detect({ detectors: ["system"], system })).found;
+    expect(enabledByDefault).toEqual({ "host.name": hostname(), "os.type": expect.stringMatching(/^[a-z]+$/) });
     const choices = { "os.description": { enabled: true }, "host.arch": {}, "os.type": { enabled: false } };
     const chosen = await detect({ detectors: ["system"], system: { ...system, resource_attributes: choices } });
     expect(Object.keys(chosen.found).sort()).toEqual(["host.arch", "host.name", "os.description"]);
@@ -244,8 +244,8 @@ describe("detectors", () => {
   it("merge in the order of the config, and one that is not there stops none", async () => {
     useEnvironment({ OTEL_RESOURCE_ATTRIBUTES: "host.name=env,cloud.region=env", HEROKU_APP_NAME: "shop" });
     const { url } = await startMetadataServer(INSTANCE);
-    const sites = { linkLocal: url };
-    const { found, warnings } = await detect({ detectors: ["gcp", "env", "ec2", "ecs", "heroku"] }, sites);
+    const endpoints = { linkLocal: url };
+    const { found, warnings } = await detect({ detectors: ["gcp", "env", "ec2", "ecs", "heroku"] }, endpoints);
     expect(found).toMatchObject({
       "host.name": "env",
       "cloud.region": "env",
@@ -253,7 +253,7 @@ describe("detectors", () => {
       "service.name": "shop",
     });
     expect(warnings.map(([fields]) => (fields as { detector: string }).detector).sort()).toEqual(["ecs", "gcp"]);
-    const other = await detect({ detectors: ["ec2", "env"], attributes: ["host.name"] }, sites);
+    const other = await detect({ detectors: ["ec2", "env"], attributes: ["host.name"] }, endpoints);
     expect(other.found).toEqual({ "host.name": "ip-10-0-0-1.ec2.internal" });
   });
 

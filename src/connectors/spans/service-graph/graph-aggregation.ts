@@ -130,7 +130,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     const { start, end } = frames[0]!;
     const [from, to] = message(bytes, start, end, OWNER_TAG);
     this.ofResource.clear();
-    this.ofResource.offerAll(bytes, from, to, RESOURCE_ATTRIBUTES_TAG);
+    this.ofResource.collectAll(bytes, from, to, RESOURCE_ATTRIBUTES_TAG);
     this.service = this.textOf(bytes, this.ofResource, SERVICE) ?? "";
     this.resourceSerial = serials[0]!;
   }
@@ -143,8 +143,8 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     edge.client = this.service;
     edge.clientSeconds = fields.durationNanos(b) / 1e9;
     this.addSide(b, edge, "client");
-    edge.peer = this.firstOf(b, this.config.peerAttributes, [this.ofSpan]);
-    const database = this.firstOf(b, this.config.databaseAttributes, [this.ofResource, this.ofSpan]);
+    edge.peer = this.firstAttribute(b, this.config.peerAttributes, [this.ofSpan]);
+    const database = this.firstAttribute(b, this.config.databaseAttributes, [this.ofResource, this.ofSpan]);
     if (database !== undefined) {
       // A database sends no spans, so only the client's side is known.
       edge.connection = "database";
@@ -168,7 +168,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
   private addSide(b: Uint8Array, edge: Edge, side: "client" | "server"): void {
     if (this.fields.statusCode === 2) edge.isFailed = true;
     for (const name of this.config.dimensions) {
-      const value = this.firstOf(b, [name], [this.ofResource, this.ofSpan]);
+      const value = this.firstAttribute(b, [name], [this.ofResource, this.ofSpan]);
       if (value !== undefined) edge.dimensions.set(`${side}_${name}`, value);
     }
   }
@@ -261,7 +261,11 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
   }
 
   /** Returns the first of these attributes that exists, looked for in these messages in turn. */
-  private firstOf(b: Uint8Array, names: readonly string[], places: readonly WantedAttributes[]): string | undefined {
+  private firstAttribute(
+    b: Uint8Array,
+    names: readonly string[],
+    places: readonly WantedAttributes[],
+  ): string | undefined {
     for (const name of names) {
       for (const place of places) {
         const found = this.textOf(b, place, name);

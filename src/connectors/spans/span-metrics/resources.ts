@@ -21,7 +21,7 @@ export interface ResourceState {
   readonly series: SpanSeries[][];
   readonly overflow: (SpanSeries | undefined)[];
   /** True for the resource that stands for all resources without room. Their spans are counted together. */
-  readonly isRest: boolean;
+  readonly isOverflow: boolean;
   lastSeen: number;
   isForgotten: boolean;
 }
@@ -29,7 +29,7 @@ export interface ResourceState {
 /** Limit for the attributes of all resources together. */
 const MAX_BYTES = 128 * 1024 * 1024;
 /** No attributes give this key, because they are written with one character per byte. */
-const REST_KEY = "\u0100";
+const OVERFLOW_KEY = "\u0100";
 const NO_ATTRIBUTES = new Uint8Array(0);
 
 /**
@@ -63,7 +63,7 @@ export class Resources {
     if (resource === undefined || resource.isForgotten) {
       resource = this.read(b, start, end);
       if (known !== undefined) known.resource = resource;
-      else if (!resource.isRest) this.owners.add(0, b, start, end, { id: resource.id, resource });
+      else if (!resource.isOverflow) this.owners.add(0, b, start, end, { id: resource.id, resource });
     }
     resource.lastSeen = now;
     return resource;
@@ -86,14 +86,14 @@ export class Resources {
     // Copied, because a view would keep the whole request in memory.
     const body = new Uint8Array(attributes.bytes.subarray(attributes.start, attributes.end));
     if (this.active.size >= this.maxResources || this.bytes + body.length + key.length > MAX_BYTES)
-      return this.active.get(REST_KEY) ?? this.add(REST_KEY, NO_ATTRIBUTES);
+      return this.active.get(OVERFLOW_KEY) ?? this.add(OVERFLOW_KEY, NO_ATTRIBUTES);
     return this.add(key, body);
   }
 
   private add(key: string, body: Uint8Array): ResourceState {
     const { wanted } = this;
     wanted.clear();
-    wanted.offerAll(body, 0, body.length, RESOURCE_ATTRIBUTES_TAG);
+    wanted.collectAll(body, 0, body.length, RESOURCE_ATTRIBUTES_TAG);
     const valueAt = (i: number) =>
       wanted.starts[i]! < 0 ? undefined : body.subarray(wanted.starts[i], wanted.ends[i]);
     const resource: ResourceState = {
@@ -104,7 +104,7 @@ export class Resources {
       fallbacks: this.defaults.map((fallback, i) => valueAt(i) ?? fallback),
       series: Array.from({ length: this.groups }, () => []),
       overflow: [],
-      isRest: key === REST_KEY,
+      isOverflow: key === OVERFLOW_KEY,
       lastSeen: 0,
       isForgotten: false,
     };

@@ -108,7 +108,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     if (this.eventGroup === undefined) return KEEP;
     for (let i = 0; i < fields.eventStarts.length; i++) {
       this.wantedOfEvent.clear();
-      this.wantedOfEvent.offerAll(b, fields.eventStarts[i]!, fields.eventEnds[i]!, SPAN_EVENT_ATTRIBUTES_TAG);
+      this.wantedOfEvent.collectAll(b, fields.eventStarts[i]!, fields.eventEnds[i]!, SPAN_EVENT_ATTRIBUTES_TAG);
       this.count(this.seriesOf(this.eventGroup, b, this.wantedOfEvent), b, duration);
     }
     return KEEP;
@@ -120,7 +120,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const { writer } = this;
     for (const resource of [...this.resources.active.values()]) {
       for (const group of this.groups) {
-        const series = this.due(resource, group);
+        const series = this.seriesToWrite(resource, group);
         for (let i = 0; i < series.length; i += CHUNK_SERIES) {
           writer.beginResource(resource.body);
           group.write(writer, series.slice(i, i + CHUNK_SERIES), time);
@@ -164,7 +164,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
   }
 
   /** Returns the series of a resource that must be written. */
-  private due(resource: ResourceState, group: SeriesGroup): readonly SpanSeries[] {
+  private seriesToWrite(resource: ResourceState, group: SeriesGroup): readonly SpanSeries[] {
     const overflow = resource.overflow[group.index];
     const all = resource.series[group.index]!;
     const series = overflow === undefined ? all : [...all, overflow];
@@ -234,7 +234,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const resource = this.resource!;
     const { maxSeriesPerResource, maxSeries } = this.config;
     const total = this.groups.reduce((sum, { table }) => sum + table.size, 0);
-    const hasRoom = total < maxSeries && group.table.byteLength < MAX_KEY_BYTES && !resource.isRest;
+    const hasRoom = total < maxSeries && group.table.byteLength < MAX_KEY_BYTES && !resource.isOverflow;
     if (resource.series[group.index]!.length >= maxSeriesPerResource || !hasRoom) {
       const attributes = () => new PointAttributes(new Map([["otel.metric.overflow", TRUE]]));
       return (resource.overflow[group.index] ??= group.createSeries(attributes(), this.start));
@@ -295,10 +295,10 @@ function spanGroups(config: SpanMetricsConfig): SeriesGroup[] {
   if (durations === undefined) return [new SeriesGroup(0, calls, { ...nothing, sum }, seriesExpirationMs)];
   const isSame = JSON.stringify(callsDimensions) === JSON.stringify(durationDimensions);
   if (isSame) return [new SeriesGroup(0, calls, { sum, histogram, durations }, seriesExpirationMs)];
-  const lasting = [...common, ...range(callsEnd, callsEnd + durationDimensions.length)];
+  const durationIndexes = [...common, ...range(callsEnd, callsEnd + durationDimensions.length)];
   return [
     new SeriesGroup(0, calls, { ...nothing, sum }, seriesExpirationMs),
-    new SeriesGroup(1, lasting, { ...nothing, histogram, durations }, seriesExpirationMs),
+    new SeriesGroup(1, durationIndexes, { ...nothing, histogram, durations }, seriesExpirationMs),
   ];
 }
 

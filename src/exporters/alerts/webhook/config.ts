@@ -5,17 +5,17 @@ import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
 import { compileTemplate, type RenderTemplate } from "./template.js";
 
 /** Names that the placeholders of a record template may begin with. */
-const OF_RECORD = [
+const RECORD_NAMES = [
   ...["signal", "name", "body", "attributes", "resource", "scope", "service", "severity", "severity_number", "time"],
   ...["trace_id", "span_id", "kind", "status", "status_message", "exceptions", "record", "dead_letter", "id"],
 ];
-const OF_BATCH = ["signal", "count", "records", "id"];
+const BATCH_NAMES = ["signal", "count", "records", "id"];
 
 /** The default for `body`: everything known about the record. */
 const DEFAULT_RECORD = Object.fromEntries(
-  OF_RECORD.filter((name) => name !== "record").map((name) => [name, `{{ ${name} }}`]),
+  RECORD_NAMES.filter((name) => name !== "record").map((name) => [name, `{{ ${name} }}`]),
 );
-const DEFAULT_BATCH = Object.fromEntries(OF_BATCH.map((name) => [name, `{{ ${name} }}`]));
+const DEFAULT_BATCH = Object.fromEntries(BATCH_NAMES.map((name) => [name, `{{ ${name} }}`]));
 
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
@@ -73,7 +73,7 @@ export type WebhookConfig = z.infer<typeof keys>;
 
 /** Compiles the template of the config, or returns its problem. */
 export function compileBody({ per, body }: Pick<WebhookConfig, "per" | "body">) {
-  const names = new Set(per === "record" ? OF_RECORD : OF_BATCH);
+  const names = new Set(per === "record" ? RECORD_NAMES : BATCH_NAMES);
   return compileTemplate(body ?? (per === "record" ? DEFAULT_RECORD : DEFAULT_BATCH), names);
 }
 

@@ -70,7 +70,7 @@ function compileText(
   parts.push(template.slice(from));
   const texts = parts.filter((part) => part !== "");
   if (texts.length === 1 && typeof texts[0] === "function") return texts[0];
-  return (facts) => texts.map((part) => (typeof part === "string" ? part : inText(part(facts)))).join("");
+  return (facts) => texts.map((part) => (typeof part === "string" ? part : asText(part(facts)))).join("");
 }
 
 /** Returns a function that reads the value, or the problem of the path. */
@@ -91,7 +91,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-function inText(value: unknown): string {
+function asText(value: unknown): string {
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

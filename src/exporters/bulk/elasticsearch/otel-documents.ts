@@ -60,7 +60,7 @@ export function otelSpan(
     trace_state: treeText(span["traceState"]) || undefined,
     parent_span_id: treeHex(span["parentSpanId"]) || undefined,
     name: treeText(span["name"]) || undefined,
-    kind: titled(SPAN_KINDS[Number(span["kind"] ?? 0)]),
+    kind: capitalised(SPAN_KINDS[Number(span["kind"] ?? 0)]),
     duration: Number(durationOf(span)),
     attributes: withoutRouting(attributes),
     dropped_attributes_count: span["droppedAttributesCount"] || undefined,
@@ -73,7 +73,7 @@ export function otelSpan(
     dropped_links_count: span["droppedLinksCount"] || undefined,
     status: {
       message: treeText(status["message"]) || undefined,
-      code: code === 0 ? undefined : titled(STATUS_CODES[code]),
+      code: code === 0 ? undefined : capitalised(STATUS_CODES[code]),
     },
     ...ownerFields(owner),
   };
@@ -122,7 +122,7 @@ export function durationOf({ startTimeUnixNano: start, endTimeUnixNano: end }: T
 }
 
 /** Capitalises kinds and codes as the Collector does. */
-export function titled(name: string | undefined): string | undefined {
+export function capitalised(name: string | undefined): string | undefined {
   return name === undefined ? undefined : name.charAt(0).toUpperCase() + name.slice(1);
 }
 

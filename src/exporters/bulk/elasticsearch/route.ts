@@ -52,11 +52,11 @@ function plainRoute(
 ): DocumentRoute | undefined {
   const named = signal === "logs" ? config.logs_index || config.index : config[`${signal}_index`];
   if (named !== "") return { index: named };
-  const said = (key: string) => {
+  const attributeText = (key: string) => {
     const value = attributes[key] ?? owner.scopeAttributes[key] ?? owner.resource[key];
     return value === undefined ? undefined : plainValueText(value);
   };
-  const own = said("elasticsearch.index");
+  const own = attributeText("elasticsearch.index");
   if (own !== undefined) {
     const index = lower(own, INDEX_CHARACTERS)
       .replace(/^[-_+]+/, "")
@@ -64,11 +64,11 @@ function plainRoute(
     return /^\.{0,2}$/.test(index) ? undefined : { index };
   }
   const suffix = config.mapping.mode === "otel" ? ".otel" : "";
-  const dataset = lower(said("data_stream.dataset") ?? receiverOf(owner) ?? "generic", DATASET_CHARACTERS).slice(
-    0,
-    100 - suffix.length,
-  );
-  const namespace = lower(said("data_stream.namespace") ?? "default", INDEX_CHARACTERS).slice(0, 100);
+  const dataset = lower(
+    attributeText("data_stream.dataset") ?? receiverOf(owner) ?? "generic",
+    DATASET_CHARACTERS,
+  ).slice(0, 100 - suffix.length);
+  const namespace = lower(attributeText("data_stream.namespace") ?? "default", INDEX_CHARACTERS).slice(0, 100);
   const type = signal;
   return {
     index: `${type}-${dataset}${suffix}-${namespace}`,

@@ -15,7 +15,7 @@ import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
 import type { Batch, Tree } from "../../../plugin.js";
 import type { BulkDocument, DocumentSource, UnfitRecords } from "../bulk-sender.js";
 import { addFlat, withoutClashes } from "../elasticsearch/flat-documents.js";
-import { isMap, titled } from "../elasticsearch/otel-documents.js";
+import { capitalised, isMap } from "../elasticsearch/otel-documents.js";
 import { formatDate, isoTime } from "../times.js";
 import type { OpenSearchConfig } from "./config.js";
 
@@ -116,14 +116,14 @@ function ssoSpan(
     endTime: isoTime(span["endTimeUnixNano"]),
     events: events.length === 0 ? undefined : events.map(ssoEvent),
     instrumentationScope: scopeOf(owner),
-    kind: titled(SPAN_KINDS[Number(span["kind"] ?? 0)]),
+    kind: capitalised(SPAN_KINDS[Number(span["kind"] ?? 0)]),
     links: links.length === 0 ? undefined : links.map(ssoLink),
     name: treeText(span["name"]),
     parentSpanId: treeHex(span["parentSpanId"]),
     resource: resourceOf(owner),
     spanId: treeHex(span["spanId"]),
     startTime: isoTime(span["startTimeUnixNano"]),
-    status: { code: titled(STATUS_CODES[Number(status["code"] ?? 0)]), message: treeText(status["message"]) },
+    status: { code: capitalised(STATUS_CODES[Number(status["code"] ?? 0)]), message: treeText(status["message"]) },
     "@timestamp": isoTime(span["startTimeUnixNano"]),
     traceId: treeHex(span["traceId"]),
     traceState: treeText(span["traceState"]),

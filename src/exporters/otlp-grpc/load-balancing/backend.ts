@@ -7,7 +7,7 @@ const MIN_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
 
 /** Receives the outcome of sends to an endpoint, for the metrics. */
-export interface BackendNotes {
+export interface BackendMetrics {
   readonly succeeded: () => void;
   readonly failed: () => void;
   readonly latency: (ms: number) => void;
@@ -21,7 +21,7 @@ export class Backend {
   readonly endpoint: string;
   private readonly exporter: Exporter;
   private readonly clock: Clock;
-  private readonly notes: BackendNotes;
+  private readonly metrics: BackendMetrics;
   private failures = 0;
   /** Monotonic time until which the endpoint is not tried. */
   private pausedUntil = 0;
@@ -29,11 +29,11 @@ export class Backend {
   private inFlight = 0;
   private isRetired = false;
 
-  constructor(endpoint: string, exporter: Exporter, clock: Clock, notes: BackendNotes) {
+  constructor(endpoint: string, exporter: Exporter, clock: Clock, metrics: BackendMetrics) {
     this.endpoint = endpoint;
     this.exporter = exporter;
     this.clock = clock;
-    this.notes = notes;
+    this.metrics = metrics;
   }
 
   /** Whether the last send failed. */
@@ -53,16 +53,16 @@ export class Backend {
     try {
       const partial = await this.exporter.send(batch, abort, options);
       this.onSuccess();
-      this.notes.succeeded();
+      this.metrics.succeeded();
       return partial;
     } catch (error) {
       const refusal = this.named(toRefusal(error));
       if (refusal.kind === "permanent") this.onSuccess();
       else this.onFailure(refusal);
-      this.notes.failed();
+      this.metrics.failed();
       throw refusal;
     } finally {
-      this.notes.latency(this.clock.monotonic() - began);
+      this.metrics.latency(this.clock.monotonic() - began);
       this.inFlight -= 1;
       this.stopIfDone();
     }

@@ -1,5 +1,5 @@
 import type { Exporter, ExporterContext } from "../../../plugin.js";
-import { Backend, type BackendNotes } from "./backend.js";
+import { Backend, type BackendMetrics } from "./backend.js";
 import { HashRing } from "./hash-ring.js";
 
 /** The ring at one moment, and its endpoints by number. */
@@ -84,7 +84,7 @@ export class Backends {
   private async add(endpoint: string): Promise<void> {
     const exporter = this.create(endpoint);
     await exporter.start?.();
-    this.known.set(endpoint, new Backend(endpoint, exporter, this.context.clock, this.notesOf(endpoint)));
+    this.known.set(endpoint, new Backend(endpoint, exporter, this.context.clock, this.backendMetrics(endpoint)));
   }
 
   private removeOthers(wanted: ReadonlySet<string>): void {
@@ -95,7 +95,7 @@ export class Backends {
     }
   }
 
-  private notesOf(endpoint: string): BackendNotes {
+  private backendMetrics(endpoint: string): BackendMetrics {
     const { metrics, id: exporter } = this.context;
     const outcome = { description: "Requests to an endpoint, by whether it took them." };
     const counter = (success: string) =>

@@ -125,11 +125,11 @@ class LoadBalancingExporter implements Exporter {
     const { routing_key: key = defaultRoutingKey(batch.signal), routing_attributes: attributes = [] } = this.config;
     const hash = recordHasher(batch, key, attributes);
     // Records without a key stay together, so that a batch of them is not split.
-    const anywhere = Math.floor(this.context.random() * backends.length);
+    const keylessBackend = Math.floor(this.context.random() * backends.length);
     let index = 0;
     const parts = partition(batch, SHAPES[batch.signal], backends.length, (walk, start, end) => {
       const hashed = hash(walk, start, end);
-      const owner = hashed === undefined ? anywhere : ring.ownerOf(hashed);
+      const owner = hashed === undefined ? keylessBackend : ring.ownerOf(hashed);
       owners[index++] = owner;
       return owner;
     });

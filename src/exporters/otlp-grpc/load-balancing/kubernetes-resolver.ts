@@ -3,7 +3,7 @@ import { waitAtMost } from "#contract";
 import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
 import { type ExporterContext, limitedLog } from "../../../plugin.js";
 import type { K8sResolverConfig } from "./config.js";
-import type { EndpointResolver, NoteResolution } from "./resolvers.js";
+import type { EndpointResolver, OnResolved } from "./resolvers.js";
 
 /** The fields that are read from an EndpointSlice. */
 interface EndpointSlice extends KubernetesObject {
@@ -19,14 +19,14 @@ interface EndpointSlice extends KubernetesObject {
 export class KubernetesResolver implements EndpointResolver {
   private readonly config: K8sResolverConfig;
   private readonly context: ExporterContext;
-  private readonly note: NoteResolution;
+  private readonly onResolved: OnResolved;
   private readonly logNameless: (slice: string) => void;
   private list: WatchedList<EndpointSlice> | undefined;
 
-  constructor(config: K8sResolverConfig, context: ExporterContext, note: NoteResolution) {
+  constructor(config: K8sResolverConfig, context: ExporterContext, onResolved: OnResolved) {
     this.config = config;
     this.context = context;
-    this.note = note;
+    this.onResolved = onResolved;
     this.logNameless = limitedLog(context.clock, (slice, suppressed) =>
       context.logger.warn(
         { slice, suppressed },
@@ -45,10 +45,10 @@ export class KubernetesResolver implements EndpointResolver {
       labelSelector: `kubernetes.io/service-name=${name}`,
       clock: this.context.clock,
       onChange: (slices) => {
-        this.note();
+        this.onResolved();
         onChange(slices.flatMap((slice) => this.endpointsOf(slice, `${name}.${namespace}`)));
       },
-      onError: this.note,
+      onError: this.onResolved,
     });
     await waitAtMost(timeout, this.list.start(), this.context.clock);
   }

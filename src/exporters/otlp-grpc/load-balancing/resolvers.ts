@@ -15,23 +15,23 @@ export interface EndpointResolver {
 }
 
 /** Notes the outcome of a resolution. The reason of a failure is logged. */
-export type NoteResolution = (error?: unknown) => void;
+export type OnResolved = (error?: unknown) => void;
 
 export function createResolver({ resolver }: LoadBalancingConfig, context: ExporterContext): EndpointResolver {
-  if (resolver.k8s) return new KubernetesResolver(resolver.k8s, context, noteResolutions("k8s", context));
-  if (resolver.dns) return new DnsResolver(resolver.dns, context.clock, noteResolutions("dns", context));
+  if (resolver.k8s) return new KubernetesResolver(resolver.k8s, context, countResolutions("k8s", context));
+  if (resolver.dns) return new DnsResolver(resolver.dns, context.clock, countResolutions("dns", context));
   const hostnames = resolver.static!.hostnames;
-  const note = noteResolutions("static", context);
+  const onResolved = countResolutions("static", context);
   return {
     async start(onChange) {
-      note();
+      onResolved();
       onChange(hostnames);
     },
     stop() {},
   };
 }
 
-function noteResolutions(resolver: string, { id, metrics, clock, logger }: ExporterContext): NoteResolution {
+function countResolutions(resolver: string, { id, metrics, clock, logger }: ExporterContext): OnResolved {
   const description = "Times that the endpoints were asked for.";
   const counter = (success: string): Counter =>
     metrics.counter("otelcol_loadbalancer_num_resolutions", { description }, { exporter: id, resolver, success });
@@ -53,16 +53,16 @@ function noteResolutions(resolver: string, { id, metrics, clock, logger }: Expor
 class DnsResolver implements EndpointResolver {
   private readonly config: DnsResolverConfig;
   private readonly clock: Clock;
-  private readonly note: NoteResolution;
+  private readonly onResolved: OnResolved;
   private readonly client: DnsClient | undefined;
   private cancelTimer: (() => void) | undefined;
   private lookingUp: Promise<string[]> | undefined;
   private isStopped = false;
 
-  constructor(config: DnsResolverConfig, clock: Clock, note: NoteResolution) {
+  constructor(config: DnsResolverConfig, clock: Clock, onResolved: OnResolved) {
     this.config = config;
     this.clock = clock;
-    this.note = note;
+    this.onResolved = onResolved;
     if (config.servers === undefined) return;
     this.client = new DnsClient({ timeout: config.timeout, tries: 1 });
     this.client.setServers(config.servers);
@@ -82,11 +82,11 @@ class DnsResolver implements EndpointResolver {
     try {
       const addresses = await this.withinTime(this.client ? this.ask(this.client) : this.lookUp());
       if (this.isStopped) return;
-      this.note();
+      this.onResolved();
       onChange(addresses.map((address) => `${isIPv6(address) ? `[${address}]` : address}:${this.config.port}`));
     } catch (error) {
       if (this.isStopped) return;
-      this.note(error);
+      this.onResolved(error);
     }
     this.cancelTimer = this.clock.after(this.config.interval, () => void this.resolve(onChange));
   }

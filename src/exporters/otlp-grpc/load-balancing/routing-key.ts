@@ -79,8 +79,8 @@ function byStream(): HashRecord {
   const ofMetric = oncePer(3, (walk) => {
     const { bytes, frames } = walk;
     const [from, to] = ownerIn(bytes, frames[1]!);
-    const ofOwners = crc32(hashResource(bytes, frames[0]!), bytes, from, to);
-    return hashText(ofOwners, `${new RecordReader(walk).name()}\0${frames[3]!.tag}`);
+    const ownersHash = crc32(hashResource(bytes, frames[0]!), bytes, from, to);
+    return hashText(ownersHash, `${new RecordReader(walk).name()}\0${frames[3]!.tag}`);
   });
   return (walk, start, end) =>
     hashAttributes(ofMetric(walk, start, end)!, walk.bytes, start, end, recordAttributesTag(walk));

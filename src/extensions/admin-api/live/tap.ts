@@ -95,10 +95,10 @@ class Tap {
 
   start(): () => void {
     const { inspection, clock } = this.services;
-    const endWatch = inspection.watch(this.settings.edges, (batch, edge) => this.see(batch, edge));
+    const endWatch = inspection.watch(this.settings.edges, (batch, edge) => this.onBatch(batch, edge));
     const refill = () => {
       this.tokens = this.settings.rate;
-      this.stream.tellDropped();
+      this.stream.reportDropped();
       cancelRefill = clock.after(REFILL_MS, refill);
     };
     let cancelRefill = clock.after(REFILL_MS, refill);
@@ -110,9 +110,9 @@ class Tap {
   }
 
   /** The pipeline waits for this method. */
-  private see(batch: Batch, edge: GraphEdge): void {
+  private onBatch(batch: Batch, edge: GraphEdge): void {
     const wanted = Math.min(this.tokens, this.left);
-    const chosen = wanted > 0 ? this.services.budget.run(() => this.tryToChoose(batch, wanted)) : undefined;
+    const chosen = wanted > 0 ? this.services.budget.run(() => this.trySelect(batch, wanted)) : undefined;
     if (chosen === undefined) return this.stream.drop(batch.count);
     this.stream.drop(chosen.missed);
     const { count } = chosen.batch;
@@ -137,15 +137,15 @@ class Tap {
   }
 
   /** A condition that fails on a record must not affect the pipeline; the batch counts as dropped. */
-  private tryToChoose(batch: Batch, wanted: number) {
+  private trySelect(batch: Batch, wanted: number) {
     try {
-      return this.choose(batch, wanted);
+      return this.select(batch, wanted);
     } catch {
       return undefined;
     }
   }
 
-  private choose(batch: Batch, wanted: number): { readonly batch: Batch; readonly missed: number } {
+  private select(batch: Batch, wanted: number): { readonly batch: Batch; readonly missed: number } {
     const { where } = this.settings;
     const examined = firstRecords(batch, where === undefined ? wanted : MAX_EXAMINED);
     const matching = where === undefined ? examined : where.matching(examined);
@@ -182,7 +182,7 @@ class Tap {
   }
 
   private finish(): void {
-    this.stream.tellDropped();
+    this.stream.reportDropped();
     this.stream.send("end", { reason: "limit" });
     this.stream.end();
   }

@@ -55,10 +55,10 @@ export class BasicServer implements ServerAuthenticator {
     const [user, password] = parseBasic(header);
     return this.queue.run(async () => {
       // The time must not reveal whether there is such a user.
-      const check = this.checkOf(user) ?? this.anyCheck(user);
+      const check = this.checkOf(user) ?? this.decoyCheck(user);
       // An empty password is never right, not even where the hash of an empty one is stored.
       const isRight = (await check?.(password)) === true && password !== "";
-      if (!isRight || this.checkOf(user) !== check) throw wrong();
+      if (!isRight || this.checkOf(user) !== check) throw wrongCredentials();
       return { client: { authenticator: this.id, subject: user, attributes: { username: user } } };
     });
   }
@@ -71,7 +71,7 @@ export class BasicServer implements ServerAuthenticator {
    * Returns the check of another user, always the same one for a name. Hashes take different times, so a single check
    * for all unknown names would distinguish them from known users.
    */
-  private anyCheck(user: string): PasswordCheck | undefined {
+  private decoyCheck(user: string): PasswordCheck | undefined {
     const checks = [...this.inline.values(), ...this.fromFile.values()];
     return checks[createHmac("sha256", this.salt).update(user).digest().readUInt32LE() % checks.length];
   }
@@ -82,10 +82,10 @@ function parseBasic(header: string): [user: string, password: string] {
   const encoded = /^basic +([A-Za-z0-9+/_-]+=*) *$/i.exec(header)?.[1];
   const decoded = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString("utf8");
   const colon = decoded.indexOf(":");
-  if (colon < 1) throw wrong();
+  if (colon < 1) throw wrongCredentials();
   return [decoded.slice(0, colon), decoded.slice(colon + 1)];
 }
 
-function wrong(): AuthError {
+function wrongCredentials(): AuthError {
   return new AuthError("unauthenticated", "the credentials are not valid");
 }

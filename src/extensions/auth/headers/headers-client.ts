@@ -37,7 +37,7 @@ export class HeadersClient implements ClientAuthenticator {
   authorize(request: ClientAuthRequest): AuthHeaders | Promise<AuthHeaders> {
     const own = this.apply(request);
     if (this.other === undefined) return own;
-    const given = this.other.authorize(new RequestWith(request, own));
+    const given = this.other.authorize(new RequestWithHeaders(request, own));
     return given instanceof Promise ? given.then((headers) => this.join(own, headers)) : this.join(own, given);
   }
 
@@ -70,7 +70,7 @@ export class HeadersClient implements ClientAuthenticator {
 }
 
 /** The request as the other authenticator sees it: with the headers that were set. */
-class RequestWith implements ClientAuthRequest {
+class RequestWithHeaders implements ClientAuthRequest {
   readonly headers: Readonly<Record<string, string>>;
   private readonly request: ClientAuthRequest;
 
@@ -104,13 +104,13 @@ function valueIn(
   fallback: string | undefined,
 ): string | undefined {
   const values = metadata?.get(key) ?? [];
-  if (values.length > 1) throw unfit(key, `has ${values.length} values; expected one`);
+  if (values.length > 1) throw badMetadata(key, `has ${values.length} values; expected one`);
   const value = values[0] || fallback || undefined;
-  if (value !== undefined && !isHeader("x", value)) throw unfit(key, "cannot be sent in a header");
+  if (value !== undefined && !isHeader("x", value)) throw badMetadata(key, "cannot be sent in a header");
   return value;
 }
 
 /** A retry would give the same result, so the entry becomes a dead letter. */
-function unfit(key: string, why: string): Refusal {
+function badMetadata(key: string, why: string): Refusal {
   return new Refusal("permanent", `the client metadata ${JSON.stringify(key)} ${why}`, { category: "integration" });
 }

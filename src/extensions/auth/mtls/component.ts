@@ -59,7 +59,7 @@ type NameKind = Exclude<keyof Rule, "tenant">;
 type Names = Readonly<Record<NameKind, readonly string[]>>;
 
 /** Parts of the subject. A certificate should have each of them once; if it has several, all must match. */
-const OF_SUBJECT: readonly NameKind[] = ["common_name", "organization", "organizational_unit"];
+const SUBJECT_PARTS: readonly NameKind[] = ["common_name", "organization", "organizational_unit"];
 
 function matcherOf({ tenant: _, ...patterns }: Rule): (names: Names) => boolean {
   const tests = (Object.entries(patterns) as [NameKind, string | undefined][]).flatMap(([kind, text]) =>
@@ -68,7 +68,7 @@ function matcherOf({ tenant: _, ...patterns }: Rule): (names: Names) => boolean 
   return (names) =>
     tests.every(({ kind, matches }) => {
       const values = names[kind];
-      return OF_SUBJECT.includes(kind) ? values.length > 0 && values.every(matches) : values.some(matches);
+      return SUBJECT_PARTS.includes(kind) ? values.length > 0 && values.every(matches) : values.some(matches);
     });
 }
 

@@ -7,13 +7,13 @@ const SKEW_MS = 60_000;
 const MAX_ATTRIBUTES = 32;
 const MAX_VALUE_LENGTH = 1024;
 /** Claims about the token, not about the client. */
-const OF_THE_TOKEN = new Set(["iss", "aud", "exp", "nbf", "iat", "jti", "nonce", "at_hash", "azp"]);
+const TOKEN_CLAIMS = new Set(["iss", "aud", "exp", "nbf", "iat", "jti", "nonce", "at_hash", "azp"]);
 
 /**
  * Attributes for the identity of a client, its groups and its tenant. They come only from the claims that the config
  * names.
  */
-const OWN_NAMES = new Set(["subject", "tenant", "authenticator", "membership"]);
+const RESERVED_ATTRIBUTES = new Set(["subject", "tenant", "authenticator", "membership"]);
 
 /**
  * Returns the client of a token and how long the token is valid. Throws an `AuthError` if it is not for this agent, or
@@ -42,7 +42,7 @@ export function clientOfClaims(
 function attributesOf(claims: Jwt["claims"], groupsClaim: string | undefined): AuthenticatedClient["attributes"] {
   const attributes: Record<string, string | readonly string[]> = {};
   for (const [name, value] of Object.entries(claims).slice(0, MAX_ATTRIBUTES)) {
-    const isOurs = OF_THE_TOKEN.has(name) || OWN_NAMES.has(name.toLowerCase());
+    const isOurs = TOKEN_CLAIMS.has(name) || RESERVED_ATTRIBUTES.has(name.toLowerCase());
     const text = isOurs ? undefined : attributeOf(value);
     if (text !== undefined) attributes[name] = text;
   }

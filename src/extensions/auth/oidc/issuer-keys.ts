@@ -72,11 +72,11 @@ export class IssuerKeys {
     if (isUnfit || (this.keys !== undefined && this.absent.has(id) && !this.mayFetch())) throw invalidToken();
     if (this.asked.size < MAX_KEY_IDS) this.asked.add(id);
     const fetched = this.fetch();
-    if (fetched === undefined) throw this.comeBack();
+    if (fetched === undefined) throw this.retryLater();
     return fetched.then(() => {
       const now = this.known(jwt);
       if (now.length > 0) return now;
-      throw this.absent.has(id) ? invalidToken() : this.comeBack();
+      throw this.absent.has(id) ? invalidToken() : this.retryLater();
     });
   }
 
@@ -111,7 +111,7 @@ export class IssuerKeys {
     return (this.keys ?? []).filter(fits).map(({ key }) => key);
   }
 
-  private comeBack(): AuthError {
+  private retryLater(): AuthError {
     const wait = this.triedAt + MIN_INTERVAL_MS - this.clock.monotonic();
     const retryAfterMs = Math.max(1000, Math.min(MIN_INTERVAL_MS, wait));
     return new AuthError("unavailable", "tokens of this kind cannot be verified at the moment", { retryAfterMs });

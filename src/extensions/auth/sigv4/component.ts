@@ -49,8 +49,8 @@ class SigV4Auth implements Extension {
   async stop(): Promise<void> {}
 
   private sign({ method, url, headers, body }: ClientAuthRequest, keys: AwsCredentials): AuthHeaders {
-    const { service, region } = placeOf(url.hostname, this.config);
-    if (service === "" || region === "") throw unknownPlace(url.hostname);
+    const { service, region } = serviceAndRegion(url.hostname, this.config);
+    if (service === "" || region === "") throw unknownServiceOrRegion(url.hostname);
     return signRequest({ method, url, headers, body, region, service, at: this.context.clock.now() }, keys);
   }
 }
@@ -69,7 +69,7 @@ async function fetchKeys(config: SigV4Config, clock: Clock): Promise<FetchedKeys
  * `xray.eu-west-1.amazonaws.com` is the service xray in the region eu-west-1. For other hosts, service and region must
  * be configured.
  */
-function placeOf(host: string, { service, region }: SigV4Config): { service: string; region: string } {
+function serviceAndRegion(host: string, { service, region }: SigV4Config): { service: string; region: string } {
   const [, name = "", between = ""] = /^([a-z-]+?)(?:-[^.]*)?\.([a-z0-9-]+)\./.exec(host) ?? [];
   const known = SERVICES_BY_HOST[name];
   return { service: service || (known ?? ""), region: region || (known === undefined ? "" : between) };
@@ -77,7 +77,7 @@ function placeOf(host: string, { service, region }: SigV4Config): { service: str
 
 const SERVICES_BY_HOST: Readonly<Record<string, string>> = { xray: "xray", logs: "logs", aps: "aps", search: "es" };
 
-function unknownPlace(host: string): Refusal {
+function unknownServiceOrRegion(host: string): Refusal {
   const message = `${host} does not say which service and region of AWS it is: write them under the authenticator`;
   return new Refusal("permanent", message, { status: "HTTP 401", category: "integration" });
 }

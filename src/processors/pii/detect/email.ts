@@ -128,8 +128,8 @@ function foreignHostEnd(b: Uint8Array, start: number, limit: number): number {
  * Whether a non-ASCII character can be part of the address. In scripts that put spaces between words it can. In other
  * scripts it can only where the address has no ASCII letters: next to those, an address begins or ends without a space.
  */
-function isNameLetter(lead: number, beside: boolean): boolean {
-  return lead >= 0xc3 && (lead < 0xe0 || !beside);
+function isNameLetter(lead: number, hasAscii: boolean): boolean {
+  return lead >= 0xc3 && (lead < 0xe0 || !hasAscii);
 }
 
 function leadByteAt(b: Uint8Array, p: number, floor: number): number {

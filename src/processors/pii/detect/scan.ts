@@ -124,16 +124,16 @@ function inWord(b: Uint8Array, p: number): number {
 }
 
 /** Maximum nesting of base64 within base64 that is searched. */
-const MAX_WRAPPINGS = 3;
-let wrappings = 0;
+const MAX_BASE64_DEPTH = 3;
+let base64Depth = 0;
 
 function scanWrapped(text: Uint8Array): number {
-  if (wrappings === MAX_WRAPPINGS) return TOO_COSTLY;
-  wrappings++;
+  if (base64Depth === MAX_BASE64_DEPTH) return TOO_COSTLY;
+  base64Depth++;
   try {
     return scan(text, 0, text.length, matches.hints, matches.enabled);
   } finally {
-    wrappings--;
+    base64Depth--;
   }
 }
 

@@ -64,7 +64,7 @@ export class AdaptiveRules implements RateRules {
     const { traceFraction } = record;
     const traced = traceFraction < 0 ? undefined : this.inTrace;
     const base = this.useStratum(named ?? traced ?? (this.isLogs ? this.severityOf(record) : this.spans));
-    return base === 0 ? 0 : Math.min(1, base * this.rateFactor.ofTrace(traceFraction));
+    return base === 0 ? 0 : Math.min(1, base * this.rateFactor.forTrace(traceFraction));
   }
 
   decided(rate: number, kept: boolean): void {

@@ -19,11 +19,11 @@ export const adaptiveSampling = defineProcessor<AdaptiveSamplingConfig>({
   schema: adaptiveSamplingSchema,
   create(config, context) {
     const signal = context.signal === "logs" ? "logs" : "traces";
-    const { pressure, counts } = rateFactorOf(config, context);
-    const rules = new AdaptiveRules(signal, config, pressure);
+    const { rateFactor, counts } = rateFactorOf(config, context);
+    const rules = new AdaptiveRules(signal, config, rateFactor);
     const sampler = new RateSampler(signal, { seed: config.hash_seed, random: context.random }, rules);
     const processor = eachBatch((batch) => {
-      pressure.addRecords(batch.count);
+      rateFactor.addRecords(batch.count);
       const kept = sampler.sample(batch);
       rules.report(context.metrics);
       return kept.count === 0 && batch.count > 0 ? null : kept;
@@ -32,8 +32,8 @@ export const adaptiveSampling = defineProcessor<AdaptiveSamplingConfig>({
   },
 });
 
-interface Pressure {
-  readonly pressure: RateFactor;
+interface SharedRateFactor {
+  readonly rateFactor: RateFactor;
   /** Exchanges counts with other agents; undefined if agents do not share them. */
   readonly counts: CountExchange | undefined;
 }
@@ -42,28 +42,33 @@ interface Pressure {
  * All pipelines of one processor share the load and error counts, so that logs and spans of a trace get the same
  * decision.
  */
-const rateFactors = new WeakMap<AdaptiveSamplingConfig, Pressure>();
+const rateFactors = new WeakMap<AdaptiveSamplingConfig, SharedRateFactor>();
 
-function rateFactorOf(config: AdaptiveSamplingConfig, context: ProcessorContext): Pressure {
+function rateFactorOf(config: AdaptiveSamplingConfig, context: ProcessorContext): SharedRateFactor {
   const known = rateFactors.get(config);
   if (known !== undefined) return known;
   const { id, clock, metrics, logger } = context;
-  const pressure = new RateFactor(config, clock, (isSpike) => {
+  const rateFactor = new RateFactor(config, clock, (isSpike) => {
     if (isSpike) logger.warn({}, "many errors: sampling is off until there are fewer");
     else logger.info({}, "fewer errors: sampling is on again");
   });
   const shared = sharedRedisOf(config);
   const counts =
     shared &&
-    new CountExchange(new SharedRedis(shared, context, { processor: id }), `${shared.prefix}:{${id}}`, clock, pressure);
-  rateFactors.set(config, { pressure, counts });
+    new CountExchange(
+      new SharedRedis(shared, context, { processor: id }),
+      `${shared.prefix}:{${id}}`,
+      clock,
+      rateFactor,
+    );
+  rateFactors.set(config, { rateFactor, counts });
   metrics.gauge(
     "sluice_adaptive_sampling_factor",
     { description: "What the rates are multiplied with under load; 1 during an error spike." },
-    () => Math.min(1, pressure.now()),
+    () => Math.min(1, rateFactor.now()),
   );
   metrics.gauge("sluice_adaptive_sampling_error_spike", { description: "1 while all is kept for the errors." }, () =>
-    pressure.now() === SPIKE_FACTOR ? 1 : 0,
+    rateFactor.now() === SPIKE_FACTOR ? 1 : 0,
   );
-  return { pressure, counts };
+  return { rateFactor, counts };
 }

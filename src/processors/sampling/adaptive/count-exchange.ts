@@ -15,7 +15,7 @@ export interface Counts {
   readonly errors: number;
 }
 
-export interface CountingSide {
+export interface CountSource {
   /** Returns the counts of this agent since the last call. */
   takeOwn(): Counts;
   /** Adds the counts of other agents since the last call. */
@@ -31,16 +31,16 @@ export class CountExchange {
   private readonly redis: SharedRedis;
   private readonly key: string;
   private readonly clock: Clock;
-  private readonly side: CountingSide;
+  private readonly source: CountSource;
   private users = 0;
   private totals: Counts | undefined;
   private cancel = () => {};
 
-  constructor(redis: SharedRedis, key: string, clock: Clock, side: CountingSide) {
+  constructor(redis: SharedRedis, key: string, clock: Clock, source: CountSource) {
     this.redis = redis;
     this.key = key;
     this.clock = clock;
-    this.side = side;
+    this.source = source;
   }
 
   start(): void {
@@ -62,7 +62,7 @@ export class CountExchange {
   }
 
   private async exchange(): Promise<void> {
-    const own = this.side.takeOwn();
+    const own = this.source.takeOwn();
     const answer = await this.redis.run((redis) => redis.eval(ADD, 1, this.key, own.records, own.errors, FORGET_MS));
     const before = this.totals;
     this.totals = undefined;
@@ -70,7 +70,7 @@ export class CountExchange {
     const [records, errors] = answer as [number, number];
     this.totals = { records, errors };
     if (before === undefined || records < before.records + own.records) return; // the server has lost its totals
-    this.side.addOthers({
+    this.source.addOthers({
       records: records - before.records - own.records,
       errors: Math.max(0, errors - before.errors - own.errors),
     });

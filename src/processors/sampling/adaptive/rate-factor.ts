@@ -1,13 +1,13 @@
 import type { Clock } from "../../../plugin.js";
 import type { AdaptiveSamplingConfig, ErrorSpikeConfig, LoadConfig } from "./config.js";
-import type { CountingSide, Counts } from "./count-exchange.js";
+import type { CountSource, Counts } from "./count-exchange.js";
 import { SlidingCount } from "./sliding-count.js";
 
 /** The factor during a spike: it raises every rate except 0 to 1. */
 export const SPIKE_FACTOR = Number.POSITIVE_INFINITY;
 
 /** The factor for all rates. It depends on the load and the errors of all pipelines of one processor. */
-export class RateFactor implements CountingSide {
+export class RateFactor implements CountSource {
   private readonly load: LoadTiers | undefined;
   private readonly spike: ErrorSpike | undefined;
   private readonly traces: TraceFactors;
@@ -67,7 +67,7 @@ export class RateFactor implements CountingSide {
   }
 
   /** A trace keeps the factor that it began with, so that a change of tier never splits a trace. */
-  ofTrace(trace: number): number {
+  forTrace(trace: number): number {
     return trace < 0 ? this.current : this.traces.factorOf(trace, this.current);
   }
 }

@@ -188,7 +188,7 @@ const descend: wasm.WasmCode = steps(
 );
 
 /** Corrects the length in the output of the message that ends here, if it has changed. */
-const mendLength: wasm.WasmCode = steps(
+const fixLength: wasm.WasmCode = steps(
   set(start, load(level, LEVEL.outStart)),
   set(size, subtract(out, start)),
   when(
@@ -217,7 +217,7 @@ const ascend: wasm.WasmCode = steps(
       set(lost, add(load(level, LEVEL.lost), 1)),
       jump("closed"),
     ),
-    mendLength,
+    fixLength,
     set(kept, add(load(level, LEVEL.kept), 1)),
     set(lost, load(level, LEVEL.lost)),
   ),

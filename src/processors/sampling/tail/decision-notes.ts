@@ -7,12 +7,12 @@ export interface SplitEntry {
   /** Parts that are not settled yet. */
   openParts: number;
   /** True if a part was refused for now, so the whole entry will come again. */
-  comesAgain: boolean;
+  willComeAgain: boolean;
   /**
    * True if a part was refused permanently. Unless another part comes again, the spans that nobody has taken become a
    * dead letter.
    */
-  isGivenUp: boolean;
+  isRefusedPermanently: boolean;
 }
 
 /** An entry, and some of its traces. */
@@ -82,7 +82,7 @@ export class DecisionNotes {
    */
   split(position: number | undefined, parts: number, late: readonly NotedDecision[]): SplitEntry | undefined {
     if (position === undefined) return undefined;
-    const entry = { position, openParts: parts, comesAgain: false, isGivenUp: false };
+    const entry = { position, openParts: parts, willComeAgain: false, isRefusedPermanently: false };
     if (this.hasEnded(entry)) return undefined;
     const known = this.fates.get(position);
     this.decided(late.filter(({ id }) => known?.has(id) !== true));
@@ -130,11 +130,11 @@ export class DecisionNotes {
    * Records that these parts of entries were refused. A permanently refused part becomes a dead letter and does not
    * come again.
    */
-  refused(parts: readonly EntryTraces[], isForGood: boolean): void {
+  refused(parts: readonly EntryTraces[], isPermanent: boolean): void {
     for (const [entry, ids] of parts) {
       entry.openParts -= 1;
-      entry.comesAgain ||= !isForGood;
-      entry.isGivenUp ||= isForGood;
+      entry.willComeAgain ||= !isPermanent;
+      entry.isRefusedPermanently ||= isPermanent;
       if (!this.hasEnded(entry)) this.setFates(entry.position, ids, "sampled");
     }
   }
@@ -143,8 +143,8 @@ export class DecisionNotes {
    * An entry whose parts were all accepted has left the journal. Other entries come again, or `isOwed` will be asked
    * about them.
    */
-  private hasEnded({ position, openParts, comesAgain, isGivenUp }: SplitEntry): boolean {
-    if (openParts > 0 || comesAgain || isGivenUp) return false;
+  private hasEnded({ position, openParts, willComeAgain, isRefusedPermanently }: SplitEntry): boolean {
+    if (openParts > 0 || willComeAgain || isRefusedPermanently) return false;
     this.fates.delete(position);
     return true;
   }

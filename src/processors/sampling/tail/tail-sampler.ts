@@ -105,7 +105,7 @@ export class TailSampler {
     if (letGo > 0) this.metrics.lateDropped.add(letGo);
     if (late.length > 0) {
       this.metrics.lateKept.add(late.length);
-      this.handOn(parts.at(-1)!, entry === undefined ? [] : [[entry, lateKept.map(([id]) => id)]]);
+      this.passOn(parts.at(-1)!, entry === undefined ? [] : [[entry, lateKept.map(([id]) => id)]]);
     }
     const hold: HeldDelivery = { bytes: batch.byteLength, traces: 0, entry };
     for (const [i, [id, slices]] of waiting.entries()) this.addWaiting(id, slices, parts[i]!, hold);
@@ -184,7 +184,7 @@ export class TailSampler {
     this.notes?.decided(round.map(({ trace, isSampled }) => ({ id: trace.id, isSampled })));
     const decided = (wanted: boolean) => round.filter((r) => r.isSampled === wanted).map(({ trace }) => trace);
     this.drop(decided(false));
-    for (const traces of mergeable(decided(true))) this.send(traces);
+    for (const traces of mergeGroups(decided(true))) this.send(traces);
   }
 
   private drop(traces: readonly WaitingTrace[]): void {
@@ -195,11 +195,11 @@ export class TailSampler {
   private send(traces: readonly WaitingTrace[]): void {
     const batch = traces.length === 1 ? traces[0]!.batch : batchOfSlices(traces.flatMap(({ slices }) => slices));
     const parts = traces.flatMap(({ deliveryParts }) => deliveryParts);
-    this.handOn(Delivery.merge(parts, batch), this.notes === undefined ? [] : entriesOf(traces));
+    this.passOn(Delivery.merge(parts, batch), this.notes === undefined ? [] : entriesOf(traces));
   }
 
   /** Passes a delivery on, and remembers which traces of which entries it contains, for when it is accepted. */
-  private handOn(delivery: Delivery, entries: readonly EntryTraces[]): void {
+  private passOn(delivery: Delivery, entries: readonly EntryTraces[]): void {
     const { notes } = this;
     if (notes === undefined || entries.length === 0) return this.emit(delivery);
     const onSettled = (outcome: Outcome) => {
@@ -254,7 +254,7 @@ function entriesOf(traces: readonly WaitingTrace[]): EntryTraces[] {
 }
 
 /** Groups traces that were decided together into batches of a limited size. */
-function mergeable(traces: readonly WaitingTrace[]): WaitingTrace[][] {
+function mergeGroups(traces: readonly WaitingTrace[]): WaitingTrace[][] {
   const groups: WaitingTrace[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const trace of traces) {

@@ -71,7 +71,7 @@ export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
     }
     writer.byte(SCOPE_ITEM_TAG);
     writer.varint(first.end - first.start);
-    while (i + 1 < slices.length && isRightBehind(slices[i]!, slices[i + 1]!)) i++;
+    while (i + 1 < slices.length && isAdjacent(slices[i]!, slices[i + 1]!)) i++;
     writer.copy(frame.bytes, first.start, slices[i]!.end);
   }
   if (frame !== undefined) closeFrame(writer);
@@ -94,7 +94,7 @@ export function maxBytesOf(slices: readonly SpanSlice[]): number {
  * Whether only the tag and length of the second span lie between the two, as they would be written. They are then
  * copied together.
  */
-function isRightBehind(before: SpanSlice, slice: SpanSlice): boolean {
+function isAdjacent(before: SpanSlice, slice: SpanSlice): boolean {
   return slice.frame === before.frame && slice.start - before.end === 1 + varintSize(slice.end - slice.start);
 }
 

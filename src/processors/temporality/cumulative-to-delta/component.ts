@@ -31,9 +31,9 @@ export const cumulativeToDelta = defineProcessor<CumulativeToDeltaConfig>({
         Object.assign(state, { time, value });
         return out;
       },
-      undo(state, before, handedOn, isLast) {
+      undo(state, before, passedOn, isLast) {
         if (isLast) Object.assign(state, before);
-        else state.value = state.value.minus(handedOn) ?? state.value; // the next point includes it again
+        else state.value = state.value.minus(passedOn) ?? state.value; // the next point includes it again
       },
     };
     const onDropped = droppedPoints("cumulativetodelta", { clock, metrics, logger, id });

@@ -31,7 +31,7 @@ export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
         state.time = time;
         return { start: state.start, time, value: state.value };
       },
-      undo(state, before, _handedOn, isLast) {
+      undo(state, before, _passedOn, isLast) {
         if (isLast) Object.assign(state, before); // otherwise later points include it, and the repeated point is dropped
       },
     };

@@ -147,21 +147,21 @@ describe("a tap with a limit", () => {
   it("does not count what could not be shown", () => {
     const clock = new FakeClock();
     const events: string[] = [];
-    let see!: (batch: Batch, edge: GraphEdge) => void;
+    let onBatch!: (batch: Batch, edge: GraphEdge) => void;
     const inspection = {
-      watch(_: unknown, watcher: typeof see) {
-        see = watcher;
+      watch(_: unknown, watcher: typeof onBatch) {
+        onBatch = watcher;
         return () => {};
       },
     } as unknown as AgentInspection;
     const masks = [(batch: Batch) => batch, () => expect.fail("cannot be masked"), (batch: Batch) => batch];
     const mask = (batch: Batch) => masks.shift()!(batch);
     const send = (event: string) => events.push(event) > 0;
-    const stream = { send, sendJson: send, drop() {}, tellDropped() {}, end() {} };
+    const stream = { send, sendJson: send, drop() {}, reportDropped() {}, end() {} };
     const settings = { edges: [], where: undefined, rate: 10, limit: 2 };
     tapEvents(settings, { inspection, clock, budget: new TapBudget(clock), mask })(stream);
     const pass = () => {
-      see(logs("a"), { id: "edge" } as GraphEdge);
+      onBatch(logs("a"), { id: "edge" } as GraphEdge);
       clock.advance(1);
     };
     pass();
@@ -177,15 +177,15 @@ describe("a tap that has used up its time", () => {
     const clock = new FakeClock();
     const shown: string[] = [];
     let dropped = 0;
-    let see!: (batch: Batch, edge: GraphEdge) => void;
-    const watch = (_: unknown, watcher: typeof see) => {
-      see = watcher;
+    let onBatch!: (batch: Batch, edge: GraphEdge) => void;
+    const watch = (_: unknown, watcher: typeof onBatch) => {
+      onBatch = watcher;
       return () => {};
     };
     const stream = {
       sendJson: (_: string, json: string) => shown.push(JSON.parse(json).record.body.stringValue) > 0,
       drop: (count: number) => void (dropped += count),
-      tellDropped() {},
+      reportDropped() {},
       end() {},
     } as unknown as EventStream;
     let isSlow = true;
@@ -199,8 +199,8 @@ describe("a tap that has used up its time", () => {
     const inspection = { watch } as unknown as AgentInspection;
     const services = { inspection, clock, budget: new TapBudget(clock), mask: (batch: Batch) => batch };
     tapEvents({ edges: [], where, rate: 10, limit: 10 }, services)(stream);
-    see(logs("a"), { id: "edge" } as GraphEdge);
-    see(logs("b"), { id: "edge" } as GraphEdge);
+    onBatch(logs("a"), { id: "edge" } as GraphEdge);
+    onBatch(logs("b"), { id: "edge" } as GraphEdge);
     clock.advance(100);
     expect([shown, dropped]).toEqual([[], 1]);
     clock.advance(2500);

@@ -42,16 +42,16 @@ export const isSteuerId: CheckDigits = (d) => {
 /** Brazil, for a person: eleven digits. */
 export const isCpf: CheckDigits = (d) =>
   !isRepeated(d, 11) &&
-  rest11(weighted(d, [10, 9, 8, 7, 6, 5, 4, 3, 2])) === d[9] &&
-  rest11(weighted(d, [11, 10, 9, 8, 7, 6, 5, 4, 3, 2])) === d[10];
+  mod11CheckDigit(weighted(d, [10, 9, 8, 7, 6, 5, 4, 3, 2])) === d[9] &&
+  mod11CheckDigit(weighted(d, [11, 10, 9, 8, 7, 6, 5, 4, 3, 2])) === d[10];
 
 /** Brazil, for a company: fourteen digits. */
 export const isCnpj: CheckDigits = (d) =>
   !isRepeated(d, 14) &&
-  rest11(weighted(d, [5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])) === d[12] &&
-  rest11(weighted(d, [6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])) === d[13];
+  mod11CheckDigit(weighted(d, [5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])) === d[12] &&
+  mod11CheckDigit(weighted(d, [6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])) === d[13];
 
-function rest11(sum: number): number {
+function mod11CheckDigit(sum: number): number {
   return ((sum * 10) % 11) % 10;
 }
 

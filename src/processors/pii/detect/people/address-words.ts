@@ -23,7 +23,7 @@ export const COMPOUND_ENDINGS =
   /(?:strasse|str|weg|platz|allee|gasse|ufer|damm|chaussee|straat|laan|plein|gracht|kade|dijk|gatan|vagen|gata|veien|vegen|vej|gade|katu|utca)$/;
 
 /** Words with such an ending that are not streets. */
-export const NO_STREETS: ReadonlySet<string> = new Set(
+export const NOT_STREETS: ReadonlySet<string> = new Set(
   words(
     "speicherplatz arbeitsplatz sitzplatz stellplatz parkplatz festplattenplatz rueckweg ruckweg umweg weg substr instr",
   ),
@@ -32,7 +32,7 @@ export const NO_STREETS: ReadonlySet<string> = new Set(
 export const BOXES: ReadonlySet<string> = new Set(words("box postfach postbus"));
 
 /** Words before a house number. */
-export const BEFORE_NUMBERS: ReadonlySet<string> = new Set(words("no nr n num numero дом д"));
+export const HOUSE_NUMBER_WORDS: ReadonlySet<string> = new Set(words("no nr n num numero дом д"));
 
 /** Words before the number of an apartment, floor or room. */
 export const UNITS: ReadonlySet<string> = new Set(

@@ -232,7 +232,7 @@ export const PARTICLES: ReadonlySet<string> = new Set(
 );
 
 /** Capitalised words that end a name or cannot begin one: names of programs and companies, months, days. */
-export const NO_NAMES: ReadonlySet<string> = new Set(
+export const NOT_NAMES: ReadonlySet<string> = new Set(
   words(`
 a an the and or for from to in on at by with of is was has are not no new old this that all any if when error warning warn info debug fatal
 trace exception failed failure success server service services client user users manager handler controller worker job task queue cluster node

@@ -4,7 +4,7 @@ import {
   GIVEN_NAMES,
   GREETINGS,
   NAME_LABELS,
-  NO_NAMES,
+  NOT_NAMES,
   PARTICLES,
   PERSON_LABEL,
   STRONG_LABEL,
@@ -69,7 +69,7 @@ function findNameAt(tokens: Tokens, i: number, hints: number): Run | undefined {
   const label = labelAt(tokens, i, hints);
   if (label === STRONG_LABEL) return labelledRun(tokens, i);
   if (kinds[i] !== TITLE_WORD && kinds[i] !== CAPS_WORD && kinds[i] !== INITIAL) return undefined;
-  if (NO_NAMES.has(folded[i]!) || GREETINGS.has(folded[i]!) || isTitle(tokens, i)) return undefined;
+  if (NOT_NAMES.has(folded[i]!) || GREETINGS.has(folded[i]!) || isTitle(tokens, i)) return undefined;
   const run = runFrom(tokens, i);
   if (follows(tokens, i, TITLES, TITLE_WORD)) return run;
   const reversed = reversedName(tokens, i);
@@ -157,7 +157,7 @@ function runFrom({ kinds, gaps, folded, count }: Tokens, i: number): Run {
     if (!isJoined(gap) && !isAfterInitial && !(gap === NO_GAP && kinds[next - 1] === INITIAL)) break;
     const kind = kinds[next]!;
     if (kind === style || kind === INITIAL) {
-      if (NO_NAMES.has(folded[next]!)) break;
+      if (NOT_NAMES.has(folded[next]!)) break;
       last = next;
     } else if (kind !== LOWER_WORD || gap !== BLANK_GAP || !PARTICLES.has(folded[next]!)) break;
     next++;
@@ -177,10 +177,10 @@ function knownRun(tokens: Tokens, run: Run, isAnnounced: boolean): Run | undefin
   if (GIVEN_NAMES.has(word) && (hasSurname || (!isCaps && (isSure || isAnnounced)))) return run;
   // Tanaka Yuki, Kovács Anna; Иванов Иван Петрович.
   const isSurname = SURNAMES.has(word) || RUSSIAN_SURNAME.test(word);
-  if (isSurname && hasSure(tokens, first + 1, last, GIVEN_NAMES) && (isSure || !isCaps)) return run;
+  if (isSurname && hasUnambiguous(tokens, first + 1, last, GIVEN_NAMES) && (isSure || !isCaps)) return run;
   // An unknown given name before a known surname. The first word of a sentence is capitalised anyway, so it does not
   // count.
-  if (!hasSure(tokens, first + 1, last, SURNAMES)) return undefined;
+  if (!hasUnambiguous(tokens, first + 1, last, SURNAMES)) return undefined;
   return isAnnounced || isAlone(tokens, run) || (!isCaps && !beginsSentence(tokens, first)) ? run : undefined;
 }
 
@@ -191,7 +191,7 @@ function hasAny({ folded }: Tokens, from: number, to: number, names: ReadonlySet
   return false;
 }
 
-function hasSure({ folded }: Tokens, from: number, to: number, names: ReadonlySet<string>): boolean {
+function hasUnambiguous({ folded }: Tokens, from: number, to: number, names: ReadonlySet<string>): boolean {
   for (let i = from; i <= to; i++) if (names.has(folded[i]!) && !AMBIGUOUS.has(folded[i]!)) return true;
   return false;
 }

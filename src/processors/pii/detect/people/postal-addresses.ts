@@ -1,10 +1,10 @@
 import { HINT_ADDRESS } from "../text/detectors.js";
 import {
   ADDRESS_LABELS,
-  BEFORE_NUMBERS,
   BOXES,
   COMPOUND_ENDINGS,
-  NO_STREETS,
+  HOUSE_NUMBER_WORDS,
+  NOT_STREETS,
   STREET_PREFIXES,
   STREET_SUFFIXES,
   UNITS,
@@ -61,7 +61,7 @@ function findAddressAt(tokens: Tokens, i: number, floor: number): AddressRun | u
     (STREET_SUFFIXES.has(word) && suffixStreet(tokens, i, floor)) ||
     (STREET_PREFIXES.has(word) && prefixStreet(tokens, i, floor)) ||
     (isCompound(tokens, i) && compoundStreet(tokens, i, floor)) ||
-    (BOXES.has(word) && box(tokens, i, floor)) ||
+    (BOXES.has(word) && postOfficeBox(tokens, i, floor)) ||
     undefined;
   if (street === undefined) return isTownAhead(tokens, i) ? streetBefore(tokens, i, floor) : undefined;
   const last = tailEnd(tokens, street.last);
@@ -176,7 +176,7 @@ function prefixStreet(tokens: Tokens, i: number, floor: number): AddressRun | un
 function numberBehind(tokens: Tokens, i: number): number | undefined {
   const { gaps, folded, count } = tokens;
   let k = i + 1;
-  if (k < count && BEFORE_NUMBERS.has(folded[k]!)) k++;
+  if (k < count && HOUSE_NUMBER_WORDS.has(folded[k]!)) k++;
   if (k >= count || !isHouseNumber(tokens, k, 4)) return undefined;
   const gap = gaps[i + 1]!;
   if (gap !== BLANK_GAP && gap !== COMMA_GAP && gap !== DOT_GAP) return undefined;
@@ -184,7 +184,7 @@ function numberBehind(tokens: Tokens, i: number): number | undefined {
 }
 
 function isCompound({ folded, kinds }: Tokens, i: number): boolean {
-  return isCapital(kinds[i]) && COMPOUND_ENDINGS.test(folded[i]!) && !NO_STREETS.has(folded[i]!);
+  return isCapital(kinds[i]) && COMPOUND_ENDINGS.test(folded[i]!) && !NOT_STREETS.has(folded[i]!);
 }
 
 /** Finds Hauptstraße 5, Lange Str. 12 or Keizersgracht 123. */
@@ -203,7 +203,7 @@ function compoundStreet(tokens: Tokens, i: number, floor: number): AddressRun | 
 }
 
 /** Finds PO Box 12 or Postfach 12 34. */
-function box(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
+function postOfficeBox(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const { gaps, folded, kinds, count } = tokens;
   const number = numberBehind(tokens, i);
   if (number === undefined || !isCapital(kinds[i])) return undefined;

@@ -55,14 +55,14 @@ export function findApiKey(b: Uint8Array, p: number): number {
   if (p < floor + 2) return NOT_FOUND;
   const candidates = PREFIXES_BY_ENDING[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)];
   if (candidates === undefined) return NOT_FOUND;
-  for (const { prefix, least, bits, isUnique, tail, isUuid } of candidates) {
+  for (const { prefix, minLength, bits, isUnique, tail, isUuid } of candidates) {
     work.spent += prefix.length;
     const start = p + 1 - prefix.length;
     if (start < lastEnd || !hasTextAt(b, start, end, prefix) || (tail === "" && isInWord(b, start, floor))) continue;
     const body = p + 1 + tail.length;
     if (tail !== "" && !hasTextAt(b, p + 1, end, tail)) continue;
     const stop = encodedEnd(b, runs.end(b, body, bits), bits);
-    if (stop - body < least || !looksRandom(b, body, stop, isUnique)) continue;
+    if (stop - body < minLength || !looksRandom(b, body, stop, isUnique)) continue;
     if (isUuid && !isUuidAt(b, body)) continue;
     return matches.add(API_KEY, tail === "" ? start : body, trimDots(b, stop));
   }

@@ -107,14 +107,14 @@ function plainEnd(b: Uint8Array, start: number): number {
   let p = start;
   for (;;) {
     p = runs.end(b, p, SECRET);
-    if (p >= end || !goesOn(b, p)) break;
+    if (p >= end || !continuesValue(b, p)) break;
     p++;
   }
-  while (p > start && (b[p - 1] === DOT || isOpenless(b, start, p - 1))) p--;
+  while (p > start && (b[p - 1] === DOT || isUnmatchedBracket(b, start, p - 1))) p--;
   return p;
 }
 
-function goesOn(b: Uint8Array, p: number): boolean {
+function continuesValue(b: Uint8Array, p: number): boolean {
   const { end } = matches;
   const next = b[p + 1]!;
   if (p + 1 >= end || (CHARACTER_BITS[next]! & SECRET) === 0) return false;
@@ -127,7 +127,7 @@ function goesOn(b: Uint8Array, p: number): boolean {
 }
 
 /** Whether the closing bracket at `p` has no opening bracket since `start`. */
-function isOpenless(b: Uint8Array, start: number, p: number): boolean {
+function isUnmatchedBracket(b: Uint8Array, start: number, p: number): boolean {
   const open = b[p] === 41 ? 40 : b[p] === 93 ? 91 : b[p] === 125 ? 123 : b[p] === 62 ? 60 : 0;
   if (open === 0) return false;
   work.spent += p - start;

@@ -37,11 +37,11 @@ export function findKeyInWord(b: Uint8Array, start: number, stop: number): numbe
 
 function shapeEnd(b: Uint8Array, start: number, stop: number): number {
   const { end } = matches;
-  for (const { prefix, least, most, bits } of SHAPES_BY_FIRST[b[start]!] ?? NO_SHAPES) {
+  for (const { prefix, minLength, most, bits } of SHAPES_BY_FIRST[b[start]!] ?? NO_SHAPES) {
     work.spent += prefix.length;
     if (!hasTextAt(b, start, end, prefix)) continue;
     const stopped = runs.end(b, start + prefix.length, bits);
-    if (stopped - start >= least && stopped - start <= most) return encodedEnd(b, stopped, bits);
+    if (stopped - start >= minLength && stopped - start <= most) return encodedEnd(b, stopped, bits);
   }
   const size = stop - start;
   if (size === 32 && hasTextAt(b, stop, end, "-us") && runEnd(b, start, stop, HEX) === stop)

@@ -3,7 +3,7 @@ import { ALNUM, BASE64URL, HEX, LOWER, SECRET, TOKEN, UPPER } from "../text/char
 /** The prefix of a vendor's keys, and the minimum length and the characters of the rest. */
 export interface KeyPrefix {
   readonly prefix: string;
-  readonly least: number;
+  readonly minLength: number;
   readonly bits: number;
   /** True if the prefix is no ordinary word, so that the rest need not contain digits. */
   readonly isUnique: boolean;
@@ -13,15 +13,15 @@ export interface KeyPrefix {
   readonly isUuid: boolean;
 }
 
-const keys = (prefixes: string, least: number, bits: number, isUnique = true): readonly KeyPrefix[] =>
-  prefixes.split(" ").map((prefix) => ({ prefix, least, bits, isUnique, tail: "", isUuid: false }));
+const keys = (prefixes: string, minLength: number, bits: number, isUnique = true): readonly KeyPrefix[] =>
+  prefixes.split(" ").map((prefix) => ({ prefix, minLength, bits, isUnique, tail: "", isUuid: false }));
 export const UUID_LENGTH = 36;
 const uuids = (prefixes: string) =>
   keys(prefixes, UUID_LENGTH, BASE64URL, false).map((one) => ({ ...one, isUuid: true }));
 /** Secrets in the path of a URL, which may be written with `%2F`. */
-const path = (prefix: string, tail: string, least: number): readonly KeyPrefix[] =>
+const path = (prefix: string, tail: string, minLength: number): readonly KeyPrefix[] =>
   [tail, tail.replaceAll("/", "%2F")].map((one) => ({
-    ...{ prefix, least, bits: TOKEN, isUnique: true, tail: one, isUuid: false },
+    ...{ prefix, minLength, bits: TOKEN, isUnique: true, tail: one, isUuid: false },
   }));
 
 /** Keys whose prefix ends with `_`, `-`, `.`, `~` or `$`, the anchors of the scan. */
@@ -103,12 +103,17 @@ export const KEY_PREFIXES: readonly KeyPrefix[] = [
 /** Keys that are one word, recognised by their beginning, their length and their characters. */
 export interface KeyShape {
   readonly prefix: string;
-  readonly least: number;
+  readonly minLength: number;
   readonly most: number;
   readonly bits: number;
 }
 
-const shape = (prefix: string, least: number, most: number, bits: number): KeyShape => ({ prefix, least, most, bits });
+const shape = (prefix: string, minLength: number, most: number, bits: number): KeyShape => ({
+  prefix,
+  minLength,
+  most,
+  bits,
+});
 
 /** Shapes that are searched in long words with digits. */
 export const KEY_SHAPES: readonly KeyShape[] = [
