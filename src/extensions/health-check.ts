@@ -25,38 +25,38 @@ const corsSchema = z.strictObject({
   allowed_origins: z
     .array(z.string())
     .default([])
-    .meta({ description: "Origins of pages that may ask; * stands for any characters." }),
+    .meta({ description: "Origins of pages that may send requests; * stands for any characters." }),
   allowed_headers: ignored("a GET needs no allowed headers"),
-  max_age: ignored("a GET is not asked about beforehand"),
+  max_age: ignored("a GET has no preflight request"),
 });
 
 const schema = z.strictObject({
   endpoint: hostPort(formatAddress(DEFAULT_ENDPOINT))
     .optional()
-    .meta({ description: "Default 127.0.0.1:13133; left out, a taken port is only a warning." }),
+    .meta({ description: "Default 127.0.0.1:13133; with the default, a port in use is only a warning." }),
   port: deprecated(z.number().int().min(0).max(65535).optional(), "use endpoint: 127.0.0.1:<port>"),
   path: z
     .string()
     .startsWith("/", { error: "expected a path such as /health" })
     .default("/")
-    .meta({ description: "The path that is answered." }),
+    .meta({ description: "The path of the health check." }),
   response_body: section(
     z.strictObject({
-      healthy: z.string().optional().meta({ description: "While the agent is ready." }),
-      unhealthy: z.string().optional().meta({ description: "While it is not." }),
+      healthy: z.string().optional().meta({ description: "The body while the agent is ready." }),
+      unhealthy: z.string().optional().meta({ description: "The body while the agent is not ready." }),
     }),
   )
     .optional()
-    .meta({ description: "What to answer, in place of JSON with the state." }),
+    .meta({ description: "Response bodies to use instead of JSON with the state." }),
   degraded_status: z
     .union([z.literal(200), z.literal(503)])
     .default(200)
-    .meta({ description: "What /healthz/exporters answers when an exporter is DEGRADED and none is DOWN." }),
-  tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
+    .meta({ description: "The status of /healthz/exporters when an exporter is DEGRADED and none is DOWN." }),
+  tls: section(tlsServer()).optional().meta({ description: "Serve https." }),
   auth: authReference("server")
     .optional()
-    .meta({ description: "An extension that says who may ask; left out, everybody may." }),
-  cors: section(corsSchema).optional().meta({ description: "Lets pages of other origins ask from browsers." }),
+    .meta({ description: "An extension that authenticates clients. Default: everybody may ask." }),
+  cors: section(corsSchema).optional().meta({ description: "Allows requests from browser pages of other origins." }),
   check_collector_pipeline: ignored("the answer follows the agent's own state"),
   include_metadata: ignored("requests are only counted by their path"),
 });

@@ -13,10 +13,9 @@ const schema = z.strictObject({
     .nonnegative()
     .default(0)
     .meta({ description: "Larger batches are cut into pieces of at most this many records. 0 never cuts." }),
-  metadata_keys: z
-    .array(z.string())
-    .default([])
-    .meta({ description: "Client metadata that keeps batches apart: only equal values are batched together." }),
+  metadata_keys: z.array(z.string()).default([]).meta({
+    description: "Client metadata that separates batches: only records with equal values are batched together.",
+  }),
   metadata_cardinality_limit: ignored("each combination costs a few bytes while its records wait to be sent"),
 });
 
@@ -30,7 +29,8 @@ type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number }
  */
 export const batch = defineProcessor<BatchConfig>({
   type: "batch",
-  summary: "Sends records in larger requests, by number and by time; merged behind the queue, so that no client waits.",
+  summary:
+    "Sends records in larger requests, by number and by time. Batches are merged behind the queue, so no client waits.",
   signals: SIGNALS,
   schema: schema
     .transform(withDefaultSize)

@@ -8,28 +8,28 @@ const MIB = 1024 * 1024;
 const schema = z
   .strictObject({
     check_interval: duration().default(1000).meta({ description: "How often memory is measured." }),
-    limit_mib: z.number().int().nonnegative().default(0).meta({ description: "Most memory to be used, in MiB." }),
+    limit_mib: z.number().int().nonnegative().default(0).meta({ description: "Maximum memory, in MiB." }),
     limit_percentage: z
       .number()
       .int()
       .min(0)
       .max(100)
       .default(0)
-      .meta({ description: "The same, as a share of the machine's or container's memory. limit_mib wins." }),
+      .meta({ description: "Maximum memory as a percentage of the machine's or container's memory. limit_mib wins." }),
     spike_limit_mib: z
       .number()
       .int()
       .nonnegative()
       .default(0)
-      .meta({ description: "Refusing begins this much below the limit. Default: a fifth of it." }),
+      .meta({ description: "Data is refused from this much below the limit, in MiB. Default: a fifth of the limit." }),
     spike_limit_percentage: z
       .number()
       .int()
       .min(0)
       .max(100)
       .default(0)
-      .meta({ description: "The same as a share, where limit_percentage counts." }),
-    ballast_size_mib: ignored("there is no ballast in Node.js"),
+      .meta({ description: "The same as a percentage, if limit_percentage is used." }),
+    ballast_size_mib: ignored("Node.js needs no ballast"),
     min_gc_interval_when_soft_limited: ignored("Node.js collects garbage by itself"),
     min_gc_interval_when_hard_limited: ignored("Node.js collects garbage by itself"),
   })
@@ -51,7 +51,7 @@ type MemoryLimiterConfig = z.infer<typeof schema>;
  */
 export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   type: "memory_limiter",
-  summary: "Refuses data while the process is short of memory.",
+  summary: "Refuses data while the process uses too much memory.",
   signals: SIGNALS,
   schema,
   create(config, { clock, logger }) {

@@ -71,7 +71,7 @@ service:
     tokens.respond = (response) => response.writeHead(503).end();
     const agent = await start();
     expect(await post(agent)).toBe(200);
-    await expect.poll(() => agent.output.stderr).toContain("new credentials cannot be had");
+    await expect.poll(() => agent.output.stderr).toContain("new credentials cannot be fetched");
     expect(backend.requests).toHaveLength(0);
     giveToken();
     await expect.poll(() => backend.count).toBe(1);

@@ -23,14 +23,18 @@ const attributeSchema = z.strictObject({
   default_value: z
     .union([scalar, z.array(scalar)])
     .nullish()
-    .meta({ description: "Counts what does not have the attribute as if it had this one." }),
+    .meta({ description: "The value to assume for records without the attribute." }),
 });
 const metricSchema = z
   .strictObject({
     description: z.string().nullish().meta({ description: "The description of the metric." }),
-    conditions: z.array(z.string()).nullish().meta({ description: "Counts that for which any of these holds." }),
+    conditions: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "Counts only records for which any of these conditions holds." }),
     attributes: z.array(attributeSchema).nullish().meta({
-      description: "Counts by the values of these, which are looked for in the record, its scope and resource.",
+      description:
+        "Counts separately for each combination of values of these attributes, which are looked for in the record, its scope and resource.",
     }),
   })
   .nullish();
@@ -38,7 +42,7 @@ const metricsSchema = (what: string) =>
   z
     .record(z.string().min(1), metricSchema)
     .nullish()
-    .meta({ description: `Metrics that count ${what}, by name; one that counts all when left out.` });
+    .meta({ description: `Metrics that count ${what}, by name. Default: one metric that counts all of them.` });
 
 type Section = "spans" | "spanevents" | "metrics" | "datapoints" | "logs";
 

@@ -22,7 +22,7 @@ import { LevelOrder } from "./level-order.js";
  */
 export const failover = defineConnector<FailoverConfig>({
   type: "failover",
-  summary: "Sends telemetry to the first of several levels of pipelines that is well.",
+  summary: "Sends telemetry to the first healthy one of several levels of pipelines.",
   routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
   zone: "routing",
   schema: failoverSchema,
@@ -83,12 +83,12 @@ class ActiveLevel {
     const attributes = { connector: id, otel_signal: from };
     this.switches = metrics.counter(
       "sluice_failover_switches",
-      { description: "Times another level was taken into use." },
+      { description: "Times the connector switched to another level." },
       attributes,
     );
     this.close = metrics.gauge(
       "sluice_failover_level",
-      { description: "The level in use; 1 is the most wanted." },
+      { description: "The level in use; 1 has the highest priority." },
       () => this.current + 1,
       attributes,
     );
@@ -97,8 +97,9 @@ class ActiveLevel {
   switchTo(level: number, reason = ""): void {
     if (level === this.current) return;
     const fields = { from: this.current + 1, to: level + 1, pipelines: this.levels[level], ...(reason && { reason }) };
-    if (level > this.current) this.logger.warn(fields, "switched to another level, as the one before is not well");
-    else this.logger.info(fields, "switched back to a level that is wanted more");
+    if (level > this.current)
+      this.logger.warn(fields, "switched to another level, because the previous one is unhealthy");
+    else this.logger.info(fields, "switched back to a level with a higher priority");
     this.switches.add(1);
     this.current = level;
   }

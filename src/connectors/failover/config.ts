@@ -5,11 +5,11 @@ export const failoverSchema = z.strictObject({
   priority_levels: z
     .array(z.array(z.string()).min(1))
     .min(1)
-    .meta({ description: "Lists of pipelines, the most wanted first. All pipelines of a level get everything." }),
+    .meta({ description: "Lists of pipelines, highest priority first. All pipelines of a level get everything." }),
   retry_interval: duration()
     .default(600_000)
     .refine((ms) => ms > 0, "expected more than 0")
-    .meta({ description: "How long a level that refused something is left alone before it is tried again." }),
+    .meta({ description: "How long a level that refused something is tried last." }),
   sending_queue: ignored("every exporter has a queue of its own, and what waits in it is not lost"),
   retry_gap: ignored("levels are tried again one by one, with data"),
   max_retries: ignored("a level is tried again for as long as it takes"),

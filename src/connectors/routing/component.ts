@@ -21,7 +21,7 @@ export const routing = defineConnector<RoutingConfig>({
     const { id, from, metrics } = context;
     const dropped = metrics.counter(
       "sluice_routing_dropped_items",
-      { description: "Records that no route took, where there are no default pipelines." },
+      { description: "Records dropped because no route matched and there are no default pipelines." },
       { connector: id, otel_signal: from },
     );
     const router = new Router(config, context, errorHandler(config.mode, context));

@@ -31,14 +31,14 @@ const routeSchema = z
     context: z
       .enum(["", "resource", "scope", "log", "span", "metric", "datapoint", "request", "otelcol"])
       .nullish()
-      .meta({ description: "What the condition is about; inferred from its paths when left out, else resource." }),
-    condition: z.string().nullish().meta({ description: "What is routed: an OTTL condition." }),
-    statement: z.string().nullish().meta({ description: "The same as a statement: route() where <condition>." }),
-    pipelines: pipelines().min(1).meta({ description: "Where it goes." }),
+      .meta({ description: "The context of the condition. Default: inferred from its paths, or else resource." }),
+    condition: z.string().nullish().meta({ description: "An OTTL condition: records for which it holds are routed." }),
+    statement: z.string().nullish().meta({ description: "The condition as a statement: route() where <condition>." }),
+    pipelines: pipelines().min(1).meta({ description: "The pipelines that matching records go to." }),
     action: z
       .enum(["move", "copy"])
       .default("move")
-      .meta({ description: "move, or copy: then the routes that follow, and the default, get it as well." }),
+      .meta({ description: "move, or copy: later routes and the default then get the records too." }),
   })
   .transform((written, zod): RoutingRule => {
     const { pipelines: names, action } = written;
@@ -47,17 +47,18 @@ const routeSchema = z
   });
 
 const MATCH_ONCE_FALSE =
-  'a record goes to the first route that matches; write "action: copy" where others are to get it too';
+  'a record goes to the first route that matches; write "action: copy" if later routes should get it too';
 
 export const routingSchema = z
   .strictObject({
     table: z.array(routeSchema).min(1).meta({ description: "The routes, tried from the first to the last." }),
     default_pipelines: pipelines()
       .nullish()
-      .meta({ description: "Where what no route took goes. Without it, that is dropped and counted." }),
-    error_mode: caseInsensitiveEnum(ERROR_MODES)
-      .default("ignore")
-      .meta({ description: "ignore (log, take the condition for false), silent, or propagate (refuse the batch)." }),
+      .meta({ description: "Where records go that match no route. Without it, they are dropped and counted." }),
+    error_mode: caseInsensitiveEnum(ERROR_MODES).default("ignore").meta({
+      description:
+        "What to do when a condition fails: ignore (log it, treat the condition as false), silent (the same without a log line), or propagate (refuse the batch).",
+    }),
     match_once: z
       .unknown()
       .refine((value) => value !== false && value !== "false", MATCH_ONCE_FALSE)
@@ -106,7 +107,7 @@ function compileRouteTest(raw: RawRoute, addIssue: AddOttlIssue): RoutingRule["t
 
 function findRouteProblem({ context, condition, statement }: RawRoute): [key: string, message: string] | undefined {
   if (condition && statement) return ["statement", "expected a condition or a statement, not both"];
-  if (!condition && !statement) return ["condition", "expected an OTTL condition that says what is routed"];
+  if (!condition && !statement) return ["condition", "expected an OTTL condition that selects what is routed"];
   if (context === "request" && !condition) return ["statement", `${EXPECTED_REQUEST}, as a condition`];
   return undefined;
 }

@@ -94,7 +94,7 @@ class Flushing {
     this.out = out;
     const { clock, logger, journal } = settings.context;
     this.logRefusal = limitedLog(clock, ({ kind, message }, suppressed) => {
-      const next = kind === "permanent" ? "they are not tried again" : "they are handed on again";
+      const next = kind === "permanent" ? "they will not be sent again" : "they will be sent again";
       logger.warn({ message, suppressed }, `the metrics were refused; ${next}`);
     });
     journal?.onOpened((state) => this.restore(state));
@@ -260,6 +260,6 @@ class Flushing {
 
 const NOTHING = Batch.empty("traces");
 
-const STOPPED = new Refusal("transient", "the connector was stopped before the metrics were taken", {
+const STOPPED = new Refusal("transient", "the connector was stopped before the metrics were accepted", {
   code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
 });

@@ -5,7 +5,7 @@ import { isPublicHost } from "./public-addresses.js";
 export const allowPrivateAddresses = {
   allow_private_addresses: z.boolean().default(false).meta({
     description:
-      "Send also to addresses of this machine and of private networks. Without, they are refused, also when a name leads to them.",
+      "Allow addresses of this machine and of private networks. Otherwise they are refused, even if a host name resolves to them.",
   }),
 };
 

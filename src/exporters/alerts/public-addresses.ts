@@ -46,6 +46,6 @@ export const publicLookup: LookupFunction = (hostname, options, callback) => {
 };
 
 function notPublic(hostname: string, address = "no address"): NodeJS.ErrnoException {
-  const message = `${hostname} leads to ${address}, which is not of the public internet; allow_private_addresses permits that`;
+  const message = `${hostname} resolves to ${address}, which is not a public address; set allow_private_addresses to permit it`;
   return Object.assign(new Error(message), { code: "ERR_NOT_PUBLIC" });
 }

@@ -35,5 +35,5 @@ export class BulkExporter implements Exporter {
 
 /** Only a log record has a body that could become the document. */
 export function refusesBodymap(mode: string, signal: Signal): string | undefined {
-  return mode === "bodymap" && signal !== "logs" ? "the mapping mode bodymap is for logs alone" : undefined;
+  return mode === "bodymap" && signal !== "logs" ? "the mapping mode bodymap is only for logs" : undefined;
 }

@@ -60,7 +60,7 @@ class ClickhouseExporter implements Exporter {
     if (native.length > 0)
       this.context.logger.warn(
         { endpoint: native.join(","), used: urls.map(({ origin }) => origin).join(",") },
-        "the native protocol of ClickHouse is not spoken: its HTTP interface is used on the same host; write its URL as the endpoint if it listens elsewhere",
+        "the native protocol of ClickHouse is not supported: the HTTP interface of the same host is used instead. If it listens elsewhere, write its URL as the endpoint",
       );
     await this.servers.start();
   }

@@ -33,28 +33,26 @@ export const clickhouseSchema = z
     endpoint: z.string().default("").meta({
       secret: true,
       description:
-        "The server's HTTP interface, such as http://clickhouse:8123; several with commas, of which one is used until it fails. tcp:// and clickhouse:// mean the HTTP interface of the same host: port 8123, or 8443 with secure=true.",
+        "The server's HTTP interface, such as http://clickhouse:8123; several are separated by commas, and one of them is used until it fails. tcp:// and clickhouse:// stand for the HTTP interface of the same host: port 8123, or 8443 with secure=true.",
     }),
     dsn: deprecated(z.string().optional().meta({ secret: true, description: "The same." }), "use endpoint"),
-    username: z
-      .string()
-      .default("")
-      .meta({ description: "Who we are to the server, in place of what the endpoint says." }),
+    username: z.string().default("").meta({ description: "The user name; overrides the one in the endpoint." }),
     password: secret().default("").meta({ description: "The password of username." }),
     database: z.string().default("").meta({
-      description:
-        "The database of the tables, in place of what the endpoint says. It is `default` where neither says it.",
+      description: "The database of the tables; overrides the one in the endpoint. Default: `default`.",
     }),
     tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS, for https." }),
     connection_params: z
       .record(z.string(), text)
       .nullish()
       .transform((params) => params ?? {})
-      .meta({ description: "What could stand behind the ? of the endpoint: settings of the server for every insert." }),
+      .meta({
+        description: "Parameters that could also follow the ? of the endpoint: server settings for every insert.",
+      }),
     logs_table_name: table("otel_logs", "log records"),
     traces_table_name: table("otel_traces", "spans"),
     metrics_table_name: deprecated(
-      z.string().default("").meta({ description: "The beginning of the names of the tables of metrics." }),
+      z.string().default("").meta({ description: "Prefix of the names of metrics tables." }),
       "name each table under metrics_tables",
     ),
     metrics_tables: section(
@@ -68,8 +66,8 @@ export const clickhouseSchema = z
     )
       .prefault({})
       .meta({ description: "The tables of metrics, one for each kind." }),
-    profiles_table_name: ignored("there are no profiles here"),
-    ttl: duration().default(0).meta({ description: "For how long tables that are made here keep rows; 0: for ever." }),
+    profiles_table_name: ignored("profiles are not supported"),
+    ttl: duration().default(0).meta({ description: "How long tables created by the exporter keep rows; 0: for ever." }),
     ttl_days: deprecated(
       z.number().int().nonnegative().optional().meta({ description: "The same in days." }),
       "use ttl",
@@ -79,27 +77,27 @@ export const clickhouseSchema = z
         name: z
           .string()
           .default("")
-          .meta({ description: "The engine of tables that are made here; empty: MergeTree." }),
-        params: z.string().default("").meta({ description: "What stands in the brackets behind its name." }),
+          .meta({ description: "The engine of tables created by the exporter; empty: MergeTree." }),
+        params: z.string().default("").meta({ description: "The parameters in brackets after the engine name." }),
       }),
     )
       .prefault({})
-      .meta({ description: "The engine of tables that are made here." }),
-    cluster_name: z.string().default("").meta({ description: "Make tables ON CLUSTER of this name." }),
+      .meta({ description: "The engine of tables created by the exporter." }),
+    cluster_name: z.string().default("").meta({ description: "Create tables ON CLUSTER with this name." }),
     create_schema: z.boolean().default(true).meta({
-      description: "Make the database and the tables that are not there. A table that is there is never changed.",
+      description: "Create the database and tables if they are missing. Existing tables are never changed.",
     }),
     compress: wordOrNone(z.preprocess(trueIsLz4, caseInsensitiveEnum(["none", "lz4", "zstd", "gzip", "deflate", "br"])))
       .default("lz4")
       .meta({ description: "How requests are compressed. br is sent as gzip." }),
     async_insert: z.boolean().default(true).meta({
       description:
-        "Let the server gather rows of several requests. It answers when they are written, unless wait_for_async_insert says otherwise.",
+        "Let the server collect the rows of several requests. It answers when they are written, unless wait_for_async_insert is 0.",
     }),
     json: z
       .boolean()
       .default(false)
-      .meta({ description: "Make tables whose attributes are columns of the type JSON, not Map." }),
+      .meta({ description: "Create tables whose attribute columns have the type JSON instead of Map." }),
   })
   .superRefine(({ endpoint, dsn }, context) => {
     const key = endpoint === "" && dsn !== undefined ? "dsn" : "endpoint";

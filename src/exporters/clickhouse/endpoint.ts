@@ -16,7 +16,7 @@ export interface ClickhouseEndpoint {
 const EXPECTED =
   "expected a URL such as http://clickhouse:8123, tcp://clickhouse:9000 or clickhouse://clickhouse:9000/otel";
 
-const EXPECTED_PERCENT = "expected a URL in which every % that means itself is written as %25";
+const EXPECTED_PERCENT = "expected a URL in which every literal % is written as %25";
 
 const HTTP_PORT = 8123;
 const HTTPS_PORT = 8443;

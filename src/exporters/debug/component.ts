@@ -22,7 +22,7 @@ import { Printer } from "./printer.js";
 export const debugExporter = defineExporter<DebugConfig>({
   type: "debug",
   aliases: ["logging"],
-  summary: "Prints telemetry for a person to read: a line a batch, a line a record, or every field.",
+  summary: "Prints telemetry for people: one line per batch, one line per record, or every field.",
   signals: SIGNALS,
   // A person who watches wants each record at once and only once. A slow terminal slows the sender down instead of
   // timing out.

@@ -16,13 +16,13 @@ export const debugSchema = z.strictObject({
     .int()
     .nonnegative()
     .default(2)
-    .meta({ description: "How many batches of a signal are shown each second before sampling_thereafter counts." }),
+    .meta({ description: "How many batches per signal are shown each second before sampling_thereafter applies." }),
   sampling_thereafter: z
     .number()
     .int()
     .nonnegative()
     .default(1)
-    .meta({ description: "Then every so many-th is shown: 1 shows all, 0 none." }),
+    .meta({ description: "After that, every n-th batch is shown: 1 shows all, 0 none." }),
   output_paths: z
     .array(z.string().min(1, "expected stdout, stderr or the path of a file"))
     .min(1)

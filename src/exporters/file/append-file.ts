@@ -68,7 +68,7 @@ export class AppendFile {
       await this.settings.backups.add();
       this.rotationFailed = false;
     } catch (error) {
-      if (!this.rotationFailed) this.settings.logger.warn({ error }, "cannot rotate the file; it grows on");
+      if (!this.rotationFailed) this.settings.logger.warn({ error }, "cannot rotate the file; it keeps growing");
       this.rotationFailed = true;
     }
     await this.open();
@@ -120,7 +120,8 @@ export class AppendFile {
     const wanted = fileMode.toString(8).padStart(4, "0");
     try {
       await this.handle!.chmod(fileMode);
-      if (isTooOpen) logger.warn({ path }, `others could use the file: it has the permissions ${wanted} now`);
+      if (isTooOpen)
+        logger.warn({ path }, `other users had access to the file: its permissions were changed to ${wanted} now`);
     } catch (error) {
       if (isTooOpen) logger.warn({ path, error }, `the file cannot be given the permissions ${wanted}`);
     }
@@ -169,7 +170,7 @@ export class AppendFile {
     const { path, logger } = this.settings;
     const torn = await unusedPath(`${path}.torn-${stampText(this.settings.now())}`);
     const bytes = this.size - completeBytes;
-    logger.warn({ torn, bytes }, "the file does not end with a whole batch: its unfinished end is set aside");
+    logger.warn({ torn, bytes }, "the file does not end with a complete batch: the incomplete end is set aside");
     if (completeBytes === 0 || bytes > MAX_LINE_BYTES) {
       await this.close();
       await rename(path, torn);

@@ -123,7 +123,7 @@ export class FileExporter implements Exporter {
   private reportNoFile(error: NodeJS.ErrnoException): void {
     const message = `cannot write to ${this.path}: ${error.message}`;
     if (!isFolderMissing(error)) throw new StartError(message, ["path"], { cause: error });
-    this.logger.warn({ path: this.path }, `${message}; batches are refused until the folder is there`);
+    this.logger.warn({ path: this.path }, `${message}; batches are refused until the folder exists`);
   }
 
   private async writePending(): Promise<void> {

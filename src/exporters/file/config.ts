@@ -9,7 +9,7 @@ const rotation = z.strictObject({
     .number()
     .nonnegative()
     .default(DEFAULT_MEGABYTES)
-    .meta({ description: "A file is closed before it would grow larger; 0 means the default." }),
+    .meta({ description: "Maximum file size in MiB before rotation; 0 means the default." }),
   max_days: z.number().nonnegative().default(0).meta({ description: "Older backups are deleted; 0 keeps them." }),
   max_backups: z.number().int().nonnegative().default(100).meta({ description: "How many to keep; 0 means all." }),
   localtime: z.boolean().default(false).meta({ description: "Backups are named in local time instead of UTC." }),
@@ -22,12 +22,12 @@ export const fileSchema = z.strictObject({
     .meta({ description: "The file; a relative path begins where the agent was started." }),
   format: caseInsensitiveEnum(["json", "proto"])
     .default("json")
-    .meta({ description: "A line of OTLP/JSON a batch, or protobuf messages with their lengths in front." }),
+    .meta({ description: "One line of OTLP/JSON per batch, or protobuf messages with length prefixes." }),
   rotation: section(rotation)
     .optional()
-    .meta({ description: "When a new file is begun; without it there is one file." }),
+    .meta({ description: "When to start a new file; without it there is a single file." }),
   append: z.boolean().default(true).meta({
-    description: "False begins a new file at every start; the one that is there is kept as a backup.",
+    description: "False starts a new file at every start; the existing one is kept as a backup.",
   }),
   fsync: z.boolean().default(true).meta({
     description: "Wait for the disk before a batch counts as delivered; false: it survives a crash, but no power loss.",
@@ -35,21 +35,21 @@ export const fileSchema = z.strictObject({
   create_directory: z
     .boolean()
     .default(false)
-    .meta({ description: "Make the folder of the file if it is not there; with rotation it is made in any case." }),
+    .meta({ description: "Create the folder of the file if it is missing; with rotation it is always created." }),
   directory_permissions: z
     .string()
     .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0755"' })
     .default("0755")
-    .meta({ description: "Of folders that are made, in octal." }),
+    .meta({ description: "Permissions of created folders, in octal." }),
   file_permissions: z
     .string()
     .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0640"' })
     .default("0600")
-    .meta({ description: "Of the file and its backups, in octal; a file that is there gets them too." }),
+    .meta({ description: "Permissions of the file and its backups, in octal; an existing file gets them too." }),
   compression: z
-    .enum(["", "none"], { error: "compression is not supported here; compress the backups with a tool of your own" })
+    .enum(["", "none"], { error: "compression is not supported; compress the backups with another tool" })
     .optional()
-    .meta({ description: "Only none: files are written as they are." }),
+    .meta({ description: "Only none is supported: files are not compressed." }),
   group_by: section(
     z.looseObject({
       enabled: z

@@ -16,7 +16,7 @@ import { PostSpans, postSpansOf } from "./post-spans.js";
 /** Sends spans to Jaeger's own port, like the exporter that the Collector has removed. */
 export const jaegerExporter = defineExporter<JaegerExporterConfig>({
   type: "jaeger",
-  summary: "Sends spans to Jaeger over its own gRPC; since 1.35 Jaeger takes OTLP too.",
+  summary: "Sends spans to Jaeger over its own gRPC protocol; since 1.35 Jaeger accepts OTLP too.",
   signals: ["traces"],
   schema: jaegerExporterSchema,
   create: (config, context) => new JaegerExporter(config, context),
@@ -80,7 +80,7 @@ function classify(refusal: Refusal): Refusal {
 }
 
 function missingIds(): Refusal {
-  return new Refusal("permanent", "the span has no trace id or no span id, and Jaeger takes none without", {
+  return new Refusal("permanent", "the span has no trace id or no span id, which Jaeger requires", {
     category: "schema",
   });
 }

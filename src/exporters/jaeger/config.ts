@@ -18,7 +18,10 @@ const oldTlsKeys = {
 
 export const jaegerExporterSchema = z.strictObject({
   ...keys,
-  compression: compression.unwrap().default("none").meta({ description: "How messages are sent; Jaeger takes gzip." }),
+  compression: compression
+    .unwrap()
+    .default("none")
+    .meta({ description: "The compression of messages; Jaeger accepts gzip." }),
   ...oldTlsKeys,
 });
 

@@ -29,7 +29,7 @@ import { keyedBatches } from "./keyed-batches.js";
 /** Writes to Kafka topics. */
 export const kafkaExporter = defineExporter<KafkaExporterConfig>({
   type: "kafka",
-  summary: "Writes to topics of Kafka; an entry is delivered when the brokers have confirmed it.",
+  summary: "Writes to Kafka topics; an entry is delivered when the brokers have confirmed it.",
   signals: SIGNALS,
   defaults: { timeout: "15s", sending_queue: { merge_backlog: false } },
   schema: kafkaExporterSchema,

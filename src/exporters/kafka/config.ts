@@ -21,10 +21,9 @@ function target(topic: string, what: string) {
         .min(1, "expected the name of a topic")
         .default(topic)
         .meta({ description: "The topic to write to." }),
-      encoding: z
-        .enum(MESSAGE_ENCODINGS)
-        .default(DEFAULT_ENCODING)
-        .meta({ description: "What messages are; text, raw and json write the body of each log record as a message." }),
+      encoding: z.enum(MESSAGE_ENCODINGS).default(DEFAULT_ENCODING).meta({
+        description: "The format of messages; text, raw and json write the body of each log record as a message.",
+      }),
       topic_from_metadata_key: unsupported("use routing and one exporter for each topic"),
       message_key_from_metadata_key: unsupported("keys are made by the partition_* keys"),
     }),
@@ -55,49 +54,49 @@ const keys = z
       UNDER_SIGNAL,
     ),
     topic_from_attribute: unsupported("use routing and one exporter for each topic"),
-    include_metadata_keys: unsupported("what is known of a client is not written to Kafka"),
+    include_metadata_keys: unsupported("client metadata is not written to Kafka"),
     partition_traces_by_id: z.boolean().default(false).meta({
-      description: "Write each trace as messages of its own, all in one partition: the trace id is their key.",
+      description: "Write each trace to separate messages in one partition, with the trace id as key.",
     }),
     partition_metrics_by_resource_attributes: z
       .boolean()
       .default(false)
-      .meta({ description: "Write metrics of each resource as messages of their own, all in one partition." }),
+      .meta({ description: "Write the metrics of each resource to separate messages in one partition." }),
     partition_logs_by_resource_attributes: z
       .boolean()
       .default(false)
-      .meta({ description: "Write logs of each resource as messages of their own, all in one partition." }),
+      .meta({ description: "Write the logs of each resource to separate messages in one partition." }),
     partition_logs_by_trace_id: z
       .boolean()
       .default(false)
-      .meta({ description: "Write logs of each trace as messages of their own, all in one partition." }),
+      .meta({ description: "Write the logs of each trace to separate messages in one partition." }),
     producer: section(
       z.strictObject({
         max_message_bytes: byteSize().default(1_000_000).meta({
           description:
-            "A larger request is cut into several messages; a larger record is a dead letter. The topic's max.message.bytes must allow it.",
+            "Larger requests are cut into several messages; a larger record becomes a dead letter. The topic's max.message.bytes must allow it.",
         }),
         required_acks: z
           .union([z.literal(1), z.literal(-1), z.literal("all")], {
-            error: "expected 1 or -1 (all): with 0 the broker never says that it has a message",
+            error: "expected 1 or -1 (all): with 0 the broker never confirms a message",
           })
           .default("all")
           .meta({
             description:
-              "Who must have a message before it counts as delivered: 1, the leader; -1 or all, every replica in sync.",
+              "Which replicas must have a message before it counts as delivered: 1 is the leader; -1 or all means every in-sync replica.",
           }),
         compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "lz4", "zstd"]))
           .default("none")
           .meta({ description: "How messages are compressed; zstd needs Node.js 22.15." }),
         idempotent: z.boolean().default(false).meta({
           description:
-            "The broker takes a message once though it is sent again after a lost answer. One request at a time, and required_acks: all.",
+            "The broker stores a message once even if it is sent again after a lost answer. Sends one request at a time, and needs required_acks: all.",
         }),
         allow_auto_topic_creation: z
           .boolean()
           .default(true)
-          .meta({ description: "Let the broker make a topic that is not there, if it is set to." }),
-        compression_params: ignored("each compression has one level here"),
+          .meta({ description: "Let the broker create missing topics, if it is configured to." }),
+        compression_params: ignored("compression levels are not supported"),
         flush_max_messages: ignored("use sending_queue.batch"),
         linger: ignored("use sending_queue.batch"),
       }),
@@ -105,7 +104,7 @@ const keys = z
       .prefault({})
       .meta({ description: "How messages are written." }),
     unknown_topic: z.enum(["retry", "dead_letter"]).default("retry").meta({
-      description: "What becomes of data whose topic the broker does not have: it waits, or is a dead letter.",
+      description: "What to do with data whose topic does not exist: wait, or make it a dead letter.",
     }),
     conn_linger: ignored("connections stay open"),
     publish_timeout: duration().optional().meta({ ignored: "use timeout" }),
@@ -114,7 +113,7 @@ const keys = z
     const issue = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
     for (const signal of ["traces", "metrics"] as const) {
       if (!config[signal].encoding.startsWith("otlp_"))
-        issue([signal, "encoding"], "expected otlp_proto or otlp_json: the others are for log records");
+        issue([signal, "encoding"], "expected otlp_proto or otlp_json: the others are only for log records");
     }
     const { idempotent, required_acks: acks, compression } = config.producer;
     if (idempotent && acks === 1) issue(["producer", "required_acks"], "expected all: idempotent needs it");

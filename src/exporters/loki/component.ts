@@ -17,7 +17,7 @@ import { StreamLabels } from "./stream-labels.js";
 /** Pushes logs to Loki as lines with labels, in one request per tenant. */
 export const lokiExporter = defineExporter<LokiConfig>({
   type: "loki",
-  summary: "Pushes logs to Loki as lines, with labels by the hints of the Collector's removed exporter.",
+  summary: "Pushes logs to Loki as lines, with the label hints of the Collector's removed exporter.",
   signals: ["logs"],
   schema: lokiSchema,
   create: (config, context) => new LokiExporter(config, context),

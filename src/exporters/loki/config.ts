@@ -35,11 +35,11 @@ export const lokiSchema = z.strictObject({
     }),
   )
     .optional()
-    .meta({ description: "Which labels every record gets." }),
+    .meta({ description: "Labels that every record gets." }),
   format: deprecated(
     caseInsensitiveEnum([...LINE_FORMATS, "body"])
       .optional()
-      .meta({ description: "What lines look like where no hint says it; body is raw." }),
+      .meta({ description: "The format of lines if no hint names one; body means raw." }),
     "set the attribute loki.format, for instance with the processor resource",
   ),
   labels: deprecated(
@@ -51,7 +51,7 @@ export const lokiSchema = z.strictObject({
       }),
     )
       .optional()
-      .meta({ description: "Labels beside those of hints." }),
+      .meta({ description: "Labels in addition to those of hints." }),
     "name attributes with the hints loki.attribute.labels and loki.resource.labels",
   ),
   tenant_id: deprecated(

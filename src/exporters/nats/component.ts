@@ -27,7 +27,7 @@ import { type NatsExporterConfig, natsExporterSchema } from "./config.js";
 /** Publishes to JetStream. A batch is delivered once the stream has confirmed each of its messages. */
 export const natsExporter = defineExporter<NatsExporterConfig>({
   type: "nats",
-  summary: "Publishes to NATS JetStream, with message ids by which the stream recognises what it has.",
+  summary: "Publishes to NATS JetStream, with message ids by which the stream recognises duplicates.",
   signals: SIGNALS,
   defaults: { sending_queue: { merge_backlog: false } },
   schema: natsExporterSchema,
@@ -138,7 +138,7 @@ const HEADER_ROOM = 4096;
 function refuseTooLarge(messages: readonly WrittenMessage[], maxPayload = Number.POSITIVE_INFINITY): void {
   const largest = Math.max(...messages.map(({ body }) => body.length));
   if (largest + HEADER_ROOM <= maxPayload) return;
-  throw tooLarge(`a message of ${largest} bytes, and the server takes ${maxPayload} with headers (max_payload)`);
+  throw tooLarge(`a message of ${largest} bytes, but the server accepts ${maxPayload} with headers (max_payload)`);
 }
 
 /**

@@ -8,14 +8,14 @@ function destination(signal: Signal) {
     z.strictObject({
       subject: z
         .string()
-        .regex(/^[^\s*>]+$/, "expected a subject without blanks, * and >")
+        .regex(/^[^\s*>]+$/, "expected a subject without spaces, * and >")
         .default(`otlp.${signal}`)
         .meta({ description: `The subject of the messages with ${signal}.` }),
       encoding: z
         .enum(MESSAGE_ENCODINGS)
         .default("otlp_proto")
         .refine((encoding) => signal === "logs" || encoding.startsWith("otlp_"), "expected otlp_proto or otlp_json")
-        .meta({ description: "What the body of a message is; text, raw and json make a message of each log record." }),
+        .meta({ description: "The format of messages; text, raw and json write each log record as a message." }),
     }),
   )
     .prefault({})
@@ -29,7 +29,7 @@ export const natsExporterSchema = NATS_CLIENTS.reduce(
       ...natsConnectionKeys,
       ...natsStreamKeys,
       stream: natsStreamKeys.stream.optional().meta({
-        description: "The JetStream stream that must take the messages. Default: whichever has the subject.",
+        description: "The JetStream stream that must store the messages. Default: any stream with the subject.",
       }),
       logs: destination("logs"),
       traces: destination("traces"),

@@ -45,7 +45,7 @@ class OtlpGrpcExporter implements Exporter {
     return this.client.call(OTLP_SERVICES[signal].grpcPath, batch.chunks, abort, options, (response) => {
       const partial = decodeResponse(signal, "proto", response);
       if (partial === "unreadable")
-        throw refusalOfUnreadable(this.client.peer, "the message is no answer to an export");
+        throw refusalOfUnreadable(this.client.peer, "the message is not an answer to an export");
       return partial;
     });
   }

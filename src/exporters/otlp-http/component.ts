@@ -132,7 +132,7 @@ class OtlpHttpExporter implements Exporter {
   private findAuthenticator(): void {
     this.authenticator = clientAuthenticator(this.config.auth, this.context);
     if (!this.authenticator?.isConfidential) return;
-    const warning = "credentials are sent without TLS: whoever is on the way can read them";
+    const warning = "credentials are sent without TLS: anybody on the network path can read them";
     for (const { isSecure, host, url } of this.targets.values())
       if (!isSecure && !isLocalHost(host)) this.context.logger.warn({ url }, warning);
   }
@@ -180,7 +180,7 @@ class OtlpHttpExporter implements Exporter {
     if (partial !== "unreadable") return partial;
     if (isWebPage(body)) throw refusalOfUnreadable(url, "the body is a web page: a login, or another service");
     if (encoding === undefined) return undefined;
-    throw refusalOfUnreadable(url, "the body is not the answer that its content-type says");
+    throw refusalOfUnreadable(url, "the body does not match its content-type");
   }
 }
 

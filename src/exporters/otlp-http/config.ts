@@ -15,18 +15,18 @@ export const otlpHttpSchema = z
     profiles_endpoint: ignored("there are no profiles pipelines"),
     compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
       .default("gzip")
-      .meta({ description: "How bodies are sent." }),
+      .meta({ description: "The compression of bodies." }),
     compression_params: section(
       z.strictObject({
         level: z
           .number()
           .int()
           .default(1)
-          .meta({ description: "-1 to 9 for gzip, zlib and deflate; 1 to 22 for zstd; the others have none." }),
+          .meta({ description: "-1 to 9 for gzip, zlib and deflate; 1 to 22 for zstd; the others have no levels." }),
       }),
     )
       .optional()
-      .meta({ description: "How well they are compressed." }),
+      .meta({ description: "The compression level." }),
     encoding: caseInsensitiveEnum(["proto", "json"]).default("proto").meta({ description: "Protobuf or JSON." }),
     ...httpClientKeys(),
   })

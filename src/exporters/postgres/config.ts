@@ -25,23 +25,23 @@ export const postgresExporterSchema = withClient(
     create_tables: z
       .boolean()
       .default(true)
-      .meta({ description: "Make tables that are not there. A table that is there is never changed." }),
+      .meta({ description: "Create missing tables. Existing tables are never changed." }),
     handled_table: z
       .union([tableName(), z.literal("")])
       .default("event_handled")
       .meta({
         description:
-          "The table that remembers what was stored, by idempotency key, so that what is sent twice is stored once. Empty: no such memory.",
+          "The table of idempotency keys that were stored, so that records sent twice are stored once. Empty: duplicates are not recognised.",
       }),
     handled_retention: duration()
       .default(30 * 24 * 3_600_000)
-      .meta({ description: "How long handled_table remembers." }),
+      .meta({ description: "How long handled_table keeps keys." }),
     max_connections: z
       .number()
       .int()
       .positive()
       .default(4)
-      .meta({ description: "How many connections, and so requests at once, there are at most." }),
+      .meta({ description: "Maximum number of connections, and so of concurrent requests." }),
   }),
 );
 

@@ -15,10 +15,10 @@ export function translationKeys() {
     namespace: z.string().default("").meta({ description: "Put in front of every metric's name, with an underscore." }),
     resource_to_telemetry_conversion: section(
       z.strictObject({
-        enabled: z.boolean().default(false).meta({ description: "Make labels of all resource attributes." }),
+        enabled: z.boolean().default(false).meta({ description: "Turn all resource attributes into labels." }),
         exclude_service_attributes: z.boolean().default(false).meta({
           description:
-            "But not of service.name, service.namespace and service.instance.id, which are job and instance.",
+            "Leave out service.name, service.namespace and service.instance.id, which become job and instance.",
         }),
       }),
     )
@@ -27,11 +27,11 @@ export function translationKeys() {
     add_metric_suffixes: z
       .boolean()
       .default(true)
-      .meta({ description: "Append units and _total or _ratio to names. translation_strategy counts before it." }),
+      .meta({ description: "Append units and _total or _ratio to names. translation_strategy overrides it." }),
     translation_strategy: z
       .enum(TRANSLATION_STRATEGIES)
       .optional()
-      .meta({ description: "How names are translated, in one word." }),
+      .meta({ description: "How metric names are translated to Prometheus names." }),
   };
 }
 
@@ -39,24 +39,24 @@ export const prometheusSchema = z.strictObject({
   endpoint: listenEndpoint().meta({ description: "Where to listen for scrapes; /metrics is the path." }),
   transport: caseInsensitiveEnum(["tcp", "tcp4", "tcp6", "unix"])
     .default("tcp")
-    .meta({ description: "What the endpoint is an address of; with unix it is the path of a socket." }),
+    .meta({ description: "The type of the address; with unix it is the path of a socket." }),
   ...translationKeys(),
-  const_labels: labels().meta({ description: "Labels that every series gets, unless it has one of that name." }),
-  send_timestamps: z.boolean().default(false).meta({ description: "Show when each value was measured." }),
+  const_labels: labels().meta({ description: "Labels added to every series that has no label of that name." }),
+  send_timestamps: z.boolean().default(false).meta({ description: "Show the time of each value." }),
   metric_expiration: duration()
     .default(300_000)
-    .meta({ description: "A series that got no new points for so long is not shown any more; 0: for ever." }),
+    .meta({ description: "A series without new points for this long is no longer shown; 0: for ever." }),
   enable_open_metrics: z
     .boolean()
     .default(false)
-    .meta({ description: "Answer in OpenMetrics, with exemplars, whoever asks for it." }),
+    .meta({ description: "Answer in OpenMetrics, with exemplars, if the client accepts it." }),
   without_scope_info: z.boolean().default(false).meta({ description: "Leave out the labels otel_scope_*." }),
   max_series: z
     .number()
     .int()
     .positive()
     .default(1_000_000)
-    .meta({ description: "So many series are kept at most; points of more are rejected, with a warning." }),
+    .meta({ description: "Maximum number of series; points of further series are rejected, with a warning." }),
   metric_relabeling: deprecated(
     z.unknown().optional(),
     "it never had an effect in the Collector; use the processor transform or filter",
@@ -101,19 +101,19 @@ function readOnlyHttpServerKeys() {
   return {
     tls: section(tlsServer())
       .optional()
-      .meta({ description: "Answer over https; with client_ca_file, only to known clients." }),
+      .meta({ description: "Serve https; with client_ca_file, only to clients with a valid certificate." }),
     auth: authReference("server")
       .nullish()
-      .meta({ description: "Answers only clients that an extension knows; without it, everyone." }),
-    response_headers: httpHeaders().nullish().meta({ description: "Headers that every answer gets." }),
+      .meta({ description: "Only answer clients that this extension authenticates; by default everyone." }),
+    response_headers: httpHeaders().nullish().meta({ description: "Headers of every answer." }),
     read_timeout: duration()
       .default(60_000)
       .meta({ description: "How long a client may take to send a whole request." }),
     read_header_timeout: duration()
       .default(60_000)
-      .meta({ description: "How long it may take to send the head of one." }),
-    write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
-    idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
+      .meta({ description: "How long a client may take to send the request headers." }),
+    write_timeout: duration().default(30_000).meta({ description: "How long a client may take to read its answer." }),
+    idle_timeout: duration().default(60_000).meta({ description: "How long an idle connection is kept." }),
     keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
     cors: ignored("nothing is sent from browsers here"),
     max_request_body_size: ignored(NO_BODIES),
@@ -121,6 +121,6 @@ function readOnlyHttpServerKeys() {
     include_metadata: ignored(NO_BODIES),
     read_buffer_size: ignored(BUFFERS),
     write_buffer_size: ignored(BUFFERS),
-    middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+    middlewares: unsupported("middlewares are extensions of the Collector that are not supported"),
   };
 }

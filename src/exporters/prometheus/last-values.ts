@@ -90,7 +90,7 @@ export class LastValues implements MetricVisitor {
     if (series === undefined) return;
     series.seenAt = this.now;
     if (series.update(point, metric, b, this.settings.keepExemplars)) return;
-    if (metric.isDelta) this.reject(metric, "a delta that is not newer than what was added before");
+    if (metric.isDelta) this.reject(metric, "a delta that is not newer than the last one");
   }
 
   private find(metric: MetricOwner, b: Uint8Array, start: number, end: number): ExposedSeries | undefined {

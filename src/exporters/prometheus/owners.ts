@@ -226,7 +226,7 @@ function familyType(dataTag: number, isMonotonic: boolean): FamilyType {
 }
 
 function problemOf(name: string, dataTag: number, temporality: number): string | undefined {
-  if (name === "") return "its name has no character that Prometheus knows";
+  if (name === "") return "its name has no character that Prometheus allows";
   if (dataTag === GAUGE || dataTag === SUMMARY || temporality === CUMULATIVE || temporality === DELTA) return undefined;
   return "it does not say whether it is cumulative or delta";
 }

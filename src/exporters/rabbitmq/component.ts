@@ -29,7 +29,7 @@ export const rabbitmqExporter = defineExporter<RabbitmqExporterConfig>({
   defaults: { sending_queue: { merge_backlog: false } },
   schema: rabbitmqExporterSchema,
   refusesSignal: ({ encoding }, signal) =>
-    signal === "logs" || encoding.startsWith("otlp_") ? undefined : `encoding ${encoding} is for logs alone`,
+    signal === "logs" || encoding.startsWith("otlp_") ? undefined : `encoding ${encoding} is only for logs`,
   create: (config, context) => new RabbitmqExporter(config, context),
 });
 

@@ -8,7 +8,7 @@ const exporterSchema = z.strictObject({
   routing: section(
     z.strictObject({
       exchange: z.string().default("").meta({
-        description: "The exchange to publish to; empty is the default one, which routes by the queue's name.",
+        description: "The exchange to publish to; empty is the default exchange, which routes by queue name.",
       }),
       routing_key: z
         .string()
@@ -16,7 +16,7 @@ const exporterSchema = z.strictObject({
         .meta({ description: "The routing key; default otlp_logs, otlp_spans or otlp_metrics." }),
       back_to_queue: z.boolean().default(false).meta({
         description:
-          "Send a message that was dead-lettered by RabbitMQ back to the queue it was in, and others as above.",
+          "Send messages that RabbitMQ dead-lettered back to the queue they came from; route all others as above.",
       }),
     }),
   )
@@ -24,14 +24,17 @@ const exporterSchema = z.strictObject({
     .meta({ description: "Where messages go." }),
   encoding: caseInsensitiveEnum(MESSAGE_ENCODINGS)
     .default("otlp_proto")
-    .meta({ description: "What messages are. With text, raw and json each log record is a message." }),
-  durable: z.boolean().default(true).meta({ description: "RabbitMQ keeps messages on disk before it confirms them." }),
+    .meta({ description: "The format of messages; with text, raw and json each log record is a message." }),
+  durable: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Persistent messages: RabbitMQ writes them to disk before it confirms them." }),
   max_message_size: byteSize()
     .default(16 * 1024 * 1024)
-    .meta({ description: "What is larger is divided, and one record that is larger becomes a dead letter." }),
+    .meta({ description: "Maximum message size. Larger batches are split; a larger record becomes a dead letter." }),
   on_unroutable: caseInsensitiveEnum(["retry", "dead_letter", "drop"])
     .default("retry")
-    .meta({ description: "What to do with a message that no queue is bound for." }),
+    .meta({ description: "What to do with a message that no queue is bound to receive." }),
 });
 
 export const rabbitmqExporterSchema = withClient(RABBITMQ_CLIENT, exporterSchema);

@@ -47,7 +47,7 @@ export class ConfirmedChannel {
     const { messageId } = options;
     return new Promise((resolve, reject) => {
       if (this.blocked !== undefined) {
-        const reason = `${this.client.peer} takes nothing: it is ${this.blocked}`;
+        const reason = `${this.client.peer} accepts nothing: it is ${this.blocked}`;
         return reject(new Refusal("transient", reason, { status: "BLOCKED" }));
       }
       const onConfirm = (error: unknown) => {
@@ -132,7 +132,7 @@ const PRECONDITION_FAILED = 406;
 
 function unroutable(kind: "transient" | "permanent", peer: string, exchange: string, routingKey: string): Refusal {
   const where =
-    exchange === "" ? `no queue is called "${routingKey}"` : `exchange "${exchange}" has no queue for "${routingKey}"`;
+    exchange === "" ? `there is no queue "${routingKey}"` : `exchange "${exchange}" has no queue for "${routingKey}"`;
   return new Refusal(kind, `${peer}: ${where}`, { status: "NO_ROUTE", category: "integration", blame: "backend" });
 }
 

@@ -15,7 +15,7 @@ function destination(signal: Signal) {
         .enum(MESSAGE_ENCODINGS)
         .default("otlp_proto")
         .refine((encoding) => signal === "logs" || encoding.startsWith("otlp_"), "expected otlp_proto or otlp_json")
-        .meta({ description: "What the body of an entry is; text, raw and json make an entry of each log record." }),
+        .meta({ description: "The format of entries; text, raw and json write each log record as an entry." }),
     }),
   )
     .prefault({})
@@ -33,13 +33,13 @@ export const redisStreamExporterSchema = withClient(
       .string()
       .min(1)
       .default("body")
-      .meta({ description: "The field of an entry that has the body; headers are fields beside it." }),
+      .meta({ description: "The field for the body of an entry; headers become other fields." }),
     max_length: z.number().int().positive().optional().meta({
       description:
-        "About how many entries a stream may have; the server deletes the oldest beyond it, read or not. Default: no limit.",
+        "Approximate maximum number of entries in a stream; the server deletes the oldest ones beyond it, read or not. Default: no limit.",
     }),
     dedup_window: duration().default(120_000).meta({
-      description: "For how long what is sent a second time is recognised by its idempotency key; 0 means not at all.",
+      description: "How long duplicates are recognised by their idempotency key; 0: not at all.",
     }),
   }),
 );

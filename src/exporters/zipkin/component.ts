@@ -69,7 +69,7 @@ class ZipkinExporter implements Exporter {
 }
 
 function missingIds(): Refusal {
-  return new Refusal("permanent", "the span has no trace id or no span id, and Zipkin takes none without", {
+  return new Refusal("permanent", "the span has no trace id or no span id, which Zipkin requires", {
     category: "schema",
   });
 }

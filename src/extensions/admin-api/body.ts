@@ -26,7 +26,7 @@ async function readText(request: IncomingMessage, maxBytes: number): Promise<str
   let size = 0;
   for await (const chunk of chunksOf<Buffer>(request)) {
     size += chunk.length;
-    if (size > maxBytes) throw new HttpError("too_large", `the body may have ${maxBytes} bytes`);
+    if (size > maxBytes) throw new HttpError("too_large", `the body may have at most ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

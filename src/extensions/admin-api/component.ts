@@ -58,7 +58,7 @@ class AdminApi implements Extension {
     const endpoint = formatAddress(this.server.address);
     logger.info({ endpoint }, "admin API is listening");
     if (!isLoopbackHost(address.host) && tls === undefined) {
-      logger.warn({ endpoint }, "the admin API takes tokens from other machines in plain text: give it tls");
+      logger.warn({ endpoint }, "the admin API receives tokens from other machines in plain text: configure tls");
     }
     await this.writeTokenFile();
   }
@@ -77,7 +77,7 @@ class AdminApi implements Extension {
         await this.server?.close();
         throw new StartError(message, ["token_file"], { cause: error });
       }
-      this.context.logger.warn({ file: tokenFile.path }, `${message}: nobody can use it; see admin.token_file`);
+      this.context.logger.warn({ file: tokenFile.path }, `${message}: nobody can use the API; see admin.token_file`);
     }
   }
 

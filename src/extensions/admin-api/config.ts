@@ -15,7 +15,10 @@ const roles = () =>
 
 const token = z
   .strictObject({
-    name: z.string().min(1).meta({ description: "Who has it: this is in the log of what is done with it." }),
+    name: z
+      .string()
+      .min(1)
+      .meta({ description: "The name of the token's owner, which appears in the log and the audit." }),
     hash: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hexadecimal digits, as sluice admin-token prints it")
@@ -24,7 +27,7 @@ const token = z
     token: secret().min(16, "expected at least 16 characters").optional().meta({ description: "The token itself." }),
     roles: roles(),
   })
-  .refine(({ hash, token }) => (hash === undefined) !== (token === undefined), "expected hash or token, one of them");
+  .refine(({ hash, token }) => (hash === undefined) !== (token === undefined), "expected either hash or token");
 
 const grant = z
   .strictObject({
@@ -38,31 +41,30 @@ export const adminApiSchema = z
   .strictObject({
     endpoint: hostPort(DEFAULT_ENDPOINT)
       .optional()
-      .meta({ description: `Default ${DEFAULT_ENDPOINT}; left out, a taken port is only a warning.` }),
-    allowed_hosts: z
-      .array(z.string())
-      .default([])
-      .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
+      .meta({ description: `Default: ${DEFAULT_ENDPOINT}; with the default, a port in use is only a warning.` }),
+    allowed_hosts: z.array(z.string()).default([]).meta({
+      description: "Host names under which the API may be reached, besides localhost, its own host and IP addresses.",
+    }),
     trace_url: z
       .string()
       .regex(/^https?:\/\/.*\{trace_id\}/, "expected an http or https address with {trace_id} in it")
       .optional()
-      .meta({ description: "Where the console's links to traces lead: {trace_id} stands for the id in hex." }),
-    tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
-    tokens: z.array(token).optional().meta({ description: "Who may ask, and what for." }),
-    auth: authReference("server").optional().meta({ description: "An extension that says who asks." }),
-    grants: z.array(grant).optional().meta({ description: "What clients that `auth` lets in may do." }),
+      .meta({ description: "URL of the console's links to traces; {trace_id} is replaced by the id in hex." }),
+    tls: section(tlsServer()).optional().meta({ description: "Serve https." }),
+    tokens: z.array(token).optional().meta({ description: "Tokens and their roles." }),
+    auth: authReference("server").optional().meta({ description: "An extension that authenticates callers." }),
+    grants: z.array(grant).optional().meta({ description: "Roles of clients that `auth` has authenticated." }),
     token_file: z
       .string()
       .min(1)
       .optional()
       .meta({
-        description: `A token for everything, made at every start, that only its owner can read. Default, without tokens and auth: ${DEFAULT_TOKEN_FILE}.`,
+        description: `A file with a token that allows everything, created at every start and readable only by its owner. Default, without tokens and auth: ${DEFAULT_TOKEN_FILE}.`,
       }),
   })
   .refine(({ auth, grants }) => (auth === undefined) === (grants === undefined), {
     path: ["grants"],
-    message: "auth and grants go together: who may come in, and what they may do",
+    message: "auth and grants belong together: auth identifies callers, grants gives them roles",
   });
 
 export type AdminApiConfig = z.infer<typeof adminApiSchema>;

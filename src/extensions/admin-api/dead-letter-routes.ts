@@ -20,7 +20,7 @@ const exportBody = reasonBody.extend({ query: selectionFields.query });
 
 /** As text, the payload keeps its numbers exactly as written. */
 const editBody = reasonBody.extend({
-  revision: z.number({ error: "say which revision was edited" }).int().min(0),
+  revision: z.number({ error: "name the revision that was edited" }).int().min(0),
   payload: z.string().or(z.record(z.string(), z.unknown())),
 });
 /** A payload may be as large as a request, and several times as long as JSON. */

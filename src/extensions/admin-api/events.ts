@@ -50,7 +50,7 @@ export class EventReaders {
    */
   serve(response: ServerResponse, source: EventSource, counted = "events"): void {
     if (this.count >= MAX_READERS)
-      throw new HttpError("conflict", `${this.count} readers of events are there: close one`);
+      throw new HttpError("conflict", `${this.count} readers of events are connected: close one of them`);
     response.writeHead(200, EVENT_HEADERS);
     if (response.req.method === "HEAD") return void response.end();
     this.count += 1;

@@ -12,7 +12,7 @@ export function rejectForeignHost(request: IncomingMessage, allowedHosts: Readon
   const host = request.headers.host ?? "";
   if (isAllowedHost(host, allowedHosts)) return;
   const name = JSON.stringify(hostName(host));
-  throw new HttpError("forbidden", `asked as ${name}, which is not allowed; see allowed_hosts of the extension admin`);
+  throw new HttpError("forbidden", `the host name ${name} is not allowed; see allowed_hosts of the extension admin`);
 }
 
 export function rejectForeignPage(request: IncomingMessage): void {
@@ -20,7 +20,7 @@ export function rejectForeignPage(request: IncomingMessage): void {
   const { origin, "sec-fetch-site": site } = request.headers;
   const isForeign =
     (origin !== undefined && !isOriginOf(origin, host)) || site === "cross-site" || site === "same-site";
-  if (isForeign) throw new HttpError("forbidden", "requests of other sites' pages are refused");
+  if (isForeign) throw new HttpError("forbidden", "requests from pages of other sites are refused");
 }
 
 /**

@@ -4,20 +4,20 @@ import type { AdminError } from "#contract/operations";
 export const API_ERRORS = {
   bad_request: {
     status: 400,
-    cause: "The request says something that has no meaning: an unknown filter, a limit out of range, a damaged cursor.",
-    action: "Mend the part that the message names.",
+    cause: "The request is not valid: an unknown filter, a limit out of range, a damaged cursor.",
+    action: "Correct the part that the message names.",
   },
   conflict: {
     status: 409,
-    cause: "It cannot be done beside what is under way, such as one more replay while several run.",
-    action: "Wait until that ends, or cancel it.",
+    cause: "The request conflicts with what is under way, such as another replay while several run.",
+    action: "Wait until it ends, or cancel it.",
   },
   forbidden: {
     status: 403,
     cause:
-      "Whoever asks does not have the role that this takes; or the request came under a host name that is not allowed, or from the page of another site.",
+      "The caller does not have the required role, the host name of the request is not allowed, or the request came from a page of another site.",
     action:
-      "Ask with a token that has the role; by an address of the machine, or add the name to `allowed_hosts` of the extension `admin`.",
+      "Use a token with the role. For a host name, use an address of the machine, or add the name to `allowed_hosts` of the extension `admin`.",
   },
   internal: {
     status: 500,
@@ -26,35 +26,35 @@ export const API_ERRORS = {
   },
   method_not_allowed: {
     status: 405,
-    cause: "The path exists, and not with this method.",
+    cause: "The path exists, but not with this method.",
     action: "Use a method that the header `allow` lists.",
   },
   not_found: {
     status: 404,
     cause: "There is no such path, exporter, dead letter or replay; it may have been delivered, deleted or forgotten.",
-    action: "List what there is and ask for that; ids of exporters are encoded in paths, as in `otlp_http%2Fbackend`.",
+    action: "List what exists and use those names; ids of exporters are encoded in paths, as in `otlp_http%2Fbackend`.",
   },
   too_large: {
     status: 413,
-    cause: "The body, or a line of it, is longer than the API reads.",
+    cause: "The body, or a line of it, is longer than the API accepts.",
     action: "Import in several requests.",
   },
   unauthorized: {
     status: 401,
-    cause: "There is no token with the request, or none that is known.",
+    cause: "The request has no token, or an unknown one.",
     action:
-      "Send `Authorization: Bearer` with a token of `admin.tokens`, or with that of the token file, which only its owner can read; the command line takes `SLUICE_ADMIN_TOKEN`, or reads the file.",
+      "Send `Authorization: Bearer` with a token of `admin.tokens`, or with the token in the token file, which only its owner can read. The command line uses `SLUICE_ADMIN_TOKEN`, or reads the file.",
   },
   unavailable: {
     status: 503,
     cause:
       "There are no queues: the agent is starting or runs without the extension `reliability`, or the store failed.",
-    action: "Try again in a moment; if it stays so, the message and the log say what is missing.",
+    action: "Try again in a moment. If the error persists, the message and the log say what is missing.",
   },
   unsupported_media_type: {
     status: 415,
-    cause: "The content type of the body is none that is expected here.",
-    action: "Send the one that the message names.",
+    cause: "The content type of the body is not accepted here.",
+    action: "Send the content type that the message names.",
   },
 } as const satisfies Readonly<Record<string, { status: number; cause: string; action: string }>> &
   Readonly<Record<AdminError["code"], unknown>>;

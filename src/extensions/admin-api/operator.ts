@@ -8,9 +8,9 @@ const MAX_NAME_LENGTH = 200;
 
 /** The reason for an action, where one is required. */
 export const requiredReason = z
-  .string({ error: "say why: a reason is needed" })
+  .string({ error: "a reason is required" })
   .trim()
-  .min(1, "say why: a reason is needed")
+  .min(1, "a reason is required")
   .max(MAX_REASON_LENGTH);
 
 /** The fields of a body that describe the operator. */

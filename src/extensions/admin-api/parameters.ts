@@ -32,7 +32,7 @@ export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>, a
 /** Throws an `HttpError` unless the actor may see unmasked records. `why` names what would show them. */
 export function requireReveal({ name, roles }: Actor, why: string): void {
   if (roles.has("reveal")) return;
-  throw new HttpError("forbidden", `${why}: that needs the role reveal, which ${JSON.stringify(name)} does not have`);
+  throw new HttpError("forbidden", `${why}: this needs the role reveal, which ${JSON.stringify(name)} does not have`);
 }
 
 const READERS = { text: readText, time: readTime, number: readNumber, flag: readBoolean } as const;

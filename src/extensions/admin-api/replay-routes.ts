@@ -11,7 +11,7 @@ import { readSelection, selectionFields } from "./selection-body.js";
 const replayBody = z.strictObject({
   ...selectionFields,
   reason: operatorFields.reason,
-  by: z.string({ error: "say who replays" }),
+  by: z.string({ error: "name who replays" }),
   rate: z.number().optional(),
   approved: z.boolean().optional(),
   generation: z.string().optional(),
@@ -96,7 +96,7 @@ export const replayRoutes: readonly ApiRoute[] = [
 function checkReveal(actor: Actor, reason: string | undefined, samples: number | undefined): void {
   requireReveal(actor, "reveal shows records as they are");
   if (samples === undefined) throw badRequest("reveal is about samples");
-  if (!reason) throw badRequest("say why: a reason is needed");
+  if (!reason) throw badRequest("a reason is required");
 }
 
 function controlRoute(change: "pause" | "resume" | "cancel"): ApiRoute {

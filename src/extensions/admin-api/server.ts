@@ -130,7 +130,7 @@ async function respond(
     const { method, url, socket } = request;
     logger.info(
       { method, url, status: response.statusCode, actor: actor?.name, from: socket.remoteAddress },
-      "admin API was asked for a change",
+      "a change was requested through the admin API",
     );
   }
 }
@@ -191,7 +191,8 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: un
   if (httpError === undefined && !isGone && !response.destroyed)
     logger.error({ err: error, url: request.url }, "the admin API failed");
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const { status, code, message, headers } = httpError ?? new HttpError("internal", "this failed; the log says why");
+  const { status, code, message, headers } =
+    httpError ?? new HttpError("internal", "the request failed; see the log of the agent");
   const closing = request.complete ? {} : { connection: "close" };
   sendJson(response, status, JSON.stringify({ error: { code, message } }), { ...headers, ...closing });
 }

@@ -49,7 +49,7 @@ export class RenewedCredentials<T extends object> {
   constructor(settings: RenewedCredentialsSettings<T>) {
     this.settings = settings;
     this.logFailure = limitedLog(settings.clock, ({ message }, suppressed) =>
-      settings.logger.warn({ reason: message, suppressed }, "new credentials cannot be had"),
+      settings.logger.warn({ reason: message, suppressed }, "new credentials cannot be fetched"),
     );
   }
 
@@ -93,7 +93,7 @@ export class RenewedCredentials<T extends object> {
     const marginMs = Math.min(MARGIN_MS, lifetimeMs / 2);
     const renewAt = since + lifetimeMs - bufferMs;
     this.current = { value, since, renewAt, endsAt: since + lifetimeMs - marginMs };
-    if (this.failures > 0) this.settings.logger.info({ failures: this.failures }, "there are new credentials again");
+    if (this.failures > 0) this.settings.logger.info({ failures: this.failures }, "new credentials were fetched again");
     this.failures = 0;
     this.lastFailure = undefined;
     return value;

@@ -63,7 +63,10 @@ export class WatchedFile {
   private warn(reason: string): void {
     if (reason === this.fault) return;
     this.fault = reason;
-    this.services.logger.warn({ file: this.path, reason }, "the file cannot be used; what it held before stays");
+    this.services.logger.warn(
+      { file: this.path, reason },
+      "the file cannot be used; its previous content stays in force",
+    );
   }
 
   private async read(): Promise<void> {

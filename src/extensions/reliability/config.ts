@@ -30,17 +30,17 @@ export function ignoredKeys({ store }: ReliabilityConfig) {
 const auditSchema = z.strictObject({
   retention: duration()
     .default(DEFAULT_AUDIT_RETENTION_MS)
-    .meta({ description: "How long it is kept who replayed, deleted, revealed and changed what; 0: for ever." }),
+    .meta({ description: "How long the audit keeps who replayed, deleted, revealed and changed what; 0: for ever." }),
 });
 
 const historySchema = z.strictObject({
   retention: duration()
     .default(DEFAULT_HISTORY_RETENTION_MS)
-    .meta({ description: "How long replays, and the histories of what they delivered, are kept; 0: for ever." }),
+    .meta({ description: "How long replays and the histories of the entries they delivered are kept; 0: for ever." }),
 });
 
 const storeSchema = z.strictObject({
-  postgres: section(postgresStoreKeys).meta({ description: "How the PostgreSQL is reached." }),
+  postgres: section(postgresStoreKeys).meta({ description: "The connection to the PostgreSQL server." }),
 });
 
 /**
@@ -51,12 +51,12 @@ const reliabilityConfig = exporterSettingsSchema.extend({
   directory: directorySchema,
   audit: section(auditSchema)
     .prefault({})
-    .meta({ description: "What operators did, by command line, API or console." }),
-  history: section(historySchema).prefault({}).meta({ description: "What became of what was replayed." }),
-  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues, with keys of your own." }),
+    .meta({ description: "The audit: what operators did by command line, API or console." }),
+  history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
+  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
   store: section(storeSchema)
     .optional()
-    .meta({ description: "Keeps queues and dead letters on a server instead, for agents without a disk." }),
+    .meta({ description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk." }),
 });
 
 export const checkedConfig = reliabilityConfig.superRefine(({ store }, context) => {

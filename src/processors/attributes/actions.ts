@@ -18,10 +18,10 @@ export const actionSchema = z
       .meta({ description: "For extract: named groups become attributes. For delete and hash: which keys." }),
     action: z.enum(["insert", "update", "upsert", "delete", "hash", "extract", "convert"]).meta({
       description:
-        "insert where it is missing, update where it is there, upsert both; delete, hash, extract parts of its text, convert its type.",
+        "insert adds a missing attribute, update changes an existing one, upsert does both; delete, hash, extract (parts of its text), convert (its type).",
     }),
-    value: value.optional().meta({ description: "The value that it gets." }),
-    from_attribute: z.string().optional().meta({ description: "The attribute whose value it gets." }),
+    value: value.optional().meta({ description: "The new value." }),
+    from_attribute: z.string().optional().meta({ description: "The attribute to copy the value from." }),
     from_context: z.string().optional().meta({
       description:
         "metadata.<name>: a header of the client's request; client.address: its address. The receiver needs include_metadata: true.",
@@ -29,7 +29,7 @@ export const actionSchema = z
     converted_type: z
       .enum(["int", "double", "string"])
       .optional()
-      .meta({ description: "For convert: the type that its value gets." }),
+      .meta({ description: "For convert: the new type of the value." }),
   })
   .superRefine((config, context) => {
     const problem = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });

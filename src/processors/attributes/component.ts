@@ -63,7 +63,7 @@ function unknownClientWarning(actions: readonly ActionConfig[], logger: Logger):
     isDone = true;
     logger.warn(
       { from_context },
-      "from_context finds nothing, as nothing is known of the client: the receiver needs include_metadata: true, or for auth.* an authenticator",
+      "from_context finds nothing, because nothing is known about the client: the receiver needs include_metadata: true, or an authenticator for auth.*",
     );
   };
 }

@@ -3,15 +3,15 @@ import { actionSchema } from "./actions.js";
 import { matchSchema } from "./match.js";
 
 export const attributesSchema = z.strictObject({
-  actions: z.array(actionSchema).min(1).meta({ description: "What is done to each record, in this order." }),
-  include: matchSchema.optional().meta({ description: "Only records like this are changed." }),
-  exclude: matchSchema.optional().meta({ description: "Records like this are left alone." }),
+  actions: z.array(actionSchema).min(1).meta({ description: "The actions for each record, in this order." }),
+  include: matchSchema.optional().meta({ description: "Only records that match this are changed." }),
+  exclude: matchSchema.optional().meta({ description: "Records that match this are not changed." }),
 });
 
 export type AttributesConfig = z.infer<typeof attributesSchema>;
 
 export const resourceSchema = z.strictObject({
-  attributes: z.array(actionSchema).min(1).meta({ description: "What is done to each resource, in this order." }),
+  attributes: z.array(actionSchema).min(1).meta({ description: "The actions for each resource, in this order." }),
 });
 
 export type ResourceConfig = z.infer<typeof resourceSchema>;

@@ -10,11 +10,11 @@ import { type AnyRecordView, type Attributes, ignored, type Value } from "../../
  * must match.
  */
 const attributeMatch = z.strictObject({
-  key: z.string().meta({ description: "The attribute that must be there." }),
+  key: z.string().meta({ description: "The attribute that must exist." }),
   value: z
     .union([z.string(), z.number(), z.boolean()])
     .optional()
-    .meta({ description: "The value that it must have; left out, any will do." }),
+    .meta({ description: "The value that it must have. Default: any value." }),
 });
 
 const optionalTexts = () => z.array(z.string()).optional();
@@ -24,30 +24,32 @@ export const matchSchema = z
   .strictObject({
     match_type: z.enum(["strict", "regexp"]).meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
     regexp: ignored("patterns are compiled once and need no cache"),
-    services: optionalTexts().meta({ description: "By service.name of the resource, of which any will do." }),
-    resources: z.array(attributeMatch).optional().meta({ description: "By attributes of the resource, all of them." }),
-    attributes: z.array(attributeMatch).optional().meta({ description: "By attributes of the record, all of them." }),
+    services: optionalTexts().meta({ description: "Values of the resource's service.name; one must match." }),
+    resources: z.array(attributeMatch).optional().meta({ description: "Attributes of the resource; all must match." }),
+    attributes: z.array(attributeMatch).optional().meta({ description: "Attributes of the record; all must match." }),
     libraries: z
       .array(
         z.strictObject({
           name: z.string().meta({ description: "The name of the scope." }),
-          version: z.string().optional().meta({ description: "Its version; left out, any will do." }),
+          version: z.string().optional().meta({ description: "Its version. Default: any version." }),
         }),
       )
       .optional()
-      .meta({ description: "By the instrumentation scope, of which any will do." }),
-    span_names: optionalTexts().meta({ description: "By the name of the span, of which any will do." }),
-    span_kinds: optionalTexts().meta({ description: "By the kind of the span, of which any will do." }),
-    log_bodies: optionalTexts().meta({ description: "By the body of the log record, of which any will do." }),
-    log_severity_texts: optionalTexts().meta({ description: "By the text of the severity, of which any will do." }),
+      .meta({ description: "Instrumentation scopes; one must match." }),
+    span_names: optionalTexts().meta({ description: "Names of spans; one must match." }),
+    span_kinds: optionalTexts().meta({ description: "Kinds of spans; one must match." }),
+    log_bodies: optionalTexts().meta({ description: "Bodies of log records; one must match." }),
+    log_severity_texts: optionalTexts().meta({ description: "Severity texts; one must match." }),
     log_severity_number: z
       .strictObject({
-        min: z.union([z.string(), z.number()]).meta({ description: "The lowest that fits, such as INFO or 9." }),
-        match_undefined: z.boolean().optional().meta({ description: "Records without a severity fit too." }),
+        min: z
+          .union([z.string(), z.number()])
+          .meta({ description: "The lowest severity that matches, such as INFO or 9." }),
+        match_undefined: z.boolean().optional().meta({ description: "Records without a severity match too." }),
       })
       .optional()
-      .meta({ description: "By how severe a log record is." }),
-    metric_names: optionalTexts().meta({ description: "By the name of the metric, of which any will do." }),
+      .meta({ description: "The severity number of log records." }),
+    metric_names: optionalTexts().meta({ description: "Names of metrics; one must match." }),
   })
   .superRefine((config, context) => {
     if (config.match_type !== "regexp") return;

@@ -23,9 +23,9 @@ const group = z.strictObject({
   context: z
     .string()
     .optional()
-    .meta({ description: "What the conditions are about; inferred from their paths when left out." }),
-  error_mode: errorMode().optional().meta({ description: "The same for this group alone." }),
-  conditions: texts().meta({ description: "What any of these holds for is dropped." }),
+    .meta({ description: "The context of the conditions. Default: inferred from their paths." }),
+  error_mode: errorMode().optional().meta({ description: "The error mode of this group." }),
+  conditions: texts().meta({ description: "Telemetry for which any of these conditions holds is dropped." }),
 });
 const groups = (what: string) =>
   z
@@ -34,53 +34,54 @@ const groups = (what: string) =>
     .meta({ description: `Conditions, or groups of them, that drop ${what}.` });
 
 const rawSchema = z.strictObject({
-  error_mode: errorMode()
-    .default("ignore")
-    .meta({ description: "ignore (log, take the condition for false), silent, or propagate (refuse the batch)." }),
+  error_mode: errorMode().default("ignore").meta({
+    description:
+      "What to do when a condition fails: ignore (log it, treat the condition as false), silent (the same without a log line), or propagate (refuse the batch).",
+  }),
   log_conditions: groups("logs"),
   trace_conditions: groups("spans and span events"),
   metric_conditions: groups("metrics and data points"),
   logs: z
     .strictObject({
       resource: texts().meta({
-        description: "What belongs to a resource for which any of these conditions holds is dropped.",
+        description: "All telemetry of a resource for which any of these conditions holds is dropped.",
       }),
       log_record: texts().meta({ description: "Log records for which any of these conditions holds are dropped." }),
-      include: logProperties.nullish().meta({ description: "Only log records like this are kept." }),
-      exclude: logProperties.nullish().meta({ description: "Log records like this are dropped." }),
+      include: logProperties.nullish().meta({ description: "Only log records that match this are kept." }),
+      exclude: logProperties.nullish().meta({ description: "Log records that match this are dropped." }),
     })
     .nullish()
-    .meta({ description: "Conditions for logs, by what they are about: the older form of log_conditions." }),
+    .meta({ description: "Conditions for logs by context: the older form of log_conditions." }),
   traces: z
     .strictObject({
       resource: texts().meta({
-        description: "What belongs to a resource for which any of these conditions holds is dropped.",
+        description: "All telemetry of a resource for which any of these conditions holds is dropped.",
       }),
       span: texts().meta({ description: "Spans for which any of these conditions holds are dropped." }),
       spanevent: texts().meta({ description: "Span events for which any of these conditions holds are dropped." }),
     })
     .nullish()
-    .meta({ description: "Conditions for traces, by what they are about: the older form of trace_conditions." }),
+    .meta({ description: "Conditions for traces by context: the older form of trace_conditions." }),
   spans: z
     .strictObject({
-      include: spanProperties.nullish().meta({ description: "Only spans like this are kept." }),
-      exclude: spanProperties.nullish().meta({ description: "Spans like this are dropped." }),
+      include: spanProperties.nullish().meta({ description: "Only spans that match this are kept." }),
+      exclude: spanProperties.nullish().meta({ description: "Spans that match this are dropped." }),
     })
     .nullish()
-    .meta({ description: "Spans to keep or drop by their properties; trace_conditions can say more." }),
+    .meta({ description: "Spans to keep or drop by their properties; trace_conditions is more powerful." }),
   metrics: z
     .strictObject({
       resource: texts().meta({
-        description: "What belongs to a resource for which any of these conditions holds is dropped.",
+        description: "All telemetry of a resource for which any of these conditions holds is dropped.",
       }),
       metric: texts().meta({ description: "Metrics for which any of these conditions holds are dropped." }),
       datapoint: texts().meta({ description: "Data points for which any of these conditions holds are dropped." }),
       regexp: ignored("patterns are compiled once and need no cache"),
-      include: metricProperties.nullish().meta({ description: "Only metrics like this are kept." }),
-      exclude: metricProperties.nullish().meta({ description: "Metrics like this are dropped." }),
+      include: metricProperties.nullish().meta({ description: "Only metrics that match this are kept." }),
+      exclude: metricProperties.nullish().meta({ description: "Metrics that match this are dropped." }),
     })
     .nullish()
-    .meta({ description: "Conditions for metrics, by what they are about: the older form of metric_conditions." }),
+    .meta({ description: "Conditions for metrics by context: the older form of metric_conditions." }),
   profile_conditions: ignored("profiles are not supported"),
   profiles: ignored("profiles are not supported"),
 });

@@ -8,25 +8,25 @@ import { compilePattern } from "#text/patterns";
  */
 
 const attribute = z.strictObject({
-  key: z.string().min(1, "expected the key of an attribute").meta({ description: "The attribute that must be there." }),
+  key: z.string().min(1, "expected the key of an attribute").meta({ description: "The attribute that must exist." }),
   value: z
     .union([z.string(), z.number(), z.boolean(), z.array(z.unknown()), z.record(z.string(), z.unknown())])
     .nullish()
-    .meta({ description: "The value that it must have; left out, any will do." }),
+    .meta({ description: "The value that it must have. Default: any value." }),
 });
 const attributes = () => z.array(attribute).nullish();
 const texts = () => z.array(z.string()).nullish();
 const matchType = (description: string) => z.string().nullish().meta({ description });
 const textMatchType = () =>
-  matchType("strict: equal; regexp: patterns in RE2 syntax. Needed where a name or a value is to fit.");
+  matchType("strict: equal; regexp: patterns in RE2 syntax. Required if names or values are given.");
 const regexp = z.unknown().optional().meta({ ignored: "patterns are compiled once and need no cache" });
-const resource_attributes = attributes().meta({ description: "By attributes of the resource, all of them." });
+const resource_attributes = attributes().meta({ description: "Attributes of the resource; all must match." });
 
 export const logProperties = z.strictObject({
   match_type: textMatchType(),
   resource_attributes,
-  record_attributes: attributes().meta({ description: "By attributes of the record, all of them." }),
-  severity_texts: texts().meta({ description: "By the text of the severity, of which any will do." }),
+  record_attributes: attributes().meta({ description: "Attributes of the record; all must match." }),
+  severity_texts: texts().meta({ description: "Severity texts; one must match." }),
   severity_number: z
     .strictObject({
       min: z
@@ -35,44 +35,44 @@ export const logProperties = z.strictObject({
         .refine((min) => severityNumber(min) !== -1, {
           error: ({ input }) => `there is no severity ${input}; there are TRACE to FATAL4, or 1 to 24`,
         })
-        .meta({ description: "The lowest that fits, such as INFO or WARN2, or its number." }),
-      match_undefined: z.boolean().default(false).meta({ description: "Records without a severity fit too." }),
+        .meta({ description: "The lowest severity that matches, such as INFO or WARN2, or its number." }),
+      match_undefined: z.boolean().default(false).meta({ description: "Records without a severity match too." }),
     })
     .nullish()
-    .meta({ description: "By how severe a record is." }),
-  bodies: texts().meta({ description: "By the body, of which any will do." }),
+    .meta({ description: "The severity number of records." }),
+  bodies: texts().meta({ description: "Bodies; one must match." }),
 });
 
 export const metricProperties = z.strictObject({
   match_type: matchType(
-    "strict: equal; regexp: patterns in RE2 syntax; expr: by `expressions`. Needed where a name or a value is to fit.",
+    "strict: equal; regexp: patterns in RE2 syntax; expr: by `expressions`. Required if names or values are given.",
   ),
   regexp,
   resource_attributes,
-  metric_names: texts().meta({ description: "By the name of the metric, of which any will do." }),
+  metric_names: texts().meta({ description: "Names of metrics; one must match." }),
   expressions: texts().meta({
     description:
-      'Expressions of expr-lang with MetricName, MetricType, HasLabel("name") and Label("name"): a metric fits if any is true for any of its points.',
+      'Expressions of expr-lang with MetricName, MetricType, HasLabel("name") and Label("name"): a metric matches if any of them is true for any of its points.',
   }),
 });
 
 export const spanProperties = z.strictObject({
   match_type: textMatchType(),
   regexp,
-  services: texts().meta({ description: "By service.name of the resource, of which any will do." }),
-  span_names: texts().meta({ description: "By the name of the span, of which any will do." }),
-  span_kinds: texts().meta({ description: "By the kind of the span, of which any will do." }),
-  attributes: attributes().meta({ description: "By attributes of the span, all of them." }),
-  resources: attributes().meta({ description: "By attributes of the resource, all of them." }),
+  services: texts().meta({ description: "Values of the resource's service.name; one must match." }),
+  span_names: texts().meta({ description: "Names of spans; one must match." }),
+  span_kinds: texts().meta({ description: "Kinds of spans; one must match." }),
+  attributes: attributes().meta({ description: "Attributes of the span; all must match." }),
+  resources: attributes().meta({ description: "Attributes of the resource; all must match." }),
   libraries: z
     .array(
       z.strictObject({
-        name: z.string().nullish().meta({ description: "The name of the scope; left out, it has none." }),
-        version: z.string().nullish().meta({ description: "Its version; left out, any will do." }),
+        name: z.string().nullish().meta({ description: "The name of the scope. Default: a scope without a name." }),
+        version: z.string().nullish().meta({ description: "Its version. Default: any version." }),
       }),
     )
     .nullish()
-    .meta({ description: "By the instrumentation scope, of which any will do." }),
+    .meta({ description: "Instrumentation scopes; one must match." }),
 });
 
 /** The key of an attribute and the value it is compared with. */
@@ -113,7 +113,7 @@ export function propertyIssues(properties: LegacyProperties): PropertyIssue[] {
     return compared.length + values.length > 0 ? [{ message, path: ["match_type"] }] : [];
   }
   const unknown = span_kinds?.find((kind) => !SPAN_KINDS.includes(kind));
-  const message = `no such kind of span: ${unknown}; there are ${SPAN_KINDS.join(", ")}`;
+  const message = `there is no span kind ${unknown}; there are ${SPAN_KINDS.join(", ")}`;
   return unknown === undefined ? [] : [{ message, path: ["span_kinds"] }];
 }
 

@@ -14,7 +14,7 @@ const maxGroupedBytes = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 102
  */
 export const groupByAttrs = defineProcessor<GroupByAttrsConfig>({
   type: "groupbyattrs",
-  summary: "Moves attributes of records to their resources, and merges what is alike.",
+  summary: "Moves attributes of records to their resources, and merges equal resources.",
   signals: SIGNALS,
   schema: groupByAttrsSchema,
   create({ keys }, { id, signal, metrics, logger, clock }) {

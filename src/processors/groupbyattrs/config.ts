@@ -2,7 +2,7 @@ import { z } from "zod";
 
 export const groupByAttrsSchema = z.strictObject({
   keys: z.array(z.string().min(1)).nullish().meta({
-    description: "Attributes that move from records to their resources. None: resources that are alike are merged.",
+    description: "Attributes that move from records to their resources. Without any, equal resources are merged.",
   }),
 });
 

@@ -26,7 +26,7 @@ class RegroupOverflow extends Error {
   readonly code = ERROR_CODES.SLUICE_REGROUP_OVERFLOW;
 
   constructor(limit: number) {
-    super(`what surrounds the records would take more than ${limit} bytes`);
+    super(`the regrouped resources would take more than ${limit} bytes`);
   }
 }
 

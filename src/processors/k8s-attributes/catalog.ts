@@ -158,7 +158,7 @@ export class PodCatalog {
     const logFailure = limitedLog<unknown>(this.context.clock, (error, suppressed) =>
       this.context.logger.warn(
         { path, error: error instanceof Error ? error.message : String(error), suppressed },
-        "the Kubernetes API cannot be read; what was known of it stands",
+        "the Kubernetes API cannot be read; the last known data stays in use",
       ),
     );
     return { api: this.api, path, clock: this.context.clock, read, onError: logFailure };
@@ -171,7 +171,7 @@ export class PodCatalog {
       this.clusterUid = typeof metadata?.uid === "string" ? metadata.uid : "";
     } catch (error) {
       if (!this.stopping.signal.aborted)
-        this.context.logger.warn({ error: (error as Error).message }, "the uid of the cluster cannot be found out");
+        this.context.logger.warn({ error: (error as Error).message }, "the uid of the cluster cannot be read");
     }
   }
 

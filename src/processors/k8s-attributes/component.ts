@@ -12,7 +12,7 @@ import type { PodContainer } from "./pod.js";
 export const k8sAttributes = defineProcessor<K8sAttributesConfig>({
   type: "k8s_attributes",
   aliases: ["k8sattributes"],
-  summary: "Adds names, labels and annotations of Kubernetes pods to the resources of what they send.",
+  summary: "Adds names, labels and annotations of Kubernetes pods to the resources of their telemetry.",
   signals: SIGNALS,
   schema: k8sAttributesSchema,
   create(config, context) {

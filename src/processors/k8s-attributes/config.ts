@@ -51,9 +51,12 @@ const fieldRule = z
         "The attribute; with key_regex it may have groups such as $1. Default: k8s.pod.labels.<key> and the like.",
     }),
     key: z.string().default("").meta({ description: "The name of the label or annotation." }),
-    key_regex: z.string().default("").meta({ description: "A pattern of whole names, in the place of key." }),
-    from: z.enum(["pod", "namespace", "node"]).default("pod").meta({ description: "Whose label or annotation it is." }),
-    regex: unsupported("it has been removed; let the processor transform take values apart"),
+    key_regex: z.string().default("").meta({ description: "A pattern that matches whole names, instead of key." }),
+    from: z
+      .enum(["pod", "namespace", "node"])
+      .default("pod")
+      .meta({ description: "The object that has the label or annotation." }),
+    regex: unsupported("it has been removed; use the processor transform to extract parts of values"),
   })
   .superRefine(({ key, key_regex }, context) => {
     if ((key === "") === (key_regex === ""))
@@ -71,9 +74,9 @@ const extract = z.strictObject({
     .array(metadataField)
     .nullish()
     .transform((written) => written ?? [...DEFAULT_METADATA])
-    .meta({ description: "What is added of the pod, by the names of the attributes." }),
-  labels: z.array(fieldRule).nullish().meta({ description: "Labels that are added." }),
-  annotations: z.array(fieldRule).nullish().meta({ description: "Annotations that are added." }),
+    .meta({ description: "Attributes of the pod to add." }),
+  labels: z.array(fieldRule).nullish().meta({ description: "Labels to add." }),
+  annotations: z.array(fieldRule).nullish().meta({ description: "Annotations to add." }),
   otel_annotations: z
     .boolean()
     .default(false)
@@ -133,7 +136,7 @@ const association = z.preprocess(
       .array(source)
       .min(1, "expected at least one source")
       .max(MAX_SOURCES, `expected at most ${MAX_SOURCES} sources`)
-      .meta({ description: "All of these must fit." }),
+      .meta({ description: "All of these sources must match." }),
   }),
 );
 
@@ -141,7 +144,7 @@ const exclude = z.strictObject({
   pods: z
     .array(z.strictObject({ name: z.string().meta({ description: "A pattern of their names." }) }))
     .nullish()
-    .meta({ description: "Pods whose data gets nothing." }),
+    .meta({ description: "Pods whose data stays unchanged." }),
 });
 
 export const k8sAttributesSchema = z.strictObject({
@@ -151,25 +154,28 @@ export const k8sAttributesSchema = z.strictObject({
     .refine((type) => type === "serviceAccount" || type === "none", {
       error: "write api_server, token_file and ca_file: kubeconfig files and client certificates are not read",
     })
-    .meta({ description: "How the API server knows the agent: by the account of its pod, or not at all." }),
+    .meta({
+      description: "How the agent authenticates to the API server: with the service account of its pod, or not at all.",
+    }),
   context: unsupported("kubeconfig files are not read: write api_server, token_file and ca_file"),
   api_server: httpUrl().optional().meta({ description: "The API server, when the agent runs outside of its cluster." }),
   token_file: z.string().optional().meta({ description: "A file with the token for it." }),
-  ca_file: z.string().optional().meta({ description: "The certificates that it is checked with." }),
+  ca_file: z.string().optional().meta({ description: "The CA certificates that verify the API server." }),
   passthrough: z
     .boolean()
     .default(false)
     .meta({ description: "Add the client's address as k8s.pod.ip and nothing else, without asking the API server." }),
-  extract: section(extract).prefault({}).meta({ description: "What is added." }),
+  extract: section(extract).prefault({}).meta({ description: "The attributes to add." }),
   filter: section(filter).optional().meta({ description: "Which pods are watched." }),
   pod_association: z.array(association).nullish().meta({
-    description: "How a resource is known to be of a pod: the first that fits. Default: by the client's address.",
+    description:
+      "How the pod of a resource is found: by the first rule that matches. Default: by the client's address.",
   }),
-  exclude: section(exclude).prefault({}).meta({ description: "Which pods are left alone." }),
-  wait_for_metadata: z
-    .boolean()
-    .default(false)
-    .meta({ description: "Refuse data, retryably, until the pods are known; else it passes without after a while." }),
+  exclude: section(exclude).prefault({}).meta({ description: "Pods to exclude." }),
+  wait_for_metadata: z.boolean().default(false).meta({
+    description:
+      "Refuse data with a retryable error until the pods are known. Otherwise data passes without attributes after a while.",
+  }),
   wait_for_metadata_timeout: duration()
     .default(10_000)
     .meta({ description: "How long data waits for the pods to be known after the start." }),

@@ -46,33 +46,36 @@ const OPERATIONS = [
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 const aggregation = () =>
-  z.enum(AGGREGATIONS).nullish().meta({ description: "How points that become one are put together." });
+  z.enum(AGGREGATIONS).nullish().meta({ description: "How points that are merged are aggregated." });
 
 const operationSchema = z
   .strictObject({
-    action: z.enum(OPERATIONS).meta({ description: "What is done." }),
-    label: z.string().default("").meta({ description: "The attribute it is about." }),
-    new_label: z.string().default("").meta({ description: "The attribute's new name, or the one that is added." }),
+    action: z.enum(OPERATIONS).meta({ description: "The operation." }),
+    label: z.string().default("").meta({ description: "The attribute to change." }),
+    new_label: z
+      .string()
+      .default("")
+      .meta({ description: "The attribute's new name, or the name of the added attribute." }),
     new_value: scalar
       .default("")
-      .meta({ description: "The value that is added, or stands for those that are aggregated." }),
+      .meta({ description: "The value to add, or the value that replaces aggregated values." }),
     label_value: scalar.default("").meta({ description: "The value whose points are deleted." }),
     label_set: z
       .array(z.string())
       .nullish()
-      .meta({ description: "The attributes that stay when others are aggregated away." }),
+      .meta({ description: "The attributes to keep when others are aggregated away." }),
     aggregated_values: z.array(scalar).nullish().meta({ description: "The values that are aggregated." }),
     aggregation_type: aggregation(),
     value_actions: z
       .array(
         z.strictObject({
-          value: scalar.meta({ description: "The value that is renamed." }),
-          new_value: scalar.meta({ description: "What it becomes." }),
+          value: scalar.meta({ description: "The value to rename." }),
+          new_value: scalar.meta({ description: "The new value." }),
         }),
       )
       .nullish()
-      .meta({ description: "Values that are renamed." }),
-    experimental_scale: z.number().default(0).meta({ description: "What values are multiplied by." }),
+      .meta({ description: "Values to rename." }),
+    experimental_scale: z.number().default(0).meta({ description: "The factor that values are multiplied by." }),
   })
   .superRefine((raw, zod) => {
     const need = (key: "label" | "new_label" | "new_value" | "experimental_scale") => {
@@ -102,29 +105,29 @@ const operationSchema = z
 const transformSchema = z
   .strictObject({
     include: z.string().min(1).meta({ description: "The name of the metric, or a pattern." }),
-    match_type: z.enum(["strict", "regexp"]).nullish().meta({ description: "Which of the two it is." }),
+    match_type: z.enum(["strict", "regexp"]).nullish().meta({ description: "Whether the name is exact or a pattern." }),
     experimental_match_labels: z
       .record(z.string(), z.string())
       .nullish()
-      .meta({ description: "What attributes of points must be, too, as texts or patterns." }),
-    action: z.enum(["insert", "update", "combine", "group"]).meta({ description: "What is done to such metrics." }),
+      .meta({ description: "Required attribute values of points, as texts or patterns." }),
+    action: z.enum(["insert", "update", "combine", "group"]).meta({ description: "What to do with matching metrics." }),
     new_name: z
       .string()
       .default("")
-      .meta({ description: "The name of what comes out; $1 and the like are groups of the pattern." }),
+      .meta({ description: "The name of the resulting metric; $1 and the like are groups of the pattern." }),
     group_resource_labels: z
       .record(z.string(), z.string())
       .nullish()
-      .meta({ description: "Attributes of the resource that they get when they are grouped." }),
+      .meta({ description: "Resource attributes for grouped metrics." }),
     aggregation_type: aggregation(),
     submatch_case: z
       .enum(["lower", "upper", ""])
       .nullish()
-      .meta({ description: "The case of values that groups of a pattern become." }),
+      .meta({ description: "Whether matched groups are converted to upper or lower case." }),
     operations: z
       .array(operationSchema)
       .nullish()
-      .meta({ description: "What is then done to what comes out, in turn." }),
+      .meta({ description: "Operations on the resulting metric, one after the other." }),
   })
   .transform((raw, zod): MetricTransform => {
     const issue = (message: string, key: string) => zod.addIssue({ code: "custom", message, path: [key] });
@@ -165,6 +168,6 @@ export const metricsTransformSchema = z
     transforms: z
       .array(transformSchema)
       .nullish()
-      .meta({ description: "What is done to metrics, one after the other." }),
+      .meta({ description: "The transforms, applied one after the other." }),
   })
   .transform(({ transforms }): readonly MetricTransform[] => transforms ?? []);

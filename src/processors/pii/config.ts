@@ -17,7 +17,7 @@ const strategyChoice = () =>
       z.boolean(),
       strategy(),
       section(
-        z.strictObject({ strategy: strategy().optional().meta({ description: "What is done with what it finds." }) }),
+        z.strictObject({ strategy: strategy().optional().meta({ description: "The strategy for its matches." }) }),
       ),
     ],
     {
@@ -28,12 +28,12 @@ const strategyChoice = () =>
 const detectorChoice = (name: DetectorName) =>
   strategyChoice()
     .optional()
-    .meta({ description: `What is done with each ${name} that is found; false: it is not looked for.` });
+    .meta({ description: `The strategy for each ${name}; false turns the detector off.` });
 
 const optionalChoice = (name: DetectorName) =>
   strategyChoice()
     .optional()
-    .meta({ description: `What is done with each ${name} that is found; it is not looked for unless this is set.` });
+    .meta({ description: `The strategy for each ${name}; the detector is off unless this is set.` });
 
 const nationalIdChoice = () =>
   z
@@ -43,25 +43,25 @@ const nationalIdChoice = () =>
         strategy(),
         section(
           z.strictObject({
-            strategy: strategy().optional().meta({ description: "What is done with what it finds." }),
+            strategy: strategy().optional().meta({ description: "The strategy for its matches." }),
             countries: z
               .array(z.enum(COUNTRIES))
               .min(1)
               .optional()
-              .meta({ description: "Whose numbers are looked for; all that are known, if it is left out." }),
+              .meta({ description: "Countries whose numbers are searched. Default: all known countries." }),
           }),
         ),
       ],
       { error: `expected true, false, one of ${STRATEGIES.join(", ")}, or strategy and countries` },
     )
     .optional()
-    .meta({ description: "What is done with each national_id that is found; false: it is not looked for." });
+    .meta({ description: "The strategy for each national_id; false turns the detector off." });
 
 const pattern = z.strictObject({
   name: z
     .string()
     .regex(/^\w+$/, "expected letters, digits and _: the name is used in metrics")
-    .meta({ description: "What it finds, as metrics name it." }),
+    .meta({ description: "The name of its matches in metrics." }),
   pattern: z
     .string()
     .superRefine((text, context) => {
@@ -72,7 +72,7 @@ const pattern = z.strictObject({
       }
     })
     .meta({ description: "What to look for, in RE2 syntax." }),
-  strategy: strategy().optional().meta({ description: "What is done with what it finds." }),
+  strategy: strategy().optional().meta({ description: "The strategy for its matches." }),
 });
 
 const rawSchema = z.strictObject({
@@ -82,10 +82,10 @@ const rawSchema = z.strictObject({
     .meta({ description: "report counts what would be treated, and changes nothing." }),
   strategy: strategy()
     .default("mask")
-    .meta({ description: "For detectors, patterns and secret keys that say nothing else." }),
+    .meta({ description: "The default strategy of detectors, patterns and secret keys." }),
   hash_key: secret().optional().meta({ description: "The key of the hash strategy; at least 16 bytes." }),
   hash_key_file: configPath().optional().meta({
-    description: "A file that holds it, as seen from the folder of the config; blanks at its ends do not count.",
+    description: "A file with the key, relative to the folder of the config; leading and trailing spaces are ignored.",
   }),
   detectors: section(
     z.strictObject(
@@ -101,13 +101,13 @@ const rawSchema = z.strictObject({
   fields: z
     .record(z.string().min(1), strategy())
     .default({})
-    .meta({ description: "By key, path or either with *: what to do with the whole value." }),
-  patterns: z.array(pattern).default([]).meta({ description: "More to look for in texts, in RE2 syntax." }),
-  json_bodies: z.boolean().default(false).meta({ description: "Look into bodies that are JSON texts as into maps." }),
+    .meta({ description: "Strategies for whole values, by key or path, which may contain *." }),
+  patterns: z.array(pattern).default([]).meta({ description: "Additional patterns to find in texts, in RE2 syntax." }),
+  json_bodies: z.boolean().default(false).meta({ description: "Treat JSON bodies like maps." }),
   look_into: z
     .array(z.enum(EXTRA_PLACES))
     .default([])
-    .meta({ description: "More places to look into; unknown_fields takes out fields of OTLP that are not known." }),
+    .meta({ description: "Additional places to treat; unknown_fields removes unknown OTLP fields." }),
   summary: z
     .enum(["silent", "info", "debug"])
     .default("silent")

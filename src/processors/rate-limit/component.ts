@@ -109,7 +109,7 @@ function overLimitMessage(which: string, { limit, windowMs, burst }: Limit): str
 function refusalOf(waitMs: number, { message }: Setback): Refusal {
   if (waitMs !== Number.POSITIVE_INFINITY)
     return new Refusal("throttled", message, { code: CODE, retryAfterMs: Math.max(1, Math.ceil(waitMs)) });
-  const explanation = `${message}, and so large that it never fits: send smaller requests, or raise the limit`;
+  const explanation = `${message}. The request is larger than the limit can ever admit: send smaller requests, or raise the limit`;
   return new Refusal("permanent", explanation, { code: CODE, category: "business" });
 }
 

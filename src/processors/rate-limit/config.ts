@@ -11,16 +11,18 @@ const window = () => duration().refine((ms) => ms > 0, "expected more than 0, su
 const burst = () => z.number().int().nonnegative();
 
 const globalLimit = z.strictObject({
-  limit: limit().default(10_000).meta({ description: "Records of all keys together that pass in any window." }),
-  window: window().default(1000).meta({ description: "The time that its limit is about." }),
-  burst: burst().default(0).meta({ description: "So many more after a quiet time; the long run stays at the limit." }),
+  limit: limit().default(10_000).meta({ description: "Maximum number of records of all keys together in any window." }),
+  window: window().default(1000).meta({ description: "The length of the window." }),
+  burst: burst()
+    .default(0)
+    .meta({ description: "Additional records allowed after a quiet time; the long-term rate stays at the limit." }),
 });
 
 const bypassRule = z
   .strictObject({
     pattern: recordPattern()
       .optional()
-      .meta({ description: "Records like these, such as order.* or severity>=ERROR." }),
+      .meta({ description: "A pattern for records, such as order.* or severity>=ERROR." }),
     condition: z.string().optional().meta({ description: "An OTTL condition on the log record, span or data point." }),
     metadata: z
       .record(z.string(), secret())
@@ -32,9 +34,11 @@ const bypassRule = z
 const rawSchema = z.strictObject({
   limit: limit()
     .optional()
-    .meta({ description: "Records of one key that pass in any window. Default: 1000 a second." }),
-  window: window().default(1000).meta({ description: "The time that the limit is about." }),
-  burst: burst().default(0).meta({ description: "So many more after a quiet time; the long run stays at the limit." }),
+    .meta({ description: "Maximum number of records of one key in any window. Default: 1000 per second." }),
+  window: window().default(1000).meta({ description: "The length of the window." }),
+  burst: burst()
+    .default(0)
+    .meta({ description: "Additional records allowed after a quiet time; the long-term rate stays at the limit." }),
   key: z
     .array(z.string())
     .default(["event.name"])
@@ -44,7 +48,7 @@ const rawSchema = z.strictObject({
     .optional()
     .meta({ description: "A limit for all keys together; default 10000 in 1s. false switches it off." }),
   max_keys: z.number().int().positive().max(10_000_000).default(10_000).meta({
-    description: "Keys with a limit of their own; while there are more, the others share one.",
+    description: "Maximum number of keys with a limit of their own; further keys share one.",
   }),
   on_excess: z
     .enum(["drop", "dead_letter", "refuse"])
@@ -53,7 +57,7 @@ const rawSchema = z.strictObject({
   bypass: z
     .array(z.union([recordPattern(), bypassRule]))
     .default([])
-    .meta({ description: "Records that no limit counts." }),
+    .meta({ description: "Records that bypass the limits." }),
   ...sharedStateKeys,
 });
 
@@ -101,7 +105,7 @@ function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: z.Ref
   if (config.global === false || (config.global === undefined && config.key.length === 0)) return undefined;
   const { limit: perWindow, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
   if (config.global === undefined && perKey.limit / perKey.windowMs > perWindow / windowMs) {
-    const message = `a key may pass more than all keys together, which is ${perWindow} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
+    const message = `the limit of a key is above the global limit, which is ${perWindow} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
     context.addIssue({ code: "custom", path: [config.limit === undefined ? "window" : "limit"], message });
   }
   return { limit: perWindow, windowMs, burst: extra };

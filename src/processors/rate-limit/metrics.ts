@@ -16,7 +16,7 @@ export function limiterMetrics(
   const limited = (limit: "key" | "global") =>
     metrics.counter(
       "sluice_rate_limit_limited_items",
-      { description: "Records over a limit, by the limit and by what was done with them." },
+      { description: "Records over a limit, by limit and action." },
       { ...labels, limit, on_excess: onExcess },
     );
   const overKey = limited("key");
@@ -31,7 +31,12 @@ export function limiterMetrics(
     { description: "Records counted by the limit that keys beyond max_keys share." },
     labels,
   );
-  metrics.gauge("sluice_rate_limit_keys", { description: "Keys that have a limit of their own now." }, keys, labels);
+  metrics.gauge(
+    "sluice_rate_limit_keys",
+    { description: "Keys that currently have a limit of their own." },
+    keys,
+    labels,
+  );
   return {
     count(judgement) {
       if (judgement.overKey > 0) overKey.add(judgement.overKey);

@@ -53,7 +53,9 @@ const NO_TAGS = "tags are not read";
 const resourceAttributes = z
   .record(
     z.string(),
-    section(z.strictObject({ enabled: z.boolean().default(true).meta({ description: "Whether it is added." }) })),
+    section(
+      z.strictObject({ enabled: z.boolean().default(true).meta({ description: "Whether the attribute is added." }) }),
+    ),
   )
   .nullish()
   .transform((written) => written ?? {})
@@ -72,7 +74,7 @@ const nodeSection = () =>
         description: "The variable with the name of the node.",
       }),
       auth_type: z.literal("serviceAccount").default("serviceAccount").meta({
-        description: "How the API is asked: by the account of the pod.",
+        description: "How the agent authenticates to the API: with the service account of its pod.",
       }),
     },
     "The detector of Kubernetes nodes.",
@@ -84,14 +86,20 @@ export const schema = z.strictObject({
   detectors: z
     .array(z.enum([...DETECTOR_NAMES, ...UNIMPLEMENTED_DETECTORS]))
     .default(["env"])
-    .meta({ description: "Which are asked, all at once; of what several find, the first in this list counts." }),
-  override: z.boolean().default(true).meta({ description: "Whether attributes that a resource has are replaced." }),
+    .meta({
+      description:
+        "The detectors, which run all at once; if several find the same attribute, the first in this list wins.",
+    }),
+  override: z.boolean().default(true).meta({ description: "Whether existing attributes of a resource are replaced." }),
   timeout: duration()
     .refine((ms) => ms > 0, "expected more than 0")
     .default(5000)
-    .meta({ description: "How long all of it may take; who has not answered then has found nothing." }),
+    .meta({
+      description:
+        "Timeout of the whole detection; detectors that have not answered by then count as having found nothing.",
+    }),
   attributes: deprecated(
-    z.array(z.string()).nullish().meta({ description: "Only these are added; all if there are none." }),
+    z.array(z.string()).nullish().meta({ description: "Attributes to add. Default: all." }),
     "use resource_attributes of the detector",
   ),
   system: detectorSection(
@@ -100,7 +108,7 @@ export const schema = z.strictObject({
         .array(z.enum(["dns", "os", "cname", "lookup"]))
         .default(["dns", "os"])
         .transform((sources) => (sources.length === 0 ? (["dns", "os"] as const) : sources))
-        .meta({ description: "Where host.name is from: the first that gives one." }),
+        .meta({ description: "Sources of host.name; the first one that gives a name is used." }),
     },
     "The machine.",
   ),
@@ -109,13 +117,13 @@ export const schema = z.strictObject({
     {
       tags: ignored(NO_TAGS),
       tags_from_imds: ignored(NO_TAGS),
-      max_attempts: ignored("it is asked once"),
-      max_backoff: ignored("it is asked once"),
+      max_attempts: ignored("it is queried once"),
+      max_backoff: ignored("it is queried once"),
       fail_on_missing_metadata: ignored("the agent starts in any case, and logs what was not found"),
     },
     "EC2 instances.",
   ),
-  eks: detectorSection({ node_from_env_var: ignored("the node is asked itself") }, "EKS clusters."),
+  eks: detectorSection({ node_from_env_var: ignored("the node itself is queried") }, "EKS clusters."),
   lambda: detectorSection({}, "Functions of AWS Lambda."),
   gcp: googleSection(),
   gke: googleSection(),
@@ -126,8 +134,8 @@ export const schema = z.strictObject({
   k8s_node: nodeSection(),
   k8s_api: nodeSection(),
   heroku: detectorSection({}, "Heroku's dynos."),
-  refresh_interval: ignored("what was found at the start stays"),
-  retry: ignored("every detector is asked once"),
+  refresh_interval: ignored("attributes are detected once, at the start"),
+  retry: ignored("every detector runs once"),
   fail_on_missing_metadata: unsupported("leave it out: the agent starts in any case, and logs what was not found"),
   ...otherSections(),
 });

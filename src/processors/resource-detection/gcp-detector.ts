@@ -96,7 +96,7 @@ function lastPart(path: string | undefined): string | undefined {
 async function askGoogle(context: DetectionContext, path: string): Promise<string | undefined> {
   const url = new URL(`/computeMetadata/v1/${path}`, context.endpoints.google);
   const { status, headers, text } = await askMetadata(context, url, { "Metadata-Flavor": "Google" });
-  if (headers.get("metadata-flavor") !== "Google") throw new Error(`${url.origin} is no metadata server of Google's`);
+  if (headers.get("metadata-flavor") !== "Google") throw new Error(`${url.origin} is not a metadata server of Google`);
   if (status === 404) return undefined;
   if (status !== 200) throw new Error(`${url.origin}${url.pathname} answered HTTP ${status}`);
   return nonEmptyText(text.trim());

@@ -42,9 +42,9 @@ export const detectKubernetesNode =
   async (context) => {
     const variable = context.config[section].node_from_env_var;
     const name = environmentVariable(variable);
-    if (name === undefined) throw new Error(`the variable ${variable} has not the name of the node`);
+    if (name === undefined) throw new Error(`the variable ${variable} does not contain the name of the node`);
     const uid = await askNodeUid(context, name).catch((error: Error) => {
-      context.logger.warn({ detector: section, reason: error.message }, "the uid of the node could not be asked for");
+      context.logger.warn({ detector: section, reason: error.message }, "the uid of the node could not be read");
       return undefined;
     });
     return { "k8s.node.name": name, "k8s.node.uid": uid };

@@ -8,12 +8,12 @@ export function droppedPoints(
   const counter = (reason: string) =>
     metrics.counter(
       `otelcol_${name}_datapoints_dropped`,
-      { description: "Points that were left out." },
+      { description: "Points that were dropped." },
       { processor: id, reason },
     );
   const counters = new Map<string, ReturnType<typeof counter>>();
   const logFull = limitedLog<undefined>(clock, (_, suppressed) =>
-    logger.warn({ suppressed }, "there is no room for more series (max_series): their points are left out"),
+    logger.warn({ suppressed }, "there is no room for more series (max_series): their points are dropped"),
   );
   return (reason) => {
     if (!counters.has(reason)) counters.set(reason, counter(reason));

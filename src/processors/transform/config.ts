@@ -18,12 +18,12 @@ const group = z.strictObject({
   context: z
     .string()
     .optional()
-    .meta({ description: "What the statements are about; inferred from their paths when left out." }),
-  error_mode: errorMode().optional().meta({ description: "The same for this group alone." }),
+    .meta({ description: "The context of the statements. Default: inferred from their paths." }),
+  error_mode: errorMode().optional().meta({ description: "The error mode of this group." }),
   conditions: z
     .array(z.string())
     .nullish()
-    .meta({ description: "The statements are executed where any of these holds." }),
+    .meta({ description: "The statements run only if any of these conditions holds." }),
   statements: z
     .array(z.string())
     .nullish()
@@ -41,9 +41,10 @@ const STATEMENT_KEYS: Readonly<Record<Signal, "log_statements" | "trace_statemen
 
 export const transformSchema = z
   .strictObject({
-    error_mode: errorMode()
-      .default("ignore")
-      .meta({ description: "ignore (log and go on), silent, or propagate (refuse the batch)." }),
+    error_mode: errorMode().default("ignore").meta({
+      description:
+        "What to do when a statement fails: ignore (log and continue), silent (continue without a log line), or propagate (refuse the batch).",
+    }),
     log_statements: list().meta({ description: "OTTL statements for logs, or groups of them." }),
     trace_statements: list().meta({ description: "The same for traces." }),
     metric_statements: list().meta({ description: "The same for metrics." }),

@@ -22,7 +22,7 @@ export interface VersioningConfig {
 
 const version = () => z.number().int().min(1).max(999_999_999);
 const attributeKey = () =>
-  z.string().min(1).refine(isUpcastable, `the name and version of an event are not for an upcast to change`);
+  z.string().min(1).refine(isUpcastable, `an upcast must not change the name and version of an event`);
 
 const value: z.ZodType<Value> = z.lazy(() =>
   z.union([z.string(), z.number(), z.boolean(), z.array(value), z.record(z.string(), value)], {
@@ -31,23 +31,23 @@ const value: z.ZodType<Value> = z.lazy(() =>
 );
 
 const upcast = z.strictObject({
-  from: version().meta({ description: "The version that it takes." }),
-  to: version().meta({ description: "The version that it makes." }),
-  remove: z.array(attributeKey()).default([]).meta({ description: "Attributes to take out; done first." }),
+  from: version().meta({ description: "The version that it starts from." }),
+  to: version().meta({ description: "The version that it leads to." }),
+  remove: z.array(attributeKey()).default([]).meta({ description: "Attributes to remove; done first." }),
   rename: z
     .record(attributeKey(), attributeKey())
     .default({})
-    .meta({ description: "Old to new keys; the value stays what it is." }),
+    .meta({ description: "Old keys and their new keys; values stay unchanged." }),
   convert: z
     .record(attributeKey(), z.enum(CONVERTED_TYPES))
     .default({})
-    .meta({ description: "Attributes, under their new keys, to another type." }),
-  set: z.record(attributeKey(), value).default({}).meta({ description: "Attributes that get this value." }),
+    .meta({ description: "New types of attributes, by their new keys." }),
+  set: z.record(attributeKey(), value).default({}).meta({ description: "Attributes and their new values." }),
   use: z.string().optional().meta({ description: "An upcaster in code, by its name; done last." }),
 });
 
 const event = z.strictObject({
-  current: version().meta({ description: "The version that everything behind this processor gets." }),
+  current: version().meta({ description: "The version that later components receive." }),
   upcasts: z.array(upcast).default([]).meta({ description: "Steps from older versions to newer ones." }),
 });
 
@@ -56,7 +56,7 @@ const rawSchema = z.strictObject({
   unknown: z
     .enum(["pass", "dead_letter", "drop"])
     .default("pass")
-    .meta({ description: "What happens to versions that are newer, or that no upcast leads away from." }),
+    .meta({ description: "What to do with versions that are newer, or that have no upcast." }),
   schemas: z
     .array(configPath())
     .default([])
@@ -112,7 +112,7 @@ function stepsOf(
       addIssue(context, [...at, "to"], `expected a version above ${one.from}: upcasts go upwards`);
     else if (one.to > current) addIssue(context, [...at, "to"], `expected at most the current version, ${current}`);
     else if (one.to < current && !sourceVersions.has(one.to))
-      addIssue(context, [...at, "to"], `no upcast goes on from version ${one.to}; the current version is ${current}`);
+      addIssue(context, [...at, "to"], `there is no upcast from version ${one.to}; the current version is ${current}`);
     if (steps.has(one.from)) addIssue(context, [...at, "from"], `there is another upcast from version ${one.from}`);
     if (!hasDistinctTargets(one.rename)) addIssue(context, [...at, "rename"], "two attributes would get the same key");
     steps.set(one.from, { to: one.to, upcast: upcastOf(one, upcasters, at, context) });
@@ -177,9 +177,9 @@ function setTarget(
   const at = url.lastIndexOf("/");
   const [base, target] = [url.slice(0, at), url.slice(at + 1)];
   const schema = found.get(base);
-  if (files === 0) report("there is no file to translate with: name one in schemas");
+  if (files === 0) report("there is no schema file for the translation: name one in schemas");
   else if (schema === undefined) {
-    if (found.size === files) report(`none of the schemas is of ${base}; there is ${[...found.keys()].join(", ")}`);
+    if (found.size === files) report(`no schema file is for ${base}; there is ${[...found.keys()].join(", ")}`);
   } else if (!schema.family.versions.includes(target))
     report(`the file has no version ${target}; it has ${schema.family.versions.join(", ")}`);
   else found.set(base, { ...schema, target });

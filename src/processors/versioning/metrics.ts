@@ -16,10 +16,10 @@ export function versioningMetrics(config: VersioningConfig, context: ProcessorCo
     new Map([...config.events.keys()].map((event) => [event, counter(name, description, { ...attributes, event })]));
   const unknown = byEvent(
     "sluice_versioning_unknown_items",
-    "Events of a version that is newer than the current one or that nothing leads away from.",
+    "Events of a version that is newer than the current one or has no upcast.",
     { unknown: config.unknown },
   );
-  const failed = byEvent("sluice_versioning_failed_items", "Events that an upcast could not be done on.");
+  const failed = byEvent("sluice_versioning_failed_items", "Events whose upcast failed.");
   const deprecated = new Map<string, Counter>();
   for (const [event, { steps }] of config.events)
     for (const from of steps.keys()) {
@@ -42,4 +42,4 @@ export function versioningMetrics(config: VersioningConfig, context: ProcessorCo
   };
 }
 
-const DEPRECATED = "Events that came in a version below the current one and were brought to it.";
+const DEPRECATED = "Events that arrived in an older version and were upcast to the current one.";

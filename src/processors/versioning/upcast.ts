@@ -51,7 +51,7 @@ function convertOne(attributes: Attributes, key: string, type: ConvertedType): v
   const value = attributes.get(key);
   if (value === undefined || value === null) return;
   const converted = CONVERTERS[type](value);
-  if (converted === undefined) throw new TypeError(`attribute ${key} is no ${type}`);
+  if (converted === undefined) throw new TypeError(`attribute ${key} cannot be converted to ${type}`);
   attributes.set(key, converted);
 }
 

@@ -262,7 +262,7 @@ describe("a routing table", () => {
       "wants a condition",
       "      - {pipelines: [logs/a]}",
       [
-        '6:9 connectors.routing.table.0.condition: "condition" is required: expected an OTTL condition that says what is routed',
+        '6:9 connectors.routing.table.0.condition: "condition" is required: expected an OTTL condition that selects what is routed',
       ],
     ],
     [
@@ -280,7 +280,7 @@ describe("a routing table", () => {
       "      - {condition: 'true', pipelines: [logs/a]}\n    match_once: false",
       [
         '7:5 connectors.routing.match_once: "match_once" has no effect: a record always goes to the first route that matches',
-        '7:17 connectors.routing.match_once: a record goes to the first route that matches; write "action: copy" where others are to get it too',
+        '7:17 connectors.routing.match_once: a record goes to the first route that matches; write "action: copy" if later routes should get it too',
       ],
     ],
   ])("%s", (_, table, expected) => expect(problemsOf(config(table))).toEqual(expected));

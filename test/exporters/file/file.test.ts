@@ -184,7 +184,7 @@ describe("without its folder", () => {
     const logger = listeningLogger();
     const exporter = await start({ path: join(folder, "out.json") }, { logger });
     expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-      expect.stringMatching(/^warn: cannot write to .*refused until the folder is there$/),
+      expect.stringMatching(/^warn: cannot write to .*refused until the folder exists$/),
     ]);
     for (const body of ["one", "two"])
       await expect(exporter.send(log(body), never)).rejects.toMatchObject({ kind: "transient", status: "ENOENT" });

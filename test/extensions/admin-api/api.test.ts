@@ -347,7 +347,7 @@ describe("replays", () => {
   });
 
   it.each([
-    [{}, "say who"],
+    [{}, "name who"],
     [{ by: "ann" }, "nothing is selected"],
     [{ by: "", all: true }, "who"],
     [{ by: "ann", ids: [] }, "no ids"],

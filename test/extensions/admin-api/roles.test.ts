@@ -75,7 +75,7 @@ describe("a token", () => {
       return answer.status === 403 ? answer.body.error.message : answer.status;
     };
     for (const name of ["text", "where", "attribute"]) {
-      const refused = `the filter ${name} looks into records: that needs the role reveal, which "ops" does not have`;
+      const refused = `the filter ${name} looks into records: this needs the role reveal, which "ops" does not have`;
       const query = { [name]: "x" };
       for (const path of ["", "/stats", "/groups"])
         expect(await asked("GET", `/dead-letters${path}?${name}=x`)).toBe(refused);
@@ -85,7 +85,7 @@ describe("a token", () => {
     }
     const transform = ['set(log.body, "x") where IsMatch(log.body, "4111")'];
     expect(await asked("POST", "/dead-letters/replay", { all: true, by: "ann", dryRun: true, transform })).toContain(
-      "transform changes records: that needs the role reveal",
+      "transform changes records: this needs the role reveal",
     );
     expect(await asked("POST", "/dead-letters/replay", { all: true, by: "ann", dryRun: true })).toBe(200);
   });
@@ -106,17 +106,20 @@ describe("a token", () => {
     await deadLetter(a, { id: "x" } as never).catch(() => {});
     const { body } = await ask("POST", "/dead-letters/replay", { all: true, by: "ann" }, bearer(token));
     expect(body.by).toBe("ann (ops)");
-    expect(said.at(-1)).toMatchObject({ message: "admin API was asked for a change", fields: { actor: "ops" } });
+    expect(said.at(-1)).toMatchObject({
+      message: "a change was requested through the admin API",
+      fields: { actor: "ops" },
+    });
     expect(JSON.stringify(said)).not.toContain(token);
   });
 
   it.each([
-    [{ tokens: [{ name: "a", roles: ["view"] }] }, "expected hash or token"],
+    [{ tokens: [{ name: "a", roles: ["view"] }] }, "expected either hash or token"],
     [{ tokens: [{ name: "a", hash: "sha256:abc", roles: ["view"] }] }, "sluice admin-token"],
     [{ tokens: [{ name: "a", token: "short", roles: ["view"] }] }, "at least 16"],
     [{ tokens: [{ name: "a", token: createAdminToken(), roles: [] }] }, "at least one role"],
-    [{ auth: { authenticator: "oidc" } }, "auth and grants go together"],
-    [{ grants: [{ subject: "a", roles: ["view"] }] }, "auth and grants go together"],
+    [{ auth: { authenticator: "oidc" } }, "auth and grants belong together"],
+    [{ grants: [{ subject: "a", roles: ["view"] }] }, "auth and grants belong together"],
     [{ auth: { authenticator: "oidc" }, grants: [{ roles: ["view"] }] }, "expected subject or group"],
   ])("is configured with all that it needs: %j", (config, message) => {
     expect(adminApi.schema.safeParse(config).error?.issues[0]?.message).toContain(message);

@@ -66,7 +66,7 @@ describe("RenewedCredentials", () => {
     fetches[1]!.fail();
     await flushPromises();
     expect(now()).toBe("a");
-    expect(lines.join()).toContain("new credentials cannot be had");
+    expect(lines.join()).toContain("new credentials cannot be fetched");
     clock.advance(28_000);
     const waiting = credentials.get() as Promise<{ name: string }>;
     expect(fetches).toHaveLength(3);

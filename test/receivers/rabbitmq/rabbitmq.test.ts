@@ -298,7 +298,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     session.publish("unrouted.in", "b");
     await until(async () => {
       const { entries } = await agent.admin!.listDeadLetters({});
-      expect(entries[0]?.failure?.error.message).toContain('no queue is called "nowhere"');
+      expect(entries[0]?.failure?.error.message).toContain('there is no queue "nowhere"');
     });
   });
 

@@ -7,7 +7,7 @@ import { GraphAggregation } from "./graph-aggregation.js";
 export const serviceGraph = defineConnector<ServiceGraphConfig>({
   type: "service_graph",
   aliases: ["servicegraph"],
-  summary: "Makes metrics of requests between services, from the spans of client and server.",
+  summary: "Makes metrics about requests between services, from the spans of client and server.",
   routes: [{ from: "traces", to: "metrics" }],
   schema: serviceGraphSchema,
   wantsJournal: ({ isDurable }) => isDurable,

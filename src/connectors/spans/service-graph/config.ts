@@ -25,12 +25,12 @@ export const serviceGraphSchema = z
   .strictObject({
     dimensions: names().meta({
       description:
-        "Attributes of the resource or span of either side, which points have with client_ or server_ in front.",
+        "Attributes of the span or resource of either side to add to the metrics, prefixed with client_ or server_.",
     }),
     store: section(
       z.strictObject({
-        ttl: duration().default(2000).meta({ description: "How long a span waits for the one on the other side." }),
-        max_items: z.number().int().min(1).default(1000).meta({ description: "How many wait at most." }),
+        ttl: duration().default(2000).meta({ description: "How long a span waits for the span of the other side." }),
+        max_items: z.number().int().min(1).default(1000).meta({ description: "Maximum number of waiting spans." }),
       }),
     )
       .prefault({})
@@ -44,33 +44,35 @@ export const serviceGraphSchema = z
       .int()
       .min(0)
       .default(0)
-      .meta({ description: "Makes exponential histograms with so many buckets at most; 0: explicit ones." }),
+      .meta({ description: "Maximum number of buckets of exponential histograms; 0 makes explicit histograms." }),
     virtual_node_peer_attributes: names().meta({
       description:
-        "Attributes that name a server without spans, the best first; an empty list: such servers are left out.",
+        "Attributes that name a server without spans, in order of preference. An empty list leaves out such servers.",
     }),
     virtual_node_extra_label: z
       .boolean()
       .default(false)
-      .meta({ description: "Points say in virtual_node which side has sent no spans." }),
-    database_name_attributes: names().meta({ description: "Attributes that name a database, the best first." }),
+      .meta({ description: "Add the attribute virtual_node, which names the side without spans." }),
+    database_name_attributes: names().meta({ description: "Attributes that name a database, in order of preference." }),
     metrics_flush_interval: duration()
       .nullish()
-      .meta({ description: "How often the metrics are handed on; 0: after every batch; 60s if it is left out." }),
-    metrics_timestamp_offset: duration().default(0).meta({ description: "Points are dated back by so much." }),
+      .meta({ description: "How often the metrics are sent; 0: after every batch. Default: 60s." }),
+    metrics_timestamp_offset: duration()
+      .default(0)
+      .meta({ description: "How far the times of data points are set back." }),
     max_series: z
       .number()
       .int()
       .min(1)
       .default(100_000)
-      .meta({ description: "Series that are kept; what would need more is counted in a series for the rest." }),
+      .meta({ description: "Maximum number of series. Requests beyond it are counted in one overflow series." }),
     durable: z
       .boolean()
       .default(true)
-      .meta({ description: "Keep spans in a journal until what was counted of them is handed on." }),
+      .meta({ description: "Keep spans in a journal until the metrics that include them have been sent." }),
     metrics_exporter: ignored("metrics go to the pipelines that have this connector as a receiver"),
-    cache_loop: ignored("what has expired goes with every flush"),
-    store_expiration_loop: ignored("what waits is looked at with every batch and flush"),
+    cache_loop: ignored("expired series are removed with every flush"),
+    store_expiration_loop: ignored("waiting spans are checked with every batch and flush"),
   })
   .transform((raw, zod): ServiceGraphConfig => {
     const { latency_histogram_buckets: buckets, exponential_histogram_max_size: maxSize } = raw;

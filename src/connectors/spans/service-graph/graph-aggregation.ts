@@ -78,8 +78,8 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     this.fields = new SpanFields(this.ofSpan);
     const counter = (name: string, description: string) =>
       metrics.counter(`otelcol_connector_servicegraph_${name}`, { description }, { connector: id });
-    this.total = counter("total_edges", "Requests that were seen from one side or both.");
-    this.expired = counter("expired_edges", "Requests of which the other side did not come in time.");
+    this.total = counter("total_edges", "Requests seen from one side or both.");
+    this.expired = counter("expired_edges", "Requests whose other side did not arrive in time.");
   }
 
   add(batch: Batch, now: number): void {

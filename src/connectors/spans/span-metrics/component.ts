@@ -11,7 +11,7 @@ import { SpanAggregation } from "./span-aggregation.js";
 export const spanMetrics = defineConnector<SpanMetricsConfig>({
   type: "span_metrics",
   aliases: ["spanmetrics"],
-  summary: "Makes metrics of spans: calls, durations and events, by service, name, kind, status and attributes.",
+  summary: "Makes metrics from spans: calls, durations and events, by service, name, kind, status and attributes.",
   routes: [{ from: "traces", to: "metrics" }],
   schema: spanMetricsSchema,
   wantsJournal: ({ isDurable }) => isDurable,
@@ -25,7 +25,7 @@ type ProcessorConfig = SpanMetricsConfig & { readonly exporter: string };
  */
 export const spanMetricsProcessor = defineProcessor<ProcessorConfig>({
   type: "spanmetrics",
-  summary: "Passes spans on, and gives an exporter metrics of them; the connector span_metrics takes its place.",
+  summary: "Passes spans on, and sends metrics about them to an exporter. Replaced by the connector span_metrics.",
   signals: ["traces"],
   schema: spanMetricsProcessorSchema,
   create: () => eachBatch((batch) => batch),

@@ -49,7 +49,7 @@ const dimension = z.strictObject({
   default: z
     .union([z.string(), z.number(), z.boolean()])
     .nullish()
-    .meta({ description: "What counts where there is none; without it, the point has none." }),
+    .meta({ description: "The value for spans without the attribute. Without a default, the attribute is left out." }),
   glob: unsupported("name each attribute"),
 });
 const dimensions = (what: string) => z.array(dimension).nullish().meta({ description: what });
@@ -65,23 +65,18 @@ const histogram = z.strictObject({
     .meta({ description: "A histogram with fixed buckets, which is the default." }),
   exponential: z
     .strictObject({
-      max_size: z
-        .number()
-        .int()
-        .min(0)
-        .nullish()
-        .meta({ description: "How many buckets it has at most; 160 if it is left out." }),
+      max_size: z.number().int().min(0).nullish().meta({ description: "Maximum number of buckets. Default: 160." }),
     })
     .nullish()
     .meta({ description: "An exponential histogram." }),
-  dimensions: dimensions("More dimensions of durations."),
+  dimensions: dimensions("Additional dimensions of durations."),
 });
 
 const flushInterval = (ms: number) =>
   duration()
     .default(ms)
     .refine((given) => given > 0, "expected more than 0")
-    .meta({ description: "How often the metrics are handed on." });
+    .meta({ description: "How often the metrics are sent." });
 
 const sharedKeys = {
   aggregation_temporality: z
@@ -91,67 +86,68 @@ const sharedKeys = {
       (text) => text === "" || TEMPORALITIES.includes(text.toUpperCase()),
       `expected ${TEMPORALITIES.join(" or ")}`,
     )
-    .meta({ description: "Whether points count from the start or from the last one." }),
-  dimensions: dimensions("Attributes by which all of the metrics are divided, beside the usual ones."),
-  dimensions_cache_size: ignored("max_series bounds what is kept"),
+    .meta({ description: "Whether points are cumulative or deltas." }),
+  dimensions: dimensions("Attributes that become dimensions of all metrics, in addition to the built-in ones."),
+  dimensions_cache_size: ignored("max_series limits what is kept"),
   max_series: z.number().int().min(1).default(100_000).meta({
-    description: "Series of all resources together; what would need more is counted in a series for the rest.",
+    description:
+      "Maximum number of series of all resources together. Spans beyond it are counted in one overflow series.",
   }),
   durable: z
     .boolean()
     .default(true)
-    .meta({ description: "Keep spans in a journal until what was counted of them is handed on." }),
+    .meta({ description: "Keep spans in a journal until the metrics that include them have been sent." }),
 };
 
 export const spanMetricsSchema = z
   .strictObject({
     ...sharedKeys,
     metrics_flush_interval: flushInterval(60_000),
-    calls_dimensions: dimensions("More dimensions of the number of calls."),
-    exclude_dimensions: z.array(z.string()).nullish().meta({ description: "Usual dimensions that are not wanted." }),
+    calls_dimensions: dimensions("Additional dimensions of the number of calls."),
+    exclude_dimensions: z.array(z.string()).nullish().meta({ description: "Built-in dimensions to leave out." }),
     histogram: section(histogram).prefault({}).meta({ description: "The histogram of durations." }),
     exemplars: section(
       z.strictObject({
-        enabled: z.boolean().default(false).meta({ description: "Whether points have spans as exemplars." }),
-        max_per_data_point: z.number().int().min(0).nullish().meta({ description: "How many; 5 if it is left out." }),
+        enabled: z.boolean().default(false).meta({ description: "Whether points get spans as exemplars." }),
+        max_per_data_point: z
+          .number()
+          .int()
+          .min(0)
+          .nullish()
+          .meta({ description: "Maximum number of exemplars per point. Default: 5." }),
       }),
     )
       .prefault({})
-      .meta({ description: "Spans that points show as examples." }),
+      .meta({ description: "Exemplars: spans that are attached to points as examples." }),
     events: section(
       z.strictObject({
         enabled: z.boolean().default(false).meta({ description: "Whether events of spans are counted." }),
-        dimensions: dimensions("Attributes, of events too, by which they are divided."),
+        dimensions: dimensions("Attributes of the event, span or resource that become dimensions of the event count."),
       }),
     )
       .prefault({})
       .meta({ description: "A count of the events of spans." }),
-    namespace: z
-      .string()
-      .default("traces.span.metrics")
-      .meta({ description: "Stands in front of the metrics' names." }),
+    namespace: z.string().default("traces.span.metrics").meta({ description: "Prefix of the metrics' names." }),
     metrics_expiration: duration()
       .default(0)
-      .meta({ description: "A resource without new spans for so long is forgotten; 0: never." }),
+      .meta({ description: "A resource without new spans for this long is forgotten; 0: never." }),
     series_expiration: duration()
       .default(0)
-      .meta({ description: "A series without new spans for so long is forgotten; 0: never." }),
+      .meta({ description: "A series without new spans for this long is forgotten; 0: never." }),
     resource_metrics_key_attributes: z
       .array(z.string())
       .nullish()
-      .meta({ description: "Attributes that tell resources apart; all of them if it is left out." }),
+      .meta({ description: "Attributes that distinguish resources. Default: all of them." }),
     include_instrumentation_scope: z
       .array(z.string())
       .nullish()
       .meta({ description: "Names of scopes that become dimensions of their spans." }),
-    aggregation_cardinality_limit: z
-      .number()
-      .int()
-      .min(0)
-      .default(0)
-      .meta({ description: "Series of a resource and metric; the rest is counted in one more series; 0: no limit." }),
-    resource_metrics_cache_size: ignored("no resource is forgotten before its time; max_series bounds what is kept"),
-    metric_timestamp_cache_size: ignored("every series knows when it was handed on last"),
+    aggregation_cardinality_limit: z.number().int().min(0).default(0).meta({
+      description:
+        "Maximum number of series per resource and metric; spans beyond it are counted in one overflow series. 0: no limit.",
+    }),
+    resource_metrics_cache_size: ignored("resources are never forgotten early; max_series limits what is kept"),
+    metric_timestamp_cache_size: ignored("every series keeps the time of its last point"),
     add_resource_attributes: ignored("metrics always have the attributes of their resource"),
     enable_metrics_sampling_method: ignored("every span counts once"),
   })
@@ -199,11 +195,11 @@ export const spanMetricsProcessorSchema = z
       .array(duration())
       .nullish()
       .meta({ description: "Upper bounds of the histogram's buckets, as durations." }),
-    namespace: z.string().default("").meta({ description: "Stands in front of the metrics' names." }),
+    namespace: z.string().default("").meta({ description: "Prefix of the metrics' names." }),
     metrics_flush_interval: flushInterval(15_000),
     resource_attributes: ignored("metrics always have the attributes of their resource"),
-    resource_attributes_cache_size: ignored("max_series bounds what is kept"),
-    skip_sanitize_label: ignored("names become those of Prometheus where they are sent to it"),
+    resource_attributes_cache_size: ignored("max_series limits what is kept"),
+    skip_sanitize_label: ignored("names are translated by the exporters to Prometheus"),
     inherit_instrumentation_library_name: ignored("the scope of the metrics is this processor"),
   })
   .transform((raw, zod): SpanMetricsConfig & { readonly exporter: string } => {

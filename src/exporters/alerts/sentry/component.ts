@@ -43,7 +43,7 @@ class SentryExporter implements Exporter {
     this.poster = new HttpPoster(url, config, headers, context, { lookup });
     this.skipped = context.metrics.counter(
       "sluice_sentry_skipped_items",
-      { description: "Records that are no events: neither errors nor dead letters." },
+      { description: "Records that were not sent because they are neither errors nor dead letters." },
       { exporter: context.id },
     );
   }

@@ -14,23 +14,23 @@ export const sentrySchema = z
       .refine((text) => parseDsn(text) !== undefined, EXPECTED_DSN)
       .meta({ description: "Where events go, as the project's settings in Sentry show it." }),
     environment: z.string().optional().meta({
-      description: "The environment of all events; that of the resource (deployment.environment.name) unless written.",
+      description: "The environment of all events. Default: that of the resource (deployment.environment.name).",
     }),
     release: z
       .string()
       .optional()
-      .meta({ description: "The release of all events; that of the resource (service.version) unless written." }),
+      .meta({ description: "The release of all events. Default: that of the resource (service.version)." }),
     min_severity: caseInsensitiveEnum(Object.keys(MIN_SEVERITIES) as ["trace", ...(keyof typeof MIN_SEVERITIES)[]])
       .default("error")
       .meta({
         description:
-          "Log records below it, and without an exception, are no events. Spans are with status error, or with exceptions.",
+          "Log records below this severity and without an exception are not sent. Spans are sent if they have the status error or exceptions.",
       }),
     tags: z.record(z.string(), z.string()).optional().meta({ description: "Tags of all events." }),
     tag_attributes: z
       .array(z.string())
       .default(["service.name", "service.namespace", "k8s.namespace.name", "http.route", "event.name"])
-      .meta({ description: "Attributes, of the record or its resource, that become tags, by which Sentry searches." }),
+      .meta({ description: "Attributes of the record or its resource that become tags, by which Sentry searches." }),
     ...allowPrivateAddresses,
     ...httpClientKeys(),
   })

@@ -20,20 +20,22 @@ const DEFAULT_BATCH = Object.fromEntries(BATCH_NAMES.map((name) => [name, `{{ ${
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 const signature = z.strictObject({
-  secret: secret().min(16, "expected at least 16 characters").meta({ description: "The key that both sides know." }),
+  secret: secret()
+    .min(16, "expected at least 16 characters")
+    .meta({ description: "The secret key that both sides know." }),
   algorithm: z.enum(["sha256", "sha512"]).default("sha256").meta({ description: "The hash of the HMAC." }),
   header: z
     .string()
     .regex(HEADER, "expected the name of a header")
     .default("x-sluice-signature")
-    .meta({ description: "The header it is in, as sha256=HEX." }),
+    .meta({ description: "The header for the signature, as sha256=HEX." }),
   timestamp_header: z
     .string()
     .regex(/^$|^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "expected the name of a header")
     .default("x-sluice-timestamp")
     .meta({
       description:
-        "The header with the time, in seconds, that is signed too: what is signed is TIME.BODY. Empty: the body alone is.",
+        "The header for the time in seconds, which is signed too: the signed text is TIME.BODY. Empty: only the body is signed.",
     }),
 });
 
@@ -43,7 +45,7 @@ const keys = z
       .refine((text) => isHttpUrl(text), "expected a URL such as https://example.com/hooks/1")
       .meta({
         description:
-          "Where requests go. It is kept secret: many a webhook has its token in it. Redirects are not followed.",
+          "Where requests go. The URL is treated as a secret, because many webhooks have a token in it. Redirects are not followed.",
       }),
     per: z
       .enum(["record", "batch"])
@@ -51,11 +53,11 @@ const keys = z
       .meta({ description: "A request for each record, or one for all records of a batch." }),
     body: z.unknown().optional().meta({
       description:
-        "The JSON to send, with placeholders such as {{ body }} in its texts. Default: all that is known of the record.",
+        "The JSON to send, with placeholders such as {{ body }} in its texts. Default: everything known about the record.",
     }),
     signature: section(signature)
       .optional()
-      .meta({ description: "Signs each request, so that its receiver knows who sent it." }),
+      .meta({ description: "Signs each request, so that the receiver can verify its sender." }),
     ...allowPrivateAddresses,
     ...httpClientKeys(),
   })

@@ -14,10 +14,10 @@ const index = (what: string, stream: string) =>
       description: `The index, alias or data stream of all ${what}; empty: a data stream by their attributes, ${stream}.`,
     });
 
-const ALWAYS = "what attributes say is always done where no index is named";
+const ALWAYS = "attributes always choose the index if none is named here";
 const dynamic = () => ignored(ALWAYS);
 const enabled = (what: string) =>
-  section(z.strictObject({ enabled: z.boolean().default(false).meta({ description: "Whether it is." }) }))
+  section(z.strictObject({ enabled: z.boolean().default(false).meta({ description: "Turns it on." }) }))
     .prefault({})
     .meta({ description: what });
 
@@ -27,7 +27,7 @@ export const elasticsearchSchema = z
     endpoints: z
       .array(httpUrl())
       .nullish()
-      .meta({ description: "URLs of several servers: one is used until it does not answer." }),
+      .meta({ description: "URLs of several servers. One of them is used until it stops answering." }),
     cloudid: z.string().default("").meta({ description: "The id of a cluster of Elastic Cloud, in place of a URL." }),
     ...httpClientKeys(),
     user: z.string().default("").meta({ description: "The name for Basic authentication." }),
@@ -53,24 +53,27 @@ export const elasticsearchSchema = z
     mapping: section(
       z.strictObject({
         mode: caseInsensitiveEnum(MAPPING_MODES).default("otel").meta({ description: "What documents look like." }),
-        allowed_modes: ignored("the mode of the config is that of all documents"),
+        allowed_modes: ignored("all documents use the mode of the config"),
         fields: ignored("the Collector has removed it"),
         file: ignored("the Collector has removed it"),
         dedup: ignored("a document has every field once"),
-        dedot: ignored("Elasticsearch reads names with dots as fields in fields"),
+        dedot: ignored("Elasticsearch treats names with dots as nested fields"),
       }),
     )
       .prefault({})
       .meta({ description: "What documents look like." }),
     logstash_format: section(
       z.strictObject({
-        enabled: z.boolean().default(false).meta({ description: "Put the day behind the name of the index." }),
-        prefix_separator: z.string().default("-").meta({ description: "What stands between them." }),
-        date_format: z.string().default("%Y.%m.%d").meta({ description: "The form of the day: %Y, %m, %d, %H." }),
+        enabled: z.boolean().default(false).meta({ description: "Append the date to the index name." }),
+        prefix_separator: z.string().default("-").meta({ description: "The separator between index name and date." }),
+        date_format: z
+          .string()
+          .default("%Y.%m.%d")
+          .meta({ description: "The date format, made of %Y, %m, %d and %H." }),
       }),
     )
       .prefault({})
-      .meta({ description: "Indexes by day, as Logstash has them." }),
+      .meta({ description: "Indexes with a date, as Logstash names them." }),
     num_workers: ignored("use sending_queue.num_consumers"),
     flush: ignored("use sending_queue.batch"),
     batcher: ignored("use sending_queue.batch"),
@@ -80,7 +83,7 @@ export const elasticsearchSchema = z
     telemetry: ignored("sluice tap shows what passes"),
     include_source_on_error: ignored("dead letters have the record"),
     metadata_keys: ignored("they are about the Collector's own metrics"),
-    bulk_response_filter_path: ignored("of an answer only what is needed is asked for"),
+    bulk_response_filter_path: ignored("only the needed part of an answer is requested"),
   })
   .superRefine(({ endpoint, endpoints, cloudid }, context) => {
     const issue = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });

@@ -19,9 +19,10 @@ import { type MetricValue, metricValue } from "./metric-values.js";
 import { isMap, otelLog, otelSpan, otelSpanEvent, ownerFields } from "./otel-documents.js";
 import { type DocumentRoute, routeOf, withoutRouting } from "./route.js";
 
-const NO_INDEX = "the attribute elasticsearch.index is no name of an index";
-const NO_MAP = "the body is no map, and in the mode bodymap it is the document";
-const NO_VALUE = "Elasticsearch cannot hold the value: it is no finite number, or its buckets do not fit";
+const NO_INDEX = "the attribute elasticsearch.index is not a valid index name";
+const NO_MAP = "the body is not a map, which the mode bodymap requires";
+const NO_VALUE =
+  "Elasticsearch cannot store the value: it is not a finite number, or its buckets do not match its bounds";
 
 /** Makes the documents of a batch one by one. */
 export function* documentsOf(

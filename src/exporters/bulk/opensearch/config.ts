@@ -8,9 +8,9 @@ const DATE_FORMAT = /^(yyyy|yy|MM|dd|HH|mm|ss|[-._+])*$/;
 const dateFormat = (index: string) =>
   z
     .string()
-    .regex(DATE_FORMAT, "expected a form of a date such as yyyy.MM.dd")
+    .regex(DATE_FORMAT, "expected a date format such as yyyy.MM.dd")
     .default("")
-    .meta({ description: `A date that is put behind ${index}, such as yyyy.MM.dd.` });
+    .meta({ description: `A date to append to ${index}, such as yyyy.MM.dd.` });
 
 const index = (what: string, usual: string) =>
   z
@@ -21,7 +21,7 @@ const index = (what: string, usual: string) =>
     });
 
 const fallback = () =>
-  z.string().default("").meta({ description: "What stands for an attribute that is not there; empty: unknown." });
+  z.string().default("").meta({ description: "The text for a missing attribute; empty: unknown." });
 
 export const openSearchSchema = z.strictObject({
   http: section(
@@ -43,23 +43,27 @@ export const openSearchSchema = z.strictObject({
   traces_index: index("spans", "ss4o_traces-{dataset}-{namespace}"),
   traces_index_fallback: fallback(),
   traces_index_time_format: dateFormat("traces_index"),
-  bulk_action: z.enum(["create", "index"]).default("create").meta({ description: "What is done with documents." }),
+  bulk_action: z
+    .enum(["create", "index"])
+    .default("create")
+    .meta({ description: "Whether documents are created or indexed." }),
   pipeline: z.string().default("").meta({ description: "The ingest pipeline of all documents." }),
   mapping: section(
     z.strictObject({
-      mode: caseInsensitiveEnum(["ss4o", "ecs", "flatten_attributes", "bodymap"])
-        .default("ss4o")
-        .meta({ description: "What documents look like; all but ss4o are for log records, and spans are as in ss4o." }),
+      mode: caseInsensitiveEnum(["ss4o", "ecs", "flatten_attributes", "bodymap"]).default("ss4o").meta({
+        description:
+          "The format of documents. All modes except ss4o apply to log records only; spans are always as in ss4o.",
+      }),
       timestamp_field: z
         .string()
         .default("")
-        .meta({ description: "Where the time is, in the modes ecs and flatten_attributes; empty: @timestamp." }),
-      unix_timestamp: z.boolean().default(false).meta({ description: "Write it as milliseconds." }),
-      fields: ignored("the Collector passes over it too"),
-      file: ignored("the Collector passes over it too"),
+        .meta({ description: "The field for the time in the modes ecs and flatten_attributes; empty: @timestamp." }),
+      unix_timestamp: z.boolean().default(false).meta({ description: "Write the time as milliseconds." }),
+      fields: ignored("the Collector ignores it too"),
+      file: ignored("the Collector ignores it too"),
       dedup: ignored("a document has every field once"),
-      dedot: ignored("OpenSearch reads names with dots as fields in fields"),
-      manage_index_template: ignored("it is for the mode otel-v1, which is not here"),
+      dedot: ignored("OpenSearch treats names with dots as nested fields"),
+      manage_index_template: ignored("it belongs to the mode otel-v1, which is not supported"),
     }),
   )
     .prefault({})

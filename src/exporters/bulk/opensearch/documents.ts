@@ -19,7 +19,7 @@ import { capitalised, isMap } from "../elasticsearch/otel-documents.js";
 import { formatDate, isoTime } from "../times.js";
 import type { OpenSearchConfig } from "./config.js";
 
-const NO_MAP = "the body is no map, and in the mode bodymap it is the document";
+const NO_MAP = "the body is not a map, which the mode bodymap requires";
 
 /** Makes the documents of a batch of logs or spans one by one. */
 export function* documentsOf(

@@ -97,7 +97,7 @@ export class Backends {
 
   private backendMetrics(endpoint: string): BackendMetrics {
     const { metrics, id: exporter } = this.context;
-    const outcome = { description: "Requests to an endpoint, by whether it took them." };
+    const outcome = { description: "Requests to an endpoint, by success or failure." };
     const counter = (success: string) =>
       metrics.counter("otelcol_loadbalancer_backend_outcome", outcome, { exporter, endpoint, success });
     const [succeeded, failed] = [counter("true"), counter("false")];

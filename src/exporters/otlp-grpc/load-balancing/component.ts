@@ -25,7 +25,8 @@ import { defaultRoutingKey, hasRoutingKey, recordHasher } from "./routing-key.js
 export const loadBalancingExporter = defineExporter<LoadBalancingConfig>({
   type: "load_balancing",
   aliases: ["loadbalancing"],
-  summary: "Sends OTLP over gRPC to several endpoints: records of one trace, service or the like always to the same.",
+  summary:
+    "Sends OTLP over gRPC to several endpoints: records of the same trace or service always go to the same endpoint.",
   signals: SIGNALS,
   schema: loadBalancingSchema,
   refusesSignal: ({ routing_key }, signal) =>
@@ -115,7 +116,8 @@ class LoadBalancingExporter implements Exporter {
   private createExporter(endpoint: string): Exporter {
     const { endpoint: _, timeout: __, sending_queue: ___, retry_on_failure: ____, ...keys } = this.config.protocol.otlp;
     const target = parseGrpcTarget(withPort(endpoint));
-    if (target === undefined) throw new Refusal("permanent", `${endpoint} is no address`, { category: "integration" });
+    if (target === undefined)
+      throw new Refusal("permanent", `${endpoint} is not an address`, { category: "integration" });
     return otlpGrpcExporter.create({ ...keys, endpoint: target }, this.context);
   }
 
@@ -184,6 +186,6 @@ function mergeRejections(
 }
 
 function noEndpoints(): Refusal {
-  const message = "the resolver has found no endpoint yet: what comes waits in the queue";
+  const message = "the resolver has found no endpoint yet: data waits in the queue";
   return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_NO_ENDPOINTS });
 }

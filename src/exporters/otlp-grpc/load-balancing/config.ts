@@ -7,10 +7,10 @@ import { ROUTING_KEYS } from "./routing-key.js";
 const DEFAULT_PORT = 4317;
 
 /** All endpoints share one queue, so its keys are written next to `protocol`, not in it. */
-const OWN_KEY = "write it beside protocol: one queue stands in front of all endpoints";
+const OWN_KEY = "write it next to protocol: all endpoints share one queue";
 
 const otlp = otlpGrpcSchema.omit({ endpoint: true }).extend({
-  endpoint: ignored("the resolver says where to send to"),
+  endpoint: ignored("the resolver provides the endpoints"),
   timeout: ignored(OWN_KEY),
   sending_queue: ignored(OWN_KEY),
   retry_on_failure: ignored(OWN_KEY),
@@ -28,7 +28,7 @@ const staticResolver = z.strictObject({
   hostnames: z
     .array(hostname)
     .min(1, "expected at least one host")
-    .meta({ description: "The endpoints, as host or host:port; the port is 4317 where none is written." }),
+    .meta({ description: "The endpoints, as host or host:port; the default port is 4317." }),
 });
 
 const dnsServer = z
@@ -39,14 +39,14 @@ const dnsServer = z
 
 const dnsResolver = z.strictObject({
   hostname: z.string().min(1, "expected a name such as gateways.example.com").meta({
-    description: "The name whose addresses, A and AAAA, are the endpoints.",
+    description: "The host name whose addresses (A and AAAA) are the endpoints.",
   }),
   port: z
     .union([port, z.string().regex(/^\d{1,5}$/, "expected a port such as 4317")])
     .default(DEFAULT_PORT)
-    .meta({ description: "The port of all of them." }),
-  interval: duration().default(5000).meta({ description: "How often the name is looked up." }),
-  timeout: duration().default(1000).meta({ description: "How long that may take." }),
+    .meta({ description: "The port of all endpoints." }),
+  interval: duration().default(5000).meta({ description: "How often the name is resolved." }),
+  timeout: duration().default(1000).meta({ description: "Timeout of one DNS lookup." }),
   servers: z
     .array(dnsServer)
     .optional()
@@ -61,31 +61,30 @@ const k8sResolver = z.strictObject({
       "expected a service, with its namespace or without, such as gateways.monitoring",
     )
     .meta({
-      description:
-        "The service whose endpoints they are, as name or name.namespace; the agent's own namespace is the default.",
+      description: "The Kubernetes service, as name or name.namespace. Default: the agent's own namespace.",
     }),
   ports: z
     .array(port)
     .min(1, "expected at least one port")
     .default([DEFAULT_PORT])
-    .meta({ description: "The ports of every pod; each is an endpoint." }),
-  timeout: duration().default(1000).meta({ description: "How long the start waits for the first list." }),
+    .meta({ description: "The ports of every pod; each port is one endpoint." }),
+  timeout: duration().default(1000).meta({ description: "How long the start waits for the first list of endpoints." }),
   return_hostnames: z.boolean().default(false).meta({
     description:
-      "Names of pods instead of addresses, as a StatefulSet has them: pods keep their share of the data over restarts.",
+      "Use the host names of pods instead of addresses, for a StatefulSet: pods then keep their share of the data over restarts.",
   }),
   api_server: z
     .url({ protocol: /^https?$/, error: "expected a URL such as https://10.0.0.1:6443" })
     .optional()
-    .meta({ description: "The API server; that of the cluster the agent runs in, unless written." }),
+    .meta({ description: "The API server. Default: that of the cluster the agent runs in." }),
   token_file: z
     .string()
     .optional()
-    .meta({ description: "The token for it; that of the pod's service account, unless written." }),
+    .meta({ description: "The token file for the API server. Default: that of the pod's service account." }),
   ca_file: z
     .string()
     .optional()
-    .meta({ description: "Who signs its certificate; that of the pod's service account, unless written." }),
+    .meta({ description: "The CA of the API server's certificate. Default: that of the pod's service account." }),
 });
 
 const resolver = z
@@ -113,11 +112,11 @@ export const loadBalancingSchema = z
       .meta({ description: "How data is sent to the endpoints." }),
     resolver: resolver.meta({ description: "Where the endpoints come from." }),
     routing_key: z.enum(ROUTING_KEYS).optional().meta({
-      description: "What is kept together on one endpoint. Default: traceID, and service for metrics.",
+      description: "The key that keeps records together on one endpoint. Default: traceID, and service for metrics.",
     }),
     routing_attributes: z.array(z.string().min(1)).optional().meta({
       description:
-        "For routing_key: attributes. Looked for in the resource, the scope and the record; of spans also span.name and span.kind.",
+        "For routing_key: attributes. They are looked for in the resource, the scope and the record; for spans also span.name and span.kind.",
     }),
   })
   .superRefine(({ routing_key, routing_attributes = [] }, context) => {

@@ -32,14 +32,14 @@ export function createResolver({ resolver }: LoadBalancingConfig, context: Expor
 }
 
 function countResolutions(resolver: string, { id, metrics, clock, logger }: ExporterContext): OnResolved {
-  const description = "Times that the endpoints were asked for.";
+  const description = "Resolutions of the endpoints, by outcome.";
   const counter = (success: string): Counter =>
     metrics.counter("otelcol_loadbalancer_num_resolutions", { description }, { exporter: id, resolver, success });
   const [succeeded, failed] = [counter("true"), counter("false")];
   const logFailure = limitedLog<unknown>(clock, (error, suppressed) =>
     logger.warn(
       { resolver, err: error, suppressed },
-      "the endpoints could not be found out; those known last are used",
+      "the endpoints could not be resolved; the last known ones are used",
     ),
   );
   return (error) => {

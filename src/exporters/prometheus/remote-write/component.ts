@@ -85,7 +85,7 @@ class RemoteWriteExporter implements Exporter {
 }
 
 const NO_V2 =
-  "it answered without saying how many samples it wrote, so it does not know remote write 2.0; set protobuf_message: prometheus.WriteRequest";
+  "it did not answer how many samples it wrote, so it does not support remote write 2.0; set protobuf_message: prometheus.WriteRequest";
 
 /** Messages of Prometheus, Mimir and others about samples that come too late, or a second time with another value. */
 const REFUSED_SAMPLES =

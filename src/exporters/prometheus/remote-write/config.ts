@@ -7,12 +7,12 @@ import { labels, translationKeys } from "../config.js";
 /** The messages of remote write 1.0 and 2.0, by their names in Prometheus. */
 export const MESSAGE_TYPES = ["prometheus.WriteRequest", "io.prometheus.write.v2.Request"] as const;
 
-const QUEUE = "the durable queue in front of every exporter takes its place; its keys are under sending_queue";
+const QUEUE = "every exporter has a durable queue instead; its keys are under sending_queue";
 
 const clientKeys = {
   endpoint: httpUrl()
     .optional()
-    .meta({ description: "The URL that takes remote write, such as http://prometheus:9090/api/v1/write." }),
+    .meta({ description: "The remote write URL, such as http://prometheus:9090/api/v1/write." }),
   ...httpClientKeys(),
   compression: wordOrNone(caseInsensitiveEnum(["snappy"]))
     .optional()
@@ -25,14 +25,14 @@ export const remoteWriteSchema = z
     ...clientKeys,
     http: section(z.strictObject(clientKeys))
       .optional()
-      .meta({ description: "The keys of the HTTP client in a section of their own; counts before those beside it." }),
+      .meta({ description: "The keys of the HTTP client in their own section; they override those next to it." }),
     ...translationKeys(),
-    external_labels: labels().meta({ description: "Labels of every series that has none of that name." }),
+    external_labels: labels().meta({ description: "Labels added to every series that has no label of that name." }),
     target_info: section(
       z.strictObject({ enabled: z.boolean().default(true).meta({ description: "Send target_info." }) }),
     )
       .optional()
-      .meta({ description: "The metric with the attributes of resources." }),
+      .meta({ description: "The metric target_info, which holds resource attributes." }),
     disable_scope_info: z.boolean().default(false).meta({ description: "Leave out the labels otel_scope_*." }),
     send_metadata: z
       .boolean()
@@ -48,7 +48,7 @@ export const remoteWriteSchema = z
       .nonnegative()
       .default(3_000_000)
       .transform((bytes) => bytes || 3_000_000)
-      .meta({ description: "A larger request is sent in parts; before compression." }),
+      .meta({ description: "Maximum request size before compression; larger requests are sent in parts." }),
     max_batch_request_parallelism: ignored(
       "the parts of a batch are sent one after another, which keeps samples in order",
     ),

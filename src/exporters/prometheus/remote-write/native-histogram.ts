@@ -11,7 +11,7 @@ const STALE_NAN = Buffer.from("020000000000f07f", "hex");
 
 /** Returns why an exponential histogram cannot become a native one; undefined if it can. */
 export function nativeProblem({ scale }: PointReader): string | undefined {
-  return scale < MIN_SCALE ? `a scale of ${scale}: native histograms begin at ${MIN_SCALE}` : undefined;
+  return scale < MIN_SCALE ? `a scale of ${scale}: native histograms need at least ${MIN_SCALE}` : undefined;
 }
 
 /**

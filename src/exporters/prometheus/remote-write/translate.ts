@@ -242,7 +242,8 @@ export class Translator implements MetricVisitor {
 const EXPONENTIAL = 82;
 const SWEEP_KEYS = 200;
 const MAX_TARGETS = 10_000;
-const DELTA = "remote write has no deltas; have the SDK send cumulative metrics, or make them so before this exporter";
+const DELTA =
+  "remote write does not support deltas; configure the SDK for cumulative metrics, or use delta_to_cumulative before this exporter";
 const NO_EXTRAS = { isStale: false, histogram: undefined, exemplars: undefined };
 
 function within(exemplars: readonly RemoteExemplar[] | undefined, above: number, upTo: number) {

@@ -22,7 +22,7 @@ export const liveRoutes: readonly ApiRoute[] = [
     needs: "components",
     answer({ history, query }) {
       const { node } = readParameters(query, ["node"]);
-      if (node === undefined) throw badRequest("say of which node: node=ID, of /graph");
+      if (node === undefined) throw badRequest("name a node: node=ID, as in /graph");
       const found = history.of(node);
       if (found === undefined) throw new AdminError("not_found", `there is no node ${JSON.stringify(node)}`);
       return { body: found };

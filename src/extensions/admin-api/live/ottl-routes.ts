@@ -36,7 +36,7 @@ export const ottlRoutes: readonly ApiRoute[] = [
       try {
         return { body: { results: tryOttl(trial) } };
       } catch (error) {
-        if (isMalformed(error)) throw badRequest(`record: this is no OTLP: ${error.message}`);
+        if (isMalformed(error)) throw badRequest(`record: this is not OTLP: ${error.message}`);
         if (isOttlError(error)) throw badRequest(error.message);
         throw error;
       }

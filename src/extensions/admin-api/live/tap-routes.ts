@@ -17,7 +17,7 @@ export const tapRoutes: readonly ApiRoute[] = [
 
 async function tap({ host, inspection, clock, tapBudget: budget, query }: RouteRequest) {
   const { at, where, rate, limit } = readParameters(query, ["at", "where", "rate", "limit"]);
-  if (at === undefined) throw badRequest("say where: at=ID of a node, an edge or a pipeline");
+  if (at === undefined) throw badRequest("name a place: at=ID of a node, an edge or a pipeline");
   const settings = {
     edges: edgesAt(at, inspection),
     where: where === undefined ? undefined : readCondition(where),
@@ -25,7 +25,7 @@ async function tap({ host, inspection, clock, tapBudget: budget, query }: RouteR
     limit: readCount("limit", limit, DEFAULT_LIMIT, MAX_LIMIT),
   };
   const mask = await host.loadMask?.();
-  if (mask === undefined) throw badRequest("nothing can be shown here, for it cannot be masked");
+  if (mask === undefined) throw badRequest("nothing can be shown here, because it cannot be masked");
   return { events: tapEvents(settings, { inspection, clock, budget, mask }), counted: "records" };
 }
 
@@ -59,7 +59,7 @@ function edgesAt(at: string, { graph, agent }: AgentInspection): readonly GraphE
   const kinds = new Set(found.map(({ kind }) => kind));
   if (kinds.size > 1) {
     const choices = found.map(({ id }) => id).join(" or ");
-    throw new AdminError("bad_request", `${JSON.stringify(at)} may be more than one: write ${choices}`);
+    throw new AdminError("bad_request", `${JSON.stringify(at)} is ambiguous: write ${choices}`);
   }
   const ids = new Set(found.map(({ id }) => id));
   const here = edges.filter(({ from, to }) => ids.has(kinds.has("exporter") ? to : from));

@@ -19,14 +19,18 @@ const htpasswd = z
         }
       })
       .optional()
-      .meta({ description: "The same here; these users win over those of the file. Passwords may be plain." }),
+      .meta({
+        description: "Users and hashes, written here; they win over those of the file. Passwords may be plain.",
+      }),
   })
   .refine(({ file, inline }) => file !== undefined || inline !== undefined, "expected file or inline");
 
 export const basicAuthSchema = z
   .strictObject({
-    htpasswd: section(htpasswd).optional().meta({ description: "Who may come in: users and their passwords, hashed." }),
-    client_auth: section(clientAuth).optional().meta({ description: "Who we are to the servers of exporters." }),
+    htpasswd: section(htpasswd).optional().meta({ description: "Users that are accepted, with hashed passwords." }),
+    client_auth: section(clientAuth)
+      .optional()
+      .meta({ description: "The user and password that exporters send to their servers." }),
   })
   .refine((config) => config.htpasswd ?? config.client_auth, "expected htpasswd, client_auth or both");
 

@@ -48,7 +48,7 @@ class HeadersSetter implements Extension {
     const rule = { action, name, value: "" };
     const file = new WatchedFile(value_file, this.context, (text) => {
       const trimmed = text.trim();
-      if (trimmed === "" || !isHeader(name, trimmed)) throw new Error("it does not hold a value for a header");
+      if (trimmed === "" || !isHeader(name, trimmed)) throw new Error("it does not contain a valid header value");
       rule.value = trimmed;
     });
     await file.start(["headers", String(index), "value_file"]);

@@ -10,14 +10,15 @@ const SOURCES = ["value", "value_file", "from_context", "from_attribute"] as con
 
 const header = z
   .strictObject({
-    action: caseInsensitiveEnum(["insert", "update", "upsert", "delete"])
-      .default("upsert")
-      .meta({ description: "insert only adds, update only replaces, upsert does both, delete takes it away." }),
+    action: caseInsensitiveEnum(["insert", "update", "upsert", "delete"]).default("upsert").meta({
+      description:
+        "insert adds a missing header, update replaces an existing one, upsert does both, delete removes it.",
+    }),
     key: z
       .string()
       .refine(
         (name) => isHeader(name, "") && !RESERVED.test(name),
-        "expected the name of a header that is not set otherwise",
+        "expected the name of a header that the agent does not set itself",
       )
       .meta({ description: "The name of the header." }),
     value: secret().optional().meta({ description: "Its value." }),
@@ -30,19 +31,19 @@ const header = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "The client metadata with its value; the receiver has to have include_metadata." }),
+      .meta({ description: "The client metadata to take the value from; the receiver needs include_metadata." }),
     from_attribute: z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "What is known of the authenticated client, such as subject, with its value." }),
-    default_value: secret().optional().meta({ description: "Its value where the client has none." }),
+      .meta({ description: "The attribute of the authenticated client to take the value from, such as subject." }),
+    default_value: secret().optional().meta({ description: "The value if the client has none." }),
   })
   .superRefine((written, context) => {
     const sources = SOURCES.filter((source) => written[source] !== undefined);
     const message =
       written.action === "delete"
-        ? sources.length > 0 && "expected no value for a header that is taken away"
+        ? sources.length > 0 && "expected no value for a header that is deleted"
         : sources.length !== 1 && `expected one of ${SOURCES.join(", ")}`;
     if (message) context.addIssue({ code: "custom", message });
     if (written.value !== undefined && !isHeader("x", written.value))
@@ -53,9 +54,10 @@ export const headersSetterSchema = z.strictObject({
   headers: z
     .array(header)
     .min(1, "expected at least one header")
-    .meta({ description: "What is done to the headers of every request, in this order." }),
+    .meta({ description: "Changes to the headers of every request, in this order." }),
   additional_auth: z.string().min(1).optional().meta({
-    description: "The id of an extension that gives credentials besides; where both set a header, its own counts.",
+    description:
+      "The id of another authenticator whose credentials are added; if both set a header, that authenticator wins.",
     authenticator: "client",
   }),
 });

@@ -40,7 +40,7 @@ class MtlsAuth implements Extension, ServerAuthenticator {
     const known = this.clients.get(certificate);
     if (known !== undefined) return known;
     const client = this.clientOf(certificate);
-    if (client === undefined) throw this.gate.invalid(request, "this certificate is not let in");
+    if (client === undefined) throw this.gate.invalid(request, "this certificate is not accepted");
     this.clients.set(certificate, client);
     return client;
   }

@@ -10,7 +10,7 @@ const rule = z
     dns_name: pattern().meta({ description: "One of its DNS names." }),
     uri: pattern().meta({ description: "One of its URIs, such as spiffe://acme/*." }),
     email: pattern().meta({ description: "One of its e-mail addresses." }),
-    tenant: z.string().optional().meta({ description: "What becomes auth.tenant of those who match." }),
+    tenant: z.string().optional().meta({ description: "The auth.tenant of clients that match." }),
   })
   .refine(({ tenant: _, ...patterns }) => Object.values(patterns).some(Boolean), "expected at least one pattern");
 
@@ -18,7 +18,7 @@ export const mtlsAuthSchema = z.strictObject({
   allowed: z
     .array(rule)
     .min(1, "expected at least one rule")
-    .meta({ description: "Certificates of which one rule holds in all of its keys are let in." }),
+    .meta({ description: "A certificate is accepted if all keys of at least one rule match." }),
 });
 
 export type MtlsAuthConfig = z.infer<typeof mtlsAuthSchema>;

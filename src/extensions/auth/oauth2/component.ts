@@ -10,7 +10,7 @@ import { type TokenHeaders, TokenRequest } from "./token-request.js";
 export const oauth2Client = defineExtension<OAuth2ClientConfig>({
   type: "oauth2client",
   aliases: ["oauth2_client"],
-  summary: "Gives exporters tokens of an OAuth 2.0 server (client credentials), renewed ahead of their end.",
+  summary: "Gives exporters tokens of an OAuth 2.0 server (client credentials), renewed before they expire.",
   schema: oauth2ClientSchema,
   authenticates: () => ["client"],
   create: (config, context) => new OAuth2Client(config, context),
@@ -38,7 +38,7 @@ class OAuth2Client implements Extension {
     const tls = this.config.tls && (await loadClientTls(this.config.tls, ["tls"]));
     const { protocol, hostname, origin } = this.config.token_url;
     if (protocol === "http:" && !isLocalHost(hostname))
-      logger.warn({ url: origin }, "the client's secret is sent without TLS: whoever is on the way can read it");
+      logger.warn({ url: origin }, "the client's secret is sent without TLS: anybody on the network path can read it");
     const request = new TokenRequest(this.config, clock, tls);
     const bufferMs = this.config.expiry_buffer;
     this.tokens = new RenewedCredentials({ fetch: () => request.send(), bufferMs, clock, random, logger });

@@ -30,7 +30,7 @@ export const oauth2ClientSchema = z
     timeout: duration().default(10_000).meta({ description: "How long the token endpoint may take to answer." }),
     expiry_buffer: duration()
       .default(300_000)
-      .meta({ description: "So long before its end a token is renewed, at the latest halfway through its life." }),
+      .meta({ description: "How long before its end a token is renewed, but not before half of its life has passed." }),
     tls: section(tlsClient())
       .optional()
       .meta({ description: "Certificates and versions of TLS, for the token endpoint." }),

@@ -6,15 +6,21 @@ const providerKeys = {
     .string()
     .refine(isIssuerUrl, "expected a URL such as https://auth.example.com; http only on this machine")
     .meta({ description: "Who issues the tokens: their `iss`; its keys are found below it." }),
-  audience: z.string().min(1).optional().meta({ description: "Whom tokens must be for: one of their `aud`." }),
-  ignore_audience: z.boolean().default(false).meta({ description: "Take tokens that are for anyone." }),
+  audience: z.string().min(1).optional().meta({ description: "The required audience: one of the token's `aud`." }),
+  ignore_audience: z.boolean().default(false).meta({ description: "Accept tokens for any audience." }),
   issuer_ca_path: z
     .string()
     .optional()
     .meta({ description: "Certificates to trust for the issuer, instead of the system's." }),
   username_claim: z.string().optional().meta({ description: "The claim that names the client. Default: sub." }),
-  groups_claim: z.string().optional().meta({ description: "The claim with its groups, which become auth.membership." }),
-  tenant_claim: z.string().optional().meta({ description: "The claim with its tenant, which becomes auth.tenant." }),
+  groups_claim: z
+    .string()
+    .optional()
+    .meta({ description: "The claim with the client's groups, which become auth.membership." }),
+  tenant_claim: z
+    .string()
+    .optional()
+    .meta({ description: "The claim with the client's tenant, which becomes auth.tenant." }),
 };
 
 const EXPECTED_AUDIENCE = "expected an audience, or ignore_audience: true";
@@ -25,11 +31,11 @@ const provider = z.strictObject(providerKeys).refine(hasAudience, { path: ["audi
 
 export const oidcSchema = z
   .strictObject({
-    attribute: z.string().min(1).default("authorization").meta({ description: "The header that the token is in." }),
+    attribute: z.string().min(1).default("authorization").meta({ description: "The header that holds the token." }),
     providers: z
       .array(provider)
       .optional()
-      .meta({ description: "Several issuers; or the keys of one beside `attribute`." }),
+      .meta({ description: "Several issuers; for one issuer, write its keys next to `attribute`." }),
     ...providerKeys,
     issuer_url: providerKeys.issuer_url.optional(),
   })

@@ -122,9 +122,10 @@ export class IssuerKeys {
     const { issuer, jwks_uri: address } = await getJson(discovery, this.ca);
     if (issuer !== this.issuer) throw new Error("the discovery document names another issuer");
     const url = new URL(String(address));
-    if (url.protocol !== "https:" && url.protocol !== discovery.protocol) throw new Error("its keys are not at https");
+    if (url.protocol !== "https:" && url.protocol !== discovery.protocol)
+      throw new Error("its keys are not served over https");
     const { keys } = await getJson(url, this.ca);
-    if (!Array.isArray(keys)) throw new Error("there are no keys in what it publishes");
+    if (!Array.isArray(keys)) throw new Error("it publishes no keys");
     return keys.slice(0, MAX_KEYS).flatMap(readKey);
   }
 }
@@ -153,7 +154,8 @@ const MAX_BYTES = 1024 * 1024;
 async function getJson(url: URL, ca: string | undefined): Promise<Record<string, unknown>> {
   const text = await getText(url, ca);
   const value: unknown = JSON.parse(text);
-  if (typeof value !== "object" || value === null) throw new Error(`${url.origin} answered with something else`);
+  if (typeof value !== "object" || value === null)
+    throw new Error(`${url.origin} answered with something other than a JSON object`);
   return value as Record<string, unknown>;
 }
 

@@ -38,7 +38,7 @@ async function askForKeys(
   keys: AwsCredentials | undefined,
 ): Promise<FetchedKeys> {
   const region = wanted || environmentVariable("AWS_REGION") || environmentVariable("AWS_DEFAULT_REGION");
-  if (!region) throw noCredentials(`there is no region to ask for ${arn} in: write sts_region`);
+  if (!region) throw noCredentials(`there is no region for assuming ${arn}: set sts_region`);
   const url = serviceUrl(region);
   const RoleSessionName = sessionName || `sluice-${clock.now()}`;
   const body = new URLSearchParams({ Action: action, Version: STS_VERSION, RoleArn: arn, RoleSessionName, ...more });
@@ -58,7 +58,7 @@ async function askForKeys(
 }
 
 function serviceUrl(region: string): URL {
-  if (!/^[a-z0-9-]+$/.test(region)) throw noCredentials(`${JSON.stringify(region)} is no region of AWS`);
+  if (!/^[a-z0-9-]+$/.test(region)) throw noCredentials(`${JSON.stringify(region)} is not an AWS region`);
   const written = environmentVariable("AWS_ENDPOINT_URL_STS");
   if (written !== undefined) return trustedUrl("AWS_ENDPOINT_URL_STS", written, []);
   return new URL(`https://sts.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}/`);

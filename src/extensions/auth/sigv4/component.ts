@@ -78,6 +78,6 @@ function serviceAndRegion(host: string, { service, region }: SigV4Config): { ser
 const SERVICES_BY_HOST: Readonly<Record<string, string>> = { xray: "xray", logs: "logs", aps: "aps", search: "es" };
 
 function unknownServiceOrRegion(host: string): Refusal {
-  const message = `${host} does not say which service and region of AWS it is: write them under the authenticator`;
+  const message = `${host} does not reveal the AWS service and region: set them in the authenticator`;
   return new Refusal("permanent", message, { status: "HTTP 401", category: "integration" });
 }

@@ -30,15 +30,17 @@ const rawSchema = z.strictObject({
   allow_all_keys: z
     .boolean()
     .default(false)
-    .meta({ description: "Otherwise keys that are not allowed are taken out." }),
-  allowed_keys: keys().meta({ description: "Keys that stay; all others are taken out unless allow_all_keys is set." }),
-  ignored_keys: keys().meta({ description: "Left as they are, whatever they hold." }),
-  ignored_key_patterns: patterns().meta({ description: "The same for keys with a match." }),
-  redact_all_types: z.boolean().default(false).meta({ description: "Also look at values that are no text." }),
+    .meta({ description: "Allow all keys. Otherwise keys that are not allowed are removed." }),
+  allowed_keys: keys().meta({ description: "Keys to keep; all others are removed unless allow_all_keys is set." }),
+  ignored_keys: keys().meta({ description: "Keys that are never changed, whatever their value." }),
+  ignored_key_patterns: patterns().meta({ description: "Patterns of keys that are never changed." }),
+  redact_all_types: z.boolean().default(false).meta({ description: "Also check values that are not texts." }),
   blocked_key_patterns: patterns().meta({ description: "Values of these keys are masked." }),
-  blocked_values: patterns().meta({ description: "What matches in a value is masked." }),
-  allowed_values: patterns().meta({ description: "Values with a match are left as they are." }),
-  hash_function: caseInsensitiveEnum(HASHES).default("").meta({ description: "Puts a hash in the place of ****." }),
+  blocked_values: patterns().meta({ description: "Patterns whose matches in values are masked." }),
+  allowed_values: patterns().meta({ description: "Patterns of values that are never changed." }),
+  hash_function: caseInsensitiveEnum(HASHES)
+    .default("")
+    .meta({ description: "Replaces values by a hash instead of ****." }),
   hmac_key: secret()
     .optional()
     .meta({ description: "The key of an hmac hash: at least 32 bytes for hmac-sha256, 64 for hmac-sha512." }),

@@ -162,5 +162,7 @@ function countersOf(name: string, metrics: Metrics): StratumCounters {
   };
 }
 
-const RECORDS_OPTIONS = { description: "Records decided, by the rule that decided." };
-const ESTIMATE_OPTIONS = { description: "Sum of 1/rate over the records kept: an estimate of what came in." };
+const RECORDS_OPTIONS = { description: "Sampling decisions about records, by rule." };
+const ESTIMATE_OPTIONS = {
+  description: "Sum of 1/rate over the kept records: an estimate of how many records arrived.",
+};

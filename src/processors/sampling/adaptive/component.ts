@@ -64,11 +64,13 @@ function rateFactorOf(config: AdaptiveSamplingConfig, context: ProcessorContext)
   rateFactors.set(config, { rateFactor, counts });
   metrics.gauge(
     "sluice_adaptive_sampling_factor",
-    { description: "What the rates are multiplied with under load; 1 during an error spike." },
+    { description: "The factor for all rates under load; 1 during an error spike." },
     () => Math.min(1, rateFactor.now()),
   );
-  metrics.gauge("sluice_adaptive_sampling_error_spike", { description: "1 while all is kept for the errors." }, () =>
-    rateFactor.now() === SPIKE_FACTOR ? 1 : 0,
+  metrics.gauge(
+    "sluice_adaptive_sampling_error_spike",
+    { description: "1 while everything is kept because of an error spike." },
+    () => (rateFactor.now() === SPIKE_FACTOR ? 1 : 0),
   );
   return { rateFactor, counts };
 }

@@ -26,26 +26,24 @@ const severity = z.preprocess(
 
 const errorSpike = z.strictObject({
   enabled: z.boolean().default(true).meta({ description: "Keep everything for a while when errors spike." }),
-  absolute: positive().default(100).meta({ description: "So many errors in a window are a spike." }),
+  absolute: positive().default(100).meta({ description: "Number of errors in a window that counts as a spike." }),
   relative: z
     .number()
     .gt(1)
     .default(3)
-    .meta({ description: "So many times the errors of the window before are a spike." }),
-  minimum: positive()
-    .default(10)
-    .meta({ description: "Fewer errors than this are no spike, however few there were before." }),
+    .meta({ description: "Increase over the previous window that counts as a spike, as a factor." }),
+  minimum: positive().default(10).meta({ description: "Fewer errors than this never count as a spike." }),
   window: duration().default(60_000).meta({ description: "The time in which errors are counted." }),
   hold: duration().default(300_000).meta({ description: "How long everything is kept after a spike." }),
 });
 
 const tier = z.strictObject({
-  above: positive().meta({ description: "Records a second." }),
-  rate: rate().meta({ description: "The rate above that." }),
+  above: positive().meta({ description: "Records per second." }),
+  rate: rate().meta({ description: "The rate above that load." }),
 });
 
 const load = z.strictObject({
-  enabled: z.boolean().default(true).meta({ description: "Keep less while there is much." }),
+  enabled: z.boolean().default(true).meta({ description: "Keep fewer records under load." }),
   tiers: z
     .array(tier)
     .min(1)
@@ -54,14 +52,16 @@ const load = z.strictObject({
       { above: 10_000, rate: 0.1 },
       { above: 50_000, rate: 0.01 },
     ])
-    .meta({ description: "Above so many records a second this rate is multiplied with all others." }),
+    .meta({
+      description: "Load tiers: above a number of records per second, all rates are multiplied by the tier's rate.",
+    }),
   window: duration().default(5000).meta({ description: "Over how long the load is measured." }),
   hysteresis: z
     .number()
     .min(0)
     .lt(1)
     .default(0.2)
-    .meta({ description: "A tier is left when the load is below it by this share." }),
+    .meta({ description: "How far the load must fall below a tier before the tier is left, as a share." }),
 });
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
@@ -70,7 +70,7 @@ const valueRule = z
     path: z.string().min(1).meta({ description: "The attribute, such as attributes.order.total." }),
     gt: z.number().optional().meta({ description: "Greater than this." }),
     lt: z.number().optional().meta({ description: "Less than this." }),
-    equals: scalar.optional().meta({ description: "Just this value." }),
+    equals: scalar.optional().meta({ description: "Equal to this value." }),
     in_range: z
       .tuple([z.number(), z.number()])
       .optional()
@@ -88,7 +88,7 @@ export const adaptiveSamplingSchema = z
     events: section(z.record(z.string().min(1), rate()))
       .prefault({})
       .meta({
-        description: "Rates by the name of the event or span; * stands for any text, the first that fits counts.",
+        description: "Rates by the name of the event or span; * stands for any text; the first match counts.",
       }),
     exempt: z
       .array(z.string().min(1))
@@ -97,18 +97,14 @@ export const adaptiveSamplingSchema = z
     values: z.array(valueRule).default([]).meta({ description: "Records with such values are always kept." }),
     trace_rate: rate()
       .optional()
-      .meta({ description: "The rate of all that belongs to a trace, in the place of the rates by severity." }),
+      .meta({ description: "The rate of records that belong to a trace, instead of the rates by severity." }),
     error_spike: section(errorSpike)
       .prefault({})
       .meta({ description: "Keeps everything for a while after errors have spiked." }),
-    load: section(load).prefault({}).meta({ description: "Keeps less while much comes." }),
-    hash_seed: z
-      .number()
-      .int()
-      .min(0)
-      .max(0xffffffff)
-      .default(0)
-      .meta({ description: "Agents with the same seed keep the same traces; samplers in a row have different ones." }),
+    load: section(load).prefault({}).meta({ description: "Keeps fewer records under load." }),
+    hash_seed: z.number().int().min(0).max(0xffffffff).default(0).meta({
+      description: "Agents with the same seed keep the same traces; consecutive samplers need different ones.",
+    }),
     remember_traces: z
       .number()
       .int()

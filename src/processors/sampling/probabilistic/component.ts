@@ -35,7 +35,9 @@ export const probabilisticSampler = defineProcessor<ProbabilisticSamplerConfig>(
 });
 
 const metricName = (noun: string) => `otelcol_processor_probabilistic_sampler_count_${noun}_sampled`;
-const METRIC_OPTIONS = { description: "Records decided, by what was decided on and what was decided." };
+const METRIC_OPTIONS = {
+  description: "Sampling decisions about records, by the source of randomness and the decision.",
+};
 
 function settingsOf(config: ProbabilisticSamplerConfig): ThresholdSamplerSettings {
   return {

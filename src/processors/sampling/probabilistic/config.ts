@@ -26,23 +26,22 @@ export const probabilisticSamplerSchema = z.strictObject({
     .min(1)
     .max(14)
     .default(4)
-    .meta({ description: "Hex digits of the thresholds that are written on what is kept." }),
-  fail_closed: z
-    .boolean()
-    .default(true)
-    .meta({ description: "Drops what cannot be decided: no trace id, or sampling information that cannot be read." }),
+    .meta({ description: "Number of hex digits of the thresholds written on kept records." }),
+  fail_closed: z.boolean().default(true).meta({
+    description: "Drop records that cannot be decided about: without a trace id, or with invalid sampling information.",
+  }),
   attribute_source: z
     .enum(["traceID", "record"])
     .default("traceID")
-    .meta({ description: "Logs: decide by the trace id if there is one, or always by from_attribute." }),
+    .meta({ description: "For logs: decide by the trace id if there is one, or always by from_attribute." }),
   from_attribute: z
     .string()
     .default("")
-    .meta({ description: "Logs: the attribute to decide by when it is not the trace id." }),
+    .meta({ description: "For logs: the attribute to decide by if it is not the trace id." }),
   sampling_priority: z
     .string()
     .default("")
-    .meta({ description: "Logs: the attribute that holds a record's own percentage, which then counts." }),
+    .meta({ description: "For logs: the attribute that holds a record's own percentage, which then applies." }),
 });
 
 export type ProbabilisticSamplerConfig = z.infer<typeof probabilisticSamplerSchema>;

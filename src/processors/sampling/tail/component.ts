@@ -8,7 +8,7 @@ const TYPICAL_CLIENT_TIMEOUT_MS = 10_000;
 /** Decides about whole traces once their spans have arrived; see `TailSampler`. */
 export const tailSampling = defineProcessor<TailSamplingConfig>({
   type: "tail_sampling",
-  summary: "Keeps or drops whole traces by policies, once their spans have come.",
+  summary: "Keeps or drops whole traces by policies, once their spans have arrived.",
   signals: ["traces"],
   zone: "sampling",
   schema: tailSamplingSchema,
@@ -17,7 +17,7 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
     if (context.journal === undefined && config.decisionWaitMs >= TYPICAL_CLIENT_TIMEOUT_MS)
       context.logger.warn(
         { decisionWaitMs: config.decisionWaitMs },
-        "clients are answered after decision_wait: theirs must be a longer timeout than the usual 10 s",
+        "clients are answered only after decision_wait: their timeout must be longer than the usual 10 s",
       );
     return tailSamplingProcessor(config, context);
   },

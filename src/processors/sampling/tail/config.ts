@@ -8,11 +8,11 @@ const MIB = 1024 * 1024;
 const rawSchema = z.strictObject({
   decision_wait: duration().default(30_000).meta({
     description:
-      "How long the spans of a trace are awaited, from the first one on. Clients wait for the decision only where the pipeline's intake is not durable.",
+      "How long to wait for the spans of a trace, from the first one on. Clients wait for the decision only if the pipeline's intake is not durable.",
   }),
-  decision_wait_after_root_received: duration()
-    .default(0)
-    .meta({ description: "Decide so long after the root span has come, if that is earlier. 0 waits on." }),
+  decision_wait_after_root_received: duration().default(0).meta({
+    description: "How long after the root span to decide, if that is earlier; 0: the root span changes nothing.",
+  }),
   num_traces: z
     .number()
     .int()
@@ -22,10 +22,9 @@ const rawSchema = z.strictObject({
   max_bytes: byteSize()
     .default(48 * MIB)
     .meta({ description: "Bytes of requests that may wait; with more, the oldest traces are decided early." }),
-  block_on_overflow: z
-    .boolean()
-    .default(false)
-    .meta({ description: "With num_traces waiting, refuse new traces, retryably, instead of deciding early." }),
+  block_on_overflow: z.boolean().default(false).meta({
+    description: "When num_traces are waiting, refuse new traces with a retryable error instead of deciding early.",
+  }),
   decision_cache: section(
     z.strictObject({
       sampled_cache_size: z
@@ -33,38 +32,37 @@ const rawSchema = z.strictObject({
         .int()
         .nonnegative()
         .default(0)
-        .meta({ description: "Decisions to keep a trace that are remembered. 0: as many as num_traces." }),
+        .meta({ description: "Number of keep decisions to remember. 0: as many as num_traces." }),
       non_sampled_cache_size: z
         .number()
         .int()
         .nonnegative()
         .default(0)
-        .meta({ description: "Decisions to drop a trace that are remembered. 0: as many as num_traces." }),
+        .meta({ description: "Number of drop decisions to remember. 0: as many as num_traces." }),
     }),
   )
     .prefault({})
     .meta({ description: "How many decisions are remembered for late spans. 0: as many as num_traces." }),
   maximum_trace_size_bytes: byteSize()
     .default(0)
-    .meta({ description: "Larger traces are not sampled, and decided as soon as they are. 0: any size." }),
+    .meta({ description: "Traces larger than this are dropped as soon as they exceed it. 0: no limit." }),
   sample_on_first_match: z
     .boolean()
     .default(false)
-    .meta({ description: "Ask no further policies when one has sampled the trace." }),
+    .meta({ description: "Stop evaluating policies once one has sampled the trace." }),
   drop_pending_traces_on_shutdown: z.boolean().default(false).meta({
     description:
-      "When the agent stops, leave waiting traces to the pipeline's journal, and so to the next start, instead of deciding on them; without a journal, to their senders.",
+      "When the agent stops, leave waiting traces in the pipeline's journal for the next start instead of deciding about them. Without a journal, they are refused and their senders keep them.",
   }),
-  policies: z
-    .array(z.unknown())
-    .min(1, "expected at least one policy")
-    .meta({ description: "What decides on a trace: each has a name, a type and the settings of that type." }),
+  policies: z.array(z.unknown()).min(1, "expected at least one policy").meta({
+    description: "The policies that decide about traces: each has a name, a type and the settings of that type.",
+  }),
   sampling_strategy: z
     .literal("trace-complete", { error: 'expected "trace-complete": traces are decided as a whole' })
     .default("trace-complete")
     .meta({ description: "Traces are decided as a whole; there is nothing else to choose." }),
-  expected_new_traces_per_sec: ignored("memory is taken as traces come"),
-  num_shards: ignored("one thread decides on all traces"),
+  expected_new_traces_per_sec: ignored("memory is allocated as traces arrive"),
+  num_shards: ignored("one thread decides about all traces"),
   tail_storage: unsupported("waiting spans are in the journal of their pipeline; there is nothing else to store"),
 });
 

@@ -27,11 +27,13 @@ export class TailMetrics {
     this.tooLarge = this.counter(`${PREFIX}_traces_dropped_too_large`, "Traces over maximum_trace_size_bytes.");
     this.repeatedSpans = this.counter("sluice_tail_sampling_repeated_spans", "Spans sent again while they waited.");
     const late = (sampled: string) =>
-      this.counter(`${PREFIX}_early_releases_from_cache_decision`, "Spans that came after the decision.", { sampled });
+      this.counter(`${PREFIX}_early_releases_from_cache_decision`, "Spans that arrived after the decision.", {
+        sampled,
+      });
     this.lateKept = late("true");
     this.lateDropped = late("false");
     const early = (reason: string) =>
-      this.counter("sluice_tail_sampling_decided_early", "Traces decided before their time, for want of room.", {
+      this.counter("sluice_tail_sampling_decided_early", "Traces decided early for lack of room.", {
         reason,
       });
     this.decidedEarly = { num_traces: early("num_traces"), max_bytes: early("max_bytes") };
@@ -44,7 +46,7 @@ export class TailMetrics {
   policyDecided(policy: string, decision: Decision): void {
     let counters = this.byPolicy.get(policy);
     if (counters === undefined) {
-      counters = this.countersByDecision("count_traces_sampled", "Traces, by policy and what it said.", { policy });
+      counters = this.countersByDecision("count_traces_sampled", "Traces, by policy and decision.", { policy });
       this.byPolicy.set(policy, counters);
     }
     counters[decision].add(1);

@@ -22,7 +22,11 @@ const stringAttribute = z
       try {
         compilePattern(source);
       } catch (error) {
-        context.addIssue({ code: "custom", path: ["values", i], message: `no pattern: ${(error as Error).message}` });
+        context.addIssue({
+          code: "custom",
+          path: ["values", i],
+          message: `not a valid pattern: ${(error as Error).message}`,
+        });
       }
     }
   });

@@ -48,21 +48,21 @@ const matchSchema = z
 
 export const cumulativeToDeltaSchema = z
   .strictObject({
-    include: matchSchema.nullish().meta({ description: "What is converted; everything if it is left out." }),
-    exclude: matchSchema.nullish().meta({ description: "What is not." }),
+    include: matchSchema.nullish().meta({ description: "Metrics to convert. Default: all." }),
+    exclude: matchSchema.nullish().meta({ description: "Metrics not to convert." }),
     initial_value: z
       .enum(["auto", "keep", "drop"])
       .default("auto")
-      .meta({ description: "What becomes of the first point of a series." }),
+      .meta({ description: "What to do with the first point of a series." }),
     max_staleness: duration()
       .default(0)
-      .meta({ description: "A series without new points for so long is forgotten; 0: never." }),
+      .meta({ description: "A series without new points for this long is forgotten; 0: never." }),
     max_series: z
       .number()
       .int()
       .min(1)
       .default(1_000_000)
-      .meta({ description: "Series that are kept; points of others are left out and counted." }),
+      .meta({ description: "Maximum number of series; points of further series are dropped and counted." }),
   })
   .transform(({ include, exclude, initial_value, max_staleness, max_series }): CumulativeToDeltaConfig => {
     const isWanted = ({ name, kind, isMonotonic }: ConvertedMetric) =>

@@ -10,9 +10,10 @@ export const deltaToCumulativeSchema = z
   .strictObject({
     max_stale: duration()
       .default(300_000)
-      .meta({ description: "A series without new points for so long is forgotten." }),
+      .meta({ description: "A series without new points for this long is forgotten." }),
     max_streams: z.number().min(0).default(0).meta({
-      description: "Series that are kept, a million if it is 0 or more; points of others are left out and counted.",
+      description:
+        "Maximum number of series; 0 or more than a million means a million. Points of further series are dropped and counted.",
     }),
   })
   .transform(({ max_stale, max_streams }): DeltaToCumulativeConfig => {

@@ -195,7 +195,7 @@ describe("the dns resolver", () => {
     dns.fault = "none";
     dns.names.delete("gateways.test");
     await exporter.send(traces(1), never);
-    expect(logger.lines.some(({ message }) => message.includes("those known last are used"))).toBe(true);
+    expect(logger.lines.some(({ message }) => message.includes("the last known ones are used"))).toBe(true);
   });
 });
 

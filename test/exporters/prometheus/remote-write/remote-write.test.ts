@@ -66,7 +66,7 @@ describe("the prometheus_remote_write exporter", () => {
     const delta = sum("d", 1, {}, {}, { aggregationTemporality: 1 });
     expect(await send({ metrics: [delta, exponential({ scale: -5 }), gauge("g", 1)] })).toMatchObject({
       rejected: 2,
-      message: expect.stringContaining("d: remote write has no deltas"),
+      message: expect.stringContaining("d: remote write does not support deltas"),
     });
     expect(server.requests.flatMap(({ series }) => series)).toHaveLength(1);
   });

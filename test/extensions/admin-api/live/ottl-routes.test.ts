@@ -70,7 +70,7 @@ describe("POST /ottl", () => {
       { context: "span", signal: "logs", statements: ["set(name, 1)"], record },
       /no span/,
     ],
-    ["no OTLP", { context: "log", statements: [], record: { severityNumber: "high" } }, /no OTLP/],
+    ["no OTLP", { context: "log", statements: [], record: { severityNumber: "high" } }, /not OTLP/],
     ["an unknown key", { context: "log", statements: [], record, x: 1 }, /x/],
   ])("refuses %s", async (_, asked, message) => {
     const { ask } = await startApi();

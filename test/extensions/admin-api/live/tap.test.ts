@@ -127,7 +127,7 @@ describe("GET /tap", () => {
       const { status, body } = await ask("GET", `/tap${query}`);
       return [status, body.error.message];
     };
-    expect(await failure("")).toEqual([400, "say where: at=ID of a node, an edge or a pipeline"]);
+    expect(await failure("")).toEqual([400, "name a place: at=ID of a node, an edge or a pipeline"]);
     expect(await failure("?at=nob")).toEqual([404, expect.stringContaining("there are: hand, filter, forward, nop")]);
     expect(await failure("?at=nop&rate=0")).toEqual([400, "rate must be a number from 1 to 1000"]);
     expect(await failure("?at=nop&where=nosuch(")).toEqual([400, expect.stringContaining("where: ")]);

@@ -45,7 +45,7 @@ describe("basicauth with client_auth", () => {
       clock.advance(5000);
       return lines.join();
     };
-    await expect.poll(log).toContain("what it held before stays");
+    await expect.poll(log).toContain("its previous content stays");
     expect(client.authorize(request)).toEqual(basic("joe", "another one"));
     expect(lines.join()).not.toContain("another");
     await stop();

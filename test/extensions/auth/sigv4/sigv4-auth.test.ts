@@ -90,7 +90,7 @@ describe("sigv4auth", () => {
     const refused = await authorize().catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(Refusal);
     expect(refused).toMatchObject({ kind: "permanent", status: "HTTP 401", category: "integration" });
-    expect(lines.join()).toContain("new credentials cannot be had");
+    expect(lines.join()).toContain("new credentials cannot be fetched");
     expect((await started(KEYS)).lines.join()).not.toContain("s3cret");
   });
 
