@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const sink of sinks.splice(0)) await sink.close();
 });
 
-it("passes what one connector has chosen through the connectors behind it", async () => {
+it("passes the records that one connector selects through the connectors after it", async () => {
   const sink = await startSink();
   sinks.push(sink);
   const { hand } = await startFed(`
@@ -33,7 +33,7 @@ service:
   await expect.poll(() => sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]);
 });
 
-it("gives a pipeline once what a connector's config names it twice for", async () => {
+it("sends records once to a pipeline that a connector's config names twice", async () => {
   const sink = await startSink();
   sinks.push(sink);
   const { hand } = await startFed(`

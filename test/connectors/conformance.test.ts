@@ -187,7 +187,7 @@ for (const trial of TRIALS) {
       const begin = (seed: number) => start(trial, route, new Random(seed));
       const name = `${route.from} to ${route.to}`;
 
-      it(`hands on all that it owes when its input ends, and calls nothing safe before (${name})`, () =>
+      it(`passes on everything that it owes when its input ends, and acknowledges nothing before (${name})`, () =>
         fc.assert(
           fc.asyncProperty(seeds, async (seed) => {
             const run = begin(seed);
@@ -203,7 +203,7 @@ for (const trial of TRIALS) {
           runs(3),
         ));
 
-      it(`gives back what those behind it refuse for good, and goes on (${name})`, async () => {
+      it(`passes permanent refusals from downstream back, and continues (${name})`, async () => {
         const run = begin(1);
         run.give();
         run.give();
@@ -216,7 +216,7 @@ for (const trial of TRIALS) {
         expect(run.fed[2]!.outcomes).toEqual([ACCEPTED]);
       });
 
-      it(`settles each once, and loses nothing that it calls safe, whatever those behind it answer (${name})`, () =>
+      it(`settles each delivery once, and loses nothing acknowledged, whatever downstream answers (${name})`, () =>
         fc.assert(
           fc.asyncProperty(seeds, async (seed) => {
             const random = new Random(seed);
@@ -236,7 +236,7 @@ for (const trial of TRIALS) {
           runs(4),
         ));
 
-      it(`lets go of everything when it is stopped while it is busy (${name})`, () =>
+      it(`releases everything when it is stopped while it is busy (${name})`, () =>
         fc.assert(
           fc.asyncProperty(seeds, async (seed) => {
             const random = new Random(seed);

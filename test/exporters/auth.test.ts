@@ -100,14 +100,14 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(made).not.toBe("k");
   });
 
-  it("takes headers away that it gives as undefined", async () => {
+  it("removes headers that it gives as undefined", async () => {
     const client = { isConfidential: false, authorize: () => ({ "x-team": undefined, "x-more": "b" }) };
     const exporter = await transport.start(client, { headers: { "X-Team": "a" } });
     await exporter.send(batch, never);
     expect([transport.seen("x-team"), transport.seen("x-more")]).toEqual([[undefined], ["b"]]);
   });
 
-  it("shows it the request: URL, headers, body and what was kept of the client", async () => {
+  it("shows it the request: URL, headers, body and client metadata", async () => {
     const tokens = new Tokens("one");
     const exporter = await transport.start(tokens, { compression: "none" });
     const metadata = new Map([["tenant", ["acme"]]]);
@@ -119,7 +119,7 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(Buffer.from(request!.body).includes(Buffer.from(batch.bytes))).toBe(true);
   });
 
-  it("sends once more with other credentials when the server refuses the first", async () => {
+  it("retries once with other credentials when the server refuses the first", async () => {
     transport.takeOnly("Bearer two");
     const tokens = new Tokens("one", "two");
     const exporter = await transport.start(tokens);
@@ -129,7 +129,7 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(tokens.refusals).toEqual([{ authorization: "Bearer one" }]);
   });
 
-  it("is refused as before when there are no others", async () => {
+  it("is refused as before when there are no other credentials", async () => {
     transport.takeOnly("Bearer two");
     const exporter = await transport.start(new Tokens("one"));
     const refusal = await refusalOf(exporter.send(batch, never));
@@ -159,7 +159,7 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(transport.seen("authorization")).toEqual([]);
   });
 
-  it("gives up when it is told to while it waits for credentials", async () => {
+  it("gives up when it is aborted while it waits for credentials", async () => {
     const exporter = await transport.start({ isConfidential: true, authorize: () => new Promise(() => {}) });
     const abort = new AbortController();
     const sending = exporter.send(batch, abort.signal);
@@ -167,7 +167,7 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(await refusalOf(sending)).toMatchObject({ kind: "transient", code: "SLUICE_ABORTED" });
   });
 
-  it("sends no header that would begin another", async () => {
+  it("sends no header value that would start another header", async () => {
     const client = { isConfidential: true, authorize: () => ({ authorization: "Bearer a\r\nx-admin: yes" }) };
     const exporter = await transport.start(client);
     const error = (await exporter.send(batch, never).catch((reason: Error) => reason)) as Error;
@@ -180,7 +180,7 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
 describe("credentials", () => {
   const client = new Tokens("one");
 
-  it("are not sent over gRPC without TLS, but to this machine", async () => {
+  it("are not sent over gRPC without TLS, except to this machine", async () => {
     const insecure = { tls: { insecure: true } };
     const far = startExporter(otlpGrpcExporter, { endpoint: "collector:4317", ...insecure, auth }, client);
     await expect(far).rejects.toMatchObject({ code: "SLUICE_START", path: ["auth", "authenticator"] });
@@ -201,7 +201,7 @@ describe("credentials", () => {
     await expect(starting).rejects.toThrow(/otlp_http/);
   });
 
-  it("are told of when they go over plain http to another machine", async () => {
+  it("cause a warning when they go over plain http to another machine", async () => {
     const warned: object[] = [];
     const logger = { ...silentLogger, warn: (fields: object) => void warned.push(fields) };
     for (const endpoint of ["http://127.0.0.1:1", "https://backend:1", "http://backend:1"]) {
@@ -217,7 +217,7 @@ describe("credentials", () => {
     );
   });
 
-  it("do not go to the proxy that leads to the server", async () => {
+  it("do not go to the proxy in front of the server", async () => {
     const proxy = await startProxy();
     onTestFinished(() => proxy.close());
     const { serverCert: cert_file, serverKey: key_file, ca: ca_file } = TLS_FILES;

@@ -67,7 +67,7 @@ describe("through a proxy", () => {
     }
   });
 
-  it("says what the proxy said when it would not lead on, and tries again later", async () => {
+  it("reports the proxy's answer when it refuses, and tries again later", async () => {
     running = await startReceiver({ http: { endpoint: "127.0.0.1:0" } });
     proxy.status = 407;
     const proxy_url = `http://127.0.0.1:${proxy.port}`;

@@ -32,7 +32,7 @@ afterAll(() => {
   grpc.kill();
 });
 
-it("otlp_http means the server that a Host header names", async () => {
+it("otlp_http verifies the server that a Host header names", async () => {
   const endpoint = `https://127.0.0.1:${(https.address() as AddressInfo).port}`;
   const send = async (headers: object) => {
     const tls = { ca_file: TLS_FILES.ca, ...clientFiles };
@@ -71,7 +71,7 @@ describe.each<[string, ExporterFactory, () => string]>([
     }
   });
 
-  it("trusts anyone when told to", async () => {
+  it("trusts every server if configured", async () => {
     expect(await send({ insecure_skip_verify: true, ...clientFiles })).toBeUndefined();
   });
 

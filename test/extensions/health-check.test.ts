@@ -55,7 +55,7 @@ async function start(written: object, host: { state: Host["state"]; admin?: Admi
 }
 
 describe("answers", () => {
-  test("200 with since when while the agent is ready, and 503 before and after", async () => {
+  test("200 with the start time while the agent is ready, and 503 before and after", async () => {
     const port = await freePort();
     const host: { state: Host["state"] } = { state: "starting" };
     await start({ endpoint: `127.0.0.1:${port}` }, host);
@@ -89,7 +89,7 @@ describe("answers", () => {
     expect(await status("/health", "POST")).toBe(405);
   });
 
-  test("with the bodies it is given", async () => {
+  test("with the configured bodies", async () => {
     const port = await freePort();
     const host: { state: Host["state"]; admin?: Admin | undefined } = { state: "ready" };
     await start({ port, response_body: { healthy: "fine", unhealthy: "ill" } }, host);
@@ -112,7 +112,7 @@ describe("answers", () => {
     expect(await allowed("https://A.EXAMPLE.com")).toBe("https://A.EXAMPLE.com");
   });
 
-  test("no later to an origin that almost matches many wildcards", async () => {
+  test("as fast to an origin that almost matches many wildcards", async () => {
     const port = await freePort();
     await start({ endpoint: `127.0.0.1:${port}`, cors: { allowed_origins: ["http://*a*a*a*a*a*a*b"] } });
     const headers = { origin: `http://${"a".repeat(12_000)}` };
@@ -142,15 +142,15 @@ describe("answers", () => {
   });
 });
 
-describe("a port that is taken", () => {
-  test("is an error with its place when it is written", async () => {
+describe("a port in use", () => {
+  test("is an error with its place if it is configured", async () => {
     const port = await occupiedPort();
     const error = await start({ endpoint: `127.0.0.1:${port}` }).catch((thrown: unknown) => thrown);
     expect(isStartError(error) && error.path).toEqual(["endpoint"]);
     await expect(start({ port })).rejects.toMatchObject({ path: ["port"] });
   });
 
-  test("is a warning when it is the default", async () => {
+  test("is a warning if it is the default", async () => {
     await occupiedPort(13133).catch(() => undefined); // taken by us or by somebody else
     const { said } = await start({});
     expect(said).toMatchObject([{ level: "warn", message: expect.stringContaining("127.0.0.1:13133") }]);
@@ -181,7 +181,7 @@ test.each([
   expect(healthCheck.schema.safeParse(written).error?.issues[0]?.path[0]).toBe(key);
 });
 
-test("takes what Collector configs write", () => {
+test("accepts Collector configs", () => {
   const written = [
     { endpoint: "0.0.0.0:13133", path: "/", check_collector_pipeline: { enabled: true, interval: "5s" } },
     { endpoint: ":13133", response_body: null },
@@ -218,7 +218,7 @@ describe("/healthz/exporters", () => {
     [["UP", "DEGRADED"], 200, "DEGRADED"],
     [["DEGRADED", "DOWN", "UP"], 503, "DOWN"],
     [[], 200, "UP"],
-  ] as const)("says of exporters that are %j: %i %s", async (states, code, worst) => {
+  ] as const)("answers for exporters that are %j: %i %s", async (states, code, worst) => {
     const { status, body } = await ask([...states], "/healthz/exporters");
     expect([status, body["status"], Object.keys(body["exporters"] as object)]).toEqual([
       code,
@@ -230,7 +230,7 @@ describe("/healthz/exporters", () => {
   test.each([
     [["UP", "DEGRADED"], 503],
     [["UP"], 200],
-  ] as const)("answers %j with %i when it is told to take DEGRADED for 503", async (states, code) => {
+  ] as const)("answers %j with %i if DEGRADED is configured as 503", async (states, code) => {
     expect((await ask([...states], "/healthz/exporters", { degraded_status: 503 })).status).toBe(code);
   });
 
@@ -251,7 +251,7 @@ describe("/healthz/exporters", () => {
     });
   });
 
-  test("is UP when there are no queues to look at", async () => {
+  test("is UP when there are no queues", async () => {
     expect(await ask(undefined, "/healthz/exporters")).toEqual({ status: 200, body: { status: "UP", exporters: {} } });
   });
 

@@ -50,7 +50,7 @@ describe("batch in front of an exporter without a queue", () => {
     expect(clock.pending).toBe(1); // the timeout of the send
   });
 
-  it("gathers while it is busy, sends what has gathered when a send ends, and tells each sender", async () => {
+  it("collects records while a send is under way, sends them when it ends, and answers each sender", async () => {
     const { send, sends, sent } = direct({});
     const outcomes = ["a", "b", "c", "d"].map((body) => send(body));
     expect(sent()).toEqual([["a"], ["b"]]);
@@ -63,7 +63,7 @@ describe("batch in front of an exporter without a queue", () => {
     expect(outcomes.slice(2)).toMatchObject([[{ ok: false }], [{ ok: false }]]);
   });
 
-  it("sends what was refused for good with others again, alone: only the bad one is refused", async () => {
+  it("sends merged batches again separately after a permanent refusal, so that only the bad one is refused", async () => {
     const { send, sends, sent } = direct({});
     const outcomes = ["1", "2", "good", "bad"].map((body) => send(body));
     sends[0]!.end();
@@ -78,7 +78,7 @@ describe("batch in front of an exporter without a queue", () => {
     expect(outcomes.slice(2)).toMatchObject([[{ ok: true }], [{ ok: false, refusal: { message: "bad record" } }]]);
   });
 
-  it("lets nothing wait longer than timeout, and not when there are enough", () => {
+  it("lets nothing wait longer than timeout, or when there are enough records", () => {
     const { send, sent, clock } = direct({ timeout: "200ms", send_batch_size: 3 });
     for (const body of ["a", "b", "c", "d"]) send(body);
     clock.advance(200);

@@ -141,7 +141,7 @@ describe("a filter in a pipeline", () => {
     if (left.length === 0) expect(sent).toEqual([]);
   });
 
-  it("counts what fails, and passes it on", async () => {
+  it("counts records on which a condition fails, and passes them on", async () => {
     const { outcome, out, counts } = await through(
       "  filter: {log_conditions: ['1 / Len(log.event_name) == 1']}",
       LOGS,
@@ -197,7 +197,7 @@ describe("a transform in a pipeline", () => {
     expect(evaluate(expression, context[signal], out)).toBe(value);
   });
 
-  it("passes a batch that nothing changes as the very same bytes", async () => {
+  it("passes an unchanged batch as the same bytes", async () => {
     const config = "  transform: {log_statements: ['set(log.body, log.body)']}\n  filter: {log_conditions: ['false']}";
     expect((await through(config, LOGS)).out).toBe(LOGS);
   });

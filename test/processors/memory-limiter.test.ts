@@ -12,7 +12,7 @@ describe("the memory limiter", () => {
     expect(softLimitOf(parse({ limit_percentage: 50, spike_limit_percentage: 10 }), 1000)).toBe(400);
   });
 
-  it("measures once in an interval, and says when memory becomes short and when it is not any more", () => {
+  it("measures once per interval, and logs when memory becomes short and when it recovers", () => {
     const clock = new FakeClock();
     const changes: boolean[] = [];
     let used = 50;

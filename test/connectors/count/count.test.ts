@@ -47,7 +47,7 @@ describe("count", () => {
     ["logs", LOGS, ["log.record.count{} 4"]],
     ["traces", spansOf(SPAN, { ...SPAN, events: [] }), ["trace.span.count{} 2", "trace.span.event.count{} 2"]],
     ["metrics", metricsOf(...Object.values(METRICS)), ["metric.count{} 5", "metric.datapoint.count{} 5"]],
-  ])("counts all %s without being told more", (_, batch, expected) => expect(counted({}, batch)).toEqual(expected));
+  ])("counts all %s by default", (_, batch, expected) => expect(counted({}, batch)).toEqual(expected));
 
   it.each<[string, object, string[]]>([
     [
@@ -100,7 +100,7 @@ describe("count", () => {
     expect(record).toMatchObject({ startTimeUnixNano: 200n, timeUnixNano: 400n });
   });
 
-  it("takes the present time for records that have none", () => {
+  it("uses the current time for records without a time", () => {
     const clock = new FakeClock();
     const { out } = through(count, {}, logsOf({ body: text("x") }), { to: "metrics", clock });
     const now = BigInt(clock.now()) * 1_000_000n;
@@ -108,7 +108,7 @@ describe("count", () => {
     expect(first!.record).toMatchObject({ startTimeUnixNano: now, timeUnixNano: now });
   });
 
-  it("carries the debt of what it counts, and acknowledges what there is nothing to count of", () => {
+  it("carries the debt of what it counts, and acknowledges batches with nothing to count", () => {
     const { out, outcomes } = through(count, {}, LOGS, { to: "metrics" });
     expect(outcomes).toEqual([]);
     out[0]!.accept();
@@ -122,7 +122,7 @@ describe("count", () => {
     expect(counted(failing, LOGS)).toEqual(["all{} 4"]);
   });
 
-  it("passes what was taken out of a pipeline on as it is", () => {
+  it("passes batches that were taken out of a pipeline unchanged", () => {
     const batch = metricsOf(METRICS["gauge"]!);
     const { source, out } = feed(count.create(count.schema.parse({}), connectorContext("metrics")));
     const setback = { reason: "permanent", category: "schema", code: "X", message: "bad" } as const;
@@ -130,7 +130,7 @@ describe("count", () => {
     expect(out.map((delivery) => [delivery.batch, delivery.setback])).toEqual([[batch, setback]]);
   });
 
-  it("counts as many as there are, by resource", () => {
+  it("counts every record, by resource", () => {
     const signals = fc.constantFrom<Signal>("logs", "traces", "metrics");
     const anyRequest = signals.chain((signal) => request(signal).map((tree) => ({ signal, tree })));
     fc.assert(
@@ -157,7 +157,7 @@ describe("count", () => {
 });
 
 describe("an agent that counts", () => {
-  it("refuses the sender when the counts are not taken, and acknowledges when they are", async () => {
+  it("refuses the sender when the counts are refused, and acknowledges when they are accepted", async () => {
     const [data, counts] = [await startSink(), await startSink()];
     sinks.push(data, counts);
     const direct = "sending_queue: {enabled: false}, retry_on_failure: {enabled: false}";
@@ -201,7 +201,7 @@ describe("a count config", () => {
       ],
     ],
     ["    spans: {m: }\n    logs: {}", []],
-  ])("has its problems at their places (%#)", (keys, expected) => {
+  ])("reports problems at their places (%#)", (keys, expected) => {
     const config = `receivers: {otlp: {protocols: {http: }}}
 exporters: {nop: }
 connectors:

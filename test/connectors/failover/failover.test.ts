@@ -100,7 +100,7 @@ describe("failover with queues", () => {
 });
 
 describe("failover without queues", () => {
-  it("offers what a level refused to the next, and tries the level again after the interval", async () => {
+  it("offers refused data to the next level, and tries the level again after the interval", async () => {
     const [first, second] = [await sink(), await sink()];
     const clock = new FakeClock();
     const { hand, metrics } = await startFed(twoLevels(first, second, DIRECT), { clock });
@@ -115,7 +115,7 @@ describe("failover without queues", () => {
     expect(metrics.value("sluice_failover_switches")).toBe(2);
   });
 
-  it("refuses, retryably, when every level does, and keeps trying all of them", async () => {
+  it("refuses with a retryable error when every level refuses, and keeps trying all of them", async () => {
     const [first, second] = [await sink(), await sink()];
     const { hand } = await startFed(twoLevels(first, second, DIRECT));
     first.respond(down);
@@ -128,7 +128,7 @@ describe("failover without queues", () => {
     expect(received(second)).toEqual(["c"]);
   });
 
-  it("tries another level with what one will never take, and does not think ill of it", async () => {
+  it("tries another level after a permanent refusal, without marking the level as failed", async () => {
     const [first, second] = [await sink(), await sink()];
     const { hand, metrics } = await startFed(twoLevels(first, second, DIRECT));
     first.respond((_request, response) => response.writeHead(400).end());
@@ -149,7 +149,7 @@ describe("the failover connector", () => {
       ),
     );
 
-  it("takes a level for well only if all of its pipelines are", () => {
+  it("treats a level as healthy only if all of its pipelines are", () => {
     const { source, out } = start(
       { priority_levels: [["logs/1", "logs/2"], ["logs/3"]] },
       { isAvailable: (target: string) => target !== "logs/2" },
@@ -171,7 +171,7 @@ describe("the failover connector", () => {
     expect(a.outcomes).toEqual([]);
   });
 
-  it("gives refusals to the sender once it has been drained", () => {
+  it("passes refusals to the sender once it has been drained", () => {
     const { source, out, isComplete } = start({ priority_levels: [["logs/1"], ["logs/2"]] });
     const { delivery, outcomes } = owed(logs("a"));
     source.next(delivery);
@@ -234,5 +234,5 @@ service:
       "    priority_levels: [[traces/first]]\n    retry_interval: 0s",
       ["6:21 connectors.failover.retry_interval: expected more than 0"],
     ],
-  ])("has its problems at their places (%#)", (keys, expected) => expect(problemsOf(text(keys))).toEqual(expected));
+  ])("reports problems at their places (%#)", (keys, expected) => expect(problemsOf(text(keys))).toEqual(expected));
 });

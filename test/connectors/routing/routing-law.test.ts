@@ -94,7 +94,7 @@ function idsOf(batch: Batch): number[] {
 }
 
 describe("routing", () => {
-  it("sends every record where a plain reading of the table says, and loses none", () => {
+  it("sends every record where a simple implementation of the table sends it, and loses none", () => {
     fc.assert(
       fc.property(request, fc.array(route, { minLength: 1, maxLength: 4 }), list(pipelines, 1), (tree, table, most) => {
         const defaults = most[0] ?? [];

@@ -125,7 +125,7 @@ describe("routing", () => {
     expect(out[0]!.batch).toBe(LOGS);
   });
 
-  it("copies a request and goes on", () => {
+  it("copies a request and continues with the next route", () => {
     const table = [
       { context: "request", condition: 'request["k"] == "v"', action: "copy", pipelines: ["logs/a"] },
       prod,
@@ -138,7 +138,7 @@ describe("routing", () => {
     ]);
   });
 
-  it("edits what it routes when the statement does", () => {
+  it("edits routed records if the statement is an editor", () => {
     const statement = 'delete_key(attributes, "env") where attributes["env"] == "dev"';
     const { out } = through(routing, { table: [{ context: "log", statement, pipelines: ["logs/a"] }] }, LOGS, {
       targets: TARGETS,
@@ -148,7 +148,7 @@ describe("routing", () => {
     readRecords(only!.batch, (record) => expect(record.attributes.size).toBe(0));
   });
 
-  it("passes a batch that goes one way whole as the same object", () => {
+  it("passes a batch that takes one route as a whole as the same object", () => {
     const all = { table: [{ context: "log", condition: "true", pipelines: ["logs/a"] }] };
     expect(through(routing, all, LOGS, { targets: TARGETS }).out[0]!.batch).toBe(LOGS);
     const none = {
@@ -158,7 +158,7 @@ describe("routing", () => {
     expect(through(routing, none, LOGS, { targets: TARGETS }).out[0]!.batch).toBe(LOGS);
   });
 
-  it("answers the sender when every part has been taken, and refuses when one is", () => {
+  it("acknowledges when every part was accepted, and refuses when one was refused", () => {
     const config = { table: [prod, { ...loud, action: "copy" }], default_pipelines: ["logs/rest"] };
     const good = through(routing, config, LOGS, { targets: TARGETS });
     for (const delivery of good.out.slice(1)) delivery.accept();
@@ -172,7 +172,7 @@ describe("routing", () => {
     expect(bad.outcomes).toEqual([{ ok: false, refusal }]);
   });
 
-  it("acknowledges and counts what goes nowhere", () => {
+  it("acknowledges and counts records without a route", () => {
     const metrics = countedMetrics();
     const { out, outcomes } = through(routing, { table: [prod] }, LOGS, { targets: TARGETS, metrics });
     expect(metrics.value("sluice_routing_dropped_items", { otel_signal: "logs" })).toBe(2);
@@ -182,7 +182,7 @@ describe("routing", () => {
     expect([nothing.out, nothing.outcomes]).toEqual([[], [ACCEPTED]]);
   });
 
-  it("takes a condition that fails for false, or refuses the batch", () => {
+  it("treats a failing condition as false, or refuses the batch", () => {
     const failing = { context: "log", condition: 'Int(attributes["env"]) / 0 == 1', pipelines: ["logs/a"] };
     const batch = logsOf({ body: text("a"), attributes: attributes({ env: int(1n) }) });
     expect(routed({ table: [failing], default_pipelines: ["logs/rest"] }, batch)).toEqual(["logs/rest: a"]);
@@ -193,7 +193,7 @@ describe("routing", () => {
     expect(outcomes).toMatchObject([{ ok: false }]);
   });
 
-  it("routes what was taken out of a pipeline as what it is", () => {
+  it("keeps batches that were taken out of a pipeline marked as such", () => {
     const schema = routing.schema.parse({ table: [prod], default_pipelines: ["logs/rest"] });
     const { source, out } = feed(routing.create(schema, connectorContext("logs", { targets: TARGETS })));
     const setback = { reason: "permanent", category: "schema", code: "X", message: "bad" } as const;

@@ -4,12 +4,14 @@ import { isPublicHost, publicLookup } from "../../../src/exporters/alerts/public
 const look = (name: string, all: boolean) =>
   new Promise((resolve) => publicLookup(name, { all }, (error, address) => resolve(error?.message ?? address)));
 
-it("finds no address that is not of the public internet, and says which it was", async () => {
+it("rejects addresses outside the public internet, and names them", async () => {
   for (const all of [true, false])
-    expect(await look("localhost", all)).toMatch(/^localhost resolves to (127\.0\.0\.1|::1), .*allow_private_addresses/);
+    expect(await look("localhost", all)).toMatch(
+      /^localhost resolves to (127\.0\.0\.1|::1), .*allow_private_addresses/,
+    );
 });
 
-it("gives what is public as Node.js asks for it", async () => {
+it("returns public addresses in the form that Node.js asks for", async () => {
   expect(await look("1.1.1.1", false)).toBe("1.1.1.1");
   expect(await look("1.1.1.1", true)).toEqual([{ address: "1.1.1.1", family: 4 }]);
 });

@@ -121,7 +121,7 @@ describe("the elasticsearch exporter", () => {
     expect(alone!.source["_metric_names_hash"]).not.toBe(all!.source["_metric_names_hash"]);
   });
 
-  it("refuses a data point that Elasticsearch cannot hold, and stores the others", async () => {
+  it("refuses a data point that Elasticsearch cannot store, and stores the others", async () => {
     const server = await start({});
     const batch = metricsOf({ name: "g", gauge: { dataPoints: [{ asDouble: "NaN" }, { asDouble: 1 }] } });
     const refusal = await refusalOf(server.exporter.send(batch, never));
@@ -129,7 +129,7 @@ describe("the elasticsearch exporter", () => {
     expect(server.stored).toHaveLength(1);
   });
 
-  it("stores what each mapping mode makes of a record", async () => {
+  it("stores the document of each mapping mode", async () => {
     const log = { body: { stringValue: "hello" }, attributes: { a: "1", "a.b": "2", "exception.type": "E" } };
     const ecs = await start({ mapping: { mode: "ECS" } });
     await ecs.exporter.send(logsOf(log), never);
@@ -166,7 +166,7 @@ describe("the elasticsearch exporter", () => {
     expect([...refusal.undelivered!.marks]).toEqual([0, 1]);
   });
 
-  it("tells which records were not taken, apart by why", async () => {
+  it("reports which records were refused, grouped by reason", async () => {
     const answers: Record<string, number> = { busy: 429, bad: 400, worse: 400, there: 409 };
     const server = await start({}, ({ source }) => {
       const text = (source["body"] as { text: string }).text;
@@ -183,7 +183,7 @@ describe("the elasticsearch exporter", () => {
     expect(bad.message).toContain("bad: because");
   });
 
-  it("cuts a large batch into requests, and does not send again what was taken", async () => {
+  it("cuts a large batch into requests, and does not repeat those that succeeded", async () => {
     let left = 1;
     const server = await start({ compression: "none" }, undefined, () => (left-- > 0 ? 200 : 503));
     const batch = logsOf(...["a", "b", "c"].map((text) => ({ body: { stringValue: text.repeat(3 * 1024 * 1024) } })));
@@ -192,7 +192,7 @@ describe("the elasticsearch exporter", () => {
     expect([...refusal.undelivered!.marks]).toEqual([0, 0, 1]);
   });
 
-  it("does not take an answer for success that does not tell of every document", async () => {
+  it("does not treat an answer as success unless it covers every document", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());
     sink.respond = (response) => response.writeHead(200).end('{"errors":false,"items":[]}');
@@ -203,13 +203,13 @@ describe("the elasticsearch exporter", () => {
     expect(sink.requests[0]!.path).toMatch(/^\/es\/_bulk\?/);
   });
 
-  it("asks for nothing where there is nothing to store", async () => {
+  it("sends no request if there is nothing to store", async () => {
     const server = await start({});
     await server.exporter.send(batchFromJson("logs", "{}"), never);
     expect(server.requests).toHaveLength(0);
   });
 
-  it("gives documents the id, pipeline and day that are asked for", async () => {
+  it("gives documents the configured id, pipeline and date", async () => {
     const server = await start({
       ...{ logs_dynamic_id: { enabled: true }, logs_dynamic_pipeline: { enabled: true }, logs_index: "app" },
       logstash_format: { enabled: true, date_format: "%Y.%m" },

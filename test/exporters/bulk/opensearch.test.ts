@@ -38,7 +38,7 @@ describe("the opensearch exporter", () => {
     });
   });
 
-  it("names an index by attributes, and by the day, and takes no name that reaches elsewhere", async () => {
+  it("names an index by attributes and date, and rejects names that point elsewhere", async () => {
     const server = await start({
       logs_index: "app-%{service.name}-%{team}",
       logs_index_fallback: "none",
@@ -54,7 +54,7 @@ describe("the opensearch exporter", () => {
     ]);
   });
 
-  it("stores what the other mapping modes make of a record", async () => {
+  it("stores the documents of the other mapping modes", async () => {
     const flat = await start({ mapping: { mode: "flatten_attributes", timestamp_field: "at", unix_timestamp: true } });
     await flat.exporter.send(logsOf({ body: { stringValue: "hello" }, attributes: { user: "u" } }), never);
     expect(flat.stored[0]!.source).toMatchObject({

@@ -158,7 +158,7 @@ const metrics = () =>
   );
 
 describe("the clickhouse exporter", () => {
-  it("makes the tables of logs, and inserts each record as a row of the Collector's columns", async () => {
+  it("creates the tables of logs, and inserts each record as a row with the Collector's columns", async () => {
     const server = await startClickhouseServer();
     const exporter = await start({
       endpoint: server.url,
@@ -259,7 +259,7 @@ describe("the clickhouse exporter", () => {
     expect(rowsOf("summary")).toMatchObject([{ "ValueAtQuantiles.Quantile": [0.5], "ValueAtQuantiles.Value": [3] }]);
   });
 
-  it("writes for the types that a table of an older version has", async () => {
+  it("writes the column types of an older table", async () => {
     const server = await startClickhouseServer();
     const exporter = await start({ endpoint: server.url, create_schema: false });
     const first = await start({ endpoint: server.url });
@@ -274,7 +274,7 @@ describe("the clickhouse exporter", () => {
     expect(row).not.toHaveProperty("EventName");
   });
 
-  it("makes tables with columns of JSON, and their keys, when asked to", async () => {
+  it("creates tables with JSON columns and their keys if configured", async () => {
     const server = await startClickhouseServer();
     const exporter = await start({ endpoint: server.url, json: true, compress: "none" });
     await exporter.send(logs("x"), never);
@@ -283,7 +283,7 @@ describe("the clickhouse exporter", () => {
     ]);
   });
 
-  it("retries what the server may do later, and gives up on rows that it cannot read", async () => {
+  it("retries what the server may accept later, and gives up on rows that it cannot parse", async () => {
     let code: number | undefined = 252;
     const server = await startClickhouseServer((text) =>
       text.startsWith("INSERT") && code !== undefined ? { status: 500, code, message: "Too many parts" } : undefined,
@@ -300,7 +300,7 @@ describe("the clickhouse exporter", () => {
     expect(server.rows.get("`default`.`otel_logs`")).toHaveLength(1);
   });
 
-  it("tells which data points are left when one table does not take its rows", async () => {
+  it("reports which data points are left when one table refuses its rows", async () => {
     const server = await startClickhouseServer((text) =>
       text.startsWith("INSERT INTO `default`.`otel_metrics_sum`") ? { status: 400, code: 27 } : undefined,
     );
@@ -309,7 +309,7 @@ describe("the clickhouse exporter", () => {
     expect([...undelivered!.marks]).toEqual([0, 0, 1, 0, 0, 0]);
   });
 
-  it("waits for a table that is missing, and finds it when it is there", async () => {
+  it("waits for a missing table, and uses it when it exists", async () => {
     const server = await startClickhouseServer();
     const exporter = await start({ endpoint: server.url, create_schema: false });
     expect(await refusalOf(exporter.send(logs("x"), never))).toMatchObject({
@@ -324,7 +324,7 @@ describe("the clickhouse exporter", () => {
     ]);
   });
 
-  it("gives every attempt at one insert the same token, where the server does not gather rows itself", async () => {
+  it("gives every attempt at one insert the same token, unless inserts are asynchronous", async () => {
     let fails = true;
     const server = await startClickhouseServer((text) => {
       const isFirst = text.startsWith("INSERT") && fails;
@@ -352,7 +352,7 @@ describe("the clickhouse exporter", () => {
     expect(server.rows.get("`otel`.`otel_logs`")).toHaveLength(1);
   });
 
-  it("says that the HTTP interface is used where the native protocol is named", async () => {
+  it("logs that the HTTP interface is used if the native protocol is configured", async () => {
     const logger = listeningLogger();
     await start({ endpoint: "tcp://clickhouse:9000?dial_timeout=10s" }, logger);
     expect(logger.lines).toMatchObject([
@@ -380,7 +380,7 @@ describe("an endpoint of ClickHouse", () => {
     expect(read(text)).toMatchObject({ urls });
   });
 
-  it("keeps settings of the server, and leaves out what is about the client", () => {
+  it("keeps server settings, and leaves out client parameters", () => {
     expect(
       read("tcp://ch:9000/otel?dial_timeout=10s&compress=zstd&max_execution_time=60", { async_insert: "0" }),
     ).toMatchObject({

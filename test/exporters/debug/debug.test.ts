@@ -366,7 +366,7 @@ describe("a stream that is slow or gone", () => {
     await second;
   });
 
-  test("gives up when aborted, and goes on with the next", async () => {
+  test("gives up when aborted, and continues with the next batch", async () => {
     let release: (() => void) | undefined;
     const slow = new Writable({
       write(_chunk, _, done) {
@@ -386,7 +386,7 @@ describe("a stream that is slow or gone", () => {
     await next;
   });
 
-  test("refuses transiently when nobody reads any more", async () => {
+  test("refuses transiently when the reader is gone", async () => {
     const broken = new Writable({
       write(_chunk, _, done) {
         done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
@@ -471,7 +471,7 @@ describe("config", () => {
     await expect(debugExporter.create(missing, exporterContext({})).start?.()).rejects.toThrow(/cannot write to/);
   });
 
-  test("takes the Collector's keys and finds others wrong", () => {
+  test("accepts the Collector's keys and rejects others", () => {
     const { schema } = debugExporter;
     expect(
       schema.safeParse({

@@ -64,7 +64,7 @@ async function bodiesIn(directory: string, base = "out"): Promise<string[]> {
 }
 
 describe("writing", () => {
-  test("has the line in the file when a send resolves", async () => {
+  test("has written the line when a send resolves", async () => {
     const path = join(await temporaryDirectory(), "out.json");
     const exporter = await start({ path });
     const batch = log("first");
@@ -91,7 +91,7 @@ describe("writing", () => {
     expect(disk.writes).toBeLessThan(5);
   });
 
-  test("answers when the disk has what it wrote, with one flush for all that came meanwhile", async () => {
+  test("resolves when the data is on the disk, with one flush for all concurrent sends", async () => {
     const path = join(await temporaryDirectory(), "out.json");
     const disk = failingOpen();
     const exporter = await start({ path }, {}, disk.open);
@@ -123,7 +123,7 @@ describe("writing", () => {
     expect((await linesOf(path)).map(bodyOf)).toEqual(["one", "two"]);
   });
 
-  test("begins a new file with append: false, and keeps the old one as a backup", async () => {
+  test("starts a new file with append: false, and keeps the old one as a backup", async () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     for (const body of ["one", "two"]) {
@@ -156,7 +156,7 @@ describe("writing", () => {
     expect((await stat(directory)).mode & 0o777).toBe(0o700);
   });
 
-  test("gives the file the permissions of the config, those of its owner by default, also one that is there", async () => {
+  test("sets the configured permissions, owner-only by default, also on an existing file", async () => {
     const path = join(await temporaryDirectory(), "out.json");
     const rights = async () => (await stat(path)).mode & 0o777;
     await writeFile(path, "");
@@ -179,7 +179,7 @@ describe("writing", () => {
 });
 
 describe("without its folder", () => {
-  test("starts with a warning, refuses until the folder is there, and has the line in the file then", async () => {
+  test("starts with a warning, refuses until the folder exists, and then writes", async () => {
     const folder = join(await temporaryDirectory(), "not", "mounted");
     const logger = listeningLogger();
     const exporter = await start({ path: join(folder, "out.json") }, { logger });
@@ -194,7 +194,7 @@ describe("without its folder", () => {
     await expect(start({ path: join(folder, "out.json") })).rejects.toThrow(/another file exporter/);
   });
 
-  test("begins a new file with append: false once the folder is mounted, and keeps what is there", async () => {
+  test("starts a new file with append: false once the folder is mounted, and keeps the existing one", async () => {
     const mounted = await temporaryDirectory();
     await writeFile(join(mounted, "out.json"), `${batchToJson(log("old"))}\n`);
     const folder = join(await temporaryDirectory(), "mount");
@@ -207,7 +207,7 @@ describe("without its folder", () => {
     expect(await bodiesIn(folder)).toEqual(["old", "new", "newer"]);
   });
 
-  test("makes it with rotation, as the Collector does", async () => {
+  test("creates it with rotation, as the Collector does", async () => {
     const folder = join(await temporaryDirectory(), "a", "b");
     const exporter = await start({ path: join(folder, "out.json"), rotation: {} });
     await exporter.send(log("one"), never);
@@ -269,7 +269,7 @@ describe("refusing to start", () => {
     expect(result.error?.issues[0]?.path[0]).toBe(key);
   });
 
-  test("takes the Collector's keys and an empty rotation", () => {
+  test("accepts the Collector's keys and an empty rotation", () => {
     const config = { path: "x", rotation: null, format: "JSON", flush_interval: "1s", group_by: { enabled: false } };
     expect(fileExporter.schema.parse(config)).toMatchObject({
       rotation: { max_megabytes: 100, max_backups: 100, max_days: 0, localtime: false },
@@ -302,7 +302,7 @@ describe("rotation", () => {
     expect(await bodiesIn(directory)).toEqual(bodies);
   });
 
-  test("names backups in an order that a clock going backwards does not break", async () => {
+  test("names backups in order, even if the clock goes backwards", async () => {
     const directory = await temporaryDirectory();
     let now = Date.UTC(2026, 0, 31, 23, 59, 58, 123);
     const clock = { now: () => (now -= 3_600_000), monotonic: () => 0, after: () => () => {} };
@@ -338,7 +338,7 @@ describe("rotation", () => {
 });
 
 describe("after a crash", () => {
-  test("sets a torn last line aside, keeps the others, and goes on", async () => {
+  test("sets a torn last line aside, keeps the others, and continues", async () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     const [whole, torn] = [`${batchToJson(log("whole"))}\n`, batchToJson(log("torn")).slice(0, 30)];
@@ -352,7 +352,7 @@ describe("after a crash", () => {
     expect(logger.lines).toMatchObject([{ level: "warn", fields: { bytes: 30 } }]);
   });
 
-  test("only ends a last line that lacks nothing but its end", async () => {
+  test("completes a last line that only lacks its line end", async () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     await writeFile(path, batchToJson(log("whole")));
@@ -376,7 +376,7 @@ describe("after a crash", () => {
     expect((await readdir(directory)).length).toBe(2);
   });
 
-  test.each(["json", "proto"])("moves a file of another format away whole (%s)", async (format) => {
+  test.each(["json", "proto"])("moves a file of another format away as a whole (%s)", async (format) => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out");
     const foreign = format === "proto" ? `${batchToJson(log("x"))}\n` : "\0\0\0\u0005hello\n";
@@ -427,7 +427,7 @@ describe("a disk that fails", () => {
     expect((await linesOf(path)).map(bodyOf)).toEqual(["one", "three"]);
   });
 
-  test("mends the file before its next use when not even the half line could be taken back", async () => {
+  test("repairs the file before its next use when even the partial line could not be removed", async () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     const disk = failingOpen();
@@ -439,7 +439,7 @@ describe("a disk that fails", () => {
     expect((await linesOf(path)).map(bodyOf)).toEqual(["one", "three"]);
   });
 
-  test("refuses while its directory is gone, and goes on when it is back", async () => {
+  test("refuses while its directory is missing, and continues when it is back", async () => {
     const directory = join(await temporaryDirectory(), "inner");
     const path = join(directory, "out.json");
     await mkdir(directory);
@@ -452,7 +452,7 @@ describe("a disk that fails", () => {
     expect((await linesOf(path)).map(bodyOf)).toEqual(["three"]);
   });
 
-  test("follows when somebody else rotates the file away", async () => {
+  test("continues in a new file when somebody else rotates the file", async () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     const exporter = await start({ path });

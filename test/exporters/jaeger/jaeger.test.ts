@@ -115,7 +115,7 @@ describe("the jaeger exporter", () => {
     ]);
   });
 
-  it("says of a parent what a link to it says", async () => {
+  it("describes a parent as a link to it does", async () => {
     const { exporter, batches } = await start();
     const link = { traceId: TRACE, spanId: PARENT, attributes: [text("opentracing.ref_type", "follows_from")] };
     await exporter.send(containers(container([span("a", { parentSpanId: PARENT, links: [link] })])), never);
@@ -131,7 +131,7 @@ describe("the jaeger exporter", () => {
     expect(process).toEqual({ serviceName: "OTLPResourceNoServiceName" });
   });
 
-  it("takes what belongs to TLS at the places of old, too", async () => {
+  it("accepts TLS keys at their old places, too", async () => {
     const { exporter, batches } = await start({ tls: undefined, insecure: true });
     await exporter.send(containers(container([span("a")])), never);
     expect(batches()).toHaveLength(1);
@@ -139,7 +139,7 @@ describe("the jaeger exporter", () => {
     expect(clientConfig(parsed).tls).toMatchObject({ ca_file: "y", insecure: false });
   });
 
-  it("sends what has the same resource together, and what has not apart", async () => {
+  it("sends spans of the same resource together, and others separately", async () => {
     const { exporter, batches } = await start();
     const of = (service: string, id: string) => container([span(id)], [text("service.name", service)]);
     await exporter.send(containers(of("a", "1"), of("b", "2"), of("a", "3")), never);
@@ -149,7 +149,7 @@ describe("the jaeger exporter", () => {
     ]);
   });
 
-  it("refuses for good, and by themselves, spans without ids", async () => {
+  it("permanently refuses only the spans without ids", async () => {
     const { exporter, batches } = await start();
     const refusal = await refusalOf(exporter.send(containers(container([{ name: "x" }, span("a")])), never));
     expect([...refusal.undelivered!.marks]).toEqual([1, 0]);
@@ -158,7 +158,7 @@ describe("the jaeger exporter", () => {
     expect([alone.kind, alone.category]).toEqual(["permanent", "schema"]);
   });
 
-  it("cuts spans that repeat a large scope into several messages, and sends again only what was not taken", async () => {
+  it("splits spans that repeat a large scope into several messages, and repeats only refused ones", async () => {
     const { exporter, server, batches } = await start();
     server.respond = (done) =>
       server.received.length === 2 ? done({ code: status.UNAVAILABLE }) : done(null, Buffer.alloc(0));
@@ -181,7 +181,7 @@ describe("the jaeger exporter", () => {
     expect((await refusalOf(exporter.send(containers(container([span("a")])), never))).kind).toBe(kind);
   });
 
-  it("asks whether Jaeger is there with a request of nothing", async () => {
+  it("checks whether Jaeger is reachable with an empty request", async () => {
     const { exporter, server, batches } = await start();
     await exporter.check!(never);
     expect(batches()).toEqual([{ process: { serviceName: "OTLPResourceNoServiceName" } }]);

@@ -45,7 +45,7 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     expect((await readTopic(kafka, text, 2)).map(({ value }) => String(value))).toEqual(["a", "b"]);
   });
 
-  test("takes the topic and the encoding where older configs have them, beneath what is written under a signal", async () => {
+  test("accepts topic and encoding at their old places, below those of a signal", async () => {
     const [old, today] = [await newTopic(), await newTopic()];
     const exporter = await startExporter({ topic: old, encoding: "otlp_json", logs: { topic: today } });
     await exporter.send(logs("a"), never());
@@ -95,7 +95,7 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     expect(counts.toSorted()).toEqual([1, 2]);
   });
 
-  test("cuts what is larger than a message may be, and refuses a record that is for good", async () => {
+  test("splits batches that are too large for a message, and permanently refuses a record that is", async () => {
     const topic = await newTopic();
     const exporter = await startExporter({ logs: { topic }, producer: { max_message_bytes: 5000 } });
     const texts = Array.from({ length: 20 }, (_, i) => `${i} ${"x".repeat(500)}`);
@@ -109,7 +109,7 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     });
   });
 
-  test("refuses for good what the broker finds too large", async () => {
+  test("permanently refuses what the broker finds too large", async () => {
     const topic = await newTopic();
     const exporter = await startExporter({ logs: { topic }, producer: { max_message_bytes: "4MiB" } });
     const refused = exporter.send(logs("x".repeat(2_000_000)), never());
@@ -117,14 +117,14 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     await exporter.send(logs("small"), never());
   });
 
-  test("waits for a topic that is not there, or dead-letters, as it is told", async () => {
+  test("waits for a missing topic, or dead-letters, as configured", async () => {
     const waiting = await startExporter({ logs: { topic: "nowhere" } });
     await expect(waiting.send(logs("a"), never())).rejects.toMatchObject({ kind: "transient" });
     const strict = await startExporter({ logs: { topic: "nowhere" }, unknown_topic: "dead_letter" });
     await expect(strict.send(logs("a"), never())).rejects.toMatchObject({ kind: "permanent", category: "integration" });
   });
 
-  test("writes once and in order what an idempotent producer is given at once", async () => {
+  test("writes concurrent sends of an idempotent producer once and in order", async () => {
     const topic = await newTopic();
     const exporter = await startExporter({ logs: { topic }, producer: { idempotent: true } });
     const texts = Array.from({ length: 10 }, (_, i) => `${i}`);
@@ -133,7 +133,7 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     expect(messages.flatMap(({ value }) => bodies(Batch.admit("logs", value)))).toEqual(texts);
   });
 
-  test("gives up when it is told to, and sends again once the broker answers", async () => {
+  test("gives up when it is aborted, and sends again once the broker answers", async () => {
     const topic = await newTopic();
     const exporter = await startExporter({ logs: { topic }, request_timeout: "1s" });
     await exporter.send(logs("a"), never());

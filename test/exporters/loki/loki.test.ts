@@ -129,7 +129,7 @@ describe("the loki exporter", () => {
     ]);
   });
 
-  it("makes a request for each tenant, and sends again only what was not taken", async () => {
+  it("sends a request for each tenant, and repeats only refused ones", async () => {
     let isDown = true;
     const server = await startLokiServer((tenant) => ({ status: tenant === "b" && isDown ? 503 : 204 }));
     const exporter = await start({ endpoint: server.url, headers: { "x-scope-orgid": "default" } });
@@ -148,7 +148,7 @@ describe("the loki exporter", () => {
     expect(server.taken.slice(1).map(({ tenant }) => tenant)).toEqual(["a", "b", "default"]);
   });
 
-  it("refuses for good, and by themselves, records that Loki cannot take in any form", async () => {
+  it("permanently refuses only the records that Loki cannot accept in any form", async () => {
     const server = await startLokiServer();
     const exporter = await start({ endpoint: server.url, default_labels_enabled: NO_DEFAULTS });
     const labelled = { "loki.attribute.labels": "a", a: "1" };
@@ -180,7 +180,7 @@ describe("the loki exporter", () => {
     expect(await refusalOf(exporter.send(logs({}, {}), never))).toMatchObject({ kind, category });
   });
 
-  it("takes no hint for what only looks like an attribute", async () => {
+  it("ignores hints that only look like attributes", async () => {
     const server = await startLokiServer();
     const exporter = await start({ endpoint: server.url, default_labels_enabled: { exporter: true } });
     const hints = { "loki.tenant": "constructor", "loki.attribute.labels": "toString,__proto__.toString,a.b,\u0000" };
@@ -205,7 +205,7 @@ describe("the loki exporter", () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(20);
   });
 
-  it("does what the old keys labels, format and tenant_id say", async () => {
+  it("supports the old keys labels, format and tenant_id", async () => {
     const server = await startLokiServer();
     const exporter = await start({
       endpoint: server.url,

@@ -83,7 +83,7 @@ async function pushed(batch: Batch, streams: KnownStreams) {
   return { pushed: found, refused: [...refused.values()].flat().sort((a, b) => a - b), records };
 }
 
-it("pushes what it would by way of plain objects, whatever the form of the bytes", async () => {
+it("pushes the same as an implementation with plain objects, whatever the form of the bytes", async () => {
   await fc.assert(
     fc.asyncProperty(
       request("logs"),
@@ -123,7 +123,7 @@ const attribute = (key: string, stringValue: string) => ({ key, value: { stringV
 const logs = (...records: Tree[]) => encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: records }] }] });
 const NONE = { exporter: false, job: false, instance: false, level: false, attributes: [], resource: [] };
 
-it("keeps little of labels, hints and resources, whoever sends however many and however long ones", () => {
+it("keeps bounded memory for labels, hints and resources, however many and however long they are", () => {
   const labels = new StreamLabels({ ...NONE, attributes: [["id", "id"]] });
   const streams = new KnownStreams({ labels, format: "json" });
   const small = Array.from({ length: 500 }, (_, i) => attribute(`hint-${i}`, "x"));
@@ -140,7 +140,7 @@ it("keeps little of labels, hints and resources, whoever sends however many and 
   expect(live() - before).toBeLessThan(60_000_000);
 });
 
-it("writes of several attributes with one key the last, however many there are", async () => {
+it("writes the last of several attributes with the same key, however many there are", async () => {
   const many = Array.from({ length: 200 }, (_, i) => attribute(`k${i % 150}`, `${i}`));
   const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "json" });
   const batch = logs(
@@ -156,7 +156,7 @@ it("writes of several attributes with one key the last, however many there are",
   );
 });
 
-it("keeps little of large resources that come again and again", () => {
+it("keeps bounded memory for large resources that repeat", () => {
   const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "json" });
   const resource = { attributes: [attribute("large", "x".repeat(100_000))] };
   const batch = encodeTree("logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [{}] }] }] });
@@ -166,7 +166,7 @@ it("keeps little of large resources that come again and again", () => {
   expect(live() - before).toBeLessThan(25_000_000);
 });
 
-it("replaces what is not UTF-8 in each line, also where it would be with the next line", async () => {
+it("replaces invalid UTF-8 in each line, even if it would be valid together with the next line", async () => {
   const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "raw" });
   const halves = logs({ body: { stringValue: "1234" } }, { body: { stringValue: "5678" } });
   const bytes = Buffer.from(halves.bytes);
@@ -192,7 +192,7 @@ it.each([
   expect(pushes[0]!.encode().length).toBeGreaterThan(60);
 });
 
-it("takes hints with ten thousands of names, and as many labels, in time in proportion to them", async () => {
+it("handles hints with tens of thousands of names, and as many labels, in linear time", async () => {
   const names = Array.from({ length: 40_000 }, (_, i) => `k${i}`);
   const streams = new KnownStreams({ labels: new StreamLabels(NONE), format: "json" });
   const hint = attribute("loki.attribute.labels", names.join(","));
@@ -204,7 +204,7 @@ it("takes hints with ten thousands of names, and as many labels, in time in prop
   expect(entries.map(({ line }) => line)).toEqual(['{"attributes":{"rest":"1"}}']);
 });
 
-it("looks for the names of hints in time and memory in proportion to them, however many dots they have", () => {
+it("looks up names of hints in linear time and memory, however many dots they have", () => {
   const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "json" });
   const live = () => liveHeap() + process.memoryUsage().arrayBuffers;
   const before = live();

@@ -74,7 +74,7 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     expect((await stored(stream)).map(({ data }) => Buffer.from(data).toString())).toEqual(["one", "two"]);
   });
 
-  it("makes the stream when it is told to", async () => {
+  it("creates the stream if configured", async () => {
     const exporter = await start({ servers: nats.url, stream: "MADE", create_stream: true });
     await exporter.send(logs("a"), never);
     const { config } = await manager.streams.info("MADE");
@@ -86,7 +86,7 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     expect(await stored("MADE")).toHaveLength(1);
   });
 
-  it("refuses for good what is larger than the server or the stream takes, and for now what no stream has", async () => {
+  it("permanently refuses messages larger than the server or stream allows, and for now those without a stream", async () => {
     const { stream, config } = await newStream({ max_msg_size: 5000 });
     const exporter = await start(config);
     const large = await refusalOf(exporter.send(logs("x".repeat(2_000_000)), never));
@@ -104,7 +104,7 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     );
   });
 
-  it("refuses for now while the server is away, and delivers when it is back", async () => {
+  it("refuses for now while the server is down, and delivers when it is back", async () => {
     const { stream, config } = await newStream();
     const exporter = await start(config);
     await nats.server.kill();
@@ -132,7 +132,7 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     expect((await stored(stream)).map(({ data }) => bodies(Batch.admit("logs", data)))).toContainEqual(["b"]);
   });
 
-  it("gives up when it is told to, while the server is silent", async () => {
+  it("gives up when it is aborted while the server is silent", async () => {
     const { config } = await newStream();
     const exporter = await start(config);
     nats.server.pause();
@@ -143,7 +143,7 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     nats.server.resume();
   });
 
-  describe("keeps the contract", () => {
+  describe("fulfils the contract", () => {
     const backend = async (): Promise<TestBackend> => {
       const { stream, config } = await newStream();
       return { config, taken: async () => (await stored(stream)).map(({ data }) => Batch.admit("logs", data)) };

@@ -65,7 +65,7 @@ const arrivedNow = ({ agent }: FedAgent) => {
 const deadLetters = async ({ agent }: FedAgent) => (await agent.admin!.listDeadLetters({})).entries;
 
 describe("otlp_grpc behind a queue", () => {
-  it("is known by the name and password of basicauth", async () => {
+  it("authenticates with the name and password of basicauth", async () => {
     isKnown = shows("authorization", `Basic ${Buffer.from("joe:s3cret:é").toString("base64")}`);
     const fed = await start("basicauth", '{client_auth: {username: joe, password: "s3cret:é"}}');
     expect(await fed.hand(logs("a", "b"))).toMatchObject({ ok: true });
@@ -73,7 +73,7 @@ describe("otlp_grpc behind a queue", () => {
     expect([refused, await deadLetters(fed)]).toEqual([0, []]);
   });
 
-  it("is known by the token of bearertokenauth, and by the next one of its file once the first has ended", async () => {
+  it("authenticates with the token of bearertokenauth, and with the next one of its file once the first has ended", async () => {
     const filename = join(temporaryFolder(), "token");
     writeFileSync(filename, "first\n");
     isKnown = shows("authorization", "Token first");
@@ -89,7 +89,7 @@ describe("otlp_grpc behind a queue", () => {
     expect(await deadLetters(fed)).toEqual([]);
   });
 
-  it("is known by a token that oauth2client asks for, and by the next one when that has ended", async () => {
+  it("authenticates with a token of oauth2client, and with the next one when that has ended", async () => {
     const issuer = await startSink();
     onTestFinished(() => issuer.close());
     let tokens = 0;
@@ -110,7 +110,7 @@ describe("otlp_grpc behind a queue", () => {
     expect(await deadLetters(fed)).toEqual([]);
   });
 
-  it("shows with headers_setter whose data it is, through the queue, and a value of its own where nobody is named", async () => {
+  it("sends with headers_setter the client of the data, through the queue, and a default if there is none", async () => {
     isKnown = () => true;
     const headers = [
       "{key: X-Scope-OrgID, from_context: tenant, default_value: anonymous}",

@@ -66,7 +66,7 @@ describe("otlp_grpc exporter", () => {
     expect(server.received[0]!.metadata.get("key-bin")).toEqual([Buffer.from("raw")]);
   });
 
-  it("says of what was replayed that it was", async () => {
+  it("marks replayed data", async () => {
     await exporter.send(logs(), never, { idempotencyKey: "a-1", replayed: { id: "a-1", attempt: 2 } });
     await exporter.send(logs(), never, { idempotencyKey: "a-2" });
     const names = ["sluice-idempotency-key", "x-replayed", "x-original-id", "x-replay-attempt"];
@@ -99,7 +99,7 @@ describe("otlp_grpc exporter", () => {
     expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message });
   });
 
-  it("takes a success whose message cannot be read for a doubt, and sends again", async () => {
+  it("treats a success with an unreadable message as doubtful, and sends again", async () => {
     const cut = encodeResponse("logs", "proto", { rejected: 2, message: "too old" }).subarray(0, -1);
     for (const body of [Buffer.alloc(5_000_000, 0x0a), Buffer.alloc(100, 0xff), Buffer.from("<html>"), cut]) {
       server.respond = (done) => done(null, body);
@@ -109,7 +109,7 @@ describe("otlp_grpc exporter", () => {
   });
 
   const RETRYABLE = [1, 4, 10, 11, 14, 15];
-  it.each(Array.from({ length: 16 }, (_, i) => i + 1))("takes status %i as OTLP's table says", async (code) => {
+  it.each(Array.from({ length: 16 }, (_, i) => i + 1))("treats status %i as OTLP's table says", async (code) => {
     server.respond = (done) => done({ code, details: "größer 100 %" });
     const refusal = await refusalOf(exporter.send(logs(), never));
     expect(refusal.kind).toBe(RETRYABLE.includes(code) ? "transient" : "permanent");
@@ -124,7 +124,7 @@ describe("otlp_grpc exporter", () => {
     expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "throttled", retryAfterMs: 2500 });
   });
 
-  it("gives too large a code of its own", async () => {
+  it('gives "too large" a code of its own', async () => {
     await restart({ compression: "none" });
     const record = wire("logs", 1);
     const huge = Batch.admit("logs", Buffer.concat(Array.from({ length: 200_000 }, () => record)));
@@ -132,7 +132,7 @@ describe("otlp_grpc exporter", () => {
     await exporter.send(logs(), never);
   });
 
-  it("opens a new connection when the server has gone and come back", async () => {
+  it("opens a new connection after the server has restarted", async () => {
     await exporter.send(logs(), never);
     const { port } = server;
     await server.drain();
@@ -142,7 +142,7 @@ describe("otlp_grpc exporter", () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it("lets calls end on a connection that the server says goodbye to", async () => {
+  it("lets calls finish on a connection that the server closes gracefully", async () => {
     let answer = () => {};
     server.respond = (done) => {
       answer = () => done(null, Buffer.alloc(0));
@@ -172,7 +172,7 @@ describe("otlp_grpc exporter", () => {
     await exporter.send(logs(), never);
   });
 
-  it("sends nothing when given up before", async () => {
+  it("sends nothing when aborted before", async () => {
     expect(await refusalOf(exporter.send(logs(), AbortSignal.abort()))).toMatchObject({ kind: "transient" });
     expect(server.received).toEqual([]);
   });
@@ -245,7 +245,7 @@ describe("otlp_grpc exporter", () => {
       ["is cut", grpcFrame(encodeResponse("logs", "proto", { rejected: 2, message: "too old" })).subarray(0, -1)],
       ["is compressed", Buffer.concat([grpcFrameHeader(1, true), Buffer.alloc(1)])],
       ["has no known form", Buffer.from([7, 0, 0, 0, 0])],
-    ])("takes a success whose frame %s for a doubt", async (_, frame) => {
+    ])("treats a success whose frame %s as doubtful", async (_, frame) => {
       await serve(
         answering((stream) => {
           stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
@@ -282,7 +282,7 @@ describe("otlp_grpc exporter", () => {
       expect(await sending).toMatchObject({ kind: "transient", code: "SLUICE_ABORTED" });
     });
 
-    it("lets go of a connection that answers no pings", async () => {
+    it("closes a connection that answers no pings", async () => {
       await serve(createServer((socket) => void socket.resume()));
       await restart({
         endpoint: `127.0.0.1:${(broken.address() as { port: number }).port}`,
@@ -291,7 +291,7 @@ describe("otlp_grpc exporter", () => {
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
 
-    it("lets go of it also when connecting took longer than the time between pings", async () => {
+    it("closes it also when connecting took longer than the time between pings", async () => {
       await serve(createServer((socket) => void socket.resume()));
       await restart({
         endpoint: `127.0.0.1:${(broken.address() as { port: number }).port}`,

@@ -73,7 +73,7 @@ describe("otlp_http exporter", () => {
     expect(sink.requests[0]!.headers["x-key"]).toBe("k");
   });
 
-  it("shows the credentials of the URL, unless a header does, and no second length", async () => {
+  it("sends the credentials of the URL, unless a header does, and no second length", async () => {
     const endpoint = `http://us%40er:p%3Aw@127.0.0.1:${sink.port}`;
     await restart({ endpoint, headers: { "content-length": "3", "User-Agent": "mine" } });
     await exporter.send(logs(), never);
@@ -88,19 +88,19 @@ describe("otlp_http exporter", () => {
     expect(second!.authorization).toBe("Bearer x");
   });
 
-  it("shows a password without a user, too", async () => {
+  it("sends a password without a user, too", async () => {
     await restart({ endpoint: `http://:token@127.0.0.1:${sink.port}` });
     await exporter.send(logs(), never);
     expect(sink.requests[0]!.headers.authorization).toBe(`Basic ${btoa(":token")}`);
   });
 
-  it("refuses credentials that mean nothing, and does not show them", () => {
+  it("refuses invalid credentials, and does not reveal them", () => {
     const { error } = otlpHttpExporter.schema.safeParse({ endpoint: "http://user:100%secret@127.0.0.1" });
     expect(error?.issues[0]?.message).toMatch(/%25/);
     expect(String(error)).not.toContain("secret");
   });
 
-  it("takes no other port for the one that cannot be reached", async () => {
+  it("does not mistake another port for the unreachable one", async () => {
     await restart({ endpoint: "http://127.0.0.1:0" });
     const { message } = await refusalOf(exporter.send(logs(), never));
     expect(message).toContain("127.0.0.1:0");
@@ -160,7 +160,7 @@ describe("otlp_http exporter", () => {
     }
   });
 
-  it("counts a success with a body that does not claim to be OTLP's answer", async () => {
+  it("accepts a success whose body does not claim to be OTLP's answer", async () => {
     for (const body of [Buffer.alloc(100, 0xff), Buffer.from("<ok/>"), Buffer.from("ok")]) {
       sink.respond = (response) => response.setHeader("content-type", "text/html").end(body);
       expect(await exporter.send(logs(), never)).toBeUndefined();
@@ -179,7 +179,7 @@ describe("otlp_http exporter", () => {
     ["is a web page", "text/html; charset=utf-8", Buffer.from("\n<!DOCTYPE html>\n<title>Sign in</title>")],
     ["is a web page that does not say so", "text/plain", Buffer.from("<html lang=en>")],
     ["counts in words", "application/json", Buffer.from('{"partialSuccess":{"rejectedLogRecords":"two"}}')],
-  ])("takes a success whose body %s for a doubt, and sends again", async (_, type, body) => {
+  ])("treats a success whose body %s as doubtful, and sends again", async (_, type, body) => {
     sink.respond = (response) => response.setHeader("content-type", type).end(body);
     expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({
       kind: "transient",
@@ -201,7 +201,7 @@ describe("otlp_http exporter", () => {
     [401, {}, "permanent", undefined],
     [404, {}, "permanent", undefined],
     [302, { location: "/elsewhere" }, "permanent", undefined],
-  ])("takes HTTP %i with %o for %s", async (status, headers, kind, retryAfterMs) => {
+  ])("treats HTTP %i with %o as %s", async (status, headers, kind, retryAfterMs) => {
     sink.respond = (response) => response.writeHead(status, headers as Record<string, string>).end("because");
     const refusal = await refusalOf(exporter.send(logs(), never));
     expect(refusal).toMatchObject({ kind, status: `HTTP ${status}`, message: `HTTP ${status}: because` });
@@ -217,7 +217,7 @@ describe("otlp_http exporter", () => {
     expect(retryAfterMs).toBeGreaterThan(50_000);
   });
 
-  it("gives too large a code of its own, and bad data its category", async () => {
+  it('gives "too large" a code of its own, and bad data its category', async () => {
     sink.respond = (response) => response.writeHead(413).end();
     expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({
       kind: "permanent",
@@ -263,7 +263,7 @@ describe("otlp_http exporter", () => {
     await exporter.send(logs(), never);
   });
 
-  it("takes an endpoint that refuses, or does not exist, for transient", async () => {
+  it("treats an endpoint that refuses, or does not exist, as transient", async () => {
     const gone = await startSink();
     await gone.close();
     for (const [host, code] of [
@@ -299,7 +299,7 @@ describe("otlp_http exporter", () => {
       expect(await refusalOf(exporter.send(logs(), AbortSignal.abort(reason)))).toBe(reason);
     });
 
-    it("takes a success whose body drips for a doubt", async () => {
+    it("treats a success whose body drips as doubtful", async () => {
       const headSeen = new Promise<void>((resolve) => {
         const head = { "content-type": "application/x-protobuf" };
         sink.respond = (response) => response.writeHead(200, head).write("\n", () => resolve());
@@ -342,13 +342,13 @@ describe("otlp_http exporter", () => {
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
 
-    it("takes a 200 whose body is cut for a doubt", async () => {
+    it("treats a 200 with a truncated body as doubtful", async () => {
       const head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n\r\n";
       await serve((socket) => void socket.once("data", () => socket.end(`${head}half`)));
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ code: "SLUICE_UNREADABLE_ANSWER" });
     });
 
-    it("takes a refusal whose body is cut for that refusal, with the text that came", async () => {
+    it("treats a refusal with a truncated body as that refusal, with the received text", async () => {
       const head = "HTTP/1.1 400 Bad\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n";
       await serve((socket) => void socket.once("data", () => socket.end(`${head}half`)));
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ message: "HTTP 400: half" });
@@ -386,7 +386,7 @@ describe("otlp_http config", () => {
     }
   });
 
-  it("takes what people write", () => {
+  it("accepts common spellings", () => {
     for (const config of [
       { endpoint: "http://loki:3100/otlp", tls: { insecure: true }, compression: "" },
       { endpoint: "https://x", headers: null, encoding: "JSON", auth: null },

@@ -40,7 +40,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
   const all = async (table: string) => (await db.query(`SELECT * FROM ${table}`)).rows;
   const storedBodies = async (table: string) => (await all(table)).map(({ body }) => body);
 
-  it("stores log records with all they have, in tables that it makes", async () => {
+  it("stores log records with all their fields, in tables that it creates", async () => {
     const { table, config } = newConfig();
     const exporter = await start(config);
     const record = {
@@ -152,7 +152,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     ]);
   });
 
-  it("stores what is sent twice once, however it is grouped, also when both are under way", async () => {
+  it("stores repeated records once, however they are grouped, also when both sends are under way", async () => {
     const { table, config } = newConfig();
     const [exporter, other] = [await start(config), await start(config)];
     await Promise.all([1, 2, 3].map(() => exporter.send(logs("a"), never, { idempotencyKey: "q-1" })));
@@ -162,7 +162,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     expect(await storedBodies(table)).toEqual(["a", "b"]);
   });
 
-  it("knows records that were made of messages by their sender's key", async () => {
+  it("recognises records made of messages by their sender's key", async () => {
     const { table, config } = newConfig();
     const exporter = await start(config);
     const message = (body: string, key: string) => {
@@ -182,7 +182,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     expect(await storedBodies(table)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  it("refuses for good what the server cannot hold, stores nothing of it, and goes on", async () => {
+  it("permanently refuses what the server cannot hold, stores nothing of it, and continues", async () => {
     const { table, config } = newConfig();
     const exporter = await start(config);
     const refusal = await refusalOf(exporter.send(logs("good", "b\0d"), never, { idempotencyKey: "q-1" }));
@@ -197,7 +197,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     expect(await storedBodies(table)).toEqual(["good"]);
   });
 
-  it("refuses for now while the table is not what it should be, says how, and stores when it is", async () => {
+  it("refuses for now while the table has other columns, says which, and stores when they are right", async () => {
     const { table, config } = newConfig();
     const exporter = await start(config);
     await exporter.send(logs("a"), never);
@@ -221,7 +221,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     expect(await storedBodies(table)).toEqual(["c"]);
   });
 
-  it("waits for a partition that is not there", async () => {
+  it("waits for a missing partition", async () => {
     const { table, config } = newConfig({ create_tables: false, handled_table: "" });
     const exporter = await start(config);
     expect(await refusalOf(exporter.send(logs("a"), never))).toMatchObject({ kind: "transient", status: "42P01" });
@@ -234,7 +234,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     expect(await storedBodies(table)).toEqual(["a"]);
   });
 
-  it("refuses for now with what is wrong: no way in, nobody there, no answer", async () => {
+  it("refuses for now with the reason: no permission, no server, no answer", async () => {
     await db.query("CREATE ROLE ann LOGIN PASSWORD 'secret'");
     const locked = await start({ ...postgres.keys, username: "ann", password: "wrong" });
     expect(await refusalOf(locked.send(logs("a"), never))).toMatchObject({ kind: "transient", status: "28P01" });
@@ -245,7 +245,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     });
   });
 
-  it("stores once what nobody knows the fate of: aborted, killed, sent again", async () => {
+  it("stores batches with an unknown outcome once: aborted, killed, sent again", async () => {
     const { table, config } = newConfig({ max_connections: 1 });
     const exporter = await start(config);
     await exporter.send(logs("first"), never, { idempotencyKey: "q-1" });
@@ -268,7 +268,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     expect(await storedBodies(table)).toEqual(["first", "a", "b"]);
   });
 
-  describe("keeps the contract", () => {
+  describe("fulfils the contract", () => {
     const backend = async (): Promise<TestBackend> => {
       const { table, config } = newConfig();
       return { config, taken: async () => [await storedBatch(table)] };

@@ -66,7 +66,7 @@ describe("the prometheus exporter", () => {
     );
   });
 
-  it("is one series what has the same name and labels, in whatever order, and shows the newest", async () => {
+  it("merges series with the same name and labels, in any order, and shows the newest value", async () => {
     const { send, scrape } = await startPrometheusExporter();
     await send({ metrics: [gauge("g", 2, { a: "1", b: "2" }, { timeUnixNano: at(5) })] });
     await send({ metrics: [gauge("g", 1, { b: "2", a: "1" })] });
@@ -91,7 +91,7 @@ describe("the prometheus exporter", () => {
     expect(page).toContain('h_seconds_count{route="/a"} 4\n');
   });
 
-  it("says what it cannot show: another type under the same name, no temporality, a name without a character", async () => {
+  it("reports what it cannot show: another type under the same name, no temporality, a name without valid characters", async () => {
     const { send } = await startPrometheusExporter({ add_metric_suffixes: false });
     expect(
       await send({
@@ -100,14 +100,14 @@ describe("the prometheus exporter", () => {
     ).toMatchObject({ rejected: 3, message: expect.stringContaining("another metric is called a too") });
   });
 
-  it("takes no more series than it may, and rejects the points of the rest", async () => {
+  it("accepts no more series than configured, and rejects the points of others", async () => {
     const { send, scrape } = await startPrometheusExporter({ max_series: 2 });
     const metrics = [1, 2, 3, 4].map((i) => gauge("g", i, { i }));
     expect(await send({ metrics })).toMatchObject({ rejected: 2, message: expect.stringContaining("max_series") });
     expect((await scrape()).match(/^g\{/gm)).toHaveLength(2);
   });
 
-  it("forgets series that were not updated, and those whose end was told", async () => {
+  it("forgets series that were not updated, and those that have ended", async () => {
     const clock = new FakeClock();
     const { send, scrape } = await startPrometheusExporter({ metric_expiration: "1m" }, { clock });
     await send({ metrics: [gauge("old", 1), gauge("ended", 1), gauge("kept", 1)] });
@@ -133,7 +133,7 @@ describe("the prometheus exporter", () => {
     expect(await scrape()).not.toContain("# EOF");
   });
 
-  it("answers only GET of /metrics, and packs the page for those who can read that", async () => {
+  it("answers only GET of /metrics, and compresses the page for clients that accept it", async () => {
     const { url, send } = await startPrometheusExporter();
     await send({ metrics: [gauge("g", 1)] });
     expect((await fetch(url, { method: "POST" })).status).toBe(405);
@@ -142,7 +142,7 @@ describe("the prometheus exporter", () => {
     expect([packed.headers.get("content-encoding"), await packed.text()]).toEqual(["gzip", "# TYPE g gauge\ng 1\n"]);
   });
 
-  it("lets others have their turn while it makes a large page", async () => {
+  it("lets other work run while it makes a large page", async () => {
     const { send, scrape } = await startPrometheusExporter();
     for (let i = 0; i < 50; i++) {
       await send({

@@ -65,7 +65,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream exporter", () => {
     expect((await stored("texts")).map((fields) => String(fields[1]))).toEqual(["one", "two", "one", "two"]);
   });
 
-  it("refuses for now what the server does not take, with its word for it", async () => {
+  it("refuses for now what the server rejects, with its error word", async () => {
     await redis.set("taken", "text");
     const { exporter } = await start({ logs: { stream: "taken" } });
     expect(await refusalOf(exporter.send(logs("a"), never))).toMatchObject({ kind: "transient", status: "WRONGTYPE" });
@@ -77,7 +77,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream exporter", () => {
     await redis.config("SET", "maxmemory", "0");
   });
 
-  it("refuses for now while the server is away or silent, and delivers when it is back", async () => {
+  it("refuses for now while the server is down or silent, and delivers when it is back", async () => {
     const { exporter, stream } = await start();
     server.server.pause();
     const abort = new AbortController();
@@ -109,7 +109,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream exporter", () => {
       .toBe(true);
   });
 
-  describe("keeps the contract", () => {
+  describe("fulfils the contract", () => {
     const backend = async (): Promise<TestBackend> => {
       const stream = `s${names++}`;
       return {

@@ -43,7 +43,7 @@ const parsed = (json: string): unknown =>
 
 const flags = { shuffled: fc.boolean(), unknown: fc.boolean(), padded: fc.boolean(), repeated: fc.boolean() };
 
-it("writes the JSON that it would by way of plain objects, whatever the form of the bytes", () => {
+it("writes the same JSON as an implementation with plain objects, whatever the form of the bytes", () => {
   fc.assert(
     fc.property(
       request("traces"),
@@ -71,7 +71,7 @@ it("writes the JSON that it would by way of plain objects, whatever the form of 
   );
 });
 
-it("writes of several tags with one key the last, however many there are, and shares none between spans", () => {
+it("writes the last of several tags with the same key, however many there are, and shares none between spans", () => {
   const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
   const many = Array.from({ length: 200 }, (_, i) => attribute(`k${i % 150}`, `${i}`));
   const ids = { traceId: Buffer.alloc(16, 1), spanId: Buffer.alloc(8, 1) };

@@ -84,14 +84,14 @@ describe("the zipkin exporter", () => {
     expect([textOf(tag, 1), textOf(tag, 2)]).toEqual(["tag", "v"]);
   });
 
-  it("packs what it sends", async () => {
+  it("compresses its requests", async () => {
     const { sink, exporter } = await start({ compression: "gzip" });
     await exporter.send(spans([span("a")]), never);
     expect(sink.requests[0]!.headers["content-encoding"]).toBe("gzip");
     expect(JSON.parse(String(gunzipSync(sink.requests[0]!.body)))).toHaveLength(1);
   });
 
-  it("refuses for good, and by themselves, spans without ids", async () => {
+  it("permanently refuses only the spans without ids", async () => {
     const { sink, exporter } = await start();
     const refusal = await refusalOf(exporter.send(spans([span("0"), span("a")]), never));
     expect([...refusal.undelivered!.marks]).toEqual([1, 0]);
@@ -100,7 +100,7 @@ describe("the zipkin exporter", () => {
     expect([alone.kind, alone.category]).toEqual(["permanent", "schema"]);
   });
 
-  it("cuts spans that repeat a large resource into several lists, and sends again only what was not taken", async () => {
+  it("splits spans that repeat a large resource into several lists, and repeats only refused ones", async () => {
     const { sink, exporter } = await start();
     sink.respond = (response) => response.writeHead(sink.requests.length === 2 ? 503 : 202).end();
     const list = Array.from({ length: 20 }, (_, i) => span((i + 1).toString(16)));

@@ -105,7 +105,7 @@ describe("dead letters", () => {
     expect((await ask("GET", "/dead-letters/%ff")).status).toBe(404);
   });
 
-  it("are masked, unless somebody says why they must be seen", async () => {
+  it("are masked, unless the caller gives a reason to see them", async () => {
     const { ask, a } = await startApi();
     const body = '{"user":"joe@example.com","password":"hunter22","note":"card 4111 1111 1111 1111"}';
     const { entry } = await deadLetter(a, { body });
@@ -145,7 +145,7 @@ describe("dead letters", () => {
     expect((await ask("GET", "/audit?colour=red")).status).toBe(400);
   });
 
-  it("are found by what is in their records", async () => {
+  it("are found by the content of their records", async () => {
     const { ask, a } = await startApi();
     const tenant = (value: string) =>
       batchFromJson(
@@ -258,7 +258,7 @@ describe("dead letters", () => {
     expect((await ask("GET", "/dead-letters")).status).toBe(503);
   });
 
-  it("are read from the store no faster than the client takes them", async () => {
+  it("are read from the store no faster than the client reads", async () => {
     const { url, a } = await startApi();
     for (let i = 0; i < 400; i++) await deadLetter(a, { body: "x".repeat(100_000) });
     let read = 0;
@@ -303,7 +303,7 @@ describe("replays", () => {
     expect(replays.map(({ id }: { id: string }) => id)).toEqual([real.body.id]);
   });
 
-  it("tell what becomes of their entries, until all have left their queues", async () => {
+  it("report the progress of their entries, until all have left their queues", async () => {
     const { ask, a, url, owner, records } = await startApi();
     const ids = [];
     for (let i = 0; i < 2; i++) ids.push((await deadLetter(a, { at: Date.now() })).entry.id);
@@ -365,7 +365,7 @@ describe("replays", () => {
 });
 
 describe("the API", () => {
-  it("says who it is, and where it is not", async () => {
+  it("identifies itself, and answers 404 elsewhere", async () => {
     const { ask, url, owner } = await startApi();
     const { body } = await ask("GET", "", undefined, { authorization: "" });
     expect(body).toEqual({ name: "sluice", api: 1, token_file: expect.stringMatching(/admin-token$/) });
@@ -383,7 +383,7 @@ describe("the API", () => {
     expect((await ask("GET", "/")).status).toBe(200);
   });
 
-  it("hides what went wrong inside, and logs it", async () => {
+  it("hides internal errors, and logs them", async () => {
     const { ask, a, said } = await startApi();
     a.store.failed = () => Promise.reject(new Error("secret detail"));
     const answer = await ask("GET", "/dead-letters");
@@ -422,7 +422,7 @@ describe("the API", () => {
     }
   });
 
-  it("takes changes only in a form that other sites' pages cannot send, and sends no CORS header", async () => {
+  it("accepts changes only in a form that pages of other sites cannot send, and sends no CORS header", async () => {
     const { ask, url, a, owner } = await startApi();
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]) {
       expect((await ask("POST", "/exporters/a/pause", "{}", { "content-type": type })).status).toBe(415);
@@ -455,7 +455,7 @@ describe("the extension admin", () => {
     return (server.address() as AddressInfo).port;
   }
 
-  it("takes a port that is taken for a warning when nobody asked for it, else for an error with its place", async () => {
+  it("treats a port in use as a warning for the default port, else as an error with its place", async () => {
     const port = await occupied(0);
     const failed = await startApi({ endpoint: `127.0.0.1:${port}` }).catch((error: unknown) => error);
     expect(isStartError(failed) && failed.path).toEqual(["endpoint"]);
@@ -471,7 +471,7 @@ describe("the extension admin", () => {
     );
   });
 
-  it("refuses an endpoint that is none", () => {
+  it("refuses an invalid endpoint", () => {
     expect(adminApi.schema.safeParse({ endpoint: "here" }).success).toBe(false);
   });
 });

@@ -33,7 +33,7 @@ describe("POST /dead-letters/:id/edit", () => {
     expect(JSON.stringify(body.payload)).toContain("9007199254740993");
   });
 
-  it("takes large payloads, and refuses bad ones with what is wrong", async () => {
+  it("accepts large payloads, and refuses bad ones with the reason", async () => {
     const { ask, a } = await startApi();
     const { entry } = await deadLetter(a);
     const edit = (body: object) => ask("POST", `/dead-letters/${entry.id}/edit`, { reason: "x", revision: 0, ...body });
@@ -66,7 +66,7 @@ describe("POST /dead-letters/:id/edit", () => {
 });
 
 describe("samples of a dry run", () => {
-  it("are shown as they are only to those who may see payloads and say why", async () => {
+  it("are shown unmasked only to callers who may see payloads and give a reason", async () => {
     const token = createAdminToken();
     const tokens = [{ name: "t", token, roles: ["replay"] }];
     const { ask, a } = await startApi({ endpoint: "127.0.0.1:0", tokens });

@@ -41,7 +41,7 @@ describe("server-sent events", () => {
     expect(reader.others).toEqual(["retry: 2000"]);
   });
 
-  it("have a comment every 15 s, so that nobody takes the connection for dead", async () => {
+  it("have a comment every 15 s, so that the connection stays alive", async () => {
     const { clock, read } = await serve();
     const reader = await read();
     clock.advance(15_000);
@@ -50,7 +50,7 @@ describe("server-sent events", () => {
     await expect.poll(() => reader.others).toEqual(["retry: 2000", ":", ":"]);
   });
 
-  it("are lost to a reader that does not read, which is told how many", async () => {
+  it("are lost to a reader that does not read, which then learns how many", async () => {
     const { streams, read } = await serve("records");
     const reader = await read();
     reader.pause();
@@ -75,7 +75,7 @@ describe("server-sent events", () => {
     await expect.poll(left).toBe(1);
   });
 
-  it("are refused to one reader too many", async () => {
+  it("are refused when there are too many readers", async () => {
     const { read, failures } = await serve();
     for (let i = 0; i < 32; i++) await read();
     await expect(read()).rejects.toThrow();

@@ -39,7 +39,7 @@ const REQUESTS: readonly (readonly [AdminRole, string, string, unknown?])[] = [
 ];
 
 describe("a token", () => {
-  it.each(ADMIN_ROLES.map((role) => [role]))("with the role %s may do what that is, and nothing else", async (role) => {
+  it.each(ADMIN_ROLES.map((role) => [role]))("with the role %s allows its actions, and nothing else", async (role) => {
     const token = createAdminToken();
     const { ask } = await startApi({ endpoint, tokens: [{ name: "ops", hash: adminTokenHash(token), roles: [role] }] });
     for (const [needed, method, path, body] of REQUESTS) {
@@ -50,7 +50,7 @@ describe("a token", () => {
     }
   });
 
-  it("is needed for every route, which all have a role; the page says the same", async () => {
+  it("is needed for every route, and each route has a role, as documented", async () => {
     const { ask } = await startApi();
     for (const [, method, path, body] of REQUESTS) {
       const answer = await ask(method, path, body, { authorization: "" });
@@ -65,7 +65,7 @@ describe("a token", () => {
     }
   });
 
-  it("reveal is needed by what asks records, for answers tell what is masked", async () => {
+  it("with reveal is needed to search in records, because answers reveal masked content", async () => {
     const token = createAdminToken();
     const roles = ["view", "replay", "purge"];
     const { ask, a } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles }] });
@@ -90,7 +90,7 @@ describe("a token", () => {
     expect(await asked("POST", "/dead-letters/replay", { all: true, by: "ann", dryRun: true })).toBe(200);
   });
 
-  it("that is not known is refused, and many of them are held back", async () => {
+  it("that is unknown is refused, and many of them are slowed down", async () => {
     const token = createAdminToken();
     const { ask } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles: ["view"] }] });
     const wrong = [createAdminToken(), token.slice(0, -1), `${token}x`, "", "null"];
@@ -100,7 +100,7 @@ describe("a token", () => {
     expect((await ask("GET", "/exporters", undefined, bearer("guess"))).status).toBe(503);
   });
 
-  it("names who did it in the log and in the history of what was replayed", async () => {
+  it("names its owner in the log and in the history of replayed entries", async () => {
     const token = createAdminToken();
     const { ask, said, a } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles: ["replay", "view"] }] });
     await deadLetter(a, { id: "x" } as never).catch(() => {});
@@ -121,7 +121,7 @@ describe("a token", () => {
     [{ auth: { authenticator: "oidc" } }, "auth and grants belong together"],
     [{ grants: [{ subject: "a", roles: ["view"] }] }, "auth and grants belong together"],
     [{ auth: { authenticator: "oidc" }, grants: [{ roles: ["view"] }] }, "expected subject or group"],
-  ])("is configured with all that it needs: %j", (config, message) => {
+  ])("must be configured completely: %j", (config, message) => {
     expect(adminApi.schema.safeParse(config).error?.issues[0]?.message).toContain(message);
   });
 });
@@ -142,7 +142,7 @@ describe("an authenticator", () => {
     { group: "ops", roles: ["view", "configure"] },
   ];
 
-  it("says who asks, and grants say what they may do", async () => {
+  it("identifies callers, and grants give them roles", async () => {
     const { ask, said } = await startApi({ endpoint, auth, grants }, known);
     const status = async (who: string, method: string, path: string, body?: unknown) =>
       (await ask(method, path, body, { authorization: who })).status;
@@ -155,7 +155,7 @@ describe("an authenticator", () => {
     expect(await status("down", "GET", "/exporters")).toBe(503);
   });
 
-  it("stands beside tokens", async () => {
+  it("can be combined with tokens", async () => {
     const token = createAdminToken();
     const tokens = [{ name: "ops", token, roles: ["purge"] }];
     const { ask } = await startApi({ endpoint, auth, grants, tokens }, known);
@@ -165,7 +165,7 @@ describe("an authenticator", () => {
 });
 
 describe("tokens beside an authenticator", () => {
-  it("are not guessed at for long, and no answer tells that a guess was right", async () => {
+  it("cannot be guessed, and no answer reveals a right guess", async () => {
     const passwords: ServerAuthenticator = {
       challenge: "Basic",
       authenticate() {
@@ -185,7 +185,7 @@ describe("tokens beside an authenticator", () => {
 });
 
 describe("the token file", () => {
-  it("can be read by its owner alone, lets in, and is gone after the stop", async () => {
+  it("is readable only by its owner, gives access, and is removed at the stop", async () => {
     const folder = join(temporaryFolder(), "new", "data");
     const path = join(folder, "admin-token");
     const { ask } = await startApi({ endpoint, token_file: path });
@@ -195,7 +195,7 @@ describe("the token file", () => {
     expect((await ask("GET", "", undefined)).body.token_file).toBe(path);
   });
 
-  it("takes the place of what is there, and is not written through a link", async () => {
+  it("replaces an existing file, and is not written through a link", async () => {
     const folder = temporaryFolder();
     const [path, victim] = [join(folder, "admin-token"), join(folder, "victim")];
     await writeFile(victim, "precious");
@@ -211,14 +211,14 @@ describe("the token file", () => {
     await expect(stat(path)).rejects.toThrow("ENOENT");
   });
 
-  it("that cannot be written keeps everybody out, and is an error where somebody asked for it", async () => {
+  it("denies access if it cannot be written, and is an error if it is configured", async () => {
     const folder = temporaryFolder();
     await writeFile(join(folder, "data"), "a file");
     const path = join(folder, "data", "admin-token");
     await expect(startApi({ endpoint, token_file: path })).rejects.toMatchObject({ path: ["token_file"] });
   });
 
-  it("is not made where tokens are configured", async () => {
+  it("is not created if tokens are configured", async () => {
     const tokens = [{ name: "ops", token: createAdminToken(), roles: ["view"] }];
     const { ask } = await startApi({ endpoint, tokens });
     expect((await ask("GET", "")).body).toEqual({ name: "sluice", api: 1 });

@@ -30,7 +30,7 @@ const isLetIn = (rule: object, subject: object, names?: string) =>
     );
 
 describe("mtlsauth", () => {
-  it("lets in certificates that a rule describes, with their names", async () => {
+  it("accepts certificates that match a rule, with their names", async () => {
     const server = created({ common_name: "nobody" }, { uri: "spiffe://acme/*", organization: "Acme", tenant: "acme" });
     const request = shown({ CN: "collector-1", O: "Acme" }, "DNS:a.example, URI:spiffe://acme/collector");
     const client = await server.authenticate(request);
@@ -59,7 +59,7 @@ describe("mtlsauth", () => {
     ["no names at all", { common_name: "*" }, {}, undefined],
     ["a DNS name inside a URI", { dns_name: "a.example" }, { CN: "x" }, 'URI:"http://b, DNS:a.example"'],
     ["a DNS name inside a DNS name", { dns_name: "a.example" }, { CN: "x" }, 'DNS:"b\\", DNS:a.example"'],
-  ])("does not let in %s", async (_, rule, subject, names) => {
+  ])("rejects %s", async (_, rule, subject, names) => {
     expect(await isLetIn(rule, subject, names)).toBe(false);
   });
 
@@ -69,13 +69,13 @@ describe("mtlsauth", () => {
     ).toBe(true);
   });
 
-  it("needs rules that say something", () => {
+  it("needs rules with patterns", () => {
     expect(mtlsAuth.schema.safeParse({ allowed: [] }).success).toBe(false);
     expect(mtlsAuth.schema.safeParse({ allowed: [{}] }).success).toBe(false);
     expect(mtlsAuth.schema.safeParse({ allowed: [{ tenant: "a" }] }).success).toBe(false);
   });
 
-  it("refuses who shows no certificate", async () => {
+  it("refuses clients without a certificate", async () => {
     expect(await refusalOf(() => created({ common_name: "*" }).authenticate(head()))).toMatchObject({
       kind: "unauthenticated",
       message: "a client certificate is required",

@@ -22,7 +22,7 @@ function scene(lifetimeMs?: number) {
 }
 
 describe("RenewedCredentials", () => {
-  it("are fetched once for all who wait, and given at once from then on", async () => {
+  it("are fetched once for all waiting callers, and returned synchronously from then on", async () => {
     const { credentials, fetches, now } = scene();
     const asked = [credentials.get(), credentials.get(), credentials.get()];
     expect(fetches).toHaveLength(1);
@@ -31,7 +31,7 @@ describe("RenewedCredentials", () => {
     expect(now()).toBe("a");
   });
 
-  it("are renewed in the background ahead of their end, while the old ones serve", async () => {
+  it("are renewed in the background before they end, while the old ones are used", async () => {
     const { credentials, clock, fetches, now } = scene(3_600_000);
     const first = credentials.get();
     fetches[0]!.succeed("a");
@@ -45,7 +45,7 @@ describe("RenewedCredentials", () => {
     expect([now(), fetches.length]).toEqual(["b", 2]);
   });
 
-  it("that live no longer than the buffer are renewed halfway", async () => {
+  it("are renewed halfway if they live no longer than the buffer", async () => {
     const { credentials, clock, fetches, now } = scene(60_000);
     const first = credentials.get();
     fetches[0]!.succeed("a");
@@ -56,7 +56,7 @@ describe("RenewedCredentials", () => {
     expect([now(), fetches.length]).toEqual(["a", 2]);
   });
 
-  it("that are still good serve on while new ones cannot be had, and no longer", async () => {
+  it("are used as long as they are valid while new ones cannot be fetched, and no longer", async () => {
     const { credentials, clock, fetches, now, lines } = scene(60_000);
     const first = credentials.get();
     fetches[0]!.succeed("a");
@@ -74,7 +74,7 @@ describe("RenewedCredentials", () => {
     expect((await waiting).name).toBe("b");
   });
 
-  it("are not asked for again at once when that failed: whoever comes meanwhile is refused with the reason", async () => {
+  it("are not fetched again at once after a failure: callers are refused with the reason meanwhile", async () => {
     const { credentials, clock, fetches } = scene();
     const first = credentials.get() as Promise<unknown>;
     fetches[0]!.fail();
@@ -108,7 +108,7 @@ describe("RenewedCredentials", () => {
     expect(fetches).toHaveLength(2);
   });
 
-  it("that were refused are fetched anew, but for those that are quite new or are not in use any more", async () => {
+  it("are fetched again when refused, unless they are quite new or were replaced already", async () => {
     const { credentials, clock, fetches, now } = scene(3_600_000);
     const asked = credentials.get();
     fetches[0]!.succeed("a");

@@ -112,7 +112,7 @@ describe("the attributes processor", () => {
   it.each([
     ["actions", attributesProcessor],
     ["attributes", resourceProcessor],
-  ])("says once when nothing is known of the client that %s ask for", (key, factory) => {
+  ])("logs one warning when nothing is known about the client that %s need", (key, factory) => {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
     const from_context = "client.address";
@@ -125,7 +125,7 @@ describe("the attributes processor", () => {
     expect(warnings).toEqual([expect.stringContaining("include_metadata: true")]);
   });
 
-  it("passes a batch it did not change as the very same one", () => {
+  it("passes an unchanged batch as the same object", () => {
     expect(run(attributesProcessor, { actions: [{ action: "delete", key: "nobody" }] })).toBe(batch);
   });
 

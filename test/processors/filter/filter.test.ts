@@ -200,7 +200,7 @@ describe("filter", () => {
     ],
   ])("drops metrics by %s", (_, config, names) => expect(left(config, POINTS)).toEqual(names));
 
-  it("acknowledges a batch of which nothing is left, and counts what it drops", () => {
+  it("acknowledges a batch that is dropped completely, and counts what it drops", () => {
     const counted: Record<string, number> = {};
     const metrics: Metrics = {
       ...noMetrics,
@@ -223,13 +223,13 @@ describe("filter", () => {
     expect(values.map((value) => value?.["intValue"] ?? value?.["stringValue"])).toEqual(kept);
   });
 
-  it("refuses kinds of spans that there are not, unless they are patterns", () => {
+  it("refuses unknown span kinds, unless they are patterns", () => {
     const kinds = (match_type: string) => ({ spans: { include: { match_type, span_kinds: ["Server", ".*CLIENT"] } } });
     expect(() => filter.schema.parse(kinds("strict"))).toThrow("there is no span kind Server");
     expect(left(kinds("regexp"), SPANS)).toEqual(["y"]);
   });
 
-  it("drops resources, scopes and metrics that came with nothing in them, but no span without events", () => {
+  it("drops empty resources, scopes and metrics, but no span without events", () => {
     const gauge = (name: string, values: readonly number[]) => ({
       name,
       gauge: { dataPoints: values.map((asInt) => ({ asInt })) },
@@ -293,7 +293,7 @@ describe("filter", () => {
     expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });
   });
 
-  it("speaks of the record where no path tells the context", () => {
+  it("uses the record's context where no path names one", () => {
     const [issue] = filter.schema.safeParse({ trace_conditions: ["nowhere == 5"] }).error!.issues;
     expect(issue?.message).toBe("no such path in the context span: nowhere");
   });

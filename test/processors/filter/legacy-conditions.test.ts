@@ -100,7 +100,7 @@ describe("include and exclude", () => {
     expect(fitting("spans", { match_type, services: ["nope", service] }, SPANS)).toEqual(names);
   });
 
-  it("find scopes without a name where none is said", () => {
+  it("find scopes without a name if no name is given", () => {
     const all = namesAfter({}, SPANS);
     expect(fitting("spans", { match_type: "strict", libraries: [{}] }, SPANS)).toEqual(all);
     expect(fitting("spans", { match_type: "strict", libraries: [{ name: "lib" }] }, SPANS)).toEqual([]);
@@ -120,7 +120,7 @@ describe("include and exclude", () => {
     expect(fitting("logs", { match_type: "strict", bodies }, odd)).toEqual(bodies);
   });
 
-  it("need no match_type, and take any, where nothing is compared by it", () => {
+  it("need no match_type, and accept any, if nothing is compared", () => {
     const all = namesAfter({}, LOGS);
     for (const match_type of [undefined, "expr", "STRICT"]) {
       const properties = { match_type, record_attributes: [{ key: "key" }] };

@@ -81,7 +81,7 @@ describe("groupbyattrs", () => {
     expect(listOf(decodeTree(batch), "resourceLogs")).toHaveLength(16_000);
   });
 
-  it("moves the attributes of the keys to the resource, over what it had", () => {
+  it("moves the attributes with these keys to the resource, replacing its own", () => {
     const batch = logsUnder([{ host: "old", r: "1" }, { host: "a", x: "1" }, { host: "b" }, { host: "a" }, { x: "2" }]);
     expect(lines(run({ keys: ["host", "zone"] }, batch))).toEqual([
       "host=a,r=1 | s | x=1",
@@ -91,12 +91,12 @@ describe("groupbyattrs", () => {
     ]);
   });
 
-  it("keeps records together of which one only repeats what the resource says", () => {
+  it("keeps records together if one of them only repeats an attribute of the resource", () => {
     const batch = logsUnder([{ host: "a" }, { host: "a", x: "1" }, { x: "2" }, { host: "a", x: "3" }, { x: "4" }]);
     expect(lines(run({ keys: ["host"] }, batch))).toEqual([1, 2, 3, 4].map((x) => `host=a | s | x=${x}`));
   });
 
-  it("puts records of different resources together when they come to be alike", () => {
+  it("merges records of different resources when the resources become equal", () => {
     const batch = logsUnder(
       [{ host: "a" }, { n: "1" }],
       [{}, { host: "a", n: "2" }],
@@ -107,7 +107,7 @@ describe("groupbyattrs", () => {
     expect(listOf(decodeTree(result), "resourceLogs")).toHaveLength(1);
   });
 
-  it("merges alike resources and scopes without any keys", () => {
+  it("merges equal resources and scopes without any keys", () => {
     const batch = logsUnder(
       [{ a: "1", b: "2" }, { n: "1" }],
       [{ c: "3" }, { n: "2" }],
@@ -121,7 +121,7 @@ describe("groupbyattrs", () => {
     }
   });
 
-  it("keeps apart what differs in anything", () => {
+  it("keeps resources separate that differ in anything", () => {
     const resourceLogs = [
       { resource: { attributes: [] }, schemaUrl: "1", scopeLogs: [{ logRecords: [{}] }] },
       { resource: { attributes: [] }, schemaUrl: "2", scopeLogs: [{ logRecords: [{}] }] },
@@ -137,7 +137,7 @@ describe("groupbyattrs", () => {
     expect(run({}, batch)).toBe(batch);
   });
 
-  it("groups data points, and merges metrics that are alike", () => {
+  it("groups data points, and merges equal metrics", () => {
     const metrics = [
       gauge("g", { host: "a", id: "1" }, { host: "b", id: "2" }),
       gauge("g", { host: "a", id: "3" }),
@@ -164,7 +164,7 @@ describe("groupbyattrs", () => {
     expect(metrics.value("otelcol_processor_groupbyattrs_num_non_grouped_logs")).toBe(2);
   });
 
-  it("passes on what would grow beyond all measure, and says so", () => {
+  it("passes on a batch that would grow too large, and logs it", () => {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => warnings.push(message) };
     const records = Array.from({ length: 200 }, (_, i) => ({ host: `h${i}` }));
@@ -230,7 +230,7 @@ function withoutPoints(value: unknown): unknown {
 }
 
 describe.each<Signal>([...SIGNALS])("regrouping %s", (signal) => {
-  it("leaves every record with its attributes, resource and scope as a plain reading says", () => {
+  it("gives every record the attributes, resource and scope that a simple implementation gives it", () => {
     fc.assert(
       fc.property(request(signal), fc.subarray(KEYS), fc.integer(), (tree, keys, seed) => {
         const batch = Batch.admit(signal, rewritten(signal, referenceEncode(signal, tree), odd, seed));
@@ -251,7 +251,7 @@ describe.each<Signal>([...SIGNALS])("regrouping %s", (signal) => {
     );
   });
 
-  it("is done when it has been done, and leaves no two resources alike", () => {
+  it("changes nothing the second time, and leaves no two equal resources", () => {
     fc.assert(
       fc.property(request(signal), fc.subarray(KEYS), (tree, keys) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));

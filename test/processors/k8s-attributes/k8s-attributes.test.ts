@@ -96,7 +96,7 @@ function start(config: object, logger: Logger = silentLogger) {
 const BY_UID = { pod_association: [{ sources: [{ from: "resource_attribute", name: "k8s.pod.uid" }] }] };
 
 describe("the processor k8s_attributes", () => {
-  it("adds the usual attributes of the pod whose address the client has", async () => {
+  it("adds the default attributes of the pod with the client's address", async () => {
     const api = await startApi(POD, plain("other", "10.0.0.6"));
     const send = start({ api_server: api.url });
     const expected = {
@@ -124,14 +124,14 @@ describe("the processor k8s_attributes", () => {
     expect(await send("192.0.2.1", {})).toEqual([{ "k8s.pod.ip": "192.0.2.1" }]);
   });
 
-  it("keeps what a resource says itself, unless that is empty", async () => {
+  it("keeps existing attributes of a resource, unless they are empty", async () => {
     const api = await startApi(POD);
     const send = start({ api_server: api.url, extract: { metadata: ["k8s.pod.name", "k8s.node.name"] }, ...BY_UID });
     const own = { "k8s.pod.uid": "pod-1", "k8s.pod.name": "mine", "k8s.node.name": "" };
     expect(await send(undefined, own)).toEqual([{ ...own, "k8s.node.name": "node-1" }]);
   });
 
-  it("associates by the first rule of which all sources fit a pod", async () => {
+  it("associates by the first rule whose sources all match a pod", async () => {
     const api = await startApi(POD);
     const name = { from: "resource_attribute", name: "k8s.pod.name" };
     const namespace = { from: "resource_attribute", name: "k8s.namespace.name" };
@@ -207,7 +207,7 @@ describe("the processor k8s_attributes", () => {
       .toBe("test");
   });
 
-  it("tells of the container that a resource names", async () => {
+  it("adds attributes of the container that a resource names", async () => {
     const api = await startApi(POD);
     const metadata = [
       ...["k8s.container.name", "container.id", "container.image.name", "container.image.tag"],
@@ -245,7 +245,7 @@ describe("the processor k8s_attributes", () => {
     ]);
   });
 
-  it("follows pods as they come, change and go, and through a watch that begins anew", async () => {
+  it("follows pods as they appear, change and disappear, and through a restarted watch", async () => {
     const api = await startApi(plain("a", "10.0.0.1"));
     const send = start({ api_server: api.url, extract: { metadata: ["k8s.pod.name"] } });
     const nameAt = async (ip: string) => (await send(ip, {}))[0]!["k8s.pod.name"];
@@ -269,7 +269,7 @@ describe("the processor k8s_attributes", () => {
     expect(await nameAt("10.0.0.4")).toBe("c");
   });
 
-  it("asks for pods of a node, namespace, with fields and labels", async () => {
+  it("requests pods by node, namespace, fields and labels", async () => {
     useEnvironment({ NODE: "node-7" });
     const api = await startApi();
     const send = start({
@@ -295,7 +295,7 @@ describe("the processor k8s_attributes", () => {
     ]);
   });
 
-  it("leaves excluded pods and those on the network of their node alone", async () => {
+  it("ignores excluded pods and pods on the host network", async () => {
     const host = { ...plain("host", "10.0.0.7"), spec: { hostNetwork: true } };
     const api = await startApi(plain("jaeger-agent", "10.0.0.6"), host);
     const send = start({ api_server: api.url, exclude: { pods: [{ name: "jaeger-agent" }] } });
@@ -303,7 +303,7 @@ describe("the processor k8s_attributes", () => {
     expect(await send("10.0.0.7", {})).toEqual([{ "k8s.pod.ip": "10.0.0.7" }]);
   });
 
-  it("tells the address alone, and asks nobody, in passthrough", async () => {
+  it("adds only the address, and asks no API, in passthrough", async () => {
     const api = await startApi(POD);
     const send = start({ api_server: api.url, passthrough: true });
     expect(await send("10.0.0.5", {}, { "k8s.pod.ip": "1.2.3.4" })).toEqual([
@@ -356,7 +356,7 @@ describe("the processor k8s_attributes", () => {
         ],
       }),
     ],
-  ])("lets data pass while the API answers %s, and goes on when it has come to its senses", async (_what, answer) => {
+  ])("lets data pass while the API answers %s, and recovers when it answers correctly", async (_what, answer) => {
     const api = await startApi(POD);
     api.answerWith = answer;
     const send = start({ api_server: api.url, wait_for_metadata_timeout: "50ms" });

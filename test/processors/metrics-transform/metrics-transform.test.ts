@@ -60,7 +60,7 @@ const CPU = sum("cpu", [
 const update = (...operations: object[]) => [{ include: "cpu", action: "update", operations }];
 
 describe("metrics_transform", () => {
-  it("renames, and passes what it is not about on as the same bytes", () => {
+  it("renames, and passes metrics that do not match as the same bytes", () => {
     expect(
       shown([{ include: "a", action: "update", new_name: "b" }], sum("a", [[{}, 1]]), sum("c", [[{}, 2]])),
     ).toEqual(["b{} 1", "c{} 2"]);
@@ -68,7 +68,7 @@ describe("metrics_transform", () => {
     expect(transformed([{ include: "other", action: "update", new_name: "x" }], batch)).toBe(batch);
   });
 
-  it("makes names of the groups of a pattern, each transform on what those before have made", () => {
+  it("fills pattern groups into names, each transform working on the result of the previous ones", () => {
     const transforms = [
       { include: "^(.*)_total$", match_type: "regexp", action: "update", new_name: "$1.count" },
       { include: "a.count", action: "update", new_name: "z" },
@@ -91,7 +91,7 @@ describe("metrics_transform", () => {
     );
   });
 
-  it("works on under the new name, and on copies of what was renamed or changed before", () => {
+  it("applies later transforms to renamed metrics, and to copies of changed ones", () => {
     const transforms = [
       { include: "cpu", action: "update", new_name: "a" },
       { include: "a", action: "insert", new_name: "b" },
@@ -170,7 +170,7 @@ describe("metrics_transform", () => {
     expect(transformed(gone, batchOf(sum("cpu", [[{ core: "0" }, 1]])))).toBeUndefined();
   });
 
-  it("renames nothing and changes no number of points where only some match", () => {
+  it("neither renames nor changes the number of points if only some match", () => {
     const transforms = [
       {
         include: "cpu",
@@ -216,7 +216,7 @@ describe("metrics_transform", () => {
     expect(shown([named], metrics[0]!, sum("net.x", [[{ dev: "a" }, 1]], { unit: "By" }))[0]).toBe("net.In{dev=a} 1");
   });
 
-  it("takes metrics out into a resource of their own", () => {
+  it("moves metrics to a resource of their own", () => {
     const group = { include: "cpu", action: "group", group_resource_labels: { kind: "host" } };
     const batch = transformed([group], batchOf(CPU, sum("b", [[{}, 1]])))!;
     const [first, second] = listOf(decodeTree(batch), "resourceMetrics") as [Tree, Tree];

@@ -27,12 +27,12 @@ describe("the pii processor", () => {
     expect(resource).toEqual({ owner: "****" });
   });
 
-  it("passes a batch in which it finds nothing as the very same one", () => {
+  it("passes a batch without matches as the same object", () => {
     const clean = logOf("process_token_renewal_completed", { process_token_renewal_completed: "yes", token_count: 5 });
     expect(processed(pii, {}, clean)).toBe(clean);
   });
 
-  it("leaves an allowed field whole and masks the one beside it", () => {
+  it("leaves an allowed field unchanged and masks the next one", () => {
     const config = { fields: { note: "allow" } };
     const { attributes } = treated(
       config,
@@ -67,11 +67,11 @@ describe("the pii processor", () => {
     ["203.0.113.7", "203.0.****"],
     ["2001:db8::17", "2001:db8:****"],
     ["GB29 NWBK 6016 1331 9268 19", "****8 19"],
-  ])("leaves of %s only %s when partly", (text, expected) => {
+  ])("reduces %s to %s with the strategy partial", (text, expected) => {
     expect(treated({ strategy: "partial" }, logOf(text)).body).toBe(expected);
   });
 
-  it("goes by path and pattern, deep into maps and lists", () => {
+  it("applies rules by path and pattern, deep into maps and lists", () => {
     const config = {
       fields: { "body.customer.name": "mask", "session.*": "redact", "body.items": "mask", "*.keep": "allow" },
     };
@@ -109,7 +109,7 @@ describe("the pii processor", () => {
     });
   });
 
-  it("tells keys apart that are alike", () => {
+  it("distinguishes similar keys", () => {
     const { attributes } = treated({}, logOf("x", { password: "x", pabcwood: "y", passworD: "z" }));
     expect(attributes).toEqual({ password: "****", pabcwood: "y", passworD: "z" });
   });
@@ -129,14 +129,14 @@ describe("the pii processor", () => {
     expect(treated({}, logOf(undefined, { [key]: "42" })).attributes).toEqual({ [key]: "42" });
   });
 
-  it("masks what lies too deep in JSON to be looked into, and treats what is around it", () => {
+  it("masks JSON that is nested too deeply, and treats everything around it", () => {
     const deep = (levels: number) => `{"a":"a@b.io","b":${"[".repeat(levels)}"x"${"]".repeat(levels)},"password":"p"}`;
     const body = (text: string) => treated({ json_bodies: true }, logOf(text)).body;
     expect(body(deep(50_000))).toBe(`{"a":"****","b":${"[".repeat(199)}"****"${"]".repeat(199)},"password":"****"}`);
     expect(body(deep(199))).toBe(`{"a":"****","b":${"[".repeat(199)}"x"${"]".repeat(199)},"password":"****"}`);
   });
 
-  it("switches detectors and secret keys off", () => {
+  it("can turn off detectors and secret keys", () => {
     const config = { detectors: { email: false }, secret_keys: false };
     const batch = logOf("a@b.io", { password: "hunter" });
     expect(processed(pii, config, batch)).toBe(batch);
@@ -215,7 +215,7 @@ describe("the pii processor", () => {
     expect(metrics.value("sluice_pii_treated")).toBe(0);
   });
 
-  it("adds to the summary that an earlier one has left", () => {
+  it("adds to the summary of an earlier processor", () => {
     const first = processed(
       pii,
       { summary: "debug", detectors: { ipv4: false } },
@@ -228,7 +228,7 @@ describe("the pii processor", () => {
     });
   });
 
-  it("looks into JSON bodies if asked to, and keeps all else as it is written", () => {
+  it("treats JSON bodies if configured, and keeps everything else as written", () => {
     const json =
       '{ "id": 12345678901234567890, "user" : {"mail":"a@b.io","token":"x\\"y","n":1.0}, "l":[1,"a@b.io"], "gone":{"a":[1]}}';
     const config = { json_bodies: true, fields: { "body.gone": "redact", "body.user.n": "mask" } };
@@ -239,7 +239,7 @@ describe("the pii processor", () => {
   });
 
   it.each(['{"a":1,"b":2,"c":3}', '{"b":2,"a":1}', '{"a":1}', '{"a":1,"c":[{"a":1},{"b":2,"a":3}]}'])(
-    "takes members out of %s",
+    "removes members from %s",
     (json) => {
       const without = (_: string, value: unknown) =>
         typeof value === "object" && value !== null && !Array.isArray(value)
@@ -265,13 +265,13 @@ describe("the pii processor", () => {
     expect(hashOf(one)).toBe(hashOf(other));
   });
 
-  it("finds national ids of the countries that are named, and no others", () => {
+  it("finds national ids of the configured countries only", () => {
     const config = { detectors: { national_id: { countries: ["gb"] } } };
     expect(treated(config, logOf("AB123456C 12345678Z")).body).toBe("**** 12345678Z");
     expect(treated({}, logOf("AB123456C 12345678Z")).body).toBe("**** ****");
   });
 
-  it("goes by the names of fields that say what a value is", () => {
+  it("uses the names of fields that identify a value", () => {
     const { attributes } = treated(
       {},
       logOf("x", { "user.dob": "1984-05-12", passport_no: "C01X00T47", bsn: "111222333" }),
@@ -311,7 +311,7 @@ describe("the pii processor", () => {
     }),
   );
 
-  it("leaves names, descriptions, keys and bytes alone unless it is told to look into them", () => {
+  it("leaves names, descriptions, keys and bytes alone unless they are configured", () => {
     expect(processed(pii, {}, everywhere)).toBe(everywhere);
     const config = { look_into: ["names", "descriptions", "keys", "bytes"], summary: "debug" };
     const scope = asJson(processed(pii, config, everywhere))["resourceMetrics"]![0]!["scopeMetrics"]![0]!;
@@ -326,14 +326,14 @@ describe("the pii processor", () => {
     });
   });
 
-  it("looks into trace state and names of events when it is told to", () => {
+  it("treats trace state and names of events if configured", () => {
     const span = { traceId: `${"0".repeat(31)}1`, spanId: `${"0".repeat(15)}1`, traceState: "k=a@b.io" };
     const traces = batchFromJson("traces", JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }));
     const after = asJson(processed(pii, { look_into: ["trace_state"] }, traces));
     expect(after["resourceSpans"]![0]!["scopeSpans"]![0]!["spans"]![0]).toMatchObject({ traceState: "k=****" });
   });
 
-  it("takes out fields of OTLP that nobody knows when it is told to", () => {
+  it("removes unknown OTLP fields if configured", () => {
     // A request with a container, and in it the unknown field 99 with a text.
     const unknown = Buffer.concat([Buffer.from([0x9a, 0x06, 6]), Buffer.from("a@b.io")]);
     const batch = Batch.admit("logs", Buffer.concat([Buffer.from([10, unknown.length]), unknown]));
@@ -341,7 +341,7 @@ describe("the pii processor", () => {
     expect([...processed(pii, { look_into: ["unknown_fields"] }, batch).bytes]).toEqual([10, 0]);
   });
 
-  it("refuses a batch that it cannot treat, for good, and says nothing of what is in it", () => {
+  it("permanently refuses a batch that it cannot treat, without revealing its content", () => {
     const metrics = countedMetrics();
     const { source, out } = feed(pii.create(pii.schema.parse({}), contextOf("logs", metrics)));
     const { delivery, outcomes } = owed(logOf("a@b.io"));
@@ -360,14 +360,14 @@ describe("the pii processor", () => {
     expect(metrics.value("sluice_pii_failed_batches")).toBe(1);
   });
 
-  it("treats dead letters that are replayed, and leaves those it has treated before", () => {
+  it("treats replayed dead letters, and leaves those that it has treated before unchanged", () => {
     const step = pii.replay!(pii.schema.parse({ strategy: "hash", hash_key: KEY }), contextOf("logs"));
     const once = step(logOf("a@b.io"));
     expect(readLog(once).body).toMatch(/^hash\(/);
     expect(step(once)).toBe(once);
   });
 
-  it("takes the key of hashes from a file", () => {
+  it("reads the hash key from a file", () => {
     const file = join(temporaryFolder(), "key");
     writeFileSync(file, `${KEY}\n`);
     const by = (config: object) => treated({ strategy: "hash", ...config }, logOf("a@b.io")).body;
@@ -393,8 +393,11 @@ describe("the pii processor", () => {
     expect(pii.schema.safeParse(config).error?.issues.map((issue) => issue.path)).toEqual([path]);
   });
 
-  it.each(["(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b"])("says that patterns cannot look around, as %s does", (pattern) => {
-    const { error } = pii.schema.safeParse({ patterns: [{ name: "x", pattern }] });
-    expect(error?.issues[0]?.message).toContain("there is no lookahead and no lookbehind");
-  });
+  it.each(["(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b"])(
+    "reports that patterns do not support lookaround, as %s uses it",
+    (pattern) => {
+      const { error } = pii.schema.safeParse({ patterns: [{ name: "x", pattern }] });
+      expect(error?.issues[0]?.message).toContain("there is no lookahead and no lookbehind");
+    },
+  );
 });

@@ -102,7 +102,7 @@ describe("an allowance", () => {
     );
   });
 
-  it("says how long to wait: then it is available, and not before", () => {
+  it("tells how long to wait: permits are available then, and not before", () => {
     fc.assert(
       fc.property(limits, arrivals, fc.integer({ min: 1, max: 60 }), (limit, list, wanted) => {
         const allowance = new Allowance(limit);
@@ -139,7 +139,7 @@ describe("an allowance", () => {
     expect(remembered).toBeLessThan(100);
   });
 
-  it("is idle only when nothing that was taken counts any more", () => {
+  it("is idle only when no past take counts any more", () => {
     const allowance = new Allowance({ limit: 10, windowMs: 1000, burst: 10 });
     expect(allowance.isIdle(0)).toBe(true);
     allowance.take(20, 0);
@@ -149,7 +149,7 @@ describe("an allowance", () => {
     expect(allowance.available(2000)).toBe(20);
   });
 
-  it("takes a time before the last one for the last one", () => {
+  it("treats a time before the last one as the last one", () => {
     const allowance = new Allowance({ limit: 2, windowMs: 1000, burst: 0 });
     allowance.take(2, 5000);
     expect(allowance.available(100)).toBe(0);

@@ -25,7 +25,7 @@ function namesIn(batches: readonly Batch[]): string[] {
 }
 
 describe("rate_limit before durable queues", () => {
-  it("asks each exporter's filter about what it drops: what is always saved becomes a dead letter", async () => {
+  it("asks each exporter's filter about dropped records: always-saved ones become dead letters", async () => {
     const sink = await sinkOf();
     const exporters = `  otlp_http/keeps: {endpoint: "${sink.url}", dead_letter: {filter: {always_save: [audit.*]}}}
   otlp_http/drops: {endpoint: "${sink.url}"}`;
@@ -48,7 +48,7 @@ describe("rate_limit before durable queues", () => {
     expect([setBack("otlp_http/drops", "saved"), setBack("otlp_http/drops", "dropped")]).toEqual([0, 3]);
   });
 
-  it("keeps all that is over the limit as dead letters, to be replayed later", async () => {
+  it("keeps records over the limit as dead letters, to be replayed later", async () => {
     const sink = await sinkOf();
     const processors = { rate_limit: { limit: 2, window: "1h", on_excess: "dead_letter" } };
     const { agent, hand } = await startWrapped(`  otlp_http: {endpoint: "${sink.url}"}`, { processors });
@@ -65,7 +65,7 @@ describe("rate_limit before durable queues", () => {
 });
 
 describe("rate_limit behind an OTLP receiver", () => {
-  it("answers a request over the limit with 429 and Retry-After, and takes it when it fits", async () => {
+  it("answers a request over the limit with 429 and Retry-After, and accepts it when it fits", async () => {
     const sink = await sinkOf();
     let address: string | undefined;
     const info = (fields: { http?: string }) => {

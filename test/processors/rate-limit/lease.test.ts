@@ -13,7 +13,7 @@ interface Use {
 }
 
 describe("leases", () => {
-  it("let no more pass in any window than was granted in a window and the life of a permit, whoever has them", () => {
+  it("let no more pass in any window than was granted in a window plus the life of a permit, over all holders", () => {
     const step = fc.record({
       after: fc.integer({ min: 0, max: 300 }),
       agent: fc.integer({ min: 0, max: 2 }),
@@ -59,7 +59,7 @@ describe("leases", () => {
     );
   });
 
-  it("asks ahead for as many as were asked for lately, and for none while enough are here", () => {
+  it("prefetches as many permits as recent demand, and none while there are enough", () => {
     const lease = new Lease("k", 50);
     lease.noteDemand(30, 0);
     expect(lease.wanted(0, 100)).toBe(30);

@@ -43,7 +43,7 @@ function fullestWindow(list: readonly Passed[], windowMs: number): number {
 }
 
 describe("a limiter", () => {
-  it("holds every key and all of them to their limits in any window, however many keys there are", () => {
+  it("enforces the limits per key and overall in any window, however many keys there are", () => {
     const turns = fc.array(
       fc.record({
         gap: fc.oneof(fc.nat(20), fc.nat(160)),
@@ -79,7 +79,7 @@ describe("a limiter", () => {
     );
   });
 
-  it("gives no fresh allowance to a key that lets others push it out", () => {
+  it("gives no fresh allowance to a key that other keys push out", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 10, window: "1s", max_keys: 3 }, clock);
     let passed = 0;
@@ -94,7 +94,7 @@ describe("a limiter", () => {
     expect(passed).toBe(10);
   });
 
-  it("holds against a key what it may have passed while it shared an allowance", () => {
+  it("counts against a key what it may have passed while it shared an allowance", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 2, window: "100ms", max_keys: 1 }, clock);
     pass(limiter, ["a"]);
@@ -106,7 +106,7 @@ describe("a limiter", () => {
     expect(pass(limiter, ["b", "b"])).toEqual(new Map([["b", 2]]));
   });
 
-  it("lets an attacker with ever new keys pass no more than its room and one limit beyond", () => {
+  it("lets an attacker with ever new keys pass at most the free places and one limit more", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 10, window: "1s", max_keys: 4 }, clock);
     let passed = 0;
@@ -118,7 +118,7 @@ describe("a limiter", () => {
     expect(limiter.size).toBe(4);
   });
 
-  it("keeps a bounded number of keys of a million, and forgets them once they are as good as new", () => {
+  it("keeps a bounded number of a million keys, and forgets them once they are idle", () => {
     const table = new AllowanceTable({ limit: 1, windowMs: 60_000, burst: 0 }, 1000);
     for (let i = 0; i < 1_000_000; i++) {
       const allowance = table.find(`user-${i}`, i / 1000, i);
@@ -130,7 +130,7 @@ describe("a limiter", () => {
     expect(table.size).toBe(1);
   });
 
-  it("does not keep keys of which nothing passed", () => {
+  it("does not keep keys of which no record passed", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 5, window: "1s", global: { limit: 1, window: "1s" } }, clock);
     pass(limiter, ["a"]);
@@ -138,7 +138,7 @@ describe("a limiter", () => {
     expect(limiter.size).toBe(1);
   });
 
-  it("gives no place to keys of requests that are refused, also while a limit is shared", () => {
+  it("keeps no keys of refused requests, also while a limit is shared", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 1, window: "100ms", max_keys: 2 }, clock);
     pass(limiter, ["a", "b"]);
@@ -150,7 +150,7 @@ describe("a limiter", () => {
     expect(limiter.size).toBe(0);
   });
 
-  it("spends nothing on what is left, and says when all of it would fit", () => {
+  it("counts nothing when cancelled, and tells when the whole batch would fit", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 3, window: "1s", global: { limit: 4, window: "2s" } }, clock);
     pass(limiter, ["a", "a"]);

@@ -79,7 +79,7 @@ describe("rate_limit", () => {
     expect(give(many("a", 1000)).passed[0]!.count).toBe(1000);
   });
 
-  it("drops what is over the limit, for exporters to keep if they always save it", () => {
+  it("drops records over the limit, which exporters keep if they always save them", () => {
     const { give, metrics } = start({ limit: 1 });
     const { passed, setAside, outcome } = give(named("a", "b", "a", "a"));
     expect(passed.map(namesIn)).toEqual([["a", "b"]]);
@@ -98,7 +98,7 @@ describe("rate_limit", () => {
     expect(metrics.value("sluice_rate_limit_keys")).toBe(2);
   });
 
-  it("keeps what is over the limit as dead letters", () => {
+  it("keeps records over the limit as dead letters", () => {
     const { give, metrics } = start({ limit: 5, global: { limit: 2, window: "1m" }, on_excess: "dead_letter" });
     const { passed, setAside } = give(named("a", "b", "c"));
     expect(passed.map(namesIn)).toEqual([["a", "b"]]);
@@ -111,7 +111,7 @@ describe("rate_limit", () => {
     expect(metrics.value("sluice_rate_limit_limited_items", { limit: "global", on_excess: "dead_letter" })).toBe(1);
   });
 
-  it("refuses a whole request over the limit, spends nothing on it, and says when to come back", () => {
+  it("refuses a whole request over the limit, counts nothing, and tells when to retry", () => {
     const { give, clock } = start({ limit: 3, window: "10s", on_excess: "refuse" });
     expect(give(named("a", "a")).passed).toHaveLength(1);
     clock.advance(4000);
@@ -126,14 +126,14 @@ describe("rate_limit", () => {
     expect(give(named("a", "b", "b", "b")).passed).toHaveLength(1);
   });
 
-  it("refuses for good what can never fit", () => {
+  it("permanently refuses a request that can never fit", () => {
     const { give } = start({ limit: 2, on_excess: "refuse" });
     const { outcome } = give(named("a", "a", "a"));
     expect(outcome).toMatchObject({ ok: false, refusal: { kind: "permanent", category: "business" } });
     expect(give(named("a", "a")).passed).toHaveLength(1);
   });
 
-  it("does not mind a wall clock that jumps", () => {
+  it("is not affected by a wall clock that jumps", () => {
     const { give, clock } = start({ limit: 1, window: "1h" });
     expect(give(named("a")).passed).toHaveLength(1);
     clock.set(clock.now() + 86_400_000);
@@ -160,7 +160,7 @@ describe("rate_limit", () => {
     expect(give(named("no tenant"), client("1")).passed).toHaveLength(1);
   });
 
-  it("tells keys apart that would look alike when put together", () => {
+  it("distinguishes keys whose parts would give the same text when joined", () => {
     const { give } = start({ limit: 1, key: ["attributes.a", "attributes.b"] });
     const batch = logs([
       { name: "", a: "1:x", b: "y" },
@@ -188,7 +188,7 @@ describe("rate_limit", () => {
     expect(namesIn(start({ limit: 1 }, "metrics").give(batch).passed[0]!)).toEqual(["a", "b"]);
   });
 
-  it("lets by what a pattern, a condition or the client's metadata exempts, without counting it", () => {
+  it("lets records bypass the limits by pattern, condition or client metadata, without counting them", () => {
     const { give, metrics } = start({
       limit: 1,
       bypass: [
@@ -213,7 +213,7 @@ describe("rate_limit", () => {
     expect(give(named("probe")).passed).toEqual([]);
   });
 
-  it("ignores a condition that means nothing for the signal", () => {
+  it("ignores a condition that does not apply to the signal", () => {
     const spans = ["a", "a"].map((name) => ({ name, traceId: "0".repeat(31) + 1, spanId: "0".repeat(15) + 1 }));
     const traces = batchFromJson("traces", JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }));
     const { give } = start({ limit: 1, bypass: [{ condition: "severity_number >= 17" }] }, "traces");
@@ -233,7 +233,7 @@ describe("rate_limit", () => {
     [{ bypass: [{}] }, "bypass.0"],
     [{ bypass: [{ condition: "attributes[" }] }, "bypass.0.condition"],
     [{ global: { limit: 0 } }, "global.limit"],
-  ])("does not take %j", (config, path) => {
+  ])("rejects %j", (config, path) => {
     const issues = rateLimit.schema.safeParse(config).error?.issues ?? [];
     const paths = issues.flatMap((issue) =>
       issue.code === "invalid_union"

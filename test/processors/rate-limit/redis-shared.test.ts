@@ -72,7 +72,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     expect(Math.min(...agents.map(({ passed }) => sum(passed)))).toBeGreaterThan(0);
   });
 
-  it("goes on by itself without the server, says so, and shares again when it is back", async () => {
+  it("limits by itself without the server, logs that, and shares again when the server is back", async () => {
     const id = `rate_limit/${names++}`;
     const [one, two] = [agent(id, { window: "10s" }), agent(id, { window: "10s" })];
     await until(() => expect([one.isUp(), two.isUp()]).toEqual([true, true]));
@@ -98,7 +98,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     for (const { stop } of [one, two]) stop();
   });
 
-  it("waits for nobody while the server is silent", async () => {
+  it("does not wait while the server is silent", async () => {
     const one = agent(`rate_limit/${names++}`, { redis: { endpoint: server.endpoint, timeout: "50ms" } });
     await until(() => expect(one.isUp()).toBe(true));
     server.server.pause();

@@ -108,7 +108,7 @@ describe("detectors", () => {
     expect(seen[0]).toBe("PUT /latest/api/token");
   });
 
-  it("eks knows its cluster by the version, and finds nothing in others", async () => {
+  it("eks recognises its cluster by the version, and finds nothing in others", async () => {
     const eks = { detectors: ["eks"], eks: { resource_attributes: { "cloud.region": { enabled: true } } } };
     useEnvironment({ KUBERNETES_SERVICE_HOST: "10.0.0.1" });
     const { url } = await startMetadataServer({ ...INSTANCE, "/version": { gitVersion: "v1.30.1-eks-abc" } });
@@ -133,7 +133,7 @@ describe("detectors", () => {
   };
   const ON_GOOGLE = { "cloud.provider": "gcp", "cloud.account.id": "shop" };
 
-  it("gcp knows a machine, and the group it is of", async () => {
+  it("gcp detects a machine and its instance group", async () => {
     const maker = "projects/1/zones/europe-west1-b/instanceGroupManagers/group";
     const { url } = await startMetadataServer({
       ...GOOGLE,
@@ -181,7 +181,7 @@ describe("detectors", () => {
     expect(await found()).toMatchObject({ "cloud.platform": "gcp_app_engine", "faas.name": "s", "faas.instance": "i" });
   });
 
-  it("gcp believes nobody who does not say that it is Google's", async () => {
+  it("gcp trusts no server that does not identify itself as Google's", async () => {
     const server = createServer((_, response) => response.end("captive portal")).listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await new Promise((resolve) => server.once("listening", resolve));
@@ -241,7 +241,7 @@ describe("detectors", () => {
     });
   });
 
-  it("merge in the order of the config, and one that is not there stops none", async () => {
+  it("merge in the order of the config, and a missing one does not stop the others", async () => {
     useEnvironment({ OTEL_RESOURCE_ATTRIBUTES: "host.name=env,cloud.region=env", HEROKU_APP_NAME: "shop" });
     const { url } = await startMetadataServer(INSTANCE);
     const endpoints = { linkLocal: url };
@@ -265,7 +265,7 @@ describe("detectors", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("warn of attributes that nobody knows, and of nothing that is switched off", async () => {
+  it("warn about unknown attributes, and about nothing that is turned off", async () => {
     const resource_attributes = { "container.image.tag": { enabled: true }, "container.id": { enabled: false } };
     const { warnings } = await detect({ detectors: ["docker"], docker: { resource_attributes } });
     expect(warnings[0]![0]).toEqual({ detector: "docker", attributes: ["container.image.tag"] });
@@ -299,7 +299,7 @@ describe("the processor resource_detection", () => {
       return found;
     });
 
-  it("keeps what comes before all is known, in order, and asks once for all pipelines", async () => {
+  it("holds batches until the detection is complete, in order, and detects once for all pipelines", async () => {
     useEnvironment({ OTEL_RESOURCE_ATTRIBUTES: "host.name=env" });
     const { url, seen } = await startMetadataServer({ "/metadata/instance/compute": { location: "here" } });
     const factory = createResourceDetection({ ...NOWHERE, linkLocal: url });
@@ -319,7 +319,7 @@ describe("the processor resource_detection", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("replaces what a resource has unless told not to", async () => {
+  it("replaces existing attributes of a resource unless configured not to", async () => {
     useEnvironment({ OTEL_RESOURCE_ATTRIBUTES: "host.name=env" });
     const factory = createResourceDetection(NOWHERE);
     const { source, out } = feed(factory.create(factory.schema.parse({}), context));
@@ -328,7 +328,7 @@ describe("the processor resource_detection", () => {
     expect(namesIn(out)).toEqual([{ "host.name": "env" }]);
   });
 
-  it("takes sections of detectors that are not built in, and no unknown names", () => {
+  it("accepts sections of unimplemented detectors, but no unknown names", () => {
     const config = { detectors: ["docker", "process"], process: { resource_attributes: { "process.pid": {} } } };
     expect(schema.safeParse(config).success).toBe(true);
     expect(schema.safeParse({ detectors: ["sytem"] }).success).toBe(false);

@@ -53,7 +53,7 @@ const toCumulative = (config: object = {}) => processing(deltaToCumulative, conf
 const busy = new Refusal("transient", "busy");
 
 describe("cumulative_to_delta", () => {
-  it("gives what was counted since the last point, as integers and doubles", () => {
+  it("returns the difference from the last point, as integers and doubles", () => {
     const step = toDelta();
     const exact = 9_007_199_254_740_993n;
     expect(through(step, sums(CUMULATIVE, [at(2, exact), at(3, exact + 1n)]))).toEqual([
@@ -67,7 +67,7 @@ describe("cumulative_to_delta", () => {
     ]);
   });
 
-  it("says that it is a delta, and leaves other metrics as the bytes they are", () => {
+  it("sets the temporality to delta, and leaves the bytes of other metrics unchanged", () => {
     const { source, out } = toDelta();
     source.next(owed(sums(CUMULATIVE, [at(2, 1n)])).delivery);
     expect(recordsOf("metrics", decodeTree(out[0]!.batch))[0]!.metric).toMatchObject({
@@ -85,7 +85,7 @@ describe("cumulative_to_delta", () => {
     }
   });
 
-  it("hands the first point on where the counter is known to be new, or as it is told", () => {
+  it("passes the first point on if the counter is known to be new, or as configured", () => {
     expect(through(toDelta({}), sums(CUMULATIVE, [at(2, 5n), at(3, 6n)]))).toEqual([[2, 3, 1n]]);
     expect(through(toDelta({ initial_value: "drop" }), sums(CUMULATIVE, [at(2, 5n)]))).toEqual([]);
     const step = toDelta({});
@@ -93,7 +93,7 @@ describe("cumulative_to_delta", () => {
     expect(through(step, sums(CUMULATIVE, [at(now + 5, 5n, now)]))).toEqual([[now, now + 5, 5n]]);
   });
 
-  it("counts what a counter says that has begun anew", () => {
+  it("counts the whole value of a counter that was reset", () => {
     const step = toDelta();
     through(step, sums(CUMULATIVE, [at(2, 50n)]));
     expect(through(step, sums(CUMULATIVE, [at(5, 7n, 4), at(6, 9n, 4)]))).toEqual([
@@ -102,7 +102,7 @@ describe("cumulative_to_delta", () => {
     ]);
   });
 
-  it("counts once what was refused and comes again, also when other points came in between", () => {
+  it("counts refused points that come again once, also when other points came in between", () => {
     const step = toDelta();
     through(step, sums(CUMULATIVE, [at(2, 10n)]));
     expect(through(step, sums(CUMULATIVE, [at(3, 15n)]), busy)).toEqual([[2, 3, 5n]]);
@@ -135,7 +135,7 @@ describe("cumulative_to_delta", () => {
     expect(through(step, batchOf(other))).toEqual([]);
   });
 
-  it("converts what it is told to, by name and type", () => {
+  it("converts the configured metrics, by name and type", () => {
     const only = toDelta({ include: { match_type: "regexp", metrics: ["^n"] }, initial_value: "keep" });
     const batch = sums(CUMULATIVE, [at(2, 1n)]);
     only.source.next(owed(batch).delivery);
@@ -145,7 +145,7 @@ describe("cumulative_to_delta", () => {
     expect(not.out[0]!.batch).toBe(batch);
   });
 
-  it("leaves out, and counts, what is not newer, has no value, or has no room", () => {
+  it("drops and counts points that are not newer, have no value, or have no room", () => {
     const { metrics, counts } = counting();
     const step = processing(cumulativeToDelta, { max_series: 1, initial_value: "keep" }, "metrics", { metrics });
     through(step, sums(CUMULATIVE, [at(3, 1n), at(3, 1n), at(2, 0n), { ...at(4, 0n), flags: 1 }]));
@@ -164,7 +164,7 @@ describe("delta_to_cumulative", () => {
     ]);
   });
 
-  it("counts once what was refused and comes again", () => {
+  it("counts refused points that come again once", () => {
     const step = toCumulative();
     through(step, sums(DELTA, [at(2, 5n)]));
     expect(through(step, sums(DELTA, [at(3, 2n, 2)]), busy)).toEqual([[1, 3, 7n]]);
@@ -177,7 +177,7 @@ describe("delta_to_cumulative", () => {
     expect(through(step, sums(DELTA, [at(6, 1n, 5)]))).toEqual([[1, 6, 10n]]);
   });
 
-  it("forgets what had no points for long", () => {
+  it("forgets series without points for long", () => {
     const step = toCumulative({ max_stale: "1m" });
     through(step, sums(DELTA, [at(2, 5n)]));
     step.clock.advance(120_000);
@@ -189,7 +189,7 @@ describe("delta_to_cumulative", () => {
 describe("both", () => {
   const bounded = fc.array(fc.array(fc.nat(20), { minLength: 3, maxLength: 3 }), { minLength: 1, maxLength: 6 });
 
-  it("come back to the histograms that there were, with bounds", () => {
+  it("restore the original histograms, with bounds", () => {
     fc.assert(
       fc.property(bounded, (increments) => {
         const totals = increments.map((_, i) =>
@@ -210,7 +210,7 @@ describe("both", () => {
     );
   });
 
-  it("come back to the exponential histograms that there were, at the scale they have in the end", () => {
+  it("restore the original exponential histograms, at their final scale", () => {
     const point = fc.record({
       scale: fc.integer({ min: -1, max: 3 }),
       offset: fc.integer({ min: -20, max: 20 }),

@@ -48,7 +48,7 @@ describe("transform", () => {
     ]);
   });
 
-  it("knows the metadata of the request that a batch came with", () => {
+  it("reads the metadata of the request that a batch came with", () => {
     const metadata = new Map([
       ["x-tenant", ["blue", "green"]],
       ["auth.subject", ["ada"]],
@@ -114,18 +114,18 @@ describe("transform", () => {
     expect(() => run(lambda, BATCH)).not.toThrow();
   });
 
-  it("executes statements that no context fits together each in its own", () => {
+  it("executes statements without a common context each in its own", () => {
     const config = { metric_statements: ["convert_sum_to_gauge()", 'set(datapoint.attributes["a"], metric.type)'] };
     const { batch } = run(config, batchFor("metric"));
     expect(evaluate('attributes["a"]', "datapoint", batch)).toBe(1n);
   });
 
-  it("knows contexts and error modes in any case", () => {
+  it("accepts contexts and error modes in upper and lower case", () => {
     const config = { error_mode: "Ignore", log_statements: [{ context: "Log", statements: ['set(body, "x")'] }] };
     expect(evaluate("body", "log", run(config, BATCH).batch)).toBe("x");
   });
 
-  it("infers the context from functions and names where paths do not tell", () => {
+  it("infers the context from functions and names if paths do not name it", () => {
     const { batch } = run({ metric_statements: ["convert_sum_to_gauge()"] }, batchFor("metric"));
     expect(evaluate("type", "metric", batch)).toBe(1n);
   });
@@ -149,7 +149,7 @@ describe("transform", () => {
     expect(run({}, BATCH).batch).toBe(BATCH);
   });
 
-  it("goes on after a statement that fails, or refuses the batch when errors propagate", () => {
+  it("continues after a statement that fails, or refuses the batch when errors propagate", () => {
     const statements = ['set(log.attributes["n"], Int(log.attributes["text"]) + 1)', 'set(log.body, "x")'];
     expect(evaluate("body", "log", run({ log_statements: statements }, BATCH).batch)).toBe("x");
     const refused = run({ log_statements: [{ error_mode: "propagate", statements }] }, BATCH);

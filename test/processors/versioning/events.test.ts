@@ -50,7 +50,7 @@ describe("the version of an event", () => {
     },
   );
 
-  it("is the attribute's, else the name's, else 1; what goes on has the plain name, and a version above 1", () => {
+  it("is the attribute's, else the name's, else 1; the result has the plain name, and a version above 1", () => {
     const { going } = run(
       { events: { a: { current: 4 }, b: { current: 1 } } },
       events(["a", { "event.version": 4n }], ["a.v4"], ["a.v2", { "event.version": "4" }], ["b"], ["b.v1"], ["CV7"]),
@@ -102,12 +102,12 @@ describe("versioning of events", () => {
     expect([deprecated("1"), deprecated("2")]).toEqual([1, 1]);
   });
 
-  it("leaves the type of what it renames alone", () => {
+  it("keeps the type of renamed attributes", () => {
     const { going } = run(ORDER_PAID, events(["order.paid.v2", { user: 5 }]));
     expect(batchToJson(going!)).toContain('"key":"customer.id","value":{"doubleValue":5}');
   });
 
-  it("lets two attributes change places", () => {
+  it("lets two attributes swap keys", () => {
     const upcasts = [{ from: 1, to: 2, rename: { a: "b", b: "a" } }];
     const { going } = run(
       { events: { x: { current: 2, upcasts } } },
@@ -131,7 +131,7 @@ describe("versioning of events", () => {
     expect(run(ORDER_PAID, batch).going).toBe(batch);
   });
 
-  it.each(["pass", "dead_letter", "drop"] as const)("does with unknown versions as told: %s", (unknown) => {
+  it.each(["pass", "dead_letter", "drop"] as const)("handles unknown versions as configured: %s", (unknown) => {
     const metrics = countedMetrics();
     const config = { events: { a: { current: 3, upcasts: [{ from: 2, to: 3 }] } }, unknown };
     const batch = events(["a.v4"], ["a.v2"], ["a"], ["a", { "event.version": "two" }]);
@@ -217,7 +217,7 @@ describe("versioning of events", () => {
     expect(batchToJson(run({ ...ORDER_PAID, unknown: "drop" }, batch).going!)).toContain('"events":[{"name":"fine"}]');
   });
 
-  it("takes upcasters in code from a plugin's own processor", () => {
+  it("accepts upcasters in code from a plugin's own processor", () => {
     const factory = defineVersioning({
       type: "shop_versioning",
       summary: "test",
@@ -242,7 +242,7 @@ describe("versioning of events", () => {
     expect(issues.error?.issues[0]).toMatchObject({ path: ["events", "a", "upcasts", 0, "use"] });
   });
 
-  it("does the same when done again, and on replay", () => {
+  it("changes nothing more the second time, and on replay", () => {
     const names = fc.constantFrom(
       "order.paid",
       "order.paid.v2",
@@ -269,7 +269,7 @@ describe("versioning of events", () => {
     );
   });
 
-  it("refuses to send a dead letter again whose version is still unknown, unless it lets such pass", () => {
+  it("refuses to replay a dead letter whose version is still unknown, unless unknown versions may pass", () => {
     const batch = events(["order.paid.v9"]);
     for (const unknown of ["dead_letter", "drop"])
       expect(() => replay({ ...ORDER_PAID, unknown }, batch)).toThrow("order.paid has the unknown version 9");
@@ -294,7 +294,7 @@ describe("versioning of events", () => {
     ["an unknown type", up({ from: 2, to: 3, convert: { x: "float" } }), "events.a.upcasts.0.convert.x"],
     ["an upcaster that is not there", up({ from: 2, to: 3, use: "x" }), "events.a.upcasts.0.use"],
     ["a target without a file", { target: "https://x/1.0.0" }, "target"],
-  ])("does not take %s", (_, config, path) => {
+  ])("rejects %s", (_, config, path) => {
     const issues = versioning.schema.safeParse(config).error?.issues ?? [];
     expect(issues.map((issue) => issue.path.join("."))).toContain(path);
   });

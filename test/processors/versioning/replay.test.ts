@@ -11,7 +11,7 @@ const NEW = {
 };
 
 describe("a dead letter of an old version", () => {
-  it("is brought up to date when it is replayed by an agent whose config has learnt how", async () => {
+  it("is upcast when it is replayed by an agent whose config knows its version", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());
     const exporter = `  otlp_http: {endpoint: "${sink.url}"}`;
@@ -32,7 +32,7 @@ describe("a dead letter of an old version", () => {
     await expect.poll(async () => (await after.agent.admin!.listDeadLetters({})).entries).toEqual([]);
   });
 
-  it("raises no counters when its replay is only tried", async () => {
+  it("raises no counters during a dry run of its replay", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());
     sink.respond((_, response) => response.writeHead(400).end("no"));
@@ -50,7 +50,7 @@ describe("a dead letter of an old version", () => {
     await expect.poll(() => metrics.value("sluice_versioning_deprecated_items")).toBe(1);
   });
 
-  it("is kept while nothing knows its version, and is replayed once something does", async () => {
+  it("is kept while its version is unknown, and is replayed once it is known", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());
     const exporter = `  otlp_http: {endpoint: "${sink.url}"}`;

@@ -111,7 +111,7 @@ describe("translation between schema versions", () => {
     });
   });
 
-  it("translates spans and their events, also those only some names are for", () => {
+  it("translates spans and their events, also with changes limited to some names", () => {
     const span = (name: string) => ({
       name,
       traceId: "0".repeat(31) + 1,
@@ -169,7 +169,7 @@ describe("translation between schema versions", () => {
     });
   });
 
-  it("leaves and counts what it has no way for: a version that is not in the file, a split of metrics", () => {
+  it("leaves and counts what it cannot translate: a version that is not in the file, a split of metrics", () => {
     for (const batch of [logsOf(url("9.0.0"), "", {}, { user: "u" }), cpu("1.0.0")]) {
       const metrics = countedMetrics();
       expect(run(TO_NEW, batch, metrics).going).toBe(batch);
@@ -177,7 +177,7 @@ describe("translation between schema versions", () => {
     }
   });
 
-  it("leaves what names no schema, another one, or the target already", () => {
+  it("leaves telemetry unchanged that names no schema, another one, or the target already", () => {
     const metrics = countedMetrics();
     for (const named of ["", "https://other.example/schemas/1.1.0", url("1.3.0"), "nonsense"]) {
       const batch = logsOf(named, "", {}, { user: "u" });
@@ -186,7 +186,7 @@ describe("translation between schema versions", () => {
     expect(metrics.value("sluice_versioning_untranslated_items")).toBe(0);
   });
 
-  it("loses no attribute when the new key is taken, and does nothing the second time, on replay neither", () => {
+  it("loses no attribute when the new key is taken, and changes nothing the second time or on replay", () => {
     const batch = logsOf(url("1.2.0"), "", {}, { "user.name": "a", "user.full_name": "b" });
     const going = run(TO_NEW, batch).going!;
     expect(JSON.stringify(shown(going))).toContain('["user.full_name=b","user.name=a"]');
@@ -203,7 +203,7 @@ describe("translation between schema versions", () => {
     ["two files of one family", { schemas: [FILE, FILE] }, "schemas.1", "another file"],
     ["a version that is not in the file", { schemas: [FILE], target: url("1.4.0") }, "target", "1.0.0, 1.1.0"],
     ["a target of another family", { schemas: [FILE], target: ["https://x/1.0.0"] }, "target.0", "no schema file"],
-  ])("does not take %s", (_, config, path, words) => {
+  ])("rejects %s", (_, config, path, words) => {
     const [issue] = versioning.schema.safeParse(config).error?.issues ?? [];
     expect(issue?.path.join(".")).toBe(path);
     expect(issue?.message).toContain(words);

@@ -31,7 +31,7 @@ describe("service_graph", () => {
     ]);
   });
 
-  it("counts a request as failed when either side has", async () => {
+  it("counts a request as failed when either side failed", async () => {
     const { give, flush } = running(serviceGraph, {});
     give(web(client(1, 1, { status: { code: 2 } })));
     give(shop(server(1, 1)));
@@ -42,7 +42,7 @@ describe("service_graph", () => {
     ]);
   });
 
-  it("knows messaging, and databases by the client's span alone", async () => {
+  it("recognises messaging, and databases by the client's span alone", async () => {
     const { give, flush } = running(serviceGraph, { database_name_attributes: ["db.namespace", "db.name"] });
     give(web(span("send", 1, { kind: PRODUCER, spanId: id(1) })));
     give(shop(span("take", 1, { kind: CONSUMER, spanId: id(9), parentSpanId: id(1) })));
@@ -53,7 +53,7 @@ describe("service_graph", () => {
     ]);
   });
 
-  it("takes a span whose other side does not come for a request to or from something without spans", async () => {
+  it("counts a span without its other side as a request to or from something without spans", async () => {
     const config = { virtual_node_extra_label: true, store: { ttl: "2s" } };
     const { give, flush } = running(serviceGraph, config);
     give(web(client(1, 1, { attributes: attributes({ "peer.service": text("mail") }) }), client(2, 1)));
@@ -69,7 +69,7 @@ describe("service_graph", () => {
     expect(await without.flush()).toEqual([]);
   });
 
-  it("gives up the oldest where too many wait, and has dimensions of both sides", async () => {
+  it("gives up on the oldest span when too many wait, and adds dimensions of both sides", async () => {
     const { give, flush } = running(serviceGraph, { store: { max_items: 1 }, dimensions: ["env"] });
     give(spansOfService("web", [client(1, 1), client(2, 1)], { env: text("eu") }));
     give(spansOfService("shop", [server(2, 1, { attributes: attributes({ env: text("us") }) })]));
@@ -79,7 +79,7 @@ describe("service_graph", () => {
     ]);
   });
 
-  it("makes exponential histograms, dates points back, and flushes after every batch where it is told so", async () => {
+  it("makes exponential histograms, sets times back, and flushes after every batch if configured", async () => {
     const config = { exponential_histogram_max_size: 10, metrics_timestamp_offset: "1s", metrics_flush_interval: 0 };
     const { give, flush, clock } = running(serviceGraph, config);
     give(web(client(1, 500)));
@@ -91,7 +91,7 @@ describe("service_graph", () => {
     expect(await flush()).toEqual([]);
   });
 
-  it("keeps what waits for its other side beside what it has counted, and goes on with it after a crash", async () => {
+  it("stores waiting spans together with the counts, and continues with them after a crash", async () => {
     const config = { store: { ttl: "90s" } };
     const { give, flush, journal } = running(serviceGraph, config);
     const first = give(web(client(1, 1)), 1);
@@ -104,7 +104,7 @@ describe("service_graph", () => {
     expect(totals(pointsOf(await next.flush()))).toEqual([`${TOTAL}{${EDGE}} 1`]);
   });
 
-  it("gives up after a crash what waited before it, also when nothing more comes", async () => {
+  it("gives up after a crash on spans that waited before it, even if nothing more arrives", async () => {
     const config = { store: { ttl: "90s" } };
     const { give, flush, journal } = running(serviceGraph, config);
     give(web(client(1, 1)), 1);

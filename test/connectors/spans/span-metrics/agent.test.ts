@@ -38,7 +38,7 @@ async function abruptlyEnded(): Promise<string> {
   }
 }
 
-it("answers before a flush, and counts after an abrupt end what it has acknowledged and not handed on", async () => {
+it("answers before a flush, and after a crash counts acknowledged spans whose metrics were not sent", async () => {
   const directory = await abruptlyEnded();
   const second = collectingExporter();
   const again = await start(second, directory, DELTAS);
@@ -73,7 +73,7 @@ service:
   await expect.poll(() => pointsOf(exporter.batches)).toEqual([`calls{${labels}} 2`, `latency{${labels}} 2 of 3`]);
 });
 
-it("does not start where nothing has the exporter that the processor spanmetrics names", async () => {
+it("does not start if the exporter that the processor spanmetrics names does not exist", async () => {
   const started = startFed(
     () => `
 exporters: {nop: }
@@ -86,7 +86,7 @@ service:
   await expect(started).rejects.toThrow("no pipeline of metrics has the exporter prometheus");
 });
 
-it("keeps nothing on disk where it is told so, and hands on what it counted when it stops", async () => {
+it("keeps nothing on disk if configured, and sends what it counted when it stops", async () => {
   const exporter = collectingExporter();
   const { agent, hand } = await start(exporter, undefined, ", durable: false");
   expect(await hand(BATCH)).toEqual(ACCEPTED);

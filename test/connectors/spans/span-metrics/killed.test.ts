@@ -60,7 +60,7 @@ it.each([
     2,
     "    metrics: {receivers: [span_metrics], exporters: [keep_once]}\n    metrics/2: {receivers: [span_metrics], exporters: [keep_once]}",
   ],
-])("counts spans once that it was killed over while their metrics were sent (%s)", async (_name, times, pipelines) => {
+])("counts spans once if it is killed while their metrics are sent (%s)", async (_name, times, pipelines) => {
   const backend = new Backend();
   const copies: { readonly directory: string; readonly kept: ReadonlyMap<string, Batch> }[] = [];
   const first = await startFed(yaml("1ms", pipelines), { components: [backend.factory] });

@@ -4,7 +4,7 @@ import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
 import { running, span, spansOfService } from "../support.js";
 
-it("keeps no more than so many bytes of long names, and counts their spans all the same", async () => {
+it("limits the bytes of long names, and still counts their spans", async () => {
   const { give, flush } = running(spanMetrics, { histogram: { disable: true } });
   const long = "x".repeat(1024 * 1024);
   for (let i = 0; i < 200; i++) give(spansOfService("shop", [span(`${i} ${long}`, 1)]));
@@ -13,7 +13,7 @@ it("keeps no more than so many bytes of long names, and counts their spans all t
   expect(records.reduce((sum, { record }) => sum + Number(record["asInt"]), 0)).toBe(200);
 });
 
-it("keeps no more than so many bytes of long resources, and counts their spans all the same", async () => {
+it("limits the bytes of long resources, and still counts their spans", async () => {
   const { give, flush } = running(spanMetrics, { histogram: { disable: true } });
   const long = "x".repeat(1024 * 1024);
   for (let i = 0; i < 200; i++) give(spansOfService(`${i} ${long}`, [span("a", 1)]));

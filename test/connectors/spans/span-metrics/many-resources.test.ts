@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 const COUNTS_ONLY = { histogram: { disable: true } };
 
 describe("span_metrics with ever new resources", () => {
-  it("counts spans of those that have no room in one series without a resource", async () => {
+  it("counts spans of resources without room in one series without a resource", async () => {
     const { give, flush } = running(spanMetrics, { ...COUNTS_ONLY, max_series: 3 });
     for (let i = 0; i < 10; i++) give(spansOfService(`shop-${i}`, [span("a", 1)]));
     const [batch] = await flush();
@@ -33,7 +33,7 @@ describe("span_metrics with ever new resources", () => {
     expect(resource!.resource["attributes"]).toEqual([{ key: "service.name", value: text("new") }]);
   });
 
-  it("keeps nothing of the requests that they came with", async () => {
+  it("keeps no bytes of their requests in memory", async () => {
     const { give, flush } = running(spanMetrics, COUNTS_ONLY);
     const before = liveArrayBuffers();
     for (let i = 0; i < 40; i++) {

@@ -96,13 +96,13 @@ describe("span_metrics", () => {
     ]);
   });
 
-  it("counts spans without a service, and says nothing of it", async () => {
+  it("counts spans without a service, and adds no service.name", async () => {
     expect(calls(await made({}, spansOfService(undefined, [span("a", 1)])))).toEqual([
       `${CALLS}{span.kind=SPAN_KIND_SERVER,span.name=a,status.code=STATUS_CODE_UNSET} 1`,
     ]);
   });
 
-  it("goes on counting from the start, or with deltas from the last time, and forgets what was idle", async () => {
+  it("counts cumulatively, or with deltas since the last flush, and forgets idle series", async () => {
     const cumulative = running(spanMetrics, { histogram: { disable: true } });
     const delta = running(spanMetrics, { aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA" });
     const batch = spansOfService("shop", [span("a", 1), span("a", 2)]);
@@ -158,7 +158,7 @@ describe("span_metrics", () => {
     );
   });
 
-  it("shows as many spans as exemplars as it may, until they were handed on", async () => {
+  it("attaches up to the configured number of exemplars, until they were sent", async () => {
     const { give, flush } = running(spanMetrics, { exemplars: { enabled: true, max_per_data_point: 2 } });
     give(spansOfService("shop", [span("a", 5), span("a", 6), span("a", 7)]));
     const exemplars = (batch: Batch) =>
@@ -181,7 +181,7 @@ describe("span_metrics", () => {
     expect(exemplars((await flush())[0]!)).toEqual([undefined, undefined]);
   });
 
-  it("counts what has no room in a series for the rest of its resource", async () => {
+  it("counts spans without room in an overflow series of their resource", async () => {
     const spans = ["a", "b", "c", "d"].map((name) => span(name, 1));
     const limited = { aggregation_cardinality_limit: 2, histogram: { disable: true } };
     expect(await made(limited, spansOfService("shop", spans), spansOfService("shop", spans))).toEqual([
@@ -196,7 +196,7 @@ describe("span_metrics", () => {
     ]);
   });
 
-  it("forgets series and resources that had no spans for long, and not before they were handed on", async () => {
+  it("forgets series and resources without spans for long, but only after they were sent", async () => {
     const config = { series_expiration: "90s", histogram: { disable: true } };
     const { give, flush } = running(spanMetrics, config);
     give(spansOfService("shop", [span("a", 1), span("b", 1)]));
@@ -212,21 +212,21 @@ describe("span_metrics", () => {
     expect(pointsOf(await resources.flush())).toEqual([`${CALLS}{${usual("a")}} 1`]);
   });
 
-  it("takes resources for the same by the attributes it is told, in whatever order they come", async () => {
+  it("identifies resources by the configured attributes, in whatever order they come", async () => {
     const config = { resource_metrics_key_attributes: ["service.name"], histogram: { disable: true } };
     const batches = ["1", "2"].map((pid) => spansOfService("shop", [span("a", 1)], { pid: text(pid) }));
     expect(await made(config, ...batches)).toEqual([`${CALLS}{${usual("a")}} 2`]);
     expect(await made({ histogram: { disable: true } }, ...batches)).toHaveLength(2);
   });
 
-  it("makes dimensions of the scopes it is told of", async () => {
+  it("makes dimensions of the configured scopes", async () => {
     const points = calls(
       await made({ include_instrumentation_scope: ["lib"] }, spansOfService("shop", [span("a", 1)])),
     );
     expect(points[0]).toContain("span.instrumentation.scope.name=lib");
   });
 
-  it("counts every span of whatever requests come, once", async () => {
+  it("counts every span of any requests once", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(request("traces"), { maxLength: 4 }), fc.boolean(), async (trees, isDelta) => {
         const temporality = `AGGREGATION_TEMPORALITY_${isDelta ? "DELTA" : "CUMULATIVE"}`;
@@ -251,7 +251,7 @@ describe("span_metrics", () => {
 describe("what span_metrics owes", () => {
   const batch = spansOfService("shop", [span("a", 1)]);
 
-  it("settles at once what comes from no journal, and what does when its metrics took its place there", async () => {
+  it("settles batches without a journal at once, and those of a journal when their metrics replace them there", async () => {
     const { give, flush, journal } = running(spanMetrics, {});
     expect(give(batch)).toEqual([ACCEPTED]);
     const outcomes = give(batch, 7);
@@ -262,7 +262,7 @@ describe("what span_metrics owes", () => {
     expect(journal.outcomes).toEqual([]);
   });
 
-  it("owes the metrics until everyone behind has taken them, and names them by a key", async () => {
+  it("owes the metrics until everyone downstream has accepted them, and gives them a key", async () => {
     const { give, clock, out, journal } = running(spanMetrics, {});
     give(batch, 1);
     clock.advance(60_000);
@@ -274,7 +274,7 @@ describe("what span_metrics owes", () => {
     await expect.poll(() => journal.outcomes).toEqual([ACCEPTED]);
   });
 
-  it("hands on metrics that an earlier run has left in the journal, without counting them", async () => {
+  it("passes on metrics that an earlier run has left in the journal, without counting them", async () => {
     const { give, flush } = running(spanMetrics, {});
     const [metrics] = await running(spanMetrics, {}).counted(batch);
     const outcomes = give(metrics!, 1);
@@ -283,7 +283,7 @@ describe("what span_metrics owes", () => {
     expect(await flush()).toEqual([]);
   });
 
-  it("gives back what was made and not taken when it is stopped", async () => {
+  it("refuses metrics that were not accepted when it is stopped", async () => {
     const { give, flush, unsubscribe, journal } = running(spanMetrics, {});
     give(batch, 1);
     await flush(60_000, () => {});
@@ -291,7 +291,7 @@ describe("what span_metrics owes", () => {
     expect(journal.outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient" } }]);
   });
 
-  it("hands refused metrics on again, counts nothing twice, and settles then", async () => {
+  it("sends refused metrics again, counts nothing twice, and settles then", async () => {
     const { give, flush, journal } = running(spanMetrics, {
       aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA",
       histogram: { disable: true },
@@ -308,7 +308,7 @@ describe("what span_metrics owes", () => {
     expect(pointsOf(await flush())).toEqual([`${CALLS}{${usual("a")}} 1`]);
   });
 
-  it("refuses the metrics, and not the spans, when they are refused for good", async () => {
+  it("refuses the metrics, and not the spans, after a permanent refusal", async () => {
     const { give, flush, journal } = running(spanMetrics, {});
     const outcomes = give(batch, 1);
     await flush(60_000, (delivery) => delivery.refuse(new Refusal("permanent", "no")));
@@ -316,7 +316,7 @@ describe("what span_metrics owes", () => {
     expect(journal.outcomes).toMatchObject([{ ok: false, refusal: { kind: "permanent" } }]);
   });
 
-  it("hands on what it has counted when its input ends", async () => {
+  it("sends what it has counted when its input ends", async () => {
     const { give, flush, complete, isComplete } = running(spanMetrics, { histogram: { disable: true } });
     const outcomes = give(batch, 1);
     complete();
@@ -333,7 +333,7 @@ describe("a span_metrics config", () => {
     ["events: {enabled: true}", "events: expected a dimension of events"],
     ["metrics_flush_interval: 0s", "metrics_flush_interval: expected more than 0"],
     ["dimensions: [{glob: 'a.*'}]", 'dimensions.0.name: "name" is required: expected text'],
-  ])("says what is wrong with %s", (key, expected) => {
+  ])("reports the problem of %s", (key, expected) => {
     const problems = problemsOf(`
 receivers: {otlp: {protocols: {http: }}}
 exporters: {debug: }

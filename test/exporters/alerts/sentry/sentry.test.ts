@@ -59,7 +59,7 @@ function envelopes() {
 const events = () => envelopes().map(({ event }) => event);
 
 describe("Sentry", () => {
-  it("gets a log record that is an error, in an envelope, with what is known of its service", async () => {
+  it("gets an error log record in an envelope, with the details of its service", async () => {
     const record = {
       ...TRACE,
       severityNumber: 17,
@@ -87,7 +87,7 @@ describe("Sentry", () => {
     });
   });
 
-  it("gets exceptions of log records, and of spans, and spans that failed; and nothing of what is well", async () => {
+  it("gets exceptions of log records and spans, and failed spans, but nothing else", async () => {
     const exception = [
       text("exception.type", "TypeError"),
       text("exception.message", "x is not a function"),
@@ -118,7 +118,7 @@ describe("Sentry", () => {
     expect(sink.requests.length).toBe(4);
   });
 
-  it("gets one event for a dead letter, of which it is told why it failed and nothing of what is in it", async () => {
+  it("gets one event for a dead letter, with the reason of the failure and nothing of its content", async () => {
     const letter = Object.entries({
       id: "e-1",
       exporter: "otlp_http",
@@ -152,7 +152,7 @@ describe("Sentry", () => {
     expect(sink.requests.map(({ body }) => body.toString()).join()).not.toContain("private");
   });
 
-  it("knows an event that is sent again by its id", async () => {
+  it("recognises a repeated event by its id", async () => {
     const record = batch("logs", [{ severityNumber: 17, body: { stringValue: "x" } }]);
     for (const idempotencyKey of ["e-1", "e-1", "e-2"]) await exporter.send(record, never, { idempotencyKey });
     const [one, again, other] = events().map(({ event_id }) => event_id);

@@ -8,7 +8,7 @@ const render = (template: unknown, facts: Record<string, unknown>) =>
   (compileTemplate(template, NAMES) as RenderTemplate)(facts);
 
 describe("a template", () => {
-  it("puts values in as they are where a text is nothing but a placeholder, and as text elsewhere", () => {
+  it("inserts the value itself where a text is a single placeholder, and text elsewhere", () => {
     const facts = { body: "it broke", count: 3, attributes: { "http.route": "/x", user: { id: 7 } } };
     const template = {
       text: "{{count}} times: {{ body }}",
@@ -40,13 +40,13 @@ describe("a template", () => {
     );
   });
 
-  it("reads nothing that is not a value of its own", () => {
+  it("reads only own properties", () => {
     expect(render("{{ attributes.constructor }}", { attributes: {} })).toBeNull();
     expect(render('{{ body["__proto__"] }}', { body: {} })).toBeNull();
     expect(render("{{ body.length }}", { body: "text" })).toBeNull();
   });
 
-  it("tells what is wrong with it, and where", () => {
+  it("reports problems with their paths", () => {
     expect(compileTemplate({ a: ["{{ nobody }}"], b: "{{ body + 1 }}" }, NAMES)).toEqual([
       { path: ["a", 0], message: "expected one of body, attributes, count, found nobody" },
       { path: ["b"], message: expect.stringContaining("expected a name such as") },

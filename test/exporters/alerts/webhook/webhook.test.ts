@@ -63,7 +63,7 @@ describe("the webhook", () => {
     });
   });
 
-  it("gets all that is known of a record, or of a batch, when there is no template", async () => {
+  it("gets everything known about a record or batch when there is no template", async () => {
     await (await start({})).send(logs("one"), never);
     expect(sent()[0]).toMatchObject({ signal: "logs", body: "one", attributes: {}, dead_letter: null, id: key(0) });
     await exporter!.stop!();
@@ -71,7 +71,7 @@ describe("the webhook", () => {
     expect(sent()[1]).toMatchObject({ signal: "logs", count: 2, records: [{ body: "one" }, { body: "two" }] });
   });
 
-  it("gets integers that no number holds as texts", async () => {
+  it("gets integers beyond the range of numbers as texts", async () => {
     const record = { body: { arrayValue: { values: [{ intValue: "9223372036854775807" }, { intValue: "7" }] } } };
     const hook = await start({ body: "{{ body }}" });
     await hook.send(
@@ -81,7 +81,7 @@ describe("the webhook", () => {
     expect(sent()).toEqual([["9223372036854775807", 7]]);
   });
 
-  it("can tell by a signature who sent a request, and when", async () => {
+  it("can verify the sender and time of a request by its signature", async () => {
     const secret = "a-secret-of-16-or-more";
     const hook = await start({ signature: { secret } });
     await hook.send(logs("one"), never);
@@ -102,7 +102,7 @@ describe("the webhook", () => {
     expect(headers["x-sluice-timestamp"]).toBeUndefined();
   });
 
-  it("is told of no record twice when one of them fails: the queue hears what is left", async () => {
+  it("gets no record twice when one of them fails: the queue is told which ones are left", async () => {
     const hook = await start({ body: "{{ body }}" });
     const bad = new Map([
       ["b", 422],
@@ -136,7 +136,7 @@ describe("the webhook", () => {
     expect([...refusal.undelivered!.marks]).toEqual([0, 1, 1]);
   });
 
-  it("knows a record again by its key, whatever else is sent with it, and tells those that are alike apart", async () => {
+  it("recognises a record by its key, whatever else is sent with it, and distinguishes equal records", async () => {
     const hook = await start({ body: "{{ body }}" });
     await hook.send(logs("a", "b", "b"), never, { idempotencyKey: "e-1" });
     await hook.send(logs("b"), never, { idempotencyKey: "e-1" });
@@ -146,7 +146,7 @@ describe("the webhook", () => {
     expect(new Set([a, b, again, other]).size).toBe(4);
   });
 
-  it("is not named with its path in errors: that is often a secret", async () => {
+  it("does not appear with its path in errors, because that is often a secret", async () => {
     const hook = await start({});
     await sink.close();
     const refusal = await refusalOf(hook.send(logs("a"), never));
@@ -156,7 +156,7 @@ describe("the webhook", () => {
   });
 });
 
-describe("a webhook that is not of the public internet", () => {
+describe("a webhook outside the public internet", () => {
   const problems = (config: object) =>
     (webhookExporter.schema.safeParse(config).error?.issues ?? []).map(
       ({ path, message }) => `${path.join(".")}: ${message}`,
@@ -173,7 +173,7 @@ describe("a webhook that is not of the public internet", () => {
     expect(problems({ endpoint, allow_private_addresses: true })).toEqual([]);
   });
 
-  it("gets nothing either when a name leads to it", async () => {
+  it("gets nothing when a host name resolves to it, either", async () => {
     // The machine's own name is in its hosts file, with an address of its own.
     const { hostname } = await import("node:os");
     const hook = await startExporter(webhookExporter, { endpoint: `http://${hostname()}:${sink.port}/` });
@@ -184,7 +184,7 @@ describe("a webhook that is not of the public internet", () => {
   });
 });
 
-it("finds what is wrong with a config, at its place", () => {
+it("reports config problems at their places", () => {
   const result = webhookExporter.schema.safeParse({
     endpoint: "https://example.com/x",
     body: { a: "{{ nothing }}" },

@@ -14,7 +14,7 @@ const endpoint = fc
 const endpoints = fc.uniqueArray(endpoint, { minLength: 1, maxLength: 12 });
 
 describe("the ring", () => {
-  it("moves keys only to an endpoint that comes, and only from one that goes", () => {
+  it("moves keys only to a new endpoint, and only from a removed one", () => {
     fc.assert(
       fc.property(endpoints, endpoint, (before, added) => {
         fc.pre(!before.includes(added));
@@ -38,7 +38,7 @@ describe("the ring", () => {
     );
   });
 
-  it("is the same in whatever order endpoints are named, and however often", () => {
+  it("is the same whatever the order of endpoints and however often they are named", () => {
     fc.assert(
       fc.property(endpoints, (list) => {
         const ring = owners(new HashRing(list));
@@ -48,7 +48,7 @@ describe("the ring", () => {
     );
   });
 
-  it("is the Collector's, so that both may stand in front of the same gateways", () => {
+  it("equals the Collector's, so that both can serve the same gateways", () => {
     const ring = new HashRing(["endpoint-1", "endpoint-2"]);
     const at = (position: number) => ring.endpoints[ring.ownerOf(position)];
     for (const position of [1401, 4175, 14133, 17836, 21667]) expect(at(position)).toBe("endpoint-1");
@@ -76,7 +76,7 @@ describe("the ring", () => {
     );
   });
 
-  it("has nobody to send to without endpoints", () => {
+  it("has no owner without endpoints", () => {
     expect(new HashRing([])).toMatchObject({ isEmpty: true, endpoints: [] });
   });
 });

@@ -54,7 +54,7 @@ function tracesAt({ received }: GrpcJsServer): string[] {
 const allTraces = () => servers.flatMap(tracesAt);
 
 describe("several endpoints", () => {
-  it("get each trace whole, and each of them some", async () => {
+  it("get each trace complete, and each endpoint gets some traces", async () => {
     await startServers(4);
     const exporter = await balanced();
     await exporter.send(traces(200), never);
@@ -65,7 +65,7 @@ describe("several endpoints", () => {
     expect(allTraces().length).toBe(1200);
   });
 
-  it("do not make the others wait or fail: the queue is told what is left", async () => {
+  it("do not make the others wait or fail: the queue is told which records are left", async () => {
     const [first] = await startServers(4);
     const exporter = await balanced();
     first!.respond = (done) => done({ code: status.UNAVAILABLE, details: "not now" });
@@ -80,7 +80,7 @@ describe("several endpoints", () => {
     expect(refusal.undelivered!.isOutage).toBe(false);
   });
 
-  it("are left alone for a while when they are down, which is not the data's fault", async () => {
+  it("are not tried for a while when they are down, which is not blamed on the data", async () => {
     const [first] = await startServers(2);
     const exporter = await balanced();
     first!.respond = (done) => done({ code: status.UNAVAILABLE, details: "not now" });
@@ -100,7 +100,7 @@ describe("several endpoints", () => {
     expect(refusal).toMatchObject({ kind: "transient", undelivered: undefined });
   });
 
-  it("refuse for good what is theirs alone; what several were to take is sent again share by share", async () => {
+  it("refuse a request permanently if it is theirs alone; a request for several endpoints is sent again share by share", async () => {
     for (const server of await startServers(2))
       server.respond = (done) => done({ code: status.INVALID_ARGUMENT, details: "bad" });
     const exporter = await balanced();
@@ -113,7 +113,7 @@ describe("several endpoints", () => {
     expect(new Set(refusal.undelivered!.marks)).toEqual(new Set([1, 2]));
   });
 
-  it("are well as long as one of them is", async () => {
+  it("are healthy as long as one of them is", async () => {
     const [first, second] = await startServers(2);
     const exporter = await balanced();
     first!.kill();
@@ -130,7 +130,7 @@ describe("several endpoints", () => {
     expect(await exporter.send(traces(50), never)).toEqual({ rejected: 2, message: "x; x" });
   });
 
-  it("have what they rejected kept also when another one fails: their share is left too", async () => {
+  it("keep rejected records also when another one fails: their share is sent again too", async () => {
     const [first, second] = await startServers(3);
     first!.respond = (done) => done({ code: status.UNAVAILABLE, details: "not now" });
     second!.respond = (done) => done(null, Buffer.from([10, 5, 8, 1, 18, 1, 120]));
@@ -162,7 +162,7 @@ describe("the dns resolver", () => {
   });
 
   /** Servers at 127.0.0.1, 127.0.0.2 and so on, with one port, as pods have. */
-  it("follows a name, keeps what it knew when that fails, and starts also without an answer", async () => {
+  it("follows a name, keeps the last addresses when a lookup fails, and starts without an answer", async () => {
     await startServers(1);
     const logger = listeningLogger();
     dns.fault = "silent";
@@ -199,7 +199,7 @@ describe("the dns resolver", () => {
   });
 });
 
-it("looks names up as the system does where no DNS servers are written", async () => {
+it("resolves names as the system does if no DNS servers are configured", async () => {
   await startServers(1);
   const exporter = await start({ resolver: { dns: { hostname: "localhost", port: servers[0]!.port } } });
   // localhost may be ::1 too, where nobody listens: its share is left, and the rest has come.
@@ -216,7 +216,7 @@ describe("the k8s resolver", () => {
 
   const slice = (name: string, ...endpoints: object[]) => ({ metadata: { name, namespace: "shop" }, endpoints });
 
-  it("sends to the ready endpoints of a service, at each of its ports, as they come and go", async () => {
+  it("sends to the ready endpoints of a service, at each of its ports, as they appear and disappear", async () => {
     await startServers(1);
     const logger = listeningLogger();
     api.put(slice("one", { addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.3"], conditions: { ready: false } }));
@@ -238,7 +238,7 @@ describe("the k8s resolver", () => {
     await exporter.send(traces(20), never);
   });
 
-  it("names pods by their hostnames when asked, and leaves out and tells of those that have none", async () => {
+  it("names pods by their hostnames if configured, and leaves out and reports those without one", async () => {
     const logger = listeningLogger();
     api.put(slice("one", { addresses: ["127.0.0.1"], hostname: "gateway-0" }, { addresses: ["127.0.0.2"] }));
     const k8s = { service: "gateways.shop", ports: [4317, 4319], return_hostnames: true, api_server: api.url };
@@ -264,7 +264,7 @@ describe("its config", () => {
     expect(problems({ resolver: { static: { hostnames: ["a", "b:1", "[::1]:2"] } } })).toEqual([]);
   });
 
-  it("takes no signal that has no such key", () => {
+  it("rejects signals without such a key", () => {
     const config = (routing_key: string) =>
       loadBalancingExporter.schema.parse({ resolver: { static: { hostnames: ["a"] } }, routing_key });
     expect(loadBalancingExporter.refusesSignal!(config("metric"), "traces")).toMatch(/choose another/);

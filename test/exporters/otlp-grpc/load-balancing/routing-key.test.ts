@@ -40,7 +40,7 @@ describe("records with the same key have the same hash, and others another", () 
     expect(a1).not.toBe(b1);
   });
 
-  it("by trace for logs, of which those without one may go anywhere", () => {
+  it("by trace for logs; those without a trace may go anywhere", () => {
     const tree = {
       resourceLogs: [
         { scopeLogs: [{ logRecords: [{ traceId: A }, { body: { stringValue: "x" } }, { traceId: "" }] }] },

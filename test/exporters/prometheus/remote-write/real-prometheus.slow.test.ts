@@ -86,7 +86,7 @@ describe.skipIf(!hasPrometheus())("the prometheus_remote_write exporter", () => 
     expect([await value("g"), await value("g", 1500), await value("sizes", 1500)]).toEqual(["1", undefined, undefined]);
   });
 
-  it("puts the samples of a series in order, and says for good what comes too late", async () => {
+  it("sorts the samples of a series, and permanently refuses late ones", async () => {
     const prometheus = await TestPrometheus.start([], "--web.enable-remote-write-receiver");
     const { send } = await startExporter({ endpoint: `${prometheus.url}/api/v1/write` });
     const points = [3000, 1000, 2000].map((ms) => gauge("g", ms, {}, { timeUnixNano: at(ms) }));

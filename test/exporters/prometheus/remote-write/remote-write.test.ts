@@ -43,7 +43,7 @@ describe("the prometheus_remote_write exporter", () => {
     expect(new Set(request?.symbols).size).toBe(request?.symbols.length);
   });
 
-  it("does not take the success of a server that does not know 2.0 for one", async () => {
+  it("does not trust the success of a server that does not support 2.0", async () => {
     const server = await startWriteServer({ knowsV2: false });
     const { send } = await startExporter({ endpoint: server.url, protobuf_message: "io.prometheus.write.v2.Request" });
     await expect(send({ metrics: [gauge("g", 1)] })).rejects.toMatchObject({ kind: "permanent", status: "HTTP 415" });
@@ -60,7 +60,7 @@ describe("the prometheus_remote_write exporter", () => {
     expect(server.requests[0]?.metadata).toEqual([{ type: 2, name: "g", help: "", unit: "" }]);
   });
 
-  it("sends what it can of a batch, and says of deltas and too coarse histograms that it cannot", async () => {
+  it("sends what it can of a batch, and rejects deltas and histograms that are too coarse", async () => {
     const server = await startWriteServer();
     const { send } = await startExporter({ endpoint: server.url });
     const delta = sum("d", 1, {}, {}, { aggregationTemporality: 1 });
@@ -75,13 +75,13 @@ describe("the prometheus_remote_write exporter", () => {
     [503, {}, "transient"],
     [429, { "retry-after": "7" }, "throttled"],
     [400, {}, "permanent"],
-  ] as const)("takes a %i of the server for %s", async (status, headers, kind) => {
+  ] as const)("treats a %i of the server as %s", async (status, headers, kind) => {
     const server = await startWriteServer({ answer: { status, headers } });
     const { send } = await startExporter({ endpoint: server.url });
     await expect(send({ metrics: [gauge("g", 1)] })).rejects.toMatchObject({ kind, status: `HTTP ${status}` });
   });
 
-  it("has the keys of its HTTP client in a section of their own, too", async () => {
+  it("accepts the keys of its HTTP client in a section of their own, too", async () => {
     const server = await startWriteServer();
     const { send } = await startExporter({
       http: { endpoint: server.url },

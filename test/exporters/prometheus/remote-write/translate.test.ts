@@ -101,7 +101,7 @@ async function seriesOf(translator: Translator, bytes: Uint8Array) {
   return readV1(await decompress("snappy", Buffer.from(body), { limit: 1e8, reserve: () => true })).series;
 }
 
-it("writes points of series that it expects as one that has never seen them, whatever else they have", async () => {
+it("writes points of expected series like those of new ones, whatever else they contain", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(points, { maxLength: 8 }), { maxLength: 4 }), async (requests) => {
       const translator = createTranslator();

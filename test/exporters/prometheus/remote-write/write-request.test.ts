@@ -51,7 +51,7 @@ async function written(pool: ReturnType<typeof labelsOf>[], all: readonly Sample
   return { body, ...readV1(body) };
 }
 
-it("writes every sample with its labels, whatever series stand beside each other, in one request and the next", async () => {
+it("writes every sample with its labels, whatever series follow each other, in one request and the next", async () => {
   const inputs = fc.tuple(
     fc.array(series, { minLength: 1, maxLength: 6 }),
     fc.array(fc.array(samples, { maxLength: 30 }), { maxLength: 4 }),
@@ -76,7 +76,7 @@ it("writes every sample with its labels, whatever series stand beside each other
   );
 });
 
-it("keeps the bytes of Prometheus's own NaN, and takes a fifth of the bytes for series that differ in one label", async () => {
+it("keeps the bytes of Prometheus's own NaN, and needs a fifth of the bytes for series that differ in one label", async () => {
   const pool = Array.from({ length: 1000 }, (_, i) =>
     labelsOf("http_requests_total", [
       ["instance", "checkout-7c9f"],

@@ -48,7 +48,7 @@ describe("the console", () => {
     expect(body.toString()).not.toMatch(/<style|style=|<script(?![^>]+src=)|\son\w+=/);
   });
 
-  it("lets a browser keep what has a hash in its name for ever, and the page not at all", async () => {
+  it("lets a browser cache files with a hash in their name for ever, and the page not at all", async () => {
     const { ask } = await startConsole();
     const page = await ask("/");
     expect(page.headers["cache-control"]).toBe("no-cache");
@@ -57,7 +57,7 @@ describe("the console", () => {
     }
   });
 
-  it("comes packed to who can unpack it, and is the same", async () => {
+  it("is sent compressed to clients that accept it, with the same content", async () => {
     const { ask } = await startConsole();
     for (const path of ["/", ...linksIn((await ask("/")).body)]) {
       const packed = await ask(path, { "accept-encoding": "gzip, br" });
@@ -96,7 +96,7 @@ describe("the console", () => {
     expect((await ask("/", { ...VISIT, host: "sluice.example" })).status).toBe(403);
   });
 
-  it("has the runbook for whoever follows the link of an alert, which loads nothing of other hosts", async () => {
+  it("serves the runbook that alerts link to, which loads nothing from other hosts", async () => {
     const { ask } = await startConsole();
     const { status, headers, body } = await ask("/docs/runbook.md", VISIT);
     expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
@@ -110,7 +110,7 @@ describe("the console", () => {
     expect((await ask("/docs/runbook.md", { ...VISIT, "sec-fetch-dest": "iframe" })).status).toBe(403);
   });
 
-  it("has nothing else, and takes nothing", async () => {
+  it("serves nothing else, and accepts no uploads", async () => {
     const { ask } = await startConsole();
     const status = async (path: string, method?: string) => (await ask(path, {}, method)).status;
     expect(

@@ -17,7 +17,7 @@ service:
 `;
 
 describe("GET /agent", () => {
-  it("tells who runs, since when and with what", async () => {
+  it("describes the agent: version, start time and components", async () => {
     const facts = {
       warnings: [
         {
@@ -54,7 +54,7 @@ describe("GET /agent", () => {
 });
 
 describe("GET /graph", () => {
-  it("has a processor once a pipeline and any other component once", async () => {
+  it("has a processor once per pipeline and any other component once", async () => {
     const { ask } = await startRunningApi(CONFIG);
     const { nodes } = (await ask("GET", "/graph")).body;
     expect(nodes.map(({ id }: { id: string }) => id)).toEqual([
@@ -75,7 +75,7 @@ describe("GET /graph", () => {
     expect(nodes[2]).toMatchObject({ name: "filter/noise", type: "filter", pipelines: ["logs/a"] });
   });
 
-  it("leads from each begin through the processors to each end", async () => {
+  it("leads from each receiver through the processors to each exporter", async () => {
     const { ask } = await startRunningApi(CONFIG);
     const { body } = await ask("GET", "/graph");
     const { edges } = body;
@@ -103,7 +103,7 @@ describe("GET /graph/nodes/{id}/config", () => {
     expect(body).toEqual({ yaml: "error_mode: ignore\n", json: { error_mode: "ignore" } });
   });
 
-  it("says when there is no such node", async () => {
+  it("answers 404 for an unknown node", async () => {
     const { ask } = await startRunningApi(CONFIG);
     const { status, body } = await ask("GET", "/graph/nodes/receiver%3Aotlp/config");
     expect([status, body.error.code]).toEqual([404, "not_found"]);

@@ -63,7 +63,7 @@ describe("GET /live", () => {
     expect(sample.exporters["nop"]).toMatchObject({ state: "UP", breaker: "closed", deadLetters: 0 });
   });
 
-  it("makes one sample for all who look, and none while nobody does", () => {
+  it("makes one sample for all readers, and none while there are none", () => {
     const { counts, host, clock } = counted();
     let asked = 0;
     const traffic = () => {
@@ -103,7 +103,7 @@ describe("GET /live", () => {
 });
 
 describe("rates", () => {
-  it("are those of the time since they were asked for before", () => {
+  it("cover the time since the previous call", () => {
     const { counts, host, clock } = counted();
     const meter = new RateMeter(host, clock);
     counts.in = 30;
@@ -137,7 +137,7 @@ describe("GET /history", () => {
     expect(history.of("a")!.series["in"]!.at(-1)).toBe(200);
   });
 
-  it("answers for nodes that there are", async () => {
+  it("answers only for existing nodes", async () => {
     const { ask } = await startRunningApi(CONFIG);
     const { body } = await ask("GET", "/history?node=exporter%3Anop");
     expect(undescribed(body, "History")).toEqual([]);

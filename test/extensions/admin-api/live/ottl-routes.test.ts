@@ -5,7 +5,7 @@ import { undescribed } from "../openapi-document.js";
 const record = { body: { stringValue: "a" }, severityNumber: 9 };
 
 describe("POST /ottl", () => {
-  it("tells for each statement what has become of the record", async () => {
+  it("returns the record after each statement", async () => {
     const { ask } = await startApi();
     const statements = [
       'set(body, "b")',
@@ -24,7 +24,7 @@ describe("POST /ottl", () => {
     ]);
   });
 
-  it("says which statement does not compile or fails, and goes on with the next", async () => {
+  it("reports which statement does not compile or fails, and continues with the next", async () => {
     const { ask } = await startApi();
     const statements = ["set(bod, 1)", "set(body, ParseJSON(body))", 'set(body, "c")'];
     const { results } = (await ask("POST", "/ottl", { context: "log", statements, record })).body;
@@ -51,7 +51,7 @@ describe("POST /ottl", () => {
     expect([await matched("severity_number == 9"), await matched("severity_number > 9")]).toEqual([true, false]);
   });
 
-  it("takes whole requests, and metrics with all of their data points", async () => {
+  it("accepts whole requests, and metrics with all of their data points", async () => {
     const { ask } = await startApi();
     const request = { resourceLogs: [{ scopeLogs: [{ logRecords: [record, record] }] }] };
     const whole = await ask("POST", "/ottl", { context: "log", statements: ['set(body, "b")'], record: request });

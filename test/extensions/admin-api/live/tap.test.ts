@@ -45,7 +45,7 @@ describe("GET /tap", () => {
     ["a receiver", "receiver:hand", ["receiver:hand>processor:logs:filter@logs"]],
     ["an edge", "processor:logs:filter>connector:forward@logs", ["processor:logs:filter>connector:forward@logs"]],
     ["an exporter", "nop", ["processor:logs:filter>exporter:nop@logs", "connector:forward>exporter:nop@logs/next"]],
-  ])("looks at %s", async (_, at, edges) => {
+  ])("taps %s", async (_, at, edges) => {
     const { read, hand } = await startRunningApi(CONFIG);
     const reader = await read(`/tap?at=${encodeURIComponent(at)}`);
     await hand(logs("a"));
@@ -94,7 +94,7 @@ describe("GET /tap", () => {
     expect(reader.of("dropped")).toEqual([]);
   });
 
-  it("shows no more in a second than asked for, and tells how many it did not show", async () => {
+  it("shows no more per second than requested, and tells how many it did not show", async () => {
     const { read, hand } = await startRunningApi(CONFIG);
     const reader = await read("/tap?at=filter&rate=3");
     await hand(logs(..."abcdefgh"));
@@ -104,7 +104,7 @@ describe("GET /tap", () => {
     await expect.poll(() => reader.of("record")).toHaveLength(3);
   });
 
-  it("ends when it has shown as many as asked for", async () => {
+  it("ends when it has shown the requested number", async () => {
     const { read, hand } = await startRunningApi(CONFIG);
     const reader = await read("/tap?at=filter&limit=2");
     await hand(logs("a", "b", "c"));
@@ -113,7 +113,7 @@ describe("GET /tap", () => {
     expect(reader.events.at(-1)).toEqual({ event: "end", data: { reason: "limit" } });
   });
 
-  it("does not show a record that is too large, and goes on", async () => {
+  it("skips a record that is too large", async () => {
     const { read, hand } = await startRunningApi(CONFIG);
     const reader = await read("/tap?at=filter");
     await hand(logs("x".repeat(300_000), "small"));
@@ -121,7 +121,7 @@ describe("GET /tap", () => {
     await expect.poll(() => reader.of("dropped")).toEqual([{ records: 1 }]);
   });
 
-  it("says what is wrong with a question", async () => {
+  it("reports invalid parameters", async () => {
     const { ask } = await startRunningApi(CONFIG);
     const failure = async (query: string) => {
       const { status, body } = await ask("GET", `/tap${query}`);
@@ -133,7 +133,7 @@ describe("GET /tap", () => {
     expect(await failure("?at=nop&where=nosuch(")).toEqual([400, expect.stringContaining("where: ")]);
   });
 
-  it("leaves outcome and data as they are, whatever becomes of the tap", async () => {
+  it("never affects outcome or data, whatever happens to the tap", async () => {
     const { read, hand, agent } = await startRunningApi(CONFIG);
     const reader = await read(`/tap?at=filter&where=${encodeURIComponent('Int(attributes["x"]) > 1')}`);
     expect(await hand(logs("a"))).toMatchObject({ ok: true });
@@ -144,7 +144,7 @@ describe("GET /tap", () => {
 });
 
 describe("a tap with a limit", () => {
-  it("does not count what could not be shown", () => {
+  it("does not count records that could not be shown", () => {
     const clock = new FakeClock();
     const events: string[] = [];
     let onBatch!: (batch: Batch, edge: GraphEdge) => void;
@@ -173,7 +173,7 @@ describe("a tap with a limit", () => {
 });
 
 describe("a tap that has used up its time", () => {
-  it("shows later what it has chosen, and does not look at what passes meanwhile", () => {
+  it("shows selected records later, and does not examine others meanwhile", () => {
     const clock = new FakeClock();
     const shown: string[] = [];
     let dropped = 0;

@@ -30,7 +30,7 @@ describe("basicauth", () => {
     ["bcrypt of htpasswd -B", `joe:${BCRYPT.replace(/^\$2.\$/, "$2y$")}`],
     ["argon2", argon2Line("joe", "open sesame")],
     ["a plain password of the config", "joe:open sesame"],
-  ])("lets in who has the password, and nobody else: %s", async (_, inline) => {
+  ])("accepts only clients with the right password: %s", async (_, inline) => {
     const { server } = await started({ inline });
     expect(await server.authenticate(head(basic("joe", "open sesame")))).toEqual({
       authenticator: "basicauth",
@@ -43,7 +43,7 @@ describe("basicauth", () => {
     }
   });
 
-  it("recognises who was verified without a promise, on any connection", async () => {
+  it("recognises verified clients synchronously, on any connection", async () => {
     const { server } = await started({ inline: `joe:${BCRYPT}` });
     const request = head(basic("joe", "open sesame"));
     const client = await server.authenticate(request);
@@ -57,7 +57,7 @@ describe("basicauth", () => {
     { authorization: "Basic" },
     { authorization: "Basic !" },
     { authorization: "Bearer abc" },
-  ])("refuses what is no credential: %j", async (headers) => {
+  ])("refuses invalid credentials: %j", async (headers) => {
     const { server } = await started({ inline: "joe:pw" });
     expect(await refusalOf(() => server.authenticate(head(headers)))).toMatchObject({ kind: "unauthenticated" });
   });
@@ -70,7 +70,7 @@ describe("basicauth", () => {
     ["rqXexS6ZhobKA", "DES crypt is not supported"],
     [BCRYPT.replace("$04$", "$31$"), "its bcrypt cost is over 14"],
     ["$argon2id$v=19$m=99999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA", "argon2 with more than"],
-  ])("names a hash that it does not take when the config is loaded: %s", (stored, message) => {
+  ])("reports an unsupported hash when the config is loaded: %s", (stored, message) => {
     const { error } = basicAuth.schema.safeParse({ htpasswd: { inline: `# who\njoe:${stored}` } });
     expect(error?.issues[0]?.message).toContain(`line 2: ${message}`);
     if (stored !== "") expect(error?.issues[0]?.message).not.toContain(stored);
@@ -124,13 +124,13 @@ describe("basicauth", () => {
     await stop();
   });
 
-  it("does not start with a file that is not there", async () => {
+  it("does not start with a missing file", async () => {
     await expect(started({ file: join(temporaryFolder(), "none") })).rejects.toMatchObject({
       path: ["htpasswd", "file"],
     });
   });
 
-  it("verifies one at a time, asks those over the limit to come back, and forgets none of them", async () => {
+  it("verifies one at a time, sends a retryable error to those over the limit, and forgets none of them", async () => {
     const { server } = await started({ inline: `joe:${BCRYPT}` });
     const asked = Array.from({ length: 200 }, (_, n) =>
       refusalOf(() => server.authenticate(head(basic("joe", `guess ${n}`), `192.0.2.${n}`))),

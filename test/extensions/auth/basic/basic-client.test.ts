@@ -18,7 +18,7 @@ async function started(client_auth: object, clock?: FakeClock) {
 }
 
 describe("basicauth with client_auth", () => {
-  it("shows a user and a password, the same object every time", async () => {
+  it("sends a user and a password, with the same object every time", async () => {
     const { client, extension } = await started({ username: "jö", password: "p:w" });
     expect(client.authorize(request)).toEqual(basic("jö", "p:w"));
     expect(client.authorize(request)).toBe(client.authorize(request));
@@ -56,7 +56,7 @@ describe("basicauth with client_auth", () => {
     expect(isStartError(error) && error.path).toEqual(["client_auth", "password_file"]);
   });
 
-  it("says which sides it can be asked for, and what is wrong", () => {
+  it("reports which sides it supports, and config problems", () => {
     const parse = (config: object) => basicAuth.schema.safeParse(config);
     const users = { htpasswd: { inline: "joe:secret" } };
     const us = { client_auth: { username: "joe", password: "secret" } };

@@ -20,13 +20,13 @@ describe("bearertokenauth of an exporter", () => {
     [{ tokens: ["one", "two"] }, { authorization: "Bearer one" }],
     [{ token: "one", scheme: "", header: "X-Api-Key" }, { "x-api-key": "one" }],
     [{ token: "one", scheme: "Api-Token" }, { authorization: "Api-Token one" }],
-  ])("shows %o as %o", async (config, headers) => {
+  ])("sends %o as %o", async (config, headers) => {
     const { shown } = await started(config);
     expect(shown()).toEqual(headers);
     expect(shown()).toBe(shown());
   });
 
-  it("shows the first token of a file, and the next one when the file has changed", async () => {
+  it("sends the first token of a file, and the next one when the file has changed", async () => {
     const clock = new FakeClock();
     const filename = join(temporaryFolder(), "token");
     await writeFile(filename, "one\n");

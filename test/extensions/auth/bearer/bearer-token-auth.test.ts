@@ -14,7 +14,7 @@ async function started(config: object, clock?: FakeClock) {
 }
 
 describe("bearertokenauth", () => {
-  it("lets in who shows one of the tokens, each as a client of its own", async () => {
+  it("accepts clients with one of the tokens, each as a client of its own", async () => {
     const { server } = await started({ token: "one", tokens: ["two"] });
     const one = await server.authenticate(head(bearer("one")));
     const two = await server.authenticate(head(bearer("two")));
@@ -26,7 +26,7 @@ describe("bearertokenauth", () => {
     }
   });
 
-  it("takes another scheme, none, and another header", async () => {
+  it("accepts another scheme, none, and another header", async () => {
     const { server } = await started({ token: "one", scheme: "Api-Key", header: "X-Auth" });
     expect(server.challenge).toBe('Api-Key realm="sluice"');
     expect(await server.authenticate(head({ "x-auth": "api-key one" }))).toMatchObject({});
@@ -35,7 +35,7 @@ describe("bearertokenauth", () => {
     expect(await bare.server.authenticate(head({ authorization: "one" }))).toMatchObject({});
   });
 
-  it("reads tokens of a file, one a line, and again when it changes; a revoked one is not recognised", async () => {
+  it("reads tokens of a file, one per line, and again when it changes; a revoked one is not accepted", async () => {
     const clock = new FakeClock();
     const filename = join(temporaryFolder(), "tokens");
     await writeFile(filename, "one\n\ntwo\n");

@@ -21,7 +21,7 @@ function request(metadata: Record<string, string[]> = {}, headers: Record<string
 }
 
 describe("headers_setter", () => {
-  it("sets headers from the client's metadata, from what is known of it, or to a value", async () => {
+  it("sets headers from the client's metadata, from its attributes, or to a fixed value", async () => {
     const headers = [
       { key: "X-Scope-OrgID", from_context: "X-Tenant" },
       { key: "x-user", from_attribute: "Subject", action: "upsert" },
@@ -52,7 +52,7 @@ describe("headers_setter", () => {
     expect({ there: given["there"], new: given["new"] }).toEqual(expected);
   });
 
-  it("takes headers away, and what follows sees that", async () => {
+  it("deletes headers, which later rules see", async () => {
     const headers = [
       { action: "delete", key: "x" },
       { action: "update", key: "x", value: "b" },
@@ -78,13 +78,13 @@ describe("headers_setter", () => {
     await extension.stop();
   });
 
-  it.each([[["a", "b"]], [["日本"]]])("does not guess which of %o is meant, or send it", async (values) => {
+  it.each([[["a", "b"]], [["日本"]]])("refuses ambiguous or invalid values such as %o", async (values) => {
     const { client } = await started({ headers: [{ key: "x-tenant", from_context: "tenant" }] });
     const refusal = await refusalOf(() => client.authorize(request({ tenant: values })));
     expect(refusal).toMatchObject({ kind: "permanent", message: expect.stringContaining('"tenant"') });
   });
 
-  it("lets another authenticator come on top, which sees the headers that were set, and hears of refusals", async () => {
+  it("adds another authenticator on top, which sees the headers that were set, and is told of refusals", async () => {
     const seen: ClientAuthRequest[] = [];
     const refused: AuthHeaders[] = [];
     const inner = { authorization: "Bearer one" };

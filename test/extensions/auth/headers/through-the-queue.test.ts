@@ -71,7 +71,7 @@ function bytesBelow(directory: string): string {
 }
 
 describe("headers from the client", () => {
-  it("are those of the records they are sent with, also when what waited is merged", async () => {
+  it("belong to the records they are sent with, also when waiting batches are merged", async () => {
     sink.decide(() => 503);
     const agent = await start();
     for (const index of [1, 2, 3]) {
@@ -100,7 +100,7 @@ describe("headers from the client", () => {
     expect(taken()).toEqual({ acme: ["a1"], globex: ["g1"] });
   });
 
-  it("may be credentials, if they are named; those are in no export and not shown", async () => {
+  it("may be credentials if they are named; those are neither exported nor shown", async () => {
     sink.respond((_, response) => response.writeHead(400).end("no"));
     const agent = await start({
       headers: "{key: Authorization, from_context: authorization}, {key: X-Scope, from_context: tenant}",
@@ -118,7 +118,7 @@ describe("headers from the client", () => {
     expect(lines[1]).toContain('"tenant":["acme"]');
   });
 
-  it("are sent again with a dead letter that is replayed, and with parts of what was refused", async () => {
+  it("are sent again with a replayed dead letter, and with parts of a refused batch", async () => {
     const isBad = { now: true };
     sink.respond((request, response) => {
       const scope = request.headers["x-scope"];
@@ -137,7 +137,7 @@ describe("headers from the client", () => {
     await expect.poll(async () => (await admin.listDeadLetters({})).entries.length).toBe(0);
   });
 
-  it("are sent without a queue too, when what comes while the exporter is busy is merged", async () => {
+  it("are sent without a queue too, when batches are merged while the exporter is busy", async () => {
     const agent = await start({ queue: ", enabled: false" });
     const texts = Array.from("abcdefgh");
     await Promise.all(texts.flatMap((text) => [hand(agent, "acme", `a${text}`), hand(agent, "globex", `g${text}`)]));
@@ -145,7 +145,7 @@ describe("headers from the client", () => {
     expect(sink.batches.length).toBeLessThan(2 * texts.length);
   });
 
-  it("that are too long to be kept are refused", async () => {
+  it("are refused if they are too long to be kept", async () => {
     const agent = await start();
     expect(await hand(agent, "x".repeat(9000), "a1")).toMatchObject({ ok: false, refusal: { kind: "permanent" } });
     expect(await hand(agent, "x".repeat(8000), "a2")).toMatchObject({ ok: true });

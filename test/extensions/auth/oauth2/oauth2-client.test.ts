@@ -80,7 +80,7 @@ describe("oauth2client", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it("writes the credentials into the body for an endpoint that wants them there, from then on", async () => {
+  it("sends the credentials in the body to an endpoint that wants them there, from then on", async () => {
     const clock = new FakeClock();
     server.respond = (response, { headers }) => {
       tokens += 1;
@@ -121,13 +121,13 @@ describe("oauth2client", () => {
     [400, { error: "invalid_client" }, { kind: "permanent", status: "HTTP 401", category: "integration" }],
     [400, { error: "invalid_scope" }, { kind: "permanent", status: "HTTP 401", category: "integration" }],
     [404, {}, { kind: "permanent", status: "HTTP 401", category: "integration" }],
-  ])("is refused with %i %o as one that can or cannot be mended by waiting", async (status, body, refusal) => {
+  ])("treats a refusal with %i %o as temporary or permanent", async (status, body, refusal) => {
     answer(status, body, status === 429 ? { "retry-after": "7" } : {});
     const { authorize } = await started();
     expect(await refusalOf(authorize())).toMatchObject(refusal);
   });
 
-  it("calls an endpoint that nobody listens at, or that does not answer, transient", async () => {
+  it("treats an endpoint that is unreachable or does not answer as transient", async () => {
     const gone = await started({ token_url: "http://127.0.0.1:1/token" });
     expect(await refusalOf(gone.authorize())).toMatchObject({ kind: "transient", status: "ECONNREFUSED" });
     server.respond = () => {};
@@ -135,7 +135,7 @@ describe("oauth2client", () => {
     expect(await refusalOf(silent.authorize())).toMatchObject({ kind: "transient", message: /no answer within 50 ms/ });
   });
 
-  it("names the secret nowhere, though the endpoint repeats it", async () => {
+  it("never reveals the secret, even if the endpoint repeats it", async () => {
     answer(400, { error: "invalid_client", error_description: `wrong: ${SECRET}` });
     const { authorize, lines } = await started();
     const { message } = await refusalOf(authorize());
@@ -144,7 +144,7 @@ describe("oauth2client", () => {
     expect(message).not.toContain("tenant=a");
   });
 
-  it("warns of an endpoint on another machine without TLS", async () => {
+  it("warns about an endpoint on another machine without TLS", async () => {
     const warns = async (token_url: string) => (await started({ token_url })).lines.join().includes("sent without TLS");
     expect(await warns("http://127.0.0.1:1/token")).toBe(false);
     expect(await warns("https://0.0.0.0:1/token")).toBe(false);

@@ -31,7 +31,7 @@ async function started(more: object = {}, keys: KeyPair[] = [main]) {
 }
 
 describe("oidc", () => {
-  it("lets in who has a token that the issuer signed for us, as its claims say", async () => {
+  it("accepts tokens that the issuer signed for this audience, with their claims", async () => {
     const { ask, claims, server, issuer } = await started({ groups_claim: "groups", tenant_claim: "org" });
     const shown = token(main, claims({ groups: ["a", "b"], org: "acme", level: 3, nested: { a: 1 } }));
     const client = await ask(shown);
@@ -63,7 +63,7 @@ describe("oidc", () => {
     expect(await kindOf(`${front}.${body}.${flipped}`)).toBe("unauthenticated");
   });
 
-  it("refuses algorithms that anyone could have signed with", async () => {
+  it("refuses algorithms that anyone could sign with", async () => {
     const { claims, kindOf } = await started();
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const unsigned = (alg: string) => `${part({ alg, kid: "main" })}.${part(claims())}`;
@@ -76,7 +76,7 @@ describe("oidc", () => {
     }
   });
 
-  it("takes a key only for the algorithms of its kind, and no weak one", async () => {
+  it("accepts a key only for the algorithms of its kind, and no weak one", async () => {
     const keys = [main, ec("ec"), ec("p384", "P-384"), rsa("weak", 1024)];
     const { claims, kindOf } = await started({}, keys);
     const named = (id: string, key: KeyPair) => ({ id, privateKey: key.privateKey });
@@ -103,7 +103,7 @@ describe("oidc", () => {
     expect(issuer.fetches).toBeLessThanOrEqual(1);
   });
 
-  it("lets clocks differ by a minute, and a token's end end it", async () => {
+  it("tolerates clocks that differ by a minute, and rejects expired tokens", async () => {
     const { claims, now, ask, kindOf, clock } = await started();
     const shown = token(main, claims({ exp: now() - 30, nbf: now() + 30 }));
     expect(await ask(shown)).toMatchObject({ subject: "joe" });
@@ -112,7 +112,7 @@ describe("oidc", () => {
   });
 
   it.each(["", "a.b", "a.b.c", "..", "a.b.c.d", `${"x".repeat(20_000)}.e30.e30`, "e30.e30.e30", "bnVsbA.bnVsbA.AAAA"])(
-    "refuses what is no token: %#",
+    "refuses invalid tokens: %#",
     async (shown) => {
       const { kindOf } = await started();
       expect(await kindOf(shown)).toBe("unauthenticated");
@@ -139,7 +139,7 @@ describe("oidc", () => {
     expect(await kindOf(token(main, claims({ jti: "4" })))).toBe("unauthenticated");
   });
 
-  it("asks clients to come back while it has never reached the issuer, and starts all the same", async () => {
+  it("sends a retryable error while it has never reached the issuer, and starts anyway", async () => {
     const { clock, claims, context } = await started();
     const lonely = await startIssuer(main);
     lonely.down = true;
@@ -155,7 +155,7 @@ describe("oidc", () => {
     expect(context.lines.join()).not.toContain(shown);
   });
 
-  it("fetches keys once in ten seconds, whatever key ids are made up", async () => {
+  it("fetches keys once in ten seconds, whatever key ids are invented", async () => {
     const { issuer, claims, kindOf, ask } = await started();
     await ask(token(main, claims()));
     const flood = Array.from({ length: 3000 }, (_, n) =>
@@ -166,7 +166,7 @@ describe("oidc", () => {
     expect(issuer.fetches).toBe(1);
   });
 
-  it("finds a key that the issuer had not yet when its id was asked for first", async () => {
+  it("finds a key that the issuer did not have yet when its id was first requested", async () => {
     const next = rsa("next");
     const { ask, claims, clock, issuer, kindOf } = await started();
     expect(await ask(token(main, claims()))).toMatchObject({ subject: "joe" });
@@ -179,14 +179,14 @@ describe("oidc", () => {
     expect(issuer.fetches).toBe(3);
   });
 
-  it("takes groups and tenant from the claims that the config names only, whatever others are called", async () => {
+  it("takes groups and tenant only from the configured claims, whatever others are called", async () => {
     const { ask, claims } = await started({ tenant_claim: "org" });
     const others = { tenant: "acme", Tenant: "acme", membership: ["admins"], Membership: ["admins"], Subject: "root" };
     const client = await ask(token(main, claims(others)));
     expect(client).toEqual({ authenticator: "oidc", subject: "joe", attributes: { sub: "joe" } });
   });
 
-  it("takes tokens of several issuers, each with its own keys", async () => {
+  it("accepts tokens of several issuers, each with its own keys", async () => {
     const other = rsa("main");
     const second = await startIssuer(other);
     const providers = [{ issuer_url: second.url, ignore_audience: true, username_claim: "name" }];
@@ -199,7 +199,7 @@ describe("oidc", () => {
     expect(await kindOf(token(other, claims()))).toBe("unauthenticated");
   });
 
-  it("believes no discovery document of another issuer", async () => {
+  it("rejects a discovery document of another issuer", async () => {
     const { issuer, claims, kindOf, clock } = await started();
     issuer.discovery = { issuer: "https://evil.example" };
     clock.advance(10_000);
@@ -211,7 +211,7 @@ describe("oidc", () => {
     [{ issuer_url: "https://a.example" }, "expected an audience, or ignore_audience: true"],
     [{ issuer_url: "http://a.example", audience: "x" }, "http only on this machine"],
     [{ providers: [{ issuer_url: "https://a.example" }] }, "expected an audience"],
-  ])("says what is missing in %j", (config, message) => {
+  ])("reports what is missing in %j", (config, message) => {
     expect(oidc.schema.safeParse(config).error?.issues[0]?.message).toContain(message);
   });
 });

@@ -55,7 +55,7 @@ describe("signRequest", () => {
     expect(signatureOf(sign("https://h/v1/logs", change))).not.toBe(signatureOf(sign("https://h/v1/logs")));
   });
 
-  it("does not change with the order of a query, or with blanks around a header", () => {
+  it("does not change with the order of a query, or with spaces around a header", () => {
     const one = sign("https://h/?b=2&a=1&a=0", { headers: { "content-type": "a  b" } });
     expect(sign("https://h/?a=0&a=1&b=2", { headers: { "content-type": " a b " } })).toEqual(one);
   });

@@ -26,7 +26,7 @@ async function started(environment: Record<string, string>, config: object = {},
 }
 
 describe("sigv4auth", () => {
-  it("signs with the keys of the environment, for what the host's name says", async () => {
+  it("signs with the keys of the environment, for the service and region in the host name", async () => {
     const { authorize } = await started({ ...KEYS, AWS_SESSION_TOKEN: "token" });
     const headers = await authorize();
     expect(headers["authorization"]).toMatch(/Credential=AKIDENV\/\d{8}\/eu-west-1\/xray\/aws4_request/);
@@ -34,18 +34,18 @@ describe("sigv4auth", () => {
     expect((await authorize("aps-workspaces.us-west-2.amazonaws.com"))["authorization"]).toContain("/us-west-2/aps/");
   });
 
-  it("signs for the region and service of the config, wherever it is sent", async () => {
+  it("signs for the region and service of the config, whatever the host", async () => {
     const { authorize } = await started(KEYS, { region: "eu-central-1", service: "osis" });
     expect((await authorize("collector.example"))["authorization"]).toContain("/eu-central-1/osis/");
     expect((await authorize())["authorization"]).toContain("/eu-central-1/osis/");
   });
 
-  it("holds the queue where the host says neither", async () => {
+  it("holds the queue if the host names neither", async () => {
     const { authorize } = await started(KEYS);
     await expect(authorize("collector.example")).rejects.toMatchObject({ kind: "permanent", status: "HTTP 401" });
   });
 
-  it("takes the keys of a profile of the shared file, and reads them again after a while", async () => {
+  it("uses the keys of a profile of the shared file, and reads them again after a while", async () => {
     const file = join(temporaryFolder(), "credentials");
     const profile = (id: string) =>
       `[other]\naws_access_key_id = AKIDOTHER\n[work]\n# a comment\naws_access_key_id = ${id}\naws_secret_access_key=s\n`;
@@ -85,7 +85,7 @@ describe("sigv4auth", () => {
     await expect(authorize()).rejects.toThrow(/neither https nor an address of this machine/);
   });
 
-  it("holds the queue while there are no keys, and says nothing of those it has", async () => {
+  it("holds the queue while there are no keys, and reveals none that it has", async () => {
     const { authorize, lines } = await started({});
     const refused = await authorize().catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(Refusal);
@@ -128,7 +128,7 @@ describe("sigv4auth", () => {
       await expect.poll(async () => (await authorize())["authorization"]).toContain("AKID2");
     });
 
-    it("asks nobody when it is told not to, and nobody who is neither near nor AWS", async () => {
+    it("asks no service if configured so, and never one that is neither local nor AWS", async () => {
       const { sink, environment } = await startMetadata(new FakeClock());
       const off = await started({ ...environment, AWS_EC2_METADATA_DISABLED: "true" });
       await expect(off.authorize()).rejects.toThrow(/has AWS keys/);
@@ -137,7 +137,7 @@ describe("sigv4auth", () => {
       await expect((await started(far)).authorize()).rejects.toThrow(/neither https nor an address of this machine/);
     });
 
-    it("says that there are no keys where nobody answers, and comes back for a service that fails", async () => {
+    it("reports missing keys if nothing answers, and retries a service that fails", async () => {
       const { sink, environment } = await startMetadata(new FakeClock());
       sink.respond = (response) => response.writeHead(503).end();
       await expect((await started(environment)).authorize()).rejects.toMatchObject({ kind: "transient" });
@@ -167,7 +167,7 @@ describe("sigv4auth", () => {
       return { sink, forms, environment: { AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${sink.port}` } };
     }
 
-    it("signs with the keys of the role, asked for with its own, and again before they end", async () => {
+    it("signs with the keys of the role, fetched with its own keys, and again before they end", async () => {
       const clock = new FakeClock();
       const { sink, forms, environment } = await startSts(clock);
       const config = { ...region, assume_role: { arn: ARN, session_name: "edge", sts_region: "us-east-1" } };
@@ -184,7 +184,7 @@ describe("sigv4auth", () => {
       await expect.poll(async () => (await authorize())["authorization"]).toContain("ASIA2");
     });
 
-    it("shows the token of a web identity as it is in its file at that time, without keys of its own", async () => {
+    it("sends the token of a web identity as its file has it at that time, without keys of its own", async () => {
       const clock = new FakeClock();
       const { sink, forms, environment } = await startSts(clock);
       const file = join(temporaryFolder(), "token");
@@ -199,7 +199,7 @@ describe("sigv4auth", () => {
       expect(sink.requests[0]!.headers["authorization"]).toBeUndefined();
     });
 
-    it("takes the web identity that a pod is given in its environment", async () => {
+    it("uses the web identity in the environment of a pod", async () => {
       const { forms, environment } = await startSts(new FakeClock());
       const file = join(temporaryFolder(), "token");
       await writeFile(file, "jwt");
@@ -209,7 +209,7 @@ describe("sigv4auth", () => {
       expect(forms[0]!.get("RoleArn")).toBe(ARN);
     });
 
-    it("holds the queue for a role that it is not given, and comes back when it is asked to wait", async () => {
+    it("holds the queue for a role that is denied, and retries when it is asked to wait", async () => {
       const { sink, environment } = await startSts(new FakeClock());
       const config = { ...region, assume_role: { arn: ARN } };
       const answer = (code: string) => {
@@ -225,7 +225,7 @@ describe("sigv4auth", () => {
       await expect(busy.authorize()).rejects.toMatchObject({ kind: "transient" });
     });
 
-    it("sends the keys of nobody to a service that is neither near nor secure", async () => {
+    it("sends no keys to a service that is neither local nor secure", async () => {
       const config = { ...region, assume_role: { arn: ARN } };
       const { authorize } = await started({ ...KEYS, AWS_ENDPOINT_URL_STS: "http://evil.example" }, config);
       await expect(authorize()).rejects.toThrow(/neither https nor an address of this machine/);

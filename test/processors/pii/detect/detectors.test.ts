@@ -300,7 +300,7 @@ const CASES: Record<
 };
 
 describe.each(Object.entries(CASES))("the detector %s", (name, { finds, leaves }) => {
-  it.each(finds)("finds in %j just %j", (text, value) => {
+  it.each(finds)("finds in %j only %j", (text, value) => {
     expect(found(text)).toContain(`${name} ${value}`);
   });
 
@@ -310,14 +310,14 @@ describe.each(Object.entries(CASES))("the detector %s", (name, { finds, leaves }
 });
 
 describe("the scan", () => {
-  it("finds what is in base64, and takes all of it", () => {
+  it("finds matches inside base64, and reports all of the base64", () => {
     const wrapped = Buffer.from('{"user":"anna@example.com","id":7}').toString("base64");
     expect(found(`body ${wrapped} received`)).toEqual([`email ${wrapped}`]);
     const harmless = Buffer.from('{"user":"anna","id":7,"at":"noon"}').toString("base64");
     expect(found(`body ${harmless} received`)).toEqual([]);
   });
 
-  it("finds what is written with the escapes of URLs, where it stands", () => {
+  it("finds URL-encoded values at their positions", () => {
     expect(found("GET /x?q=to%20anna%40example.com%20now&card=4111%201111%201111%201111")).toEqual([
       "email anna%40example.com",
       "payment_card 4111%201111%201111%201111",
@@ -356,7 +356,7 @@ describe("the scan", () => {
     "token=",
     "token='",
     "Bearer a ",
-  ])("goes through %j twenty thousand times without getting lost", (piece) => {
+  ])("scans %j twenty thousand times without failing", (piece) => {
     const text = Buffer.from(piece.repeat(20_000));
     expect(scan(text, 0, text.length, 0, ALL)).toBeGreaterThanOrEqual(0);
   });

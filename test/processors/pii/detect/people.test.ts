@@ -13,7 +13,7 @@ const treatmentOf = (detectors: object) => new PiiTreatment(piiSchema.parse({ de
 const treated = (line: string, detectors: object = BOTH) => bodies(treatmentOf(detectors).treat(logs(line)))[0];
 
 describe("names and addresses of people", () => {
-  it("are left unless the config asks for them", () => {
+  it("are ignored unless the config enables them", () => {
     const line = "Anna Schmidt lives at 12 Maple Street, Springfield";
     expect(treated(line, {})).toBe(line);
     expect(treated(line, { person_name: true })).toBe("**** lives at 12 Maple Street, Springfield");
@@ -54,7 +54,7 @@ describe("names and addresses of people", () => {
     expect(treated(line)).toBe(line);
   });
 
-  it("are known by the names of fields", () => {
+  it("are recognised by the names of fields", () => {
     const after = readLog(
       processed(
         pii,
@@ -69,7 +69,7 @@ describe("names and addresses of people", () => {
     expect(after.attributes).toEqual({ "user.first_name": "****", "thread.name": "main" });
   });
 
-  it("are treated twice as once, with every strategy", () => {
+  it("do not change when treated twice, with every strategy", () => {
     for (const strategy of ["mask", "hash", "partial", "redact"] as const) {
       const treatment = new PiiTreatment(
         piiSchema.parse({ strategy, hash_key: "k".repeat(32), detectors: { ...BOTH, email: strategy } }),
@@ -101,7 +101,7 @@ describe("names and addresses of people", () => {
     "Dr. ",
     "Schmidt, ",
     "'A'",
-  ])("are looked for in time that is in step with the text, here 256 KB of %j", (part) => {
+  ])("are searched in linear time, here in 256 KB of %j", (part) => {
     const text = part.repeat((256 * 1024) / Buffer.byteLength(part));
     expect(treated(text)).toBeTypeOf("string");
   });

@@ -98,7 +98,7 @@ describe("a treatment", () => {
     },
   );
 
-  it("makes requests that hold together, with all records, of any request", () => {
+  it("turns any request into a valid one with all records", () => {
     fc.assert(
       fc.property(batches, strategies, fc.constantFrom("silent", "info", "debug"), (batch, strategy, summary) => {
         const treated = treatment(strategy, { summary }).treat(batch);
@@ -109,7 +109,7 @@ describe("a treatment", () => {
     );
   });
 
-  it("makes the same of a body, of an attribute and of one text among others, also where lengths get shorter", () => {
+  it("treats bodies, attributes and texts in lists alike, also where lengths get shorter", () => {
     const treat = treatment("mask");
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (texts) => {
@@ -165,7 +165,7 @@ describe("a treatment", () => {
     expect(body).not.toMatch(/E-1|PRIVATE|@|4111/);
   });
 
-  it("treats what patterns find together with what they overlap, as the pattern says", () => {
+  it("treats matches of a pattern and everything they overlap with the pattern's strategy", () => {
     const place = fc
       .tuple(fc.nat(60), fc.integer({ min: 1, max: 8 }))
       .map(([from, size]) => [from, from + size] as const);
@@ -192,14 +192,14 @@ describe("a treatment", () => {
     );
   });
 
-  it("gives back a clean batch as the same object", () => {
+  it("returns a clean batch as the same object", () => {
     const clean = logs(
       ...ordinaryLines(300, 9).filter((line) => !line.startsWith("matrix") && !line.startsWith("snowflake")),
     );
     expect(treatment("mask").treat(clean)).toBe(clean);
   });
 
-  it("leaves every byte around what it finds", () => {
+  it("keeps every byte around a match", () => {
     const line = Buffer.concat([Buffer.from("ü\u{1f600} "), Buffer.from([0xff, 0xfe, 0xc3]), Buffer.from(" a@b.io ")]);
     const template = logs("x".repeat(line.length));
     const bytes = Buffer.from(template.bytes);

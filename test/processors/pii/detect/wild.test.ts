@@ -14,11 +14,11 @@ describe("on telemetry from public formats that the detectors know nothing of, t
   const recall = (some: typeof kinds) =>
     some.reduce((sum, { gone }) => sum + gone, 0) / some.reduce((sum, { planted }) => sum + planted, 0);
 
-  it("know more than a hundred kinds", () => {
+  it("are tested on more than a hundred kinds", () => {
     expect(kinds.length).toBeGreaterThan(100);
   });
 
-  it.each(kinds)("remove nine of ten of: $kind", (one) => {
+  it.each(kinds)("remove nine out of ten: $kind", (one) => {
     expect({ left: one.left.slice(0, 3), isEnough: recall([one]) >= 0.9 }).toEqual({
       left: expect.anything(),
       isEnough: true,

@@ -68,7 +68,7 @@ describe("the work of a scan", () => {
   });
 
   it.each(["SG.", "sk-", "glsa_", "sntrys_", "token=", "password:", "::", "1:", "1 ", "1.", "d=", "%40", "eyJ"])(
-    "is a few units a byte for %j over and over",
+    "is a few units per byte for %j repeated",
     (piece) => {
       const { units, size, found } = costOf(piece.repeat(300_000 / piece.length));
       expect(units / size).toBeLessThan(24);
@@ -76,7 +76,7 @@ describe("the work of a scan", () => {
     },
   );
 
-  it("is far below what a text is given for ordinary lines, one by one and together", () => {
+  it("is far below the budget for ordinary lines, one by one and together", () => {
     const lines = ordinaryLines(1000, 4);
     for (const text of [...lines, lines.join("\n")]) expect(costOf(text).found).not.toBe(TOO_COSTLY);
     const { units, size } = costOf(lines.join("\n"));
@@ -114,7 +114,7 @@ describe("a batch", () => {
     expect(running.turns).toBeGreaterThan(5);
   });
 
-  it("gives the same in turns as in one go", async () => {
+  it("gives the same result in turns as in one go", async () => {
     const lines = Array.from({ length: 60 }, (_, i) => ordinaryLines(100, i).join(" a@b.io "));
     const batch = logs(...Array.from({ length: 500 }, (_, i) => lines[i % 60]!));
     const inTurns = treatment().treatInTurns(batch);
@@ -122,7 +122,7 @@ describe("a batch", () => {
     expect(Buffer.from((await inTurns).bytes).equals(Buffer.from(treatment().treat(batch).bytes))).toBe(true);
   });
 
-  it("that would take more than its size explains is given up", () => {
+  it("is given up if it would take more work than its size explains", () => {
     const names = Object.fromEntries(Array.from({ length: 70_000 }, (_, i) => [`k${i}`, 1]));
     expect(() => treatment().treat(logOf({ names }))).toThrow(TooCostlyError);
   });

@@ -130,7 +130,7 @@ describe("fields that were seen to be clean", () => {
     "more places": { look_into: ["names", "keys", "trace_state"] },
     "a pattern": { patterns: [{ name: "shop", pattern: "check\\w+" }] },
   }))
-    it(`are passed over without a difference to what comes of the rest: ${name}`, () => {
+    it(`are skipped without changing the result: ${name}`, () => {
       fc.assert(
         fc.property(batches, (some) => {
           const one = warm(config);
@@ -144,7 +144,7 @@ describe("fields that were seen to be clean", () => {
       );
     });
 
-  it("are passed over by redaction, too", () => {
+  it("are skipped by redaction, too", () => {
     const config = redactionSchema.parse({ allow_all_keys: true, blocked_values: ["4[0-9]{15}", "@example"] });
     fc.assert(
       fc.property(batches, (some) => {
@@ -160,7 +160,7 @@ describe("fields that were seen to be clean", () => {
     );
   });
 
-  it("are told from others that differ in one byte, wherever that is", () => {
+  it("are distinguished from fields that differ in any single byte", () => {
     const one = warm();
     for (let at = 0; at < 60; at++) {
       const text = (mail: string) => `${"- ".repeat(at)}${mail}${" -".repeat(60 - at)}`;
@@ -177,7 +177,7 @@ describe("fields that were seen to be clean", () => {
     expect(batch.chunks).toHaveLength(2);
   });
 
-  it("are not shown to the visitor again, nor are other numbers under their key", () => {
+  it("are not visited again, nor are other numbers under their key", () => {
     const shown: string[] = [];
     const see = (name: string) => {
       shown.push(name);
@@ -204,7 +204,7 @@ describe("fields that were seen to be clean", () => {
     expect(show(logOf("a".repeat(300), { "http.code": -1 }))).toBe("body");
   });
 
-  it("are forgotten when a batch needs a larger memory, which none gets that is very large", () => {
+  it("are forgotten when a batch needs more memory, which very large batches do not get", () => {
     const one = warm();
     for (const size of [10, 3_000_000, 10, 9_000_000, 10]) {
       const batch = logs("x".repeat(size), "mail to anna@example.com");

@@ -9,7 +9,7 @@ const attributesOf = (config: object, attributes: object) =>
   readLog(processed(redaction, config, logOf(undefined, attributes))).attributes;
 
 describe("the redaction processor", () => {
-  it("takes out what is not allowed, and masks what is blocked, with a summary", () => {
+  it("removes keys that are not allowed, and masks blocked values, with a summary", () => {
     const config = { allowed_keys: ["description", "email", "notes"], blocked_values: [VISA], summary: "debug" };
     const before = {
       description: "paid",
@@ -30,7 +30,7 @@ describe("the redaction processor", () => {
   });
 
   it.each(["", "sha1", "hmac-sha256"])(
-    "redacts a replayed dead letter, and leaves one that it has redacted (%j)",
+    "redacts a replayed dead letter, and leaves one that it has redacted before unchanged (%j)",
     (hash_function) => {
       const config = {
         allowed_keys: ["notes", "api_token", "free"],
@@ -57,14 +57,14 @@ describe("the redaction processor", () => {
     },
   );
 
-  it("takes out everything when nothing is allowed", () => {
+  it("removes everything when nothing is allowed", () => {
     expect(attributesOf({}, { a: 1, b: "x" })).toEqual({});
   });
 
   it.each([
     ["info", { "redaction.masked.count": 1 }],
     ["silent", {}],
-  ])("says at %s only %j", (summary, expected) => {
+  ])("adds at %s only %j", (summary, expected) => {
     const after = attributesOf({ allow_all_keys: true, blocked_values: [VISA], summary }, { a: card });
     expect(after).toEqual({ a: "****", ...expected });
   });
@@ -100,7 +100,7 @@ describe("the redaction processor", () => {
     });
   });
 
-  it("looks at other types only if told so", () => {
+  it("checks other types only if configured", () => {
     const config = { allow_all_keys: true, blocked_values: [VISA] };
     expect(attributesOf(config, { n: Number(card) })).toEqual({ n: Number(card) });
     expect(attributesOf({ ...config, redact_all_types: true }, { n: Number(card), f: 1.5 })).toEqual({
@@ -130,7 +130,7 @@ describe("the redaction processor", () => {
     expect(attributesOf(config, { a: "abc" })["a"]).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it("goes into bodies, and says so in the attributes", () => {
+  it("redacts bodies, and reports it in the attributes", () => {
     const config = {
       allowed_keys: ["user", "name", "list", "safe"],
       ignored_keys: ["skip"],
@@ -155,7 +155,7 @@ describe("the redaction processor", () => {
     });
   });
 
-  it("adds to the summary that an earlier one has left", () => {
+  it("adds to the summary of an earlier processor", () => {
     const first = processed(
       redaction,
       { allow_all_keys: true, blocked_values: [VISA], summary: "debug" },
@@ -170,7 +170,7 @@ describe("the redaction processor", () => {
     });
   });
 
-  it("goes over resources, scopes, spans and events", () => {
+  it("redacts resources, scopes, spans and events", () => {
     const span = { name: "n", attributes: pairs({ a: card }), events: [{ name: "e", attributes: pairs({ a: card }) }] };
     const container = {
       resource: { attributes: pairs({ a: card }) },
@@ -183,12 +183,12 @@ describe("the redaction processor", () => {
     expect(unpaired(event["attributes"])).toEqual({ a: "****", "redaction.masked.count": 1 });
   });
 
-  it("passes what it does not change as the very same batch", () => {
+  it("passes an unchanged batch as the same object", () => {
     const batch = logOf("fine", { a: "x" });
     expect(processed(redaction, { allow_all_keys: true, blocked_values: [VISA] }, batch)).toBe(batch);
   });
 
-  it("masks what a pattern finds only in what an earlier one has left", () => {
+  it("masks matches that appear only after an earlier pattern", () => {
     const config = { allow_all_keys: true, blocked_values: ["secret", "\\*{4}-\\d+", "never"] };
     expect(attributesOf(config, { a: "secret-12", b: "****-1", c: "plain" })).toEqual({
       a: "****",
@@ -204,7 +204,7 @@ describe("the redaction processor", () => {
     expect(attributesOf(config, before)).toEqual({ ...before, a: "**** ok", b: `${long} ****`, d: "n****" });
   });
 
-  it("takes sanitizers that are off", () => {
+  it("accepts sanitizers that are off", () => {
     const config = {
       url_sanitizer: { enabled: false },
       db_sanitizer: { sql: { enabled: false, attributes: ["x"] }, sanitize_span_name: true },

@@ -45,7 +45,7 @@ function expectShare(kept: number, of: number, rate: number): void {
 }
 
 describe("adaptive_sampling", () => {
-  it("passes everything as the same batch when nothing calls for sampling", () => {
+  it("passes everything as the same batch when nothing needs sampling", () => {
     const { source, out } = sampling({});
     const { delivery } = owed(logBatch([{ severity: INFO }, { event: "audit.login" }]));
     source.next(delivery);
@@ -53,7 +53,7 @@ describe("adaptive_sampling", () => {
     expect(out[0]!.batch).toBe(delivery.batch);
   });
 
-  it("takes a severity number that there is none of for the nearest one", () => {
+  it("treats an invalid severity number as the nearest valid one", () => {
     const { logs } = sampling({ ...QUIET, severity: { unspecified: 0 } });
     const kept = logs([{ severity: -5 }, { severity: -1 }, { severity: 25 }, { severity: 2 ** 31 - 1 }]);
     expect(kept).toHaveLength(2);
@@ -75,7 +75,7 @@ describe("adaptive_sampling", () => {
     );
   });
 
-  it("keeps events at the rate of the first pattern that fits, and audit events always", () => {
+  it("keeps events at the rate of the first matching pattern, and audit events always", () => {
     const { logs } = sampling({ ...QUIET, severity: { info: 0 }, events: { "page.view": 0.2, "page.*": 0 } });
     const kept = logs([
       ...many(2000, () => ({ severity: INFO, event: "page.view" })),
@@ -139,7 +139,7 @@ describe("adaptive_sampling", () => {
     expectShare(ordinary.length / 2, 1000, 0.3);
   });
 
-  it("keeps at a higher rate all that it keeps of a trace at a lower one", () => {
+  it("keeps at a higher rate everything that it keeps of a trace at a lower one", () => {
     const { logs } = sampling({ ...QUIET, severity: { debug: 0.1, info: 0.4 } });
     const traces = many(2000, traceId);
     const kept = logs(
@@ -159,7 +159,7 @@ describe("adaptive_sampling", () => {
     expect(new Set(kept.map(({ rate }) => rate))).toEqual(new Set([0.1]));
   });
 
-  it("adds up 1/rate to what came in, by stratum, within three standard deviations", () => {
+  it("estimates the number of records by adding up 1/rate, by stratum, within three standard deviations", () => {
     const rates = { debug: 0.05, info: 0.3, warn: 0.8 };
     const { logs, counts } = sampling({ ...QUIET, severity: rates });
     const random = seededRandom(7);
@@ -220,7 +220,7 @@ describe("adaptive_sampling during an error spike", () => {
     expect(logs(pages)).toHaveLength(100);
   });
 
-  it("forgets errors that are more than a window old, and takes a few for no spike", () => {
+  it("forgets errors older than a window, and does not count a few as a spike", () => {
     const { logs, clock } = sampling(config);
     logs(many(99, () => ({ severity: ERROR })));
     clock.advance(3_600_000);
@@ -269,7 +269,7 @@ describe("adaptive_sampling under load", () => {
     ]);
   });
 
-  it("leaves a trace the tier it began with", () => {
+  it("keeps a trace in the tier it began with", () => {
     const agent = sampling({ ...config, load: { window: "1s", tiers: [{ above: 100, rate: 0 }] } });
     expect(agent.logs([{ trace: traceId("early") }])).toHaveLength(1);
     agent.logs(many(200, () => ({})));
@@ -278,7 +278,7 @@ describe("adaptive_sampling under load", () => {
     expect(agent.logs([{ trace: traceId("late") }, { trace: traceId("last") }])).toHaveLength(1);
   });
 
-  it("does not sample errors, exempt events and valued records", () => {
+  it("never drops errors, exempt events and records with exempt values", () => {
     const agent = sampling({
       ...config,
       load: { tiers: [{ above: 1, rate: 0 }] },
@@ -293,7 +293,7 @@ describe("adaptive_sampling under load", () => {
     expect(kept).toHaveLength(3);
   });
 
-  it("remembers no more traces than it may", () => {
+  it("remembers no more traces than configured", () => {
     const agent = sampling({ ...config, remember_traces: 100, load: { tiers: [{ above: 1e12, rate: 0.5 }] } });
     for (let i = 0; i < 50; i++) agent.logs(many(100, (k) => ({ trace: traceId(i * 100 + k) })));
     expect(agent.out.reduce((sum, { batch }) => sum + batch.count, 0)).toBe(5000);
@@ -310,7 +310,7 @@ describe("the gauges of adaptive_sampling", () => {
     return { metrics, clock, logs: (inputs: readonly LogInput[]) => source.next(owed(logBatch(inputs)).delivery) };
   }
 
-  it("come back to rest when nothing comes any more", () => {
+  it("return to their resting values when nothing arrives any more", () => {
     const { metrics, clock, logs } = measured({ load: LOAD });
     logs(many(150, () => ({ severity: INFO })));
     expect(metrics.value(FACTOR)).toBe(0.5);
@@ -364,7 +364,7 @@ describe("the config of adaptive_sampling", () => {
     expect(error?.issues.map(({ path }) => path.join("."))).toContain(place);
   });
 
-  it("takes empty sections for the defaults", () => {
+  it("treats empty sections as the defaults", () => {
     expect(adaptiveSampling.schema.parse({ severity: null, events: null, load: null, error_spike: null })).toEqual(
       adaptiveSampling.schema.parse({}),
     );

@@ -50,7 +50,7 @@ describe.skipIf(redisProgram === undefined)("an adaptive_sampling that agents sh
     };
   }
 
-  it("sees the load and the errors of the other agent, and goes on by itself without the server", async () => {
+  it("sees the load and the errors of the other agent, and continues by itself without the server", async () => {
     const [one, two] = [agent("adaptive_sampling"), agent("adaptive_sampling")];
     await until(() => expect([one.isUp(), two.isUp()]).toEqual([true, true]));
     // 4,000 in a minute are below the tier of 6,000, and twice as many are above it.

@@ -196,7 +196,7 @@ const inPieces = (signal: SampledSignal, bytes: Uint8Array, cut: number) =>
   Batch.admitPieces(signal, [bytes.subarray(0, cut % (bytes.length + 1)), bytes.subarray(cut % (bytes.length + 1))]);
 
 describe("plain records", () => {
-  it("are decided on as they are without WebAssembly, whatever is beside them and however it is written", () => {
+  it("get the same decisions as without WebAssembly, whatever surrounds them and however it is encoded", () => {
     const cases = signals.chain((signal) =>
       fc.tuple(fc.constant(signal), fc.array(requestOf(signal, ANY), { minLength: 1, maxLength: 4 })),
     );
@@ -222,7 +222,7 @@ describe("plain records", () => {
     );
   });
 
-  it("are decided on also in batches that need more memory than there was, or than there will be", () => {
+  it("are also decided in batches that need more memory than before, or than is allowed", () => {
     const own = { ...HASHING, percentage: 50 };
     const sample = warmSampler("traces", own);
     for (const [count, length] of [
@@ -241,7 +241,7 @@ describe("plain records", () => {
     }
   });
 
-  it("get what the Collector gives them, written out as numbers of 56 bits", () => {
+  it("get the Collector's decisions, computed with 56-bit numbers", () => {
     const cases = signals.chain((signal) => fc.tuple(fc.constant(signal), requestOf(signal, PLAIN)));
     fc.assert(
       fc.property(cases, settings, ([signal, tree], any) => {
@@ -270,7 +270,7 @@ describe("plain records", () => {
   });
 
   it.each(["hash_seed", "proportional"] as const)(
-    "keep the tracestate of others, as it is read in JavaScript: %s",
+    "keep the tracestate of other vendors, as the JavaScript parser reads it: %s",
     (mode) => {
       const members = (count: number) => Array.from({ length: count }, (_, i) => `m${i}=v`).join(",");
       const long = (length: number) =>
@@ -324,7 +324,7 @@ describe("plain records", () => {
     },
   );
 
-  it("are decided on by the first attribute of a key that comes twice", () => {
+  it("are decided by the first attribute if a key occurs twice", () => {
     const own = { ...HASHING, fromAttribute: SOURCE };
     const pairs = (...texts: string[]) => texts.map((stringValue) => ({ key: SOURCE, value: { stringValue } }));
     const batchOf = (attributes: Tree[]) =>

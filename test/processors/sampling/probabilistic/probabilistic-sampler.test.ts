@@ -122,7 +122,7 @@ describe("probabilistic_sampler", () => {
     ["hash_seed", 75],
     ["proportional", 5],
     ["equalizing", 50],
-  ])("keeps the share it was told to, within three standard deviations: %s %i %%", (mode, sampling_percentage) => {
+  ])("keeps the configured share, within three standard deviations: %s %i %%", (mode, sampling_percentage) => {
     const count = 8000;
     const ids = Array.from({ length: count }, (_, i) => ({ id: md5(`${mode} ${i}`) }));
     const kept = keptOf({ mode, sampling_percentage }, spans(ids)).size;
@@ -130,7 +130,7 @@ describe("probabilistic_sampler", () => {
     expect(Math.abs(kept - count * share)).toBeLessThanOrEqual(3 * Math.sqrt(count * share * (1 - share)));
   });
 
-  it("decides on spans by their trace ids, also when told to decide on log records by an attribute", () => {
+  it("decides about spans by their trace ids, even if log records are decided by an attribute", () => {
     const ids = spans(Array.from({ length: 100 }, (_, i) => ({ id: md5(String(i)) })));
     const config = { sampling_percentage: 50, attribute_source: "record", from_attribute: "other" };
     const expected = keptOf({ sampling_percentage: 50 }, ids);
@@ -138,13 +138,13 @@ describe("probabilistic_sampler", () => {
     expect(keptOf(config, ids)).toEqual(expected);
   });
 
-  it("passes a pipeline's bytes on as OTLP: what it stamps can be admitted again", () => {
+  it("passes valid OTLP on: stamped records can be admitted again", () => {
     const { source, out } = processing(probabilisticSampler, { sampling_percentage: 60 }, "traces");
     source.next(owed(spans(Array.from({ length: 300 }, (_, i) => ({ id: md5(String(i)) })))).delivery);
     expect(Batch.admit("traces", out[0]!.batch.bytes).count).toBe(out[0]!.batch.count);
   });
 
-  it("drops a trace whose state is longer than any, however long, at once", () => {
+  it("drops a trace with an overlong tracestate at once, however long it is", () => {
     const { delivery, outcomes } = owed(spanBatch([{ trace: traceId(1), state: `a=b${" ".repeat(2 ** 19)}c` }]));
     processing(probabilisticSampler, { mode: "equalizing", sampling_percentage: 99 }, "traces").source.next(delivery);
     expect(outcomes).toMatchObject([{ ok: true }]);

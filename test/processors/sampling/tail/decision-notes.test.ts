@@ -144,7 +144,7 @@ const step = fc.record({
 });
 
 describe("a sampler behind a journal", () => {
-  it("delivers kept traces whole and nothing of others, whatever is refused and whenever it crashes", () => {
+  it("delivers sampled traces completely and nothing of others, whatever is refused and whenever it crashes", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         const sampler = new JournalledSampler();
@@ -174,7 +174,7 @@ describe("a sampler behind a journal", () => {
     );
   });
 
-  it("decides nothing twice of what is refused for long, however many decisions are made meanwhile, also after restarts", () => {
+  it("never decides a trace twice, however long it is refused and however many decisions are made meanwhile, also after restarts", () => {
     const round = fc.record({
       takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
       restarts: fc.boolean(),
@@ -208,7 +208,7 @@ describe("a sampler behind a journal", () => {
     );
   });
 
-  it("keeps spans that came late to a kept trace, though others, later still, were decided anew before a restart", () => {
+  it("keeps late spans of a sampled trace, although even later ones were decided again before a restart", () => {
     const sampler = new JournalledSampler(2);
     sampler.put([...spansOf(1, 0), ...spansOf(1, 1)]);
     sampler.clock.advance(WAIT);
@@ -239,7 +239,7 @@ describe("a sampler behind a journal", () => {
     expect(sampler.arrived.get("late")).toBe(1);
   });
 
-  it("knows decisions of earlier runs by the entry, also of a trace that every request has spans of", () => {
+  it("applies decisions of earlier runs to their entries, also for a trace that occurs in every request", () => {
     const earlier = new EarlierDecisions(10);
     for (let after = 0; after < 300_000; after++) earlier.add("always", after % 100_000 < 50_000, after);
     earlier.add("once", true, 20);
@@ -253,7 +253,7 @@ describe("a sampler behind a journal", () => {
     expect([earlier.isNeededFrom(299_999), earlier.isNeededFrom(300_000)]).toEqual([true, false]);
   });
 
-  it("leaves of an entry that is given up what nobody has, however often it was refused, also after restarts", () => {
+  it("keeps only undelivered spans of a permanently refused entry, however often it was refused, also after restarts", () => {
     const answer = fc.constantFrom(true, false, "never" as const);
     const round = fc.record({ takes: fc.array(answer, { minLength: 1, maxLength: 4 }), restarts: fc.boolean() });
     fc.assert(
@@ -279,7 +279,7 @@ describe("a sampler behind a journal", () => {
     );
   });
 
-  it("passes nothing on twice unless a crash has taken its notes", () => {
+  it("passes nothing on twice unless a crash has lost its notes", () => {
     const round = fc.record({
       takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
       crashes: fc.boolean(),

@@ -164,7 +164,7 @@ describe("the policies of tail_sampling", () => {
     expect(keeps(policy, spans)).toBe(expected);
   });
 
-  it("looks at the attributes of resources too", () => {
+  it("also reads the attributes of resources", () => {
     expect(keeps(text({ values: ["x"] }), [one()], { k: "x" })).toBe(true);
     expect(keeps(text({ values: ["x"], invert_match: true }), [one()], { k: "x" })).toBe(false);
   });
@@ -232,7 +232,7 @@ describe("the policies of tail_sampling", () => {
     expect(keptIn(out)).toHaveLength(6);
   });
 
-  it("gives a policy that fails no say, and counts it", () => {
+  it("ignores a policy that fails, and counts the failure", () => {
     const { metrics, counts } = counting();
     const failing = { name: "f", ...ottl({ span: ['ParseJSON(attributes["k"]) != nil'], error_mode: "propagate" }) };
     const config = { policies: [failing, { name: "all", type: "always_sample" }] };
@@ -245,7 +245,7 @@ describe("the policies of tail_sampling", () => {
     expect(counts.get(`${name}{policy=all,sampled=true,decision=sampled}`)).toBe(1);
   });
 
-  it("asks no further with sample_on_first_match", () => {
+  it("evaluates no further policies with sample_on_first_match", () => {
     const { metrics, counts } = counting();
     const all = (name: string) => ({ name, type: "always_sample" });
     const config = { policies: [all("a"), all("b")], sample_on_first_match: true };
@@ -347,7 +347,7 @@ describe("the config of tail_sampling", () => {
     expect(error?.issues.map(({ path }) => path.join("."))).toContain(place);
   });
 
-  it("takes the Collector's own keys", () => {
+  it("accepts the Collector's own keys", () => {
     const config = {
       decision_wait: "10s",
       num_traces: 100,

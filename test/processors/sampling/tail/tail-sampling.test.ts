@@ -50,7 +50,7 @@ const span = (trace: number, n: number, more: Partial<SpanInput> = {}): SpanInpu
 const ACCEPTED = { ok: true, rejected: 0, message: "" };
 
 describe("tail_sampling", () => {
-  it("fails as a whole when it throws over one of its traces, since others may be gone from those that wait", () => {
+  it("fails as a whole when one of its traces throws, because others may have left the waiting ones", () => {
     const { metrics } = counting();
     const failing: Metrics = {
       ...metrics,
@@ -78,7 +78,7 @@ describe("tail_sampling", () => {
     expect([...first, ...second]).toEqual([ACCEPTED, ACCEPTED]);
   });
 
-  it("answers nobody before the decision, and at once those of whom nothing is kept", () => {
+  it("answers no sender before the decision, and then at once those of which nothing is kept", () => {
     const { send, clock } = sampling({});
     const outcomes = send([span(1, 1), span(2, 1)]);
     expect(outcomes).toEqual([]);
@@ -111,7 +111,7 @@ describe("tail_sampling", () => {
     expect(spansIn(out)).toEqual(["1/1", "2/1", "3/1", "3/2"]);
   });
 
-  it("counts spans that are sent again once, and settles both requests with the trace", () => {
+  it("counts repeated spans once, and settles both requests with the trace", () => {
     const { send, clock, out, counts } = sampling({
       policies: [{ name: "two", type: "span_count", span_count: { min_spans: 2 } }],
     });
@@ -135,7 +135,7 @@ describe("tail_sampling", () => {
     expect(spansIn(out)).toHaveLength(100);
   });
 
-  it("takes a trace of many spans that have the same id, or none, in no time, and counts each of them once", () => {
+  it("handles a trace of many spans with the same id, or none, quickly, and counts each of them once", () => {
     const { send, clock, out, counts } = sampling({ policies: [ALL] });
     const spans = Array.from({ length: 8000 }, (_, i) => span(1, i < 4000 ? 0 : 7, { start: BigInt(1e15 + i) }));
     send(spans);
@@ -145,7 +145,7 @@ describe("tail_sampling", () => {
     expect(counts.get("sluice_tail_sampling_repeated_spans")).toBe(4000);
   });
 
-  it("refuses its senders when what is kept is refused", () => {
+  it("refuses its senders when the sampled traces are refused", () => {
     const { send, clock, out } = sampling({});
     const [kept, dropped] = [send([span(1, 1, { error: true })]), send([span(2, 1)])];
     clock.advance(WAIT);
@@ -153,7 +153,7 @@ describe("tail_sampling", () => {
     expect([kept, dropped]).toMatchObject([[{ ok: false }], [ACCEPTED]]);
   });
 
-  it("decides soon after the root span if told to", () => {
+  it("decides soon after the root span if configured", () => {
     const { send, clock, out } = sampling({ decision_wait_after_root_received: "500ms" });
     send([span(1, 2, { error: true }), span(2, 2, { error: true })]);
     clock.advance(1000);
@@ -181,7 +181,7 @@ describe("tail_sampling", () => {
     expect(counts.get("sluice_tail_sampling_decided_early{reason=max_bytes}")).toBe(1);
   });
 
-  it("refuses new traces, retryably, with block_on_overflow", () => {
+  it("refuses new traces with a retryable error with block_on_overflow", () => {
     const { send } = sampling({ num_traces: 1, block_on_overflow: true });
     expect(send([span(1, 1)])).toEqual([]);
     expect(send([span(1, 2)])).toEqual([]);
@@ -215,7 +215,7 @@ describe("tail_sampling", () => {
     expect(outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient" } }]);
   });
 
-  it("stops its clock when it is aborted", () => {
+  it("cancels its timer when it is aborted", () => {
     const { send, unsubscribe, clock } = sampling({});
     send([span(1, 1)]);
     unsubscribe();
@@ -230,7 +230,7 @@ describe("tail_sampling", () => {
     expect(Batch.admit("traces", out[0]!.batch.bytes).count).toBe(50);
   });
 
-  it("keeps what it does not know, at every level, with the traces it keeps", () => {
+  it("keeps unknown fields at every level of the traces it keeps", () => {
     const spans = [span(1, 1, { error: true }), span(2, 1), span(3, 1), span(2, 2, { error: true })];
     const plain = spanBatch(spans, { "service.name": "shop" }).bytes;
     const sent = [1, 2].map((seed) => rewritten("traces", plain, { unknown: true }, seed));

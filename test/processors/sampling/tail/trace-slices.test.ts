@@ -29,7 +29,7 @@ function spansOf(batch: Batch): string[] {
 }
 
 describe("a batch of spans of several traces", () => {
-  it("has each of them as it came, in that order, with all that surrounded it, in no more bytes than were foretold", () => {
+  it("contains each span unchanged, in order, with its surroundings, in at most the predicted number of bytes", () => {
     const one = fc.tuple(request("traces"), oddities, fc.integer());
     fc.assert(
       fc.property(fc.array(one, { minLength: 1, maxLength: 3 }), fc.infiniteStream(fc.nat(99)), (requests, dice) => {
