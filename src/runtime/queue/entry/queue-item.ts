@@ -21,8 +21,8 @@ export interface QueueItem {
   readonly queuedSince: number;
   /** Monotonic time of the first failure of the current cycle. */
   failingSince: number | undefined;
-  /** Monotonic time of the last attempt before the item was read into memory; negative infinity if there was none. */
-  readonly lastTriedAt: number;
+  /** Monotonic time of the last attempt that failed; negative infinity if there was none. */
+  lastTriedAt: number;
   /** Monotonic time at which the next attempt may be made. */
   dueAt: number;
   /** Whether the retry limiter has admitted the item. */

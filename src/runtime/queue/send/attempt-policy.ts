@@ -201,9 +201,7 @@ export class AttemptPolicy {
       case "delivered":
         return this.delivered(group, permit, result);
       case "failed":
-        if (result.undelivered !== undefined && !isRefusedForGood(result.error, result.undelivered))
-          return this.partlySent(group, permit, result, result.undelivered);
-        return this.failed(group, permit, result.batches, result.error, wasProbe);
+        return this.notTaken(group, permit, result, wasProbe);
       case "refused_before":
         this.giveBack(permit);
         this.services.metrics.permanent.add(1);
@@ -218,6 +216,21 @@ export class AttemptPolicy {
         this.giveBack(permit);
         return outcomeOfEach(group.items, () => result);
     }
+  }
+
+  private notTaken(
+    group: SendGroup,
+    permit: Permit,
+    result: Extract<AttemptResult, { kind: "failed" }>,
+    wasProbe: boolean,
+  ): GroupOutcome {
+    const { batches, error, undelivered } = result;
+    const isPartlySent = undelivered !== undefined && !isRefusedForGood(error, undelivered);
+    const outcome = isPartlySent
+      ? this.partlySent(group, permit, result, undelivered)
+      : this.failed(group, permit, batches, error, wasProbe);
+    for (const item of group.items) item.lastTriedAt = this.services.clock.monotonic();
+    return outcome;
   }
 
   private delivered(

@@ -13,18 +13,20 @@ export class BlameJudge {
   /** The first entry that failed since the last success. */
   private failed: EntryRef | undefined;
   private hasSeveral = false;
+  /** Monotonic time of the last success of any entry: the wall clock may be set back meanwhile. */
+  private succeededAt = Number.NEGATIVE_INFINITY;
 
-  /** `lastSentAt` is the wall-clock time of the last success of any entry. */
-  decide({ ref, entry }: QueueItem, error: AttemptError, lastSentAt = Number.NEGATIVE_INFINITY): Blame {
+  decide({ ref, lastTriedAt, queuedSince }: QueueItem, error: AttemptError): Blame {
     const isOnlyOne = !this.hasSeveral && (this.failed ?? ref) === ref;
-    const haveOthersSucceeded = lastSentAt >= (entry.lastAttemptAt ?? entry.enqueuedAt);
+    const haveOthersSucceeded = this.succeededAt >= Math.max(lastTriedAt, queuedSince);
     const blame = error.blame ?? (isOnlyOne && haveOthersSucceeded ? "entry" : "backend");
     // A failure that the backend's answer blames on the entry is no sign of an outage.
     if (error.blame !== "entry") this.noteFailure(ref);
     return blame;
   }
 
-  succeeded(): void {
+  succeeded(at: number): void {
+    this.succeededAt = at;
     this.failed = undefined;
     this.hasSeveral = false;
   }

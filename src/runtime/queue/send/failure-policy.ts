@@ -61,12 +61,12 @@ export class FailurePolicy {
   /** To be called when a call succeeded. */
   succeeded(): void {
     this.poison.succeeded();
-    this.judge.succeeded();
+    this.judge.succeeded(this.services.clock.monotonic());
   }
 
   /** Counts a failed call, given its first entry, and returns its error with the blame decided. */
   blame(item: QueueItem, error: AttemptError): AttemptError {
-    const blame = this.judge.decide(item, error, this.services.recent.lastSentAt);
+    const blame = this.judge.decide(item, error);
     const blamed = error.blame === blame ? error : { ...error, blame };
     this.services.metrics.callFailed(blame);
     this.services.recent.failed(blamed);

@@ -166,6 +166,19 @@ describe("a call without an answer in time", () => {
     expect(queue.taken).toEqual(numbers(60));
   });
 
+  it("is the backend's when nothing gets through, also when the clock was set back", async () => {
+    let backend: Backend = async () => undefined;
+    const queue = await startQueue({ backend: (...call) => backend(...call) });
+    queue.send("taken");
+    await queue.settle();
+    queue.clock.set(queue.clock.now() - LONG);
+    backend = hangs;
+    queue.send("one");
+    await queue.pass(LONG / 2, 5000);
+    expect(await queue.deadLetters()).toEqual([]);
+    expect((await attempts(queue))[0]![0]).toBeLessThanOrEqual(1);
+  });
+
   it("is the backend's while nobody gets through: of a long outage at most one entry has spent an attempt", async () => {
     let backend: Backend = async () => undefined;
     const queue = await startQueue({ backend: (...call) => backend(...call) });
