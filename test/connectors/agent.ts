@@ -4,7 +4,7 @@ import { type FedAgent, startFed as start } from "../support/fed-agent.js";
 
 export { cleanUp } from "../support/fed-agent.js";
 
-/** An agent fed by hand. The text has all sections but receivers and extensions. */
+/** An agent that the test feeds. The text contains all sections except receivers and extensions. */
 export async function startFed(
   yaml: string,
   options: Partial<AgentOptions> = {},

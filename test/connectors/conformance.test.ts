@@ -16,15 +16,15 @@ import { span, spansOfService } from "./spans/support.js";
 import { connectorContext } from "./support.js";
 
 /**
- * What every connector must do, whatever those behind it answer. It is fed by hand, as from a journal where it asks for
- * one; time is a clock that the test moves.
+ * What every connector must do, whatever downstream answers. The test feeds it, as from a journal if it asks for one,
+ * and moves its clock.
  */
 interface Trial {
   readonly type: string;
   readonly config: object;
-  /** A batch of so many records, or of pairs of them; the number is that of the first. */
+  /** A batch of this many records, or of pairs of them, numbered from `number` on. */
   readonly batch?: (signal: Signal, random: Random, first: number, count: number) => Batch;
-  /** How much of what was fed is in what came out and was taken. */
+  /** Returns how many of the fed records are in the accepted output. */
   readonly accounted: (taken: readonly Batch[]) => number;
 }
 
@@ -36,7 +36,7 @@ const valuesOf = (name: string) => (taken: readonly Batch[]) =>
     .flatMap(({ metric, record }) => (metric?.["name"] === name ? [Number(record["asInt"])] : []));
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
-/** One service and one name, so that there is one series, whose last value counts everything. */
+/** One service and one name give a single series, whose last value counts everything. */
 const spans = (_: Signal, __: Random, first: number, count: number) =>
   spansOfService(
     "shop",
@@ -99,7 +99,7 @@ it("tries every connector that comes with Sluice", () => {
 
 interface Fed {
   readonly records: number;
-  /** Of what comes from a journal, how what took its place there was settled. */
+  /** For deliveries from a journal: how the metrics that replaced them were settled. */
   readonly outcomes: readonly { readonly ok: boolean }[];
   readonly batch: Batch;
   readonly before: Buffer;
@@ -133,7 +133,7 @@ function start(trial: Trial, { from, to }: { readonly from: Signal; readonly to:
     taken.push(delivery.batch);
     delivery.accept();
   };
-  /** Settles what came out and what comes of that, until nothing does. */
+  /** Settles the output, and everything that follows from it, until nothing more comes. */
   const settle = async (how: (delivery: Delivery) => void) => {
     for (let idle = 0; idle < 2; idle++) {
       await flushPromises();
@@ -156,7 +156,7 @@ function start(trial: Trial, { from, to }: { readonly from: Signal; readonly to:
   return { ...stream, clock, fed, taken, out, give, take, settle, end, acceptedRecords };
 }
 
-/** Keeps what was made in the place of deliveries: they end as it does. */
+/** Keeps the batches made in place of deliveries: the deliveries are settled as these are. */
 function journalOf(outcomes: ReadonlyMap<number, Outcome[]>): JournalExchange {
   return {
     onOpened: () => {},

@@ -15,7 +15,7 @@ import { never, refusalOf, type Sink, startExporter, startSink } from "./harness
 const batch = Batch.admit("logs", wire("logs", 3));
 const auth = { authenticator: "mine" };
 
-/** Gives one token after the other, the next when one was refused. */
+/** Gives one token after the other: the next one when a token was refused. */
 class Tokens implements ClientAuthenticator {
   readonly isConfidential = true;
   readonly asked: ClientAuthRequest[] = [];
@@ -58,7 +58,7 @@ async function start(factory: ExporterFactory, config: object, client: ClientAut
   return exporter;
 }
 
-/** Both exporters, what their servers saw of a header, and servers that take only one token. */
+/** Both exporters, the headers that their servers received, and servers that accept only one token. */
 const TRANSPORTS = {
   otlp_http: {
     start: (client: ClientAuthenticator, more: object = {}) =>

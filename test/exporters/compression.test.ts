@@ -6,7 +6,7 @@ import { type Running, startReceiver } from "../receivers/otlp/harness.js";
 import { wire } from "../receivers/otlp/requests.js";
 import { never, startExporter } from "./harness.js";
 
-/** What a Collector may be told to send over HTTP. */
+/** The compressions that a Collector can be configured to send over HTTP. */
 const COLLECTORS = ["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"];
 
 describe("compression from exporter to receiver", () => {

@@ -41,7 +41,7 @@ async function httpBackend(config: object): Promise<TestBackend> {
   };
 }
 
-/** What it gets is not records any more: only its answers are tried. */
+/** The server receives no records any more, so only the exporter's answers are tested. */
 async function answeringBackend(configOf: (port: number) => object): Promise<TestBackend> {
   let answer: () => BackendAnswer = () => "take";
   const server = createServer((request, response) => {
@@ -63,7 +63,7 @@ async function answeringBackend(configOf: (port: number) => object): Promise<Tes
   };
 }
 
-/** It is not told of records that are no errors: so it takes what it gets. */
+/** Records that are not errors are not sent, so everything counts as accepted. */
 async function sentryBackend(): Promise<TestBackend> {
   const dsn = (port: number) => ({ dsn: `http://abc@127.0.0.1:${port}/1`, allow_private_addresses: true });
   const { answer: _, ...backend } = await answeringBackend(dsn);
@@ -137,7 +137,7 @@ async function fileBackend(): Promise<TestBackend> {
   };
 }
 
-/** The exporter as it is, printing to nowhere. */
+/** The real exporter, with its output discarded. */
 const quietDebug: ExporterFactory = {
   ...debugExporter,
   type: "quiet_debug",

@@ -60,7 +60,7 @@ export class GrpcJsServer {
     return this;
   }
 
-  /** Says goodbye and waits for open calls. */
+  /** Closes gracefully: sends GOAWAY and waits for open calls. */
   drain(): Promise<void> {
     return new Promise((resolve) => this.server.tryShutdown(() => resolve()));
   }

@@ -47,13 +47,13 @@ export interface Sink {
   readonly port: number;
   readonly requests: { readonly path: string; readonly headers: IncomingMessage["headers"]; readonly body: Buffer }[];
   readonly sockets: Set<Socket>;
-  /** Called when a request is read to its end. */
+  /** Called when a request has been read completely. */
   respond: (response: ServerResponse, request: IncomingMessage) => void;
   readonly server: Server;
   close(): Promise<void>;
 }
 
-/** An HTTP server that remembers what it got and answers as told. */
+/** An HTTP server that records requests and answers as configured. */
 export async function startSink(): Promise<Sink> {
   const requests: Sink["requests"] = [];
   const server = createServer((request, response) => {

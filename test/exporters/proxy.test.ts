@@ -56,7 +56,7 @@ describe("through a proxy", () => {
   it("sends gRPC in a tunnel, with TLS and without, as HTTPS_PROXY says", async () => {
     for (const secure of [false, true]) {
       running = await startReceiver({ grpc: { endpoint: "0.0.0.0:0", ...(secure && { tls }) } });
-      // Loopback is never reached through a proxy; this name is loopback's, and does not look like it.
+      // Loopback is never reached through a proxy; this name resolves to loopback but does not look like it.
       useProxyEnvironment({ HTTPS_PROXY: `127.0.0.1:${proxy.port}` });
       const host = "0.0.0.0";
       const client = secure ? { ca_file: TLS.ca, server_name_override: "localhost" } : { insecure: true };

@@ -13,7 +13,7 @@ export interface LoggedLine {
   readonly fields: object;
 }
 
-/** A logger that remembers. */
+/** A logger that records its lines. */
 export function listeningLogger(): Logger & { readonly lines: LoggedLine[] } {
   const lines: LoggedLine[] = [];
   const note = (level: string) => (fields: object, message: string) => void lines.push({ level, message, fields });
@@ -33,13 +33,13 @@ export function exporterContext(overrides: Partial<ExporterContext> = {}): Expor
   return { ...base, logger: listeningLogger(), ...overrides };
 }
 
-/** A directory that is gone when the test is over. */
+/** A directory that is removed after the test. */
 export async function temporaryDirectory(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "sluice-test-"));
   onTestFinished(() => rm(path, { recursive: true, force: true }));
   return path;
 }
 
-/** An abort that never comes; shared by as many sends as a test likes. */
+/** An abort signal that never fires; any number of sends may share it. */
 export const never = new AbortController().signal;
 setMaxListeners(0, never);

@@ -151,7 +151,7 @@ describe("a port in use", () => {
   });
 
   test("is a warning if it is the default", async () => {
-    await occupiedPort(13133).catch(() => undefined); // taken by us or by somebody else
+    await occupiedPort(13133).catch(() => undefined); // occupied by this test or by another process
     const { said } = await start({});
     expect(said).toMatchObject([{ level: "warn", message: expect.stringContaining("127.0.0.1:13133") }]);
   });

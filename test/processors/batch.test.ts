@@ -13,7 +13,7 @@ const settle = async () => {
   for (let i = 0; i < 10; i++) await new Promise(setImmediate);
 };
 
-/** An exporter without a queue whose sends end when they are told to. */
+/** An exporter without a queue whose sends end when the test says so. */
 function direct(config: Record<string, unknown>) {
   const clock = new FakeClock();
   const sends: { readonly bodies: string[]; end(error?: Error): void }[] = [];

@@ -25,10 +25,10 @@ const events = {
 };
 const ottl = 'attributes["region"] == "eu"';
 
-/** Spans leave by trace, whatever batches they came with: of those nothing is left to be the same. */
+/** Spans leave by trace, whatever batches they came in, so no batch can stay the same object. */
 const REASSEMBLES = ["passes on as the same bytes what it does not change"];
 
-/** A name, what it is configured to do, and what becomes of records then. */
+/** A name, its config, and the expected effect on records. */
 const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptions][]>> = {
   batch: [
     ["merges", {}],

@@ -23,7 +23,7 @@ afterEach(async () => {
   await Promise.all(agents.splice(0).map((agent) => agent.stop(0)));
 });
 
-/** A batch through the processors of a YAML text, in an agent as it is run. */
+/** Sends a batch through the processors of a YAML text, in a complete agent. */
 async function through(processors: string, batch: Batch) {
   const state: { intake?: Intake | undefined } = {};
   const sent: Batch[] = [];

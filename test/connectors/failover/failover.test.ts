@@ -26,7 +26,7 @@ async function sink(): Promise<OtlpSink> {
 const received = (from: OtlpSink) => from.batches.flatMap(bodies);
 const down: Parameters<OtlpSink["respond"]>[0] = (_request, response) => response.writeHead(503).end();
 
-/** Two levels of one backend each; `keys` are those of both exporters. */
+/** Two levels with one backend each; `keys` are the keys of both exporters. */
 function twoLevels(first: OtlpSink, second: OtlpSink, keys: string, interval = "1m"): string {
   return `
 exporters:
@@ -60,7 +60,7 @@ describe("failover with queues", () => {
     expect(await hand(logs("c"))).toEqual(ACCEPTED);
     await until(() => expect(received(second)).toEqual(["c"]));
     expect(level()).toBe(2);
-    // A call that is under way when the clock jumps would be given up, and made again.
+    // A call under way when the clock jumps would time out, and be repeated.
     await until(() => expect(admin.exporters()[1]!.queue.entries).toBe(0));
 
     first.respond(undefined);

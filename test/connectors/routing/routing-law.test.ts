@@ -10,7 +10,7 @@ import { type ConditionTree, decide, type Operand, written } from "../../support
 import { recordsOf } from "../../support/telemetry/trees.js";
 import { through } from "../support.js";
 
-/** The law of routing: every record arrives exactly where a plain reading of the table sends it, in order. */
+/** The law of routing: every record arrives exactly where a simple implementation of the table sends it, in order. */
 
 const words = fc.constantFrom("a", "b", "c");
 const attributesOf = (names: string[]) =>
@@ -62,7 +62,7 @@ interface Arrival {
   readonly id: number;
 }
 
-/** What a plain reading of the table says. */
+/** The simple implementation of the table. */
 function expected(tree: Tree, table: readonly Route[], defaults: readonly string[]): Arrival[] {
   const arrivals: Arrival[] = [];
   const records = recordsOf("logs", tree);
@@ -81,7 +81,7 @@ function expected(tree: Tree, table: readonly Route[], defaults: readonly string
 
 type Route = typeof route extends fc.Arbitrary<infer T> ? T : never;
 
-/** Gives every record its number, so that it can be followed. */
+/** Numbers every record, so that it can be followed. */
 function numbered(tree: Tree): Tree {
   recordsOf("logs", tree).forEach(({ record }, i) => {
     record["timeUnixNano"] = BigInt(i);

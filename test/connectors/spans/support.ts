@@ -11,7 +11,7 @@ import { connectorContext } from "../support.js";
 /** 2023-11-14, in nanoseconds. */
 export const T0 = 1_700_000_000_000_000_000n;
 
-/** A span of so many milliseconds. */
+/** A span that takes this many milliseconds. */
 export function span(name: string, ms: number, rest: Tree = {}): Tree {
   const id = (byte: number, size: number) => Buffer.alloc(size, byte);
   const times = { startTimeUnixNano: T0, endTimeUnixNano: T0 + BigInt(Math.round(ms * 1e6)) };
@@ -27,7 +27,7 @@ export function spansOfService(service: string | undefined, spans: readonly Tree
   });
 }
 
-/** A journal that notes what is exchanged, and what becomes of what was made. */
+/** A journal that records exchanges, and the outcome of the batches made. */
 export class NotedExchange implements JournalExchange {
   readonly exchanges: { readonly positions: readonly number[]; readonly made: number }[] = [];
   readonly outcomes: Outcome[] = [];
@@ -57,7 +57,7 @@ export class NotedExchange implements JournalExchange {
   }
 }
 
-/** A connector by hand, with a clock. */
+/** A connector driven by the test, with a clock. */
 export function running(connector: ConnectorFactory, config: object, journal = new NotedExchange()) {
   const clock = new FakeClock();
   const created = connector.create(
@@ -70,7 +70,10 @@ export function running(connector: ConnectorFactory, config: object, journal = n
     source.next(delivery);
     return outcomes;
   };
-  /** Lets time pass and takes what comes out. Pieces of large metrics are made one a turn, before the first comes out. */
+  /**
+   * Lets time pass and returns the output. Pieces of large metrics are made one per turn, before the first one comes
+   * out.
+   */
   const flush = async (ms = 60_000, settle: (delivery: Delivery) => void = (one) => one.accept()): Promise<Batch[]> => {
     clock.advance(ms);
     const taken: Batch[] = [];
@@ -102,7 +105,7 @@ export function running(connector: ConnectorFactory, config: object, journal = n
   };
 }
 
-/** Every point: `name{key=value} what`, in order. */
+/** Every point as `name{key=value} what`, in order. */
 export function pointsOf(batches: readonly Batch[], { instance = false, describe = describePoint } = {}): string[] {
   return batches
     .flatMap((batch) => recordsOf("metrics", decodeTree(batch)))

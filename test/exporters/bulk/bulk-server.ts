@@ -16,8 +16,9 @@ interface ItemAnswer {
 }
 
 /**
- * Takes documents as the documented bulk API of Elasticsearch and OpenSearch does: pairs of lines that end with a line end, and
- * an answer for each. `decide` says what becomes of a document; a status for the whole request counts first, and undefined means no answer.
+ * Accepts documents as the documented bulk API of Elasticsearch and OpenSearch does: pairs of lines with a final line
+ * end, and an answer for each document. `decide` chooses the status of a document; a status for the whole request comes
+ * first, and undefined means no answer.
  */
 export async function startBulkServer(
   decide: (document: StoredDocument) => ItemAnswer = () => ({ status: 201 }),

@@ -14,9 +14,9 @@ interface ServerFault {
 }
 
 /**
- * Speaks as much of ClickHouse's documented HTTP interface as an insert needs: the statement in the body, Content-Encoding, Basic
- * credentials, settings in the URL, CREATE, system.columns, INSERT ... FORMAT JSONEachRow, and errors with
- * X-ClickHouse-Exception-Code. A column takes only what its type can hold; `fault` decides beforehand.
+ * Implements as much of ClickHouse's documented HTTP interface as an insert needs: the statement in the body,
+ * Content-Encoding, Basic credentials, settings in the URL, CREATE, system.columns, INSERT ... FORMAT JSONEachRow, and
+ * errors with X-ClickHouse-Exception-Code. A column accepts only values of its type; `fault` can decide before that.
  */
 export async function startClickhouseServer(fault: (statement: string) => ServerFault | undefined = () => undefined) {
   const tables = new Map<string, Map<string, string>>();
@@ -80,7 +80,7 @@ export async function startClickhouseServer(fault: (statement: string) => Server
   return { port, url: `http://127.0.0.1:${port}`, tables, rows, statements, requests };
 }
 
-/** Numbers beyond what JavaScript holds stay digits. */
+/** Numbers beyond the range of JavaScript stay digits. */
 function quoteBigNumbers(line: string): string {
   return line.replace(/([:[,])(-?\d{16,})(?=[,\]}])/g, '$1"$2"');
 }

@@ -324,7 +324,7 @@ test("nothing in telemetry reaches the terminal as a control character", async (
           gauge: { dataPoints: [{ asInt: "1", attributes }] },
         }),
       );
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters must not appear
       expect(page).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
     }),
     runs(20),

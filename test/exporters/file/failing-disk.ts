@@ -1,14 +1,14 @@
 import { type FileHandle, open as openFile } from "node:fs/promises";
 
-/** A real disk that can be told to be full. */
+/** A real disk that can simulate being full. */
 export interface FailingDisk {
   open(path: string): Promise<FileHandle>;
-  /** Takes this many more bytes, then fails one write with ENOSPC (and one truncate, if asked), and recovers. */
+  /** Accepts this many more bytes, then fails one write with ENOSPC (and one truncate, if requested), and recovers. */
   failAfter(bytes: number, also?: { readonly truncate: boolean }): void;
   readonly writes: number;
-  /** How often what was written was flushed. */
+  /** Number of flushes. */
   readonly flushes: number;
-  /** Flushes wait until the function that it gives is called. */
+  /** Makes flushes wait until the returned function is called. */
   holdFlushes(): () => void;
 }
 

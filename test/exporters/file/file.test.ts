@@ -402,7 +402,7 @@ describe("after a crash", () => {
   });
 });
 
-/** Runs a child that writes as fast as it can, kills it in the middle, and returns what it was told had been taken. */
+/** Runs a child that writes as fast as it can, kills it in the middle, and returns what was acknowledged. */
 async function writeAndKill(script: string, path: string, round: number): Promise<string[]> {
   const child = spawn(process.execPath, [script, path, String(round)], { stdio: ["ignore", "pipe", "inherit"] });
   let told = "";

@@ -190,7 +190,7 @@ describe("the jaeger exporter", () => {
   });
 
   it("keeps every text and number of attributes", () => {
-    // JSON, which the batch is made of here, has no infinities and no negative zero.
+    // The batch is made from JSON, which has no infinities and no negative zero.
     const value = fc.oneof(
       fc.string({ unit: "binary" }).map((vStr) => [{ stringValue: vStr }, { vStr }] as const),
       fc

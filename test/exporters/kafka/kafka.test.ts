@@ -165,7 +165,7 @@ interface ReadMessage {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** So many messages of a topic, by its partitions and in order. */
+/** Returns this many messages of a topic, by partition and in order. */
 async function readTopic(kafka: Kafka, topic: string, count: number): Promise<ReadMessage[]> {
   const { Consumer } = await kafkaTestClient();
   const consumer = new Consumer({ ...kafka.connection, groupId: `read-${topic}`, maxWaitTime: 50 });

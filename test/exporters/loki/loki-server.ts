@@ -17,7 +17,7 @@ interface PushAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Takes pushes as Loki's documented HTTP API does, and keeps them: POST, snappy, logproto.PushRequest, 204. */
+/** Accepts pushes as Loki's documented HTTP API does, and keeps them: POST, snappy, logproto.PushRequest, 204. */
 export async function startLokiServer(answer: (tenant: string) => PushAnswer = () => ({ status: 204 })) {
   const taken: { readonly tenant: string; readonly streams: readonly PushedStream[] }[] = [];
   const server = createServer(async (request, response) => {

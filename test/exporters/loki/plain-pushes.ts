@@ -12,7 +12,7 @@ import {
 } from "../../../src/runtime/otlp/json/plain/owned-trees.js";
 import { jsonText, plainValue, plainValueText } from "../../../src/runtime/otlp/json/plain/plain-value.js";
 
-/** What the exporter pushes of a batch, by the way of plain objects: by tenant and labels, time and line of each record. */
+/** Computes the pushes of a batch with plain objects: time and line of each record, by tenant and labels. */
 export function plainPushes(batch: Batch, labels: StreamLabels, format: string, nowMs: number) {
   const pushed: Record<string, Record<string, string[][]>> = {};
   const refused: number[] = [];

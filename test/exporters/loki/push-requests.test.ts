@@ -16,7 +16,7 @@ const HINTS = ["loki.attribute.labels", "loki.resource.labels", "loki.format", "
 const KEYS = ["level", "a", "a.b", "service.name", "service.namespace", "tenant", "ü"];
 const VALUES = ["json", "raw", "logfmt", "a", "a.b, a", "tenant", "é", "ü", "x", "k=1 b=2"];
 
-/** Gives attributes keys that matter to labels, and values that hints may have. */
+/** Gives attributes keys that affect labels, and values that hints may have. */
 function withHints(tree: Tree, dice: Dice): Tree {
   const visit = (value: unknown, isAttributes: boolean): unknown => {
     if (Array.isArray(value)) return value.map((each) => visit(each, isAttributes));
@@ -35,7 +35,7 @@ function withHints(tree: Tree, dice: Dice): Tree {
   return visit(tree, false) as Tree;
 }
 
-/** What is an é is no UTF-8 any more. */
+/** Makes every é invalid UTF-8. */
 function broken(bytes: Uint8Array): Uint8Array {
   const copy = Buffer.from(bytes);
   for (let at = copy.indexOf("é"); at >= 0; at = copy.indexOf("é", at + 1)) copy[at] = 0xff;
@@ -59,7 +59,7 @@ const sorted = (value: unknown): unknown => {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, each]) => [key, sorted(each)]);
 };
-/** Members of an object in whatever order. */
+/** Shuffles the members of an object. */
 const read = (line: string): unknown => {
   try {
     return sorted(JSON.parse(line));
@@ -107,7 +107,7 @@ it("pushes the same as an implementation with plain objects, whatever the form o
             ),
           ]),
         );
-        // The second time all is known.
+        // The second time, everything is cached.
         for (const { records, ...found } of [await pushed(batch, streams), await pushed(batch, streams)]) {
           expect(found).toEqual({ pushed: expected, refused: plain.refused });
           const all = [...records, ...found.refused].sort((a, b) => a - b);

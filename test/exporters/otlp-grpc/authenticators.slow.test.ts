@@ -9,7 +9,10 @@ import { temporaryFolder } from "../../support/temporary-folder.js";
 import { GrpcJsServer } from "../grpc-server.js";
 import { startSink } from "../harness.js";
 
-/** A gRPC server that lets in only those whom `isKnown` says, and what it has taken, each with the name it asked for. */
+/**
+ * A gRPC server that accepts only clients for which `isKnown` is true, and the accepted requests with their client
+ * names.
+ */
 let server: GrpcJsServer;
 let isKnown: (metadata: Metadata) => boolean;
 let taken: { readonly bodies: readonly string[]; readonly metadata: Metadata }[];
@@ -34,7 +37,7 @@ afterEach(async () => {
 
 const shows = (name: string, value: string) => (metadata: Metadata) => metadata.get(name).join() === value;
 
-/** An agent with a durable queue before the server, that asks this extension who it is. */
+/** An agent with a durable queue in front of the server that uses this extension as authenticator. */
 function start(type: string, keys: string): Promise<FedAgent> {
   return startFed(
     (directory) => `
@@ -57,7 +60,7 @@ service:
 }
 
 const arrived = () => taken.flatMap((each) => each.bodies);
-/** The same, without waiting for the next probe of what is held. */
+/** Does the same without waiting for the next probe of held entries. */
 const arrivedNow = ({ agent }: FedAgent) => {
   agent.admin!.retryNow("otlp_grpc");
   return arrived();

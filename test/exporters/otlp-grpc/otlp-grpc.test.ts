@@ -300,7 +300,7 @@ describe("otlp_grpc exporter", () => {
       });
       const refused = refusalOf(exporter.send(logs(), never));
       await Promise.resolve();
-      // The connection is being made, and nothing is read of it meanwhile.
+      // The connection is being established, and nothing is read from it meanwhile.
       for (const end = performance.now() + 50; performance.now() < end; );
       expect(await refused).toMatchObject({ kind: "transient" });
     });

@@ -247,7 +247,7 @@ describe("otlp_http exporter", () => {
     };
     await exporter.send(logs(), never);
     expect(sink.requests).toHaveLength(3);
-    // The server may have got the first of the two: by their key it can tell that they are one.
+    // The server may have received the first of the two; their key tells it that they are the same.
     const keys = sink.requests.map(({ headers }) => headers["sluice-idempotency-key"]);
     expect(keys[1]).toBe(keys[2]);
     expect(new Set(keys).size).toBe(2);
@@ -307,7 +307,7 @@ describe("otlp_http exporter", () => {
       const abort = new AbortController();
       const sending = exporter.send(logs(), abort.signal);
       await headSeen;
-      // What the sink has written, the exporter reads in one of the next turns of the same event loop.
+      // The exporter reads what the sink has written in one of the next turns of the same event loop.
       for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
       abort.abort();
       expect(await refusalOf(sending)).toMatchObject({ kind: "transient", code: "SLUICE_UNREADABLE_ANSWER" });

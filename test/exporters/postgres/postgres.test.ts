@@ -277,7 +277,7 @@ describe.skipIf(postgresProgram === undefined)("the postgres exporter", () => {
     for (const { name, run } of exporterConformance(postgresExporter, options)) it(name, run);
   });
 
-  /** What is in a table, as a batch. */
+  /** Returns the rows of a table as a batch. */
   async function storedBatch(table: string): Promise<Batch> {
     const rows = await all(table).catch(() => []);
     const logRecords = rows.map(({ body, attributes }) => ({

@@ -5,7 +5,7 @@ import type { Exporter } from "../../../src/plugin.js";
 import { exporterContext, never } from "../support.js";
 import { metricsBatch, type ResourceMetrics } from "./metrics.js";
 
-/** A prometheus exporter for the length of a test, and how it is fed and scraped. */
+/** A prometheus exporter for the duration of a test, with functions to feed and scrape it. */
 export async function startPrometheusExporter(
   config: object = {},
   context: Parameters<typeof exporterContext>[0] = {},

@@ -98,7 +98,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream exporter", () => {
         ),
       )
       .toBe(true);
-    // Whether the server got what it was silent about is not known.
+    // It is unknown whether the server received the requests that it did not answer.
     await expect
       .poll(() =>
         stored(stream).then(

@@ -15,7 +15,7 @@ const KEYS = [
 ];
 const VALUES = ["10.0.0.1", "::1", "80", "", "true", "x", "é", '"\\\n', "t".repeat(140)];
 
-/** Gives attributes keys and values that matter. */
+/** Gives attributes keys and values that affect the result. */
 function withTags(tree: Tree, dice: Dice): Tree {
   const pick = <T>(list: readonly T[]) => list[dice.upTo(list.length - 1)]!;
   const visit = (value: unknown): unknown => {
@@ -30,14 +30,14 @@ function withTags(tree: Tree, dice: Dice): Tree {
   return visit(tree) as Tree;
 }
 
-/** What is an é is no UTF-8 any more. */
+/** Makes every é invalid UTF-8. */
 function broken(bytes: Uint8Array): Uint8Array {
   const copy = Buffer.from(bytes);
   for (let at = copy.indexOf("é"); at >= 0; at = copy.indexOf("é", at + 1)) copy[at] = 0xff;
   return copy;
 }
 
-/** Numbers of JSON beyond what a number holds exactly are as good as one another. */
+/** JSON numbers beyond the exact range of doubles count as equal. */
 const parsed = (json: string): unknown =>
   JSON.parse(json, (_, value) => (typeof value === "number" && value > Number.MAX_SAFE_INTEGER ? "large" : value));
 

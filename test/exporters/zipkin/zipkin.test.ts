@@ -72,7 +72,7 @@ describe("the zipkin exporter", () => {
       "000000000000000a",
     ]);
     expect([numberOf(bytes, 4), textOf(bytes, 5), numberOf(bytes, 7)]).toEqual([1, "get", 300]);
-    // The 64 bits of a time, which the reader takes for those of a double.
+    // The 64 bits of a time, which the decoder reads as a double.
     const time = Buffer.alloc(8);
     time.writeDoubleLE(numberOf(bytes, 6));
     expect(time.readBigUInt64LE()).toBe(1_700_000_000_000_001n);

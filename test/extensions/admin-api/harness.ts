@@ -20,14 +20,14 @@ type Json = any;
 
 export interface Api {
   readonly url: string;
-  /** What lets in the owner. */
+  /** The headers that authenticate the owner. */
   readonly owner: Readonly<Record<string, string>>;
   readonly said: { readonly level: string; readonly message: string; readonly fields: object }[];
   readonly a: FakeControl;
   readonly b: FakeControl;
   readonly records: OperatorRecords;
   readonly host: { state: Host["state"]; admin: Admin | undefined };
-  /** Status and JSON of a request; a body is sent as JSON. */
+  /** Returns status and JSON of a request; a body is sent as JSON. */
   ask(
     method: string,
     path: string,
@@ -36,7 +36,7 @@ export interface Api {
   ): Promise<{ status: number; body: Json }>;
 }
 
-/** The extension on a port of its own, over two exporters whose senders are the test, which may do everything. */
+/** The extension on its own port, with two exporters whose sends the test answers. The test has all roles. */
 export async function startApi(
   config: object = { endpoint: "127.0.0.1:0" },
   authenticator?: ServerAuthenticator,

@@ -13,13 +13,13 @@ export const document = parse(readFileSync("docs/openapi.yaml", "utf8")) as {
   components: { schemas: Record<string, Node>; parameters: Record<string, Node> };
 };
 
-/** What a reference stands for. */
+/** Resolves a reference. */
 export function resolved(node: Node): Node {
   const path = (node["$ref"] as string | undefined)?.slice(2).split("/");
   return path === undefined ? node : resolved(path.reduce<unknown>((at, part) => (at as Node)[part], document) as Node);
 }
 
-/** What a value has that its schema does not name, and what it lacks. */
+/** Returns the members of a value that its schema does not name, and those that it lacks. */
 export function differences(value: unknown, written: Node, path = "$"): string[] {
   const schema = resolved(written);
   if (Array.isArray(value))
@@ -46,7 +46,7 @@ export function differences(value: unknown, written: Node, path = "$"): string[]
   ];
 }
 
-/** What an answer has that the schema of this name does not, and what it lacks. */
+/** Returns the members of an answer that the schema of this name lacks, and those that the answer lacks. */
 export function undescribed(value: unknown, schema: string): string[] {
   return differences(value, { $ref: `#/components/schemas/${schema}` });
 }

@@ -14,7 +14,7 @@ import { startApi } from "./harness.js";
 const endpoint = "127.0.0.1:0";
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** One request for each role, and what it takes. */
+/** One request for each role. */
 const REQUESTS: readonly (readonly [AdminRole, string, string, unknown?])[] = [
   ["view", "GET", "/exporters"],
   ["view", "GET", "/exporters/a"],
@@ -180,7 +180,7 @@ describe("tokens beside an authenticator", () => {
     expect(await status(token)).toBe(200);
     for (let guess = 0; guess < 20; guess++) expect(await status(`a-guess-at-a-token-${guess}`)).toBe(401);
     expect(await status(other)).toBe(401);
-    expect(await status(token)).toBe(200); // It was known before.
+    expect(await status(token)).toBe(200); // It was verified before.
   });
 });
 

@@ -15,9 +15,9 @@ export interface ServerEvent {
 }
 
 export interface EventReader {
-  /** All that has come so far. */
+  /** Everything received so far. */
   readonly events: readonly ServerEvent[];
-  /** What came beside events: comments and the time to wait before asking again. */
+  /** Everything received besides events: comments and the retry time. */
   readonly others: readonly string[];
   readonly isEnded: boolean;
   of(event: string): Json[];
@@ -32,7 +32,7 @@ export interface RunningApi extends FedAgent {
   read(path: string): Promise<EventReader>;
 }
 
-/** An agent in this process whose admin API is on a port of its own; its only receiver is the test. */
+/** An agent in this process with its admin API on its own port; the test is its only receiver. */
 export async function startRunningApi(pipelines: string, options: FedOptions = {}): Promise<RunningApi> {
   let endpoint = "";
   const note = (fields: object, message: string) => {

@@ -4,7 +4,7 @@ import { RenewedCredentials } from "../../../src/extensions/auth/renewed-credent
 import { Refusal } from "../../../src/plugin.js";
 import { contextOf } from "./requests.js";
 
-/** Credentials that the test answers for. */
+/** Credentials whose fetches the test answers. */
 function scene(lifetimeMs?: number) {
   const clock = new FakeClock();
   const fetches: { succeed(name: string): void; fail(refusal?: Refusal): void }[] = [];

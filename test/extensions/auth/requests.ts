@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js"
 import type { Logger } from "../../../src/runtime/contract/observability.js";
 import { FakeMetrics } from "../../receivers/otlp/harness.js";
 
-/** The head of a request with these headers, on a connection of its own. */
+/** The head of a request with these headers, on its own connection. */
 export function head(headers: Readonly<Record<string, string>> = {}, remoteAddress = "192.0.2.1"): ServerAuthRequest {
   return {
     header: (name) => headers[name],
@@ -36,7 +36,7 @@ export function contextOf(id: string, clock: Clock = systemClock): TestContext {
   return { id, kind: "extension", logger, metrics, clock, random: () => 0.5, host: { state: "starting" }, lines };
 }
 
-/** What it throws or rejects with; fails when it lets somebody in. */
+/** Returns what the call throws or rejects with; fails if it accepts the client. */
 export async function refusalOf(ask: () => unknown): Promise<unknown> {
   try {
     await ask();

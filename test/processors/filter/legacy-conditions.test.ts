@@ -8,9 +8,9 @@ import { processing } from "../../support/processors.js";
 import { attributes, int, list, logsOf, METRICS, metricsOf, text } from "../../support/telemetry/ottl.js";
 import { recordsOf } from "../../support/telemetry/trees.js";
 
-/** What the Collector's filter does with `include` and `exclude`, as recorded of contrib 0.159. */
+/** Results of the Collector's filter with `include` and `exclude`, recorded from contrib 0.159. */
 
-/** The names of what an `exclude` of these properties drops, and an `include` of them keeps. */
+/** Returns the names that an `exclude` with these properties drops, and an `include` keeps. */
 function fitting(section: "logs" | "spans" | "metrics", properties: object, batch: Batch): unknown[] {
   const kept = namesAfter({ [section]: { include: properties } }, batch);
   const dropped = namesAfter({ [section]: { exclude: properties } }, batch);
@@ -44,7 +44,7 @@ const LOGS = logsOf(
   { eventName: "other", attributes: attributes({ "key ": text("7") }) },
 );
 
-/** Spans that are called by what their resource says of the service. */
+/** Spans named after the service of their resource. */
 const SPANS = batchFromJson(
   "traces",
   JSON.stringify({

@@ -177,7 +177,7 @@ describe("groupbyattrs", () => {
 const KEYS = ["a", "b", "event.name", ""];
 const odd = { shuffled: true, padded: true, unpacked: true, unknown: true };
 
-/** What a plain reading says of a record: all that it is and all that surrounds it. */
+/** Describes a record completely, with everything around it. */
 function expected({ record, resourceContainer, scopeContainer, metric }: Placed, keys: readonly string[]): string {
   const own = listOf(record, "attributes");
   const isMoved = (one: Tree) => keys.includes((one["key"] ?? "") as string);
@@ -214,7 +214,7 @@ function placed(of: Omit<Placed, "siblings"> & { resource: Tree }): string {
   });
 }
 
-/** In the order of their text: keys may come twice. */
+/** Sorted by text, because keys may occur twice. */
 function sortedAttributes(resource: Tree): Tree {
   const text = (one: Tree) => JSON.stringify(meaning(one), (_k, v) => (typeof v === "bigint" ? `${v}n` : v));
   return meaning({
@@ -271,7 +271,7 @@ function isOfRecord(field: string): boolean {
   return /\.(logRecords|spans|dataPoints)\b/.test(field.split(":")[0]!);
 }
 
-/** Unknown fields in attributes go where these go. */
+/** Unknown fields of attributes move with the attributes. */
 function stays(field: string): boolean {
   return !/\.attributes\b/.test(field.split(":")[0]!);
 }

@@ -77,7 +77,7 @@ function attributesOf(batch: Batch): Record<string, unknown>[] {
   );
 }
 
-/** A running processor: gives what becomes of resources that come from an address. */
+/** A running processor: returns the resources of a batch from this address. */
 function start(config: object, logger: Logger = silentLogger) {
   const context = { id: "k8s", kind: "processor", logger, metrics: noMetrics, clock: systemClock, random: () => 0.5 };
   const { out, source, unsubscribe } = feed(k8sAttributes.create(k8sAttributesSchema.parse(config), context as never));
@@ -120,7 +120,7 @@ describe("the processor k8s_attributes", () => {
       },
       { a: "b" },
     ]);
-    // Of a client that is no pod the address is told.
+    // For a client that is not a pod, only the address is added.
     expect(await send("192.0.2.1", {})).toEqual([{ "k8s.pod.ip": "192.0.2.1" }]);
   });
 
@@ -259,7 +259,7 @@ describe("the processor k8s_attributes", () => {
     api.forget();
     api.put(plain("c", "10.0.0.4") as never);
     await expect.poll(() => nameAt("10.0.0.4"), { timeout }).toBe("c");
-    // Data of a pod that has gone comes for a while still; its address may be another's by then.
+    // Data of a deleted pod may still arrive; its address may belong to another pod by then.
     api.remove("b", "Pod");
     api.put({ ...plain("d", "10.0.0.2"), status: { podIP: "10.0.0.2", startTime: "2026-01-02T04:00:00Z" } } as never);
     await expect.poll(() => nameAt("10.0.0.2"), { timeout }).toBe("d");

@@ -22,7 +22,7 @@ export const contextOf = (signal: Signal, metrics: CountedMetrics = countedMetri
   random: Math.random,
 });
 
-/** The batch that comes out, or an error that says why it was refused. */
+/** The resulting batch, or an error with the reason of the refusal. */
 export function processed(factory: ProcessorFactory, config: unknown, batch: Batch, metrics?: CountedMetrics): Batch {
   const processor = factory.create(factory.schema.parse(config), contextOf(batch.signal, metrics));
   const { source, out } = feed(processor);
@@ -33,7 +33,7 @@ export function processed(factory: ProcessorFactory, config: unknown, batch: Bat
   return result;
 }
 
-/** Whatever JSON holds, to be looked into. */
+/** Any JSON value, to be inspected. */
 export interface Json {
   readonly [key: string]: Json;
   readonly [index: number]: Json;
@@ -79,7 +79,7 @@ export const listOf = (list: Json | undefined) => (list ?? []) as unknown as Jso
 export const unpaired = (list: Json | undefined): Record<string, unknown> =>
   Object.fromEntries(listOf(list).map(({ key, value }) => [String(key), plain(value!)]));
 
-/** Body, attributes and resource of the one log record. */
+/** Body, attributes and resource of the only log record. */
 export function readLog(batch: Batch): {
   body: unknown;
   attributes: Record<string, unknown>;

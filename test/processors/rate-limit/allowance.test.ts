@@ -33,7 +33,7 @@ function gapOf(gap: number | "window" | "almost" | "part", { windowMs }: Limit):
   return gap === "window" ? windowMs : gap === "almost" ? windowMs - 1 : Math.floor(windowMs / 64);
 }
 
-/** No window of this length, from whichever take on, has more than `most`. */
+/** Checks that no window of this length, starting at any take, contains more than `most`. */
 function fullestWindow(takes: readonly Take[], windowMs: number): number {
   let fullest = 0;
   for (const first of takes) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Lease } from "../../../src/processors/rate-limit/lease.js";
 
 const WINDOW = 1000;
-/** Long, so that what a law without it would let pass is found. */
+/** Long enough to find violations that a weaker law would allow. */
 const LIFE = 400;
 const LIMIT = 100;
 
@@ -19,7 +19,7 @@ describe("leases", () => {
       agent: fc.integer({ min: 0, max: 2 }),
       want: fc.integer({ min: 1, max: 100 }),
       use: fc.integer({ min: 0, max: 100 }),
-      /** How long the question and the answer are under way. */
+      /** How long request and answer take. */
       delay: fc.integer({ min: 0, max: 300 }),
       returns: fc.boolean(),
     });
@@ -42,7 +42,8 @@ describe("leases", () => {
           if (count > 0) uses.push({ at: now, count });
           for (const [slot, permits] of returns ? lease.takeUnused(now) : [])
             granted.find((one) => one.slot === slot)!.count -= permits;
-          // The granter answers at some moment between question and arrival: here at the latest of them, which is the worst.
+          // The granter answers at some moment between request and arrival: here at the latest, which is the worst
+          // case.
           const grantedAt = now + delay;
           const inSpan = sum(granted.filter(({ at }) => at > grantedAt - WINDOW - LIFE));
           const permits = Math.min(want, LIMIT - inSpan);

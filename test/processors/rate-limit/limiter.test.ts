@@ -18,7 +18,7 @@ function limiterOf(config: object, clock: FakeClock): Limiter {
 
 const ORIGIN = { receiver: "test", transport: "test" };
 
-/** How many of each name pass. */
+/** Returns how many records of each name pass. */
 function pass(limiter: Limiter, names: readonly string[]): Map<string, number> {
   const { marks } = limiter.judge(events(names), ORIGIN);
   limiter.commit();

@@ -32,7 +32,7 @@ function namesIn(batch: Batch): string[] {
   return names;
 }
 
-/** A limiter with a clock of its own; `give` hands in a batch and tells what became of it. */
+/** A limiter with its own clock; `give` passes a batch in and returns the outcome. */
 function start(config: object, signal: Batch["signal"] = "logs") {
   const clock = new FakeClock();
   const metrics = countedMetrics();

@@ -24,7 +24,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
 
   afterAll(() => server?.close());
 
-  /** A processor as an agent of its own has it. */
+  /** A processor as a separate agent would have it. */
   function agent(id: string, more: object = {}) {
     const passed: Passed[] = [];
     const said: string[] = [];
@@ -54,7 +54,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
 
   it("admits no more than the limit in any second, among two agents", async () => {
     const id = `rate_limit/${names++}`;
-    // A machine that stops for a moment is no server that is gone.
+    // A machine that pauses for a moment must not look like a server that is down.
     const patient = { redis: { endpoint: server.endpoint, timeout: "30s" } };
     const agents = [agent(id, patient), agent(id, patient)];
     await until(() => expect(agents.every(({ isUp }) => isUp())).toBe(true));
@@ -67,7 +67,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     for (const { stop } of agents) stop();
     const all = agents.flatMap(({ passed }) => passed).sort((a, b) => a.at - b.at);
     expect(mostInASecond(all)).toBeLessThanOrEqual(LIMIT * 1.05);
-    // A machine that stops for longer than a permit lives lets it expire.
+    // If the machine pauses for longer than the life of a permit, the permit expires.
     expect(sum(all)).toBeGreaterThan(LIMIT / 2);
     expect(Math.min(...agents.map(({ passed }) => sum(passed)))).toBeGreaterThan(0);
   });
@@ -78,13 +78,13 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     await until(() => expect([one.isUp(), two.isUp()]).toEqual([true, true]));
     one.give(600);
     await until(() => expect(sum(one.passed)).toBe(600));
-    // What the first has fetched ahead in vain it gives back.
+    // The first agent returns permits that it prefetched in vain.
     await until(() => {
       two.give(600);
       expect(sum(two.passed)).toBe(400);
     });
     await server.server.kill();
-    // What it has let pass before counts on.
+    // Records that passed before still count.
     await until(() => {
       two.give(100);
       expect(two.isUp()).toBe(false);

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What a path is answered with, if the request is as the service demands; `null` is never answered. */
+/** The answer for a path, if the request meets the demands of the service; `null` is never answered. */
 export type MetadataAnswers = Readonly<Record<string, string | object | null>>;
 
 export interface MetadataServer {
@@ -11,8 +11,8 @@ export interface MetadataServer {
 }
 
 /**
- * Metadata services as their makers document them: EC2's wants a token that was asked for with PUT, Google's and Azure's want their
- * header. Ends with the test.
+ * Metadata services as their vendors document them: EC2 requires a token requested by PUT, Google and Azure require
+ * their header. Stops with the test.
  */
 export async function startMetadataServer(answers: MetadataAnswers): Promise<MetadataServer> {
   const seen: string[] = [];

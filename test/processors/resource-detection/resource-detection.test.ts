@@ -17,7 +17,7 @@ import { startMetadataServer } from "./metadata-server.js";
 
 afterEach(() => useEnvironment({}));
 
-/** Nobody is there: no test asks a real metadata service. */
+/** Nothing listens there: no test asks a real metadata service. */
 const NOWHERE: DetectorEndpoints = {
   linkLocal: "http://127.0.0.1:9",
   google: "http://127.0.0.1:9",

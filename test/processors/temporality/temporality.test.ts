@@ -14,7 +14,7 @@ const CUMULATIVE = 2;
 const DELTA = 1;
 const S = 1_000_000_000n;
 
-/** Points of one metric; seconds as times. */
+/** Points of one metric; times are in seconds. */
 function sums(temporality: number, points: readonly Tree[], rest: Tree = {}): Batch {
   const dataPoints = points.map((point) => ({ attributes: attributes({ a: text("1") }), ...point }));
   const sum = { dataPoints, aggregationTemporality: temporality, isMonotonic: true, ...rest };
@@ -33,7 +33,7 @@ const at = (time: number, value: number | bigint, start = 1): Tree => ({
 
 type Step = ReturnType<typeof processing>;
 
-/** What comes of a batch, which is then settled: [start, time, value] of every point. */
+/** Returns [start, time, value] of every resulting point. The batch is settled afterwards. */
 function through({ source, out }: Step, batch: Batch, refusal?: Refusal): unknown[] {
   source.next(owed(batch).delivery);
   return out.splice(0).flatMap((delivery) => {

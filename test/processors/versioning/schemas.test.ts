@@ -65,7 +65,7 @@ function logsOf(resourceUrl: string, scopeUrl: string, resource: Plain, attribut
   return batchFromJson("logs", JSON.stringify({ resourceLogs: [container] }));
 }
 
-/** What is in a batch, as OTLP/JSON with attributes as `key=value`. */
+/** Returns the content of a batch as OTLP/JSON, with attributes as `key=value`. */
 function shown(batch: Batch | undefined): unknown {
   return JSON.parse(batchToJson(batch!), (key, value) =>
     key === "attributes"

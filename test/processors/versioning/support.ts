@@ -36,7 +36,7 @@ export function contextFor(signal: Signal, metrics: Metrics = noMetrics): Proces
   return { ...own, logger: silentLogger, metrics, clock: systemClock, random: Math.random };
 }
 
-/** What becomes of a batch: what goes on, and what is set aside. */
+/** Returns the outcome of a batch: the records that pass, and those set aside. */
 export function run(config: object, batch: Batch, metrics?: Metrics, factory: ProcessorFactory = versioning) {
   const processor = factory.create(factory.schema.parse(config), contextFor(batch.signal, metrics));
   const { source, out } = feed(processor);
@@ -50,7 +50,7 @@ export function replay(config: object, batch: Batch): Batch {
   return versioning.replay!(versioning.schema.parse(config), contextFor(batch.signal))(batch);
 }
 
-/** Name and attributes of each record. */
+/** Returns name and attributes of each record. */
 export function seen(batch: Batch | undefined): [name: string, attributes: Plain][] {
   const found: [string, Plain][] = [];
   if (batch !== undefined) readRecords(batch, (one) => void found.push([one.name, { ...one.attributes.toObject() }]));

@@ -26,7 +26,10 @@ service:
 
 const counted = (exporter: CollectingExporter) => pointsOf(exporter.batches).map((point) => point.split("} ")[1]);
 
-/** The queues of an agent that has acknowledged four spans and handed on none, which an abort now and then comes too late for. */
+/**
+ * The queues of an agent that has acknowledged four spans and sent no metrics. Occasionally the abort comes too late
+ * for that.
+ */
 async function abruptlyEnded(): Promise<string> {
   for (;;) {
     const exporter = collectingExporter();

@@ -10,7 +10,7 @@ import { pointsOf, span, spansOfService } from "../support.js";
 
 afterEach(cleanUp);
 
-/** A backend that keeps a request once, by its key. */
+/** A backend that stores a request once, by its key. */
 class Backend {
   readonly kept = new Map<string, Batch>();
   /** The keys of all requests since an agent was started. */
@@ -83,7 +83,7 @@ it.each([
     await expect.poll(() => next.agent.admin!.exporters().every(({ queue }) => queue.entries === 0)).toBe(true);
     await next.agent.stop();
     expect(backend.counted).toBe(5 * times);
-    // What is in the queue of the copy is sent again, and the queue takes it no second time.
+    // The queue of the copy is sent again, and the backend does not accept it a second time.
     expect(backend.keys).toEqual([...new Set(backend.keys)]);
   }
 });

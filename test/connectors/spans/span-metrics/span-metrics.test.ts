@@ -22,7 +22,7 @@ async function made(config: object, ...batches: Batch[]): Promise<string[]> {
   return pointsOf(await flush());
 }
 
-/** Histograms left out. */
+/** All metrics except histograms. */
 const calls = (points: readonly string[]) => points.filter((point) => !point.includes(".duration{"));
 
 describe("span_metrics", () => {

@@ -39,7 +39,7 @@ function batch(signal: Signal, records: object[], resource = RESOURCE): Batch {
   return batchFromJson(signal, JSON.stringify(tree));
 }
 
-/** The envelopes that came, each as its three lines. */
+/** The received envelopes, each as its three lines. */
 function envelopes() {
   return sink.requests.map(({ body }) => {
     const [head, item, payload, rest] = body.toString().split("\n");

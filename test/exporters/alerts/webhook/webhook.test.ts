@@ -174,7 +174,7 @@ describe("a webhook outside the public internet", () => {
   });
 
   it("gets nothing when a host name resolves to it, either", async () => {
-    // The machine's own name is in its hosts file, with an address of its own.
+    // The machine's own name is in its hosts file, with an address of the machine.
     const { hostname } = await import("node:os");
     const hook = await startExporter(webhookExporter, { endpoint: `http://${hostname()}:${sink.port}/` });
     const refusal = await refusalOf(hook.send(logs("a"), never));

@@ -67,7 +67,7 @@ describe("the ring", () => {
             return { name, distance: (at - position + POSITIONS) % POSITIONS };
           }),
         );
-        // Of two at the same place the first by name counts.
+        // If two endpoints have the same position, the first by name counts.
         const next = points.reduce((best, point) => (point.distance < best.distance ? point : best));
         const ring = new HashRing(list);
         expect(ring.endpoints[ring.ownerOf(position)]).toBe(next.name);

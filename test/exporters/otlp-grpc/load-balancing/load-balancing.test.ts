@@ -43,7 +43,7 @@ function traces(count: number, spansEach = 3): Batch {
   return batchFromJson("traces", JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }));
 }
 
-/** Trace ids of what a server has got, one for each span. */
+/** Trace ids that a server has received, one for each span. */
 function tracesAt({ received }: GrpcJsServer): string[] {
   const ids: string[] = [];
   for (const { signal, body } of received)
@@ -161,7 +161,7 @@ describe("the dns resolver", () => {
     },
   });
 
-  /** Servers at 127.0.0.1, 127.0.0.2 and so on, with one port, as pods have. */
+  /** Servers at 127.0.0.1, 127.0.0.2 and so on with the same port, like pods. */
   it("follows a name, keeps the last addresses when a lookup fails, and starts without an answer", async () => {
     await startServers(1);
     const logger = listeningLogger();
@@ -202,7 +202,7 @@ describe("the dns resolver", () => {
 it("resolves names as the system does if no DNS servers are configured", async () => {
   await startServers(1);
   const exporter = await start({ resolver: { dns: { hostname: "localhost", port: servers[0]!.port } } });
-  // localhost may be ::1 too, where nobody listens: its share is left, and the rest has come.
+  // localhost may also be ::1, where nothing listens: its share is left, and the rest has arrived.
   await exporter.send(traces(50), never).catch(() => {});
   expect(allTraces().length).toBeGreaterThan(0);
 });

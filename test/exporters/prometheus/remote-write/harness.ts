@@ -4,7 +4,7 @@ import type { Exporter, ExporterFactory } from "../../../../src/plugin.js";
 import { exporterContext, never } from "../../support.js";
 import { at, metricsBatch, type ResourceMetrics } from "../metrics.js";
 
-/** An exporter for the length of a test. */
+/** An exporter for the duration of a test. */
 export async function startExporter(config: object, factory: ExporterFactory = remoteWriteExporter) {
   const exporter: Exporter = factory.create(factory.schema.parse(config), exporterContext());
   await exporter.start!();

@@ -36,7 +36,7 @@ const samples: fc.Arbitrary<Sample> = fc.record({
 });
 const STALE = Buffer.from("020000000000f07f", "hex");
 
-/** Remote write 1.0 with samples of these series, taken apart again. */
+/** Encodes samples of these series as remote write 1.0 and decodes them again. */
 async function written(pool: ReturnType<typeof labelsOf>[], all: readonly Sample[]) {
   const writer = new WriteRequestV1(false);
   for (const { of, value, timeMs, isStale, hasExemplar, isHistogram } of all) {

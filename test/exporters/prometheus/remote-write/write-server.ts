@@ -29,7 +29,10 @@ interface WriteServerSettings {
   readonly answer?: { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 }
 
-/** A server that takes remote write of both versions and keeps what it got. Written by the specification alone. */
+/**
+ * A server that accepts remote write of both versions and keeps the requests. It is written from the specification
+ * alone.
+ */
 export async function startWriteServer({ knowsV2 = true, answer }: WriteServerSettings = {}) {
   const requests: WriteRequest[] = [];
   const server = createServer(async (request, response) => {

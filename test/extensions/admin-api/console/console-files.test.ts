@@ -5,7 +5,7 @@ import { startApi } from "../harness.js";
 
 const MAX_FIRST_LOAD_BYTES = 150_000;
 
-/** What a browser says of itself when somebody follows a link of another site. */
+/** The headers of a browser that follows a link on another site. */
 const VISIT = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
 
 interface Answer {

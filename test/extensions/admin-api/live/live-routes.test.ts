@@ -15,7 +15,7 @@ exporters: {nop: }
 service: {extensions: [reliability, admin], pipelines: {logs: {receivers: [hand], exporters: [nop]}}}
 `;
 
-/** Something that counts as told. */
+/** A component whose counts the test sets. */
 function counted() {
   const counts = { in: 0, out: 0, dropped: 0, refused: 0, failed: 0 };
   const node = (id: string, kind: "receiver" | "exporter") => ({

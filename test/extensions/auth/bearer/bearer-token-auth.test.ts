@@ -44,7 +44,7 @@ describe("bearertokenauth", () => {
     expect(await server.authenticate(request)).toMatchObject({});
     expect(await server.authenticate(head(bearer("two")))).toMatchObject({});
     await writeFile(filename, "two\nthree and more\n");
-    clock.advance(5000); // no longer, since what is recognised is forgotten by itself in time
+    clock.advance(5000); // recognised clients are forgotten after this time
     await expect
       .poll(() => refusalOf(() => server.authenticate(request)).catch(() => "let in"))
       .toMatchObject({ kind: "unauthenticated" });

@@ -51,7 +51,7 @@ const hand = async ({ hand: give }: FedAgent, tenant: string, ...texts: string[]
   return give(logs(...texts), { metadata });
 };
 
-/** The records that came under each value of the header, in requests that were taken. */
+/** The records received under each value of the header, in accepted requests. */
 function taken(name = "x-scope"): Record<string, string[]> {
   const found: Record<string, string[]> = {};
   const requests = sink.requests.slice(-sink.batches.length);

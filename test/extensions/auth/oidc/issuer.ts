@@ -17,7 +17,7 @@ export const rsa = (id: string, modulusLength = 2048): KeyPair => ({
 export const ec = (id: string, namedCurve = "P-256"): KeyPair => ({ id, ...generateKeyPairSync("ec", { namedCurve }) });
 export const ed25519 = (id: string): KeyPair => ({ id, ...generateKeyPairSync("ed25519") });
 
-/** An issuer on this machine: what it publishes, and how often it was asked for its keys. */
+/** An issuer on this machine: its documents, and how often its keys were fetched. */
 export async function startIssuer(...keys: KeyPair[]) {
   const state = { keys, down: false, fetches: 0, url: "", discovery: {} as object };
   const server = createServer((request, response) => {

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A request as it came over the wire. */
+/** A request as received over the wire. */
 export interface WireRequest {
   readonly method: string;
   /** The path and query of the first line, as they were sent. */
@@ -13,7 +13,7 @@ export interface WireRequest {
 const hash = (data: string | Uint8Array) => createHash("sha256").update(data).digest("hex");
 const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text, "utf8").digest();
 
-/** "UriEncode" of the specification: of UTF-8 bytes, all but A-Z a-z 0-9 - . _ ~ as %XX in capitals. */
+/** "UriEncode" of the specification: UTF-8 bytes, all except A-Z a-z 0-9 - . _ ~ as %XX in capitals. */
 function uriEncode(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) {
@@ -37,8 +37,8 @@ function decodedBytes(text: string): Buffer {
 }
 
 /**
- * The signature that AWS would compute for a request that it has received, written from "Create a signed AWS API request" of the
- * IAM user guide and from nothing else: what it needs beside the request is the secret that belongs to its access key.
+ * Computes the signature as AWS does for a received request, written only from "Create a signed AWS API request" of the
+ * IAM user guide. Besides the request, it only needs the secret of the access key.
  */
 export function recomputedSignature({ method, path, headers, body }: WireRequest, secret: string): string {
   const fields = /^AWS4-HMAC-SHA256 Credential=([^,]+), SignedHeaders=([^,]+), Signature=/.exec(

@@ -95,7 +95,7 @@ describe("sigv4auth", () => {
   });
 
   describe("on an instance", () => {
-    /** The metadata service of one, by its contract: no answer without a token that was asked for with PUT. */
+    /** The metadata service of an instance, by its contract: no answer without a token requested by PUT. */
     async function startMetadata(clock: FakeClock) {
       const sink = await startSink();
       onTestFinished(() => sink.close());

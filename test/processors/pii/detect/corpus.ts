@@ -12,7 +12,7 @@ export interface Judgement {
   readonly wrong: readonly string[];
 }
 
-/** Of what was planted of one kind, how much is gone. */
+/** The share of planted values of one kind that was removed. */
 interface KindRow {
   readonly kind: string;
   readonly isPrefixed: boolean;
@@ -27,7 +27,7 @@ interface WildJudgement {
   readonly changed: readonly { readonly line: string; readonly after: string }[];
 }
 
-/** What became of planted names and addresses, and of other lines. */
+/** The results for planted names and addresses, and for other lines. */
 interface PeopleJudgement {
   readonly judged: readonly { readonly kind: string; readonly line: string; readonly isGone: boolean }[];
   readonly ordinary: number;
@@ -54,7 +54,7 @@ const people = (await import(`${folder}people.js`)) as {
 };
 const ordinary = (await import(`${folder}ordinary.js`)) as { ordinaryLines(count: number, seed?: number): string[] };
 
-/** The benchmark's judgement of the detectors, on a corpus of this size. */
+/** Evaluates the detectors like the benchmark, on a corpus of this size. */
 export const judge = (size: { ordinary: number; planted: number; seed?: number }) => judged(pii, size);
 export const { plantedLines } = planted;
 export const { judgeWild } = wild;

@@ -6,7 +6,7 @@ import { judge } from "./corpus.js";
 
 const ALL = (1 << DETECTORS.length) - 1;
 
-/** What is found, with the name of its detector; with bytes around the text that look like more of it. */
+/** Returns the matches with their detectors. Bytes around the text look like a continuation of it. */
 function found(text: string, hints = 0): string[] {
   const b = Buffer.from(`9a.${text}1*:`, "utf8");
   const start = 3;

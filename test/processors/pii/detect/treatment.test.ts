@@ -29,7 +29,7 @@ function treatment(strategy: Strategy, more: Partial<PiiTreatmentSettings> = {})
   });
 }
 
-/** Texts put together from ordinary lines, planted values and what treatments leave. */
+/** Texts made of ordinary lines, planted values and replacements. */
 const PIECES = [
   ...ordinaryLines(100, 5),
   ...DETECTORS.flatMap((name) => plantedLines(name, 12, 5).map(({ value }) => value)),
@@ -57,7 +57,7 @@ const text = fc
   )
   .map((pieces) => pieces.map(([piece, separator]) => piece + separator).join(""));
 
-/** All texts of a tree are put in the place of its own. */
+/** Replaces all texts of a tree. */
 function withTexts(tree: unknown, texts: readonly string[], next = { i: 0 }): unknown {
   if (Array.isArray(tree)) return tree.map((item) => withTexts(item, texts, next));
   if (typeof tree !== "object" || tree === null || tree instanceof Uint8Array) return tree;

@@ -30,7 +30,7 @@ const treatment = (patterns: [] = []) =>
     jsonBodies: false,
   });
 
-/** Beginnings and parts of what detectors look for, and what stands between. */
+/** Beginnings and parts of values that detectors find, and separators. */
 const PIECES = [
   ...DETECTORS.flatMap((name) => plantedLines(name, 8, 11).flatMap(({ line, value }) => [line, value])),
   ..."SG. sk- ghp_ glsa_ eyJ eyJhbGciOiJI. AKIA AIza Bearer Basic token= password: secret=' auth=\" -----BEGIN ://a: :: fe80::".split(
@@ -51,7 +51,7 @@ const hostileText = fc
     fc.integer({ min: 1, max: 60_000 }),
   )
   .map(([pieces, size]) => {
-    // Cut anywhere: what begins like something and goes on otherwise costs most.
+    // Cut anywhere: values that begin like a match and continue differently cost most.
     const unit = pieces.map(([piece, cut, end]) => piece.slice(0, 1 + cut) + end).join("");
     return unit.repeat(Math.ceil(size / unit.length));
   });

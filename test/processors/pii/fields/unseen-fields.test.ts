@@ -15,7 +15,7 @@ import { logOf, pairs } from "../pii-harness.js";
 
 const treatment = (config: object = {}) => new PiiTreatment(piiSchema.parse(config));
 
-/** One that has had a batch, and passes over what it has seen since. */
+/** A treatment that has had a first batch, and skips fields that it has seen since. */
 function warm(config?: object): PiiTreatment {
   const one = treatment(config);
   one.treat(logs("x"));
@@ -23,7 +23,7 @@ function warm(config?: object): PiiTreatment {
   return one;
 }
 
-/** Few keys and values, so that most come again, also under keys and in fields where they mean something else. */
+/** Few keys and values, so that most repeat, also in places where they mean something else. */
 const texts = fc.constantFrom(
   ...[
     "checkout",

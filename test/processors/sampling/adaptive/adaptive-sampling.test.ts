@@ -250,7 +250,7 @@ describe("adaptive_sampling during an error spike", () => {
 describe("adaptive_sampling under load", () => {
   const config = { error_spike: { enabled: false }, load: { window: "1s" } };
 
-  /** The rate while so many records a second come, measured after a second of them. */
+  /** The rate at this many records per second, measured after one second. */
   function rateAt({ clock, source, out }: ReturnType<typeof sampling>, perSecond: number): number {
     const batch = logBatch(many(Math.round(perSecond / 120), () => ({ severity: INFO })));
     const tenfold = Batch.merge(many(10, () => batch));

@@ -10,7 +10,7 @@ export const LISTS = {
 
 const ALL = 2n ** 56n;
 
-/** What becomes of a tree of plain records, by the Collector's rules, with big integers. */
+/** Samples a tree of plain records by the Collector's rules, with big integers. */
 export function naively(signal: SampledSignal, own: ThresholdSamplerSettings, tree: Tree) {
   const [outer, inner, list] = LISTS[signal];
   const told: Record<string, number> = {};
@@ -43,7 +43,7 @@ interface Stamp {
   readonly threshold: string;
 }
 
-/** What a plain record is decided by, and what is written on it if it stays. */
+/** Returns the randomness of a plain record, and the attributes written on it if it is kept. */
 function decisionOn(
   signal: SampledSignal,
   own: ThresholdSamplerSettings,
@@ -63,7 +63,7 @@ function decisionOn(
   return { policy, stamp: randomness < threshold ? undefined : { randomness: written, threshold: digits } };
 }
 
-/** Of shares with few digits, or so small that the precision of 1 gives what is computed here. */
+/** For shares with few digits, or so small that the precision 1 gives the value computed here. */
 export function consistentThreshold({ percentage, precision }: ThresholdSamplerSettings): bigint {
   const share = Math.fround(Math.min(100, percentage)) / 100;
   const exact = ALL - BigInt(Math.round(share * Number(ALL)));
@@ -90,7 +90,7 @@ function randomnessOf(signal: SampledSignal, own: ThresholdSamplerSettings, reco
   return { policy: own.fromAttribute, randomness: hashed(own.seed, Buffer.from(source)) };
 }
 
-/** FNV-1a of 32 bits of seed and bytes; the bucket counted from the end, then the rest of the hash, then the bucket. */
+/** 32-bit FNV-1a of seed and bytes; the bucket counted from the end, then the rest of the hash, then the bucket. */
 export function hashed(seed: number, bytes: Uint8Array): bigint {
   let hash = 0x811c9dc5n;
   const seedBytes = Buffer.alloc(4);

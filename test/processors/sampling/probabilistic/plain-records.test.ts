@@ -12,7 +12,7 @@ import { consistentThreshold, hashed, LISTS, naively, type SampledSignal } from 
 const SOURCE = "request.id";
 const PRIORITY = "priority";
 
-/** Keys that are looked for, and such as could be taken for them. */
+/** Keys that samplers look for, and similar ones. */
 const SIGNS = ["sampling.threshold", "sampling.randomness", "sampling.priority", PRIORITY];
 const PLAIN_KEYS = [
   ...[
@@ -44,7 +44,7 @@ const textValue = text.map((stringValue) => ({ stringValue }));
 const attribute = (keys: readonly string[], value: fc.Arbitrary<object>) =>
   fc.record({ key: fc.constantFrom(...keys), value }, { requiredKeys: [] });
 
-/** Lengths around those where one more byte of length is needed. */
+/** Lengths around those that need one more byte. */
 const filler = fc
   .oneof(
     { weight: 9, arbitrary: fc.nat({ max: 140 }) },
@@ -56,7 +56,7 @@ const traceId = fc.oneof(
   fc.constantFrom(new Uint8Array(16), new Uint8Array(0)),
 );
 
-/** Members of others, in usual forms and in others, and of samplers. */
+/** Tracestate members of other vendors, in usual and unusual forms, and of samplers. */
 const member = fc.oneof(
   {
     weight: 6,
@@ -92,7 +92,7 @@ const state = fc
       .map(([between, last]) => members.map(([key, value]) => `${key}=${value}`).join(between) + last),
   );
 
-/** What a law is tried with: any records, or only those without a sign of an earlier sampler. */
+/** Inputs of a law: any records, or only those without a sign of an earlier sampler. */
 interface Kind {
   readonly keys: readonly string[];
   readonly value: fc.Arbitrary<object>;
@@ -171,7 +171,7 @@ const oddities: fc.Arbitrary<Oddities> = fc.record({
   padded: fc.boolean(),
 });
 
-/** What a sampler makes of batches one after the other, and what it tells of each. */
+/** Runs a sampler over batches one after the other, and returns its output and counts. */
 function sampler(signal: SampledSignal, own: ThresholdSamplerSettings) {
   let told: Record<string, number> = {};
   const one = new ThresholdSampler(signal, own, (policy, sampled, count) => {
@@ -184,7 +184,7 @@ function sampler(signal: SampledSignal, own: ThresholdSamplerSettings) {
   };
 }
 
-/** One that has had a batch, and decides on plain records in WebAssembly since. */
+/** A sampler that has had a first batch, and decides about plain records in WebAssembly since. */
 function warmSampler(signal: SampledSignal, own: ThresholdSamplerSettings) {
   const sample = sampler(signal, own);
   sample(Batch.empty(signal));
@@ -212,7 +212,7 @@ describe("plain records", () => {
           expect(actual.batch.count).toBe(expected.batch.count);
           expect(actual.batch === batch).toBe(expected.batch === batch);
           expect(Batch.admit(signal, actual.batch.bytes).count).toBe(expected.batch.count);
-          // Tags that were longer than they need be are not in the output.
+          // The output has no tags that are longer than necessary.
           if (!odd.padded) expect(hex(actual.batch)).toBe(hex(expected.batch));
           expect(decodeTree(actual.batch)).toEqual(decodeTree(expected.batch));
           expect(unknownFields(signal, actual.batch.bytes)).toEqual(unknownFields(signal, expected.batch.bytes));

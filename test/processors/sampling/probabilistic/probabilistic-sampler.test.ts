@@ -9,9 +9,9 @@ import { counting, processing } from "../../../support/processors.js";
 import { spanBatch, traceId } from "../../../support/sampled.js";
 
 /**
- * What the Collector's own processor decided (contrib v0.159). `decisions`: a bit for each of the traces whose ids are
- * the MD5 of "0", "1", "2" ..., and the tracestate of the first one kept. `traces` and `logs`: for each record null
- * when it was dropped, else its tracestate, or the attributes sampling.threshold and sampling.randomness.
+ * Decisions of the Collector's own processor (contrib v0.159). `decisions`: a bit for each of the traces whose ids are
+ * the MD5 of "0", "1", "2" ..., and the tracestate of the first one kept. `traces` and `logs`: for each record null if
+ * it was dropped, else its tracestate, or the attributes sampling.threshold and sampling.randomness.
  */
 interface Vector {
   readonly kind: "decisions" | "traces" | "logs";
@@ -69,7 +69,9 @@ function logs(inputs: Vector["in"]): Batch {
   return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
 }
 
-/** What the processor kept: by the position of the record in the batch. It is the same of its first batch and of a later one. */
+/**
+ * Returns the positions of the kept records in the batch. They are the same for the first batch and for a later one.
+ */
 function keptOf(config: object, batch: Batch): Map<number, unknown> {
   const ofFirst = keptAfter([], config, batch);
   expect(keptAfter([Batch.empty(batch.signal)], config, batch)).toEqual(ofFirst);

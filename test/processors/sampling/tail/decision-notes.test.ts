@@ -11,7 +11,7 @@ import { runs } from "../../../support/runs.js";
 import { type SpanInput, spanBatch, traceId } from "../../../support/sampled.js";
 
 const WAIT = 1000;
-/** Six spans are kept and four are not; by half it is the other way round. */
+/** Traces with six spans are kept and those with four are not; for a half of the spans it is the other way round. */
 const POLICIES = [
   { name: "six", type: "span_count", span_count: { min_spans: 6 } },
   { name: "half of four", type: "span_count", span_count: { min_spans: 1, max_spans: 2 } },
@@ -20,18 +20,18 @@ const POLICIES = [
 type Logged = { readonly note: Uint8Array; readonly after: number } | { readonly acknowledged: number };
 
 /**
- * A sampler behind a journal that is a list: entries, and a log of notes and acknowledgements of which a crash leaves only the
- * beginning. What is refused, or was not acknowledged before a crash, comes again.
+ * A sampler behind a journal that is a list: entries, and a log of notes and acknowledgements. A crash leaves only the
+ * beginning of the log. Entries that were refused, or not acknowledged before a crash, come again.
  */
 class JournalledSampler {
   readonly clock = new FakeClock();
-  /** Times that a span has arrived, by its name. */
+  /** How often each span has arrived, by its name. */
   readonly arrived = new Map<string, number>();
-  /** What is left of entries that were given up. */
+  /** The remaining spans of permanently refused entries. */
   readonly dead: Batch[] = [];
   private readonly entries: Batch[] = [];
   private log: Logged[] = [];
-  /** So much of the log is safe. */
+  /** The part of the log that is safe. */
   private written = 0;
   private refused: number[] = [];
   private readonly cache: object | undefined | 0;
@@ -57,7 +57,7 @@ class JournalledSampler {
     this.written = this.log.length;
   }
 
-  /** The exporters take, or refuse for now, or for good, what has come out. */
+  /** Lets the exporters accept, refuse for now, or permanently refuse the output. */
   settle(take: (i: number) => boolean | "never"): void {
     this.sampler.out.splice(0).forEach((delivery, i) => {
       const answer = take(i);
@@ -67,7 +67,7 @@ class JournalledSampler {
     for (const position of this.refused.splice(0)) this.hand(position);
   }
 
-  /** `share` of what was not written is lost. */
+  /** Loses `share` of what was not written. */
   crash(share: number): void {
     const unwritten = this.log.length - this.written;
     this.log = this.log.slice(0, this.written + Math.floor(unwritten * (1 - share)));
@@ -124,7 +124,10 @@ const spansOf = (trace: number, half: 0 | 1): SpanInput[] => {
   });
 };
 
-/** Spans that come when their trace is forgotten: alone they are dropped where the trace was kept, and the other way round. */
+/**
+ * Spans that arrive when their trace is forgotten: alone they are dropped if the trace was kept, and the other way
+ * round.
+ */
 const lateSpans = (trace: number, round: number): SpanInput[] =>
   Array.from({ length: trace % 3 === 0 ? 2 : 4 }, (_, i) => ({
     trace: traceId(trace),
@@ -133,13 +136,13 @@ const lateSpans = (trace: number, round: number): SpanInput[] =>
   }));
 
 const step = fc.record({
-  /** Traces that begin in this step, and how their halves are spread over requests. */
+  /** Traces that begin in this step, and the distribution of their halves over requests. */
   traces: fc.integer({ min: 0, max: 4 }),
   requests: fc.integer({ min: 1, max: 3 }),
   takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
   crash: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
   commits: fc.boolean(),
-  /** It crashes before, or after, the exporters have answered. */
+  /** Crashes before or after the exporters have answered. */
   isEarly: fc.boolean(),
 });
 
@@ -178,7 +181,7 @@ describe("a sampler behind a journal", () => {
     const round = fc.record({
       takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
       restarts: fc.boolean(),
-      /** A span of a trace that was decided long ago, which is decided anew. */
+      /** A span of a trace that was decided long ago, which is decided again. */
       late: fc.option(fc.constantFrom(1, 2, 3, 4)),
     });
     fc.assert(

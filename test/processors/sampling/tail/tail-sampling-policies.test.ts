@@ -255,7 +255,7 @@ describe("the policies of tail_sampling", () => {
     expect([...counts.keys()].filter((key) => key.includes("policy="))).toHaveLength(1);
   });
 
-  /** What the Collector's tail_sampling (contrib v0.159) kept of the traces whose ids are the MD5 of "0", "1" ... */
+  /** Traces that the Collector's tail_sampling (contrib v0.159) kept, of those whose ids are the MD5 of "0", "1" ... */
   it.each(COLLECTOR_KEPT)(
     "keeps the traces that the Collector keeps: %s %% with salt '%s'",
     (sampling_percentage, hash_salt, kept) => {

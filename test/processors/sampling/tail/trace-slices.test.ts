@@ -14,10 +14,10 @@ import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
 import { rewritten } from "../../../support/telemetry/wire-forms.js";
 
-/** Unknown fields between spans, and tags and lengths longer than they need be, keep neighbours apart. */
+/** Unknown fields between spans, and tags and lengths that are longer than necessary, separate adjacent spans. */
 const oddities = fc.record({ unknown: fc.boolean(), shuffled: fc.boolean(), padded: fc.boolean() });
 
-/** Every span with what surrounds it, as text. */
+/** Every span with its surroundings, as text. */
 function spansOf(batch: Batch): string[] {
   const plain = (value: unknown) =>
     JSON.stringify(value, (_, v) => (typeof v === "bigint" ? `${v}n` : v instanceof Uint8Array ? [...v] : v));
