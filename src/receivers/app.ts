@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineReceiver, StartError } from "../plugin.js";
 
-const HINT = "start it with createSluice in a program of yours, or use another receiver";
+const HINT = "start it with createSluice in your own program, or use another receiver";
 
 /**
  * The telemetry that a program emits when it embeds Sluice. The embedding instance replaces this receiver with its own
@@ -9,11 +9,11 @@ const HINT = "start it with createSluice in a program of yours, or use another r
  */
 export const appReceiver = defineReceiver({
   type: "app",
-  summary: "Takes what the program emits that Sluice is embedded in.",
+  summary: "Receives what the embedding program emits.",
   schema: z.strictObject({}),
   create: () => ({
     async start() {
-      throw new StartError(`no program emits into it: this config is for one that embeds Sluice; ${HINT}`);
+      throw new StartError(`no program emits into it: this config is for a program that embeds Sluice; ${HINT}`);
     },
     async stop() {},
   }),

@@ -88,7 +88,7 @@ service:
     const [answer] = await headers;
     expect([answer["grpc-status"], decodeURIComponent(answer["grpc-message"])]).toEqual([
       "3",
-      "the body came in pieces of a few bytes each; send it in larger ones",
+      "the body arrived in pieces of a few bytes each; send larger pieces",
     ]);
     session.destroy();
     expect(await post()).toBe(200);
@@ -128,7 +128,7 @@ service:
     };
     // It is no request, but it was read: what is told 503 was not.
     await expect.poll(send).toBe(400);
-    expect(String(await first)).toMatch(/^HTTP\/1\.1 503 .*others needed its room/s);
+    expect(String(await first)).toMatch(/^HTTP\/1\.1 503 .*others needed its memory/s);
     expect(await post()).toBe(200);
   });
 

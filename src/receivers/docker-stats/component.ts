@@ -11,7 +11,7 @@ import { DOCKER_METRICS } from "./metrics.js";
 /** Metrics about Docker's running containers. */
 export const dockerStatsReceiver = defineReceiver<DockerStatsConfig>({
   type: "docker_stats",
-  summary: "Asks Docker what its running containers use: CPU, memory, disks and network.",
+  summary: "Collects CPU, memory, disk and network metrics of running containers from Docker.",
   signals: ["metrics"],
   schema: dockerStatsSchema,
   create: (config, context) => new DockerStatsReceiver(config, context),

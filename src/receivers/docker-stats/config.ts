@@ -11,7 +11,7 @@ const labels = (what: string) =>
     .record(z.string(), z.string())
     .nullish()
     .transform((map) => map ?? {})
-    .meta({ description: `${what} of a container, and the attributes of its resource that they become.` });
+    .meta({ description: `${what} of a container, mapped to attributes of its resource.` });
 
 export const dockerStatsSchema = z.strictObject({
   endpoint: z
@@ -23,9 +23,7 @@ export const dockerStatsSchema = z.strictObject({
     .default("unix:///var/run/docker.sock")
     .meta({ description: "Where Docker listens." }),
   ...scrapingKeys(10_000),
-  timeout: duration()
-    .default(5000)
-    .meta({ description: "How long Docker may take to answer; 0: no limit but an hour." }),
+  timeout: duration().default(5000).meta({ description: "How long Docker may take to answer; 0 means an hour." }),
   api_version: z
     .union([
       z.string().regex(/^\d+\.\d+$/, "expected a version such as 1.44"),
@@ -33,7 +31,8 @@ export const dockerStatsSchema = z.strictObject({
     ])
     .optional()
     .meta({
-      description: "The version of Docker's API; without it, or where Docker calls it too old, the newest that it has.",
+      description:
+        "The version of Docker's API. Default, and if Docker considers it too old: the newest one Docker supports.",
     }),
   excluded_images: z
     .array(z.string())
@@ -49,12 +48,13 @@ export const dockerStatsSchema = z.strictObject({
       }
     })
     .meta({
-      description: "Images whose containers are left out: names, globs, or /patterns/; with ! in front, all but those.",
+      description:
+        "Images whose containers are left out: names, globs or /patterns/; a leading ! leaves out all others.",
     }),
   container_labels_to_metric_labels: labels("Labels"),
   env_vars_to_metric_labels: labels("Environment variables"),
   tls: section(tlsClient()).optional().meta({ description: "Certificates, for https." }),
-  stream_stats: ignored("Docker is asked at each collection"),
+  stream_stats: ignored("Docker is queried at each collection"),
   provide_per_core_cpu_metrics: ignored("enable container.cpu.usage.percpu under metrics"),
   ...metricKeys(DOCKER_METRICS),
   resource_attributes: section(

@@ -26,7 +26,7 @@ export class BatchSender {
     this.logRejected = limitedLog(context.clock, ({ message, paths }, suppressed) =>
       context.logger.error(
         { reason: message, paths: paths.slice(0, 5), suppressed },
-        "records are refused for good and cannot be kept as dead letters; they stay in their files and are tried again",
+        "records are permanently refused and cannot be kept as dead letters; they stay in their files and are retried",
       ),
     );
   }

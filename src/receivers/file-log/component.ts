@@ -22,7 +22,7 @@ import { START, TrackedFile } from "./tracked-file.js";
 export const fileLogReceiver = defineReceiver<FileLogConfig>({
   type: "file_log",
   aliases: ["filelog"],
-  summary: "Reads files as they grow and are rotated, a record a line, and remembers how far they are safe.",
+  summary: "Reads files as they grow and rotate, one record per line, and remembers how far their records are safe.",
   signals: ["logs"],
   schema: fileLogSchema,
   create: (config, context) => new FileLogReceiver(config, context),
@@ -52,10 +52,13 @@ class FileLogReceiver implements Receiver {
     this.context = context;
     const { clock, logger } = context;
     this.logProblem = limitedLog(clock, ({ path, reason }, suppressed) =>
-      logger.warn({ path, reason, suppressed }, "cannot be read; it is tried again"),
+      logger.warn({ path, reason, suppressed }, "cannot be read; it will be retried"),
     );
     this.logTruncated = limitedLog(clock, ({ path, action }, suppressed) =>
-      logger.warn({ path, on_truncate: action, suppressed }, "a file is shorter than it was and begins as it did"),
+      logger.warn(
+        { path, on_truncate: action, suppressed },
+        "a file was truncated: it is shorter than before and has the same first bytes",
+      ),
     );
     const onProblem = (path: string, error: unknown) =>
       this.logProblem({ path, reason: error instanceof Error ? error.message : String(error) });

@@ -31,7 +31,7 @@ const multiline = z
   .strictObject({
     line_start_pattern: pattern("(?m)").default("").meta({ description: "Where a record begins, in RE2 syntax." }),
     line_end_pattern: pattern("(?m)").default("").meta({ description: "Where a record ends, in RE2 syntax." }),
-    omit_pattern: flag("Leave out of the record what the pattern has matched."),
+    omit_pattern: flag("Remove the text that the pattern matched from the record."),
   })
   .refine(
     ({ line_start_pattern: start, line_end_pattern: end }) => start === "" || end === "",
@@ -45,19 +45,21 @@ const sortBy = z.strictObject({
   regex_key: z.string().default("").meta({ description: "The named group of `regex` that is compared." }),
   ascending: flag("The lowest first; else the highest."),
   layout: z.string().default("").meta({ description: "How a timestamp is written, with strptime's directives." }),
-  location: z.string().default("").meta({ description: "The time zone of timestamps; UTC unless told." }),
+  location: z.string().default("").meta({ description: "The time zone of timestamps. Default: UTC." }),
 });
 
 const orderingCriteria = z.strictObject({
-  regex: pattern().default("").meta({ description: "Finds in a path what it is ordered by, as named groups." }),
+  regex: pattern().default("").meta({ description: "A pattern whose named groups extract the sort keys from a path." }),
   top_n: z
     .number()
     .int()
     .nonnegative()
     .optional()
-    .meta({ description: "How many files are read, of each group; 0 for all. Default: 1 when `sort_by` is given." }),
-  sort_by: z.array(sortBy).default([]).meta({ description: "What is compared, the first thing first." }),
-  group_by: pattern().default("").meta({ description: "Files with the same first group of it are ordered together." }),
+    .meta({ description: "How many files of each group are read; 0 means all. Default: 1 if `sort_by` is given." }),
+  sort_by: z.array(sortBy).default([]).meta({ description: "The sort keys, most important first." }),
+  group_by: pattern()
+    .default("")
+    .meta({ description: "Files for which the first group of this pattern is the same are sorted together." }),
 });
 
 const values = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String));
@@ -69,17 +71,19 @@ export const fileLogSchema = z
       .meta({
         description: "Patterns for the paths of the files: `*`, `?`, `[a-z]`, `{one,other}`, `**` for folders.",
       }),
-    exclude: globs.default([]).meta({ description: "Patterns for the paths of files that are not read after all." }),
+    exclude: globs.default([]).meta({ description: "Patterns for the paths of files to exclude." }),
     exclude_older_than: duration()
       .default(0)
-      .meta({ description: "Leave out files that were last written longer ago than this; 0 leaves out none." }),
+      .meta({ description: "Skip files last modified longer ago than this; 0 skips none." }),
     start_at: z.enum(["beginning", "end"]).default("end").meta({
       description:
-        "Where to begin with the files that are there when patterns are first watched. What appears later, also while the agent is down, is read from its beginning.",
+        "Where to start in files that exist when a pattern is first watched. Files that appear later, even while the agent is down, are read from the start.",
     }),
-    multiline: section(multiline).optional().meta({ description: "Records that are more, or less, than a line." }),
+    multiline: section(multiline)
+      .optional()
+      .meta({ description: "For records that do not consist of exactly one line." }),
     force_flush_period: duration().default(500).meta({
-      description: "A line without an end becomes a record when nothing has come for this long; 0: never.",
+      description: "An unfinished line becomes a record after this time without new data; 0 means never.",
     }),
     encoding: z
       .string()
@@ -88,7 +92,7 @@ export const fileLogSchema = z
         (name) => textEncoding(name) !== undefined,
         "expected nop, utf-8, utf-8-raw, utf-16le, utf-16be, ascii, or another name that Node.js's TextDecoder knows",
       )
-      .meta({ description: "How the text is written in bytes. `nop`: no text, bodies are bytes." }),
+      .meta({ description: "The encoding of the text. `nop`: no text, bodies are bytes." }),
     preserve_leading_whitespaces: flag("Keep the white space in front of a record."),
     preserve_trailing_whitespaces: flag("Keep the white space behind a record."),
     include_file_name: flag("Add the attribute `log.file.name`.", true),
@@ -104,24 +108,25 @@ export const fileLogSchema = z
       .refine((ms) => ms > 0, "expected more than 0")
       .default(200)
       .meta({
-        description: "How often to look for files and for what was written. With thousands of files less often.",
+        description:
+          "How often to check for new files and new data. With thousands of files the checks are less frequent.",
       }),
     fingerprint_size: byteSize()
       .refine((size) => size >= 16, "expected at least 16 bytes")
       .default(1000)
-      .meta({ description: "How many of its first bytes a file is told apart by." }),
+      .meta({ description: "How many first bytes identify a file." }),
     initial_buffer_size: ignored("files are read in pieces of 1 MiB, into memory that is used again"),
     max_log_size: byteSize()
       .refine((size) => size > 0 && size <= 512 * 1024 * 1024, "expected more than 0 and at most 512MiB")
       .default(1024 * 1024)
       .meta({ description: "The longest record." }),
     max_log_size_behavior: z.enum(["split", "truncate"]).default("split").meta({
-      description: "What becomes of a longer one: several records, or the first of them without the rest.",
+      description: "How longer records are handled: split into several, or truncated.",
     }),
     max_concurrent_files: z.number().int().positive().default(1024).meta({
-      description: "How many files are held open; others are opened when they have grown.",
+      description: "How many files are kept open; others are opened when they have grown.",
     }),
-    max_batches: ignored("all files are looked at in every round, whatever their number"),
+    max_batches: ignored("all files are checked in every round, whatever their number"),
     delete_after_read: unsupported("files are never deleted: let logrotate do it"),
     acquire_fs_lock: ignored("files are read while others write them, and nothing is locked"),
     file_cache_advise: ignored("the system is not told what to cache"),
@@ -130,30 +135,30 @@ export const fileLogSchema = z
     resource: section(values).default({}).meta({ description: "Attributes of the resource of all records." }),
     operators: operatorsSchema
       .default([])
-      .meta({ description: "What is done to records before they leave the receiver." }),
+      .meta({ description: "Operators that process records before they leave the receiver." }),
     storage: z.string().nullish().meta({
-      description: "Accepted for the Collector's sake: offsets are always kept, in `offsets_directory`.",
+      description: "Accepted for compatibility with the Collector: offsets are always kept, in `offsets_directory`.",
     }),
     offsets_directory: z
       .string()
       .min(1)
       .default("./data/offsets")
-      .meta({ description: "Where it is kept how far files were read, in a file of the receiver's own." }),
-    header: unsupported("lines at the begin of files are records like others: filter them with an operator"),
-    retry_on_failure: ignored("what is refused for now is always tried again, until it is taken"),
+      .meta({ description: "The directory for read offsets; each receiver has its own file there." }),
+    header: unsupported("the first lines of files are ordinary records: filter them with an operator"),
+    retry_on_failure: ignored("temporarily refused records are always retried until they are accepted"),
     ordering_criteria: section(orderingCriteria)
       .optional()
-      .meta({ description: "Which of the files are read, when not all of them." }),
+      .meta({ description: "Selects which of the files are read." }),
     compression: z.enum(["", "gzip", "auto"]).default("").meta({
       description: "`gzip`: all files are gzip; `auto`: those that begin like gzip are.",
     }),
-    polls_to_archive: ignored("what was read of files that are gone is remembered for a day"),
+    polls_to_archive: ignored("offsets of deleted files are remembered for a day"),
     on_truncate: z.enum(["ignore", "read_whole_file", "read_new"]).default("ignore").meta({
       description:
-        "What to do with a file that is shorter than it was and begins as it did: wait until it is longer again, read it anew, or go on at its end. One that begins differently is a new file.",
+        "What to do with a file that got shorter and has the same first bytes: wait until it is longer again, read it from the start, or continue at its end. A file with other first bytes is a new file.",
     }),
-    id: ignored("the receiver has its id in front of the colon"),
-    type: ignored("the receiver's type says it"),
+    id: ignored("the receiver's id is written before the colon"),
+    type: ignored("the receiver's type already says it"),
     output: ignored("the output of the last operator is the pipeline"),
   })
   .refine(

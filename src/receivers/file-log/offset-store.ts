@@ -63,7 +63,7 @@ export class OffsetStore {
     this.logFailure = limitedLog(context.clock, (error, suppressed) =>
       context.logger.error(
         { path, reason: (error as Error).message, suppressed },
-        "offsets could not be written; after a restart what was read since is read again",
+        "offsets could not be written; after a restart, records read since then are read again",
       ),
     );
   }
@@ -145,7 +145,7 @@ export class OffsetStore {
     const isDamaged = patterns === undefined;
     if (damagedLines > 0 || isDamaged) {
       const fields = { path: this.path, damagedLines, known: files.size };
-      this.context.logger.error(fields, "the file of offsets is damaged; what it does not tell any more is read again");
+      this.context.logger.error(fields, "the offsets file is damaged; files whose offsets are lost are read again");
     }
     return { files: [...files.values()], patterns: patterns ?? [], isDamaged };
   }

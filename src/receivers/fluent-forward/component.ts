@@ -10,7 +10,7 @@ export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
   type: "fluent_forward",
   aliases: ["fluentforward"],
   summary:
-    "Takes records of Fluentd and Fluent Bit by their forward protocol, and acknowledges chunks once they are safe.",
+    "Receives records from Fluentd and Fluent Bit over the forward protocol, and acknowledges chunks once they are safe.",
   signals: ["logs"],
   schema: fluentForwardSchema,
   listensAt: (config) => [

@@ -107,7 +107,7 @@ export class ForwardConnection {
   }
 
   private async take(chunk: Buffer): Promise<void> {
-    if (this.length + chunk.length > MAX_EVENT_BYTES) return this.hangUp("an event is larger than it may be");
+    if (this.length + chunk.length > MAX_EVENT_BYTES) return this.hangUp("an event exceeds the size limit");
     if (!this.append(chunk)) {
       const waiting = this.waitForRoom(chunk.length, () => this.append(chunk));
       this.reading = waiting;
@@ -155,7 +155,7 @@ export class ForwardConnection {
     const { records, isUnattended } = countRecords(Buffer.concat([this.bytes.subarray(0, this.length), last]));
     intake.refuse(records);
     if (isUnattended) context.logger.error({ records }, RECORDS_LOST);
-    this.hangUp("there was no room for what it sent");
+    this.hangUp("there was no memory for its events");
   }
 
   /** Events before an unreadable one are still handed in. */
@@ -213,7 +213,7 @@ export class ForwardConnection {
     const outcome = await intake.accept(batch, { transport: "fluent_forward", isUnattended });
     if (outcome.kind === "taken") return true;
     if (isUnattended) context.logger.error({ records: batch.count }, RECORDS_LOST);
-    this.hangUp("what it sent could not be taken");
+    this.hangUp("its events could not be accepted");
     return false;
   }
 
@@ -225,7 +225,7 @@ export class ForwardConnection {
     if (!socket.writableNeedDrain || this.isStopping) return Promise.resolve();
     return new Promise((resolve) => {
       const cancel = this.settings.context.clock.after(UNREAD_LIMIT_MS, () =>
-        this.hangUp("it does not read its acknowledgements"),
+        this.hangUp("the client does not read its acknowledgements"),
       );
       const end = () => {
         cancel();
@@ -272,7 +272,7 @@ export class ForwardConnection {
     if (this.length === 0 || this.socket.destroyed) return;
     this.cancelLimit ??= this.settings.context.clock.after(EVENT_LIMIT_MS, () => {
       if (this.isWaiting) this.isLate = true;
-      else this.hangUp("an event took too long to come");
+      else this.hangUp("an event took too long to arrive");
     });
   }
 
@@ -293,4 +293,4 @@ export class ForwardConnection {
 }
 
 const NOTHING = encodeAttributes({}, RESOURCE_ATTRIBUTES_TAG);
-const RECORDS_LOST = "records were lost: nobody takes them, and their sender cannot know";
+const RECORDS_LOST = "records were lost: they were refused, and their sender cannot be told";

@@ -156,7 +156,7 @@ async function readEntries(
 }
 
 function reserveValues(count: number, reserve: Reserve): void {
-  if (!reserve(count * VALUE_BYTES)) throw new MessagePackError("there is no room for what it holds");
+  if (!reserve(count * VALUE_BYTES)) throw new MessagePackError("there is no memory for its records");
 }
 
 function readRecord(reader: MessagePackReader, tag: string, out: LogBatchWriter): void {

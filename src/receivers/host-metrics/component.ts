@@ -71,7 +71,7 @@ class HostMetricsReceiver implements Receiver {
 
   private async bootMs(): Promise<number> {
     const seconds = (await this.files.numbers("stat")).get("btime");
-    if (seconds === undefined) throw new Error("it does not say when the machine started");
+    if (seconds === undefined) throw new Error("it does not contain the machine's start time");
     return seconds * 1000;
   }
 }

@@ -33,7 +33,7 @@ function filter(key: string, what: string) {
 const included = (key: string, what: string) => filter(key, what).meta({ description: `Only these ${what}.` });
 const excluded = (key: string, what: string) => filter(key, what).meta({ description: `Not these ${what}.` });
 
-const MUTED_REASON = "what cannot be read of a process is left out without a word";
+const MUTED_REASON = "process data that cannot be read is always left out silently";
 
 const scraperSchemas = {
   cpu: z.strictObject({ ...metricKeys(HOST_METRICS.cpu) }),
@@ -58,7 +58,7 @@ const scraperSchemas = {
     include_virtual_filesystems: z
       .boolean()
       .default(false)
-      .meta({ description: "Also those without a device, such as tmpfs." }),
+      .meta({ description: "Include file systems without a device, such as tmpfs." }),
   }),
   network: z.strictObject({
     ...metricKeys(HOST_METRICS.network),
@@ -101,7 +101,7 @@ export const hostMetricsSchema = z.strictObject({
   root_path: z
     .string()
     .default("")
-    .meta({ description: "Where the machine's file system is, for an agent in a container: /hostfs." }),
+    .meta({ description: "Where the machine's root file system is mounted, for an agent in a container: /hostfs." }),
   scrapers: section(
     z.strictObject({
       ...scraperKeys,
@@ -110,7 +110,7 @@ export const hostMetricsSchema = z.strictObject({
   )
     .prefault({})
     .transform((scrapers) => scrapers as Partial<ScraperConfigs>)
-    .meta({ description: "What it collects: each scraper that is named, with its keys." }),
+    .meta({ description: "The scrapers to run, each with its own keys." }),
 });
 
 export type HostMetricsConfig = z.infer<typeof hostMetricsSchema>;

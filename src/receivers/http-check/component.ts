@@ -14,7 +14,7 @@ import { AnswerBody, compileValidations, type Validation } from "./validations.j
 export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
   type: "http_check",
   aliases: ["httpcheck"],
-  summary: "Asks HTTP servers at intervals, and measures whether they answer, with what, and how fast.",
+  summary: "Sends requests to HTTP servers at intervals, and measures whether, how and how fast they answer.",
   signals: ["metrics"],
   schema: httpCheckSchema,
   create: (config, context) => new HttpCheckReceiver(config, context),
@@ -76,7 +76,7 @@ class HttpCheckReceiver implements Receiver {
       const shown = withoutUrlSecrets(withoutCredentials(text, url));
       const { clock, logger } = this.context;
       if (authenticator?.isConfidential && url.protocol === "http:" && !isLocalHost(url.hostname))
-        logger.warn({ url: shown }, "credentials are sent without TLS: whoever is on the way can read them");
+        logger.warn({ url: shown }, "credentials are sent without TLS: anybody on the network path can read them");
       const headers = { ...urlCredentials(url), ...headersOf(target) };
       const monotonic = () => clock.monotonic();
       const { keptBodies } = this;
@@ -207,7 +207,7 @@ function bodyValidator(validations: readonly Validation[]) {
 }
 
 const DUPLICATE_URLS =
-  "several checks have this URL in their metrics, without secrets: their points cannot be told apart";
+  "several checks have the same URL in their metrics once secrets are removed: their points cannot be distinguished";
 
 /** Keeps the text as written if the credentials can be cut out of it. */
 function withoutCredentials(text: string, url: URL): string {

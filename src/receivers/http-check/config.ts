@@ -5,7 +5,7 @@ import { duration, ignored, section } from "../../plugin.js";
 import { HTTP_CHECK_METRICS } from "./metrics.js";
 import { validationSchema } from "./validations.js";
 
-const OWN_CONNECTION = "each check has a connection of its own, so that all of the way is checked";
+const OWN_CONNECTION = "each check opens its own connection, so the whole path is checked";
 
 /** Keeps the text as written, because metrics repeat it. */
 const url = () =>
@@ -37,14 +37,14 @@ const targetSchema = section(
       .meta({ description: "The method of the request." }),
     body: z.string().default("").meta({ description: "The body of the request." }),
     auto_content_type: z.boolean().default(false).meta({
-      description: "Whether a body gets a Content-Type by what it looks like: JSON, a form or text.",
+      description: "Whether to set the Content-Type from the body: JSON, a form or text.",
     }),
     timeout: duration().default(30_000).meta({ description: "How long a check may take; 0 means 30 s." }),
     validations: z
       .array(validationSchema)
       .nullish()
       .transform((rules) => rules ?? [])
-      .meta({ description: "What the body of the answer must be like." }),
+      .meta({ description: "Rules for the body of the answer." }),
     compression: ignored("bodies of checks are sent as they are"),
     compression_params: ignored("bodies of checks are sent as they are"),
     max_conns_per_host: ignored(OWN_CONNECTION),

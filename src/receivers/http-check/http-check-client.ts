@@ -211,7 +211,7 @@ function measure(request: ClientRequest, phases: CheckPhases, monotonic: () => n
 function redirected(location: string, from: URL): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (to?.protocol === "http:" || to?.protocol === "https:") return to;
-  throw new Error("it was redirected to what is no http URL");
+  throw new Error("it was redirected to something other than an http URL");
 }
 
 function onlyContentType({ "content-type": type }: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,9 +1,9 @@
 import { gauge, type MetricTable, optional, upDown } from "#receiving";
 
 export const HTTP_CHECK_METRICS = {
-  "httpcheck.status": upDown("1", "1 for the class that the status of the answer is of, 0 for the others."),
+  "httpcheck.status": upDown("1", "1 for the class of the answer's status, 0 for the others."),
   "httpcheck.duration": gauge("ms", "How long the check took, with redirects and the body.", true),
-  "httpcheck.error": upDown("{error}", "1 with the reason, where no answer came."),
+  "httpcheck.error": upDown("{error}", "1 with the reason if no answer came."),
   "httpcheck.dns.lookup.duration": optional(gauge("ns", "Time until the address of the host was known.", true)),
   "httpcheck.client.connection.duration": optional(gauge("ns", "Time to connect.", true)),
   "httpcheck.tls.handshake.duration": optional(gauge("ns", "Time of the TLS handshake.", true)),

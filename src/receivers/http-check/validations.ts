@@ -31,7 +31,7 @@ export const validationSchema = section(
   }),
 ).superRefine(({ json_path: path, equals }, context) => {
   if (equals !== undefined && path === undefined)
-    context.addIssue({ code: "custom", path: ["equals"], message: "expected json_path beside it" });
+    context.addIssue({ code: "custom", path: ["equals"], message: "expected json_path with it" });
 });
 
 export type ValidationConfig = z.infer<typeof validationSchema>;

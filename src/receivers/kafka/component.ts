@@ -38,7 +38,7 @@ import { pause } from "./pause.js";
 
 export const kafkaReceiver = defineReceiver<KafkaReceiverConfig>({
   type: "kafka",
-  summary: "Reads topics of Kafka; an offset is committed when every exporter behind has the data on disk.",
+  summary: "Reads Kafka topics; an offset is committed once every exporter of the pipeline has the data on disk.",
   schema: kafkaReceiverSchema,
   create: (config, context) => new KafkaReceiver(config, context),
 });
@@ -59,8 +59,8 @@ class KafkaReceiver implements Receiver {
     this.context = context;
     const { clock, logger } = context;
     const what = config.message_marking.on_permanent_error
-      ? "a message was refused for good and is skipped, as message_marking.on_permanent_error says"
-      : "a message was refused for good and no exporter can keep it as a dead letter; its partition waits";
+      ? "a message was permanently refused and is skipped because of message_marking.on_permanent_error"
+      : "a message was permanently refused and no exporter can keep it as a dead letter; its partition waits";
     this.logRejected = limitedLog(clock, (reason, suppressed) => logger.error({ reason, suppressed }, what));
   }
 
@@ -121,7 +121,7 @@ class KafkaReceiver implements Receiver {
         if (!(error instanceof TopicsChanged)) failures++;
         logger.warn(
           { reason: kafkaErrorMessage(error), brokers: this.config.brokers },
-          "not connected to Kafka; it is tried again",
+          "not connected to Kafka; retrying",
         );
       }
       await session.close();

@@ -29,9 +29,10 @@ function source(topic: string) {
       topic: topicName()
         .optional()
         .meta({ description: `The topic to read. Default ${topic}.` }),
-      topics: z.array(topicName()).min(1).optional().meta({ description: "Several topics in the place of one." }),
+      topics: z.array(topicName()).min(1).optional().meta({ description: "Several topics instead of one." }),
       encoding: z.enum(MESSAGE_ENCODINGS).optional().meta({
-        description: "What messages are; text, raw and json make one log record of each. Default otlp_proto.",
+        description:
+          "The encoding of messages; with text, raw and json each becomes one log record. Default otlp_proto.",
       }),
       exclude_topic: unsupported("patterns of topics are not supported; name the topics"),
       exclude_topics: unsupported("patterns of topics are not supported; name the topics"),
@@ -57,14 +58,11 @@ const keys = z
     traces: source(DEFAULT_TOPICS.traces),
     metrics: source(DEFAULT_TOPICS.metrics),
     topic: deprecated(
-      topicName().optional().meta({ description: "The topic of every signal that names none." }),
+      topicName().optional().meta({ description: "The topic of signals without their own." }),
       MOVE_UNDER_SIGNAL,
     ),
     encoding: deprecated(
-      z
-        .enum(MESSAGE_ENCODINGS)
-        .optional()
-        .meta({ description: "What messages are, of every signal that does not say." }),
+      z.enum(MESSAGE_ENCODINGS).optional().meta({ description: "The encoding for signals without their own." }),
       MOVE_UNDER_SIGNAL,
     ),
     group_id: z
@@ -73,45 +71,52 @@ const keys = z
       .default("sluice")
       .meta({ description: "The consumer group: agents of one group share partitions." }),
     group_instance_id: z.string().min(1).optional().meta({
-      description: "A name that this agent keeps over restarts: its partitions wait for it. Each agent needs its own.",
+      description:
+        "A name that this agent keeps across restarts, so its partitions wait for it. Each agent needs its own.",
     }),
     group_rebalance_strategy: ignored(
       "partitions are shared evenly among the agents of the group that read their topic",
     ),
     initial_offset: caseInsensitiveEnum(["latest", "earliest"])
       .default("latest")
-      .meta({ description: "Where a group begins that has never read a partition." }),
+      .meta({ description: "Where a group starts in a partition that it has never read." }),
     session_timeout: duration()
       .default(10_000)
       .meta({ description: "An agent that is silent for this long loses its partitions to others." }),
-    heartbeat_interval: duration().default(3000).meta({ description: "How often an agent tells that it is there." }),
+    heartbeat_interval: duration().default(3000).meta({ description: "How often an agent sends a heartbeat." }),
     rebalance_timeout: duration()
       .default(60_000)
-      .meta({ description: "How long the group waits for its members when it shares partitions anew." }),
-    min_fetch_size: byteSize().default(1).meta({ description: "A broker waits until it has so much to give." }),
-    max_fetch_wait: duration().default(250).meta({ description: "A broker answers after this long with what it has." }),
+      .meta({ description: "How long the group waits for its members during a rebalance." }),
+    min_fetch_size: byteSize()
+      .default(1)
+      .meta({ description: "A broker waits until it has this many bytes to return." }),
+    max_fetch_wait: duration()
+      .default(250)
+      .meta({ description: "A broker answers after this time with the data it has." }),
     max_fetch_size: byteSize()
       .default(16 * MIB)
-      .meta({ description: "Most bytes of one answer, all partitions together." }),
+      .meta({ description: "The maximum size of one answer, all partitions together." }),
     max_partition_fetch_size: byteSize()
       .default(MIB)
-      .meta({ description: "Most bytes of one partition in an answer." }),
+      .meta({ description: "The maximum size of one partition's data in an answer." }),
     default_fetch_size: ignored("use max_partition_fetch_size"),
     max_unsettled_size: byteSize()
       .default(4 * MIB)
       .meta({
         description:
-          "A partition with more bytes on their way to the exporters' queues is not read until they are there.",
+          "A partition with more unsettled bytes than this is not read until they are in the exporters' queues.",
       }),
     max_message_size: byteSize()
       .default(16 * MIB)
-      .meta({ description: "A larger message is a dead letter." }),
+      .meta({ description: "Larger messages become dead letters." }),
     autocommit: section(
       z.strictObject({
         enable: z
-          .literal(true, "expected true: without commits every restart would read all over again")
+          .literal(true, "expected true: without commits, every restart would read everything again")
           .default(true)
-          .meta({ description: "Offsets are committed once their messages are on disk behind every exporter." }),
+          .meta({
+            description: "Offsets are committed once every exporter of the pipeline has their messages on disk.",
+          }),
         interval: duration().default(1000).meta({ description: "How often they are committed." }),
       }),
     )
@@ -120,16 +125,16 @@ const keys = z
     message_marking: section(
       z.strictObject({
         after: z
-          .literal(true, "expected true: a message is only marked when every exporter behind has it on disk")
+          .literal(true, "expected true: a message is only marked once every exporter of the pipeline has it on disk")
           .default(true)
           .meta({ description: "Messages are always marked after they were processed." }),
         on_error: z
-          .literal(false, "expected false: what is refused for now is tried again until it is taken")
+          .literal(false, "expected false: temporarily refused messages are retried until they are accepted")
           .default(false)
-          .meta({ description: "What is refused for now is always tried again." }),
+          .meta({ description: "Temporarily refused messages are always retried." }),
         on_permanent_error: z.boolean().default(false).meta({
           description:
-            "Go on behind a message that is refused for good and that no exporter can keep as a dead letter: it is lost. Without, its partition waits.",
+            "Skip a message that is permanently refused and that no exporter can keep as a dead letter: it is lost. Otherwise its partition waits.",
         }),
       }),
     )
@@ -141,13 +146,16 @@ const keys = z
           .boolean()
           .default(false)
           .meta({ description: "Keep headers of messages as attributes of the resource." }),
-        headers: z.array(z.string()).default([]).meta({ description: "Which; they become kafka.header.NAME." }),
+        headers: z
+          .array(z.string())
+          .default([])
+          .meta({ description: "The headers to keep; they become kafka.header.NAME." }),
       }),
     )
       .optional()
       .meta({ description: "Headers of messages as attributes." }),
     dedup: dedupSection("messages"),
-    error_backoff: ignored("what is refused is tried again after 20 ms, then after twice as long each time, up to 5 s"),
+    error_backoff: ignored("refused messages are retried after 20 ms, then after twice as long each time, up to 5 s"),
   })
   .superRefine((config, context) => {
     const seen = new Map<string, Signal>();

@@ -74,7 +74,7 @@ export class GroupSession {
     this.logCommit = limitedLog(context.clock, (error, suppressed) =>
       context.logger.warn(
         { reason: kafkaErrorMessage(error), suppressed },
-        "could not commit offsets; what is not committed is read again",
+        "could not commit offsets; uncommitted messages will be read again",
       ),
     );
   }
@@ -219,7 +219,7 @@ export class GroupSession {
     const existing = topics.filter((topic) => !missing.includes(topic));
     if (existing.length === 0) throw new Error(`the broker has no topic ${missing.join(", ")}`);
     if (missing.length > 0)
-      context.logger.warn({ topics: missing }, "the broker has no such topics; they are looked for again");
+      context.logger.warn({ topics: missing }, "the broker has no such topics; checking again later");
     return existing;
   }
 
@@ -256,7 +256,7 @@ export class TopicsChanged extends Error {
   override readonly name = "TopicsChanged";
 
   constructor(topics: readonly string[]) {
-    super(`topics were made, deleted or given partitions; until now it read ${topics.join(", ")}`);
+    super(`topics were created, deleted or given partitions; until now the receiver read ${topics.join(", ")}`);
   }
 }
 

@@ -37,7 +37,7 @@ export class PartitionFetcher {
     this.parts = parts;
     const { clock, logger } = parts.context;
     this.logFault = limitedLog(clock, (reason, suppressed) =>
-      logger.warn({ reason, suppressed }, "could not read from the broker; it is tried again"),
+      logger.warn({ reason, suppressed }, "could not read from the broker; retrying"),
     );
   }
 
@@ -179,7 +179,7 @@ export class PartitionFetcher {
       const fields = { topic, partition: index, position: String(position), begin: String(begin) };
       this.parts.context.logger.error(
         fields,
-        "the broker has deleted messages that were not read yet; going on with the oldest it has",
+        "the broker has deleted messages that were not read yet; continuing with the oldest it has",
       );
       partition.beginAt(begin);
     } catch {

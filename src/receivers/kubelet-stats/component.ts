@@ -23,7 +23,7 @@ import { volumeAttributes } from "./volume-attributes.js";
 export const kubeletStatsReceiver = defineReceiver<KubeletStatsConfig>({
   type: "kubelet_stats",
   aliases: ["kubeletstats"],
-  summary: "Asks a kubelet what its node, pods, containers and volumes use.",
+  summary: "Collects metrics about a kubelet's node, pods, containers and volumes.",
   signals: ["metrics"],
   schema: kubeletStatsSchema,
   create: (config, context) => new KubeletStatsReceiver(config, context),
@@ -92,7 +92,7 @@ class KubeletStatsReceiver implements Receiver {
   private async addSummary(summary: ObjectFields, collection: Collection): Promise<void> {
     const { node, pods } = summary;
     if (node === undefined && pods === undefined)
-      collection.failed("/stats/summary", new Error("the answer is no summary of a node and its pods"));
+      collection.failed("/stats/summary", new Error("the answer is not a summary of a node and its pods"));
     this.addNode(fieldsOf(node), collection);
     for (const pod of listOf(pods)) await this.addPod(fieldsOf(pod), collection);
     this.cluster?.forgetUnused();

@@ -22,11 +22,13 @@ const apiConfig = z.strictObject({
     .refine((type) => type === "serviceAccount" || type === "none", {
       error: "write api_server, token_file and ca_file: kubeconfig files and client certificates are not read",
     })
-    .meta({ description: "How the API server knows the agent: by the account of its pod, or not at all." }),
+    .meta({
+      description: "How the agent authenticates to the API server: with its pod's service account, or not at all.",
+    }),
   context: unsupported(NO_KUBECONFIG),
   api_server: httpUrl().optional().meta({ description: "The API server, when the agent runs outside of its cluster." }),
   token_file: z.string().optional().meta({ description: "A file with the token for it." }),
-  ca_file: z.string().optional().meta({ description: "The certificates that it is checked with." }),
+  ca_file: z.string().optional().meta({ description: "CA certificates for checking its certificate." }),
 });
 
 export const kubeletStatsSchema = z
@@ -42,10 +44,13 @@ export const kubeletStatsSchema = z
       .enum(AUTH_TYPES)
       .default("tls")
       .refine((type) => type !== "kubeConfig", { error: NO_KUBECONFIG })
-      .meta({ description: "How the kubelet knows the agent: by a certificate, by the account of its pod, or not." }),
+      .meta({
+        description:
+          "How the agent authenticates to the kubelet: with a certificate, with its pod's service account, or not at all.",
+      }),
     context: unsupported(NO_KUBECONFIG),
-    ca_file: z.string().optional().meta({ description: "The certificates that the kubelet's is checked with." }),
-    cert_file: z.string().optional().meta({ description: "The certificate to show, with auth_type tls." }),
+    ca_file: z.string().optional().meta({ description: "CA certificates for checking the kubelet's certificate." }),
+    cert_file: z.string().optional().meta({ description: "The client certificate, with auth_type tls." }),
     key_file: z.string().optional().meta({ description: "The private key of the certificate." }),
     token_file: z
       .string()
@@ -54,12 +59,12 @@ export const kubeletStatsSchema = z
     insecure_skip_verify: z
       .boolean()
       .default(false)
-      .meta({ description: "Take any certificate: anybody could be at the other end, and get the token." }),
+      .meta({ description: "Accept any certificate: anyone could be at the other end and get the token." }),
     metric_groups: choices(["container", "pod", "node", "volume"], ["container", "pod", "node"]).meta({
       description: "What is measured.",
     }),
     extra_metadata_labels: choices(["container.id", "k8s.volume.type"], []).meta({
-      description: "Attributes of resources for which the kubelet is asked for its pods, too.",
+      description: "Resource attributes that need the kubelet's list of pods too.",
     }),
     collect_all_network_interfaces: section(
       z.strictObject({
@@ -68,14 +73,14 @@ export const kubeletStatsSchema = z
       }),
     )
       .prefault({})
-      .meta({ description: "Where all network interfaces are measured, not only the default one." }),
+      .meta({ description: "Objects for which all network interfaces are measured, not only the default one." }),
     k8s_api_config: section(apiConfig).optional().meta({
-      description: "The API server, which is asked for the volumes behind claims and for the size of the node.",
+      description: "The API server, for the volumes behind claims and the size of the node.",
     }),
     node: z
       .string()
       .optional()
-      .meta({ description: "The name of the node, for metrics that are a part of its CPUs or memory." }),
+      .meta({ description: "The name of the node, for metrics relative to its CPUs or memory." }),
     ...metricKeys(KUBELET_METRICS),
     resource_attributes: section(
       z.strictObject({

@@ -9,7 +9,7 @@ import { NatsSource } from "./nats-source.js";
  */
 export const natsReceiver = defineReceiver<NatsReceiverConfig>({
   type: "nats",
-  summary: "Reads messages of NATS JetStream, and acknowledges them when their data is safe.",
+  summary: "Reads messages from NATS JetStream, and acknowledges them once their data is safe.",
   signals: SIGNALS,
   schema: natsReceiverSchema,
   create: (config, context) => new NatsReceiver(config, context),

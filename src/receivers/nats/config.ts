@@ -23,7 +23,8 @@ function source(signal: Signal) {
         .regex(/^[^\s.*>/\\]+$/, "expected a name without blanks, dots, stars and slashes")
         .default(`sluice-${signal}`)
         .meta({
-          description: "The durable consumer; made when there is none. Agents that name the same share its messages.",
+          description:
+            "The durable consumer; created if it does not exist. Agents with the same consumer share its messages.",
         }),
     }),
   )
@@ -40,18 +41,17 @@ export const natsReceiverSchema = NATS_CLIENTS.reduce(
     traces: source("traces"),
     metrics: source("metrics"),
     start_at: z.enum(["first", "new"]).default("first").meta({
-      description: "Where a consumer that is made now begins: with all that the stream has, or with what comes.",
+      description: "Where a new consumer starts: with everything in the stream, or with new messages.",
     }),
     max_ack_pending: z.number().int().positive().default(1000).meta({
-      description:
-        "How many messages of a consumer that is made now may be without an acknowledgement: the back-pressure.",
+      description: "How many messages of a new consumer may be unacknowledged: the back-pressure.",
     }),
     ack_wait: duration()
       .refine((ms) => ms >= 100, "expected at least 100ms")
       .default(30_000)
       .meta({
         description:
-          "After how long without a word the server hands a message out again, of a consumer that is made now. The agent sends word for what it still works on.",
+          "After how long the server redelivers an unacknowledged message of a new consumer. The agent extends this time for messages it is still working on.",
       }),
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)
@@ -59,7 +59,7 @@ export const natsReceiverSchema = NATS_CLIENTS.reduce(
     dedup: dedupSection("messages"),
     dead_letter_subject: z.string().min(1).optional().meta({
       description:
-        "Where messages go that are refused for good and cannot be kept as a dead letter; without, they stay in the stream and are handed out again every 30 s.",
+        "Where messages go that are permanently refused and cannot be kept as a dead letter; otherwise they stay in the stream and are redelivered every 30 s.",
     }),
   }),
 );

@@ -58,12 +58,12 @@ export class NatsSource {
     this.ackWaitMs = config.ack_wait;
     const { clock, logger } = context;
     this.logReason = reasonLog(clock, (reason, suppressed) =>
-      logger.error({ stream, consumer, subject, reason, suppressed }, "cannot read from the stream; trying again"),
+      logger.error({ stream, consumer, subject, reason, suppressed }, "cannot read from the stream; retrying"),
     );
     this.logRejected = limitedLog(clock, ({ refusal }, suppressed) =>
       logger.error(
         { stream, consumer, reason: refusal.message, suppressed },
-        "a message is refused for good and cannot be kept as a dead letter",
+        "a message is permanently refused and cannot be kept as a dead letter",
       ),
     );
   }

@@ -20,7 +20,7 @@ import { UdpInput } from "./udp-input.js";
 export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
   type: "tcp_log",
   aliases: ["tcplog"],
-  summary: "Takes lines over TCP as log records.",
+  summary: "Receives lines over TCP as log records.",
   signals: ["logs"],
   schema: tcpLogSchema,
   listensAt: ({ listen_address: endpoint }) => [{ address: listenAddress(endpoint, "tcp"), key: ["listen_address"] }],
@@ -32,7 +32,7 @@ export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
 export const udpLogReceiver = defineReceiver<UdpLogConfig>({
   type: "udp_log",
   aliases: ["udplog"],
-  summary: "Takes packets of UDP as log records.",
+  summary: "Receives UDP packets as log records.",
   signals: ["logs"],
   schema: udpLogSchema,
   create: (config, context) =>
@@ -42,7 +42,7 @@ export const udpLogReceiver = defineReceiver<UdpLogConfig>({
 /** Syslog messages received over TCP or UDP. */
 export const syslogReceiver = defineReceiver<SyslogConfig>({
   type: "syslog",
-  summary: "Takes messages of syslog over TCP or UDP, and parses them.",
+  summary: "Receives syslog messages over TCP or UDP, and parses them.",
   signals: ["logs"],
   schema: syslogSchema,
   listensAt: ({ tcp }) =>

@@ -23,7 +23,7 @@ const multiline = z
   .strictObject({
     line_start_pattern: pattern().default("").meta({ description: "Where a record begins, in RE2 syntax." }),
     line_end_pattern: pattern().default("").meta({ description: "Where a record ends, in RE2 syntax." }),
-    omit_pattern: flag("Leave out of the record what the pattern has matched."),
+    omit_pattern: flag("Remove the text that the pattern matched from the record."),
   })
   .refine(
     ({ line_start_pattern: start, line_end_pattern: end }) => start === "" || end === "",
@@ -33,7 +33,7 @@ const multiline = z
 const listening = {
   listen_address: hostPort("0.0.0.0:54525").meta({ description: "Where it listens." }),
   add_attributes: flag("Add net.transport, net.peer.ip, net.peer.port, net.host.ip and net.host.port."),
-  one_log_per_packet: flag("What comes at once is one record, whatever is in it."),
+  one_log_per_packet: flag("Each piece of data received at once is one record, whatever it contains."),
   encoding: z
     .string()
     .default("utf-8")
@@ -41,8 +41,10 @@ const listening = {
       (name) => textEncoding(name) !== undefined,
       "expected nop, utf-8, utf-16le, utf-16be, ascii, or another name that Node.js's TextDecoder knows",
     )
-    .meta({ description: "How the text is written in bytes." }),
-  multiline: section(multiline).optional().meta({ description: "Records that are more, or less, than a line." }),
+    .meta({ description: "The encoding of the text." }),
+  multiline: section(multiline)
+    .optional()
+    .meta({ description: "For records that do not consist of exactly one line." }),
   preserve_leading_whitespaces: flag("Keep the white space in front of a record."),
   preserve_trailing_whitespaces: flag("Keep the white space behind a record."),
 };
@@ -64,7 +66,7 @@ const tcpKeys = {
     .meta({ description: "Connections that may be open; 0: 1000." }),
   connection_idle_timeout: duration()
     .default(0)
-    .meta({ description: "A connection on which nothing comes for so long is closed; 0: never." }),
+    .meta({ description: "A connection is closed after this time without data; 0 means never." }),
 };
 
 const udpKeys = { ...listening, async: ignored("packets are taken as they come") };
@@ -96,7 +98,7 @@ export const syslogSchema = z
     udp: section(z.strictObject(udpKeys)).optional().meta({ description: "Take messages over UDP." }),
     protocol: z.enum(["rfc3164", "rfc5424"]).default("rfc5424").meta({ description: "The form of the messages." }),
     location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
-    enable_octet_counting: flag("Over TCP the length of each message stands in front of it."),
+    enable_octet_counting: flag("Over TCP each message is preceded by its length."),
     max_octets: z
       .number()
       .int()
@@ -107,11 +109,11 @@ export const syslogSchema = z
     non_transparent_framing_trailer: z
       .enum(["LF", "NUL"])
       .nullish()
-      .meta({ description: "What ends a message over TCP: LF, unless told." }),
+      .meta({ description: "What ends a message over TCP. Default: LF." }),
     on_error: z
       .enum(["send", "drop", "send_quiet", "drop_quiet"])
       .default("send")
-      .meta({ description: "What becomes of a message that is none of syslog's." }),
+      .meta({ description: "How messages that are not valid syslog are handled." }),
     parse_from: deprecated(z.string().optional().meta({ description: "It is always the body." }), "leave it out"),
     parse_to: z.string().default("attributes").meta({ description: "Where the parts of a message go." }),
     ...shared,

@@ -97,7 +97,7 @@ export class EntryOutput {
         if (outcome.kind !== "taken")
           this.context.logger.error(
             { records: batch.count },
-            "records were lost: nobody takes them, and their sender cannot know",
+            "records were lost: they were refused, and their sender cannot be told",
           );
         if (!this.isFull) this.onRoom();
       });

@@ -32,7 +32,7 @@ export class UdpInput {
     const labels = { receiver: context.id, transport: "udp", status: "queue_full" };
     this.refused = context.metrics.counter("sluice_receiver_refused_requests", description, labels);
     this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
-      context.logger.warn({ reason, suppressed }, "a packet was refused, and its sender cannot know"),
+      context.logger.warn({ reason, suppressed }, "a packet was refused, and its sender cannot be told"),
     );
   }
 
@@ -69,7 +69,7 @@ export class UdpInput {
   private take(packet: Buffer, peer: RemoteInfo): void {
     if (this.output.isFull) {
       this.refused.add(1);
-      this.logRefused("more is waiting than can be held");
+      this.logRefused("too many records are already waiting");
       return;
     }
     const attributes = this.config.add_attributes ? this.attributesOf(peer) : {};

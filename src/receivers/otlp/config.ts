@@ -18,8 +18,10 @@ const serverParameters = z.strictObject({
     .meta({ description: "A connection without calls is closed after this long." }),
   max_connection_age: duration()
     .optional()
-    .meta({ description: "A connection is closed after this long, so that clients are spread anew." }),
-  max_connection_age_grace: duration().optional().meta({ description: "How long its calls may still take then." }),
+    .meta({ description: "A connection is closed after this time, so clients get redistributed." }),
+  max_connection_age_grace: duration()
+    .optional()
+    .meta({ description: "How long the calls of such a connection may still take." }),
   time: duration().default(7_200_000).meta({ description: "Silence after which the client is pinged." }),
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });
@@ -67,10 +69,10 @@ export const otlpReceiverSchema = z.strictObject({
         })
         .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, MISSING_PROTOCOL),
     )
-    .meta({ description: "What it speaks; at least one." }),
+    .meta({ description: "The protocols; at least one." }),
   limits: section(receiverLimits)
     .prefault({})
-    .meta({ description: "What all clients and any one of them may take up." }),
+    .meta({ description: "Limits for all clients together and for each of them." }),
   dedup: dedupSection("requests"),
 });
 

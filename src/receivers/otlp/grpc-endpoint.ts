@@ -239,5 +239,5 @@ export function http2Warning(version: string = process.versions.node): string | 
   const fixed = HTTP2_FIXED[major];
   if (fixed !== undefined && (minor > fixed[0] || (minor === fixed[0] && patch >= fixed[1]))) return undefined;
   const releases = Object.entries(HTTP2_FIXED).map(([line, rest]) => [line, ...rest].join("."));
-  return `Node.js ${version} has known holes in its HTTP/2, by which clients of a public port can harm it; use ${releases.join(", ")} or newer`;
+  return `Node.js ${version} has known HTTP/2 vulnerabilities that clients of a public port can exploit; use ${releases.join(", ")} or newer`;
 }

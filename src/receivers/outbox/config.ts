@@ -15,18 +15,18 @@ function optionalColumn(name: string, description: string) {
 }
 
 const columns = z.strictObject({
-  id: column("id", "What a row is known by; unique."),
-  position: optionalColumn("", "What rows are ordered by, when that is not the id."),
+  id: column("id", "The unique id of a row."),
+  position: optionalColumn("", "The order of rows, if it is not the id."),
   key: optionalColumn("aggregate_key", "Rows with the same value are handed in one after the other, in their order."),
-  type: optionalColumn("event_type", "What the row tells of, such as order.paid."),
+  type: optionalColumn("event_type", "The type of event, such as order.paid."),
   payload: column("payload", "The body: bytea, text, json or jsonb."),
   headers: optionalColumn("headers", "A JSON object with headers."),
-  idempotency_key: optionalColumn("idempotency_key", "What the event is known by wherever it goes."),
+  idempotency_key: optionalColumn("idempotency_key", "The idempotency key of the event, which it keeps everywhere."),
   created_at: optionalColumn("created_at", "When the row was written."),
   status: column("status", "`pending`, `in_flight`, `delivered` or `failed`."),
-  attempts: column("attempts", "How often the row was taken."),
+  attempts: column("attempts", "How often the row was claimed."),
   last_error: column("last_error", "Why the row failed."),
-  claimed_by: column("claimed_by", "The agent that works on the row."),
+  claimed_by: column("claimed_by", "The agent that has claimed the row."),
   claimed_until: column("claimed_until", "When another agent may take the row over."),
   finished_at: optionalColumn("finished_at", "When the row was delivered or failed."),
 });
@@ -42,60 +42,59 @@ export const outboxKeys = z
     encoding: z
       .enum(MESSAGE_ENCODINGS)
       .default("json")
-      .meta({ description: "What a payload is; text, raw and json make one log record of each row." }),
+      .meta({ description: "The encoding of payloads; with text, raw and json each row becomes one log record." }),
     notify_channel: z.string().default("sluice_outbox").meta({
-      description: "The channel of NOTIFY that says that there are new rows. Empty: only poll_interval finds them.",
+      description: "The NOTIFY channel that announces new rows. Empty: only polling finds them.",
     }),
     poll_interval: duration()
       .refine((ms) => ms >= 10, "expected at least 10ms")
       .default(1000)
-      .meta({ description: "How often is looked for rows that nobody has told of." }),
+      .meta({ description: "How often to poll for rows that were not announced." }),
     batch_size: z
       .number()
       .int()
       .positive()
       .max(10_000)
       .default(100)
-      .meta({ description: "How many rows are taken at once." }),
+      .meta({ description: "How many rows are claimed at once." }),
     max_in_flight: z
       .number()
       .int()
       .positive()
       .default(1000)
-      .meta({ description: "How many rows may be taken and not yet settled here: the back-pressure." }),
+      .meta({ description: "How many claimed rows may be unsettled here: the back-pressure." }),
     claim_after: duration()
       .refine((ms) => ms >= 100, "expected at least 100ms")
       .default(30_000)
       .meta({
         description:
-          "Rows of which nothing was heard for this long are taken over from other agents. An agent tells of those it still works on.",
+          "Claimed rows are taken over from another agent after this time without renewal. An agent renews the claims of rows it is still working on.",
       }),
     query_timeout: duration()
       .refine((ms) => ms >= 100, "expected at least 100ms")
       .default(10_000)
-      .meta({ description: "How long the server may take to answer before the connection is made anew." }),
+      .meta({ description: "How long the server may take to answer before the connection is reopened." }),
     max_attempts: z.number().int().positive().default(10).meta({
       description:
-        "A row that was taken this often without an outcome, because agents died over it, is kept as a dead letter without being read.",
+        "A row that was claimed this often without an outcome, because agents crashed, is kept as a dead letter without being processed.",
     }),
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)
       .meta({ description: "Rows with larger payloads are dead letters, or fail without being fetched." }),
     on_delivered: z.enum(["keep", "delete"]).default("keep").meta({
-      description: "Whether rows that are done with stay, with the status `delivered`, or are deleted.",
+      description: "Whether finished rows stay, with the status `delivered`, or are deleted.",
     }),
     handled_table: tableName().optional().meta({
-      description:
-        "A table that remembers idempotency keys of what was handed in, for rows that come with the same key later. Default: none.",
+      description: "A table of handled idempotency keys, to recognise later rows with the same key. Default: none.",
     }),
     handled_retention: duration()
       .default(30 * 24 * 3_600_000)
       .meta({ description: "How long handled_table remembers." }),
-    consumer: z.string().min(1).default("sluice").meta({ description: "Whose memory it is, in handled_table." }),
+    consumer: z.string().min(1).default("sluice").meta({ description: "The name of this consumer in handled_table." }),
   })
   .superRefine(({ handled_table, columns: { idempotency_key } }, context) => {
     if (handled_table === undefined || idempotency_key !== "") return;
-    const message = "it remembers idempotency keys, and columns.idempotency_key is empty";
+    const message = "it stores idempotency keys, but columns.idempotency_key is empty";
     context.addIssue({ code: "custom", path: ["handled_table"], message });
   });
 

@@ -68,7 +68,7 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
 
 /** A row claimed too often without an outcome is not processed any more: it may be what makes agents crash. */
 export function poisonSetback(attempts: number): Setback {
-  const message = `the row was taken ${attempts} times, and agents ended before they were done with it`;
+  const message = `the row was taken ${attempts} times, and agents ended before they finished it`;
   return { reason: "poison", category: "poison", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };
 }
 

@@ -75,7 +75,7 @@ export class OutboxSource {
     this.duplicates = duplicatesCounter(metrics, context.id);
     const { endpoint } = config;
     const logReason = reasonLog(clock, (reason, suppressed) =>
-      logger.error({ endpoint, table, reason, suppressed }, "cannot work on the outbox; trying again"),
+      logger.error({ endpoint, table, reason, suppressed }, "cannot read the outbox; retrying"),
     );
     this.logFailure = (error) => logReason(describe(error));
     this.logFailedRow = limitedLog(clock, ({ id, error }, suppressed) =>

@@ -30,7 +30,7 @@ import {
 /** Metrics of a PostgreSQL server from its own statistics. */
 export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
   type: "postgresql",
-  summary: "Asks a PostgreSQL for its statistics: databases, tables, indexes, writer, replicas and locks.",
+  summary: "Collects a PostgreSQL server's statistics: databases, tables, indexes, writer, replicas and locks.",
   signals: ["metrics"],
   schema: postgresqlSchema,
   create: (config, context) => new PostgresqlReceiver(config, context),

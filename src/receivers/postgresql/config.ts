@@ -26,11 +26,11 @@ export const postgresqlKeys = z.strictObject({
   exclude_databases: databases("Databases that are left out."),
   tls: section(tlsClient()).prefault({ insecure_skip_verify: true }).meta({
     description:
-      "Certificates. Without it connections are encrypted, and any certificate is taken; insecure: true is plain text.",
+      "Certificates. By default connections are encrypted and any certificate is accepted; insecure: true means plain text.",
   }),
   ...scrapingKeys(10_000, 60_000),
   connection_pool: ignored("each collection has connections of its own, two at a time"),
-  db_auth: ignored("no extension here makes passwords of databases; use username and password"),
+  db_auth: ignored("no extension here provides database passwords; use username and password"),
   events: ignored("only metrics are collected"),
   query_sample_collection: ignored("only metrics are collected"),
   top_query_collection: ignored("only metrics are collected"),

@@ -85,20 +85,20 @@ class PrometheusReceiver implements Receiver {
     const failed = counter("sluice_receiver_scrape_failures", "Scrapes that failed.", "{scrapes}");
     const missed = counter(
       "sluice_receiver_missed_scrapes",
-      "Scrapes left out: the one before was not handed in.",
+      "Scrapes skipped because the previous one was not handed in yet.",
       "{scrapes}",
     );
     const lost = counter(
       "sluice_receiver_unusable_samples",
-      "Samples and points that could not be taken.",
+      "Samples and points that could not be accepted.",
       "{samples}",
     );
     type Event = { readonly target: string; readonly reason?: string; readonly count?: number };
     const warn = (message: string) =>
       limitedLog<Event>(clock, (event, suppressed) => logger.warn({ job, ...event, suppressed }, message));
     const logFailure = warn("a scrape failed");
-    const logLoss = warn("samples could not be taken");
-    const logMissed = warn("scrapes were left out: the pipeline has not taken the one before");
+    const logLoss = warn("samples could not be accepted");
+    const logMissed = warn("scrapes were skipped: the pipeline has not accepted the previous one");
     const logBadTarget = warn("a target cannot be scraped");
     const nameOf = ({ url }: Target) => `${url.origin}${url.pathname}`;
     return {

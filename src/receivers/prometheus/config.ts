@@ -3,13 +3,11 @@ import { ignored, section, unsupported } from "../../plugin.js";
 import { completeJob, globalKeys, scrapeJobSchema } from "./job-config.js";
 import { list } from "./schema.js";
 
-const SCRAPES_ONLY = "a receiver only scrapes; the pipeline's exporters take what it got";
+const SCRAPES_ONLY = "a receiver only scrapes; the pipeline's exporters get the results";
 
 const prometheusSection = z.strictObject({
-  global: section(z.strictObject(globalKeys()))
-    .prefault({})
-    .meta({ description: "What holds for every job that does not say otherwise." }),
-  scrape_configs: list(scrapeJobSchema).meta({ description: "Jobs: what is scraped, how, and how often." }),
+  global: section(z.strictObject(globalKeys())).prefault({}).meta({ description: "Defaults for all jobs." }),
+  scrape_configs: list(scrapeJobSchema).meta({ description: "The scrape jobs." }),
   scrape_config_files: unsupported("write the jobs under scrape_configs"),
   alerting: unsupported(SCRAPES_ONLY),
   rule_files: unsupported(SCRAPES_ONLY),
@@ -25,9 +23,9 @@ export const prometheusReceiverSchema = z
   .strictObject({
     config: section(prometheusSection)
       .prefault({})
-      .meta({ description: "What Prometheus has in its own file: global and scrape_configs." }),
+      .meta({ description: "The contents of a Prometheus config: global and scrape_configs." }),
     trim_metric_suffixes: z.boolean().default(false).meta({
-      description: "Take _total and the unit off names, which exporters to Prometheus append again.",
+      description: "Remove _total and the unit from names; exporters to Prometheus append them again.",
     }),
     report_extra_scrape_metrics: z.boolean().default(false).meta({
       description:
@@ -35,16 +33,20 @@ export const prometheusReceiverSchema = z
     }),
     max_series: z.number().int().positive().default(1_000_000).meta({
       description:
-        "So many series of all targets together are kept in memory; the scrape that has more fails. Has no counterpart in the Collector.",
+        "The number of series of all targets together that are kept in memory; a scrape beyond it fails. Has no counterpart in the Collector.",
     }),
-    use_start_time_metric: ignored("start times come from the target where it tells them, else from what was seen"),
-    start_time_metric_regex: ignored("start times come from the target where it tells them, else from what was seen"),
-    buffer_period: ignored("what was scraped is handed in at once"),
-    buffer_count: ignored("what was scraped is handed in at once"),
-    target_allocator: ignored(
-      "its targets are not asked for: write them as jobs, and let the rule hashmod of relabel_configs divide them among agents",
+    use_start_time_metric: ignored(
+      "start times come from the target if it reports them, otherwise from observed values",
     ),
-    api_server: unsupported("the admin API tells what runs"),
+    start_time_metric_regex: ignored(
+      "start times come from the target if it reports them, otherwise from observed values",
+    ),
+    buffer_period: ignored("results are handed in at once"),
+    buffer_count: ignored("results are handed in at once"),
+    target_allocator: ignored(
+      "the target allocator is not supported: write jobs, and divide targets among agents with the hashmod rule of relabel_configs",
+    ),
+    api_server: unsupported("use the admin API"),
     ignore_metadata: ignored("types are needed for the right kind of metric"),
   })
   .superRefine(({ config }, context) => {

@@ -32,7 +32,7 @@ const basicSection = z.strictObject({
 
 const authorizationSection = z.strictObject({
   type: z.string().default("Bearer").meta({ description: "The scheme of the Authorization header." }),
-  credentials: secret().optional().meta({ description: "What stands behind it." }),
+  credentials: secret().optional().meta({ description: "The credentials after the scheme." }),
   credentials_file: z.string().optional().meta({ description: "The same in a file, read for every request." }),
   credentials_ref: unsupported("use credentials or credentials_file"),
 });
@@ -62,9 +62,9 @@ export function httpClientConfigKeys() {
       .boolean()
       .default(false)
       .meta({ description: "Take the proxy from HTTP_PROXY, HTTPS_PROXY and NO_PROXY." }),
-    no_proxy: z.string().optional().meta({ description: "Hosts that are reached without proxy_url, by commas." }),
+    no_proxy: z.string().optional().meta({ description: "Hosts reached without proxy_url, separated by commas." }),
     proxy_connect_header: unsupported("write credentials into proxy_url"),
-    follow_redirects: z.boolean().default(true).meta({ description: "Go where the answer says." }),
+    follow_redirects: z.boolean().default(true).meta({ description: "Follow redirects." }),
     enable_http2: ignored("scrapes are made over HTTP/1.1"),
     http_headers: z.record(z.string(), headerValues).nullish().meta({ description: "More headers of the request." }),
   };

@@ -42,23 +42,23 @@ function sharedKeys() {
   return {
     scrape_interval: prometheusDuration()
       .optional()
-      .meta({ description: "How often targets are scraped; 1m unless told." }),
+      .meta({ description: "How often targets are scraped. Default: 1m." }),
     scrape_timeout: prometheusDuration()
       .optional()
-      .meta({ description: "How long a scrape may take; 10s unless told, or the interval if that is shorter." }),
+      .meta({ description: "How long a scrape may take. Default: 10s, or the interval if that is shorter." }),
     scrape_protocols: z
       .array(z.enum(SCRAPE_PROTOCOLS))
       .min(1)
       .optional()
-      .meta({ description: "Formats that are asked for, the preferred one first." }),
+      .meta({ description: "The formats to accept, preferred ones first." }),
     body_size_limit: byteSize()
       .optional()
-      .meta({ description: "A longer answer, when unpacked, fails; 256MiB unless told, 0 for any." }),
+      .meta({ description: "The maximum size of an answer after decompression. Default: 256MiB; 0 means no limit." }),
     sample_limit: limit("A scrape with more samples, after metric_relabel_configs, fails"),
-    target_limit: limit("More targets than these all fail"),
+    target_limit: limit("With more targets than this, all scrapes of the job fail"),
     label_limit: limit("A series with more labels fails its scrape"),
-    label_name_length_limit: limit("A series with a longer name of a label fails its scrape"),
-    label_value_length_limit: limit("A series with a longer value of a label fails its scrape"),
+    label_name_length_limit: limit("A series with a longer label name fails its scrape"),
+    label_value_length_limit: limit("A series with a longer label value fails its scrape"),
     keep_dropped_targets: ignored("targets that rules drop are not kept"),
     scrape_failure_log_file: ignored("failures of scrapes are in the agent's log"),
     metric_name_validation_scheme: ignored("names are taken as they come"),
@@ -75,7 +75,7 @@ function sharedKeys() {
 export function globalKeys() {
   return {
     ...sharedKeys(),
-    external_labels: textMap().meta({ description: "Labels that every series gets, whatever it has." }),
+    external_labels: textMap().meta({ description: "Labels added to every series." }),
     evaluation_interval: ignored("there are no rules to evaluate"),
     rule_query_offset: ignored("there are no rules to evaluate"),
     query_log_file: ignored("there are no queries"),
@@ -84,12 +84,12 @@ export function globalKeys() {
 
 const relabelSchema = z
   .strictObject({
-    source_labels: list(z.string()).meta({ description: "Labels whose values are looked at, joined." }),
-    separator: text().default(";").meta({ description: "What stands between them." }),
+    source_labels: list(z.string()).meta({ description: "Labels whose joined values are matched." }),
+    separator: text().default(";").meta({ description: "The separator between them." }),
     target_label: z.string().default("").meta({ description: "The label that is set." }),
     regex: patternText().default("(.*)").meta({ description: "A pattern (RE2) that must match all of the value." }),
-    modulus: z.number().int().positive().default(1).meta({ description: "Of hashmod: how many shards there are." }),
-    replacement: text().default("$1").meta({ description: "What is set; $1 is the first group of the pattern." }),
+    modulus: z.number().int().positive().default(1).meta({ description: "For hashmod: the number of shards." }),
+    replacement: text().default("$1").meta({ description: "The replacement; $1 is the first group of the pattern." }),
     action: z
       .string()
       .default("replace")
@@ -116,12 +116,12 @@ export const scrapeJobSchema = z.strictObject({
   honor_labels: z
     .boolean()
     .default(false)
-    .meta({ description: "Labels of series count before those of their target." }),
-  honor_timestamps: z.boolean().default(true).meta({ description: "Keep the times that samples have of their own." }),
+    .meta({ description: "Labels of series take precedence over those of their target." }),
+  honor_timestamps: z.boolean().default(true).meta({ description: "Keep the samples' own timestamps." }),
   track_timestamps_staleness: z
     .boolean()
     .default(false)
-    .meta({ description: "Tell the end of series whose samples have times of their own, too." }),
+    .meta({ description: "Also report the end of series whose samples have their own timestamps." }),
   params: z
     .record(
       z.string(),
@@ -135,7 +135,7 @@ export const scrapeJobSchema = z.strictObject({
   fallback_scrape_protocol: z
     .enum(SCRAPE_PROTOCOLS)
     .default("PrometheusText0.0.4")
-    .meta({ description: "What an answer is that does not say it." }),
+    .meta({ description: "The format of an answer without a Content-Type." }),
   relabel_configs: list(relabelSchema).meta({ description: "Rules on the labels of targets." }),
   metric_relabel_configs: list(relabelSchema).meta({ description: "Rules on the labels of series." }),
   native_histogram_bucket_limit: ignored("histograms are kept as they come"),

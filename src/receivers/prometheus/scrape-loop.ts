@@ -120,7 +120,7 @@ export class ScrapeLoop {
       }),
     });
     this.reportState(problem);
-    if (series.duplicates > 0) this.services.onLoss(target, series.duplicates, "a series is there more than once");
+    if (series.duplicates > 0) this.services.onLoss(target, series.duplicates, "a series occurs more than once");
     await this.handIn(time);
     series.sweep();
   }
@@ -137,7 +137,7 @@ export class ScrapeLoop {
       return { problem: undefined, size: await scrapeTarget(target, scrape, this.series, abort) };
     } catch (error) {
       const isLate = late.signal.aborted;
-      const text = isLate ? `no whole answer within scrape_timeout, ${target.timeoutMs / 1000}s` : errorText(error);
+      const text = isLate ? `no complete answer within scrape_timeout, ${target.timeoutMs / 1000}s` : errorText(error);
       return { problem: text, size: 0, isLate };
     } finally {
       cancel();
@@ -152,7 +152,7 @@ export class ScrapeLoop {
       const outcome = await intake.accept(batch, { transport: "http" });
       if (outcome.kind === "rejected") onLoss(target, batch.count, outcome.refusal.message);
       else if (outcome.kind === "returned")
-        onLoss(target, batch.count, "the agent is stopping, and nobody has taken them");
+        onLoss(target, batch.count, "the agent is stopping and they were not accepted");
     }
   }
 

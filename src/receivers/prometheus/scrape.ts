@@ -79,7 +79,7 @@ function createReader(contentType: string | undefined, fallback: ScrapeProtocol,
       return new ExpositionReader("prometheus", sink);
     case "application/vnd.google.protobuf":
       if (!/;\s*encoding="?delimited"?/i.test(contentType!))
-        throw new Error("the answer is protobuf that is not delimited");
+        throw new Error("the answer is protobuf without length delimiters");
       return new ProtobufReader(sink);
   }
   if (fallback === "PrometheusProto") return new ProtobufReader(sink);

@@ -6,7 +6,7 @@ import { QueueReader } from "./queue-reader.js";
 /** Reads telemetry, or any messages, from RabbitMQ queues. */
 export const rabbitmqReceiver = defineReceiver<RabbitmqReceiverConfig>({
   type: "rabbitmq",
-  summary: "Reads queues of RabbitMQ; a message is acknowledged when every exporter has it on disk.",
+  summary: "Reads RabbitMQ queues; a message is acknowledged once every exporter has it on disk.",
   signals: SIGNALS,
   schema: rabbitmqReceiverSchema,
   create: (config, context) => new RabbitmqReceiver(config, context),

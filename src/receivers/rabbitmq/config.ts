@@ -9,7 +9,9 @@ const signalSection = () =>
   section(
     z.strictObject({
       queue: z.string().min(1).meta({ description: "The queue to read." }),
-      encoding: encoding().optional().meta({ description: "What its messages are; default the receiver's encoding." }),
+      encoding: encoding()
+        .optional()
+        .meta({ description: "The encoding of its messages. Default: the receiver's encoding." }),
     }),
   )
     .optional()
@@ -22,14 +24,14 @@ const declareSection = z.strictObject({
       z.strictObject({
         exchange: z.string().min(1).meta({ description: "The exchange; it is declared too." }),
         type: z.enum(["direct", "topic", "fanout", "headers"]).default("topic").meta({ description: "Its type." }),
-        routing_key: z.string().default("").meta({ description: "What it passes on to the queue." }),
+        routing_key: z.string().default("").meta({ description: "The routing keys that lead to the queue." }),
       }),
     )
     .default([])
     .meta({ description: "Exchanges that the queue gets its messages from." }),
   retry_delays: z.array(duration()).default([]).meta({
     description:
-      "A retry queue for each, <queue>.retry.<milliseconds>: a message that is refused for now waits there and comes back; after the last it goes to the dead-letter queue.",
+      "Delays, with a retry queue <queue>.retry.<milliseconds> for each: a temporarily refused message waits there and returns; after the last one it goes to the dead-letter queue.",
   }),
   dead_letter: z.boolean().default(true).meta({
     description: "Declare the exchange <queue>.dlx and the queue <queue>.dlq for messages that are rejected.",
@@ -42,7 +44,7 @@ const receiverSchema = z
     queue: z.string().default("").meta({ description: "The queue to read, for a receiver of one signal." }),
     encoding: encoding()
       .default("otlp_proto")
-      .meta({ description: "What messages are. Of text, raw and json a message is one log record." }),
+      .meta({ description: "The encoding of messages; with text, raw and json each message becomes one log record." }),
     logs: signalSection(),
     traces: signalSection(),
     metrics: signalSection(),
@@ -52,17 +54,17 @@ const receiverSchema = z
       .min(1)
       .max(65535)
       .default(100)
-      .meta({ description: "How many messages may be here unacknowledged: that is the back-pressure." }),
+      .meta({ description: "How many messages may be unacknowledged: the back-pressure." }),
     max_message_size: byteSize()
       .default(16 * 1024 * 1024)
       .meta({ description: "A larger message becomes a dead letter." }),
     dedup: dedupSection("messages"),
     declare: section(declareSection)
       .optional()
-      .meta({ description: "Declare the queue, and what belongs to it; without, it must be there." }),
+      .meta({ description: "Declare the queue and what belongs to it; otherwise the queue must exist." }),
     has_dead_letter_exchange: z.boolean().default(false).meta({
       description:
-        "The queue is not declared here and has a dead-letter exchange: what nobody can keep is rejected to it. Without one such a message stays in the queue.",
+        "Set this if the queue is declared elsewhere and has a dead-letter exchange: messages that nobody can keep are rejected to it. Otherwise such a message stays in the queue.",
     }),
     as_dead_letters: z
       .boolean()

@@ -61,7 +61,7 @@ export class QueueReader {
     this.logRejected = limitedLog<string>(context.clock, (reason, suppressed) =>
       context.logger.error(
         { queue, reason, suppressed },
-        "a message can be neither taken nor kept as a dead letter, and there is no queue for such messages: it stays where it is",
+        "a message can be neither accepted nor kept as a dead letter, and there is no queue for such messages: it stays where it is",
       ),
     );
   }
@@ -99,8 +99,8 @@ export class QueueReader {
       if (this.isStopping) return;
       const { logger } = this.context;
       const facts = { queue: this.queue, peer: this.client.peer, reason: problem };
-      if (problem === lastProblem) logger.debug(facts, "RabbitMQ still cannot be read");
-      else logger.warn(facts, "RabbitMQ cannot be read; trying again until it can");
+      if (problem === lastProblem) logger.debug(facts, "still cannot read from RabbitMQ");
+      else logger.warn(facts, "cannot read from RabbitMQ; retrying");
       lastProblem = problem;
       await this.wait(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++));
     }

@@ -10,7 +10,7 @@ import { StreamSource } from "./stream-source.js";
  */
 export const redisStreamReceiver = defineReceiver<RedisStreamReceiverConfig>({
   type: "redis_stream",
-  summary: "Reads entries of Redis streams with a consumer group, and acknowledges them when their data is safe.",
+  summary: "Reads entries of Redis streams with a consumer group, and acknowledges them once their data is safe.",
   signals: SIGNALS,
   schema: redisStreamReceiverSchema,
   create: (config, context) => new RedisStreamReceiver(config, context),

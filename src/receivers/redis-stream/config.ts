@@ -31,13 +31,13 @@ export const redisStreamReceiverSchema = withClient(
     metrics: source("metrics"),
     group: z.string().min(1).default("sluice").meta({
       description:
-        "The consumer group; made, with the stream, when there is none. Agents that name the same share its entries.",
+        "The consumer group; created, with the stream, if it does not exist. Agents with the same group share its entries.",
     }),
     consumer: z.string().min(1).optional().meta({
       description: "The agent's name in the group. Default: its host and the receiver's id.",
     }),
     start_at: z.enum(["first", "new"]).default("first").meta({
-      description: "Where a group that is made now begins: with all that the stream has, or with what comes.",
+      description: "Where a new group starts: with everything in the stream, or with new entries.",
     }),
     body_field: z
       .string()
@@ -49,13 +49,13 @@ export const redisStreamReceiverSchema = withClient(
       .int()
       .positive()
       .default(1000)
-      .meta({ description: "How many entries of a stream may be without an acknowledgement here: the back-pressure." }),
+      .meta({ description: "How many entries of a stream may be unacknowledged here: the back-pressure." }),
     claim_after: duration()
       .refine((ms) => ms >= 100, "expected at least 100ms")
       .default(30_000)
       .meta({
         description:
-          "Entries of which nothing was heard for this long are taken over from agents of the group. An agent tells of those it still works on.",
+          "Entries are taken over from another agent of the group after this time without renewal. An agent renews entries it is still working on.",
       }),
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)
@@ -66,7 +66,7 @@ export const redisStreamReceiverSchema = withClient(
     dedup: dedupSection("entries"),
     dead_letter_stream: z.string().min(1).optional().meta({
       description:
-        "Where entries go that are refused for good and cannot be kept as a dead letter; without, they stay pending and are tried again after claim_after.",
+        "Where entries go that are permanently refused and cannot be kept as a dead letter; otherwise they stay pending and are retried after claim_after.",
     }),
   }),
 );

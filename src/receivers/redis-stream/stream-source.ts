@@ -64,12 +64,12 @@ export class StreamSource {
     this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes, dedup }, context);
     const { clock, logger } = context;
     this.logReason = reasonLog(clock, (reason, suppressed) =>
-      logger.error({ stream, group, reason, suppressed }, "cannot read from the stream; trying again"),
+      logger.error({ stream, group, reason, suppressed }, "cannot read from the stream; retrying"),
     );
     this.logRejected = limitedLog(clock, (refusal, suppressed) =>
       logger.error(
         { stream, group, reason: refusal.message, suppressed },
-        "an entry is refused for good and cannot be kept as a dead letter",
+        "an entry is permanently refused and cannot be kept as a dead letter",
       ),
     );
   }

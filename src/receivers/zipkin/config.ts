@@ -11,15 +11,15 @@ export const zipkinReceiverSchema = z.strictObject({
   transport: z
     .enum(["tcp", "tcp4", "tcp6", "unix"])
     .default("tcp")
-    .meta({ description: "What the endpoint is an address of; with unix it is the path of a socket." }),
+    .meta({ description: "The transport of the endpoint; with unix the endpoint is the path of a socket." }),
   parse_string_tags: z
     .boolean()
     .default(false)
-    .meta({ description: "Make numbers and booleans of tags that look like them." }),
+    .meta({ description: "Convert tags that look like numbers or booleans." }),
   tls: section(tlsServer()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
   auth: authReference("server")
     .nullish()
-    .meta({ description: "Lets in only clients that an extension knows; without it, everyone." }),
+    .meta({ description: "The extension that authenticates clients; without it, everyone may send." }),
   max_request_body_size: byteSize()
     .default(20 * 1024 * 1024)
     .transform((bytes) => bytes || 20 * 1024 * 1024)
@@ -32,7 +32,7 @@ export const zipkinReceiverSchema = z.strictObject({
   write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
   idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
   keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
-  compression_algorithms: ignored("all that are known are taken"),
+  compression_algorithms: ignored("all supported encodings are accepted"),
   include_metadata: ignored("headers of Zipkin's clients are not kept"),
   cors: unsupported("let browsers send OTLP to the receiver otlp, which has cors"),
   read_buffer_size: ignored(SOCKET_BUFFERS),

@@ -33,7 +33,7 @@ function zipkinRefusals(path: string): RequestRefusals {
   const { shuttingDown, overloaded, wrongMethod, wrongType } = standard;
   return {
     shuttingDown: { ...shuttingDown, message: "shutting down" },
-    overloaded: { ...overloaded, message: "too much is under way; come back later" },
+    overloaded: { ...overloaded, message: "too much is in progress; try again later" },
     wrongMethod: { ...wrongMethod, message: "spans are POSTed" },
     wrongType: { ...wrongType, message: "spans are taken as application/json only" },
     notFound: (url, paths) => ({

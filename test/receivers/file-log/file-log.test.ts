@@ -365,7 +365,7 @@ describe("bad input", () => {
     writeFileSync(files.path("offsets/file_log.offsets"), Buffer.alloc(300, 7));
     await files.start({ start_at: "end" }, logger);
     await until(() => expect(files.bodies).toEqual(["one", "one"]));
-    expect(lines.join()).toContain("the file of offsets is damaged");
+    expect(lines.join()).toContain("the offsets file is damaged");
   });
 
   it("takes a file of offsets whose last line was only half written", async () => {

@@ -251,7 +251,7 @@ describe("the fluent_forward receiver", () => {
     await untilIn(clock, () => expect(isClosed).toBe(true));
     await until(() => expect(intake.reserved).toBe(0));
     expect(intake.batches).toEqual([]);
-    expect(warnings).toEqual([expect.stringMatching("there was no room|took too long")]);
+    expect(warnings).toEqual([expect.stringMatching("there was no memory|took too long")]);
   });
 
   const large = (options: Packable): [string, number, Packable][] => [
@@ -294,7 +294,7 @@ describe("the fluent_forward receiver", () => {
       socket.write(
         Buffer.concat([pack(event), pack(["t", entries("b", "c")]), pack(["t", entries("d"), { chunk: "c" }])]),
       );
-      await untilIn(clock, () => expect(warnings).toEqual([expect.stringContaining("there was no room")]));
+      await untilIn(clock, () => expect(warnings).toEqual([expect.stringContaining("there was no memory")]));
       expect(errors).toEqual([{ records: count + 3 }]);
       expect(refused()).toBe(count + 3);
       await until(() => expect(intake.reserved).toBe(0));
@@ -414,7 +414,7 @@ describe("a client that does not read its acknowledgements", () => {
     expect(room.batches).toHaveLength(1);
     clock.advance(60_000);
     await until(() => expect(socket.closed).toBe(true));
-    expect(closings).toEqual(["it does not read its acknowledgements"]);
+    expect(closings).toEqual(["the client does not read its acknowledgements"]);
     expect([clock.pending, room.reserved, room.batches.length]).toEqual([0, 0, 1]);
   });
 

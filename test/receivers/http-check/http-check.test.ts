@@ -238,8 +238,8 @@ describe("the http_check receiver", () => {
 
   it.each([
     ["/again", "there were more than 10 redirects"],
-    ["file:///etc/passwd", "it was redirected to what is no http URL"],
-    ["http://[", "it was redirected to what is no http URL"],
+    ["file:///etc/passwd", "it was redirected to something other than an http URL"],
+    ["http://[", "it was redirected to something other than an http URL"],
   ])("gives up on redirects to %s", async (location, reason) => {
     const { url } = await serve((_, response) => void response.writeHead(301, { Location: location }).end());
     expect((await firstPoints([{ endpoint: url }])).values).toEqual({ ...ofStatus(0), [`error{${reason}}`]: 1 });

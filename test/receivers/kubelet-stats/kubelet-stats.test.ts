@@ -245,8 +245,8 @@ describe("what a kubelet may answer", () => {
     ["403", refusal(403, "Forbidden (user=system:anonymous)"), /HTTP 403: Forbidden \(user=system:anonymous\)$/],
     ["a page of a proxy", refusal(502, "<html>bad</html>"), /HTTP 502$/],
     ["garbage", refusal(200, "{ no json"), /: the answer to \/stats\/summary is no JSON$/],
-    ["another object", { kind: "Status" }, /the answer is no summary of a node and its pods$/],
-    ["a list", [], /the answer is no summary of a node and its pods$/],
+    ["another object", { kind: "Status" }, /the answer is not a summary of a node and its pods$/],
+    ["a list", [], /the answer is not a summary of a node and its pods$/],
   ])("says what is wrong with %s", async (_, answer, reason) => {
     const { endpoint } = await startKubelet({ "/stats/summary": answer });
     expect(await firstReason({ endpoint })).toMatch(reason);

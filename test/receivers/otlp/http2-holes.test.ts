@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { http2Warning } from "../../../src/receivers/otlp/grpc-endpoint.js";
 
 it.each(["20.20.2", "22.23.1", "23.11.0", "24.18.0", "25.9.0", "26.5.0"])("warns of Node.js %s", (version) => {
-  expect(http2Warning(version)).toMatch(`Node.js ${version} has known holes in its HTTP/2`);
+  expect(http2Warning(version)).toMatch(`Node.js ${version} has known HTTP/2 vulnerabilities`);
   expect(http2Warning(version)).toMatch("use 22.23.2, 24.18.1, 26.5.1 or newer");
 });
 

@@ -193,7 +193,7 @@ describe("the prometheus receiver, with protobuf", () => {
       g_gsum: 0,
     });
     const alone = family("g", "gaugeHistogram", metric({}, native({ count: 2, zeroCount: 2 })));
-    expect(read(alone)).toMatchObject({ points: [], lost: ["g: it is a gauge, which OTLP has no histograms of"] });
+    expect(read(alone)).toMatchObject({ points: [], lost: ["g: it is a gauge histogram, which OTLP does not have"] });
   });
 
   it("reads names that are no words of text, and series of such families", () => {

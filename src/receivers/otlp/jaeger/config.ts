@@ -17,11 +17,11 @@ const udp = (defaultEndpoint: string) =>
       .int()
       .positive()
       .default(1000)
-      .meta({ description: "Packets that may wait for the queues of exporters; more are refused, and counted." }),
+      .meta({ description: "How many packets may wait for the exporters' queues; more are refused and counted." }),
     max_packet_size: byteSize()
       .default(65_000)
       .transform((bytes) => Math.min(bytes || 65_000, MAX_PACKET_SIZE))
-      .meta({ description: "Bytes a packet may have; larger ones are refused, and counted." }),
+      .meta({ description: "The maximum size of a packet; larger ones are refused and counted." }),
     socket_buffer_size: byteSize()
       .default(0)
       .meta({ description: "Bytes of packets that the system keeps until they are read; 0 leaves it to the system." }),
@@ -44,7 +44,7 @@ const protocols = z
     thrift_binary: section(udp("127.0.0.1:6832"))
       .optional()
       .meta({ description: "Thrift's binary protocol over UDP, as to Jaeger's agent." }),
-    thrift_tchannel: ignored("Jaeger and the Collector have removed TChannel: let its clients send to thrift_http"),
+    thrift_tchannel: ignored("Jaeger and the Collector have removed TChannel: use thrift_http instead"),
   })
   .refine(
     ({ grpc, thrift_http, thrift_compact, thrift_binary }) =>
@@ -53,12 +53,12 @@ const protocols = z
   );
 
 export const jaegerReceiverSchema = z.strictObject({
-  protocols: z.preprocess((value) => value ?? {}, protocols).meta({ description: "What it speaks; at least one." }),
+  protocols: z.preprocess((value) => value ?? {}, protocols).meta({ description: "The protocols; at least one." }),
   limits: section(receiverLimits)
     .prefault({})
-    .meta({ description: "What all clients and any one of them may take up." }),
+    .meta({ description: "Limits for all clients together and for each of them." }),
   remote_sampling: ignored(
-    "strategies of sampling are not handed out, as in the Collector since 0.61: set the sampler in the clients, or let them ask Jaeger itself",
+    "sampling strategies are not served, as in the Collector since 0.61: set the sampler in the clients, or let them ask Jaeger itself",
   ),
 });
 

@@ -51,7 +51,7 @@ export class UdpEndpoint {
     this.accepted = counters.accepted;
     this.refused = counters.refused;
     this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
-      context.logger.warn({ protocol, reason, suppressed }, "a packet was refused, and its sender cannot know"),
+      context.logger.warn({ protocol, reason, suppressed }, "a packet was refused, and its sender cannot be told"),
     );
   }
 
@@ -96,7 +96,7 @@ export class UdpEndpoint {
     const { intake, config } = this;
     if (intake === undefined) return this.refuse("no_pipeline", `no pipeline of traces reads from ${this.context.id}`);
     if (packet.length > config.max_packet_size) return this.refuse("too_large", "it is larger than max_packet_size");
-    if (this.waiting >= config.queue_size) return this.refuse("queue_full", "as many as queue_size allows are waiting");
+    if (this.waiting >= config.queue_size) return this.refuse("queue_full", "queue_size packets are already waiting");
     try {
       const batch = batchOfMessage(new READERS[this.protocol](packet, MAX_ELEMENTS), MAX_ELEMENTS);
       if (batch.count > 0) void this.handIn(intake, batch, address);

@@ -57,18 +57,18 @@ const fileSchema = z.strictObject({
     .meta({ description: "Paths; the name of a file may have a star in it." }),
   refresh_interval: prometheusDuration()
     .default(300_000)
-    .meta({ description: "How often files are read anew; changes are seen within five seconds anyway." }),
+    .meta({ description: "How often files are read again; changes are noticed within five seconds in any case." }),
 });
 
 const httpSchema = z.strictObject({
-  url: httpUrl().meta({ description: "What tells the targets, as JSON." }),
-  refresh_interval: prometheusDuration().default(60_000).meta({ description: "How often it is asked." }),
+  url: httpUrl().meta({ description: "The URL that returns targets as JSON." }),
+  refresh_interval: prometheusDuration().default(60_000).meta({ description: "How often it is queried." }),
   ...httpClientConfigKeys(),
 });
 
 const dnsSchema = z
   .strictObject({
-    names: z.array(z.string().min(1)).min(1).meta({ description: "Names that are asked for." }),
+    names: z.array(z.string().min(1)).min(1).meta({ description: "The DNS names to resolve." }),
     type: z
       .string()
       .default("SRV")
@@ -81,8 +81,8 @@ const dnsSchema = z
       .min(1)
       .max(65535)
       .optional()
-      .meta({ description: "The port of targets; SRV has it in the record." }),
-    refresh_interval: prometheusDuration().default(30_000).meta({ description: "How often names are asked for." }),
+      .meta({ description: "The port of targets; SRV records contain it." }),
+    refresh_interval: prometheusDuration().default(30_000).meta({ description: "How often names are resolved." }),
   })
   .superRefine(({ type, port }, context) => {
     if (type !== "SRV" && port === undefined)
@@ -94,12 +94,12 @@ const role = caseInsensitiveEnum(KUBERNETES_ROLES);
 const kubernetesSchema = z
   .strictObject({
     role: role.meta({
-      description: "What targets are made of: node, pod, service, endpoints, endpointslice or ingress.",
+      description: "The objects that become targets: node, pod, service, endpoints, endpointslice or ingress.",
     }),
     api_server: z
       .union([z.literal(""), httpUrl()])
       .optional()
-      .meta({ description: "The API server; that of the cluster the agent runs in, unless written." }),
+      .meta({ description: "The API server. Default: the one of the cluster that the agent runs in." }),
     kubeconfig_file: unsupported("write api_server, with authorization and tls_config"),
     namespaces: section(
       z.strictObject({
@@ -107,18 +107,18 @@ const kubernetesSchema = z
         own_namespace: z
           .boolean()
           .default(false)
-          .meta({ description: "Also, or only, those of the namespace that the agent runs in." }),
+          .meta({ description: "Include the namespace that the agent runs in." }),
       }),
     )
       .optional()
-      .meta({ description: "Where to look; everywhere, unless written." }),
+      .meta({ description: "The namespaces to search. Default: all." }),
     selectors: list(
       z.strictObject({
-        role: role.meta({ description: "The objects that it is for." }),
+        role: role.meta({ description: "The role that the selector is for." }),
         label: z.string().default("").meta({ description: "A selector of labels." }),
         field: z.string().default("").meta({ description: "A selector of fields." }),
       }),
-    ).meta({ description: "Which objects are asked for." }),
+    ).meta({ description: "Selectors for the objects." }),
     attach_metadata: section(
       z.strictObject({
         node: z.boolean().default(false).meta({ description: "Add the labels of their nodes to targets." }),
@@ -126,7 +126,7 @@ const kubernetesSchema = z
       }),
     )
       .optional()
-      .meta({ description: "What is added to targets beside what their role says." }),
+      .meta({ description: "Further metadata for targets." }),
     ...httpClientConfigKeys(),
   })
   .superRefine((config, context) => {
@@ -137,7 +137,7 @@ const kubernetesSchema = z
         context.addIssue({
           code: "custom",
           path: [key],
-          message: "in the cluster it has the account of its pod: write api_server, too",
+          message: "inside the cluster the pod's service account is used: set api_server too",
         });
   });
 
@@ -146,15 +146,15 @@ export function discoveryKeys() {
   const others = NOT_BUILT_IN.map((name) => [
     `${name}_sd_configs`,
     unsupported(
-      "this discovery is not built in; http_sd_configs or file_sd_configs take targets from a program of yours",
+      "this discovery is not built in; use http_sd_configs or file_sd_configs with targets from your own program",
     ),
   ]);
   return {
-    static_configs: list(staticSchema).meta({ description: "Targets that are known." }),
+    static_configs: list(staticSchema).meta({ description: "Targets listed in the config." }),
     file_sd_configs: list(fileSchema).meta({ description: "Targets in files." }),
-    http_sd_configs: list(httpSchema).meta({ description: "Targets that a server tells." }),
-    dns_sd_configs: list(dnsSchema).meta({ description: "Targets by names of the domain name system." }),
-    kubernetes_sd_configs: list(kubernetesSchema).meta({ description: "Targets that the Kubernetes API knows." }),
+    http_sd_configs: list(httpSchema).meta({ description: "Targets from an HTTP server." }),
+    dns_sd_configs: list(dnsSchema).meta({ description: "Targets from DNS." }),
+    kubernetes_sd_configs: list(kubernetesSchema).meta({ description: "Targets from the Kubernetes API." }),
     ...(Object.fromEntries(others) as Record<
       `${(typeof NOT_BUILT_IN)[number]}_sd_configs`,
       ReturnType<typeof unsupported>

@@ -15,7 +15,10 @@ export async function createDiscoveries(
   path: readonly string[],
 ): Promise<Discovery[]> {
   const logProblem = limitedLog<{ where: string; reason: string }>(clock, (event, suppressed) =>
-    logger.warn({ job: job.job_name, ...event, suppressed }, "targets could not be found; those found before stay"),
+    logger.warn(
+      { job: job.job_name, ...event, suppressed },
+      "target discovery failed; the last known targets are kept",
+    ),
   );
   const services: DiscoveryServices = {
     clock,

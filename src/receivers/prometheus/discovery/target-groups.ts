@@ -14,5 +14,5 @@ export function readTargetGroups(value: unknown): TargetGroup[] {
   const read = groups.safeParse(value ?? []);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
-  throw new Error(`it is no list of targets and labels: ${issue!.path.join(".")}: ${issue!.message}`);
+  throw new Error(`it is not a list of targets and labels: ${issue!.path.join(".")}: ${issue!.message}`);
 }

@@ -85,7 +85,7 @@ export class ExpositionReader {
 
   /** Returns where the next line starts. */
   private readLine(b: Buffer, p: number): number {
-    if (this.hasEnded) throw new ExpositionError("the text goes on behind # EOF");
+    if (this.hasEnded) throw new ExpositionError("text follows # EOF");
     let c = b[p]!;
     if (!this.isOpenMetrics) while (c === SPACE || c === TAB) c = b[++p]!;
     if (c === HASH) return this.readComment(b, p);
@@ -106,7 +106,7 @@ export class ExpositionReader {
     const value = readNumber(b, p);
     p = numberEnd;
     let c = b[p]!;
-    if (value === undefined || c > SPACE) throw new ExpositionError("the value of the sample is no number");
+    if (value === undefined || c > SPACE) throw new ExpositionError("the value of the sample is not a number");
     if (c === LINE_FEED) {
       this.sink.sample(value, Number.NaN, undefined);
       return p + 1;
@@ -131,7 +131,7 @@ export class ExpositionReader {
   private readSeconds(b: Buffer, p: number): number {
     const seconds = readNumber(b, p);
     if (seconds === undefined || !Number.isFinite(seconds) || b[numberEnd]! > SPACE) {
-      throw new ExpositionError("the time of the sample is no number");
+      throw new ExpositionError("the time of the sample is not a number");
     }
     return Math.round(seconds * 1000);
   }
@@ -146,7 +146,7 @@ export class ExpositionReader {
     while (isBlank(b[p]!)) p++;
     const measured = readNumber(b, p);
     if (measured === undefined || b[numberEnd]! > SPACE)
-      throw new ExpositionError("the value of an exemplar is no number");
+      throw new ExpositionError("the value of an exemplar is not a number");
     p = numberEnd;
     while (isBlank(b[p]!)) p++;
     let measuredMs = Number.NaN;
@@ -195,7 +195,7 @@ export class ExpositionReader {
 function readMilliseconds(b: Uint8Array, start: number): number {
   const time = b[start]! < ZERO ? undefined : readNumber(b, start);
   if (time === undefined || !Number.isSafeInteger(time) || b[numberEnd]! > SPACE) {
-    throw new ExpositionError("the time of the sample is no whole number of milliseconds");
+    throw new ExpositionError("the time of the sample is not a whole number of milliseconds");
   }
   return time;
 }

@@ -104,7 +104,7 @@ export class ProtoFields {
       case FIXED32:
         return 4;
       default:
-        throw new ExpositionError("a field has a form that protobuf does not have any more");
+        throw new ExpositionError("a field has a wire type that protobuf no longer supports");
     }
   }
 

@@ -155,7 +155,7 @@ function expand({ offsets, lengths, deltas, counts: absolute }: NativeSide): Buc
   const isAbsolute = absolute.length > 0;
   const given = isAbsolute ? absolute : deltas;
   if (lengths.reduce((sum, length) => sum + length, 0) !== given.length)
-    return "its counts are not as many as its buckets";
+    return "it does not have as many counts as buckets";
   const counts: number[] = [];
   let next = 0;
   let last = 0;

@@ -85,7 +85,7 @@ export class ProtobufReader {
 
   private readField(b: Buffer, start: number, end: number): void {
     this.left -= end - start;
-    if (this.left < 0) throw this.error("a metric goes on behind its family");
+    if (this.left < 0) throw this.error("a metric extends past its family");
     try {
       const fields = new ProtoFields(b, start, end);
       fields.next();
@@ -150,7 +150,7 @@ export class ProtobufReader {
     if (histogram.isNative && !(isGauge && histogram.buckets.length > 0)) {
       this.emitType("native");
       this.series("", labels);
-      const body = isGauge ? "it is a gauge, which OTLP has no histograms of" : histogram.exponential();
+      const body = isGauge ? "it is a gauge histogram, which OTLP does not have" : histogram.exponential();
       this.sink.native(body, histogram.count, timeMs, histogram.exemplars);
       this.addCreated(histogram.createdMs);
       return;
@@ -231,7 +231,7 @@ function fieldEnd(b: Buffer, p: number): number {
     end = sizeEnd + Number(varint64(b, tagEnd));
     if (end - p > MAX_FIELD_BYTES) throw new ExpositionError(`a metric is longer than ${MAX_FIELD_BYTES} bytes`);
   } else if (wire !== 1 && wire !== 5)
-    throw new ExpositionError("a field has a form that protobuf does not have any more");
+    throw new ExpositionError("a field has a wire type that protobuf no longer supports");
   return end <= b.length ? end : -1;
 }
 

@@ -25,7 +25,7 @@ export function labelSet({ name, labels: written }: SeriesText, settings: LabelS
   }
   addTargetLabels(labels, settings);
   if (!relabel(labels, settings.metricRelabel)) return undefined;
-  if (!labels.has("__name__")) throw new ExpositionError(`metric_relabel_configs leave no name of ${name}`);
+  if (!labels.has("__name__")) throw new ExpositionError(`metric_relabel_configs remove the name of ${name}`);
   checkLimits(labels, settings);
   for (const [label, value] of settings.externalLabels) labels.set(label, value);
   return labels;

@@ -202,8 +202,7 @@ export class ScrapeSeries implements ProtobufSink {
     if (kind === DROPPED || kind === TARGET_INFO) return;
     const time = this.settings.honorTimestamps ? timeMs : Number.NaN;
     // A series that rules renamed to something other than its histogram cannot hold one.
-    const histogram =
-      kind === NATIVE ? body : "it is a native histogram, and rules have left it another name than its family's";
+    const histogram = kind === NATIVE ? body : "it is a native histogram whose name rules have changed";
     const before = this.points.length;
     this.addValue(targets[slot]!, count, time, undefined);
     if (this.points.length > before)

@@ -37,7 +37,7 @@ export function onRefusedConnection(
 const WARNING_INTERVAL_MS = 60_000;
 
 const REFUSAL_TEXTS: Readonly<Record<ConnectionRefusal, string>> = {
-  max_connections: "as many are open as limits.max_connections allows",
-  max_connections_per_client: "one address has as many open as limits.max_connections_per_client allows",
+  max_connections: "limits.max_connections connections are open",
+  max_connections_per_client: "one address has limits.max_connections_per_client connections open",
   open_files: "more would leave too few open files for the rest; raise the limit of open files (ulimit -n)",
 };

@@ -67,16 +67,16 @@ export function standardRefusals(name: string, contentTypes: string): RequestRef
 }
 
 /** The upload was too slow, and others needed its memory. */
-export const GAVE_WAY = unavailable("this request came slowly and others needed its room; send it again");
+export const GAVE_WAY = unavailable("this request arrived too slowly and others needed its memory; send it again");
 
 /** The rest of such a body is not read. */
 export const TOO_FRAGMENTED = answer(
   400,
   GRPC_STATUS.INVALID_ARGUMENT,
-  "the body came in pieces of a few bytes each; send it in larger ones",
+  "the body arrived in pieces of a few bytes each; send larger pieces",
 );
 
-const OVERLOADED = unavailable("too much is waiting to be delivered; come back later");
+const OVERLOADED = unavailable("too much is waiting to be delivered; try again later");
 
 function tooLarge(limit: number): ErrorAnswer {
   const message = `received message larger than max: ${limit} bytes are allowed, after decompression`;

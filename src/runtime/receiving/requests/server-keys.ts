@@ -9,7 +9,7 @@ const common = {
   transport: z
     .enum(["tcp", "tcp4", "tcp6", "unix"])
     .default("tcp")
-    .meta({ description: "What the endpoint is an address of; with unix it is the path of a socket." }),
+    .meta({ description: "The transport of the endpoint; with unix the endpoint is the path of a socket." }),
   include_metadata: z
     .boolean()
     .default(false)
@@ -17,7 +17,7 @@ const common = {
   tls: section(tlsServer()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
   auth: authReference("server")
     .optional()
-    .meta({ description: "Lets in only clients that an extension knows; without it, everyone." }),
+    .meta({ description: "The extension that authenticates clients; without it, everyone may send." }),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
 };
 
@@ -38,7 +38,7 @@ const cors = z.strictObject({
   allowed_headers: z
     .array(z.string())
     .nullish()
-    .meta({ description: "Headers that browsers may send beside the usual ones." }),
+    .meta({ description: "Headers that browsers may send in addition to the standard ones." }),
   exposed_headers: z
     .array(z.string())
     .nullish()
@@ -66,7 +66,7 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
     .meta({ description: "Headers that every answer gets." }),
   read_timeout: duration()
     .default(60_000)
-    .meta({ description: "How long a client may take to send a whole request; 0 means for ever." }),
+    .meta({ description: "How long a client may take to send a whole request; 0 means no limit." }),
   read_header_timeout: duration()
     .default(60_000)
     .meta({ description: "How long a client may take to send the head of a request." }),
@@ -92,7 +92,7 @@ export const receiverLimits = z.strictObject({
     .default(32 * 1024 * 1024)
     .meta({
       description:
-        "Bytes held of the unfinished requests of one client: of its name if it is authenticated, else of its address. Over it, its slowest are refused.",
+        "The bytes of unfinished requests held per client, identified by its name if authenticated, otherwise by its address. Above this its slowest requests are refused.",
     }),
 });
 

@@ -34,7 +34,7 @@ describe("discovery of targets", () => {
     await write("two.yml", `- targets: ["${two.address}"]\n  labels: {who: two, zone: 1}\n`);
     await until(() => expect(ups(points(), "who")).toEqual({ one: 1, two: 1 }));
     await write("one.json", "[broken");
-    await until(() => expect(said.join()).toMatch(/targets could not be found/));
+    await until(() => expect(said.join()).toMatch(/target discovery failed/));
     const { length } = one.requests;
     await until(() => expect(one.requests.length).toBeGreaterThan(length + 1));
     await rm(join(folder, "one.json"));

@@ -78,22 +78,22 @@ describe("the exposition reader", () => {
       [{ name: "c_total", labels: {} }, 2, { labels: [], value: 1, timeMs: Number.NaN }],
     ]);
     expect(() => read("a 1\n", "openmetrics")).toThrow("does not end with # EOF");
-    expect(() => read("a 1\n# EOF\nb 1\n", "openmetrics")).toThrow("line 3: the text goes on behind # EOF");
+    expect(() => read("a 1\n# EOF\nb 1\n", "openmetrics")).toThrow("line 3: text follows # EOF");
     expect(() => read("\n# EOF\n", "openmetrics")).toThrow("empty lines");
   });
 
   it.each([
-    ["a", "no number"],
-    ["a x", "no number"],
-    ["a 1x", "no number"],
-    ["a 0x10", "no number"],
-    ["a 1_0", "no number"],
+    ["a", "not a number"],
+    ["a x", "not a number"],
+    ["a 1x", "not a number"],
+    ["a 0x10", "not a number"],
+    ["a 1_0", "not a number"],
     ["a 1 2 3", "'3' follows the sample"],
     ["a 1 1.5", "whole number of milliseconds"],
     ["a 1 x", "whole number of milliseconds"],
     ["a 1 # {} 2", "follows the sample"],
-    ["a\r 1", "no number"],
-    ["a 1\r", "no whole number|no number"],
+    ["a\r 1", "not a number"],
+    ["a 1\r", "not a whole number|not a number"],
     ["1a 1", "a name cannot have|no name"],
     ["a-b 1", "a name cannot have '-'"],
     ["ä 1", "a name cannot have|no name"],

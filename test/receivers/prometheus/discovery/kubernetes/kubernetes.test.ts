@@ -327,7 +327,7 @@ describe("kubernetes_sd_configs", () => {
     await until(() => expect(ups()).toEqual({ one: 1, two: 1 }));
     api.failWith = 500;
     api.dropWatches();
-    await until(() => expect(said.join()).toMatch(/targets could not be found/));
+    await until(() => expect(said.join()).toMatch(/target discovery failed/));
     expect(ups()).toEqual({ one: 1, two: 1 });
     api.failWith = undefined;
     api.remove("one", "Pod");
