@@ -1,6 +1,6 @@
 import type { EntrySettlement, JournalNotes } from "#contract/operators";
 import type { Batch } from "#otlp";
-import { type EntryRef, isQueueNote, type Note, type QueueStore } from "../store/store.js";
+import { type EntryRef, isQueueNote, type Note, type NoteNumber, type QueueStore } from "../store/store.js";
 
 /**
  * The maximum size of notes of all processors that no entry needs any more. They are kept for a while because late
@@ -31,6 +31,7 @@ export class PipelineNotes implements EntrySettlement {
   private readonly lastRef: () => EntryRef;
   private kept: KeptNote[] = [];
   private keptBytes = 0;
+  private readonly keptBytesByOwner = new Map<string, number>();
   private bytesSincePrune = 0;
   private isPruning = false;
   private firstRef: EntryRef = 0;
@@ -53,7 +54,7 @@ export class PipelineNotes implements EntrySettlement {
     const { notes: stored } = this.store;
     const notes = stored === undefined || stored.isReached === false ? [] : await stored.load();
     this.kept = notes.filter(({ owner }) => !isQueueNote(owner)).map(toKept);
-    this.keptBytes = this.kept.reduce((sum, { text }) => sum + sizeOf(text), 0);
+    for (const { owner, text } of this.kept) this.countBytes(owner, sizeOf(text));
     const newest = this.kept.reduce((max, { after }) => Math.max(max, after), 0);
     this.firstRef = (await this.oldestPending()) ?? newest + 1;
     return notes;
@@ -89,7 +90,7 @@ export class PipelineNotes implements EntrySettlement {
     const note = { owner, after: this.lastRef(), bytes };
     const number = this.store.notes?.add(note) ?? 0;
     this.kept.push(toKept({ ...note, number }));
-    this.keptBytes += sizeOf(bytes);
+    this.countBytes(owner, sizeOf(bytes));
     this.bytesSincePrune += sizeOf(bytes);
     if (this.bytesSincePrune >= PRUNE_EVERY_BYTES) void this.prune();
   }
@@ -104,16 +105,26 @@ export class PipelineNotes implements EntrySettlement {
     this.bytesSincePrune = 0;
     const oldest = await this.oldestPending().catch(() => 0);
     this.firstRef = oldest ?? this.lastRef();
-    const keptBytes = Math.min(KEPT_BYTES, sum(this.unneededLimits.values()));
-    let count = 0;
-    for (const { after, text } of this.kept) {
-      const isNeeded = oldest !== undefined && after >= oldest;
-      if (this.keptBytes <= keptBytes || (isNeeded && this.keptBytes <= MAX_BYTES)) break;
-      this.keptBytes -= sizeOf(text);
-      count++;
-    }
-    this.store.notes?.remove(this.kept.splice(0, count).map(({ number }) => number));
+    const removed: NoteNumber[] = [];
+    this.kept = this.kept.filter((note) => {
+      if (!this.isSurplus(note, oldest !== undefined && note.after >= oldest)) return true;
+      this.countBytes(note.owner, -sizeOf(note.text));
+      removed.push(note.number);
+      return false;
+    });
+    this.store.notes?.remove(removed);
     this.isPruning = false;
+  }
+
+  private isSurplus({ owner }: KeptNote, isNeeded: boolean): boolean {
+    if (isNeeded) return this.keptBytes > MAX_BYTES;
+    const limit = this.unneededLimits.get(owner) ?? KEPT_BYTES;
+    return this.keptBytes > KEPT_BYTES || this.keptBytesByOwner.get(owner)! > limit;
+  }
+
+  private countBytes(owner: string, bytes: number): void {
+    this.keptBytes += bytes;
+    this.keptBytesByOwner.set(owner, (this.keptBytesByOwner.get(owner) ?? 0) + bytes);
   }
 
   private async oldestPending(): Promise<EntryRef | undefined> {
@@ -121,8 +132,9 @@ export class PipelineNotes implements EntrySettlement {
   }
 }
 
-function toKept({ bytes, ...note }: Note): KeptNote {
-  return { ...note, text: Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length) };
+/** Names each field, so that V8 gives all notes one shape: with a spread each had its own, of 200 bytes. */
+function toKept({ number, owner, after, bytes }: Note): KeptNote {
+  return { number, owner, after, text: Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length) };
 }
 
 function fromKept({ text, ...note }: KeptNote): Note {
@@ -131,10 +143,4 @@ function fromKept({ text, ...note }: KeptNote): Note {
 
 function sizeOf({ length }: Uint8Array | string): number {
   return length + NOTE_OVERHEAD_BYTES;
-}
-
-function sum(numbers: Iterable<number>): number {
-  let total = 0;
-  for (const number of numbers) total += number;
-  return total;
 }

@@ -22,7 +22,7 @@ async function notesBeside(entries: number) {
     }
   };
   const kept = async () => (await store.notes.load()).reduce((sum, { bytes }) => sum + bytes.length, 0) / MIB;
-  return { store, refs, mine, write, kept };
+  return { store, refs, notes, mine, write, kept };
 }
 
 describe("the notes of a pipeline", () => {
@@ -55,6 +55,15 @@ describe("the notes of a pipeline", () => {
     await write(7);
     expect(await kept()).toBeGreaterThan(0.9);
     expect(await kept()).toBeLessThan(2);
+  });
+
+  it("are kept up to what their processor needs, also beside processors that set no limit", async () => {
+    const { write, kept, mine, notes } = await notesBeside(0);
+    mine.limitUnneededBytes(MIB);
+    notes.notesOf("another").write(Buffer.from("of another"));
+    await write(7);
+    expect(await kept()).toBeLessThan(2);
+    expect(notes.notesOf("another").read()).toHaveLength(1);
   });
 
   it("are kept for as long as an entry is there that came before them, within limits", async () => {
