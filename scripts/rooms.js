@@ -144,6 +144,10 @@ export const ROOMS = [
   { path: "src/runtime/brokers/postgres/", purpose: "connections to PostgreSQL, its names and its errors" },
   { path: "src/runtime/brokers/messages/", purpose: "messages of all brokers: reading, writing, handing in" },
   {
+    path: "src/runtime/brokers/sources/",
+    purpose: "the shell of receivers of brokers: start, stop, dedup, reading again after failures",
+  },
+  {
     path: "src/runtime/brokers/dedup/",
     purpose: "recognising duplicates, also across restarts and agents",
   },

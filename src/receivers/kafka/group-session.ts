@@ -6,6 +6,7 @@ import {
   type KafkaRecordSet,
   kafkaErrorIds,
   kafkaErrorMessage,
+  pause,
 } from "#brokers";
 import { waitAtMost } from "#contract";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
@@ -13,7 +14,6 @@ import { assignPartitions } from "./assign-partitions.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import { Partition, partitionKey } from "./partition.js";
 import { PartitionFetcher } from "./partition-fetcher.js";
-import { pause } from "./pause.js";
 
 export interface SessionParts {
   readonly kafka: Pick<KafkaClient, "Consumer">;

@@ -4,11 +4,11 @@ import {
   type KafkaPartitionAnswer,
   type KafkaRecordSet,
   kafkaErrorMessage,
+  pause,
 } from "#brokers";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import type { Partition } from "./partition.js";
-import { pause } from "./pause.js";
 
 interface FetcherParts {
   readonly reader: KafkaConsumer;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { dedupSection, MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "#brokers";
 import { withClient } from "#system";
-import { byteSize, duration, SIGNALS, type Signal, section } from "../../plugin.js";
+import { byteSize, duration, type Signal, section } from "../../plugin.js";
 
 function source(signal: Signal) {
   return section(
@@ -65,8 +65,3 @@ export const natsReceiverSchema = NATS_CLIENTS.reduce(
 );
 
 export type NatsReceiverConfig = z.infer<typeof natsReceiverSchema>;
-
-/** The signals that have a pipeline. */
-export function usedSignals(intakes: Readonly<Partial<Record<Signal, unknown>>>): Signal[] {
-  return SIGNALS.filter((signal) => intakes[signal] !== undefined);
-}

@@ -1,5 +1,14 @@
 import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
-import { type Dedup, MessageIntake, type NatsLink, type NatsSession, natsErrorMessage, OldestFirstMap } from "#brokers";
+import {
+  type BrokerSource,
+  type Dedup,
+  MessageIntake,
+  type NatsLink,
+  type NatsSession,
+  natsErrorMessage,
+  OldestFirstMap,
+  ReadLoop,
+} from "#brokers";
 import { reasonLog } from "#contract/operations";
 import type { MessageOutcome } from "#receiving";
 import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
@@ -24,7 +33,7 @@ const MAX_REMEMBERED = 10_000;
  *   not handed in again.
  * - After any failure the consumer is opened again, because the stream may come back.
  */
-export class NatsSource {
+export class NatsSource implements BrokerSource {
   private readonly signal: Signal;
   private readonly config: NatsReceiverConfig;
   private readonly link: NatsLink;
@@ -36,10 +45,9 @@ export class NatsSource {
   private readonly inProgress = new Map<string, JsMsg>();
   private readonly acknowledged = new OldestFirstMap<true>();
   private messages: ConsumerMessages | undefined;
-  private isStopping = false;
+  private readonly loop: ReadLoop;
   private ackWaitMs: number;
   private stopProgress = () => {};
-  private endPause = () => {};
 
   constructor(
     signal: Signal,
@@ -57,6 +65,7 @@ export class NatsSource {
     this.intake = new MessageIntake({ signal, encoding, transport: "nats", maxMessageBytes, dedup }, context);
     this.ackWaitMs = config.ack_wait;
     const { clock, logger } = context;
+    this.loop = new ReadLoop(clock);
     this.logReason = reasonLog(clock, (reason, suppressed) =>
       logger.error({ stream, consumer, subject, reason, suppressed }, "cannot read from the stream; retrying"),
     );
@@ -70,41 +79,36 @@ export class NatsSource {
 
   start(): void {
     this.reportProgress();
-    void this.run();
+    void this.loop.run({
+      read: () => this.read(),
+      onEnd: (error) => error !== undefined && this.logReason(natsErrorMessage(error)),
+      waitMs: () => RETRY_MS,
+    });
   }
 
   /** Resolves when every message has its outcome and the server has been told. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    this.endPause();
+    this.loop.stop();
     // The server keeps messages it has not handed out; messages on their way are returned to it.
     void this.messages?.close();
     await this.intake.stop();
     this.stopProgress();
   }
 
-  private async run(): Promise<void> {
-    while (!this.isStopping) {
-      const session = await this.link.connected();
-      if (session === undefined || this.isStopping) return;
-      try {
-        await this.consume(session);
-      } catch (error) {
-        if (!this.isStopping) this.logReason(natsErrorMessage(error));
-      }
-      if (!this.isStopping) await this.pause();
-    }
+  private async read(): Promise<void> {
+    const session = await this.link.connected();
+    if (session !== undefined && !this.loop.isStopping) await this.consume(session);
   }
 
   /** Ends when no more messages come: the consumer or the stream is gone, or the receiver stops. */
   private async consume(session: NatsSession): Promise<void> {
     const { consumer, ackWaitMs } = await ensureConsumer(session, this.signal, this.config);
     this.ackWaitMs = ackWaitMs;
-    if (this.isStopping) return;
+    if (this.loop.isStopping) return;
     const callback = (message: JsMsg) => void this.take(message, session);
     const messages = await consumer.consume({ callback, max_messages: MAX_PULLED, abort_on_missing_resource: true });
     this.messages = messages;
-    if (this.isStopping) void messages.close();
+    if (this.loop.isStopping) void messages.close();
     // Without this the client would notice only by missing heartbeats, half a minute after the server is back.
     const forget = this.link.onceLost(() => void messages.close());
     try {
@@ -117,7 +121,7 @@ export class NatsSource {
   }
 
   private async take(message: JsMsg, session: NatsSession): Promise<void> {
-    if (this.isStopping) return tryAnswer(() => message.nak());
+    if (this.loop.isStopping) return tryAnswer(() => message.nak());
     const key = keyOf(message);
     if (message.redelivered && this.acknowledged.has(key)) return tryAnswer(() => message.ack());
     const isKnown = this.inProgress.has(key);
@@ -164,16 +168,6 @@ export class NatsSource {
     this.stopProgress = this.context.clock.after(this.ackWaitMs / 3, () => {
       for (const message of this.inProgress.values()) tryAnswer(() => message.working());
       this.reportProgress();
-    });
-  }
-
-  private pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(RETRY_MS, resolve);
-      this.endPause = () => {
-        cancel();
-        resolve();
-      };
     });
   }
 }

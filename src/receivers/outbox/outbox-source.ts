@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Client, ClientConfig } from "pg";
-import { MessageIntake } from "#brokers";
+import { MessageIntake, ReadLoop } from "#brokers";
 import {
   FORGET_INTERVAL_MS,
   hangUp,
@@ -58,9 +58,8 @@ export class OutboxSource {
   private running: Promise<void> = Promise.resolve();
   private settling: Promise<void> | undefined;
   private claims = 0;
-  private isStopping = false;
+  private readonly loop: ReadLoop;
   private hasNewRows = false;
-  private isRetrying = false;
   private wake = () => {};
   private cancelUpkeep = () => {};
   private forgotAt = Number.NEGATIVE_INFINITY;
@@ -68,6 +67,7 @@ export class OutboxSource {
   constructor(config: OutboxReceiverConfig, context: ReceiverContext) {
     this.config = config;
     this.context = context;
+    this.loop = new ReadLoop(context.clock);
     this.table = new OutboxTable(config, `${hostname()}:${randomBytes(6).toString("hex")}`);
     const { encoding, max_message_size: maxMessageBytes, table } = config;
     this.intake = new MessageIntake({ signal: "logs", encoding, transport: "postgresql", maxMessageBytes }, context);
@@ -89,12 +89,16 @@ export class OutboxSource {
     this.options = await postgresOptions(this.config, this.context.id);
     await this.connect().catch(this.logFailure);
     this.scheduleUpkeep();
-    this.running = this.run();
+    this.running = this.loop.run({
+      read: () => this.claimAll(),
+      onEnd: (error) => this.handleFailure(error),
+      waitMs: () => RETRY_MS,
+    });
   }
 
   /** Resolves when every row has its outcome and the server has been told, or does not respond. */
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.loop.stop();
     this.wake();
     this.cancelUpkeep();
     await waitAtMost(FLUSH_LIMIT_MS, this.flushOutcomes(), this.context.clock);
@@ -114,22 +118,14 @@ export class OutboxSource {
     await client.end().catch(() => {});
   }
 
-  private async run(): Promise<void> {
-    while (!this.isStopping) {
-      try {
-        const client = this.client ?? (await this.connect());
-        this.hasNewRows = false;
-        const room = this.config.max_in_flight - this.inProgress.size - this.unconfirmed.size;
-        const limit = Math.min(room, this.config.batch_size);
-        const rows = limit > 0 ? await this.claim(client, limit) : [];
-        if (!this.hasNewRows && (rows.length < limit || limit <= 0)) await this.pause(this.config.poll_interval);
-      } catch (error) {
-        if (this.isStopping) return;
-        this.handleFailure(error);
-        this.isRetrying = true;
-        await this.pause(RETRY_MS);
-        this.isRetrying = false;
-      }
+  private async claimAll(): Promise<void> {
+    while (!this.loop.isStopping) {
+      const client = this.client ?? (await this.connect());
+      this.hasNewRows = false;
+      const room = this.config.max_in_flight - this.inProgress.size - this.unconfirmed.size;
+      const limit = Math.min(room, this.config.batch_size);
+      const rows = limit > 0 ? await this.claim(client, limit) : [];
+      if (!this.hasNewRows && (rows.length < limit || limit <= 0)) await this.pause(this.config.poll_interval);
     }
   }
 
@@ -209,7 +205,7 @@ export class OutboxSource {
         for (const [id] of round) if (!left.has(id)) this.unconfirmed.delete(id);
         locked += left.size;
       } catch (error) {
-        if (!this.isStopping) this.handleFailure(error);
+        if (!this.loop.isStopping) this.handleFailure(error);
         return;
       }
     }
@@ -221,13 +217,13 @@ export class OutboxSource {
     const client = await openPostgres(this.pg!, options, (error, lost) => {
       if (this.client !== lost) return;
       this.client = undefined;
-      if (!this.isStopping) this.logFailure(error);
+      if (!this.loop.isStopping) this.logFailure(error);
       this.wake();
     });
     try {
       client.on("notification", () => {
         this.hasNewRows = true;
-        if (!this.isRetrying) this.wake();
+        this.wake();
       });
       if (this.config.notify_channel !== "") await client.query(`LISTEN ${quoteName(this.config.notify_channel)}`);
       await this.extend(client);
@@ -236,7 +232,7 @@ export class OutboxSource {
       hangUp(client);
       throw error;
     }
-    if (this.isStopping) hangUp(client);
+    if (this.loop.isStopping) hangUp(client);
     else this.client = client;
     return client;
   }
@@ -268,7 +264,7 @@ export class OutboxSource {
 
   private scheduleUpkeep(): void {
     this.cancelUpkeep = this.context.clock.after(this.config.claim_after / 3, () => {
-      void this.upkeep().finally(() => !this.isStopping && this.scheduleUpkeep());
+      void this.upkeep().finally(() => !this.loop.isStopping && this.scheduleUpkeep());
     });
   }
 
@@ -286,12 +282,12 @@ export class OutboxSource {
       this.forgotAt = now;
       await table.forget(client);
     } catch (error) {
-      if (!this.isStopping) this.handleFailure(error);
+      if (!this.loop.isStopping) this.handleFailure(error);
     }
   }
 
   private pause(ms: number): Promise<void> {
-    if (this.isStopping) return Promise.resolve();
+    if (this.loop.isStopping) return Promise.resolve();
     return new Promise((resolve) => {
       const cancel = this.context.clock.after(ms, () => this.wake());
       this.wake = () => {

@@ -1,5 +1,5 @@
-import { createDedup, type Dedup, RabbitClient } from "#brokers";
-import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS, StartError } from "../../plugin.js";
+import { BrokerReceiver, type OpenSources, RabbitClient, type SourceServices } from "#brokers";
+import { defineReceiver, type ReceiverContext, SIGNALS, type Signal, StartError } from "../../plugin.js";
 import { type RabbitmqReceiverConfig, rabbitmqReceiverSchema } from "./config.js";
 import { QueueReader } from "./queue-reader.js";
 
@@ -9,43 +9,26 @@ export const rabbitmqReceiver = defineReceiver<RabbitmqReceiverConfig>({
   summary: "Reads RabbitMQ queues; a message is acknowledged once every exporter has it on disk.",
   signals: SIGNALS,
   schema: rabbitmqReceiverSchema,
-  create: (config, context) => new RabbitmqReceiver(config, context),
+  create: (config, context) =>
+    new BrokerReceiver(config, context, (services) => openSources(config, context, services)),
 });
 
-class RabbitmqReceiver implements Receiver {
-  private readonly config: RabbitmqReceiverConfig;
-  private readonly context: ReceiverContext;
-  private readers: readonly QueueReader[] = [];
-  private dedup: Dedup | undefined;
-
-  constructor(config: RabbitmqReceiverConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
-  }
-
-  /** A broker that is not available does not delay the agent's start: its queues are read as soon as it is. */
-  async start(): Promise<void> {
-    const { config, context } = this;
-    const sources = sourcesOf(config, context);
-    const client = await RabbitClient.create(config.connection, context.id);
-    const dedup = createDedup(config.dedup, context);
-    await dedup?.start();
-    this.dedup = dedup;
-    this.readers = sources.map(
-      ({ queue, ...settings }) => new QueueReader(queue, { ...settings, dedup }, config, client, context),
-    );
-    await Promise.all(this.readers.map((reader) => reader.start()));
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.readers.map((reader) => reader.stop()));
-    await this.dedup?.stop();
-  }
+/** A broker that is not available does not delay the agent's start: its queues are read as soon as it is. */
+async function openSources(
+  config: RabbitmqReceiverConfig,
+  context: ReceiverContext,
+  { signals, dedup }: SourceServices,
+): Promise<OpenSources> {
+  const queues = queuesOf(config, signals);
+  const client = await RabbitClient.create(config.connection, context.id);
+  const sources = queues.map(
+    ({ queue, ...settings }) => new QueueReader(queue, { ...settings, dedup }, config, client, context),
+  );
+  return { sources };
 }
 
 /** The queue and encoding of each signal that has a pipeline. */
-function sourcesOf(config: RabbitmqReceiverConfig, context: ReceiverContext) {
-  const signals = SIGNALS.filter((signal) => context.intakes[signal] !== undefined);
+function queuesOf(config: RabbitmqReceiverConfig, signals: readonly Signal[]) {
   const sources = signals.map((signal) => {
     const { queue, encoding = config.encoding } = config[signal] ?? { queue: config.queue };
     if (queue === "")

@@ -1,10 +1,12 @@
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
 import {
+  type BrokerSource,
   closeConnection,
   type IncomingMessage,
   MessageIntake,
   type MessageIntakeSettings,
   type RabbitClient,
+  ReadLoop,
 } from "#brokers";
 import { waitAtMost } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
@@ -30,7 +32,7 @@ const TRIES_BEFORE_RETRY_QUEUE = 5;
  * A message is acknowledged only when every exporter in the pipeline has it on disk, on the channel it came from. If
  * that channel is gone, RabbitMQ redelivers the message: it may arrive twice and is never lost.
  */
-export class QueueReader {
+export class QueueReader implements BrokerSource {
   private readonly queue: string;
   private readonly config: RabbitmqReceiverConfig;
   private readonly client: RabbitClient;
@@ -39,8 +41,7 @@ export class QueueReader {
   private readonly logRejected: (message: string) => void;
   private connection: ChannelModel | undefined;
   private consuming: { readonly channel: Channel; readonly tag: string } | undefined;
-  private cancelWait = () => {};
-  private isStopping = false;
+  private readonly loop: ReadLoop;
   private readonly settling = new Set<Promise<void>>();
   private finished: Promise<void> = Promise.resolve();
 
@@ -55,6 +56,7 @@ export class QueueReader {
     this.config = config;
     this.client = client;
     this.context = context;
+    this.loop = new ReadLoop(context.clock);
     const retries = this.retryDelays.length > 0 ? { maxTries: TRIES_BEFORE_RETRY_QUEUE } : {};
     const limits = { transport: "rabbitmq", maxMessageBytes: config.max_message_size };
     this.intake = new MessageIntake({ ...settings, ...limits, ...retries }, context);
@@ -77,8 +79,7 @@ export class QueueReader {
    * Accepts nothing new, waits for the outcomes of everything handed in, and returns messages that were only waiting.
    */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    this.cancelWait();
+    this.loop.stop();
     const { consuming } = this;
     if (consuming !== undefined) consuming.channel.cancel(consuming.tag).catch(() => {});
     await this.intake.stop();
@@ -87,23 +88,24 @@ export class QueueReader {
     await this.finished;
   }
 
-  private async run(onFirst: () => void): Promise<void> {
-    let lastProblem: string | undefined;
-    for (let failures = 0; !this.isStopping; ) {
-      const problem = await this.read(() => {
-        failures = 0;
-        lastProblem = undefined;
-        onFirst();
-      });
-      onFirst();
-      if (this.isStopping) return;
-      const { logger } = this.context;
-      const facts = { queue: this.queue, peer: this.client.peer, reason: problem };
-      if (problem === lastProblem) logger.debug(facts, "still cannot read from RabbitMQ");
-      else logger.warn(facts, "cannot read from RabbitMQ; retrying");
-      lastProblem = problem;
-      await this.wait(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++));
-    }
+  private run(onFirst: () => void): Promise<void> {
+    let lastReason: unknown;
+    return this.loop.run({
+      read: (onReading) =>
+        this.read(() => {
+          lastReason = undefined;
+          onReading();
+          onFirst();
+        }).finally(onFirst),
+      onEnd: (reason) => {
+        const { logger } = this.context;
+        const facts = { queue: this.queue, peer: this.client.peer, reason };
+        if (reason === lastReason) logger.debug(facts, "still cannot read from RabbitMQ");
+        else logger.warn(facts, "cannot read from RabbitMQ; retrying");
+        lastReason = reason;
+      },
+      waitMs: (failures) => Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures),
+    });
   }
 
   /** Reads until it fails, and returns the reason. */
@@ -119,10 +121,10 @@ export class QueueReader {
       try {
         const { ended } = await this.withSetupLimit(this.consume(connection, note));
         onReading();
-        if (!this.isStopping) await Promise.race([closed, ended]);
+        if (!this.loop.isStopping) await Promise.race([closed, ended]);
       } finally {
         this.consuming = undefined;
-        if (!this.isStopping) await closeConnection(connection);
+        if (!this.loop.isStopping) await closeConnection(connection);
         else await closed;
         this.connection = undefined;
       }
@@ -207,7 +209,7 @@ export class QueueReader {
     if (left === "postponed") return channel.ack(message);
     if (left === "exhausted" && this.hasDeadLetterExchange) return channel.nack(message, false, false);
     this.logRejected(left === "gone" ? `${refusal.message}; its retry queue is gone` : refusal.message);
-    await this.wait(MAX_WAIT_MS);
+    await this.loop.pause(MAX_WAIT_MS);
     channel.nack(message, false, true);
   }
 
@@ -217,19 +219,6 @@ export class QueueReader {
 
   private get hasDeadLetterExchange(): boolean {
     return this.config.declare?.dead_letter ?? this.config.has_dead_letter_exchange;
-  }
-
-  private wait(ms: number): Promise<void> {
-    if (this.isStopping) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(ms, resolve);
-      const before = this.cancelWait;
-      this.cancelWait = () => {
-        before();
-        cancel();
-        resolve();
-      };
-    });
   }
 }
 

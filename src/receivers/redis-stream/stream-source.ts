@@ -1,5 +1,13 @@
 import type { Redis } from "ioredis";
-import { connectRedis, type Dedup, isRedisError, MessageIntake, redisErrorMessage } from "#brokers";
+import {
+  type BrokerSource,
+  connectRedis,
+  type Dedup,
+  isRedisError,
+  MessageIntake,
+  ReadLoop,
+  redisErrorMessage,
+} from "#brokers";
 import { waitAtMost } from "#contract";
 import { reasonLog } from "#contract/operations";
 import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
@@ -26,7 +34,7 @@ const FLUSH_LIMIT_MS = 2000;
  * - No more entries are read than `max_in_flight` allows.
  * - There are two connections, because a read that waits for entries would block all later commands.
  */
-export class StreamSource {
+export class StreamSource implements BrokerSource {
   private readonly stream: string;
   private readonly consumer: string;
   private readonly config: RedisStreamReceiverConfig;
@@ -44,7 +52,7 @@ export class StreamSource {
   private readerId: number | undefined;
   /** Where the next search for abandoned entries starts. */
   private claimFrom = FIRST_ENTRY;
-  private isStopping = false;
+  private readonly loop: ReadLoop;
   private wake = () => {};
   private cancelUpkeep = () => {};
 
@@ -63,6 +71,7 @@ export class StreamSource {
     const { max_message_size: maxMessageBytes, group } = config;
     this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes, dedup }, context);
     const { clock, logger } = context;
+    this.loop = new ReadLoop(clock);
     this.logReason = reasonLog(clock, (reason, suppressed) =>
       logger.error({ stream, group, reason, suppressed }, "cannot read from the stream; retrying"),
     );
@@ -91,7 +100,7 @@ export class StreamSource {
 
   /** Resolves when every entry has its outcome and the server has been told, or does not respond. */
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.loop.stop();
     this.wake();
     const { reader, writer } = this;
     if (reader === undefined || writer === undefined) return;
@@ -105,27 +114,28 @@ export class StreamSource {
 
   /** Resolves when the server knows every outcome. */
   private async flushAcknowledgements(writer: Redis): Promise<void> {
-    while (this.inProgress.size > 0) await this.pause(FLUSH_LIMIT_MS);
+    while (this.inProgress.size > 0) await this.nextOutcome(FLUSH_LIMIT_MS);
     await this.acknowledge(writer);
   }
 
-  private async run(reader: Redis, writer: Redis): Promise<void> {
-    let hasGroup = false;
+  private run(reader: Redis, writer: Redis): Promise<void> {
     let start = this.config.start_at === "first" ? "0" : "$";
-    while (!this.isStopping) {
-      try {
-        if (!hasGroup) await this.createGroup(writer, start);
-        hasGroup = true;
+    return this.loop.run({
+      read: async () => {
+        await this.createGroup(writer, start);
         start = "0"; // if the stream is deleted later, all entries of its successor are new
-        const room = this.config.max_in_flight - this.inProgress.size;
-        if (room > 0) this.takeAll(await this.read(reader, Math.min(room, MAX_READ)), writer);
-        else await this.pause(BLOCK_MS);
-      } catch (error) {
-        if (this.isStopping) return;
-        hasGroup = false;
-        this.logFailure(error);
-        await this.pause(RETRY_MS);
-      }
+        await this.readEntries(reader, writer);
+      },
+      onEnd: (error) => this.logFailure(error),
+      waitMs: () => RETRY_MS,
+    });
+  }
+
+  private async readEntries(reader: Redis, writer: Redis): Promise<void> {
+    while (!this.loop.isStopping) {
+      const room = this.config.max_in_flight - this.inProgress.size;
+      if (room > 0) this.takeAll(await this.read(reader, Math.min(room, MAX_READ)), writer);
+      else await this.nextOutcome(BLOCK_MS);
     }
   }
 
@@ -183,7 +193,7 @@ export class StreamSource {
         for (const id of ids) this.unconfirmed.delete(id);
       }
     } catch (error) {
-      if (!this.isStopping) this.logFailure(error);
+      if (!this.loop.isStopping) this.logFailure(error);
     }
     // Cleared right here, so an outcome that arrives from now on starts the next round.
     this.acknowledging = undefined;
@@ -247,7 +257,7 @@ export class StreamSource {
 
   private scheduleUpkeep(): void {
     this.cancelUpkeep = this.context.clock.after(this.config.claim_after / 3, () => {
-      void this.upkeep(this.writer!).finally(() => !this.isStopping && this.scheduleUpkeep());
+      void this.upkeep(this.writer!).finally(() => !this.loop.isStopping && this.scheduleUpkeep());
     });
   }
 
@@ -260,7 +270,7 @@ export class StreamSource {
       await this.acknowledge(writer);
       await this.takeOver(writer);
     } catch (error) {
-      if (!this.isStopping && !isRedisError(error, "NOGROUP")) this.logFailure(error);
+      if (!this.loop.isStopping && !isRedisError(error, "NOGROUP")) this.logFailure(error);
     }
   }
 
@@ -273,7 +283,7 @@ export class StreamSource {
     const { group, claim_after, max_in_flight } = this.config;
     do {
       const room = max_in_flight - this.inProgress.size;
-      if (room <= 0 || this.isStopping) return;
+      if (room <= 0 || this.loop.isStopping) return;
       const count = Math.min(room, MAX_READ);
       const args = [this.stream, group, this.consumer, claim_after, this.claimFrom, "COUNT", count] as const;
       const [next, entries] = (await writer.callBuffer("XAUTOCLAIM", ...args)) as readonly [Buffer, unknown];
@@ -294,8 +304,8 @@ export class StreamSource {
     await waitAtMost(BLOCK_MS + FLUSH_LIMIT_MS, this.running, this.context.clock, () => reader.disconnect());
   }
 
-  /** Ends early when an entry has its outcome or the receiver stops. */
-  private pause(ms: number): Promise<void> {
+  /** Resolves when an entry has its outcome or the receiver stops, and at the latest after this time. */
+  private nextOutcome(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.context.clock.after(ms, resolve);
       this.wake = () => {

@@ -51,3 +51,5 @@ export {
   sharedRedisOf,
   sharedStateKeys,
 } from "./shared/shared-redis.js";
+export { BrokerReceiver, type BrokerSource, type OpenSources, type SourceServices } from "./sources/broker-receiver.js";
+export { pause, ReadLoop } from "./sources/read-loop.js";
