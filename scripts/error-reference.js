@@ -6,24 +6,24 @@ import { fileURLToPath } from "node:url";
  *
  * @typedef {{ cause: string, action: string }} Facts
  * @param {{
- *   errors: Record<string, Facts & { met: string, kind?: string }>,
+ *   errors: Record<string, Facts & { appearsIn: string, kind?: string }>,
  *   problems: Record<string, Facts>,
  *   apiErrors: Record<string, Facts & { status: number }>,
  * }} tables
  */
 export function errorReference({ errors, problems, apiErrors }) {
-  const metAs = (met) => Object.entries(errors).filter(([, facts]) => facts.met === met);
+  const appearingIn = (place) => Object.entries(errors).filter(([, facts]) => facts.appearsIn === place);
   return `${[
     INTRODUCTION,
     "## What a sender is told",
     REFUSALS,
-    table("retry", metAs("refusal"), ({ kind }) => RETRY[kind] ?? "it depends"),
+    table("retry", appearingIn("refusal"), ({ kind }) => RETRY[kind] ?? "it depends"),
     "## What a dead letter says",
     DEAD_LETTERS,
-    table("kind", metAs("dead_letter"), ({ kind }) => kind),
+    table("kind", appearingIn("dead_letter"), ({ kind }) => kind),
     "## What is thrown",
     THROWN,
-    table("", metAs("thrown")),
+    table("", appearingIn("thrown")),
     "## Problems of a config",
     PROBLEMS,
     table("", Object.entries(problems)),

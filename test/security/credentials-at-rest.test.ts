@@ -78,7 +78,7 @@ describe("what is on the disk of an agent that keeps the headers of clients", ()
     const [request] = await arrived(backend, 1);
     expect(request!.headers.authorization).toBe(SECRETS.authorization);
     expect(new Set(textOf(queue).match(WORDS))).toEqual(new Set(["cl1ent-Tk8zWm"]));
-    expect(agent.output.stderr).toContain("credentials of clients are kept in the queue");
+    expect(agent.output.stderr).toContain("the queue stores credentials of clients");
   });
 
   it("has not even those where the queue is encrypted", async () => {
@@ -90,6 +90,6 @@ describe("what is on the disk of an agent that keeps the headers of clients", ()
     const [request] = await arrived(backend, 1);
     expect(request!.headers.authorization).toBe(SECRETS.authorization);
     expect(textOf(queue).match(WORDS)).toBeNull();
-    expect(agent.output.stderr).not.toContain("credentials of clients are kept in the queue");
+    expect(agent.output.stderr).not.toContain("the queue stores credentials of clients");
   });
 });

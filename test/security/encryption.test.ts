@@ -125,7 +125,7 @@ describe("an agent with encrypted queues", () => {
     const logger = { debug() {}, info() {}, error() {}, warn: (_: object, text: string) => lines.push(text) };
     const own = { ...logger, child: () => logger } as unknown as Logger;
     await startWrapped(DOWN, { logger: own, defaults: withKeys(fromFile("k", path)) });
-    expect(lines.filter((line) => line.includes("the file of a key"))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes("can read the key file"))).toHaveLength(1);
   });
 });
 

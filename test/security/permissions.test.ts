@@ -63,7 +63,7 @@ it("closes a queue that was open to others, and what is set aside of it, and say
   openToAll(directory);
   const { agent } = await startWrapped(EXPORTER, fed);
   expect(openToOthers(directory)).toEqual([]);
-  expect(lines.filter((text) => text.includes("others could read"))).toHaveLength(1);
+  expect(lines.filter((text) => text.includes("other users could read"))).toHaveLength(1);
   await agent.stop(0);
 });
 

@@ -28,7 +28,7 @@ export function layOut(graph: Graph, available: number, isVertical: boolean): La
     ? NODE_HEIGHT + 62
     : clamp((available - nodeWidth) / Math.max(count - 1, 1), nodeWidth + 52, 330);
   const sizes = { node: isVertical ? nodeWidth : NODE_HEIGHT, bend: BEND_SIZE, gap: GAP };
-  const { layers, ways, across } = layerGraph(graph, sizes);
+  const { layers, paths, across } = layerGraph(graph, sizes);
   const along = (count - 1) * step + (isVertical ? NODE_HEIGHT : nodeWidth);
   const half = (isVertical ? NODE_HEIGHT : nodeWidth) / 2;
   const pointOf = ({ layer, at }: Slot): Point =>
@@ -39,7 +39,7 @@ export function layOut(graph: Graph, available: number, isVertical: boolean): La
     height: isVertical ? along : across,
     nodeWidth,
     nodes: new Map(slots.map((slot) => [slot.id, pointOf(slot)])),
-    edges: new Map([...ways].map(([id, way]) => [id, drawEdge(way.map(pointOf), half, isVertical)])),
+    edges: new Map([...paths].map(([id, path]) => [id, drawEdge(path.map(pointOf), half, isVertical)])),
   };
 }
 

@@ -98,8 +98,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { exporter, isEncrypted, logger } = this.outletSettings;
     const headers = (exporter.metadataKeys ?? []).filter(mayBeSecret);
     if (headers.length === 0 || isEncrypted) return;
-    const warning =
-      "credentials of clients are kept in the queue until they are sent on: give it reliability.encryption";
+    const warning = "the queue stores credentials of clients until they are sent: configure reliability.encryption";
     logger.warn({ headers }, warning);
   }
 

@@ -95,7 +95,7 @@ service:
     const answer = await fetch(`http://127.0.0.1:${ports.http}/v1/logs`, { method: "POST", headers, body });
     expect({ status: answer.status, text: await answer.text() }).toEqual({
       status: 503,
-      text: expect.stringContaining("let go of a delivery"),
+      text: expect.stringContaining("lost a delivery"),
     });
     child.kill("SIGTERM");
     expect(await exited).toBe(0);

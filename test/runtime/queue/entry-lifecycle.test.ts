@@ -26,7 +26,7 @@ describe("a stop", () => {
     expect([isDrained, queue.taken]).toEqual([true, ["a"]]);
   });
 
-  it("that cannot wait breaks off, and everything is still in the queue", async () => {
+  it("that is aborted keeps everything in the queue", async () => {
     const queue = await startQueue({ backend: hangs });
     for (const body of numbers(30)) queue.send(body);
     await queue.settle();
@@ -38,7 +38,7 @@ describe("a stop", () => {
     await queue.outlet.stop();
   });
 
-  it("that breaks off a call counts no attempt of its entry", async () => {
+  it("that aborts a call uses up no attempt of its entry", async () => {
     const queue = await startQueue({ backend: hangs });
     queue.send("a");
     await queue.settle();
@@ -54,7 +54,7 @@ describe("a stop", () => {
 describe("a client that waits for the result when the agent stops", () => {
   afterEach(cleanUp);
 
-  it("is told of success for what the queue has, though the backend has not answered in time", async () => {
+  it("gets a success for data in the queue, although the backend has not answered in time", async () => {
     const sink = await startSink();
     sink.decide(() => undefined);
     const exporter = `

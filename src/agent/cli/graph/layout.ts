@@ -39,7 +39,7 @@ interface GraphColumn {
 export function layOut({ nodes, edges }: GraphDescription): Layout {
   const joined = joinedEdges(edges);
   const sizes = { node: NODE_HEIGHT, bend: NODE_HEIGHT, gap: GAP_Y };
-  const { layers, ways, across } = layerGraph({ nodes, edges: joined }, sizes);
+  const { layers, paths, across } = layerGraph({ nodes, edges: joined }, sizes);
   const columns = columnsOf(layers);
   const last = columns.at(-1)!;
   const placed = layers.flat().flatMap(({ node, layer, at }): [string, PlacedNode][] => {
@@ -49,7 +49,7 @@ export function layOut({ nodes, edges }: GraphDescription): Layout {
   return {
     nodes: new Map(placed),
     edges: joined.map(({ id, from, to, pipelines }) => {
-      return { from, to, pipelines, points: pointsOf(ways.get(id)!, columns) };
+      return { from, to, pipelines, points: pointsOf(paths.get(id)!, columns) };
     }),
     width: Math.ceil(last.x + last.width + MARGIN),
     height: Math.ceil(across + 2 * MARGIN),

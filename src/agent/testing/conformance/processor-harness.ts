@@ -53,7 +53,7 @@ export class ProcessorHarness {
 
   private take(delivery: Delivery, signal: Signal): void {
     if (isBatch(delivery?.batch, signal) && typeof delivery.accept === "function") this.out.push(delivery);
-    else this.fail(new TypeError(`it handed on something that is no delivery with a batch of ${signal}`));
+    else this.fail(new TypeError(`it handed on a value that is not a delivery with a batch of ${signal}`));
   }
 
   private fail(error: unknown): void {

@@ -13,9 +13,7 @@ const REQUIRED_METHODS: Readonly<Record<ComponentKind, readonly string[]>> = {
 export function checkComponent<T>(kind: ComponentKind, component: T): T {
   const methods = REQUIRED_METHODS[kind];
   if (typeof (component as { then?: unknown } | undefined)?.then === "function") {
-    throw new TypeError(
-      "create is asynchronous; it returns the component at once, and what takes time belongs in start",
-    );
+    throw new TypeError("create must not be asynchronous: return the component, and do slow work in start");
   }
   if (methods.length === 0) {
     if (typeof component === "function") return component;

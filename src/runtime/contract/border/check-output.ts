@@ -15,7 +15,7 @@ export interface OutputRules {
 
 /** Throws if the value is not a delivery. Returns a refusal if the delivery is not valid, or undefined if it is. */
 export function checkOutput(given: Delivery, { signal, targets }: OutputRules): Refusal | undefined {
-  if (!isDelivery(given)) throw new TypeError("it handed on something that is no delivery");
+  if (!isDelivery(given)) throw new TypeError("it handed on a value that is not a delivery");
   if (!isBatch(given.batch, signal)) return handedOnRefusal(signal);
   return isRoute(given.route, targets) ? undefined : invalidRouteRefusal(targets);
 }
@@ -23,7 +23,7 @@ export function checkOutput(given: Delivery, { signal, targets }: OutputRules): 
 /** Returns undefined for a batch of the signal, otherwise the refusal for the receiver that handed it in. */
 export function checkHandedIn(batch: unknown, receiver: string, signal: Signal): Refusal | undefined {
   if (isBatch(batch, signal)) return undefined;
-  const message = `receiver ${receiver} handed in something that is no batch of ${signal}`;
+  const message = `receiver ${receiver} handed in a value that is not a batch of ${signal}`;
   return new Refusal("permanent", message, { code: NO_BATCH, category: "integration" });
 }
 
@@ -38,7 +38,8 @@ export function assertSubscription<S extends { unsubscribe(): void }>(given: S):
   throw new TypeError(NOT_AN_OPERATOR);
 }
 
-const NOT_AN_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
+const NOT_AN_OPERATOR =
+  "create returned a function that is not an operator; wrap it: eachRecord(...) or eachBatch(...)";
 const NO_BATCH = ERROR_CODES.SLUICE_NO_BATCH;
 
 /** Checks the members that are used later, because a plugin may not hand on what its types promise. */
@@ -66,6 +67,6 @@ function invalidRouteRefusal(targets: readonly string[] = []): Refusal {
 }
 
 function handedOnRefusal(signal: Signal): Refusal {
-  const message = `it handed on something that is no batch of ${signal}`;
+  const message = `it handed on a value that is not a batch of ${signal}`;
   return new Refusal("transient", message, { code: NO_BATCH, unexpected: true });
 }

@@ -105,6 +105,6 @@ export class LostDeliveries implements DebtWatch {
 
 function lostRefusal(): Refusal {
   const message =
-    "it let go of a delivery without handing it on; to drop one on purpose, call its drop(): filter((d) => isWanted(d) || d.drop())";
+    "it lost a delivery without handing it on; to drop one on purpose, call its drop(): filter((d) => isWanted(d) || d.drop())";
   return new Refusal("transient", message, { code: DELIVERY_LOST, unexpected: true });
 }

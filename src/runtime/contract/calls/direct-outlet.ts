@@ -52,7 +52,7 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     logger.warn({ kind: refusal.kind, status: refusal.status, err: refusal, suppressed }, "export failed"),
   );
   const logPartial = limitedLog<PartialRejection>(clock, (partial, suppressed) =>
-    logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+    logger.warn({ ...partial, suppressed }, "the backend rejected some records"),
   );
 
   const onSent = (delivery: Delivery, answer: unknown) => {
@@ -196,12 +196,12 @@ function createCounters(id: string, metrics: Metrics): Record<Signal, { sent: Co
     counters[signal] = {
       sent: metrics.counter(
         `otelcol_exporter_sent_${noun}`,
-        { description: "Records the other side took." },
+        { description: "Records that the backend took." },
         { exporter: id },
       ),
       failed: metrics.counter(
         `otelcol_exporter_send_failed_${noun}`,
-        { description: "Records in sends that failed, or that the other side rejected." },
+        { description: "Records in failed sends, or that the backend rejected." },
         { exporter: id },
       ),
     };

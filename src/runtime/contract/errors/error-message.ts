@@ -6,6 +6,6 @@ export function errorMessage(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "something was thrown that has no words";
+    return "a value without a message was thrown";
   }
 }

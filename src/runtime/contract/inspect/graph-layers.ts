@@ -16,7 +16,7 @@ export interface Slot {
 export interface GraphLayers {
   readonly layers: readonly (readonly Slot[])[];
   /** The slots that each edge passes through, from end to end, by edge id. */
-  readonly ways: ReadonlyMap<string, readonly Slot[]>;
+  readonly paths: ReadonlyMap<string, readonly Slot[]>;
   /** The length of the longest layer. Every slot is between 0 and this. */
   readonly across: number;
 }
@@ -43,7 +43,7 @@ const SWEEPS = 8;
  */
 export function layerGraph(graph: LayeredGraph, sizes: LayerSizes): GraphLayers {
   const layerOf = findLayers(graph);
-  const { layers, ways } = makeSlots(graph, layerOf, sizes);
+  const { layers, paths } = makeSlots(graph, layerOf, sizes);
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
     const inOrder = sweep % 2 === 0 ? layers : [...layers].reverse();
     for (const layer of inOrder) arrange(layer, sweep % 2 === 0, sizes.gap);
@@ -51,7 +51,7 @@ export function layerGraph(graph: LayeredGraph, sizes: LayerSizes): GraphLayers 
   const all = layers.flat();
   const top = Math.min(...all.map((slot) => slot.at - slot.size / 2));
   for (const slot of all) slot.at -= top;
-  return { layers, ways, across: Math.max(...all.map((slot) => slot.at + slot.size / 2), sizes.node) };
+  return { layers, paths, across: Math.max(...all.map((slot) => slot.at + slot.size / 2), sizes.node) };
 }
 
 function findLayers({ nodes, edges }: LayeredGraph): Map<string, number> {
@@ -80,22 +80,22 @@ function makeSlots({ nodes, edges }: LayeredGraph, layerOf: ReadonlyMap<string, 
     return slot;
   };
   const slots = new Map(nodes.map((node) => [node.id, add(node.id, layerOf.get(node.id)!, node)]));
-  const ways = new Map<string, Slot[]>();
+  const paths = new Map<string, Slot[]>();
   for (const { id, from, to } of edges) {
     const [start, end] = [slots.get(from), slots.get(to)];
     if (start === undefined || end === undefined) continue;
     const bends = Array.from({ length: Math.max(end.layer - start.layer - 1, 0) }, (_, i) =>
       add(`${id}#${i}`, start.layer + 1 + i),
     );
-    const way = [start, ...bends, end];
-    for (const [i, slot] of way.entries()) {
+    const path = [start, ...bends, end];
+    for (const [i, slot] of path.entries()) {
       if (i === 0) continue;
-      slot.before.push(way[i - 1]!);
-      way[i - 1]!.after.push(slot);
+      slot.before.push(path[i - 1]!);
+      path[i - 1]!.after.push(slot);
     }
-    ways.set(id, way);
+    paths.set(id, path);
   }
-  return { layers, ways };
+  return { layers, paths };
 }
 
 /** Moves each slot to the centre of its neighbours on one side, and then separates overlapping slots. */

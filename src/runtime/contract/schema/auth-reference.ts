@@ -19,6 +19,6 @@ export function authReference(side: AuthSide) {
 }
 
 const DESCRIPTIONS: Readonly<Record<AuthSide, string>> = {
-  server: "The id of the extension that decides who may come in, such as basicauth or oidc.",
-  client: "The id of the extension that gives the credentials, such as oauth2client.",
+  server: "The id of the extension that authenticates clients, such as basicauth or oidc.",
+  client: "The id of the extension that provides the credentials, such as oauth2client.",
 };

@@ -37,7 +37,9 @@ export function isZod(schema: unknown): schema is ZodType {
 function adaptStandardSchema(schema: ConfigSchema): ZodType {
   const standard = schema["~standard"];
   if (typeof standard?.validate !== "function") {
-    throw new TypeError("schema is no schema: expected one of zod, or of a library that follows the Standard Schema");
+    throw new TypeError(
+      "schema is not a schema: expected one of zod, or of a library that follows the Standard Schema",
+    );
   }
   return z
     .unknown()
@@ -46,7 +48,7 @@ function adaptStandardSchema(schema: ConfigSchema): ZodType {
       if ("then" in result) {
         context.addIssue({
           code: "custom",
-          message: "the component's schema is asynchronous; only those that are not can be used",
+          message: "the component's schema is asynchronous; only synchronous schemas are supported",
         });
         return z.NEVER;
       }

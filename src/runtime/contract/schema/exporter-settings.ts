@@ -13,55 +13,60 @@ import { nearest } from "./suggest.js";
  */
 const sendingQueue = section(
   z.strictObject({
-    enabled: z.boolean().optional().meta({ description: "Keep what is to be sent on disk until it is." }),
-    num_consumers: z.number().int().positive().optional().meta({ description: "Sends at the same time." }),
+    enabled: z.boolean().optional().meta({ description: "Store data on disk until it has been sent." }),
+    num_consumers: z.number().int().positive().optional().meta({ description: "Maximum number of concurrent sends." }),
     queue_size: z
       .number()
       .int()
       .nonnegative()
       .optional()
-      .meta({ description: "Most that may wait, counted by sizer. 0: no limit but max_bytes." }),
+      .meta({ description: "Capacity of the queue, in units of sizer. 0: limited only by max_bytes." }),
     sizer: z
       .enum(["requests", "items", "bytes"])
       .optional()
-      .meta({ description: "What queue_size counts: requests, records or bytes." }),
-    max_bytes: byteSize().optional().meta({ description: "Most bytes that may wait." }),
-    max_age: duration().optional().meta({ description: "What waits longer is dead-lettered as expired. 0: for ever." }),
+      .meta({ description: "The unit of queue_size: requests, records or bytes." }),
+    max_bytes: byteSize().optional().meta({ description: "Maximum number of bytes in the queue." }),
+    max_age: duration()
+      .optional()
+      .meta({ description: "Entries that wait longer are dead-lettered as expired. 0: no limit." }),
     on_full: z
       .enum(["refuse", "drop_oldest", "drop_newest"])
       .optional()
       .meta({ description: "What happens when the queue is full." }),
-    block_on_overflow: z.boolean().optional().meta({ description: "When full, let clients wait instead of refusing." }),
-    wait_for_result: z.boolean().optional().meta({ description: "Answer clients only when it has been sent." }),
+    block_on_overflow: z
+      .boolean()
+      .optional()
+      .meta({ description: "If the queue is full, let clients wait instead of refusing." }),
+    wait_for_result: z.boolean().optional().meta({ description: "Answer clients only when their data has been sent." }),
     batch: section(
       z.strictObject({
         flush_timeout: duration()
           .optional()
-          .meta({ description: "How long entries may wait for others, when nothing is being sent." }),
+          .meta({ description: "How long entries may wait to be merged while nothing is being sent." }),
         min_size: z
           .number()
           .int()
           .nonnegative()
           .optional()
-          .meta({ description: "A request goes out at once when it has so much." }),
+          .meta({ description: "A request of this size is sent at once." }),
         max_size: z
           .number()
           .int()
           .nonnegative()
           .optional()
-          .meta({ description: "The most that a request may have; 0: no limit." }),
+          .meta({ description: "Maximum size of a request; 0: no limit." }),
         sizer: z
           .enum(["items", "bytes", "requests"])
           .optional()
-          .meta({ description: "What min_size and max_size count." }),
+          .meta({ description: "The unit of min_size and max_size." }),
       }),
     )
       .optional()
       .meta({
-        description: "Merge entries of the queue into larger requests, when they are sent. Off unless written.",
+        description: "Merge entries of the queue into larger requests when sending. Off unless configured.",
       }),
     merge_backlog: z.boolean().optional().meta({
-      description: "Merge small entries that wait into larger requests, also without batch. Nothing waits for it.",
+      description: "Merge small waiting entries into larger requests, even without batch. No entry waits for it.",
     }),
     blocking: ignored("use block_on_overflow"),
     storage: ignored("every sending queue is kept on disk, under extensions.reliability.directory"),
@@ -71,113 +76,131 @@ const sendingQueue = section(
 
 const retryOnFailure = section(
   z.strictObject({
-    enabled: z.boolean().optional().meta({ description: "Try again what failed and may succeed later." }),
+    enabled: z.boolean().optional().meta({ description: "Retry sends that failed and may succeed later." }),
     backoff: z
       .enum(["exponential", "linear", "fixed"])
       .optional()
-      .meta({ description: "How waits grow: by the factor multiplier, by the time increment, or not at all." }),
-    initial_interval: duration().optional().meta({ description: "Wait before the first retry." }),
+      .meta({ description: "How delays grow: by the factor multiplier, by the duration increment, or not at all." }),
+    initial_interval: duration().optional().meta({ description: "Delay before the first retry." }),
     multiplier: z
       .number()
       .min(1)
       .optional()
-      .meta({ description: "For backoff: exponential. Each wait is so many times the one before." }),
+      .meta({ description: "For backoff: exponential. Factor between one delay and the next." }),
     increment: duration()
       .optional()
-      .meta({ description: "For backoff: linear. Each wait is longer than the one before by this." }),
-    max_interval: duration().optional().meta({ description: "Longest wait." }),
+      .meta({ description: "For backoff: linear. Difference between one delay and the next." }),
+    max_interval: duration().optional().meta({ description: "Maximum delay." }),
     max_retries: z
       .number()
       .int()
       .nonnegative()
       .optional()
-      .meta({ description: "Retries after failures of the entry's own before it is dead-lettered." }),
+      .meta({ description: "Retries after failures that are the entry's fault, before it is dead-lettered." }),
     max_retry_after: duration()
       .optional()
-      .meta({ description: "Longest wait that the other side may ask for with Retry-After." }),
+      .meta({ description: "Maximum delay that the backend may ask for with Retry-After." }),
     max_elapsed_time: duration().optional().meta({
       description: "Give up an entry that has failed for this long, whoever is to blame; 0 (default): never.",
     }),
-    jitter: z
-      .enum(["full", "proportional", "none"])
-      .optional()
-      .meta({ description: "How waits are spread: full, or proportional where randomization_factor is written." }),
+    jitter: z.enum(["full", "proportional", "none"]).optional().meta({
+      description: "How delays are randomized: full by default, or proportional if randomization_factor is configured.",
+    }),
     randomization_factor: z
       .number()
       .min(0)
       .max(1)
       .optional()
-      .meta({ description: "Waits differ by this share, as in the Collector; makes the jitter proportional." }),
+      .meta({ description: "Delays vary by this share, as in the Collector; makes the jitter proportional." }),
     rate_limit: section(
       z.strictObject({
         per_second: z.number().positive().optional().meta({ description: "Retries per second." }),
-        burst: z.number().int().positive().optional().meta({ description: "Retries at once after a quiet time." }),
+        burst: z
+          .number()
+          .int()
+          .positive()
+          .optional()
+          .meta({ description: "Retries that may be made at once after a pause." }),
         on_excess: z
           .enum(["delay", "dead_letter", "drop"])
           .optional()
-          .meta({ description: "What happens to retries over the rate." }),
+          .meta({ description: "What happens to retries above the rate." }),
       }),
     )
       .optional()
-      .meta({ description: "How many retries of the exporter may be made, all entries together." }),
+      .meta({ description: "Limits the retries of the exporter, for all entries together." }),
     poison: section(
       z.strictObject({
-        enabled: z.boolean().optional().meta({ description: "Give up entries that fail alike while others succeed." }),
-        failures: z.number().int().min(2).optional().meta({ description: "Failures in a row with the same error." }),
-        window: duration().optional().meta({ description: "Time within which they must come." }),
-        max_chance: z
-          .number()
-          .positive()
-          .max(1)
+        enabled: z
+          .boolean()
           .optional()
-          .meta({ description: "Chance that a good entry is taken for poison; 1: any other success is enough." }),
+          .meta({ description: "Give up entries that keep failing with the same error while others succeed." }),
+        failures: z.number().int().min(2).optional().meta({ description: "Failures in a row with the same error." }),
+        window: duration().optional().meta({ description: "Time within which these failures must happen." }),
+        max_chance: z.number().positive().max(1).optional().meta({
+          description: "Maximum probability that a good entry is taken for poison; 1: any other success is enough.",
+        }),
       }),
     )
       .optional()
-      .meta({ description: "When an entry that fails alone counts as poison, and is dead-lettered." }),
+      .meta({ description: "When an entry counts as poison and is dead-lettered." }),
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
     permanent_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as permanent." }),
     blame_backend_on: z.array(z.string()).optional().meta({
-      description: "Statuses or codes that are failures of the backend: they spend no attempt of an entry.",
+      description: "Statuses or codes for which the backend is to blame: they use up no attempt of an entry.",
     }),
     blame_entry_on: z.array(z.string()).optional().meta({
-      description: "Statuses or codes that are failures of the entry: each spends one of max_retries.",
+      description: "Statuses or codes for which the entry is to blame: each uses up one of max_retries.",
     }),
     hold_on: z.array(z.string()).optional().meta({
       description:
-        "Statuses or codes of a backend that refuses everything: its entries wait in the queue until it takes them. Empty: they become dead letters.",
+        "Statuses or codes of a backend that refuses everything: entries wait in the queue until it accepts them. Empty: they become dead letters.",
     }),
     hold_retries: z.number().int().nonnegative().optional().meta({
-      description:
-        "Times that an entry is tried again which was refused with a status of hold_on while others were taken.",
+      description: "Retries of an entry that was refused with a status of hold_on while others were accepted.",
     }),
   }),
 );
 
 const circuitBreaker = section(
   z.strictObject({
-    enabled: z.boolean().optional().meta({ description: "Watch how sends end, and stop when they fail." }),
-    failure_threshold: z.number().int().positive().optional().meta({ description: "Failures in a row." }),
+    enabled: z.boolean().optional().meta({ description: "Stop sending when sends fail." }),
+    failure_threshold: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .meta({ description: "Failures in a row that open the breaker." }),
     failure_rate: z
       .number()
       .min(0)
       .max(1)
       .optional()
-      .meta({ description: "Share of failures in failure_window that opens it too; 0: not looked at." }),
-    failure_window: duration().optional().meta({ description: "The time that failure_rate is about." }),
+      .meta({ description: "Share of failures in failure_window that also opens the breaker; 0: not used." }),
+    failure_window: duration().optional().meta({ description: "The period in which failure_rate is measured." }),
     minimum_calls: z
       .number()
       .int()
       .positive()
       .optional()
-      .meta({ description: "Fewer calls in failure_window say nothing of a rate." }),
-    reset_timeout: duration().optional().meta({ description: "How long it stays open." }),
-    half_open_probes: z.number().int().positive().optional().meta({ description: "Probes at a time." }),
-    success_threshold: z.number().int().positive().optional().meta({ description: "Successful probes that close it." }),
+      .meta({ description: "Minimum number of calls in failure_window for failure_rate to apply." }),
+    reset_timeout: duration().optional().meta({ description: "How long the breaker stays open before it probes." }),
+    half_open_probes: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .meta({ description: "Maximum number of concurrent probes." }),
+    success_threshold: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .meta({ description: "Successful probes that close the breaker." }),
     on_open: z
       .enum(["hold", "dead_letter"])
       .optional()
-      .meta({ description: "What happens to entries while it is open." }),
+      .meta({ description: "What happens to entries while the breaker is open." }),
   }),
 );
 
@@ -202,58 +225,63 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
         .record(z.string(), duration())
         .superRefine(rejectMisspeltCategories)
         .optional()
-        .meta({ description: "The same for those of a category, such as schema or downstream_timeout. 0s: for ever." }),
+        .meta({ description: "Retention by category, such as schema or downstream_timeout. 0s: forever." }),
       category_on: section(
         z.strictObject({
-          schema: z.array(z.string()).optional().meta({ description: "Statuses or codes of data in a wrong form." }),
+          schema: z.array(z.string()).optional().meta({ description: "Statuses or codes of invalid data." }),
           business: z
             .array(z.string())
             .optional()
-            .meta({ description: "Statuses or codes by which the backend says that it must not happen." }),
+            .meta({ description: "Statuses or codes of data that breaks a business rule of the backend." }),
           integration: z
             .array(z.string())
             .optional()
-            .meta({ description: "Statuses or codes of credentials, addresses and the like." }),
+            .meta({ description: "Statuses or codes of wrong credentials, addresses and the like." }),
         }),
       )
         .optional()
-        .meta({ description: "The category of what is refused for good, by its status or code." }),
-      max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
+        .meta({ description: "The category of permanently refused data, by status or code." }),
+      max_bytes: byteSize().optional().meta({ description: "Maximum number of bytes of dead letters." }),
       max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
       keep_deleted: duration()
         .optional()
-        .meta({ description: "How long deleted ones can be restored. 0s: they are gone at once." }),
+        .meta({ description: "How long deleted dead letters can be restored. 0s: not at all." }),
       keep_metadata: z.array(z.string()).optional().meta({
-        description: "Client headers that are kept with entries, * for any text; never those that may be secret.",
+        description:
+          "Client headers that are stored with entries; * stands for any text. Headers that may be secret are never stored.",
       }),
       keep_stack: z
         .boolean()
         .optional()
-        .meta({ description: "Keep with each error where it was thrown, for those who write exporters." }),
-      drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
+        .meta({ description: "Store the stack of each error, for authors of exporters." }),
+      drop: z
+        .enum(["oldest", "newest"])
+        .optional()
+        .meta({ description: "Which dead letters are removed when the limit is reached." }),
       max_log_lines: z.number().int().nonnegative().optional().meta({
-        description: "Log lines in ten seconds for single dead letters; the number of the others follows. 0: no limit.",
+        description:
+          "Maximum number of log lines for single dead letters in ten seconds; the number of the others is logged. 0: no limit.",
       }),
       filter: section(
         z.strictObject({
           never_save: z
             .array(recordPattern())
             .optional()
-            .meta({ description: "Records like these are not kept as dead letters." }),
+            .meta({ description: "Records that match one of these are not kept as dead letters." }),
           always_save: z
             .array(recordPattern())
             .optional()
-            .meta({ description: "Of the others, records like these are kept." }),
+            .meta({ description: "Of the others, records that match one of these are kept." }),
           save_if: condition.optional().meta({
             description:
-              "Of the rest, only records for which this holds are kept; it may ask for dead_letter.error_class and the like. Empty: all.",
+              "Of the rest, only records for which this condition holds are kept; it may use dead_letter.error_class and the like. Empty: all.",
           }),
         }),
       )
         .optional()
-        .meta({ description: "Which records are worth keeping." }),
+        .meta({ description: "Which records are kept as dead letters." }),
       forward_to: z.string().optional().meta({
-        description: "An exporter that gets a copy of every dead letter, beside keeping it. Empty: none.",
+        description: "An exporter that gets a copy of every dead letter; the dead letter is kept too. Empty: none.",
       }),
       notify: section(
         z.strictObject({
@@ -263,31 +291,38 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
               "expected a URL such as https://example.com/hook",
             )
             .optional()
-            .meta({ description: "Where to POST that entries have become dead letters; empty: nowhere." }),
-          headers: headers().optional().meta({ description: "Sent with it, such as an Authorization." }),
-          interval: duration().optional().meta({ description: "After one, the next ones are told together." }),
+            .meta({ description: "The URL to which notifications about new dead letters are posted; empty: none." }),
+          headers: headers().optional().meta({ description: "Headers of the notification, such as Authorization." }),
+          interval: duration()
+            .optional()
+            .meta({ description: "Minimum time between notifications; later dead letters are reported together." }),
         }),
       )
         .optional()
-        .meta({ description: "Tells somebody of new dead letters." }),
+        .meta({ description: "Notifications about new dead letters." }),
       auto_replay: section(
         z.strictObject({
-          enabled: z.boolean().optional().meta({ description: "Replay dead letters without being asked." }),
+          enabled: z.boolean().optional().meta({ description: "Replay dead letters automatically." }),
           interval: duration()
             .optional()
-            .meta({ description: "How often dead letters are looked for that can be replayed." }),
-          batch_size: z.number().int().positive().optional().meta({ description: "Dead letters at a time." }),
-          max_age: duration().optional().meta({ description: "Older ones are left to people." }),
+            .meta({ description: "How often dead letters that can be replayed are searched." }),
+          batch_size: z
+            .number()
+            .int()
+            .positive()
+            .optional()
+            .meta({ description: "Maximum number of dead letters per interval." }),
+          max_age: duration().optional().meta({ description: "Older dead letters are not replayed automatically." }),
           max_replays: z
             .number()
             .int()
             .positive()
             .optional()
-            .meta({ description: "A dead letter is replayed so often at most." }),
+            .meta({ description: "Maximum number of automatic replays of a dead letter." }),
         }),
       )
         .optional()
-        .meta({ description: "Replays what failed for a reason that passes, when the backend is well." }),
+        .meta({ description: "Replays dead letters with temporary causes once the backend has recovered." }),
     }),
   );
 
@@ -298,38 +333,46 @@ const health = section(
       .int()
       .nonnegative()
       .optional()
-      .meta({ description: "More dead letters than this make it DEGRADED. 0: not looked at." }),
-    max_failure_rate: z
-      .number()
-      .min(0)
-      .max(1)
-      .optional()
-      .meta({ description: "A larger share of failed calls in the last minute makes it DEGRADED. 1: not looked at." }),
+      .meta({ description: "With more dead letters than this the exporter is DEGRADED. 0: not checked." }),
+    max_failure_rate: z.number().min(0).max(1).optional().meta({
+      description: "With a larger share of failed calls in the last minute the exporter is DEGRADED. 1: not checked.",
+    }),
     max_queue_age: duration()
       .optional()
-      .meta({ description: "An entry that waits longer makes it DEGRADED. 0s: not looked at." }),
+      .meta({ description: "If an entry waits longer, the exporter is DEGRADED. 0s: not checked." }),
   }),
 );
 
 const replay = section(
   z.strictObject({
-    rate: z.number().positive().optional().meta({ description: "Entries per second." }),
-    batch_size: z.number().int().positive().optional().meta({ description: "Entries at a time." }),
-    max_replays: z.number().int().positive().optional().meta({ description: "Per entry." }),
+    rate: z.number().positive().optional().meta({ description: "Replayed entries per second." }),
+    batch_size: z.number().int().positive().optional().meta({ description: "Entries that are put back together." }),
+    max_replays: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .meta({ description: "Maximum number of replays of an entry; more need approval." }),
     require_approval: z
       .array(
         z.strictObject({
-          reason: z.enum(FAILURE_REASONS).optional().meta({ description: "Why it is a dead letter." }),
-          category: z.string().optional().meta({ description: "Its category, such as business." }),
+          reason: z.enum(FAILURE_REASONS).optional().meta({ description: "Reason of the dead letter." }),
+          category: z.string().optional().meta({ description: "Category of the dead letter, such as business." }),
           signal: z.enum(SIGNALS).optional().meta({ description: "logs, traces or metrics." }),
-          signature: z.string().optional().meta({ description: "Its signature, as dlq stats shows it." }),
-          event: z.string().optional().meta({ description: "An event, span or metric name in it; * for any text." }),
+          signature: z
+            .string()
+            .optional()
+            .meta({ description: "Signature of the dead letter, as dlq stats shows it." }),
+          event: z
+            .string()
+            .optional()
+            .meta({ description: "An event, span or metric name in the dead letter; * stands for any text." }),
         }),
       )
       .optional()
-      .meta({ description: "Dead letters that are replayed only with approval: those that one of these finds." }),
+      .meta({ description: "Dead letters that match one of these are replayed only with approval." }),
     ramp: duration().optional().meta({
-      description: "Time in which draining after an outage reaches full speed, if all goes well; 0s: at once.",
+      description: "How long it takes to reach full speed after an outage, if sends succeed; 0s: full speed at once.",
     }),
   }),
 );
@@ -340,23 +383,21 @@ const replay = section(
  */
 export const createExporterSettingsSchema = (condition: z.ZodType<string>) =>
   z.strictObject({
-    timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
+    timeout: duration().optional().meta({ description: "Timeout of one attempt; 0: no limit." }),
     sending_queue: sendingQueue.optional().meta({ description: "The durable queue in front of the exporter." }),
-    retry_on_failure: retryOnFailure
-      .optional()
-      .meta({ description: "When and how often a failed send is tried again." }),
+    retry_on_failure: retryOnFailure.optional().meta({ description: "When and how often a failed send is retried." }),
     circuit_breaker: circuitBreaker
       .optional()
-      .meta({ description: "Stops sending to a backend that is down, and finds out when it is back." }),
-    dead_letter: createDeadLetterSchema(condition)
+      .meta({ description: "Stops sending to a backend that is down, and probes whether it works again." }),
+    dead_letter: createDeadLetterSchema(condition).optional().meta({ description: "How undeliverable data is kept." }),
+    durability: z.enum(["fsync", "interval", "process"]).optional().meta({
+      description:
+        "What acknowledged data survives: a power loss (fsync), a power loss except for the last interval (interval), or a crash of the process (process).",
+    }),
+    durability_interval: duration().optional().meta({ description: "Time between fsyncs, for durability: interval." }),
+    replay: replay
       .optional()
-      .meta({ description: "What is kept of what cannot be delivered." }),
-    durability: z
-      .enum(["fsync", "interval", "process"])
-      .optional()
-      .meta({ description: "What an acknowledgement survives: power loss, all but the last moment of it, a crash." }),
-    durability_interval: duration().optional().meta({ description: "For durability: interval." }),
-    replay: replay.optional().meta({ description: "How fast dead letters, and what has waited, are sent again." }),
+      .meta({ description: "How fast dead letters, and the backlog after an outage, are sent." }),
     health: health.optional().meta({ description: "When the exporter is DEGRADED." }),
   });
 

@@ -100,14 +100,11 @@ export class Admission {
       dropOldest: () => this.dropOldest(),
     });
     this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
-      logger.error({ err: error, suppressed }, "the queue cannot be written; refusing what comes"),
+      logger.error({ err: error, suppressed }, "cannot write to the queue; refusing new data"),
     );
     this.logFull = limitedLog(clock, ({ message }, suppressed) => {
       const { entries, bytes } = services.store.stats.pending;
-      logger.warn(
-        { reason: message, entries, bytes, suppressed },
-        "refusing what comes, for want of room in the queue",
-      );
+      logger.warn({ reason: message, entries, bytes, suppressed }, "the queue is full; refusing new data");
     });
   }
 
@@ -367,7 +364,7 @@ const MAX_SENT_METADATA = 8 * 1024;
 
 const METADATA_TOO_LONG = new Refusal(
   "permanent",
-  `the headers that are to be sent on have more than ${MAX_SENT_METADATA} characters`,
+  `the headers to be sent have more than ${MAX_SENT_METADATA} characters`,
 );
 
 function isTooLong(metadata: Origin["metadata"]): boolean {

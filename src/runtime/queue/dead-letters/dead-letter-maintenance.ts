@@ -43,7 +43,7 @@ function repeat(
       await work();
     } catch (error) {
       if (!stopped.aborted)
-        services.logger.error({ err: error, exporter }, "looking after dead letters failed; will try again");
+        services.logger.error({ err: error, exporter }, "maintenance of dead letters failed; will try again");
     }
     if (!stopped.aborted) scheduleNext();
   };

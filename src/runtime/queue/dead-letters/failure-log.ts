@@ -49,7 +49,7 @@ export class FailureLog {
   flush(): void {
     this.cancelFlush();
     if (this.suppressed === 0) return;
-    this.logger.warn({ suppressed: this.suppressed }, "more entries failed than are told one by one");
+    this.logger.warn({ suppressed: this.suppressed }, "more entries failed than were logged one by one");
     this.suppressed = 0;
   }
 }

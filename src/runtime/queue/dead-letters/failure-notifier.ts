@@ -40,7 +40,10 @@ export class FailureNotifier {
     this.settings = settings;
     this.services = services;
     this.logFailure = limitedLog(services.clock, (error, suppressed) =>
-      services.logger.warn({ err: error, suppressed }, "nobody could be told of dead letters (dead_letter.notify)"),
+      services.logger.warn(
+        { err: error, suppressed },
+        "the notification about dead letters failed (dead_letter.notify)",
+      ),
     );
   }
 

@@ -24,7 +24,7 @@ export class ForwardMarks {
     this.mark(copy, (forwarded) =>
       forwarded.state === "failed" ? forwarded : { ...forwarded, state: "delivered" },
     ).catch((error: unknown) =>
-      this.logger.warn({ err: error, id: copy.id }, "that a dead letter was forwarded is not noted"),
+      this.logger.warn({ err: error, id: copy.id }, "could not record that a dead letter was forwarded"),
     );
   }
 

@@ -86,7 +86,10 @@ export function createRetention(control: QueueControl, services: RetentionServic
   function countAndLog(cause: RemovalCause, { entries, items, bytes }: Removal): void {
     if (entries === 0) return;
     removedCounters[cause].add(entries);
-    services.logger.warn({ exporter: control.id, cause, entries, items, bytes }, "dead letters were removed for good");
+    services.logger.warn(
+      { exporter: control.id, cause, entries, items, bytes },
+      "dead letters were removed permanently",
+    );
   }
 
   return () =>

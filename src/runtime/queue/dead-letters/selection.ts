@@ -61,7 +61,8 @@ async function selectQuery(controls: Controls, query: CheckedQuery): Promise<Rep
 
 /** Returns the current matches of a query, the oldest first, without counting them. */
 export async function selectCandidates(controls: Controls, query: CheckedQuery): Promise<AsyncIterable<LocatedEntry>> {
-  if (query.cursor !== undefined) throw new AdminError("bad_request", "a cursor selects nothing: use filters or ids");
+  if (query.cursor !== undefined)
+    throw new AdminError("bad_request", "a cursor cannot select dead letters: use filters or ids");
   const lastRefs = new Map<string, number>();
   for (const { id, store } of queriedControls(controls, query)) {
     lastRefs.set(id, (await store.failed(undefined, 1, "newest"))[0]?.ref ?? -1);

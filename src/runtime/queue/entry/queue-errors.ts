@@ -49,7 +49,7 @@ function discardedRefusal(why: string): Refusal {
 
 /** Transient, because the client still has the data and can send it again. */
 export function lostRefusal(): Refusal {
-  return new Refusal("transient", "the queue lost it to damage");
+  return new Refusal("transient", "the entry was lost because the queue was damaged");
 }
 
 /** The error of entries whose request the backend took while it permanently rejected some of the records. */

@@ -28,7 +28,7 @@ export interface QueueItem {
   /** Whether the retry limiter has admitted the item. */
   hasRetryTurn: boolean;
   /** Number of requests with other entries that timed out. The item is sent with fewer entries each time. */
-  timeoutsInCompany: number;
+  groupTimeouts: number;
   /**
    * The time for retries ended in a request with other entries, which may have been to blame. So the last attempt is
    * made alone.
@@ -95,7 +95,7 @@ export function createQueueItem(
     lastTriedAt: triedAt,
     dueAt,
     hasRetryTurn: false,
-    timeoutsInCompany: 0,
+    groupTimeouts: 0,
     mustBeAlone: false,
     ...nothing,
     ...notRefused,
@@ -140,13 +140,13 @@ export function withFailure(
 }
 
 function attemptOf({ items }: Entry, error: AttemptError, at: number, requestItems: number): Attempt {
-  const isInCompany = requestItems > items;
+  const isShared = requestItems > items;
   return {
     at,
     error: error.class,
     message: error.message.slice(0, MAX_ATTEMPT_MESSAGE),
     ...(error.blame !== undefined && { blame: error.blame }),
-    ...(isInCompany && { requestItems }),
+    ...(isShared && { requestItems }),
   };
 }
 

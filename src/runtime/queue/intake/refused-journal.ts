@@ -121,7 +121,7 @@ function asDeadLetter(delivery: Delivery, { kind, category = "integration", code
 
 function createLogKeepFailure({ clock, logger }: { clock: RefusedJournalSettings["clock"]; logger: Logger }) {
   return limitedLog<unknown>(clock, (error, suppressed) =>
-    logger.error({ err: error, suppressed }, "what the pipeline refused could not be kept on disk"),
+    logger.error({ err: error, suppressed }, "data that the pipeline refused could not be stored on disk"),
   );
 }
 

@@ -141,7 +141,7 @@ function inFlight(entry: Entry): Entry {
 
 function checkBy(by: unknown): void {
   if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH)
-    throw new AdminError("bad_request", "say who it is: by must be a name");
+    throw new AdminError("bad_request", "by must name the operator");
 }
 
 function checkReplay({ by, rate, generation }: ReplayOptions): void {
@@ -156,10 +156,7 @@ function checkPipeline(controls: Controls, { pipeline }: ReplayOptions): void {
   if (pipeline === undefined) return;
   const known = [...controls.values()].flatMap(({ hasPipeline }) => hasPipeline ?? []);
   if (known.length === 0)
-    throw new AdminError(
-      "bad_request",
-      "what is replayed without its own pipeline needs an agent that runs: start it first",
-    );
+    throw new AdminError("bad_request", "a replay without its own pipeline needs a running agent: start it first");
   if (pipeline === false || known.some((hasPipeline) => hasPipeline(pipeline))) return;
   throw new AdminError("bad_request", `there is no pipeline ${JSON.stringify(pipeline)} in the config`);
 }
@@ -191,9 +188,9 @@ async function masked(batch: Batch, mask: AdminServices["mask"]): Promise<Batch>
   try {
     if (mask !== undefined) return await mask(batch);
   } catch (error) {
-    throw new AdminError("unavailable", "the payload cannot be masked; reveal it to see it as it is", { cause: error });
+    throw new AdminError("unavailable", "the payload cannot be masked; reveal it to see it unmasked", { cause: error });
   }
-  throw new AdminError("unavailable", "nothing here can mask payloads; reveal them to see them as they are");
+  throw new AdminError("unavailable", "payloads cannot be masked here; reveal them to see them unmasked");
 }
 
 /** Turns errors of the store (closed, or unreadable) into `AdminError`s with code `unavailable`. */

@@ -26,7 +26,7 @@ export class DamageReporter {
     metrics.unreadable.add(corruptEntries);
     metrics.lost.add(lostEntries);
     const found = { lostEntries, ...lostBounds, corruptEntries, setAside };
-    const message = `the queue was damaged; what can be read goes on: ${describeLoss({ lostEntries, lostBounds })}`;
+    const message = `the queue was damaged; readable entries are kept: ${describeLoss({ lostEntries, lostBounds })}`;
     logger.error(found, message);
   }
 
@@ -35,7 +35,7 @@ export class DamageReporter {
     const { logger, metrics } = this.services;
     if (cause.code === "corrupt") this.reportedCorrupt += 1;
     metrics.unreadable.add(1);
-    logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
+    logger.error({ id, items, err: cause }, "an entry could not be read and has been set aside");
   }
 
   /**
@@ -48,7 +48,7 @@ export class DamageReporter {
     this.reportedCorrupt = corrupt;
     if (entries <= 0) return false;
     metrics.unreadable.add(entries);
-    logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");
+    logger.error({ entries }, "damaged entries of the queue have been set aside; the others are not affected");
     return true;
   }
 }

@@ -26,7 +26,7 @@ export interface OfflineQueues {
   close(): Promise<void>;
 }
 
-/** What payloads are searched and changed with, and what they are masked with. */
+/** The services for searching, changing and masking payloads. */
 export type OfflineServices = Pick<AdminServices, "language" | "mask">;
 
 /** Stores that can be opened while no agent runs. */
@@ -40,10 +40,10 @@ interface OfflinePlace {
 }
 
 /**
- * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
- * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
- * the directory holds no queues, or one of them is in use or cannot be opened. `keyring` is what payloads are
- * encrypted with.
+ * Opens the queues of a directory while no agent runs. Replayed entries are sent when an agent runs again. The config
+ * is not known here, so retention is not applied and there is no breaker. Rejects with an `AdminError`, and opens
+ * nothing, if the directory has no queues, or if one of them is in use or cannot be opened. `keyring` decrypts
+ * payloads.
  */
 export async function openOfflineQueues(
   directory: string,

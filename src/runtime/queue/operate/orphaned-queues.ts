@@ -49,13 +49,13 @@ function warnOfQueue(
   const id = exporterOfDirectory(basename(directory));
   const found = { exporter: id ?? exporter, directory, pending, deadLetters };
   const advice = id === undefined ? adviceOnMoved(exporter) : adviceOn(id);
-  logger.warn(found, `nothing sends what is in the queue of ${id ?? exporter}: ${advice}`);
+  logger.warn(found, `no exporter sends the entries in the queue of ${id ?? exporter}: ${advice}`);
 }
 
 /** The summary file is missing or damaged, so the number of entries is not known before the queue is opened. */
 function warnOfUnknown(directory: string, logger: Logger): void {
   const exporter = exporterOfDirectory(basename(directory))!;
-  const message = `nothing sends what may be in the queue of ${exporter}, whose summary file is missing`;
+  const message = `no exporter sends entries that may be in the queue of ${exporter}, whose summary file is missing`;
   logger.warn({ exporter, directory }, `${message}: ${adviceOn(exporter)}`);
 }
 
@@ -88,5 +88,5 @@ function journalOwner(queue: string): string {
 /** No exporter id encodes to this directory name, so the directory was moved or is a copy. */
 function adviceOnMoved(exporter: string): string {
   const name = directoryNameOf(exporter);
-  return `no exporter would look for it there. If it is not a copy, give it and its .witness file the name ${name} while no agent runs and nothing else has that name; keep copies elsewhere`;
+  return `no exporter uses this directory. If it is not a copy, rename it and its .witness file to ${name} while no agent runs and nothing else has that name; keep copies elsewhere`;
 }

@@ -47,7 +47,7 @@ export class PostgresPlace implements QueuePlace {
       onLost: (error) =>
         logger.error(
           { ...facts, reason: postgresErrorMessage(error) },
-          "the queue on the server cannot be used; refusing what comes",
+          "the queue on the server cannot be used; refusing new data",
         ),
       onFound: () => logger.info(facts, "the queue on the server can be used again"),
     });
@@ -82,7 +82,7 @@ export class PostgresPlace implements QueuePlace {
     for (const { id, pending, failed: deadLetters } of filled.filter((queue) => this.isOrphaned(queue, agent)))
       logger.warn(
         { exporter: id, pending, deadLetters },
-        `nothing sends what is in the queue of ${id}: ${orphanAdvice(id)}`,
+        `no exporter sends the entries in the queue of ${id}: ${orphanAdvice(id)}`,
       );
     const others = filled.filter((queue) => queue.agent !== agent && !queue.isOpen);
     if (others.length === 0) return;

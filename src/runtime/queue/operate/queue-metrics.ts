@@ -63,9 +63,9 @@ export class QueueMetrics {
     this.metrics = metrics;
     const count = (name: string, description: string, more = {}) =>
       metrics.counter(name, { description }, { exporter: id, ...more });
-    this.sent = bySignal((noun) => count(`otelcol_exporter_sent_${noun}`, "Records the other side took."));
+    this.sent = bySignal((noun) => count(`otelcol_exporter_sent_${noun}`, "Records that the backend took."));
     this.sendFailed = bySignal((noun) =>
-      count(`otelcol_exporter_send_failed_${noun}`, "Records that were given up, or that the other side rejected."),
+      count(`otelcol_exporter_send_failed_${noun}`, "Records that were given up, or that the backend rejected."),
     );
     this.enqueueFailed = bySignal((noun) =>
       count(`otelcol_exporter_enqueue_failed_${noun}`, "Records that did not get into the queue."),
@@ -74,57 +74,63 @@ export class QueueMetrics {
       const attempt = i + 1 === MAX_ATTEMPT_LABEL ? `${MAX_ATTEMPT_LABEL}+` : String(i + 1);
       return count("sluice_exporter_retries", "Entries that were sent again, alone or with others.", { attempt });
     });
-    const failed = "Calls that failed and may succeed later, by whose failure it was.";
+    const failed = "Failed calls that may succeed later, by who is to blame.";
     this.failedCalls = {
       backend: count("sluice_exporter_failed_calls", failed, { blame: "backend" }),
       entry: count("sluice_exporter_failed_calls", failed, { blame: "entry" }),
     };
     this.exhausted = count("sluice_exporter_retries_exhausted", "Entries given up after their last retry.");
-    this.permanent = count("sluice_exporter_permanent_failures", "Calls that were refused for good.");
+    this.permanent = count("sluice_exporter_permanent_failures", "Calls that were refused permanently.");
     this.opened = count("sluice_breaker_opened", "Times the circuit breaker opened.");
     this.closed = count("sluice_breaker_closed", "Times the circuit breaker closed.");
     this.rejected = count("sluice_breaker_rejected", "Times an entry met an open circuit breaker.");
     this.deadLetterWriteFailures = count(
       "sluice_dead_letter_write_failures",
-      "Dead letters that could not be written; they are tried again.",
+      "Dead letters that could not be written; writing is retried.",
     );
     this.filteredOut = count("sluice_dead_letters_filtered_out", "Entries given up that the filter did not save.");
     this.forwardFailed = count(
       "sluice_dead_letter_forward_failures",
-      "Copies of dead letters of others that could not be delivered.",
+      "Forwarded copies of other exporters' dead letters that could not be delivered.",
     );
     this.replaysFailed = count(
       "sluice_dead_letter_replays_failed",
-      "Replayed entries that were given up again, each time counted.",
+      "Replayed entries that became dead letters again, counted each time.",
     );
     this.dropped = count("sluice_exporter_dropped", "Entries dropped because the config says so.");
-    this.limiterAllowed = count("sluice_retry_limiter_allowed", "Retries that went on at once.");
-    this.limiterLimited = count("sluice_retry_limiter_limited", "Retries over the rate limit.");
-    this.bisections = count("sluice_exporter_bisections", "Refused requests and entries that were taken apart.");
+    this.limiterAllowed = count("sluice_retry_limiter_allowed", "Retries that were made at once.");
+    this.limiterLimited = count("sluice_retry_limiter_limited", "Retries above the rate limit.");
+    this.bisections = count(
+      "sluice_exporter_bisections",
+      "Refused requests and entries that were split to find bad records.",
+    );
     this.partialSuccess = count("sluice_exporter_partial_success", "Answers that rejected some of the records.");
     this.unreadable = count("sluice_queue_unreadable_entries", "Entries that were set aside because of damage.");
     this.lost = count(
       "sluice_queue_lost_entries",
       "Entries that were in the queue before the agent started and are gone.",
     );
-    const checks = "Times the exporter was asked how it is while its circuit breaker was open.";
+    const checks = "Health checks of the exporter while its circuit breaker was open.";
     this.healthChecks = {
       well: count("sluice_exporter_health_checks", checks, { result: "well" }),
       ill: count("sluice_exporter_health_checks", checks, { result: "ill" }),
     };
-    const told = "Notifications of dead letters.";
+    const notifications = "Notifications about dead letters.";
     this.notifications = {
-      sent: count("sluice_dead_letter_notifications", told, { result: "sent" }),
-      failed: count("sluice_dead_letter_notifications", told, { result: "failed" }),
+      sent: count("sluice_dead_letter_notifications", notifications, { result: "sent" }),
+      failed: count("sluice_dead_letter_notifications", notifications, { result: "failed" }),
     };
     this.attempts = metrics.histogram(
       "sluice_dead_letter_attempts",
-      { description: "Calls made for an entry before it was given up.", boundaries: [0, 1, 2, 3, 5, 8, 13, 21] },
+      {
+        description: "Calls made for an entry before it became a dead letter.",
+        boundaries: [0, 1, 2, 3, 5, 8, 13, 21],
+      },
       { exporter: id },
     );
     this.retryDelay = metrics.histogram(
       "sluice_exporter_retry_delay",
-      { description: "Seconds that an entry has to wait before it is sent again.", boundaries: RETRY_DELAYS },
+      { description: "Seconds until an entry is sent again.", boundaries: RETRY_DELAYS },
       { exporter: id },
     );
   }
@@ -141,7 +147,7 @@ export class QueueMetrics {
 
   /** Counts a call that was refused with a status of hold_on. */
   refused(errorClass: string): void {
-    const description = "Calls refused with a status of hold_on: what was sent waits in the queue.";
+    const description = "Calls refused with a status of hold_on; the entries wait in the queue.";
     const attributes = { exporter: this.id, error_class: boundedClass(errorClass) };
     this.metrics.counter("sluice_exporter_refused_calls", { description }, attributes).add(1);
   }
@@ -182,20 +188,25 @@ export class QueueMetrics {
       this.removeGauges.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
     // One queue holds all signals of its exporter and does not count them separately.
     const signal = { data_type: readings.signals.length === 1 ? readings.signals[0]! : "all" };
-    gauge("otelcol_exporter_queue_size", "What waits to be sent, by sending_queue.sizer.", readings.size, signal);
+    gauge("otelcol_exporter_queue_size", "Size of the queue, in units of sending_queue.sizer.", readings.size, signal);
     // A capacity of 0 would make alerts on the ratio of size to capacity fire.
     if (readings.capacity > 0)
-      gauge("otelcol_exporter_queue_capacity", "Most that may wait, by the sizer.", () => readings.capacity, signal);
+      gauge(
+        "otelcol_exporter_queue_capacity",
+        "Capacity of the queue, in units of the sizer.",
+        () => readings.capacity,
+        signal,
+      );
     gauge("otelcol_exporter_in_flight_requests", "Calls under way.", readings.inFlight, signal);
     if (readings.waitingRetries !== undefined)
-      gauge(
-        "sluice_exporter_waiting_retries",
-        "Entries that wait for the time of their retry.",
-        readings.waitingRetries,
-      );
-    gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", () => stats().pending.bytes);
-    gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => readings.byteCapacity);
-    gauge("sluice_exporter_queue_oldest_age", "Seconds since the oldest entry that waits came.", () =>
+      gauge("sluice_exporter_waiting_retries", "Entries that wait for a retry.", readings.waitingRetries);
+    gauge("sluice_exporter_queue_bytes", "Bytes in the queue.", () => stats().pending.bytes);
+    gauge(
+      "sluice_exporter_queue_max_bytes",
+      "Maximum number of bytes in the queue; 0: no limit.",
+      () => readings.byteCapacity,
+    );
+    gauge("sluice_exporter_queue_oldest_age", "Age of the oldest entry in the queue, in seconds.", () =>
       age(stats().oldestPendingAt),
     );
     gauge("sluice_exporter_queue_unwritable", "1 while nothing can be written to the queue.", () =>
@@ -204,7 +215,7 @@ export class QueueMetrics {
     if (stats().diskFreeBytes !== undefined) {
       gauge(
         "sluice_exporter_queue_disk_free",
-        "Bytes free on the disk of the queue.",
+        "Free bytes on the disk of the queue.",
         () => stats().diskFreeBytes ?? 0,
       );
       gauge(
@@ -215,15 +226,15 @@ export class QueueMetrics {
     }
     gauge(
       "sluice_queue_set_aside_entries",
-      "Damaged entries set aside since the queue was made.",
+      "Damaged entries set aside since the queue was created.",
       () => stats().corrupt,
     );
     gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[readings.breaker()]);
     gauge("sluice_exporter_held", "Signals held because the backend refuses all of them.", readings.held);
-    gauge("sluice_exporter_paused", "1 while an operator has paused it.", () => (readings.paused() ? 1 : 0));
-    gauge("sluice_dead_letters_entries", "Dead letters that are kept.", () => stats().failed.entries);
-    gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", () => stats().failed.bytes);
-    gauge("sluice_dead_letters_oldest_age", "Seconds since the oldest dead letter came.", () =>
+    gauge("sluice_exporter_paused", "1 while an operator has paused the exporter.", () => (readings.paused() ? 1 : 0));
+    gauge("sluice_dead_letters_entries", "Number of dead letters.", () => stats().failed.entries);
+    gauge("sluice_dead_letters_bytes", "Bytes of dead letters.", () => stats().failed.bytes);
+    gauge("sluice_dead_letters_oldest_age", "Age of the oldest dead letter, in seconds.", () =>
       age(stats().oldestFailedAt),
     );
   }

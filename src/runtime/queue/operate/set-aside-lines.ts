@@ -93,6 +93,6 @@ async function* lineOf(store: QueueStore, ref: EntryRef, entry: Entry): AsyncGen
 const SET_ASIDE: AttemptError = {
   kind: "permanent",
   class: ERROR_CODES.SLUICE_SET_ASIDE,
-  message: "it was waiting in a queue whose files were damaged, and was imported from what was set aside",
+  message: "it was pending in a queue whose files were damaged, and was imported from the set-aside files",
   code: ERROR_CODES.SLUICE_SET_ASIDE,
 };

@@ -17,7 +17,7 @@ export async function tightenPermissions(root: string, logger: Logger): Promise<
   let changed = 0;
   for (const path of paths) changed += await makePrivate(path);
   if (changed === 0) return;
-  logger.warn({ directory: root, changed }, "others could read files of the queues: now only their owner can");
+  logger.warn({ directory: root, changed }, "other users could read files of the queues; now only the owner can");
 }
 
 async function isOwn(root: string, name: string): Promise<boolean> {

@@ -90,7 +90,7 @@ export class ReplayJobs {
   private require(id: string): RunningReplay {
     const running = this.running.get(id);
     if (running !== undefined) return running;
-    throw new AdminError("conflict", "this replay does not run; GET /replays tells which do");
+    throw new AdminError("conflict", "this replay is not running; GET /replays lists those that are");
   }
 
   private async run(

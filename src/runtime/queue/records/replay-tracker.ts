@@ -247,7 +247,11 @@ function recordId(id: string): string {
 /** Marks a replay that was running when the agent stopped as failed. */
 function interrupted(record: ReplayRecord): ReplayRecord {
   if (record.state !== "running" && record.state !== "paused") return record;
-  return { ...record, state: "failed", error: "the agent stopped while it ran; what was put back stays so" };
+  return {
+    ...record,
+    state: "failed",
+    error: "the agent stopped during the replay; entries that were put back stay in their queues",
+  };
 }
 
 function jobOf({ at: _, outcomes: __, ...record }: ReplayRecord): ReplayJob {

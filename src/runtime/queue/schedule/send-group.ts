@@ -118,11 +118,8 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  * that happened, the smaller the groups become. The last attempt is made for each entry alone, so none is given up
  * because of others in its request.
  */
-function maxEntriesWith(
-  { entry: { attempts }, timeoutsInCompany, mustBeAlone }: QueueItem,
-  maxRetries: number,
-): number {
-  const failures = attempts + timeoutsInCompany;
+function maxEntriesWith({ entry: { attempts }, groupTimeouts, mustBeAlone }: QueueItem, maxRetries: number): number {
+  const failures = attempts + groupTimeouts;
   if (failures === 0) return NO_LIMIT;
   if (mustBeAlone || failures >= maxRetries) return 1;
   return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (failures - 1)));

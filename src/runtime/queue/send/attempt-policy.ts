@@ -20,7 +20,7 @@ import type { AttemptResult } from "./attempt-sender.js";
 import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
-import { FailurePolicy, isRefusedForGood } from "./failure-policy.js";
+import { FailurePolicy, isRefusedPermanently } from "./failure-policy.js";
 import { Holds } from "./holds.js";
 import { RecentCalls } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
@@ -77,14 +77,14 @@ export class AttemptPolicy {
     this.services = services;
     const { settings, clock, logger, metrics } = services;
     this.recent = new RecentCalls(clock);
-    this.holds = new Holds({ ...services, onHoldEnd: (key, wasTold) => this.onHoldEnd(key, wasTold) });
+    this.holds = new Holds({ ...services, onHoldEnd: (key, wasReported) => this.onHoldEnd(key, wasReported) });
     this.ramp = new Ramp(settings.replay.ramp, clock);
     this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
     this.gate = new Gate(settings, clock, metrics);
     this.failures = new FailurePolicy({ ...services, recent: this.recent });
     this.refusals = new RefusalPolicy(services);
     this.logPartial = limitedLog(clock, (partial, suppressed) =>
-      logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+      logger.warn({ ...partial, suppressed }, "the backend rejected some records"),
     );
   }
 
@@ -103,7 +103,7 @@ export class AttemptPolicy {
     const { memory, logger } = this.services;
     const { breaker, error, failingSince, failures = 0 } = memory.known;
     this.breaker.restore({ failures, openSince: breaker?.openSince });
-    if (error !== undefined) this.recent.found(error, breaker?.openSince ?? failingSince);
+    if (error !== undefined) this.recent.setLastError(error, breaker?.openSince ?? failingSince);
     if (this.breaker.state === "closed") return;
     const details = { since: new Date(this.breaker.since).toISOString(), error: error?.class, message: error?.message };
     logger.warn(details, "circuit breaker: still open after the restart; the backend is tried now");
@@ -153,13 +153,13 @@ export class AttemptPolicy {
    */
   reportHealth(permit: Permit, error: AttemptError | undefined, isCancelled: boolean): void {
     const isHealthy = error === undefined;
-    if (!isHealthy && !isCancelled) this.recent.found(error);
+    if (!isHealthy && !isCancelled) this.recent.setLastError(error);
     this.services.metrics.healthChecked(isHealthy);
     const hasAnswered = isHealthy || (error.status !== undefined && error.blame === "entry");
     if (hasAnswered) this.healthyEpoch = permit.epoch;
-    const hasLastWord = this.services.isEmpty();
+    const isConclusive = this.services.isEmpty();
     const result = isHealthy ? "success" : "failure";
-    this.breaker.report(permit, isCancelled || (hasAnswered && !hasLastWord) ? "cancelled" : result);
+    this.breaker.report(permit, isCancelled || (hasAnswered && !isConclusive) ? "cancelled" : result);
   }
 
   /**
@@ -225,7 +225,7 @@ export class AttemptPolicy {
     wasProbe: boolean,
   ): GroupOutcome {
     const { batches, error, undelivered } = result;
-    const isPartlySent = undelivered !== undefined && !isRefusedForGood(error, undelivered);
+    const isPartlySent = undelivered !== undefined && !isRefusedPermanently(error, undelivered);
     const outcome = isPartlySent
       ? this.partlySent(group, permit, result, undelivered)
       : this.failed(group, permit, batches, error, wasProbe);
@@ -329,8 +329,8 @@ export class AttemptPolicy {
     });
   }
 
-  private onHoldEnd(key: string, wasTold: boolean): void {
-    if (wasTold) this.ramp.start();
+  private onHoldEnd(key: string, wasReported: boolean): void {
+    if (wasReported) this.ramp.start();
     this.services.onHoldEnd(key);
   }
 

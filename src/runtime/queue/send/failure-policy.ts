@@ -54,7 +54,7 @@ export class FailurePolicy {
     this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
       const why = { error: error.class, blame: error.blame, message: error.message };
       const details = { ...why, retryInMs: Math.round(delayMs), suppressed };
-      logger.warn(details, "sending failed; it stays in the queue and is tried again");
+      logger.warn(details, "sending failed; the data stays in the queue and is retried");
     });
   }
 
@@ -171,11 +171,11 @@ export class FailurePolicy {
 
 /** A timeout may be due to the size of the request, so its entries will be sent in smaller requests. */
 function noteTimeout(items: readonly QueueItem[]): void {
-  if (items.length > 1) for (const item of items) item.timeoutsInCompany += 1;
+  if (items.length > 1) for (const item of items) item.groupTimeouts += 1;
 }
 
 /** Whether the whole request went to one server and its refusal is final by the config. */
-export function isRefusedForGood({ kind }: AttemptError, { marks }: Undelivered): boolean {
+export function isRefusedPermanently({ kind }: AttemptError, { marks }: Undelivered): boolean {
   return kind === "permanent" && isUniform(marks);
 }
 

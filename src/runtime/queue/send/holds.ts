@@ -13,10 +13,10 @@ export interface HoldsServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   /**
-   * Called when a lane is no longer held, so that entries under its key need not wait. `wasTold`: the hold lasted long
+   * Called when a lane is no longer held, so that entries under its key need not wait. `wasReported`: the hold lasted long
    * enough to be reported.
    */
-  readonly onHoldEnd: (key: string, wasTold: boolean) => void;
+  readonly onHoldEnd: (key: string, wasReported: boolean) => void;
   /**
    * Called with entries that were refused together with this error and are to blame themselves. They need not be sent
    * again.
@@ -210,17 +210,17 @@ export class Holds {
     lane.since = clock.now();
     lane.startedAt = clock.monotonic();
     const details = { signal: lane.signal, error: error.class, message: error.message, advice: adviceOn(error.class) };
-    logger.error(details, "the backend refuses everything: the queue holds it until that is mended");
+    logger.error(details, "the backend refuses everything: the queue holds the data until this is fixed");
   }
 
   private end(lane: Lane): void {
     const { onHoldEnd, logger } = this.services;
-    const wasTold = lane.refusals >= REFUSALS_TO_REPORT;
-    if (wasTold) logger.info({ signal: lane.signal }, "the backend takes again what it refused; the queue is sent");
+    const wasReported = lane.refusals >= REFUSALS_TO_REPORT;
+    if (wasReported) logger.info({ signal: lane.signal }, "the backend accepts data again; sending the queue");
     lane.refusals = 0;
     lane.probe = undefined;
     lane.suspects = [];
-    onHoldEnd(lane.key, wasTold);
+    onHoldEnd(lane.key, wasReported);
   }
 
   private heldLane(item: QueueItem): Lane | undefined {
@@ -256,11 +256,11 @@ function withoutCategory({ category: _, ...error }: AttemptError): AttemptError 
 /** Returns advice for the operator, depending on the status. */
 function adviceOn(errorClass: string): string {
   if (/\b407$/.test(errorClass))
-    return "it is the proxy that refuses: write its user and password into proxy_url, or into the proxy of the environment, and restart the agent";
+    return "the proxy refuses the request: add its user and password to proxy_url, or to the proxy variable of the environment, and restart the agent";
   if (/\b(401|402)$|UNAUTHENTICATED/.test(errorClass))
-    return "the credentials are missing, wrong or have expired: renew what stands under headers, or what auth names, and restart the agent if it is in the config";
+    return "the credentials are missing, wrong or have expired: renew those under headers or of the extension under auth, and restart the agent if they are in the config";
   if (/\b403$|PERMISSION_DENIED/.test(errorClass))
-    return "the credentials may not write this signal here: grant the right, or use other credentials";
-  if (/\b415$/.test(errorClass)) return "the backend does not read this encoding: look at encoding and compression";
-  return "the endpoint does not take this signal: look at its address, path and scheme";
+    return "the credentials are not allowed to write this signal: grant the permission, or use other credentials";
+  if (/\b415$/.test(errorClass)) return "the backend does not support this encoding: check encoding and compression";
+  return "the endpoint does not accept this signal: check its address, path and scheme";
 }

@@ -42,13 +42,13 @@ export class RecentCalls {
   }
 
   /** Sets the last error without counting a call, for example after a failed health check. */
-  found(error: AttemptError, at = this.clock.now()): void {
+  setLastError(error: AttemptError, at = this.clock.now()): void {
     this.lastFailure = { at, error };
   }
 
   failed(error: AttemptError): void {
     this.window.add(true);
     this.trend.add();
-    this.found(error);
+    this.setLastError(error);
   }
 }

@@ -89,7 +89,7 @@ describe("the conformance suite for processors", () => {
     for (const answer of answers) {
       const wrong = map((delivery: Delivery) => answer(delivery) as Delivery);
       const found = await failures(() => wrong, { records: "makes" });
-      expect(found[told]).toMatch(/it handed on something that is no delivery with a batch of logs/);
+      expect(found[told]).toMatch(/it handed on a value that is not a delivery with a batch of logs/);
     }
     expect((await failures(() => undefined as never))[told]).toMatch(/create returned nothing; expected an operator/);
   });

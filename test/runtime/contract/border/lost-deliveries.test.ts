@@ -68,7 +68,7 @@ const LOST = {
   refusal: {
     kind: "transient",
     code: "SLUICE_DELIVERY_LOST",
-    message: expect.stringMatching(/^processor mine failed: it let go of a delivery.*drop\(\)/),
+    message: expect.stringMatching(/^processor mine failed: it lost a delivery.*drop\(\)/),
   },
 };
 

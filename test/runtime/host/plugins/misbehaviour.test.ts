@@ -52,7 +52,7 @@ function keptLog() {
 describe("a plugin's create", () => {
   it.each([
     ["nothing", () => undefined, /create returned nothing; expected an operator: return eachRecord/],
-    ["a promise", async () => map((x) => x), /create is asynchronous/],
+    ["a promise", async () => map((x) => x), /create must not be asynchronous/],
     ["an object", () => ({}), /create returned an object; expected an operator/],
   ])("is told what to return when it returns %s", async (_what, create, words) => {
     await expect(run(processor(create))).rejects.toThrow(words);
@@ -211,13 +211,13 @@ const NONSENSE: readonly [string, () => unknown, RegExp][] = [
     },
     /mine failed: bang/,
   ],
-  ["hands on nothing", () => byHand(() => undefined), /no delivery/],
-  ["hands on an object", () => byHand(() => ({})), /no delivery/],
-  ["hands on a batch", () => byHand(({ batch }) => batch), /no delivery/],
-  ["hands on a copy of a delivery", () => byHand((delivery) => ({ ...delivery })), /no delivery/],
-  ["hands on a delivery without a batch", () => byHand((d) => d.with(undefined as never)), /no batch of logs/],
-  ["hands on another signal", () => byHand((delivery) => delivery.with(metrics)), /no batch of logs/],
-  ["returns another signal", () => eachBatch(() => metrics), /no batch of logs/],
+  ["hands on nothing", () => byHand(() => undefined), /not a delivery/],
+  ["hands on an object", () => byHand(() => ({})), /not a delivery/],
+  ["hands on a batch", () => byHand(({ batch }) => batch), /not a delivery/],
+  ["hands on a copy of a delivery", () => byHand((delivery) => ({ ...delivery })), /not a delivery/],
+  ["hands on a delivery without a batch", () => byHand((d) => d.with(undefined as never)), /not a batch of logs/],
+  ["hands on another signal", () => byHand((delivery) => delivery.with(metrics)), /not a batch of logs/],
+  ["returns another signal", () => eachBatch(() => metrics), /not a batch of logs/],
   ["returns its delivery", () => eachBatch((_batch, delivery) => delivery as never), /returned no batch/],
   ["returns what looks like a batch", () => eachBatch(() => ({ chunks: 1 }) as never), /returned no batch/],
   ["dead-letters nothing", () => eachBatch(() => deadLetter(undefined as never, {} as never)), /returned no batch/],
@@ -343,9 +343,9 @@ describe("a plugin's exporter that cannot be understood", () => {
     expect(await (await run(plugin)).send(logs("a", "b"))).toMatchObject({ ok: true, rejected });
   });
 
-  it.each(WORDLESS.slice(0, 3))("is named when its start fails with what has no words", async (thrown) => {
+  it.each(WORDLESS.slice(0, 3))("is named when its start fails with a value without a message", async (thrown) => {
     const create = () => ({ start: () => Promise.reject(thrown), send: async () => undefined });
-    await expect(run(defineExporter({ type: "mine", create }))).rejects.toThrow(/exporters\.mine: .*no words/);
+    await expect(run(defineExporter({ type: "mine", create }))).rejects.toThrow(/exporters\.mine: .*without a message/);
   });
 
   it("is named when it does not start", async () => {
@@ -408,7 +408,7 @@ describe("a plugin's receiver", () => {
     );
     expect(await intake!.accept(junk as never)).toMatchObject({
       ok: false,
-      refusal: { kind: "permanent", message: "receiver mine handed in something that is no batch of logs" },
+      refusal: { kind: "permanent", message: "receiver mine handed in a value that is not a batch of logs" },
     });
   });
 });

@@ -7,9 +7,9 @@ import { logs } from "../../../support/telemetry/batches.js";
 import { hangs, type Queue, startQueue } from "../queue.js";
 
 describe("a queue", () => {
-  it("says that it refuses for want of room, once in a while and how often", async () => {
+  it("logs that the queue is full, once in a while and with the number of refusals", async () => {
     const queue = await startQueue({ backend: hangs, settings: { sending_queue: { queue_size: 1 } } });
-    const said = () => queue.lines.filter(({ message }) => message.includes("for want of room"));
+    const said = () => queue.lines.filter(({ message }) => message.includes("the queue is full; refusing new data"));
     for (const text of ["kept", "b", "c", "d"]) queue.send(text);
     await queue.settle();
     expect(said()).toMatchObject([{ level: "warn", fields: { reason: "the sending queue is full", suppressed: 0 } }]);
@@ -29,7 +29,7 @@ describe("a queue", () => {
     expect(queue.outlet.status()).toMatchObject({ state: "UP", queue: { entries: 1, inFlight: 1 } });
   });
 
-  it("keeps one entry of what comes again with its key, and names it the same when it is gone", async () => {
+  it("keeps one entry for a batch that is sent again with its key, and uses the same id after it is gone", async () => {
     const queue = await startQueue({ backend: hangs });
     const send = (key: string, text: string) => {
       const { delivery, outcomes } = owed(logs(text), { key });
@@ -50,7 +50,7 @@ describe("a queue", () => {
     expect(await queue.store.find(entry.id)).toMatchObject({ entry: { id: entry.id, state: "pending" } });
   });
 
-  it("takes once what comes again after it was delivered, also after a restart, all pieces of it", async () => {
+  it("takes a batch only once that is sent again after its delivery, even after a restart, with all its pieces", async () => {
     const store = new MemoryStore({ exporter: "otlp_http/test" });
     const sendTo = async (queue: Queue, key: string, ...texts: string[]) => {
       const { delivery, outcomes } = owed(logs(...texts), { key, isOnce: true });
@@ -73,7 +73,7 @@ describe("a queue", () => {
     expect(next.taken).toEqual(["d"]);
   });
 
-  it("takes all pieces of what comes once or none, and again what it could not write", async () => {
+  it("takes all pieces of such a batch or none, and takes it again if it could not be written", async () => {
     const store = new MemoryStore({ exporter: "otlp_http/test" });
     const queue = await startQueue({ store, batching: { minSize: 1, maxSize: 1 } });
     const exchange = store.exchange.bind(store);
@@ -96,7 +96,7 @@ describe("a queue", () => {
     expect(store.stats.pending.entries).toBe(2);
   });
 
-  it("does not take the parts of a delivery, or two pipelines, for one another", async () => {
+  it("does not confuse the parts of a delivery, or two pipelines, with each other", async () => {
     const queue = await startQueue({ backend: hangs, batching: { minSize: 1, maxSize: 1 } });
     for (const pipeline of ["logs", "logs/2"])
       queue.outlet.accept(owed(logs("x", "x"), { key: "k" }).delivery, pipeline);
@@ -118,7 +118,7 @@ describe("a queue", () => {
     expect(queue.metrics.value("otelcol_exporter_enqueue_failed_log_records")).toBe(1);
   });
 
-  it("makes several entries of what is larger than may be sent in one request", async () => {
+  it("makes several entries of a batch that is too large for one request", async () => {
     const queue = await startQueue({ batching: { minSize: 2, maxSize: 2 } });
     const outcomes = queue.send("a", "b", "c", "d", "e");
     await queue.pass(200);
@@ -126,7 +126,7 @@ describe("a queue", () => {
     expect(queue.calls).toEqual([["a", "b"], ["c", "d"], ["e"]]);
   });
 
-  it("refuses for good what would be many times as large in pieces", async () => {
+  it("permanently refuses a batch whose pieces would be many times as large", async () => {
     const queue = await startQueue({ batching: { minSize: 2, maxSize: 2 } });
     const resource = { attributes: [{ key: "k", value: { stringValue: "x".repeat(1024 * 1024) } }] };
     const scopeLogs = [{ logRecords: Array(100).fill({ severityNumber: 1 }) }];

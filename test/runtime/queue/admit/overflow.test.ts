@@ -9,7 +9,7 @@ describe("a full queue", () => {
   const full = { sending_queue: { queue_size: 2, num_consumers: 1 } };
   const withQueue = (own: object) => ({ sending_queue: { ...full.sending_queue, ...own } });
 
-  it("refuses with a time to come back, and takes again when there is room", async () => {
+  it("refuses with Retry-After, and accepts again when there is room", async () => {
     const open: (() => void)[] = [];
     const queue = await startQueue({
       settings: full,
@@ -26,7 +26,7 @@ describe("a full queue", () => {
     expect(later).toMatchObject([{ ok: true }]);
   });
 
-  it("refuses what comes when the oldest has to go and its dead letter cannot be written", async () => {
+  it("refuses new data if the oldest entry cannot be written as a dead letter", async () => {
     const store = new MemoryStore({ exporter: "out" });
     store.fail = async () => {
       throw new StoreError("io", "no space left");
@@ -123,7 +123,7 @@ describe("a full queue", () => {
 });
 
 describe("a client that waits", () => {
-  it("for room gets it when a write that held the room fails", async () => {
+  it("for room gets it when a write that had claimed the room fails", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const put = store.put.bind(store);
     let isFull = true;

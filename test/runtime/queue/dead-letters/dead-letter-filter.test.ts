@@ -144,7 +144,7 @@ describe("save_if that asks how it failed", () => {
     }
   });
 
-  it("is asked with what each batch failed of, not with what the one before did", () => {
+  it("uses the failure of each batch, not of the one before", () => {
     const filter = createFilter({ ...nothing, save_if: "dead_letter.attempts > 2" }, deadLetterLanguage);
     const answers = [3, 1, 5, 2].map((attempts) => filter.decide(batchOf({}), { ...about, attempts }));
     expect(answers).toEqual(["save", "discard", "save", "discard"]);

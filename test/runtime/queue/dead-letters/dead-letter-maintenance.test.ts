@@ -177,7 +177,7 @@ describe("automatic replay", () => {
     expect(await ids()).toHaveLength(1);
   });
 
-  it("puts back one to try a breaker with that nothing else tries, when its time is over", async () => {
+  it("puts back one dead letter to probe the backend if the queue is empty and the breaker may probe", async () => {
     const { a, clock, pass } = await setup({ dead_letter: { auto_replay: auto } });
     for (let i = 0; i < 3; i++) await deadLetter(a, { at: clock.now(), reason: "circuit_open", error: transient });
     a.breaker = "open";
@@ -190,7 +190,7 @@ describe("automatic replay", () => {
     expect(a.store.stats.pending.entries).toBe(1);
   });
 
-  it("puts back what failed for passing reasons, a batch each interval", async () => {
+  it("puts back dead letters with temporary causes, one batch per interval", async () => {
     const { a, clock, pass } = await setup({ dead_letter: { auto_replay: auto } });
     for (let i = 0; i < 3; i++) await deadLetter(a, { at: clock.now(), reason: "retry_exhausted", error: transient });
     await pass(60_000);

@@ -6,7 +6,7 @@ import { owed } from "../../../support/deliveries.js";
 import { http, refusing, startQueue } from "../queue.js";
 
 describe("an entry that becomes a dead letter", () => {
-  it("is told once, with its id, exporter, events, last error and attempts, and never its records", async () => {
+  it("is logged once, with its id, exporter, events, last error and attempts, and never its records", async () => {
     const queue = await startQueue({
       settings: { circuit_breaker: { enabled: false }, retry_on_failure: { max_retries: 2 } },
       backend: async () => {
@@ -49,7 +49,7 @@ describe("an entry that becomes a dead letter", () => {
 });
 
 describe("a store that fails", () => {
-  it("to write dead letters is counted, stops nothing, and is tried again without another call", async () => {
+  it("to write a dead letter is counted, blocks nothing, and is retried without another call", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const { fail } = store;
     let isBroken = true;

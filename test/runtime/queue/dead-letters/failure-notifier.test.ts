@@ -73,7 +73,7 @@ describe("a webhook", () => {
     await queue.outlet.stop();
     expect(queue.metrics.value("sluice_dead_letter_notifications", { result: "failed" })).toBe(1);
     expect(queue.lines.map(({ message }) => message)).toContain(
-      "nobody could be told of dead letters (dead_letter.notify)",
+      "the notification about dead letters failed (dead_letter.notify)",
     );
   });
 });

@@ -84,7 +84,7 @@ service:
 `;
 
 describe("a dead letter that is forwarded", () => {
-  it("is none of a journal: the processors behind that have not treated it", async () => {
+  it("is never one of a journal, because the processors behind it have not treated it", async () => {
     const agent = await start(undefined, withJournal);
     await agent.hand(spanBatch([{ trace: traceId("one"), span: "1".padStart(16, "0"), name: "untreated" }]));
     await expect.poll(async () => (await deadLetters(agent, "intake/traces")).length).toBe(1);
@@ -126,7 +126,7 @@ describe("a dead letter that is forwarded", () => {
     expect(agent.metrics.value("sluice_dead_letter_forward_failures", { exporter: "collect" })).toBe(3);
   });
 
-  it("goes round in no circle when two exporters forward to each other", async () => {
+  it("does not loop when two exporters forward to each other", async () => {
     copies.refuse(new Refusal("permanent", "no"));
     const agent = await start(undefined, yaml("", ", dead_letter: {forward_to: bad}"));
     await agent.hand(logs("one"));

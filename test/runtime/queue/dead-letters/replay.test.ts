@@ -265,7 +265,7 @@ describe("a replay", () => {
 
   it.each([
     [{ ids: [] }, {}, "no ids"],
-    [{ query: {} }, { by: " " }, "who"],
+    [{ query: {} }, { by: " " }, "must name the operator"],
     [{ query: {} }, { rate: 0 }, "rate"],
     [{ query: { limit: -1 } }, {}, "limit"],
   ])("refuses %j with %j", async (selection, options, message) => {

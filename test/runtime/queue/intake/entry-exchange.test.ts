@@ -43,7 +43,7 @@ describe("an exchange of entries of a journal", () => {
     expect(states).toEqual(["second", "second"]);
   });
 
-  it("is tried again when it failed, and is not made twice when it had been made all the same", async () => {
+  it("is retried after a failure, and is not made twice if it had succeeded after all", async () => {
     const { store, exchange, refs, clock, seen } = await start();
     const real = store.exchange.bind(store);
     const answers = [

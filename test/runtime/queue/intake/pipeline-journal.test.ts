@@ -90,7 +90,7 @@ describe("a pipeline whose processor holds deliveries", () => {
     await expect.poll(() => second.arrived).toEqual(["held"]);
   });
 
-  it("takes what comes as new, which it is no more when it moves on: a full disk refuses what is new first", async () => {
+  it("marks incoming data as new until it is handed on, because a full disk refuses new data first", async () => {
     const { components, held, release } = holding();
     const put: string[] = [];
     class NotingStore extends MemoryStore {
@@ -193,7 +193,7 @@ describe("a pipeline whose processor holds deliveries", () => {
     expect(seen.map((body) => body.replaceAll("x", ""))).toEqual(names);
   });
 
-  it("is seen not to be well when it is full and lets go of nothing", async () => {
+  it("is unhealthy when it is full and settles nothing", async () => {
     const { components, seen, release } = holding();
     const clock = new FakeClock();
     const { hand, agent } = await start({ service: "intake: {max_bytes: 100}" }, { components, clock });
@@ -220,7 +220,7 @@ describe("a pipeline whose processor holds deliveries", () => {
     await expect.poll(() => hand(logs("y".repeat(200)))).toMatchObject(ACCEPTED);
   });
 
-  it("is fed by nobody while an operator has paused its journal", async () => {
+  it("gets nothing while an operator has paused its journal", async () => {
     const { components, seen } = holding();
     const { hand, agent } = await start({}, { components });
     agent.admin!.pause("intake/logs");
@@ -256,7 +256,7 @@ describe("a pipeline whose processor holds deliveries", () => {
     await expect.poll(list).toMatchObject([{ exporter: "intake/logs", failure: { reason: "partial_success" } }]);
   });
 
-  it("dead-letters all that was merged into what they reject in part: any of it may be what they will not have", async () => {
+  it("dead-letters everything merged into a partly rejected batch, because any of it may be rejected", async () => {
     const { components, held, arrived, release } = holding(() => ({ rejected: 1, message: "one is bad" }));
     const { hand, agent } = await start({ exporter: "sending_queue: {enabled: false}" }, { components });
     await Promise.all([hand(logs("a")), hand(logs("b"))]);

@@ -58,7 +58,7 @@ describe("what a processor fails on whenever it is given it", () => {
     });
   });
 
-  it("is told from what was inside a processor that ended on an error", async () => {
+  it("is distinguished from entries inside a processor that ended with an error", async () => {
     let inside = 0;
     const endsOnError = (): Processor => (source) =>
       source.pipe(

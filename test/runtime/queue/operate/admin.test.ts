@@ -289,9 +289,9 @@ describe("one dead letter", () => {
   it("shows no records that it cannot mask", async () => {
     const a = await control("a");
     const { entry } = await deadLetter(a, { body: "hello" });
-    await expect(adminWith(undefined, a).payload(entry.id)).rejects.toThrow("nothing here can mask payloads");
+    await expect(adminWith(undefined, a).payload(entry.id)).rejects.toThrow("payloads cannot be masked here");
     const exported = linesOf(adminWith(undefined, a).exportDeadLetters({}));
-    await expect(exported).rejects.toThrow("nothing here can mask payloads");
+    await expect(exported).rejects.toThrow("payloads cannot be masked here");
     const failing = adminWith(() => Promise.reject(new Error("too deep")), a);
     await expect(failing.payload(entry.id)).rejects.toMatchObject({
       code: "unavailable",
@@ -420,7 +420,7 @@ describe("export and import", () => {
     expect(into.store.stats.failed.entries).toBe(2);
   });
 
-  it("tell a file of something else without a line for each of its lines", async () => {
+  it("report a file of another kind without one problem per line", async () => {
     const into = await control("a");
     const { imported, problems } = await adminOf(into).importDeadLetters(each(Array(5000).fill("hello")));
     expect(imported).toBe(0);

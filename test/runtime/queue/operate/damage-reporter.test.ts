@@ -19,7 +19,7 @@ describe("what a queue has lost", () => {
 });
 
 describe("a store that fails", () => {
-  it("to read one entry loses that one only, loudly", async () => {
+  it("to read one entry loses only that one, and logs it", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const queue = await startQueue({ store });
     queue.outlet.pause();
@@ -38,7 +38,7 @@ describe("a store that fails", () => {
 });
 
 describe("a store that sets entries aside while it is read", () => {
-  it("is counted and told once for each, also when its turn had come", async () => {
+  it("counts and logs each once, even if its turn had come", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const { stats } = Object.getOwnPropertyDescriptors(MemoryStore.prototype);
     let corrupt = 0;

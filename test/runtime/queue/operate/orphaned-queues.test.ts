@@ -83,7 +83,7 @@ describe("queues that no exporter uses", () => {
     expect(warnings).toEqual([expect.objectContaining({ exporter: "otlp_http/old", pending: 1 })]);
   });
 
-  it("are not spoken of when they are empty or in use", async () => {
+  it("cause no warning if they are empty or in use", async () => {
     const before = await startWrapped(exporter("otlp_http/old"), { logger });
     await before.send("a");
     await expect.poll(() => sink.count).toBe(1);
@@ -101,7 +101,7 @@ describe("queues that no exporter uses", () => {
     expect(messages[0]).toContain("summary file is missing");
   });
 
-  it("are known by their place: one that was moved to where an exporter looks is in use", async () => {
+  it("are identified by their directory: one that was moved to an exporter's directory is in use", async () => {
     const { directory } = await leftBehind("otlp_http/old");
     for (const ending of ["", ".witness"])
       renameSync(join(directory, `otlp_http%2fold${ending}`), join(directory, `otlp_http%2fnew${ending}`));
@@ -112,13 +112,13 @@ describe("queues that no exporter uses", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("are to be given their name again, not to be removed, when no exporter could have that place", async () => {
+  it("should be renamed, not removed, if no exporter could use that directory", async () => {
     const { directory } = await leftBehind("otlp_http");
     for (const ending of ["", ".witness"])
       renameSync(join(directory, `otlp_http${ending}`), join(directory, `otlp_http.before${ending}`));
     await (await restarted("otlp_http", directory)).agent.stop(0);
     expect(warnings).toMatchObject([{ exporter: "otlp_http", directory: join(directory, "otlp_http.before") }]);
-    expect(messages[0]).toContain("give it and its .witness file the name otlp_http");
+    expect(messages[0]).toContain("rename it and its .witness file to otlp_http");
     expect(messages[0]).not.toContain("remove");
   });
 });
@@ -139,7 +139,7 @@ describe("a queue of an exporter whose type has several names", () => {
     expect(readdirSync(directory).filter((name) => name.endsWith(".witness"))).toHaveLength(1);
   });
 
-  it("is left to the exporter that has its name, when there is one", async () => {
+  it("belongs to the exporter with its exact name, if there is one", async () => {
     const { directory } = await leftBehind("otlphttp");
     sink.respond(undefined);
     const both = await startWrapped(`${exporter("otlp_http")}${exporter("otlphttp")}`, { directory, logger });

@@ -83,7 +83,7 @@ describe.skipIf(postgresProgram === undefined)("agents whose queues are in postg
     await until(() =>
       expect(warnings).toContainEqual({
         fields: { exporter: "otlp_http/old", pending: 1, deadLetters: 0 },
-        message: expect.stringContaining("nothing sends what is in the queue of otlp_http/old"),
+        message: expect.stringContaining("no exporter sends the entries in the queue of otlp_http/old"),
       }),
     );
     expect(warnings.map(({ fields }) => fields)).toContainEqual(

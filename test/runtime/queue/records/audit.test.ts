@@ -161,7 +161,7 @@ describe("an admin for somebody", () => {
     expect((await acting.listDeadLetters({ exporter: "a" })).entries).toHaveLength(1);
   });
 
-  it("keeps nothing of what only looks, and of what made no sense", async () => {
+  it("does not record read-only actions and invalid requests", async () => {
     const { a, admin, acting } = await setUp();
     await deadLetter(a);
     await acting.deleteDeadLetters({ query: {} }, { dryRun: true });

@@ -36,7 +36,7 @@ describe("a replay in the background", () => {
     expect(await tracker.get(dry.id)).toMatchObject({ dryRun: true });
   });
 
-  it("is none when the request was bad", async () => {
+  it("is not started if the request is invalid", async () => {
     const clock = new FakeClock();
     const { tracker } = memoryRecords(clock);
     const jobs = new ReplayJobs(tracker, clock);
@@ -126,7 +126,7 @@ describe("what became of replayed entries", () => {
     expect(await admin.replayJob(id)).toMatchObject({ state: "running" });
     admin.controlReplay(id, "cancel");
     await expect.poll(async () => (await admin.replayJob(id))?.state).toBe("cancelled");
-    expect(() => admin.controlReplay(id, "pause")).toThrow("does not run");
+    expect(() => admin.controlReplay(id, "pause")).toThrow("is not running");
     expect(admin.exporters()[0]!.deadLetters.entries).toBeGreaterThan(0);
   });
 });

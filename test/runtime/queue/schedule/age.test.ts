@@ -18,7 +18,7 @@ describe("age", () => {
     expect(queue.taken).toEqual(["new"]);
   });
 
-  it("of what is read from the store while the clock is a month ahead is not a month", async () => {
+  it("of an entry read from the store while the clock is a month ahead is not a month", async () => {
     const settings = { sending_queue: { max_age: "1h" } };
     const queue = await startQueue({ settings, limits: { entries: 2, waiting: 2, bytes: 100 } });
     queue.outlet.pause();
@@ -56,7 +56,7 @@ describe("age", () => {
     expect(queue.clock.pending).toBe(0);
   });
 
-  it("and retries do not mind a clock that jumps back and forward", async () => {
+  it("and retries are not affected by a clock that jumps back and forward", async () => {
     const clock = new FakeClock();
     const queue = await startQueue({
       clock,

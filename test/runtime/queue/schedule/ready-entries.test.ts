@@ -47,7 +47,7 @@ describe("entries that are merged with some and kept apart from others", () => {
     expect(queue.calls.length).toBe(4);
   });
 
-  it("are not given up for retries that are over their limit, when they have never been tried", async () => {
+  it("are not given up with retries above their limit if they have never been tried", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const clock = new FakeClock();
     const settings = {

@@ -42,7 +42,7 @@ describe("a call that fails", () => {
     queue.send("private");
     await queue.settle();
     const first = { error: "HTTP 503", blame: "backend", message: "HTTP 503: no", retryInMs: 4000, suppressed: 0 };
-    const message = "sending failed; it stays in the queue and is tried again";
+    const message = "sending failed; the data stays in the queue and is retried";
     expect(queue.lines).toEqual([{ level: "warn", message, fields: first }]);
     await queue.pass(12_000, 500);
     expect(queue.lines.slice(1)).toEqual([{ level: "warn", message, fields: { ...first, suppressed: 2 } }]);

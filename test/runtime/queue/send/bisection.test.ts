@@ -83,7 +83,7 @@ describe("the search for bad records", () => {
       expect(search(1000, isBad).unsent).toBe(0);
   });
 
-  it("knows after a few calls who refuses everything, however much it is", () => {
+  it("recognises a backend that refuses everything after a few calls, whatever the size", () => {
     expect(search(1000, () => true).calls).toBeLessThanOrEqual(40);
     expect(search(100_000, () => true).calls).toBeLessThanOrEqual(50);
     expect(search(MAX_BAD_ALONE - 1, () => true).unsent).toBe(0);

@@ -5,7 +5,7 @@ import { FakeClock } from "../../../support/fake-clock.js";
 import { startQueue } from "../queue.js";
 
 describe("the timeout of calls", () => {
-  it("ends each call in its time with one timer, and those that do not even give up a little later", () => {
+  it("ends each call in time with one timer, and a call that ignores the abort a little later", () => {
     const clock = new FakeClock();
     const timeout = new CallTimeout("x", 1000, clock);
     const abandoned: string[] = [];

@@ -29,7 +29,7 @@ describe("classification", () => {
     ]);
   });
 
-  it("follows HTTP: 429 and 5xx come again, with Retry-After not before that, other 4xx do not", () => {
+  it("follows HTTP: retries 429 and 5xx, not before Retry-After, and no other 4xx", () => {
     const kinds = [400, 401, 404, 413, 422, 429, 500, 502, 503, 504].map((status) => plain(http(status)).kind);
     expect(kinds).toEqual([...Array(5).fill("permanent"), ...Array(5).fill("transient")]);
     expect(plain(http(429, 2000))).toMatchObject({ kind: "throttled", retryAfterMs: 2000 });
@@ -85,7 +85,7 @@ describe("classification", () => {
     expect(stack).not.toContain(secret);
   });
 
-  it("has a word for every kind of trouble", () => {
+  it("has a category for every kind of failure", () => {
     const words = [http(500), http(504), http(429), http(400), http(401), refusalOfGrpc({ code: 14, message: "" })];
     expect(words.map((error) => errorCategory(plain(error)))).toEqual([
       "downstream_error",

@@ -27,7 +27,7 @@ function refusesAll(status: number): { readonly backend: Backend; mend(): void }
 
 describe("a backend that refuses everything", () => {
   it.each([401, 403, 404, 308])(
-    "with %i keeps all of it in the queue, says so, and gets it when that is mended",
+    "with %i keeps all of it in the queue, says so, and gets it when that is fixed",
     async (status) => {
       const { backend, mend } = refusesAll(status);
       const queue = await startQueue({ backend, settings: { ...UNTIMED, retry_on_failure: { max_retries: 0 } } });
@@ -55,7 +55,7 @@ describe("a backend that refuses everything", () => {
       expect(queue.outlet.status()).toMatchObject({ state: "UP" });
       expect(queue.outlet.status().refused).toBeUndefined();
       expect(queue.metrics.value("sluice_exporter_held")).toBe(0);
-      expect(queue.lines.filter(({ message }) => message.includes("takes again what it refused"))).toMatchObject([
+      expect(queue.lines.filter(({ message }) => message.includes("accepts data again"))).toMatchObject([
         { level: "info", fields: { signal: "logs" } },
       ]);
     },

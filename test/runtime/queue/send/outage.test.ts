@@ -112,7 +112,7 @@ describe("an outage", () => {
     expect(new Set(unsent)).toEqual(new Set(["the circuit breaker is open; the last call failed with HTTP 503: no"]));
   });
 
-  it("ends by itself when the exporter can be asked how it is: nothing is sent before it is well", async () => {
+  it("ends by itself if the exporter has a health check: nothing is sent before it succeeds", async () => {
     let isDown = true;
     let checks = 0;
     const queue = await startQueue({
@@ -138,7 +138,7 @@ describe("an outage", () => {
     expect(queue.metrics.value("sluice_exporter_health_checks", { result: "well" })).toBe(1);
   });
 
-  it("goes on while the exporter answers and takes nothing: what waits has the last word, and loses no attempts", async () => {
+  it("continues while the exporter is healthy but takes nothing: entries decide, and lose no attempts", async () => {
     const queue = await startQueue({ backend: down, check: async () => {}, settings: { timeout: "0s" } });
     for (const body of numbers(5)) queue.send(body);
     await queue.pass(3_600_000, 10_000);
@@ -178,7 +178,7 @@ describe("an outage", () => {
     expect(queue.outlet.status().breaker.state).toBe("closed");
   });
 
-  it("is not kept up by one bad entry: probes prefer entries that have not failed", async () => {
+  it("is not prolonged by one bad entry: probes prefer entries that have not failed", async () => {
     const queue = await startQueue({
       backend: async ([body]) => {
         if (body === "bad") throw http(500);

@@ -195,7 +195,7 @@ function failingOnce(): MemoryStore {
 }
 
 describe("an entry that was taken apart by a write that was said to have failed", () => {
-  it("is not sent again as a whole for ever, and its parts are", async () => {
+  it("is not sent again as a whole forever, but its parts are sent", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const replace = store.replace.bind(store);
     let replaced = 0;

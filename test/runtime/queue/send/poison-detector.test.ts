@@ -60,7 +60,7 @@ describe("poison", () => {
     expect(verdicts).toEqual(wanted);
   });
 
-  it("is hardly ever what fails by chance, however often calls fail", () => {
+  it("is hardly ever an entry that fails by chance, however often calls fail", () => {
     let seed = 7;
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -84,7 +84,7 @@ describe("poison", () => {
     }
   });
 
-  it("is not what fails when everything fails", () => {
+  it("is not an entry that fails when everything fails", () => {
     const { it, entry } = watch();
     const other = { failureStreak: undefined };
     for (let i = 0; i < 10; i++) {
@@ -93,7 +93,7 @@ describe("poison", () => {
     }
   });
 
-  it("is not what fails when many others fail too", () => {
+  it("is not an entry that fails when many others fail too", () => {
     const { it, entry } = watch();
     for (let i = 0; i < 5; i++) {
       others(it, 300);
@@ -102,7 +102,7 @@ describe("poison", () => {
     }
   });
 
-  it("is not what fails slowly, in different ways, or because it is throttled", () => {
+  it("is not an entry that fails slowly, in different ways, or because it is throttled", () => {
     for (const [ms, names, kind] of [
       [40_000, ["a", "a", "a", "a"], "transient"],
       [1, ["a", "b", "a", "b"], "transient"],
@@ -161,7 +161,7 @@ describe("poison in a queue", () => {
     expect(queue.taken).toEqual(numbers(200));
   });
 
-  it("is never what fails now and then: a backend that fails one call in ten at random", async () => {
+  it("is never an entry that fails now and then, with a backend that fails one call in ten at random", async () => {
     let seed = 1;
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647;

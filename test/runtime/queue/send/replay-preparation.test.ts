@@ -112,7 +112,7 @@ describe("a replay step", () => {
     return queue;
   }
 
-  it("that leaves nothing over is a permanent failure, never a delivery, and no fault of the backend", async () => {
+  it("that drops all records is a permanent failure, never a delivery, and not the backend's fault", async () => {
     const queue = await replayed((batch) => editRecords(batch, () => "drop"));
     expect(queue.calls).toEqual([]);
     expect(await queue.deadLetters()).toMatchObject([

@@ -179,7 +179,7 @@ describe("a call without an answer in time", () => {
     expect((await attempts(queue))[0]![0]).toBeLessThanOrEqual(1);
   });
 
-  it("is the backend's while nobody gets through: of a long outage at most one entry has spent an attempt", async () => {
+  it("is the backend's failure while nothing gets through: in a long outage at most one entry loses an attempt", async () => {
     let backend: Backend = async () => undefined;
     const queue = await startQueue({ backend: (...call) => backend(...call) });
     for (const body of numbers(5)) queue.send(body);

@@ -122,7 +122,7 @@ export class Moves {
       await from.store.delete(moves.map(({ stored }) => stored.ref));
       const replayed = await to.store.replay(arrived.map(arrivedEntry));
       await this.log.remove([record.id]).catch((error: unknown) => {
-        logger.warn({ err: error }, "that dead letters were moved is settled again at the next start");
+        logger.warn({ err: error }, "could not record that dead letters were moved; the next start settles this");
       });
       return replayed;
     } catch (error) {
@@ -147,7 +147,7 @@ export class Moves {
       await this.log.remove([id]);
       this.services.logger.info(
         { from: record.from, to: record.to, entries: record.ids.length },
-        "a move of dead letters that broke off was settled",
+        "an interrupted move of dead letters was settled",
       );
     }
   }

@@ -177,5 +177,5 @@ function planReplay(
 }
 
 function refuseToMask(): Promise<Batch> {
-  return Promise.reject(new TypeError("nothing here can mask payloads"));
+  return Promise.reject(new TypeError("payloads cannot be masked here"));
 }

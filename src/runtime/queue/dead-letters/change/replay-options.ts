@@ -25,7 +25,7 @@ export function plannedOptions(
   const { to, transform, samples, ...others } = options;
   if (samples !== undefined && !(Number.isInteger(samples) && samples >= 0 && samples <= MAX_SAMPLES))
     throw new AdminError("bad_request", `samples must be a number from 0 to ${MAX_SAMPLES}`);
-  if (samples !== undefined && !options.dryRun) throw new AdminError("bad_request", "samples are those of a dry run");
+  if (samples !== undefined && !options.dryRun) throw new AdminError("bad_request", "samples need dryRun");
   return {
     ...others,
     samples,
@@ -41,7 +41,10 @@ function destination(controls: Controls, to: string, { pipeline }: ReplayOptions
   if (control.pipelines === undefined)
     throw new AdminError("bad_request", `to: ${to} is no exporter of an agent that runs: start it first`);
   if (pipeline === false)
-    throw new AdminError("bad_request", "what goes to another exporter passes processors: it cannot go as it is");
+    throw new AdminError(
+      "bad_request",
+      "data for another exporter passes its replay steps: it cannot be sent unchanged",
+    );
   return control;
 }
 

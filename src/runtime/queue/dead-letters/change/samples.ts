@@ -26,7 +26,7 @@ export async function sampleOf(
   if (before.byteLength + after.batch.byteLength > MAX_BYTES)
     return { ...about, note: `too large to be compared here (${before.byteLength} bytes)` };
   const trees = await Promise.all([treeOf(before, mask), treeOf(after.batch, mask)]).catch(() => undefined);
-  if (trees === undefined) return { ...about, note: "it cannot be masked, so it is not shown" };
+  if (trees === undefined) return { ...about, note: "not shown, because it cannot be masked" };
   const changed = Buffer.compare(before.bytes, after.batch.bytes) !== 0;
   const [shownBefore, shownAfter] = shortenBoth(...trees);
   return { ...about, changed, before: shownBefore, after: shownAfter };

@@ -8,18 +8,16 @@ const queueKey = z
     id: z
       .string()
       .regex(/^[\w.-]{1,64}$/, { error: "expected a short name such as 2026-01" })
-      .meta({ description: "Names the key, in messages and in the queue." }),
+      .meta({ description: "The name of the key in messages and in the queue." }),
     file: configPath().optional().meta({
-      description: "A file with the key: 32 bytes, or the same in hexadecimal or base64.",
+      description: "A file with the key: 32 bytes, raw or in hexadecimal or base64.",
     }),
-    key: secret()
-      .optional()
-      .meta({ description: "The key itself in hexadecimal or base64, from a variable of the environment." }),
+    key: secret().optional().meta({ description: "The key in hexadecimal or base64, from an environment variable." }),
     command: z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .meta({ description: "A program and its arguments that prints the key, such as one that asks a key service." }),
+      .meta({ description: "A program with arguments that prints the key, for example from a key service." }),
   })
   .superRefine((written, context) => {
     if (SOURCES.filter((source) => written[source] !== undefined).length === 1) return;
@@ -31,16 +29,16 @@ export const encryptionSchema = section(
   z
     .strictObject({
       enabled: z.boolean().default(true).meta({
-        description: "False writes new entries as they are; what is encrypted is still read with the keys.",
+        description: "If false, new entries are written unencrypted; encrypted ones are still read with the keys.",
       }),
       keys: z.array(queueKey).min(1, "expected at least one key").meta({
-        description: "The keys that queues are read with.",
+        description: "The keys for decrypting queues.",
       }),
       refuse_plain: z.boolean().default(false).meta({
         description:
-          "Take nothing from a queue that is not encrypted for it: set it when all that was written before is delivered.",
+          "Reject entries that are not encrypted for their queue. Set it when all older entries have been delivered.",
       }),
-      active: z.string().optional().meta({ description: "The id of the key to write with; the first one without." }),
+      active: z.string().optional().meta({ description: "The id of the key for encryption; default: the first one." }),
     })
     .superRefine(({ keys, active, enabled, refuse_plain }, context) => {
       if (refuse_plain && !enabled)

@@ -26,7 +26,7 @@ async function readKey({ file, key, command }: QueueKeyConfig, logger: Logger): 
   if (file === undefined) return parseKey(await outputOf(command!));
   const { mode } = await stat(file);
   if (process.platform !== "win32" && (mode & 0o077) !== 0)
-    logger.warn({ file }, "others than its owner can use the file of a key: give it the permissions 0600");
+    logger.warn({ file }, "other users can read the key file: set its permissions to 0600");
   return parseKey(await readFile(file));
 }
 

@@ -24,7 +24,7 @@ export function toStoreError(error: unknown, directory: string): StoreError {
 }
 
 const ADVICE_ON_FULL =
-  "it takes data again, by itself, when enough of what the queues hold was delivered or somebody has made room";
+  "it accepts data again automatically when enough entries have been delivered or somebody has freed space";
 
 function figuresOf(error: unknown): string {
   return error instanceof NoSpaceError ? ` (${error.message})` : "";

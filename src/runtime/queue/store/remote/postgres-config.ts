@@ -18,17 +18,17 @@ export const postgresStoreKeys = z.strictObject({
     .default("sluice_queue")
     .meta({
       description:
-        "The table of the queues; those of their entries and notes have _entries and _notes behind it. They are made when there are none.",
+        "The table of the queues; the tables of entries and notes have the suffixes _entries and _notes. They are created if missing.",
     }),
   agent: z
     .string()
-    .regex(/^[^/]+$/, "expected a name without /, which parts it from the names of queues")
+    .regex(/^[^/]+$/, "expected a name without /, which separates it from the names of queues")
     .optional()
     .meta({ description: "The agent's name, the same after every restart. Default: its host's." }),
   timeout: duration()
     .refine((ms) => ms >= 100, "expected at least 100ms")
     .default(10_000)
-    .meta({ description: "A server that takes longer to answer counts as gone." }),
+    .meta({ description: "A server that takes longer to answer counts as unreachable." }),
 });
 
 export type PostgresStoreConfig = z.infer<typeof postgresStoreKeys>;

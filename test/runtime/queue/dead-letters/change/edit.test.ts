@@ -39,7 +39,7 @@ describe("an edited dead letter", () => {
     expect(await admin.payload(ids[0]!, { revision: 1 })).toContain('"1"');
   });
 
-  it("is not changed by somebody who has seen an older one", async () => {
+  it("is not changed by an editor who has seen an older revision", async () => {
     const { a, run } = await operated();
     const { admin } = run();
     const { entry } = await deadLetter(a);
@@ -71,7 +71,7 @@ describe("an edited dead letter", () => {
     expect(await everything()).toEqual(["a failed x"]);
   });
 
-  it("is one that is replayed no more", async () => {
+  it("cannot be edited while it is replayed", async () => {
     const { a, run } = await operated();
     const { admin } = run();
     const { entry } = await deadLetter(a);

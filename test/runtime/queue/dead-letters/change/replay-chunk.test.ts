@@ -20,7 +20,7 @@ describe("a replay with statements", () => {
     expect(await admin.payload(entry.id, { revision: 0 })).toContain("old");
   });
 
-  it("leaves an entry as it is that they do not change", async () => {
+  it("leaves an entry unchanged if the statements change nothing", async () => {
     const { a, run, everything } = await operated();
     const { admin } = run();
     const { entry } = await deadLetter(a, { body: "old" });
@@ -74,7 +74,7 @@ describe("a replay to another exporter", () => {
     expect(b.woken).toBe(1);
   });
 
-  it("does not hand on what a client sent for the other backend", async () => {
+  it("does not send client headers meant for the first backend", async () => {
     const { a, b, run } = await operated();
     const { ref, entry } = await deadLetter(a);
     await a.store.fail(ref, { ...entry, metadata: { authorization: ["for a only"] } });
@@ -82,7 +82,7 @@ describe("a replay to another exporter", () => {
     expect((await b.store.pending(undefined, 1))[0]!.entry).not.toHaveProperty("metadata");
   });
 
-  it("knows only exporters that there are, and sends nothing as it is", async () => {
+  it("accepts only existing exporters, and never skips replay steps", async () => {
     const { a, run, everything } = await operated();
     await deadLetter(a);
     const { admin } = run();
@@ -93,7 +93,7 @@ describe("a replay to another exporter", () => {
     expect(await everything()).toEqual(["a failed x"]);
   });
 
-  it("looks at the breaker of the one it goes to", async () => {
+  it("checks the breaker of the target exporter", async () => {
     const { a, b, run, everything } = await operated();
     await deadLetter(a);
     a.breaker = b.breaker = "open";

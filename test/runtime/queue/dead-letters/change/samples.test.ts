@@ -36,7 +36,7 @@ describe("a sample", () => {
     const refuses = () => Promise.reject(new Error("no"));
     expect(await sampleOf(entry, logs("secret"), { batch: logs("secret") }, refuses)).toEqual({
       ...{ id: "a-1", exporter: "a", masked: true },
-      note: "it cannot be masked, so it is not shown",
+      note: "not shown, because it cannot be masked",
     });
     const large = logs("y".repeat(5_000_000));
     expect(await sampleOf(entry, large, { batch: large }, undefined)).toMatchObject({ note: /too large/ });

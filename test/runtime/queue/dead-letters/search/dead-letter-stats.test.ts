@@ -51,7 +51,7 @@ async function countByHand(query: DeadLetterQuery) {
 }
 
 describe("the count of dead letters", () => {
-  it("is what one counts who reads each of them, whatever is asked for", async () => {
+  it("equals the count of reading every dead letter, for any query", async () => {
     for (let n = 0; n < 60; n++) await fail(stores[n % 2]!, n, n % 7);
     const queries: DeadLetterQuery[] = [
       {},

@@ -90,7 +90,7 @@ describe.each([
   ["in memory", async () => new MemoryStore({ exporter: "otlp_http/test" })],
   ["on disk", async () => place.store()],
 ])("what is known of dead letters %s", (_, make) => {
-  it("stays what one finds who reads them all, whatever changes", async () => {
+  it("equals the result of reading all dead letters, whatever changes", async () => {
     await fc.assert(
       fc.asyncProperty(changes, async (steps) => {
         place = makePlace();
@@ -131,7 +131,7 @@ describe.each([
     await store.close();
   });
 
-  it("is read again when there would be room for causes that could not be remembered", async () => {
+  it("is read again when there is room for causes that were not remembered", async () => {
     const store = await make();
     await store.open();
     const dead: StoredEntry[] = [];
@@ -175,7 +175,7 @@ describe("what is known of dead letters", () => {
     await store.close();
   });
 
-  it("is asked of a store that tells nothing by reading it each time", async () => {
+  it("is read each time from a store that reports no changes", async () => {
     const store = new MemoryStore({ exporter: "otlp_http/test" });
     Object.defineProperty(store, "watchFailed", { value: undefined });
     await store.open();
@@ -186,7 +186,7 @@ describe("what is known of dead letters", () => {
     }
   });
 
-  it("cannot be had of a store that is closed, and is there once it is open", async () => {
+  it("is unavailable while the store is closed, and available once it is open", async () => {
     const store = place.store();
     const index = new FailureIndex(store);
     await expect(index.ready()).rejects.toThrow("is closed");

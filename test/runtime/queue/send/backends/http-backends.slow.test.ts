@@ -70,7 +70,7 @@ describe("a backend that misbehaves for a while", () => {
     await eventually(() => wrapped.agent.admin!.exporters()[0]?.queue.entries).toBe(0);
   });
 
-  it("gets it again when it hangs or drips, after the timeout", async () => {
+  it("gets the data again after the timeout when it hangs or answers too slowly", async () => {
     const answers: Answer[] = [
       () => {},
       (_request, response) => {

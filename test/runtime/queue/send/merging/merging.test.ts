@@ -323,7 +323,7 @@ describe("a merged request of which some records are rejected", () => {
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(2);
     expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(3);
     expect(queue.metrics.value("sluice_exporter_partial_success")).toBe(1);
-    expect(queue.lines.filter(({ message }) => message === "the other side rejected some records")).toMatchObject([
+    expect(queue.lines.filter(({ message }) => message === "the backend rejected some records")).toMatchObject([
       { fields: { rejected: 3, message: "too old", suppressed: 0 } },
     ]);
   });
