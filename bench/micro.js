@@ -18,7 +18,7 @@ import { systemClock } from "../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
 import { authenticate, authMetadata } from "../dist/runtime/net/auth/authenticate.js";
 import { httpAuthRequest } from "../dist/runtime/net/auth/server-auth-request.js";
-import { findAttribute } from "../dist/runtime/otlp/views/attributes.js";
+import { findAttribute } from "../dist/runtime/otlp/bytes/key-value.js";
 import { KEEP, RecordWalk } from "../dist/runtime/otlp/views/record-walk.js";
 import { compileCondition, compileStatement } from "../dist/runtime/ottl/compile/compile.js";
 import { dropWhere, transformBatch } from "../dist/runtime/ottl/compile/run.js";

@@ -232,6 +232,21 @@ function componentFiles(): string[] {
 
 const isSingleFile = (file: string) => /^src\/\w+\/[^/]+\.ts$/.test(file);
 
+/**
+ * Files that read the wire format field by field. All other code uses `nextBody`, `stepOver` and the readers that
+ * scripts/wire-readers.js generates.
+ */
+const FIELD_LOOPS = [
+  /\.generated\.ts$/,
+  /^src\/runtime\/otlp\/(bytes\/(wire|any-value|key-value|decode|door)|json\/write-json|views\/record-walk)\.ts$/,
+  // A walk that can pause in any field, and one that writes while it reads.
+  /^src\/processors\/pii\/fields\/rewrite-fields\.ts$/,
+  /^src\/runtime\/ottl\/paths\/editable-message\.ts$/,
+];
+/** A number where code that reads OTLP has the tag of a field. */
+const BARE_TAG =
+  /\b(?:fieldTag|tag|dataTag) [!=]== (?:[89]|\d{2})|(?<!\.)\b(?:nextBody|eachBody|findField|message)\((?:[^(),]+, ){3}\d/;
+
 describe("the architecture", () => {
   it("has only arrows that point the right way, from room to room through doors", () => {
     const wrong = sources.flatMap((file) =>
@@ -399,6 +414,25 @@ describe("the architecture", () => {
       }
     }
     expect([...declared].filter(([, files]) => new Set(files).size > 1)).toEqual([]);
+  });
+
+  it("has shared and generated readers step over the fields of messages, and no loops of its own", () => {
+    const own = sources.filter((file) => !FIELD_LOOPS.some((pattern) => pattern.test(file)));
+    const takesSkip = ({ target, names }: Import) =>
+      /\/bytes\/(wire|door)\.ts$/.test(target ?? "") && names.includes("skip");
+    expect(own.filter((file) => importsOf.get(file)!.some(takesSkip))).toEqual([]);
+  });
+
+  it("names the tags of OTLP's fields where it reads them", () => {
+    const readsWire = (file: string) =>
+      !file.endsWith(".generated.ts") &&
+      importsOf.get(file)!.some(({ target }) => /\/otlp\/bytes\//.test(target ?? ""));
+    const bare = sources.filter(readsWire).flatMap((file) =>
+      readFileSync(join(project, file), "utf8")
+        .split("\n")
+        .flatMap((line, i) => (BARE_TAG.test(line) ? [`${file}:${i + 1}: ${line.trim()}`] : [])),
+    );
+    expect(bare).toEqual([]);
   });
 
   it("keeps the room of OTLP free of rxjs and of every other package", () => {

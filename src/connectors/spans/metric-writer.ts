@@ -1,4 +1,5 @@
 import { WireWriter } from "#otlp/bytes";
+import { NUMBER_ATTRIBUTES_TAG } from "#otlp/tags";
 import { Batch } from "../../plugin.js";
 import type { Durations, DurationsKind } from "./durations.js";
 
@@ -207,5 +208,3 @@ export class MetricWriter {
     out.end();
   }
 }
-
-const NUMBER_ATTRIBUTES_TAG = 58;

@@ -1,19 +1,6 @@
-import { after, bodyEnd, findField, fixed32, message, nextBody, skip, varint } from "#otlp/bytes";
-import {
-  KEY_TAG,
-  SPAN_ATTRIBUTES_TAG,
-  SPAN_END_TIME_TAG,
-  SPAN_EVENTS_TAG,
-  SPAN_ID_TAG,
-  SPAN_KIND_TAG,
-  SPAN_NAME_TAG,
-  SPAN_PARENT_ID_TAG,
-  SPAN_START_TIME_TAG,
-  SPAN_STATUS_TAG,
-  SPAN_TRACE_ID_TAG,
-  STATUS_CODE_TAG,
-  VALUE_TAG,
-} from "#otlp/tags";
+import { bodyEnd, findField, fixed32, message, nextBody, varint } from "#otlp/bytes";
+import { KEY_TAG, STATUS_CODE_TAG, VALUE_TAG } from "#otlp/tags";
+import { SpanReader } from "./span.generated.js";
 
 /**
  * Finds some attributes by name in one pass over a message. The results are positions of their AnyValues, -1 for a
@@ -75,20 +62,8 @@ function isSame(name: Uint8Array, b: Uint8Array, start: number): boolean {
 }
 
 /** Reads a span from the bytes. One reader is reused for all spans. A missing field has an empty range. */
-export class SpanFields {
-  traceIdStart = 0;
-  traceIdEnd = 0;
-  spanIdStart = 0;
-  spanIdEnd = 0;
-  parentIdStart = 0;
-  parentIdEnd = 0;
-  nameStart = 0;
-  nameEnd = 0;
-  kind = 0;
+export class SpanFields extends SpanReader {
   statusCode = 0;
-  /** Positions of the times, eight bytes each; -1 if missing. */
-  startTimeAt = -1;
-  endTimeAt = -1;
   /** Starts of the bodies of its events. */
   readonly eventStarts: number[] = [];
   readonly eventEnds: number[] = [];
@@ -96,46 +71,17 @@ export class SpanFields {
   private readonly wantsEvents: boolean;
 
   constructor(wanted: WantedAttributes, wantsEvents = false) {
+    super();
     this.wanted = wanted;
     this.wantsEvents = wantsEvents;
   }
 
   /** Also finds the wanted attributes. */
   read(b: Uint8Array, start: number, end: number): void {
-    this.reset(start);
-    for (let p = start; p < end; ) {
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, p - 1);
-        p = after;
-      }
-      switch (tag) {
-        case SPAN_START_TIME_TAG:
-          this.startTimeAt = p;
-          p += 8;
-          continue;
-        case SPAN_END_TIME_TAG:
-          this.endTimeAt = p;
-          p += 8;
-          continue;
-        case SPAN_KIND_TAG:
-          this.kind = varint(b, p);
-          p = after;
-          continue;
-      }
-      if ((tag & 7) !== 2) {
-        p = skip(b, p, tag);
-        continue;
-      }
-      let size = b[p++]!;
-      if (size > 127) {
-        size = varint(b, p - 1);
-        p = after;
-      }
-      const to = p + size;
-      this.readMessage(b, tag, p, to);
-      p = to;
-    }
+    this.statusCode = 0;
+    if (this.eventStarts.length > 0) this.eventStarts.length = this.eventEnds.length = 0;
+    this.wanted.clear();
+    this.readFields(b, start, end);
   }
 
   /** Returns the duration in nanoseconds; 0 if the span ends before it begins, or has no times. */
@@ -146,49 +92,18 @@ export class SpanFields {
     return Math.max(0, high * 4294967296 + (fixed32(b, to) - fixed32(b, from)));
   }
 
-  private reset(start: number): void {
-    this.traceIdStart = this.traceIdEnd = this.spanIdStart = this.spanIdEnd = start;
-    this.parentIdStart = this.parentIdEnd = this.nameStart = this.nameEnd = start;
-    this.kind = this.statusCode = 0;
-    this.startTimeAt = this.endTimeAt = -1;
-    if (this.eventStarts.length > 0) this.eventStarts.length = this.eventEnds.length = 0;
-    this.wanted.clear();
+  protected override addAttribute(b: Uint8Array, _at: number, start: number, end: number): void {
+    this.wanted.collect(b, start, end);
   }
 
-  private readMessage(b: Uint8Array, tag: number, start: number, end: number): void {
-    switch (tag) {
-      case SPAN_ATTRIBUTES_TAG:
-        this.wanted.collect(b, start, end);
-        break;
-      case SPAN_NAME_TAG:
-        this.nameStart = start;
-        this.nameEnd = end;
-        break;
-      case SPAN_TRACE_ID_TAG:
-        this.traceIdStart = start;
-        this.traceIdEnd = end;
-        break;
-      case SPAN_ID_TAG:
-        this.spanIdStart = start;
-        this.spanIdEnd = end;
-        break;
-      case SPAN_PARENT_ID_TAG:
-        this.parentIdStart = start;
-        this.parentIdEnd = end;
-        break;
-      case SPAN_STATUS_TAG:
-        this.statusCode = statusCode(b, start, end);
-        break;
-      case SPAN_EVENTS_TAG:
-        if (!this.wantsEvents) break;
-        this.eventStarts.push(start);
-        this.eventEnds.push(end);
-        break;
-    }
+  protected override addEvent(_b: Uint8Array, _at: number, start: number, end: number): void {
+    if (!this.wantsEvents) return;
+    this.eventStarts.push(start);
+    this.eventEnds.push(end);
   }
-}
 
-function statusCode(b: Uint8Array, start: number, end: number): number {
-  const at = findField(b, start, end, STATUS_CODE_TAG);
-  return at < 0 ? 0 : varint(b, at);
+  protected override setStatus(b: Uint8Array, _at: number, start: number, end: number): void {
+    const at = findField(b, start, end, STATUS_CODE_TAG);
+    this.statusCode = at < 0 ? 0 : varint(b, at);
+  }
 }

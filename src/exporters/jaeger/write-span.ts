@@ -10,7 +10,6 @@ import {
   fixed32,
   message,
   nextBody,
-  skip,
   varint,
   WireWriter,
 } from "#otlp/bytes";
@@ -20,28 +19,22 @@ import {
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
   SPAN_ATTRIBUTES_TAG,
-  SPAN_END_TIME_TAG,
   SPAN_EVENT_ATTRIBUTES_TAG,
   SPAN_EVENT_NAME_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_EVENTS_TAG,
-  SPAN_FLAGS_TAG,
   SPAN_ID_TAG,
-  SPAN_KIND_TAG,
   SPAN_LINK_ATTRIBUTES_TAG,
   SPAN_LINK_SPAN_ID_TAG,
   SPAN_LINK_TRACE_ID_TAG,
   SPAN_LINKS_TAG,
-  SPAN_NAME_TAG,
   SPAN_PARENT_ID_TAG,
-  SPAN_START_TIME_TAG,
-  SPAN_STATUS_TAG,
   SPAN_TRACE_ID_TAG,
-  SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
 import { JAEGER_KINDS, JAEGER_REF_TYPES, JAEGER_TAGS } from "#traces";
+import { JaegerSpanFields } from "./span.generated.js";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
 const SAMPLED = 1;
@@ -64,48 +57,27 @@ const [CHILD_OF] = JAEGER_REF_TYPES;
 const REF_TYPE_KEY = encodedKey(JAEGER_TAGS.refType);
 const EVENT_KEY = encodedKey(JAEGER_TAGS.event);
 
+/** The span being written. */
+const span = new JaegerSpanFields();
+
 /**
  * Writes the body of a jaeger.api_v2.Span for the span in [start, end). `scopeTags` are the encoded tags of its scope.
  */
 export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: number, scopeTags: Uint8Array): void {
-  let [traceAt, idAt, parentAt, nameAt, stateAt, statusAt, startAt, endAt] = [-1, -1, -1, -1, -1, -1, -1, -1];
-  let flags = 0;
-  let kind = 0;
-  let hasLinks = false;
-  let hasEvents = false;
-  for (let p = start; p < end; ) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    if (tag === SPAN_TRACE_ID_TAG) traceAt = p;
-    else if (tag === SPAN_ID_TAG) idAt = p;
-    else if (tag === SPAN_PARENT_ID_TAG) parentAt = p;
-    else if (tag === SPAN_NAME_TAG) nameAt = p;
-    else if (tag === SPAN_TRACE_STATE_TAG) stateAt = p;
-    else if (tag === SPAN_STATUS_TAG) statusAt = p;
-    else if (tag === SPAN_START_TIME_TAG) startAt = p;
-    else if (tag === SPAN_END_TIME_TAG) endAt = p;
-    else if (tag === SPAN_FLAGS_TAG) flags = fixed32(b, p);
-    else if (tag === SPAN_KIND_TAG) kind = varint(b, p);
-    else if (tag === SPAN_LINKS_TAG) hasLinks = true;
-    else if (tag === SPAN_EVENTS_TAG) hasEvents = true;
-    p = skip(b, p, tag);
-  }
-  writeField(out, TRACE_ID, b, traceAt);
-  writeField(out, SPAN_ID, b, idAt);
-  writeField(out, OPERATION, b, nameAt);
-  if (parentAt >= 0 || hasLinks) writeReferences(out, b, start, end);
-  if ((flags & SAMPLED) !== 0) {
+  span.read(b, start, end);
+  writeField(out, TRACE_ID, b, span.traceIdStart, span.traceIdEnd);
+  writeField(out, SPAN_ID, b, span.spanIdStart, span.spanIdEnd);
+  writeField(out, OPERATION, b, span.nameStart, span.nameEnd);
+  if (span.parentStart > 0 || span.hasLinks) writeReferences(out, b, start, end);
+  if ((span.flags & SAMPLED) !== 0) {
     out.byte(FLAGS);
     out.byte(SAMPLED);
   }
-  writeTimes(out, b, startAt, endAt);
+  writeTimes(out, b, span.startTimeAt, span.endTimeAt);
   out.copy(scopeTags, 0, scopeTags.length);
   writeAttributes(out, TAG, b, start, end, SPAN_ATTRIBUTES_TAG);
-  writeSpanTags(out, b, kind, statusAt, stateAt);
-  if (hasEvents)
+  writeSpanTags(out, b);
+  if (span.hasEvents)
     eachBody(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
 }
 
@@ -121,13 +93,10 @@ function writeTimes(out: WireWriter, b: Uint8Array, startAt: number, endAt: numb
   writeNanos(out, DURATION, (endLow - startLow) >>> 0, endHigh - startHigh - borrow);
 }
 
-/** Writes the bytes field whose length is at `at`, or an empty field if `at` is negative. */
-function writeField(out: WireWriter, field: number, b: Uint8Array, at: number): void {
+function writeField(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): void {
   out.byte(field);
-  if (at < 0) return out.byte(0);
-  const size = varint(b, at);
-  out.varint(size);
-  out.copy(b, after, after + size);
+  out.varint(end - start);
+  out.copy(b, start, end);
 }
 
 /** Whether the span has both ids, which Jaeger requires. */
@@ -205,23 +174,16 @@ export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Arr
 }
 
 /** Writes tags for kind, status and trace state. */
-function writeSpanTags(out: WireWriter, b: Uint8Array, kind: number, statusAt: number, stateAt: number): void {
-  const kindName = JAEGER_KINDS[kind];
+function writeSpanTags(out: WireWriter, b: Uint8Array): void {
+  const { statusStart, statusEnd } = span;
+  const kindName = JAEGER_KINDS[span.kind];
   if (kindName) writeTextTag(out, TAG, JAEGER_TAGS.kind, kindName);
-  const [statusStart, statusEnd] = bodyAt(b, statusAt);
   const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
   const code = codeAt < 0 ? 0 : varint(b, codeAt);
   if (code === 1 || code === 2) writeTextTag(out, TAG, JAEGER_TAGS.statusCode, code === 1 ? "OK" : "ERROR");
   if (code === 2) writeTrueTag(out, TAG, JAEGER_TAGS.error);
   writeTextOf(out, JAEGER_TAGS.statusMessage, b, message(b, statusStart, statusEnd, STATUS_MESSAGE_TAG));
-  writeTextOf(out, JAEGER_TAGS.traceState, b, bodyAt(b, stateAt));
-}
-
-/** Returns the range after the length at `at`; an empty range if `at` is negative. */
-function bodyAt(b: Uint8Array, at: number): ByteRange {
-  if (at < 0) return [0, 0];
-  const size = varint(b, at);
-  return [after, after + size];
+  writeTextOf(out, JAEGER_TAGS.traceState, b, [span.stateStart, span.stateEnd]);
 }
 
 function writeTextOf(out: WireWriter, key: string, b: Uint8Array, [start, end]: ByteRange): void {

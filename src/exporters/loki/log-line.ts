@@ -1,13 +1,8 @@
-import { after, decodeMessage, fixed32, MESSAGES, message, skip, varint, type WireWriter } from "#otlp/bytes";
+import { decodeMessage, MESSAGES, message, type WireWriter } from "#otlp/bytes";
 import { PlainJsonWriter, plainAttributes, plainValue, treeHex, treeText, writeAscii, writeHex } from "#otlp/json";
 import {
   LOG_ATTRIBUTES_TAG,
   LOG_BODY_TAG,
-  LOG_EVENT_NAME_TAG,
-  LOG_FLAGS_TAG,
-  LOG_SEVERITY_TEXT_TAG,
-  LOG_SPAN_ID_TAG,
-  LOG_TRACE_ID_TAG,
   SCOPE_ATTRIBUTES_TAG,
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
@@ -15,6 +10,7 @@ import {
 } from "#otlp/tags";
 import type { Tree } from "../../plugin.js";
 import type { Stream } from "./known-streams.js";
+import { LineFields } from "./log-record.generated.js";
 import { logfmtOf } from "./logfmt-line.js";
 import { without } from "./stream-labels.js";
 
@@ -34,6 +30,7 @@ export class LineWriter {
   private readonly bytes: Uint8Array;
   private readonly out: WireWriter;
   private readonly json: PlainJsonWriter;
+  private readonly fields = new LineFields();
 
   constructor(bytes: Uint8Array, out: WireWriter) {
     this.bytes = bytes;
@@ -52,34 +49,15 @@ export class LineWriter {
   }
 
   private writeJson(start: number, end: number, stream: Stream, scope: LineScope): void {
-    const { bytes: b, out, json } = this;
-    let nameAt = -1;
-    let bodyAt = -1;
-    let traceAt = -1;
-    let spanAt = -1;
-    let severityAt = -1;
-    let flags = 0;
-    for (let p = start; p < end; ) {
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, p - 1);
-        p = after;
-      }
-      if (tag === LOG_BODY_TAG) bodyAt = p;
-      else if (tag === LOG_SEVERITY_TEXT_TAG) severityAt = p;
-      else if (tag === LOG_TRACE_ID_TAG) traceAt = p;
-      else if (tag === LOG_SPAN_ID_TAG) spanAt = p;
-      else if (tag === LOG_EVENT_NAME_TAG) nameAt = p;
-      else if (tag === LOG_FLAGS_TAG) flags = fixed32(b, p);
-      p = skip(b, p, tag);
-    }
+    const { bytes: b, out, json, fields } = this;
+    fields.read(b, start, end);
     const lineStart = out.length;
-    this.text(NAME, nameAt);
-    if (bodyAt >= 0) this.body(bodyAt);
-    this.id(TRACE_ID, traceAt);
-    this.id(SPAN_ID, spanAt);
-    this.text(SEVERITY, severityAt);
-    if (flags !== 0) writeAscii(`,"flags":${flags}`, out);
+    this.text(NAME, fields.nameStart, fields.nameEnd);
+    if (fields.bodyStart > 0) this.body(fields.bodyStart, fields.bodyEnd);
+    this.id(TRACE_ID, fields.traceStart, fields.traceEnd);
+    this.id(SPAN_ID, fields.spanStart, fields.spanEnd);
+    this.text(SEVERITY, fields.severityStart, fields.severityEnd);
+    if (fields.flags !== 0) writeAscii(`,"flags":${fields.flags}`, out);
     const labelStart = out.length;
     writeLabel(out, ATTRIBUTES);
     if (!json.map(start, end, LOG_ATTRIBUTES_TAG, stream.leftOut)) out.length = labelStart;
@@ -90,32 +68,24 @@ export class LineWriter {
     out.byte(CLOSE_OBJECT);
   }
 
-  private text(label: Uint8Array, at: number): void {
-    if (at < 0) return;
-    const size = varint(this.bytes, at);
-    const start = after;
-    if (size === 0) return;
+  private text(label: Uint8Array, start: number, end: number): void {
+    if (start === end) return;
     writeLabel(this.out, label);
-    this.json.text(start, start + size);
+    this.json.text(start, end);
   }
 
-  private id(label: Uint8Array, at: number): void {
-    if (at < 0) return;
-    const size = varint(this.bytes, at);
-    const start = after;
-    if (size === 0) return;
+  private id(label: Uint8Array, start: number, end: number): void {
+    if (start === end) return;
     writeLabel(this.out, label);
-    writeHex(this.bytes, start, start + size, this.out);
+    writeHex(this.bytes, start, end, this.out);
   }
 
   /** A body without a value counts as missing. */
-  private body(at: number): void {
-    const { bytes: b, out } = this;
-    const size = varint(b, at);
-    const start = after;
+  private body(start: number, end: number): void {
+    const { out } = this;
     const labelStart = out.length;
     writeLabel(out, BODY);
-    if (!this.json.valueUnlessNull(start, start + size)) out.length = labelStart;
+    if (!this.json.valueUnlessNull(start, end)) out.length = labelStart;
   }
 
   private part(label: Uint8Array, json: Uint8Array): void {

@@ -1,6 +1,19 @@
 import { AttributeKey, type MetricKind, metricName, nextOwnerId, OwnerTable, type PrometheusNameRules } from "#metrics";
 import { decodeText, fieldTag, message, stepOver, valueAt, varint } from "#otlp/bytes";
-import { MONOTONIC_TAG, RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG, TEMPORALITY_TAG } from "#otlp/tags";
+import {
+  GAUGE_TAG,
+  METRIC_DESCRIPTION_TAG,
+  METRIC_NAME_TAG,
+  METRIC_UNIT_TAG,
+  MONOTONIC_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  SCOPE_ATTRIBUTES_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
+  SUM_TAG,
+  SUMMARY_TAG,
+  TEMPORALITY_TAG,
+} from "#otlp/tags";
 import type { MetricData } from "#otlp/views";
 import { type Label, LabelSet, type RawAttribute, readAttributes } from "./labels.js";
 
@@ -53,9 +66,6 @@ export interface MetricOwner {
   readonly problem: string | undefined;
 }
 
-const GAUGE = 42;
-const SUM = 58;
-const SUMMARY = 90;
 const CUMULATIVE = 2;
 const DELTA = 1;
 /** Up to this many schema URLs are told apart by a number. */
@@ -153,8 +163,8 @@ export class OwnerReader {
       .map(([key, value]): RawAttribute => [`otel_scope_${key}`, value]);
     return new LabelSet(this.settings.rules)
       .add([
-        ["otel_scope_name", text(10)],
-        ["otel_scope_version", text(18)],
+        ["otel_scope_name", text(SCOPE_NAME_TAG)],
+        ["otel_scope_version", text(SCOPE_VERSION_TAG)],
         ["otel_scope_schema_url", url],
       ])
       .addAttributes(attributes)
@@ -171,10 +181,10 @@ export class OwnerReader {
     isMonotonic: boolean,
   ): MetricOwner {
     const text = (tag: number) => decodeText(b, ...message(b, start, end, tag));
-    const originalName = text(10);
-    const unit = text(26);
+    const originalName = text(METRIC_NAME_TAG);
+    const unit = text(METRIC_UNIT_TAG);
     const type = familyType(dataTag, isMonotonic);
-    const kind: MetricKind = type === "counter" ? "counter" : dataTag === GAUGE ? "gauge" : "other";
+    const kind: MetricKind = type === "counter" ? "counter" : dataTag === GAUGE_TAG ? "gauge" : "other";
     const name = metricName(originalName, unit, kind, this.settings.rules);
     return {
       id: nextOwnerId(),
@@ -183,7 +193,7 @@ export class OwnerReader {
       name,
       originalName,
       type,
-      help: text(18),
+      help: text(METRIC_DESCRIPTION_TAG),
       unit,
       dataTag,
       isDelta: temporality === DELTA,
@@ -220,14 +230,15 @@ function hasSchemaUrl({ labels }: ScopeOwner, url: string): boolean {
 }
 
 function familyType(dataTag: number, isMonotonic: boolean): FamilyType {
-  if (dataTag === GAUGE) return "gauge";
-  if (dataTag === SUM) return isMonotonic ? "counter" : "gauge";
-  return dataTag === SUMMARY ? "summary" : "histogram";
+  if (dataTag === GAUGE_TAG) return "gauge";
+  if (dataTag === SUM_TAG) return isMonotonic ? "counter" : "gauge";
+  return dataTag === SUMMARY_TAG ? "summary" : "histogram";
 }
 
 function problemOf(name: string, dataTag: number, temporality: number): string | undefined {
   if (name === "") return "its name has no character that Prometheus allows";
-  if (dataTag === GAUGE || dataTag === SUMMARY || temporality === CUMULATIVE || temporality === DELTA) return undefined;
+  if (dataTag === GAUGE_TAG || dataTag === SUMMARY_TAG || temporality === CUMULATIVE || temporality === DELTA)
+    return undefined;
   return "it does not say whether it is cumulative or delta";
 }
 

@@ -1,14 +1,4 @@
-import {
-  after,
-  anyValueAt,
-  anyValueEnd,
-  bodyEnd,
-  encodedKey,
-  LENGTH_DELIMITED,
-  nextBody,
-  skip,
-  varint,
-} from "#otlp/bytes";
+import { after, anyValueAt, anyValueEnd, bodyEnd, encodedKey, nextBody, varint } from "#otlp/bytes";
 import {
   KEY_TAG,
   LOG_ATTRIBUTES_TAG,
@@ -22,6 +12,7 @@ import {
   SPAN_TRACE_STATE_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
+import { SampledFields } from "./record.generated.js";
 
 /** The tags of the fields that samplers read; 0 for fields that the record type does not have. */
 export interface ScanShape {
@@ -55,7 +46,7 @@ export const SPAN_SHAPE: ScanShape = {
  * severity, tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1
  * means absent.
  */
-export class RecordScan {
+export class RecordScan extends SampledFields {
   /** Start of the sixteen bytes of the trace id; -1 also if they are all zero, or not sixteen. */
   traceId = -1;
   /** Start of the tracestate field, including its tag. */
@@ -63,26 +54,19 @@ export class RecordScan {
   /** Start and end of the tracestate's text. */
   stateStart = -1;
   stateEnd = -1;
-  /** Start and end of the event's or span's name. */
-  nameStart = -1;
-  nameEnd = -1;
-  /** A log record's severity number, which may be any signed 32-bit number; 0 if it has none. */
-  severity = 0;
-  /** Start and end of a span's status. */
-  statusStart = -1;
-  statusEnd = -1;
   /** For each of the keys: the start of the whole field, at its tag. */
   readonly fieldAt: number[];
   /** For each of the keys: the position of the length of its KeyValue. */
   readonly keyValueAt: number[];
 
-  private readonly shape: ScanShape;
+  private readonly isSpan: boolean;
   private readonly keys: readonly Uint8Array[];
   /** Whether a key with this first length byte can be one of the keys. Lengths of several bytes always can. */
   private readonly possibleLengths = new Uint8Array(256).fill(1, 128);
 
   constructor(shape: ScanShape, keys: readonly string[]) {
-    this.shape = shape;
+    super();
+    this.isSpan = shape === SPAN_SHAPE;
     this.keys = keys.map((key) => encodedKey(key));
     for (const { length } of this.keys) if (length < 128) this.possibleLengths[length] = 1;
     this.fieldAt = keys.map(() => -1);
@@ -90,59 +74,36 @@ export class RecordScan {
   }
 
   run(b: Uint8Array, start: number, end: number): void {
-    const { shape, keys, fieldAt, keyValueAt, possibleLengths } = this;
-    const { traceId, traceState, attributes, name, severity, status } = shape;
+    const { keyValueAt } = this;
     this.traceId = -1;
     this.stateField = -1;
-    this.nameStart = -1;
-    this.statusStart = -1;
-    this.severity = 0;
-    for (let i = 0; i < keys.length; i++) keyValueAt[i] = -1;
-    let p = start;
-    while (p < end) {
-      const at = p;
-      let tag = b[p++]!;
-      if (tag > 127) {
-        tag = varint(b, at);
-        p = after;
-      }
-      if ((tag & 7) !== LENGTH_DELIMITED) {
-        if (tag === severity) this.severity = varint(b, p) | 0;
-        p = skip(b, p, tag);
-        continue;
-      }
-      const lengthAt = p;
-      let size = b[p++]!;
-      if (size > 127) {
-        size = varint(b, lengthAt);
-        p = after;
-      }
-      if (tag === attributes) {
-        if (size > 1 && b[p] === KEY_TAG && possibleLengths[b[p + 1]!] === NOT_ASKED) {
-          p += size; // none of the keys has this length
-          continue;
-        }
-        for (let i = 0; i < keys.length; i++) {
-          if (keyValueAt[i] === -1 && keyValueHasKey(b, p, p + size, keys[i]!)) {
-            keyValueAt[i] = lengthAt;
-            fieldAt[i] = at;
-          }
-        }
-      } else if (tag === traceId) {
-        if (size === 16 && !isZeroId(b, p)) this.traceId = p;
-      } else if (tag === traceState) {
-        this.stateField = at;
-        this.stateStart = p;
-        this.stateEnd = p + size;
-      } else if (tag === name) {
-        this.nameStart = p;
-        this.nameEnd = p + size;
-      } else if (tag === status) {
-        this.statusStart = p;
-        this.statusEnd = p + size;
-      }
-      p += size;
+    for (let i = 0; i < keyValueAt.length; i++) keyValueAt[i] = -1;
+    if (this.isSpan) this.readSpan(b, start, end);
+    else {
+      this.readLog(b, start, end);
+      this.severity |= 0; // a severity may be negative
     }
+  }
+
+  protected override addAttribute(b: Uint8Array, at: number, start: number, end: number): void {
+    const { keys, keyValueAt, possibleLengths } = this;
+    if (end - start > 1 && b[start] === KEY_TAG && possibleLengths[b[start + 1]!] === NOT_ASKED) return;
+    for (let i = 0; i < keys.length; i++) {
+      if (keyValueAt[i] !== -1 || !keyValueHasKey(b, start, end, keys[i]!)) continue;
+      varint(b, at);
+      keyValueAt[i] = after;
+      this.fieldAt[i] = at;
+    }
+  }
+
+  protected override setTraceId(b: Uint8Array, _at: number, start: number, end: number): void {
+    if (end - start === 16 && !isZeroId(b, start)) this.traceId = start;
+  }
+
+  protected override setTraceState(_b: Uint8Array, at: number, start: number, end: number): void {
+    this.stateField = at;
+    this.stateStart = start;
+    this.stateEnd = end;
   }
 }
 

@@ -13,11 +13,14 @@ import {
 import {
   DATA_POINT_START_TIME_TAG,
   DATA_POINT_TIME_TAG,
+  EXPONENTIAL_HISTOGRAM_TAG,
+  HISTOGRAM_TAG,
   METRIC_NAME_TAG,
   METRIC_UNIT_TAG,
   MONOTONIC_TAG,
   NUMBER_INT_TAG,
   OWNER_TAG,
+  SUM_TAG,
   TEMPORALITY_TAG,
 } from "#otlp/tags";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
@@ -99,7 +102,11 @@ export function temporalityProcessor(
 }
 
 const MAX_OWNERS = 2_000_000;
-const KINDS: Readonly<Record<number, ConvertedKind>> = { 58: "sum", 74: "histogram", 82: "exponentialHistogram" };
+const KINDS: Readonly<Record<number, ConvertedKind>> = {
+  [SUM_TAG]: "sum",
+  [HISTOGRAM_TAG]: "histogram",
+  [EXPONENTIAL_HISTOGRAM_TAG]: "exponentialHistogram",
+};
 
 class TemporalityWalk implements RecordVisitor {
   private readonly rules: TemporalityRules;

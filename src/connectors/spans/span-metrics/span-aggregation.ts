@@ -1,7 +1,7 @@
 import { nextOwnerId, OwnerTable } from "#metrics";
 import { message, WireWriter } from "#otlp/bytes";
 import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
-import { OWNER_TAG, SPAN_EVENT_ATTRIBUTES_TAG } from "#otlp/tags";
+import { OWNER_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG, SPAN_EVENT_ATTRIBUTES_TAG } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch } from "../../../plugin.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
@@ -191,7 +191,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
 
   private readScope(b: Uint8Array, start: number, end: number): ScopeDimension {
     const text = (tag: number) => Buffer.from(b.slice(...message(b, start, end, tag))).toString();
-    const [name, version] = [text(10), text(18)];
+    const [name, version] = [text(SCOPE_NAME_TAG), text(SCOPE_VERSION_TAG)];
     const attributes = new Map<string, Uint8Array>();
     if (name === "" || !this.config.scopes.has(name)) return { id: this.resource!.id, attributes };
     attributes.set("span.instrumentation.scope.name", textValue(name));

@@ -1,5 +1,6 @@
 import { type AttributeKey, PointReader, SeriesTable } from "#metrics";
 import { decodeMessage, MESSAGES } from "#otlp/bytes";
+import { EXPONENTIAL_HISTOGRAM_TAG } from "#otlp/tags";
 import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
 import type { PartialRejection } from "../../../plugin.js";
 import { decimal } from "../exposition-text.js";
@@ -96,7 +97,7 @@ export class Translator implements MetricVisitor {
     const isNumber = metric.type === "gauge" || metric.type === "counter";
     if (isNumber && this.addExpected(metric, b, start, end)) return;
     reader.readWithoutKey(b, start, end, metric.dataTag);
-    const isExponential = metric.dataTag === EXPONENTIAL;
+    const isExponential = metric.dataTag === EXPONENTIAL_HISTOGRAM_TAG;
     const native = isExponential ? nativeProblem(reader) : undefined;
     if (native !== undefined) return this.reject(metric, native);
     if (reader.timeMs > this.latestMs) this.latestMs = reader.timeMs;
@@ -239,7 +240,6 @@ export class Translator implements MetricVisitor {
   }
 }
 
-const EXPONENTIAL = 82;
 const SWEEP_KEYS = 200;
 const MAX_TARGETS = 10_000;
 const DELTA =

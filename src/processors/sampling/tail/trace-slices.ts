@@ -1,24 +1,8 @@
-import {
-  after,
-  type FieldRange,
-  fieldsBesideRecords,
-  fixed32,
-  SHAPES,
-  skip,
-  varint,
-  varintSize,
-  WireWriter,
-} from "#otlp/bytes";
-import {
-  RESOURCE_CONTAINER_TAG,
-  SCOPE_CONTAINER_TAG,
-  SCOPE_ITEM_TAG,
-  SPAN_ID_TAG,
-  SPAN_PARENT_ID_TAG,
-  SPAN_TRACE_ID_TAG,
-} from "#otlp/tags";
+import { type FieldRange, fieldsBesideRecords, fixed32, SHAPES, varintSize, WireWriter } from "#otlp/bytes";
+import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { Batch } from "../../../plugin.js";
+import { SpanIds } from "../record.generated.js";
 
 /** A span in the bytes of the batch it came with. It keeps those bytes in memory. */
 export interface SpanSlice {
@@ -129,6 +113,7 @@ function closeFrame(writer: WireWriter): void {
 
 class SpanSlicer implements RecordVisitor {
   readonly traces = new Map<string, SpanSlice[]>();
+  private readonly ids = new IdScan();
   private readonly request: readonly FieldRange[];
   private resource: readonly FieldRange[] = [];
   private frame!: SpanFrame;
@@ -142,8 +127,10 @@ class SpanSlicer implements RecordVisitor {
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const [resource, scope] = walk.serials as [number, number];
     if (scope !== this.scopeSerial || resource !== this.resourceSerial) this.enterScope(walk, resource, scope);
-    scanIds(walk.bytes, start, end);
-    const slice = { frame: this.frame, start, end, key: spanKey, isRoot };
+    const { ids } = this;
+    ids.run(walk.bytes, start, end);
+    const { traceId } = ids;
+    const slice = { frame: this.frame, start, end, key: ids.spanKey, isRoot: ids.isRoot };
     const known = this.traces.get(traceId);
     if (known === undefined) this.traces.set(traceId, [slice]);
     else known.push(slice);
@@ -164,27 +151,31 @@ class SpanSlicer implements RecordVisitor {
   }
 }
 
-let traceId = "";
-let spanKey = 0;
-let isRoot = true;
-
-/** Reads the ids of the span in [p, end) into the variables above. */
-function scanIds(b: Uint8Array, p: number, end: number): void {
+/** Reads the ids of one span after the other. */
+class IdScan extends SpanIds {
+  /** Sixteen zeros if the span has no trace id. */
   traceId = NO_TRACE;
+  /** The end of the span id; 0 if it has none. */
   spanKey = 0;
   isRoot = true;
-  while (p < end) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== SPAN_TRACE_ID_TAG && tag !== SPAN_ID_TAG && tag !== SPAN_PARENT_ID_TAG) continue;
-    const size = varint(b, at);
-    const start = after;
-    if (tag === SPAN_TRACE_ID_TAG) {
-      if (size === 16) traceId = Buffer.prototype.latin1Slice.call(b, start, p);
-    } else if (tag === SPAN_ID_TAG) {
-      if (size >= 4) spanKey = fixed32(b, p - 4);
-    } else for (let i = start; i < p; i++) if (b[i] !== 0) isRoot = false;
+
+  run(b: Uint8Array, start: number, end: number): void {
+    this.traceId = NO_TRACE;
+    this.spanKey = 0;
+    this.isRoot = true;
+    this.read(b, start, end);
+  }
+
+  protected override setTraceId(b: Uint8Array, _at: number, start: number, end: number): void {
+    if (end - start === 16) this.traceId = Buffer.prototype.latin1Slice.call(b, start, end);
+  }
+
+  protected override setSpanId(b: Uint8Array, _at: number, start: number, end: number): void {
+    if (end - start >= 4) this.spanKey = fixed32(b, end - 4);
+  }
+
+  protected override setParentId(b: Uint8Array, _at: number, start: number, end: number): void {
+    for (let i = start; i < end; i++) if (b[i] !== 0) this.isRoot = false;
   }
 }
 

@@ -1,5 +1,4 @@
 import { decodeText } from "./decode-text.js";
-import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "./key-value.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,
@@ -7,11 +6,24 @@ import {
   DOUBLE_VALUE_TAG,
   ELEMENT_TAG,
   INT_VALUE_TAG,
+  KEY_TAG,
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
 } from "./tags.js";
-import { after, bodyEnd, double, fieldTag, lengthAt, nextBody, stepOver, valueAt, varint, varint64 } from "./wire.js";
+import {
+  after,
+  bodyEnd,
+  double,
+  fieldTag,
+  lengthAt,
+  nextBody,
+  skip,
+  stepOver,
+  valueAt,
+  varint,
+  varint64,
+} from "./wire.js";
 
 /** How a reader represents integers and maps; everything else is the same for all readers. */
 export interface ValueBuilder<V, M> {
@@ -119,4 +131,45 @@ export function anyValueAt(b: Uint8Array, lengthAt: number): number {
   const start = nextBody(b, after, after + size, VALUE_TAG);
   if (start >= 0) anyValueEnd = bodyEnd;
   return start;
+}
+
+/** Where `findKeyAndValue` found the key and the value. */
+export let keyStart = 0;
+export let keyEnd = 0;
+export let valueStart = 0;
+export let valueEnd = 0;
+
+/**
+ * Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; missing parts are
+ * empty.
+ */
+export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
+  let p = lengthAt + 1;
+  if (b[lengthAt]! > 127) {
+    varint(b, lengthAt);
+    p = after;
+  }
+  keyStart = keyEnd = valueStart = valueEnd = end;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    const at = p;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
+    let from = at + 1;
+    if (b[at]! > 127) {
+      varint(b, at);
+      from = after;
+    }
+    if (tag === KEY_TAG) {
+      keyStart = from;
+      keyEnd = p;
+    } else {
+      valueStart = from;
+      valueEnd = p;
+    }
+  }
 }

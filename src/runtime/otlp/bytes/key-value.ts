@@ -1,6 +1,6 @@
 import { NameCache } from "../signals/name-cache.js";
 import { decodeText } from "./decode-text.js";
-import { KEY_TAG, VALUE_TAG } from "./tags.js";
+import { KEY_TAG } from "./tags.js";
 import { after, bodyEnd, lengthAt, nextBody, skip, varint } from "./wire.js";
 
 /** Attributes in encoded form: finds KeyValues by key and iterates over them. */
@@ -55,7 +55,7 @@ export function readKey(b: Uint8Array, start: number, end: number): string {
   return decodeText(b, keyAt(b, start, end), keyEnd);
 }
 
-/** End of the key found by `keyAt` or `findKeyAndValue`. */
+/** End of the key found by `keyAt`. */
 export let keyEnd = 0;
 
 /** Returns where the key of the KeyValue in [start, end) starts; it ends at `keyEnd` and is empty if there is none. */
@@ -67,46 +67,6 @@ export function keyAt(b: Uint8Array, start: number, end: number): number {
   const found = nextBody(b, start, end, KEY_TAG);
   keyEnd = found < 0 ? start : bodyEnd;
   return found < 0 ? start : found;
-}
-
-/** Where `findKeyAndValue` found the key, which ends at `keyEnd`, and the value. */
-export let keyStart = 0;
-export let valueStart = 0;
-export let valueEnd = 0;
-
-/**
- * Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; missing parts are
- * empty.
- */
-export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
-  let p = lengthAt + 1;
-  if (b[lengthAt]! > 127) {
-    varint(b, lengthAt);
-    p = after;
-  }
-  keyStart = keyEnd = valueStart = valueEnd = end;
-  while (p < end) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    const at = p;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
-    let from = at + 1;
-    if (b[at]! > 127) {
-      varint(b, at);
-      from = after;
-    }
-    if (tag === KEY_TAG) {
-      keyStart = from;
-      keyEnd = p;
-    } else {
-      valueStart = from;
-      valueEnd = p;
-    }
-  }
 }
 
 /**

@@ -1,0 +1,36 @@
+import { fixed32, varint, varint64 } from "#otlp/bytes";
+
+/** The numbers in data points, read as doubles: Prometheus has nothing else. */
+
+/** The flag of a point that says the series has no more values. */
+const NO_RECORDED_VALUE = 1;
+
+/** Whether the flags of a point say that its series has ended. */
+export function hasNoRecordedValue(b: Uint8Array, p: number): boolean {
+  return (varint(b, p) & NO_RECORDED_VALUE) !== 0;
+}
+
+/** A varint with its sign in the lowest bit. */
+export function signedVarint(b: Uint8Array, p: number): number {
+  const value = varint(b, p);
+  return (value >>> 1) ^ -(value & 1);
+}
+
+export function unsignedVarint(b: Uint8Array, p: number): number {
+  return Number(varint64(b, p));
+}
+
+/** Exact: dividing the nanoseconds as a double would sometimes be off by one. */
+export function milliseconds(b: Uint8Array, p: number): number {
+  const low = fixed32(b, p);
+  const high = fixed32(b, p + 4);
+  return high * 4294 + Math.floor((high * 967296 + low) / 1e6);
+}
+
+export function unsigned64(b: Uint8Array, p: number): number {
+  return fixed32(b, p + 4) * 4294967296 + fixed32(b, p);
+}
+
+export function signed64(b: Uint8Array, p: number): number {
+  return (fixed32(b, p + 4) | 0) * 4294967296 + fixed32(b, p);
+}
