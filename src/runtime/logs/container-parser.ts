@@ -103,7 +103,7 @@ function formatOf(text: string): (typeof CONTAINER_FORMATS)[number] {
   if (text.startsWith("{")) return "docker";
   if (CRIO.test(text)) return "crio";
   if (CONTAINERD.test(text)) return "containerd";
-  throw new Error("the line is none of a container: of docker, crio or containerd");
+  throw new Error("the line is not a container log of docker, crio or containerd");
 }
 
 function addMetadata(entry: LogEntry): void {
@@ -111,7 +111,7 @@ function addMetadata(entry: LogEntry): void {
   if (typeof path !== "string")
     throw new Error("there is no attribute log.file.path to read the pod from; set include_file_path: true");
   const groups = LOG_PATH.groups(path);
-  if (groups === undefined) throw new Error("the path of the file is not that of a pod's log");
+  if (groups === undefined) throw new Error("the file's path is not the path of a pod's log");
   const resource = entry.ownResource();
   for (const [group, name] of METADATA) resource[name] = groups[group] ?? "";
 }

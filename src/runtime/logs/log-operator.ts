@@ -33,9 +33,9 @@ export abstract class LogOperator {
     this.settings = settings;
     const { id, type, on_error } = settings;
     const isQuiet = on_error.endsWith("_quiet");
-    const what = on_error.startsWith("drop") ? "an entry was left out" : "an entry was passed on as it is";
+    const what = on_error.startsWith("drop") ? "an entry was dropped" : "an entry was passed on unchanged";
     const write = limitedLog<string>(clock, (reason, suppressed) =>
-      logger.error({ operator: id, type, reason, suppressed }, `an operator could not do its work; ${what}`),
+      logger.error({ operator: id, type, reason, suppressed }, `an operator failed; ${what}`),
     );
     this.logFailure = isQuiet ? () => {} : write;
   }

@@ -47,25 +47,30 @@ const ATTRIBUTES = new LogField("attributes", []);
 const ids = z.union([z.string().transform((id) => [id]), z.array(z.string())]);
 
 const common = {
-  id: z.string().trim().min(1).optional().meta({ description: "Its name, for `output`; its type unless told." }),
-  output: ids.optional().meta({ description: "Which operators come next; the one behind it unless told." }),
+  id: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .meta({ description: "The operator's name, for `output`. Default: its type." }),
+  output: ids.optional().meta({ description: "The next operators. Default: the one after it." }),
   if: expression()
     .optional()
-    .meta({ description: "An expression; entries of which it is not true are passed on as they are." }),
+    .meta({ description: "An expression; entries for which it is not true are passed on unchanged." }),
   on_error: z.enum(ON_ERROR).default("send").meta({
-    description: "What becomes of an entry that it cannot work on; `_quiet` without a word in the log.",
+    description: "How entries that fail are handled; `_quiet` does not log them.",
   }),
 };
 
 const timeKeys = {
   parse_from: field().meta({ description: "The field with the time." }),
-  layout: z.string().default("").meta({ description: "How it is written." }),
-  layout_type: z.enum(LAYOUT_TYPES).default("strptime").meta({ description: "What the layout is written in." }),
+  layout: z.string().default("").meta({ description: "The layout of the time." }),
+  layout_type: z.enum(LAYOUT_TYPES).default("strptime").meta({ description: "The notation of the layout." }),
   location: z
     .string()
     .default("")
-    .meta({ description: "The time zone of times without one; this machine's unless told." }),
-  time_zone_locations: ignored("abbreviations of time zones are those that are known; write the location"),
+    .meta({ description: "The time zone of times without one. Default: this machine's." }),
+  time_zone_locations: ignored("only well-known abbreviations of time zones are supported; write the location"),
 };
 const time = made(z.strictObject(timeKeys), (settings) => new EntryTime(settings));
 
@@ -74,11 +79,11 @@ const severityKeys = {
   preset: z
     .string()
     .default("")
-    .meta({ description: "`none` begins with no mapping, `otel` without `warning` and `err`." }),
+    .meta({ description: "`none` starts without a mapping, `otel` without `warning` and `err`." }),
   mapping: section(z.record(z.string(), z.unknown()))
     .default({})
-    .meta({ description: "Severities, and which values mean them: texts, numbers, `2xx`, or `{min, max}`." }),
-  overwrite_text: z.boolean().default(false).meta({ description: "Write the severity's own name as its text." }),
+    .meta({ description: "Severities and the values that map to them: texts, numbers, `2xx`, or `{min, max}`." }),
+  overwrite_text: z.boolean().default(false).meta({ description: "Write the severity's name as its text." }),
 };
 const severity = made(z.strictObject(severityKeys), (settings) => new EntrySeverity(settings));
 
@@ -105,14 +110,14 @@ const parser = {
   ...common,
   parse_from: field().default(BODY).meta({ description: "What is parsed." }),
   parse_to: field().default(ATTRIBUTES).meta({ description: "Where the values go." }),
-  timestamp: time.optional().meta({ description: "Reads the time, when the values are there." }),
-  severity: severity.optional().meta({ description: "Reads the severity then." }),
+  timestamp: time.optional().meta({ description: "Reads the time from the parsed values." }),
+  severity: severity.optional().meta({ description: "Reads the severity from the parsed values." }),
   trace: made(section(z.strictObject(traceKeys)), traceOf)
     .optional()
-    .meta({ description: "Reads ids then." }),
-  scope_name: section(scopeName).optional().meta({ description: "Reads the scope's name then." }),
-  body: field().optional().meta({ description: "What becomes the body then." }),
-  preserve_to: unsupported("copy the field with the operator copy in front of the parser"),
+    .meta({ description: "Reads trace ids from the parsed values." }),
+  scope_name: section(scopeName).optional().meta({ description: "Reads the scope's name from the parsed values." }),
+  body: field().optional().meta({ description: "The parsed value that becomes the body." }),
+  preserve_to: unsupported("copy the field with the operator copy before the parser"),
 };
 
 const namedPattern = z.string().superRefine((source, context) => {
@@ -138,45 +143,52 @@ function toLogValue(given: unknown): LogValue {
 }
 
 const recombineKeys = {
-  is_first_entry: expression().optional().meta({ description: "True of the first entry of those that are one." }),
-  is_last_entry: expression().optional().meta({ description: "True of the last of them." }),
+  is_first_entry: expression()
+    .optional()
+    .meta({ description: "An expression that is true for the first entry of a group." }),
+  is_last_entry: expression()
+    .optional()
+    .meta({ description: "An expression that is true for the last entry of a group." }),
   combine_field: field().meta({ description: "The field whose texts are joined." }),
-  combine_with: z.string().default("\n").meta({ description: "What is put between them." }),
+  combine_with: z.string().default("\n").meta({ description: "The separator between the joined texts." }),
   source_identifier: field()
     .default(new LogField("attributes", ["log.file.path"]))
     .meta({ description: "Only entries with the same value here are joined." }),
   overwrite_with: z
     .preprocess((word) => (word === "" ? "oldest" : word), z.enum(["oldest", "newest"]))
     .default("oldest")
-    .meta({ description: "Whose other fields the joined one has." }),
-  force_flush_period: duration().default(5000).meta({ description: "How long to wait for the rest." }),
+    .meta({ description: "The entry that provides the other fields of the result." }),
+  force_flush_period: duration()
+    .default(5000)
+    .meta({ description: "How long to wait for further entries of a group." }),
   max_batch_size: z
     .number()
     .int()
     .nonnegative()
     .default(1000)
-    .meta({ description: "The most that are joined; 0: any number." }),
-  max_unmatched_batch_size: z
+    .meta({ description: "The maximum number of joined entries; 0 means no limit." }),
+  max_unmatched_batch_size: z.number().int().nonnegative().default(100).meta({
+    description:
+      "The maximum number of entries joined while neither the first nor the last was seen; 0 means no limit.",
+  }),
+  max_sources: z
     .number()
     .int()
-    .nonnegative()
-    .default(100)
-    .meta({ description: "The most while neither the first nor the last was seen; 0: any number." }),
-  max_sources: z.number().int().positive().default(1000).meta({ description: "The most sources that wait at once." }),
-  max_log_size: byteSize()
-    .default(0)
-    .meta({ description: "The longest text, after which no more are joined; 0: any length." }),
+    .positive()
+    .default(1000)
+    .meta({ description: "The maximum number of sources that wait at once." }),
+  max_log_size: byteSize().default(0).meta({ description: "The maximum length of the joined text; 0 means no limit." }),
 };
 
 const route = z.strictObject({
-  expr: expression().meta({ description: "True of the entries that go this way." }),
-  output: ids.meta({ description: "The operators that they go to." }),
-  attributes: values.meta({ description: "Attributes that they get." }),
+  expr: expression().meta({ description: "An expression that is true for the entries of this route." }),
+  output: ids.meta({ description: "The operators that these entries go to." }),
+  attributes: values.meta({ description: "Attributes added to these entries." }),
 });
 
 const pair = {
-  from: field().meta({ description: "Where the value is." }),
-  to: field().meta({ description: "Where it goes." }),
+  from: field().meta({ description: "The field to read the value from." }),
+  to: field().meta({ description: "The field to write the value to." }),
 };
 
 const OPERATORS = [
@@ -205,11 +217,11 @@ const OPERATORS = [
       header_delimiter: z
         .string()
         .default("")
-        .meta({ description: "What stands between them; `delimiter` unless told." }),
-      header_attribute: z.string().default("").meta({ description: "An attribute that has the names instead." }),
-      delimiter: z.string().length(1).default(",").meta({ description: "What stands between fields." }),
-      lazy_quotes: z.boolean().default(false).meta({ description: "Quotes may stand inside fields." }),
-      ignore_quotes: z.boolean().default(false).meta({ description: "Quotes mean nothing." }),
+        .meta({ description: "The separator between the names. Default: `delimiter`." }),
+      header_attribute: z.string().default("").meta({ description: "An attribute that contains the names instead." }),
+      delimiter: z.string().length(1).default(",").meta({ description: "The separator between fields." }),
+      lazy_quotes: z.boolean().default(false).meta({ description: "Allow quotes inside fields." }),
+      ignore_quotes: z.boolean().default(false).meta({ description: "Treat quotes as ordinary characters." }),
     })
     .refine(({ header, header_attribute }) => (header === "") !== (header_attribute === ""), {
       message: "expected either header or header_attribute",
@@ -217,18 +229,15 @@ const OPERATORS = [
   z.strictObject({
     ...parser,
     type: type("key_value_parser"),
-    delimiter: z.string().min(1).default("=").meta({ description: "What stands between a key and its value." }),
-    pair_delimiter: z.string().default("").meta({ description: "What stands between pairs; a blank unless told." }),
+    delimiter: z.string().min(1).default("=").meta({ description: "The separator between a key and its value." }),
+    pair_delimiter: z.string().default("").meta({ description: "The separator between pairs. Default: a space." }),
   }),
   z.strictObject({
     ...parser,
     type: type("syslog_parser"),
     protocol: z.enum(["rfc3164", "rfc5424"]).meta({ description: "The form of the messages." }),
     location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
-    enable_octet_counting: z
-      .boolean()
-      .default(false)
-      .meta({ description: "A length may stand in front of a message." }),
+    enable_octet_counting: z.boolean().default(false).meta({ description: "A message may be preceded by its length." }),
     allow_skip_pri_header: z.boolean().default(false).meta({ description: "The priority may be missing." }),
     non_transparent_framing_trailer: ignored("the ends of lines are no part of a record"),
     max_octets: ignored("max_log_size bounds records"),
@@ -239,14 +248,14 @@ const OPERATORS = [
     format: z
       .enum(["", ...CONTAINER_FORMATS])
       .default("")
-      .meta({ description: "Whose lines they are; found out unless told." }),
+      .meta({ description: "The format of the lines. Default: detected." }),
     add_metadata_from_filepath: z
       .boolean()
       .default(true)
       .meta({ description: "Read namespace, pod and container from the path of the file." }),
     max_log_size: byteSize()
       .default(1024 * 1024)
-      .meta({ description: "The longest text that parts of a line are joined to." }),
+      .meta({ description: "The maximum length of a line joined from its parts." }),
   }),
   checked(
     z.strictObject({ ...common, ...severityKeys, type: type("severity_parser") }),
@@ -283,14 +292,14 @@ const OPERATORS = [
   z.strictObject({
     ...common,
     type: type("router"),
-    routes: z.array(route).min(1).meta({ description: "The ways, of which the first that fits is gone." }),
-    default: ids.optional().meta({ description: "Where all others go; without it they are left out." }),
+    routes: z.array(route).min(1).meta({ description: "The routes; an entry takes the first that matches." }),
+    default: ids.optional().meta({ description: "Where all other entries go; without it they are dropped." }),
   }),
   z.strictObject({
     ...common,
     type: type("filter"),
-    expr: expression().meta({ description: "True of the entries that are left out." }),
-    drop_ratio: z.number().min(0).max(1).default(1).meta({ description: "Which share of them." }),
+    expr: expression().meta({ description: "An expression that is true for the entries to drop." }),
+    drop_ratio: z.number().min(0).max(1).default(1).meta({ description: "The share of these entries to drop." }),
   }),
 ] as const;
 
@@ -315,7 +324,7 @@ export const operatorsSchema = z
           const message = `there is no operator ${target}; there are ${names.join(", ")}`;
           context.addIssue({ code: "custom", path: [index, "output"], message });
         } else if (at >= 0 && at <= index) {
-          const message = `${target} comes before it: entries would go round for ever`;
+          const message = `${target} comes before it: entries would loop forever`;
           context.addIssue({ code: "custom", path: [index, "output"], message });
         }
       }

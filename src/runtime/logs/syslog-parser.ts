@@ -92,7 +92,7 @@ export class SyslogParser extends ParserOperator {
       this.severity = number & 7;
       text = text.slice(priority[0].length);
     } else if (!this.syslog.allow_skip_pri_header)
-      throw new Error("a message of syslog begins with its priority, as <13>");
+      throw new Error("a syslog message must begin with its priority, such as <13>");
     return this.syslog.protocol === "rfc5424" ? this.parseNew(text, values) : this.parseOld(text, values);
   }
 

@@ -55,7 +55,7 @@ export class Batch {
   /** Returns a batch of all records in order, without copying. */
   static merge(batches: readonly Batch[]): Batch {
     const first = batches[0];
-    if (first === undefined) throw new RangeError("cannot merge no batches");
+    if (first === undefined) throw new RangeError("cannot merge an empty list of batches");
     if (batches.length === 1) return first;
     let count = 0;
     let byteLength = 0;

@@ -373,7 +373,7 @@ describe("the config of operators", () => {
     ]);
     expect(problem({ type: "filter", expr: "bod == 1" })![0]).toContain("0.expr: there is no bod");
     expect(problem({ type: "noop", output: "nowhere" })![0]).toContain("there is no operator nowhere");
-    expect(problem({ type: "noop", id: "a" }, { type: "noop", output: "a" })![0]).toContain("for ever");
+    expect(problem({ type: "noop", id: "a" }, { type: "noop", output: "a" })![0]).toContain("loop forever");
     expect(problem({ type: "noop", id: "a" }, { type: "noop", id: "a" })).toEqual(["1.id: the id is taken"]);
     expect(problem({ type: "recombine", combine_field: "body" })![0]).toContain(
       "either is_first_entry or is_last_entry",

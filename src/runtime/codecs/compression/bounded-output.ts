@@ -62,7 +62,8 @@ export class BoundedOutput {
    * Appends `count` bytes starting `offset` bytes back. The range may overlap with its own output, which repeats it.
    */
   repeat(offset: number, count: number, floor = 0): void {
-    if (offset <= 0 || offset > this.length - floor) throw new RangeError("a repeat of bytes that were never there");
+    if (offset <= 0 || offset > this.length - floor)
+      throw new RangeError("it repeats bytes before the start of the output");
     this.ensure(count);
     const { bytes, length } = this;
     if (offset >= count && count > COPY_LOOP_BYTES) bytes.copyWithin(length, length - offset, length - offset + count);

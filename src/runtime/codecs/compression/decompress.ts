@@ -98,7 +98,7 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
     });
     stream.on("error", (error) => fail(corrupt(encoding, error)));
     stream.on("end", () => {
-      if (hasMore(bytes, stream)) fail(new DecompressError("corrupt", `the ${encoding} data goes on behind its end`));
+      if (hasMore(bytes, stream)) fail(new DecompressError("corrupt", `the ${encoding} data continues after its end`));
       else resolve(Buffer.concat(chunks, size));
     });
     stream.end(bytes);

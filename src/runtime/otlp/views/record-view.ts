@@ -83,7 +83,7 @@ export abstract class RecordView extends DroppableView {
   }
 }
 
-const SPLIT_IS_SYNCHRONOUS = "the function of split is asynchronous; ask for what it needs before, and split then";
+const SPLIT_IS_SYNCHRONOUS = "the function passed to split is asynchronous; fetch what it needs first, and then split";
 
 /** An id as lower-case hex, whether it was read from the bytes or set as text. */
 export function hex(bytes: unknown): string {

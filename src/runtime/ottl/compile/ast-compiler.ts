@@ -43,7 +43,10 @@ export class AstCompiler implements Compiler {
   statement({ editor, where }: StatementNode): (ctx: RecordContext) => boolean {
     const spec = this.functionOf(editor.name, editor);
     if (!isEditor(editor.name))
-      throw nodeError(editor, "is a converter, which changes nothing: a statement begins with an editor, such as set");
+      throw nodeError(
+        editor,
+        "is a converter, which changes nothing: a statement must begin with an editor, such as set",
+      );
     const run = spec.compile(bindArguments(spec, editor, this));
     if (where === undefined) {
       return (ctx) => {
@@ -105,7 +108,8 @@ export class AstCompiler implements Compiler {
         return (ctx) => negate(operand(ctx));
       }
     }
-    if (node.kind === "lambda") throw nodeError(node, "stands where no function takes one");
+    if (node.kind === "lambda")
+      throw nodeError(node, "is not allowed here: only functions with a lambda parameter take one");
     throw nodeError(node, "is a condition, not a value");
   }
 
@@ -126,7 +130,8 @@ export class AstCompiler implements Compiler {
   /** A value to calculate with. */
   private operand(node: AstNode): Getter {
     const isNumber = node.kind !== "literal" || typeof node.value === "bigint" || typeof node.value === "number";
-    if (!isNumber || node.kind === "list" || node.kind === "map") throw nodeError(node, "is nothing to calculate with");
+    if (!isNumber || node.kind === "list" || node.kind === "map")
+      throw nodeError(node, "is not a number, time or duration");
     return this.value(node);
   }
 
@@ -147,7 +152,7 @@ export class AstCompiler implements Compiler {
     if (local !== undefined) return local;
     const spec = this.pathSpec(node);
     for (const segment of node.segments.slice(0, -1)) {
-      if (segment.keys.length > 0) throw nodeError(segment.keys[0]!, "stands where no key can be");
+      if (segment.keys.length > 0) throw nodeError(segment.keys[0]!, "cannot have a key");
     }
     const keys = node.segments.at(-1)!.keys;
     const allowed = spec.keys ?? (spec.type === "map" ? "any" : "none");
@@ -272,7 +277,7 @@ export class AstCompiler implements Compiler {
   private call(node: CallNode): Getter {
     const spec = this.functionOf(node.name, node);
     if (isEditor(node.name))
-      throw nodeError(node, "is an editor, which gives no value: converters begin with a capital letter");
+      throw nodeError(node, "is an editor, which returns no value: converters begin with a capital letter");
     const make = spec.compile(bindArguments(spec, node, this));
     const get: Getter = (ctx) => {
       const value = make(ctx);

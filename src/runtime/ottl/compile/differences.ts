@@ -93,10 +93,10 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { refused: "too many arguments" },
   },
   {
-    what: "A lambda where no function takes one is refused with the config.",
+    what: "A lambda in any other place than a lambda parameter is refused with the config.",
     example: "String((_, v) => v)",
     there: "`{}`, or fails on every record",
-    here: { refused: "no function takes one" },
+    here: { refused: "only functions with a lambda parameter take one" },
   },
   {
     what: "Lists of a data point can be read by an index, and stored.",

@@ -33,7 +33,7 @@ export function errorHandler(
     if (clock.monotonic() - last.at < LOG_INTERVAL_MS) return;
     logger.warn(
       { failed: text, reason: error.message, errors: last.held },
-      "an OTTL expression failed; going on without it",
+      "an OTTL expression failed; continuing as if it had not matched",
     );
     last.at = clock.monotonic();
     last.held = 0;

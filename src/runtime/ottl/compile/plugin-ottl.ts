@@ -154,7 +154,7 @@ function failureHandler({ errorMode = "propagate", component }: OttlOptions): On
     throw new TypeError(`there is no errorMode "${errorMode}": expected ${alternatives(ERROR_MODES)}`);
   }
   if (errorMode === "ignore" && component === undefined) {
-    throw new TypeError('errorMode "ignore" logs what fails: pass the context of create as component');
+    throw new TypeError('errorMode "ignore" logs failures: pass the context of create as component');
   }
   return errorHandler(errorMode, component ?? NO_COMPONENT);
 }

@@ -21,7 +21,7 @@ export function ottlReference(): string {
     "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
     differenceTable(DIFFERENCES),
     "### Settings that differ",
-    "What becomes of a record that the config speaks of.",
+    "The effect on a record that the config matches.",
     configTable(CONFIG_DIFFERENCES),
     "## Editors",
     ...specs.filter(isEditor).map(functionText),

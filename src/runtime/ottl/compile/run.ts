@@ -188,7 +188,7 @@ class SearchingVisitor implements RecordVisitor {
 
 function tooManyAddedMetrics(): OttlError {
   return new OttlError(
-    `statements made more than ${MAX_ADDED_METRICS} metrics of one: their conditions hold for the new ones`,
+    `statements made more than ${MAX_ADDED_METRICS} metrics from one: their conditions also hold for the new ones`,
   );
 }
 

@@ -72,7 +72,7 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     name: "Index",
     parameters: parameters("target: any", "value: any"),
     returns: "int",
-    summary: "Where the value first is in a list, or a text in a text (in bytes); -1 when it is not.",
+    summary: "The first index of the value in a list, or of a text in a text (in bytes); -1 if it does not occur.",
     example: 'Index(body, "error")',
     compile(args) {
       const target = args.any("target");
@@ -103,7 +103,7 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("target: list", "key_path?: STRING[]", "value_path?: STRING[]"),
     returns: "map",
     summary:
-      "A list of maps as one map: each item under what `key_path` leads to in it (else its index), as what `value_path` leads to (else whole).",
+      "Converts a list of maps to one map: the key of each item is its value at `key_path` (default: its index), the value is its value at `value_path` (default: the whole item).",
     example: 'SliceToMap(attributes["things"], ["name"], ["value"])',
     compile(args) {
       const target = args.list("target");

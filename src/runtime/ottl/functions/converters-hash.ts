@@ -108,9 +108,7 @@ export const HASH_CONVERTERS: readonly FunctionSpec[] = [
     const [low, high] = xxh128(Buffer.from(text));
     return hexOf(high) + hexOf(low);
   }),
-  singleTextConverter("Base64Decode", "string", "The text that is written in base64.", (text) =>
-    decodeBase64(text, "base64"),
-  ),
+  singleTextConverter("Base64Decode", "string", "Decodes a base64 text.", (text) => decodeBase64(text, "base64")),
   {
     name: "Base64Encode",
     parameters: parameters("target: string", "variant?: string"),
@@ -127,7 +125,7 @@ export const HASH_CONVERTERS: readonly FunctionSpec[] = [
     name: "Decode",
     parameters: parameters("target: any", "encoding: string"),
     returns: "string",
-    summary: `The text of a string or bytes in another encoding: ${Object.keys(BASE64).join(", ")}, us-ascii, or one of the Encoding Standard, such as utf-8, utf-16le, utf-16be, iso-8859-1 to -16, windows-1250 to -1258, koi8-r, shift_jis, euc-jp, euc-kr, gbk, gb18030 and big5. What is no character of it becomes U+FFFD.`,
+    summary: `The text of a string or bytes in another encoding: ${Object.keys(BASE64).join(", ")}, us-ascii, or one of the Encoding Standard, such as utf-8, utf-16le, utf-16be, iso-8859-1 to -16, windows-1250 to -1258, koi8-r, shift_jis, euc-jp, euc-kr, gbk, gb18030 and big5. Invalid characters become U+FFFD.`,
     example: 'Decode(body, "base64")',
     compile(args) {
       const target = args.any("target");

@@ -122,7 +122,7 @@ export const LAMBDA_CONVERTERS: readonly FunctionSpec[] = [
   predicateConverter(
     "All",
     "bool",
-    "Whether the lambda is true for every entry of a map or item of a list. True for one that is empty.",
+    "Whether the lambda is true for every entry of a map or item of a list. True for an empty one.",
     'All(attributes["ports"], (_, port) => port > 1024)',
     (source, test, ctx) => findEntry(source, test, ctx, false) === undefined,
   ),
@@ -145,7 +145,7 @@ export const LAMBDA_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("source: any", "predicate: lambda", "mapper?: lambda"),
     returns: "any",
     summary:
-      "The value of the first entry for which the lambda is true, or what the mapper makes of its key and value. Nil when there is none.",
+      "The value of the first entry for which the lambda is true, or the mapper's result for its key and value. Nil if there is none.",
     example: 'Find(attributes["tags"], (_, tag) => HasPrefix(tag, "env:"))',
     compile: compileFind,
   },
@@ -153,7 +153,7 @@ export const LAMBDA_CONVERTERS: readonly FunctionSpec[] = [
     name: "MapEach",
     parameters: parameters("source: any", "mapper: lambda"),
     returns: "map or list",
-    summary: "The map or list with what the lambda makes of each key (or index) and value.",
+    summary: "The map or list with each value replaced by the lambda's result for its key (or index) and value.",
     example: 'MapEach(attributes["tags"], (_, tag) => ToLowerCase(tag))',
     compile: compileMapEach,
   },
@@ -162,7 +162,7 @@ export const LAMBDA_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("source: map", "key_mapper: lambda"),
     returns: "map",
     summary:
-      "The map with other keys: what the lambda makes of each key and value. Of equal keys the last value counts.",
+      "The map with each key replaced by the lambda's result for its key and value. If keys become equal, the last value counts.",
     example: 'MapKeys(attributes, (key, _) => Concat(["app", key], "."))',
     compile: compileMapKeys,
   },
@@ -171,7 +171,7 @@ export const LAMBDA_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("source: any", "seed: any", "accumulator: lambda"),
     returns: "any",
     summary:
-      "One value out of a map or list: the lambda gets what it gave before (the seed at first), the key or index, and the value.",
+      "Reduces a map or list to one value: the lambda gets its previous result (the seed at first), the key or index, and the value.",
     example: 'Reduce(attributes["sizes"], 0, (sum, _, size) => sum + size)',
     compile: compileReduce,
   },

@@ -87,7 +87,7 @@ export const NETWORK_CONVERTERS: readonly FunctionSpec[] = [
     name: "IsInCIDR",
     parameters: parameters("target: string", "networks: string[]"),
     returns: "bool",
-    summary: "Whether an address is in any of the networks. False for what is no address.",
+    summary: "Whether an address is in any of the networks. False if the value is not an address.",
     example: 'IsInCIDR(attributes["client.address"], ["10.0.0.0/8", "fd00::/8"])',
     compile: compileIsInCidr,
   },

@@ -104,8 +104,7 @@ export const NUMBER_CONVERTERS: readonly FunctionSpec[] = [
     name: "ParseInt",
     parameters: parameters("target: string", "base: int"),
     returns: "int",
-    summary:
-      "The integer that a text is in a base from 2 to 36. With base 0 the text says it: 0x, 0o, 0b or 0 in front.",
+    summary: "Parses an integer in a base from 2 to 36. With base 0 the prefix decides: 0x, 0o, 0b or 0.",
     example: 'ParseInt("ff", 16)',
     compile(args) {
       const target = args.text("target");
@@ -129,7 +128,7 @@ export const NUMBER_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("target: any", "mapping: map"),
     returns: "string",
     summary:
-      'The severity that a text or number stands for: the first level of the mapping of which a criterion fits. A criterion has `equals`, texts of which any fits, or `range`, which is a map with `min` and `max` or "2xx" to "5xx".',
+      'The severity of a text or number: the first level of the mapping with a matching criterion. A criterion has `equals`, a list of texts, or `range`, which is a map with `min` and `max` or "2xx" to "5xx".',
     example: 'ParseSeverity(attributes["status"], {"error": [{"range": "5xx"}], "info": [{"equals": ["ok"]}]})',
     compile(args) {
       const target = args.any("target");

@@ -83,7 +83,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     name: "ParseJSON",
     parameters: parameters("target: string"),
     returns: "map or list",
-    summary: "The map or list that a text in JSON is. All numbers are doubles.",
+    summary: "Parses JSON into a map or list. All numbers are doubles.",
     example: 'ParseJSON(body)["user"]["id"]',
     compile(args) {
       const target = args.text("target");
@@ -95,7 +95,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("target: string", "delimiter?: STRING", "pair_delimiter?: STRING"),
     returns: "map",
     summary:
-      'The map that a text of pairs is: "=" between key and value and a space between pairs, unless others are given. Quotes keep what is in them together.',
+      'Parses a text of pairs into a map. Default separators: "=" between key and value, a space between pairs. Quoted parts are kept together.',
     example: 'ParseKeyValue("k1=v1 k2=v2")',
     compile(args) {
       const target = args.text("target");
@@ -110,7 +110,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("target: map", "delimiter?: STRING", "pair_delimiter?: STRING", "sort_output?: BOOL"),
     returns: "string",
     summary:
-      'A map as a text of pairs, the other way round than ParseKeyValue: "=" between key and value and a space between pairs, unless others are given. With `sort_output` the keys are in order.',
+      'Writes a map as a text of pairs, the reverse of ParseKeyValue. Default separators: "=" between key and value, a space between pairs. With `sort_output` the keys are sorted.',
     example: 'ToKeyValueString(attributes, "=", " ", true)',
     compile(args) {
       const target = args.map("target");
@@ -141,7 +141,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
   ),
   logFormatConverter(
     "ParseELF",
-    "What is in a text in W3C's Extended Log Format: elf.version and the other directives, elf.fields, and elf.entries with a map for each line.",
+    "The contents of a text in W3C's Extended Log Format: elf.version and the other directives, elf.fields, and elf.entries with a map for each line.",
     'ParseELF(body)["elf.entries"]',
     parseElf,
   ),
@@ -192,7 +192,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     name: "ExtractPatterns",
     parameters: parameters("target: string", "pattern: pattern"),
     returns: "map",
-    summary: "What the named groups of a pattern found in a text; an empty map when it does not match.",
+    summary: "The named groups of a pattern's match in a text; an empty map if it does not match.",
     example: 'ExtractPatterns(body, "user=(?P<user>\\\\w+)")',
     compile: extractPatterns,
   },
@@ -206,7 +206,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     ),
     returns: "map",
     summary:
-      "What a grok pattern (%{NUMBER:status:int}) found in a text; an empty map when it does not match. Unless only named captures are wanted, what has no name of its own is found under the name of its pattern.",
+      "The captures of a grok pattern (%{NUMBER:status:int}) in a text; an empty map if it does not match. Unless only named captures are wanted, unnamed captures are stored under the name of their pattern.",
     example: 'ExtractGrokPatterns(body, "%{IP:client} %{WORD:method} %{NUMBER:status:int}", true)',
     compile(args) {
       const target = args.text("target");

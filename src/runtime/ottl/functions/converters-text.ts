@@ -95,7 +95,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     name: "Concat",
     parameters: parameters("vals: any[]", "delimiter: string"),
     returns: "string",
-    summary: "The values as text, one behind the other, with the delimiter between them. Nil is written as <nil>.",
+    summary: "The values as text, joined with the delimiter. Nil is written as <nil>.",
     example: 'Concat([attributes["http.method"], attributes["http.route"]], " ")',
     compile(args) {
       const values = args.items("vals");
@@ -124,7 +124,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     name: "Substring",
     parameters: parameters("target: string", "start: int", "length: int", "utf8_safe?: BOOL"),
     returns: "string",
-    summary: "A part of a text, in bytes; with `utf8_safe` no character is cut in two. Past the end is an error.",
+    summary: "A part of a text, in bytes; with `utf8_safe` no character is split. A range past the end is an error.",
     example: "Substring(body, 0, 10)",
     compile(args) {
       const target = args.text("target");
@@ -138,7 +138,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     name: "Trim",
     parameters: parameters("target: string", "replacement?: STRING"),
     returns: "string",
-    summary: "The text without these characters at its ends: spaces, unless others are given.",
+    summary: "The text without these characters at its ends. Default: spaces.",
     example: 'Trim("  text ")',
     compile(args) {
       const target = args.text("target");
@@ -150,7 +150,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     "TrimPrefix",
     "prefix",
     "string",
-    "The text without this beginning, if it has it.",
+    "The text without this prefix, if it has it.",
     'TrimPrefix(name, "GET ")',
     (text, prefix) => (text.startsWith(prefix) ? text.slice(prefix.length) : text),
   ),
@@ -158,7 +158,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     "TrimSuffix",
     "suffix",
     "string",
-    "The text without this ending, if it has it.",
+    "The text without this suffix, if it has it.",
     'TrimSuffix(name, "_total")',
     (text, suffix) => (suffix !== "" && text.endsWith(suffix) ? text.slice(0, -suffix.length) : text),
   ),
@@ -166,7 +166,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     "HasPrefix",
     "prefix",
     "bool",
-    "Whether the text begins so.",
+    "Whether the text has this prefix.",
     'HasPrefix(body, "GET ")',
     (text, prefix) => text.startsWith(prefix),
   ),
@@ -174,12 +174,12 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     "HasSuffix",
     "suffix",
     "bool",
-    "Whether the text ends so.",
+    "Whether the text has this suffix.",
     'HasSuffix(name, "_total")',
     (text, suffix) => text.endsWith(suffix),
   ),
-  textConverter("ToLowerCase", "The text in small letters.", "ToLowerCase(severity_text)", lowerCase),
-  textConverter("ToUpperCase", "The text in capital letters.", "ToUpperCase(severity_text)", upperCase),
+  textConverter("ToLowerCase", "The text in lower case.", "ToLowerCase(severity_text)", lowerCase),
+  textConverter("ToUpperCase", "The text in upper case.", "ToUpperCase(severity_text)", upperCase),
   textConverter("ToSnakeCase", "The text in snake_case.", "ToSnakeCase(name)", snakeCase),
   textConverter("ToCamelCase", "The text in CamelCase.", "ToCamelCase(name)", camelCase),
   {

@@ -6,7 +6,7 @@ import { type CallArguments, type FunctionSpec, parameters } from "./function-sp
 
 /** Converters of times and durations. */
 
-const DIRECTIVES = "directives as of strptime (%Y-%m-%dT%H:%M:%S) or a layout of Go (2006-01-02T15:04:05)";
+const DIRECTIVES = "strptime directives (%Y-%m-%dT%H:%M:%S) or a Go layout (2006-01-02T15:04:05)";
 
 function calendarConverter(name: string, what: string, read: (calendar: Calendar) => number): FunctionSpec {
   return {
@@ -138,7 +138,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "Now",
     parameters: [],
     returns: "time",
-    summary: "The present time.",
+    summary: "The current time.",
     example: 'set(attributes["seen"], UnixMilli(Now()))',
     compile: () => () => new OttlTime(now()),
   },
@@ -146,7 +146,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "Time",
     parameters: parameters("time: string", "format: STRING", "location?: STRING", "locale?: STRING"),
     returns: "time",
-    summary: `The time that a text names: the format has ${DIRECTIVES}. Without a zone in it the time is in \`location\`, or UTC. Names of months and days are English, or of the language that \`locale\` names (\`fr\`, \`pt-BR\`).`,
+    summary: `Parses a time: the format uses ${DIRECTIVES}. Without a zone in it the time is in \`location\`, or UTC. Names of months and days are English, or of the language that \`locale\` names (\`fr\`, \`pt-BR\`).`,
     example: 'Time(body["time"], "%Y-%m-%d %H:%M:%S", "Europe/Berlin")',
     compile(args) {
       const text = args.text("time");
@@ -163,7 +163,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "FormatTime",
     parameters: parameters("time: time", "format: STRING"),
     returns: "string",
-    summary: `A time as text: the format has ${DIRECTIVES}.`,
+    summary: `A time as text: the format uses ${DIRECTIVES}.`,
     example: 'FormatTime(time, "%Y-%m-%d")',
     compile(args) {
       const time = args.time("time");
@@ -175,7 +175,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "TruncateTime",
     parameters: parameters("time: time", "duration: duration"),
     returns: "time",
-    summary: "A time cut to a multiple of the duration.",
+    summary: "A time truncated to a multiple of the duration.",
     example: 'TruncateTime(start_time, Duration("1h"))',
     compile(args) {
       const time = args.time("time");
@@ -187,7 +187,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "Unix",
     parameters: parameters("seconds: int", "nanoseconds?: int"),
     returns: "time",
-    summary: "The time that is so many seconds and nanoseconds after 1970.",
+    summary: "The time from seconds and nanoseconds since 1970.",
     example: "Unix(1672527600)",
     compile(args) {
       const seconds = args.int("seconds");
@@ -199,7 +199,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "Duration",
     parameters: parameters("duration: string"),
     returns: "duration",
-    summary: "The duration that a text names, such as 1h30m, 1.5s or 100ms.",
+    summary: "Parses a duration such as 1h30m, 1.5s or 100ms.",
     example: 'Duration("3s")',
     compile(args) {
       const text = args.text("duration");

@@ -101,29 +101,33 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
   conversion(
     "Int",
     "int",
-    "The value as an integer: a double is cut, text is parsed, true is 1. Fails for what is no integer; nil stays nil.",
+    "The value as an integer: a double is truncated, text is parsed, true is 1. Fails if there is no integer; nil stays nil.",
     'Int(attributes["http.status_code"])',
     wholeNumber,
   ),
   conversion(
     "Double",
     "double",
-    "The value as a double. Fails for what is no number; nil stays nil.",
+    "The value as a double. Fails if it is not a number; nil stays nil.",
     'Double("1.5")',
     toDouble,
   ),
   conversion(
     "Bool",
     "bool",
-    "The value as a bool: numbers are true unless 0, text is parsed. Fails for what is neither; nil stays nil.",
+    "The value as a bool: numbers are true unless 0, text is parsed. Fails for other values; nil stays nil.",
     'Bool("true")',
     toBool,
   ),
-  conversion("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
+  conversion("Hex", "string", "The bytes of the value in hex; a number has 8 bytes.", 'Hex("abc")', (value) =>
     Buffer.from(toBytes(value) ?? []).toString("hex"),
   ),
-  valueConverter("Len", "int", "How many entries a map has, items a list, or bytes a text.", "Len(body)", (value) =>
-    BigInt(lengthOf(value)),
+  valueConverter(
+    "Len",
+    "int",
+    "The number of entries of a map, items of a list, or bytes of a text.",
+    "Len(body)",
+    (value) => BigInt(lengthOf(value)),
   ),
   triedOnLiterals(
     valueConverter("Log", "double", "The natural logarithm of a number.", 'Log(attributes["duration_ms"])', (value) => {
@@ -188,7 +192,8 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     name: "HasAttrOnDatapoint",
     parameters: parameters("key: string", "expected_val: string"),
     returns: "bool",
-    summary: "Whether a data point of the metric has this attribute with this text; what is no text is the empty text.",
+    summary:
+      "Whether a data point of the metric has this attribute with this text; other values count as the empty text.",
     example: 'HasAttrOnDatapoint("http.method", "GET")',
     contexts: ["metric"],
     compile(args) {

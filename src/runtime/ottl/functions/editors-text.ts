@@ -95,7 +95,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
     parameters: parameters("target: path", "regex_pattern: pattern", "replacement: string", ...OPTIONS),
     returns: "",
     summary:
-      "Replaces what matches the pattern in a text. The replacement may name groups ($1 or a name in braces); `function` converts it, `replacement_format` (with one %s) puts it in a frame.",
+      "Replaces matches of the pattern in a text. The replacement may name groups ($1 or a name in braces); `function` converts it, `replacement_format` (with one %s) formats it.",
     example: 'replace_pattern(body, "password=\\\\S+", "password=***")',
     compile: (args) => replaceOne(args, patternReplacer(args)),
   },
@@ -109,7 +109,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
       ...OPTIONS,
     ),
     returns: "",
-    summary: 'Replaces what matches the pattern in all texts of a map (mode "value") or in its keys (mode "key").',
+    summary: 'Replaces matches of the pattern in all texts of a map (mode "value") or in its keys (mode "key").',
     example: 'replace_all_patterns(attributes, "key", "^kube_", "k8s.")',
     compile(args) {
       const mode = args.literalText("mode");
@@ -160,7 +160,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
     parameters: parameters("target: map path", "limit: INT", "utf8_safe?: BOOL", "truncation_marker?: STRING"),
     returns: "",
     summary:
-      "Cuts the texts of a map to at most `limit` bytes, with the marker at the end of those that were cut. A character is never cut in two.",
+      "Cuts the texts of a map to at most `limit` bytes, with the marker at the end of those that were cut. A character is never split.",
     example: "truncate_all(attributes, 4096)",
     compile(args) {
       const limit = Number(args.literalInt("limit"));
@@ -178,7 +178,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
     name: "stringify_all",
     parameters: parameters("target: map path"),
     returns: "",
-    summary: "Makes all values of a map text: bytes in base64, maps and lists as JSON.",
+    summary: "Converts all values of a map to text: bytes in base64, maps and lists as JSON.",
     example: "stringify_all(attributes)",
     compile: (args) =>
       editMap(args, (map) => {

@@ -129,7 +129,7 @@ export const EDITORS: readonly FunctionSpec[] = [
     name: "clear",
     parameters: parameters("target: path"),
     returns: "",
-    summary: "Sets the target to nothing of its type: an empty text, map or list, 0 or false.",
+    summary: "Sets the target to the empty value of its type: an empty text, map or list, 0 or false.",
     example: "clear(attributes)",
     compile(args) {
       const target = args.path("target");
@@ -143,19 +143,19 @@ export const EDITORS: readonly FunctionSpec[] = [
     name: "delete_key",
     parameters: parameters("target: map path", "key: string"),
     returns: "",
-    summary: "Takes one key out of a map.",
+    summary: "Removes one key from a map.",
     example: 'delete_key(attributes, "password")',
     compile: (args) => deleteKey(args.path("target"), args.text("key")),
   },
   keyPatternEditor(
     "delete_matching_keys",
-    "Takes the keys out of a map that match the pattern.",
+    "Removes the keys of a map that match the pattern.",
     'delete_matching_keys(attributes, "(?i).*password.*")',
     (matches) => !matches,
   ),
   keyPatternEditor(
     "keep_matching_keys",
-    "Takes the keys out of a map that do not match the pattern.",
+    "Removes the keys of a map that do not match the pattern.",
     'keep_matching_keys(attributes, "^http\\\\.")',
     (matches) => matches,
   ),
@@ -163,7 +163,7 @@ export const EDITORS: readonly FunctionSpec[] = [
     name: "keep_keys",
     parameters: parameters("target: map path", "keys: string[]"),
     returns: "",
-    summary: "Takes all keys out of a map but these.",
+    summary: "Removes all keys of a map except these.",
     example: 'keep_keys(attributes, ["http.route", "http.method"])',
     compile(args) {
       const keys = args.texts("keys");
@@ -178,7 +178,7 @@ export const EDITORS: readonly FunctionSpec[] = [
     name: "limit",
     parameters: parameters("target: map path", "limit: INT", "priority_keys: STRING[]"),
     returns: "",
-    summary: "Takes keys out of a map until it has no more than `limit`; the priority keys stay, then the first ones.",
+    summary: "Removes keys of a map until it has at most `limit`; the priority keys stay, then the first ones.",
     example: 'limit(attributes, 10, ["http.route"])',
     compile(args) {
       const limit = args.literalInt("limit");
@@ -198,7 +198,7 @@ export const EDITORS: readonly FunctionSpec[] = [
     parameters: parameters("target: map path", "source: map", "strategy: STRING"),
     returns: "",
     summary:
-      'Merges a map into another: "insert" only what is not there, "update" only what is there, "upsert" everything.',
+      'Merges a map into another: "insert" adds only missing keys, "update" changes only existing keys, "upsert" does both.',
     example: 'merge_maps(attributes, ParseJSON(body), "upsert")',
     compile(args) {
       const source = args.map("source");
@@ -224,7 +224,7 @@ export const EDITORS: readonly FunctionSpec[] = [
     name: "append",
     parameters: parameters("target: path", "value?: any", "values?: any[]"),
     returns: "",
-    summary: "Appends to a list. A single value becomes a list first, nothing becomes a new list.",
+    summary: "Appends to a list. A single value becomes a list first; nil becomes a new list.",
     example: 'append(attributes["tags"], "prod")',
     compile(args) {
       if (!args.has("value") && !args.has("values")) args.reject("value", "append needs value or values");
@@ -245,7 +245,7 @@ export const EDITORS: readonly FunctionSpec[] = [
     name: "delete_index",
     parameters: parameters("target: path", "start_index: int", "end_index?: int"),
     returns: "",
-    summary: "Takes items out of a list: one, or those from `start_index` up to `end_index`.",
+    summary: "Removes items from a list: one, or those from `start_index` up to `end_index`.",
     example: 'delete_index(attributes["tags"], 0)',
     compile(args) {
       const target = args.path("target");

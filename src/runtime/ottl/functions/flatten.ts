@@ -53,7 +53,7 @@ export const FLATTEN: FunctionSpec = {
   parameters: parameters("target: map path", "prefix?: STRING", "depth?: INT", "resolve_conflicts?: BOOL"),
   returns: "",
   summary:
-    "Moves what lies in maps and lists inside a map to its top, under keys joined with dots: at most `depth` levels, all behind `prefix`. With `resolve_conflicts` equal keys get numbers instead of replacing each other.",
+    "Moves values in nested maps and lists to the top level of the map, under keys joined with dots: at most `depth` levels, all with `prefix`. With `resolve_conflicts` equal keys get numbers instead of replacing each other.",
   example: 'flatten(body, "app", depth = 2)',
   compile(args) {
     const prefix = args.literalText("prefix", "");

@@ -102,7 +102,7 @@ export const SEMCONV_SPAN_NAME: FunctionSpec = {
   name: "set_semconv_span_name",
   parameters: parameters("semconv_version: STRING", "original_span_name_attribute?: STRING"),
   returns: "",
-  summary: `Names a span as the semantic conventions say, by its HTTP, RPC, database or messaging attributes; a name that changes is kept in the attribute, if one is given. Spans of other kinds keep their names. The version is between ${VERSIONS.first.join(".")}.0 and ${VERSIONS.last.join(".")}.0.`,
+  summary: `Names a span by the semantic conventions, from its HTTP, RPC, database or messaging attributes; if an attribute is given, it keeps the old name of a renamed span. Spans of other kinds keep their names. The version is between ${VERSIONS.first.join(".")}.0 and ${VERSIONS.last.join(".")}.0.`,
   example: 'set_semconv_span_name("1.37.0", "original_name")',
   contexts: ["span"],
   compile(args) {

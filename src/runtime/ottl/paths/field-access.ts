@@ -89,7 +89,7 @@ function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
 export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value));
 /** The flags of a span: a value out of range is an error. */
 export const STRICT_UINT32_FIELD = integerCodec((value) => {
-  if (value < 0n || value > 0xffff_ffffn) throw new OttlError(`${value} does not fit in 32 bits without a sign`);
+  if (value < 0n || value > 0xffff_ffffn) throw new OttlError(`${value} does not fit into an unsigned 32-bit integer`);
   return value;
 });
 export const INT32_FIELD = integerCodec((value) => BigInt.asIntN(32, value));

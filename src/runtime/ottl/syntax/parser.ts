@@ -112,7 +112,7 @@ class Parser extends TokenCursor {
     if (operand.kind === "literal") {
       const { value, at, end } = operand;
       if (typeof value !== "number" && typeof value !== "bigint")
-        throw new OttlSyntaxError("this value is nothing to calculate with", at, end - at);
+        throw new OttlSyntaxError("this value is not a number, time or duration", at, end - at);
       const negative = typeof value === "bigint" ? BigInt.asIntN(64, -value) : -value;
       if (token.text === "-") return { ...operand, value: negative, at: token.at };
     }

@@ -152,7 +152,7 @@ class ExpressionParser {
       if (this.take(".")) target = memberOf(target, constant(this.memberName()), false);
       else if (this.take("?.")) target = memberOf(target, constant(this.memberName()), true);
       else if (this.take("[")) target = this.indexOrSlice(target);
-      else if (this.isSign("(")) throw new ExpressionError("only functions that are named can be called", at);
+      else if (this.isSign("(")) throw new ExpressionError("only named functions can be called", at);
       else return target;
     }
   }

@@ -326,7 +326,7 @@ describe("an editor of metrics", () => {
   it("stops statements that would add metrics without end, and keeps the others", () => {
     const endless = statements("metric", "copy_metric()", "copy_metric()");
     const batch = metricsOf(METRICS["sum"]!);
-    expect(() => transformBatch(batch, endless)).toThrow(/more than 100 metrics of one/);
+    expect(() => transformBatch(batch, endless)).toThrow(/more than 100 metrics from one/);
     const errors: string[] = [];
     const result = admitted(transformBatch(batch, endless, [], (error) => errors.push(error.message)));
     expect(names(result)[0]).toBe("s");

@@ -30,7 +30,7 @@ describe("the flags of a span", () => {
   it("must fit 32 bits", () => {
     expect(evaluateAfter("set(flags, 4294967295)", "flags", "span")).toBe(4_294_967_295n);
     for (const flags of ["4294967296", "-1"])
-      expect(() => edited(`set(flags, ${flags})`, "span")).toThrow("does not fit in 32 bits");
+      expect(() => edited(`set(flags, ${flags})`, "span")).toThrow("does not fit into an unsigned 32-bit integer");
   });
 });
 

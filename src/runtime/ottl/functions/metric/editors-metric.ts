@@ -84,7 +84,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     name: "convert_sum_to_gauge",
     parameters: [],
     returns: "",
-    summary: "Makes a sum a gauge. Other metrics stay as they are.",
+    summary: "Converts a sum to a gauge. Other metrics stay unchanged.",
     example: "convert_sum_to_gauge()",
     contexts: METRIC,
     compile: () => (ctx) => {
@@ -98,7 +98,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     name: "convert_gauge_to_sum",
     parameters: parameters("string_agg_temp: STRING", "monotonic: BOOL"),
     returns: "",
-    summary: 'Makes a gauge a sum that is "delta" or "cumulative". Other metrics stay as they are.',
+    summary: 'Converts a gauge to a sum that is "delta" or "cumulative". Other metrics stay unchanged.',
     example: 'convert_gauge_to_sum("cumulative", true)',
     contexts: METRIC,
     compile(args) {
@@ -140,7 +140,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     name: "extract_count_metric",
     parameters: parameters("monotonic: BOOL", "suffix?: STRING"),
     returns: "",
-    summary: "Adds a sum of the counts of a histogram or summary, under its name and `_count`.",
+    summary: "Adds a sum of the counts of a histogram or summary, named after it with `_count`.",
     example: "extract_count_metric(true)",
     contexts: METRIC,
     compile: (args) =>
@@ -152,7 +152,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     name: "extract_sum_metric",
     parameters: parameters("monotonic: BOOL", "suffix?: STRING"),
     returns: "",
-    summary: "Adds a sum of the sums of a histogram or summary, under its name and `_sum`.",
+    summary: "Adds a sum of the sums of a histogram or summary, named after it with `_sum`.",
     example: "extract_sum_metric(true)",
     contexts: METRIC,
     compile: (args) =>
@@ -166,7 +166,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     parameters: parameters("aggregation_function: STRING", "attributes?: STRING[]"),
     returns: "",
     summary:
-      "Takes all attributes but these from the points of a metric, and makes those that then have the same attributes and times one point: sum, max, min, mean, median or count. Histograms are always summed, summaries cannot be aggregated.",
+      "Removes all attributes except these from the points of a metric, and merges points with equal attributes and times: sum, max, min, mean, median or count. Histograms are always summed, summaries cannot be aggregated.",
     example: 'aggregate_on_attributes("sum", ["http.route"])',
     contexts: METRIC,
     compile(args) {
@@ -191,7 +191,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     ),
     returns: "",
     summary:
-      "Gives the points of a metric of which the attribute has one of the values the new value, and makes those that then have the same attributes and times one point, as aggregate_on_attributes does.",
+      "Sets the attribute to the new value on points where it has one of the values, and then merges points with equal attributes and times, as aggregate_on_attributes does.",
     example: 'aggregate_on_attribute_value("sum", "status", ["500", "503"], "5xx")',
     contexts: METRIC,
     compile: aggregateOnValue,

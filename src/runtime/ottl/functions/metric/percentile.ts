@@ -21,7 +21,8 @@ export function histogramPercentile(point: Tree, percentile: number): number | u
   const bounds = (point["explicitBounds"] ?? []) as number[];
   const [min, max] = [point["min"], point["max"]] as (number | undefined)[];
   if (count(point["count"]) === 0n || counts.length === 0) return undefined;
-  if (counts.length !== bounds.length + 1) throw new OttlError("the histogram has not one bucket more than bounds");
+  if (counts.length !== bounds.length + 1)
+    throw new OttlError("the histogram does not have one bucket more than bounds");
   const target = targetOf(point, percentile);
   if (bounds.length === 0) {
     if (min === undefined || max === undefined) return undefined;

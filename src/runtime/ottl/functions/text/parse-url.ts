@@ -11,7 +11,7 @@ export function parseUrl(text: string): OttlMap {
   const match = /[\u0000-\u001f\u007f]/.test(text) ? null : URL_PATTERN.exec(text);
   if (match === null) throw new OttlError("URL: not a URL");
   if (match[1] === undefined && match[2] === undefined && /^[^/?#]*:/.test(text))
-    throw new OttlError("URL: a colon stands where no scheme is");
+    throw new OttlError("URL: a colon without a scheme");
   const [, scheme = "", authority = "", rawPath = "", query = "", fragment = ""] = match;
   const at = authority.lastIndexOf("@");
   const { host, port } = hostAndPort(authority.slice(at + 1));
@@ -54,7 +54,7 @@ function hostAndPort(text: string): { host: string; port: string } {
  * Only characters beyond ASCII are escaped in a host; the zone after the %25 of an IPv6 address may have any escape.
  */
 function decodeHost(text: string): string {
-  if (/%(?![89a-f][0-9a-f])/i.test(text)) throw new OttlError("URL: a percent sign that escapes nothing in a host");
+  if (/%(?![89a-f][0-9a-f])/i.test(text)) throw new OttlError("URL: an invalid percent escape in a host");
   return decodePercent(text);
 }
 
@@ -75,6 +75,6 @@ function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new OttlError("URL: a percent sign that escapes nothing");
+    throw new OttlError("URL: an invalid percent escape");
   }
 }

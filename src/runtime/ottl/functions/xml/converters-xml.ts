@@ -173,7 +173,7 @@ export const XML_CONVERTERS: readonly FunctionSpec[] = [
     name: "ParseXML",
     parameters: parameters("target: string"),
     returns: "map",
-    summary: "An element of XML as a map: its `tag`, `content`, `attributes` and `children`, which are such maps too.",
+    summary: "An XML element as a map: its `tag`, `content`, `attributes` and `children`, which are such maps too.",
     example: "ParseXML(body)",
     compile(args) {
       const target = args.text("target");
@@ -185,7 +185,7 @@ export const XML_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("target: string"),
     returns: "map",
     summary:
-      "XML as a map of elements by name: those with text are text, those with elements maps, and several of one name a list. Attributes and text beside elements are left out.",
+      "XML as a map of elements by name: elements with text become text, elements with children become maps, and several with the same name a list. Attributes and text next to elements are left out.",
     example: "ParseSimplifiedXML(body)",
     compile(args) {
       const target = args.text("target");
@@ -204,7 +204,7 @@ export const XML_CONVERTERS: readonly FunctionSpec[] = [
     name: "InsertXML",
     parameters: parameters("target: string", "x_path: STRING", "sub_document: string"),
     returns: "string",
-    summary: "XML with other XML put at the end of every element that an XPath leads to.",
+    summary: "XML with other XML appended to every element that an XPath leads to.",
     example: 'InsertXML(body, "/a", "<b/>")',
     compile: compileInsert,
   },
@@ -220,7 +220,7 @@ export const XML_CONVERTERS: readonly FunctionSpec[] = [
     name: "ConvertAttributesToElementsXML",
     parameters: parameters("target: string", "x_path?: STRING"),
     returns: "string",
-    summary: "XML with attributes made elements: all of them, or those that an XPath leads to.",
+    summary: "XML with attributes converted to elements: all of them, or those that an XPath leads to.",
     example: "ConvertAttributesToElementsXML(body)",
     compile: compileAttributesToElements,
   },
@@ -229,7 +229,7 @@ export const XML_CONVERTERS: readonly FunctionSpec[] = [
     parameters: parameters("target: string", "x_path?: STRING", "element_name?: STRING"),
     returns: "string",
     summary:
-      "XML in which text that stands beside elements is put into elements of its own, named `value` or as `element_name` says: everywhere, or in what an XPath leads to.",
+      "XML in which text next to elements is wrapped in elements named `value` or `element_name`: everywhere, or in the results of an XPath.",
     example: 'ConvertTextToElementsXML(body, element_name = "text")',
     compile: compileTextToElements,
   },
