@@ -14,7 +14,7 @@ import {
 import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
 
 /**
- * What a component's author writes. Without a schema any config is accepted as it is in the YAML. A processor, receiver
+ * The definition of a component by its author. Without a schema any config is accepted as it is in the YAML. A processor, receiver
  * or exporter without `signals` handles all of them.
  */
 type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<

@@ -1,4 +1,4 @@
-/** What a component is and is given; deliveries, debts and dead letters. */
+/** The interfaces of components and their contexts; deliveries, debts and dead letters. */
 
 export {
   AUTH_PREFIX,

@@ -1,4 +1,4 @@
-/** The guards around components: what they make, hand on, answer, throw and let go of. */
+/** Guards that check what components create, hand on, return, throw and lose. */
 
 export { checkComponent } from "./check-component.js";
 export { assertObservable, assertSubscription, checkHandedIn, checkOutput, type OutputRules } from "./check-output.js";

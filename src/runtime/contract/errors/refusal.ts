@@ -11,7 +11,7 @@ import { errorMessage } from "./error-message.js";
  */
 export type RefusalKind = "transient" | "throttled" | "permanent";
 
-/** What is wrong with permanently refused data. */
+/** The kind of problem with permanently refused data. */
 export type RefusalCategory = "schema" | "business" | "integration";
 
 /** Further properties of a refusal. */

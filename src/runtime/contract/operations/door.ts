@@ -1,4 +1,4 @@
-/** What operators see and do: entries, dead letters, replays, the audit, the graph. */
+/** Data and actions for operators: entries, dead letters, replays, the audit, the graph. */
 
 export type { GraphDescription, GraphEdge, GraphNode } from "../inspect/graph.js";
 export { layerGraph, type Slot } from "../inspect/graph-layers.js";

@@ -1,4 +1,4 @@
-/** What deliveries pass through: operators, batching, and outlets as pipelines see them. */
+/** Operators on deliveries, batching, and outlets as pipelines see them. */
 
 export { metadataFor } from "../calls/sent-metadata.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";

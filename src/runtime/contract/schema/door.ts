@@ -1,4 +1,4 @@
-/** What config schemas are made of, and the keys that every exporter has. */
+/** Building blocks of config schemas, and the keys that every exporter has. */
 
 export { authReference } from "./auth-reference.js";
 export { isZod } from "./config-schema.js";

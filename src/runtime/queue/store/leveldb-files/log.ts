@@ -12,7 +12,7 @@ export interface LogContent {
   readonly isTorn: boolean;
 }
 
-/** What one call wrote, as far as it exists. If it is damaged, the beginning or the end may be missing. */
+/** The data of one write call, as far as it exists. If it is damaged, the beginning or the end may be missing. */
 export type LogRecord = readonly LogFragment[];
 
 export interface LogFragment {

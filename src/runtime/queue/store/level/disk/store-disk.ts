@@ -16,7 +16,7 @@ export class StoreDisk {
   /** The maximum number of stores that an entry still has to pass after this one; known when the store is opened. */
   private depth: number | undefined;
 
-  /** `isJournal`: entries are handed on to other stores, all of which are opened before. */
+  /** `isJournal`: entries are handed on to other stores, which are all opened before. */
   constructor(directory: string, shared: SharedDisk, isJournal: boolean) {
     this.directory = directory;
     this.shared = shared;

@@ -21,7 +21,7 @@ export interface ReconciledStore {
   readonly refs?: Iterable<EntryRef>;
 }
 
-/** What is known about a store before it is opened. */
+/** Evidence about a store, collected before it is opened. */
 export interface StoreEvidence {
   /** The content of the summary file, if there is one. */
   readonly summary: StoreSummary | undefined;
