@@ -46,6 +46,11 @@ export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Arra
   if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     return b[start + 1] === key.length && sameBytes(b, start + 2, key);
   }
+  return hasUncommonKey(b, start, end, key);
+}
+
+/** The same for a key behind the value, or longer than 127 bytes. Apart, so that `hasKey` is small enough to be inlined. */
+function hasUncommonKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   const from = nextBody(b, start, end, KEY_TAG);
   return from < 0 ? key.length === 0 : bodyEnd - from === key.length && sameBytes(b, from, key);
 }
