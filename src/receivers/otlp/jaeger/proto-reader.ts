@@ -19,7 +19,7 @@ export class ProtoReader {
     this.elementsLeft = maxElements;
   }
 
-  /** Reads a number of which only small values matter. */
+  /** Reads a number; only its small values have a meaning. */
   protected integer(at: number): number {
     const byte = this.bytes[at]!;
     if (byte < 128) return byte;

@@ -4,7 +4,7 @@ import type { Metric } from "./metrics.js";
 
 /**
  * State kept for every series of data points between scrapes: its attributes as OTLP bytes, its start time and its last
- * value. Arrays by slot avoid an object per series, of which there may be a million.
+ * value. Arrays by slot avoid an object per series: there may be a million.
  */
 export class PointSeries {
   /** By slot. */

@@ -1,4 +1,4 @@
-/** Content-Encodings: gzip, zstd, snappy and lz4, made and undone. */
+/** Compresses and decompresses Content-Encodings: gzip, zstd, snappy and lz4. */
 
 export { BoundedOutput, DecompressError } from "./bounded-output.js";
 export { COMPRESSIONS, compress } from "./compress.js";

@@ -1,6 +1,6 @@
 import { fixed32, varint, varint64 } from "#otlp/bytes";
 
-/** The numbers in data points, read as doubles: Prometheus has nothing else. */
+/** Reads the numbers in data points as doubles, the only kind of number in Prometheus. */
 
 /** The flag of a point that says the series has no more values. */
 const NO_RECORDED_VALUE = 1;

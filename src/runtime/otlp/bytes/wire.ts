@@ -105,14 +105,14 @@ export function double(b: Uint8Array, p: number): number {
   return scratch.getFloat64(0, true);
 }
 
-/** What `nextBody` found: where the tag of the field stands, where its length stands, and where its body ends. */
+/** Results of `nextBody`: the positions of the field's tag and length, and the end of its body. */
 export let fieldAt = 0;
 export let lengthAt = 0;
 export let bodyEnd = 0;
 
 /**
- * Where the body of the next field with this tag begins among the fields in [p, end), or -1. Only for texts, bytes and
- * messages.
+ * Returns where the body of the next field with this tag starts among the fields in [p, end), or -1. Only for texts,
+ * bytes and messages.
  */
 export function nextBody(b: Uint8Array, p: number, end: number, wanted: number): number {
   while (p < end) {
@@ -140,7 +140,7 @@ export function nextBody(b: Uint8Array, p: number, end: number, wanted: number):
 }
 
 /**
- * Calls back with the bodies of all fields with this tag, in their order; `at` is where the tag of the field stands. For
+ * Calls `visit` with the bodies of all fields with this tag, in order; `at` is the position of the field's tag. For
  * loops that are not on the hot path.
  */
 export function eachBody(
@@ -157,17 +157,17 @@ export function eachBody(
   }
 }
 
-/** The body of the first field with this tag; [start, start) when there is none. */
+/** The body of the first field with this tag; [start, start) if there is none. */
 export function message(b: Uint8Array, start: number, end: number, tag: number): [start: number, end: number] {
   const body = nextBody(b, start, end, tag);
   return body < 0 ? [start, start] : [body, bodyEnd];
 }
 
-/** What `stepOver` read: the tag of the field, and where its value begins. A length-delimited value begins with its length. */
+/** Results of `stepOver`: the field's tag and the start of its value. A length-delimited value starts with its length. */
 export let fieldTag = 0;
 export let valueAt = 0;
 
-/** Reads the tag of the field at `p`, whatever field it is, and returns the position behind the field. */
+/** Reads the tag of any field at `p` and returns the position after the field. */
 export function stepOver(b: Uint8Array, p: number): number {
   let tag = b[p++]!;
   if (tag > 127) {

@@ -230,7 +230,10 @@ const SMALL_U = 117;
 /** Integers with fewer digits are exact as numbers. */
 const MAX_EXACT_DIGITS = 15;
 
-/** Is this scalar an integer that JSON.parse might round? A pattern would run out of stack with millions of digits. */
+/**
+ * Whether this scalar is an integer that JSON.parse might round. A regular expression would run out of stack with
+ * millions of digits.
+ */
 function isLongInteger(bytes: Uint8Array, from: number, to: number): boolean {
   let p = bytes[from] === MINUS ? from + 1 : from;
   if (to - p <= MAX_EXACT_DIGITS) return false;

@@ -7,7 +7,7 @@ import { bodyEnd, message, nextBody } from "../bytes/wire.js";
  */
 export interface OwnedRecordVisitor {
   resource(start: number, end: number): void;
-  /** The scope, and the message that holds it and its records. */
+  /** The scope, and the message that contains it and its records. */
   scope(start: number, end: number, containerStart: number, containerEnd: number): void;
   record(start: number, end: number): void;
   /** Called after the last record of a resource. */

@@ -235,7 +235,7 @@ function encodedField(message: Message, number: number, value: unknown): Uint8Ar
   if (value === undefined) return NO_BYTES;
   scratch.clear();
   encodeField(message.byNumber[number]!, value, scratch);
-  return Buffer.from(scratch.written()); // small ones share a block of memory
+  return Buffer.from(scratch.written()); // small buffers share a block of memory
 }
 
 const scratch = new WireWriter(4096);

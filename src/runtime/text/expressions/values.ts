@@ -1,6 +1,6 @@
 import { ExpressionError } from "./expression-error.js";
 
-/** A value in an expression. Integers may be bigint; maps are objects of which only own keys count. */
+/** A value in an expression. Integers may be bigint; maps are objects whose own keys count. */
 export type ExpressionValue = unknown;
 
 export function typeName(value: ExpressionValue): string {
