@@ -82,7 +82,7 @@ describe("an agent whose passwords are guessed", () => {
     expect([...statuses].every((status) => status === 401 || status === 503)).toBe(true);
     expect(await post(agent, basic("joe", "one more"))).toBe(503);
     const printed = agent.output.stderr + agent.output.stdout;
-    expect(printed).toContain("a client was not let in");
+    expect(printed).toContain("a client was not authenticated");
     for (const secret of [PASSWORD, "guess-number", ...Object.values(good), ...Object.values(guesses[0]!)]) {
       expect(printed).not.toContain(secret);
     }

@@ -48,7 +48,7 @@ async function reportBug(error: unknown, { err }: Terminal): Promise<number> {
 function onEarlyExit(process: NodeJS.Process, code: number): void {
   if (code !== 0) return;
   process.exitCode = EXIT.failed;
-  process.stderr.write("sluice: the process was ended before its work was done: a plugin has called process.exit\n");
+  process.stderr.write("sluice: the process ended before its work was done: a plugin called process.exit\n");
 }
 
 /** Runs one command line and returns the exit code. */

@@ -43,10 +43,10 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
 
   const onSignal = (signal: string) => {
     if (stopping) {
-      logger.warn({ signal }, "second signal: stopping at once, what is not delivered is refused");
+      logger.warn({ signal }, "second signal: stopping at once, undelivered data is refused");
       agent.abort();
       aborted.resolve(EXIT.failed);
-    } else logger.info({ signal, shutdownTimeoutMs }, "draining: nothing new is taken, what was taken is delivered");
+    } else logger.info({ signal, shutdownTimeoutMs }, "draining: accepting no new data, delivering the rest");
     stopping = true;
     stopRequested.resolve();
   };

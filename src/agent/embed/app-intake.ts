@@ -44,7 +44,7 @@ export class AppIntake {
     this.counts = Object.fromEntries(SIGNALS.map(countsOf)) as Record<Signal, ReceiverCounters>;
     this.logRefusal = limitedLog(clock, ({ refusal, records }, suppressed) => {
       const { message: reason, code, kind } = refusal;
-      logger.warn({ reason, code, kind, records, suppressed }, "what the program emitted was refused");
+      logger.warn({ reason, code, kind, records, suppressed }, "records emitted by the program were refused");
     });
   }
 
@@ -114,7 +114,7 @@ export class AppIntake {
 
   /** Counts failures that the program does not see (`failOnError: false`), in addition to counting them as refused. */
   countSilent(records: number, { code }: Refusal): void {
-    const description = "Records that were not taken, and whose program had asked not to be told.";
+    const description = "Records that were refused while failOnError was false.";
     const errorClass = isWord(code) ? code : "other";
     this.metrics.counter("sluice_silent_failures", { description }, { error_class: errorClass }).add(records);
   }
@@ -146,7 +146,7 @@ export function partlyRejected({ rejected, message }: { rejected: number; messag
 }
 
 function noBatch(): Refusal {
-  const message = "what was handed in is no batch: make one with Batch.admit";
+  const message = "the argument is not a batch: create one with Batch.admit";
   return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_NO_BATCH, category: "integration" });
 }
 

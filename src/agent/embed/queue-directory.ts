@@ -71,7 +71,7 @@ function noDirectory(config: ResolvedConfig, queued: readonly ExporterSpec[]): P
     code: "no_queue_directory",
     place: queued[0]?.placeOf([]) ?? config.placeOf(["service", "pipelines"]),
     path: "extensions.reliability.directory",
-    message: `nobody says where ${what} is to be kept; ${DIRECTORY_HINT}`,
+    message: `no directory is set for ${what}; ${DIRECTORY_HINT}`,
   };
 }
 
@@ -82,7 +82,7 @@ function clientsWaitWarning(config: ResolvedConfig) {
     code: "clients_wait",
     place: config.placeOf(["service", "pipelines", id]),
     path: `service.pipelines.${id}`,
-    message: `whoever hands something to pipeline "${id}" waits for as long as its processors hold it, and an SDK may give up`,
-    suggestion: "pass queueDirectory to createSluice: then it is kept on disk and answered at once",
+    message: `senders of pipeline "${id}" wait for as long as its processors hold the data, and an SDK may time out`,
+    suggestion: "pass queueDirectory to createSluice: the data is then stored on disk and answered at once",
   });
 }

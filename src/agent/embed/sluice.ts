@@ -144,7 +144,7 @@ export class Sluice {
   /** Rejects a start after a stop: with the error of the first start if it failed, else because it comes too late. */
   private async rejectRestart(): Promise<void> {
     await this.starting;
-    throw new Error("this Sluice was stopped: make another one with createSluice");
+    throw new Error("this Sluice was stopped: create a new one with createSluice");
   }
 
   private async startOnce(calledFrom: string): Promise<void> {

@@ -267,7 +267,7 @@ export class Agent implements Host {
     const gauge = (name: string, description: string, read: () => number) =>
       this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
     gauge("sluice_intake_bytes", "Bytes taken from clients and not yet answered.", () => graph.budget.used);
-    gauge("sluice_intake_limit_bytes", "How many bytes that may be.", () => graph.budget.limit);
+    gauge("sluice_intake_limit_bytes", "Limit for these bytes.", () => graph.budget.limit);
   }
 
   private async shutDown(timeoutMs: number): Promise<void> {

@@ -27,7 +27,7 @@ export function connectionErrorMessage(error: unknown): string {
 export function plainTlsMessage(message: string): string {
   const [, reason] = /[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];
   if (reason === undefined) return message;
-  return `TLS failed: ${reason}${NOT_TLS.test(reason) ? " (is it TLS that the server speaks there?)" : ""}`;
+  return `TLS failed: ${reason}${NOT_TLS.test(reason) ? " (does the server use TLS on this port?)" : ""}`;
 }
 
 /** OpenSSL's errors for a peer that does not speak TLS. */

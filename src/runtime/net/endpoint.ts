@@ -77,7 +77,7 @@ function withoutScheme(text: string): string {
 }
 
 const EXPECTED_URL = "expected a URL such as http://localhost:4318";
-const EXPECTED_CREDENTIALS = "expected a user and a password in which every % that means itself is written as %25";
+const EXPECTED_CREDENTIALS = "expected a user and a password in which a literal % is written as %25";
 
 /** Schema of an http(s) URL to send to; its output is a `URL`. */
 export function httpUrl() {

@@ -17,20 +17,25 @@ export function httpClientKeys() {
       .int()
       .nonnegative()
       .default(0)
-      .meta({ description: "Connections that may be open; 0 means the default, 100." }),
+      .meta({ description: "Limit for open connections; 0 means the default, 100." }),
     max_idle_conns: z
       .number()
       .int()
       .nonnegative()
       .default(100)
-      .meta({ description: "Connections that are kept open for later; 0 means no limit." }),
-    max_idle_conns_per_host: z.number().int().nonnegative().optional().meta({ description: "The same, for one host." }),
-    idle_conn_timeout: duration().default(90_000).meta({ description: "How long an unused connection is kept." }),
+      .meta({ description: "Limit for idle connections; 0 means no limit." }),
+    max_idle_conns_per_host: z
+      .number()
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: "Limit for idle connections to one host." }),
+    idle_conn_timeout: duration().default(90_000).meta({ description: "How long an idle connection is kept." }),
     disable_keep_alives: z.boolean().default(false).meta({ description: "Open a connection for every request." }),
-    auth: authReference("client").nullish().meta({ description: "Who we are to the server." }),
+    auth: authReference("client").nullish().meta({ description: "Authentication to the server." }),
     proxy_url: z
       .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
-      .meta({ description: "An HTTP proxy to send through, in place of that of HTTP_PROXY or HTTPS_PROXY." }),
+      .meta({ description: "An HTTP proxy to use instead of HTTP_PROXY or HTTPS_PROXY." }),
     middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
     cookies: ignored("cookies are not kept"),
     read_buffer_size: ignored(BUFFERS),

@@ -7,10 +7,7 @@ const VERSIONS = ["1.0", "1.1", "1.2", "1.3"] as const;
 const common = {
   ca_file: z.string().optional().meta({ description: "Certificates to trust instead of the system's." }),
   ca_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
-  cert_file: z
-    .string()
-    .optional()
-    .meta({ description: "The certificate to show, and those that lead to one that is trusted." }),
+  cert_file: z.string().optional().meta({ description: "The certificate, followed by its intermediate certificates." }),
   cert_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
   key_file: z.string().optional().meta({ description: "The private key of the certificate." }),
   key_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
@@ -23,7 +20,7 @@ const common = {
   include_system_ca_certs_pool: z
     .boolean()
     .default(false)
-    .meta({ description: "Trust the system's certificates beside those of ca_file." }),
+    .meta({ description: "Trust the system's certificates in addition to those of ca_file." }),
   curve_preferences: z
     .array(z.string())
     .optional()
@@ -38,9 +35,9 @@ export function tlsServer() {
     client_ca_file: z
       .string()
       .optional()
-      .meta({ description: "When set, clients must show a certificate signed by one of these." }),
-    client_ca_file_reload: ignored("client_ca_file is read again with the other files, every reload_interval"),
-    reload_interval: duration().optional().meta({ description: "How often the files are read again." }),
+      .meta({ description: "If set, clients must present a certificate signed by one of these." }),
+    client_ca_file_reload: ignored("client_ca_file is reloaded with the other files, every reload_interval"),
+    reload_interval: duration().optional().meta({ description: "How often the files are reloaded." }),
   });
 }
 
@@ -52,11 +49,11 @@ export function tlsClient() {
     insecure_skip_verify: z
       .boolean()
       .default(false)
-      .meta({ description: "Take any certificate of the server: for tests, as anybody could be at the other end." }),
+      .meta({ description: "Accept any server certificate; for tests only, because the server is not verified." }),
     server_name_override: z
       .string()
       .optional()
-      .meta({ description: "The name that the certificate of the server must have, instead of that in the endpoint." }),
+      .meta({ description: "The name expected in the server's certificate, instead of the endpoint's." }),
     reload_interval: ignored(
       "a client reads its files when it starts, and those of brokers and databases also when a connection fails",
     ),

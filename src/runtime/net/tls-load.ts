@@ -133,7 +133,7 @@ export function reloadServerTls(server: Server, config: TlsServerConfig, clock: 
       const { requestCert: _, rejectUnauthorized: __, ...context } = await loadServerTls(config, []);
       server.setSecureContext(context);
     } catch (error) {
-      logger.warn({ error: (error as Error).message }, "certificates could not be read again; the old ones stay");
+      logger.warn({ error: (error as Error).message }, "certificates could not be reloaded; the old ones stay in use");
     }
   };
   scheduleReload();

@@ -115,7 +115,7 @@ export class ComponentMaker {
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
         failures: counter(
           "sluice_component_failures",
-          "Times the component failed on a batch, or as a whole and was started anew.",
+          "Times the component failed on a batch, or failed as a whole and was restarted.",
         ),
         takesSetbacks: kind === "connector",
         keepsFailures,

@@ -321,7 +321,8 @@ class GraphBuilder {
   /** Every fan-out has its own memory. */
   private createMemory(): PartialAcceptance<DeliverySource> {
     const { clock, metrics } = this.settings;
-    const description = "Records sent again that an exporter or pipeline had, and was not given a second time.";
+    const description =
+      "Records that were sent again and not given a second time to an exporter or pipeline that had them.";
     return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }
 }

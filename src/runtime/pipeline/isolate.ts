@@ -256,7 +256,7 @@ class ProcessorFailures {
       logger.warn({ code: refusal.code, suppressed }, `the processor lost a delivery: ${refusal.message}`),
     );
     this.logRestart = limitedLog(clock, ({ why, refused }, suppressed) =>
-      logger.error({ err: why, refused, suppressed }, "the processor failed and was started anew"),
+      logger.error({ err: why, refused, suppressed }, "the processor failed and was restarted"),
     );
   }
 

@@ -18,7 +18,7 @@ export function untreatedPiiWarning(
   return () => {
     if (hasWarned) return;
     hasWarned = true;
-    const message = `"${id}" dead-letters records that "${piiProcessor}" has not treated yet: they are kept as they came`;
+    const message = `"${id}" dead-letters records that "${piiProcessor}" has not treated yet: they are stored untreated`;
     logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${piiProcessor}"`);
   };
 }

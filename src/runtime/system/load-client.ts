@@ -22,7 +22,7 @@ export async function loadClient<T>(name: string): Promise<T> {
     // CommonJS modules have everything under default, but only the names that Node.js detects at the top level.
     return (isObject(module.default) ? { ...module.default, ...module } : module) as T;
   } catch (cause) {
-    throw new StartError(`the package ${name} is installed and cannot be loaded: ${String(cause)}`, [], { cause });
+    throw new StartError(`the package ${name} is installed but cannot be loaded: ${String(cause)}`, [], { cause });
   }
 }
 

@@ -54,7 +54,7 @@ describe("the sluice process", () => {
     writeFileSync(join(folder, "ending.mjs"), "process.exit(0)");
     writeFileSync(path, "plugins: [./ending.mjs]");
     const { code, err } = await sluice(["validate", "--config", path]);
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("a plugin has called process.exit") });
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("a plugin called process.exit") });
   });
 
   const running = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}

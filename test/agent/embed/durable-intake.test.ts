@@ -29,7 +29,7 @@ describe("a program whose pipeline holds what it emits", () => {
     const { components, held, release } = holding();
     const { lines, logger } = keptLog();
     const sluice = await started({ config: HELD_LOGS, components, logger });
-    expect(lines).toEqual([expect.stringMatching(/service.pipelines.logs: .*waits.*queueDirectory/)]);
+    expect(lines).toEqual([expect.stringMatching(/service.pipelines.logs: .*wait.*queueDirectory/)]);
     const emitted = sluice.logs.emit({ body: "a" });
     await expect.poll(() => held.length).toBe(1);
     release();
@@ -40,7 +40,7 @@ describe("a program whose pipeline holds what it emits", () => {
     const { logs } = HELD_LOGS.service.pipelines;
     const config = { ...HELD_LOGS, service: { pipelines: { logs: { ...logs, intake: { durable: "on" } } } } };
     await expect(started({ config, components: holding().components })).rejects.toThrow(
-      /where the journal of a durable intake is to be kept/,
+      /no directory is set for the journal of a durable intake/,
     );
   });
 

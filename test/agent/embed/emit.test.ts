@@ -314,7 +314,7 @@ describe("failOnError", () => {
       await sluice.flush();
     }
     expect([metric(sluice, ACCEPTED), metric(sluice, REFUSED)]).toEqual([0, 3]);
-    expect(lines.filter((line) => line.includes("emitted was refused"))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes("records emitted by the program were refused"))).toHaveLength(1);
   });
 
   it("false counts what fails in silence, by its error; what is told is not among it", async () => {

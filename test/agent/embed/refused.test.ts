@@ -131,7 +131,7 @@ describe("what a program emits without failOnError and the pipeline refuses", ()
     expect([metric(sluice, ACCEPTED), metric(sluice, REFUSED)]).toEqual([1, 1]);
     expect(metric(sluice, "sluice_silent_failures")).toBe(1);
     expect(lines.join("\n")).toContain("could not be stored on disk");
-    expect(lines.join("\n")).toContain("what the program emitted was refused");
+    expect(lines.join("\n")).toContain("records emitted by the program were refused");
     expect((await sluice.deadLetters.list()).entries).toEqual([]);
   });
 

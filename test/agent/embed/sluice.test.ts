@@ -211,14 +211,14 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
   it("stops at once when it was never started, and does not start after that", async () => {
     const sluice = await make({ config: INTO_KEPT, components: keeper().components });
     await sluice.stop();
-    await expect(sluice.start()).rejects.toThrow("make another one");
+    await expect(sluice.start()).rejects.toThrow("create a new one");
   });
 
   it("does not start again after it ran", async () => {
     const sluice = await make({ config: INTO_KEPT, components: keeper().components });
     await sluice.start();
     await sluice.stop();
-    await expect(sluice.start()).rejects.toThrow("make another one");
+    await expect(sluice.start()).rejects.toThrow("create a new one");
   });
 
   it("lets a start that is under way end before it stops", async () => {

@@ -20,7 +20,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "problems.js": { stdout: /^1 13 exporters.otlp_htp there is no exporter.*"otlp_http"\?\n.*\[app\]/s, arrives: [] },
   "fail-on-error.js": {
     stdout: /^transient SLUICE_SHUTTING_DOWN$/,
-    stderr: /emitted was refused/,
+    stderr: /records emitted by the program were refused/,
     arrives: ["payment approved", "payment sent"],
   },
   "operate.js": { stdout: /^ready otlp_http closed\napp 1\ndead letters: 0 0\n.*selected: 0/s, arrives: ["hello"] },

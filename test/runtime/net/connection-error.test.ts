@@ -15,7 +15,7 @@ describe("the words of a connection that failed", () => {
     expect(connectionErrorMessage(new Error(required))).toBe("TLS failed: tlsv13 alert certificate required");
     const noTls = `write EPROTO 80B21E4C1C7F0000:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:${place}/ssl3_record.c:354:\n`;
     expect(connectionErrorMessage(new Error(noTls))).toBe(
-      "TLS failed: wrong version number (is it TLS that the server speaks there?)",
+      "TLS failed: wrong version number (does the server use TLS on this port?)",
     );
   });
 

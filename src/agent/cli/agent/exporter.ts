@@ -8,7 +8,7 @@ import { withAgent } from "./with-agent.js";
 const BREAKER_STATES = ["open", "closed", "auto"];
 
 /** `sluice exporter pause` */
-export const pause = changing("pause", ({ id }) => `${id} is paused: what comes waits in its queue.`);
+export const pause = changing("pause", ({ id }) => `${id} is paused: new data waits in its queue.`);
 
 /** `sluice exporter resume` */
 export const resume = changing("resume", ({ id }) => `${id} sends again.`);
@@ -16,7 +16,7 @@ export const resume = changing("resume", ({ id }) => `${id} sends again.`);
 /** `sluice exporter retry` */
 export const retry = changing(
   "retry",
-  ({ id, queue }) => `${id} waits for no retry any longer; ${queue.entries} in its queue.`,
+  ({ id, queue }) => `${id} retries its waiting entries now; ${queue.entries} in its queue.`,
 );
 
 /** `sluice exporter breaker` */
@@ -26,8 +26,8 @@ export async function breaker(context: CommandContext): Promise<number> {
     throw new UsageError("expected the id of an exporter and open, closed or auto");
   return change(context, id, "breaker", { ...operatorBody(context), state }, (status) =>
     state === "auto"
-      ? `The circuit breaker of ${id} decides again; it is ${status.breaker.state.replace("_", " ")}.`
-      : `The circuit breaker of ${id} is held ${state}; sluice exporter breaker ${id} auto lets it decide again.`,
+      ? `The circuit breaker of ${id} is automatic again; it is ${status.breaker.state.replace("_", " ")}.`
+      : `The circuit breaker of ${id} is held ${state}; sluice exporter breaker ${id} auto makes it automatic again.`,
   );
 }
 

@@ -95,6 +95,6 @@ function baseOf(text: string): URL {
 }
 
 function certificateError(error: Error): AdminError {
-  const advice = "--ca FILE names the authority to trust, --cert and --key the certificate to show";
+  const advice = "--ca FILE sets the CA to trust, --cert and --key the client certificate";
   return new AdminError("unavailable", `${error.message}; ${advice}`, { cause: error });
 }

@@ -35,8 +35,8 @@ export function revealOptions(context: CommandContext): RevealOptions {
   if (context.values["reveal"] !== true) return {};
   if (operatorOf(context).reason === undefined)
     throw new UsageError(
-      "--reveal shows what is masked for others",
-      "say why with --reason TEXT; it is kept in the audit",
+      "--reveal shows unmasked records and needs a reason",
+      "give it with --reason TEXT; it is recorded in the audit",
     );
   return { reveal: true };
 }

@@ -38,7 +38,7 @@ export async function sendRequest(url: URL, options: ApiRequest, access: ApiAcce
     request.on("response", resolve).on("error", (error) => reject(withOrigin(error, url)));
   });
   const onTimeout = () =>
-    request.destroy(new AdminError("unavailable", `${url.origin} takes the connection but does not answer`));
+    request.destroy(new AdminError("unavailable", `${url.origin} accepts the connection but does not answer`));
   if (options.timeoutMs !== undefined) request.setTimeout(options.timeoutMs, onTimeout);
   if (options.lines === undefined) request.end(options.json === undefined ? undefined : JSON.stringify(options.json));
   else pipeline(Readable.from(withNewlines(options.lines)), request).catch((error: Error) => request.destroy(error));

@@ -11,7 +11,7 @@ export async function remove(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const ids = [...new Set(positionalArguments(context))];
   if (ids.length === 0) throw new UsageError("no id was given", "dlq list prints them; dlq purge deletes by filters");
-  if (ids.length > 1 && !(await confirm(context, `Delete ${ids.length} dead letters for good?`))) return EXIT.failed;
+  if (ids.length > 1 && !(await confirm(context, `Delete ${ids.length} dead letters permanently?`))) return EXIT.failed;
   return withDeadLetters(context, async ({ admin: anyone }) => {
     const admin = anyone.actingAs(operatorOf(context));
     const deleted = await admin.deleteDeadLetters({ ids });

@@ -21,10 +21,10 @@ export async function edit(context: CommandContext): Promise<number> {
   if (id === undefined || more.length > 0) throw new UsageError("edit needs one id", "dlq list prints them");
   const operator = operatorOf(context, false);
   if (operator.reason === undefined)
-    throw new UsageError("edit changes what was sent", "say why with --reason TEXT; it is kept in the audit");
+    throw new UsageError("edit changes what was sent", "give it with --reason TEXT; it is recorded in the audit");
   const file = values["file"] as string | undefined;
   const revision = revisionOption(values);
-  if (revision !== undefined && file === undefined) throw new UsageError("--revision is about --file");
+  if (revision !== undefined && file === undefined) throw new UsageError("--revision needs --file");
   return withDeadLetters(context, async ({ admin: anyone }) => {
     const admin = anyone.actingAs(operator);
     const entry = await admin.deadLetter(id);

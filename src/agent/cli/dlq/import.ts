@@ -26,7 +26,7 @@ export async function importDeadLetters(context: CommandContext): Promise<number
       printReport(
         context,
         { imported: 0, problems: damaged },
-        "nothing was imported; --skip-damaged takes in the others",
+        "nothing was imported; --skip-damaged imports the other lines",
       );
       return EXIT.failed;
     }

@@ -18,7 +18,7 @@ export async function purge(context: CommandContext): Promise<number> {
     const isAgreed =
       dryRun ||
       found === 0 ||
-      (await confirm(context, `Delete ${pluralize(found, "dead letter")} of ${where} for good?`));
+      (await confirm(context, `Delete ${pluralize(found, "dead letter")} of ${where} permanently?`));
     if (!isAgreed) return EXIT.failed;
     const deleted = dryRun || found === 0 ? found : await admin.deleteDeadLetters(selection);
     if (values["json"] === true) printJson(context, { deleted, dryRun });

@@ -81,7 +81,9 @@ async function* linesOf(url: URL, asked: ApiRequest, access: ApiAccess): AsyncGe
   try {
     yield* splitLines(response.setEncoding("utf8"));
   } catch (error) {
-    throw new AdminError("unavailable", "the agent broke off: what was written is not all", { cause: error });
+    throw new AdminError("unavailable", "the agent ended the connection early: the output is incomplete", {
+      cause: error,
+    });
   }
 }
 

@@ -19,7 +19,7 @@ export async function replay(context: CommandContext): Promise<number> {
   const isDiff = values["diff"] === true;
   const dryRun = values["dry-run"] === true || isDiff;
   const reveal = revealOptions(context).reveal === true;
-  if (reveal && !isDiff) throw new UsageError("--reveal is about --diff");
+  if (reveal && !isDiff) throw new UsageError("--reveal needs --diff");
   const options = {
     by: operatorOf(context).actor,
     dryRun,
@@ -63,7 +63,7 @@ export async function replay(context: CommandContext): Promise<number> {
 function waitOption(values: CommandContext["values"]): number | undefined {
   const timeout = values["timeout"] as string | undefined;
   if (values["wait"] !== true) {
-    if (timeout !== undefined) throw new UsageError("--timeout is about --wait");
+    if (timeout !== undefined) throw new UsageError("--timeout needs --wait");
     return undefined;
   }
   if (timeout === undefined) return Number.POSITIVE_INFINITY;

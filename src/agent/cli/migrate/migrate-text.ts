@@ -96,7 +96,8 @@ class Migration implements MigratedText {
       this.text = text;
       this.loaded = after;
       this.remarks.push({ action, path, message });
-    } else this.remarks.push({ action: "left", path, message: `${message}; the config would be wrong with that` });
+    } else
+      this.remarks.push({ action: "left", path, message: `${message}; the config would be invalid with this change` });
   }
 
   private document(): Document.Parsed | undefined {

@@ -95,9 +95,9 @@ function answer({ values, terminal }: CommandContext, result: MigrationAnswer): 
     terminal.out.write(`${JSON.stringify(failure === undefined ? report : { ...report, failure }, undefined, 2)}\n`);
   } else {
     const lines = [...diff, ...(diff.length > 0 ? [""] : []), ...remarks.map(remarkText)];
-    if (migrated !== undefined && diff.length === 0) lines.push(`${file} has today's names: nothing to change.`);
+    if (migrated !== undefined && diff.length === 0) lines.push(`${file} uses current names: nothing to change.`);
     if (isWritten) lines.push("", `Wrote ${file}; the old text is in ${file}.bak.`);
-    else if (diff.length > 0 && failure === undefined) lines.push("", "Nothing is written: --write does it.");
+    else if (diff.length > 0 && failure === undefined) lines.push("", "Nothing was written; use --write to write it.");
     if (lines.length > 0) terminal.out.write(`${lines.join("\n")}\n`);
     showProblems(problems.filter(isError), (migrated?.loaded ?? before).lineAt, terminal.err);
     if (failure !== undefined) terminal.err.write(`sluice: ${file} was not written: ${failure}\n`);

@@ -174,7 +174,7 @@ export class SupervisedTransport implements PinoDestination {
       return this.dropAsLost(this.lines.length, this.giveUpReason);
     }
     if (this.failedWorkers >= MAX_FAILED_WORKERS && this.lines.length > 0) {
-      this.dropAsLost(MAX_LINES_IN_FLIGHT, `${MAX_FAILED_WORKERS} workers died of them (${reason})`);
+      this.dropAsLost(MAX_LINES_IN_FLIGHT, `${MAX_FAILED_WORKERS} workers crashed while processing them (${reason})`);
       this.failedWorkers = 0;
     }
     writeToStderr(`the worker is gone (${reason}); starting another one for ${this.lines.length} unsettled lines`);

@@ -22,11 +22,9 @@ export const natsConnectionKeys = {
     .union([z.string().transform((one) => [one]), z.array(z.string()).min(1, "expected at least one server")])
     .default(["nats://localhost:4222"])
     .meta({ description: "Addresses of one or several servers of a cluster, such as nats://localhost:4222." }),
-  auth: section(auth).optional().meta({ description: "Who the agent is to the server." }),
+  auth: section(auth).optional().meta({ description: "Authentication to the server." }),
   tls: section(tlsClient()).optional().meta({ description: "Encrypts connections; without it the server decides." }),
-  connect_timeout: duration()
-    .default(5000)
-    .meta({ description: "How long a server may take to answer while it is being connected to." }),
+  connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to a server." }),
 };
 
 const connectionSchema = z.strictObject(natsConnectionKeys);
@@ -38,6 +36,6 @@ export const natsStreamKeys = {
   stream: z.string().min(1).meta({ description: "The JetStream stream." }),
   create_stream: z.boolean().default(false).meta({
     description:
-      "Make the stream, with the subjects of this config, when there is none of that name; on disk, and with the server's defaults.",
+      "Create the stream if it does not exist, with the subjects of this config, on disk, and with the server's defaults.",
   }),
 };

@@ -78,7 +78,7 @@ export class NatsLink {
     // A server that requires a client certificate hangs up only after the handshake, which the client does not notice,
     // so it times out.
     const isBare = tls && !tls.cert_file && !tls.cert_pem && isTimeout(this.lastError);
-    return `${natsErrorMessage(this.lastError)}${isBare ? "; it may want a client certificate (tls.cert_file)" : ""}`;
+    return `${natsErrorMessage(this.lastError)}${isBare ? "; it may require a client certificate (tls.cert_file)" : ""}`;
   }
 
   /** Resolves when there is a connection, or with undefined when the link is stopped. */

@@ -16,7 +16,7 @@ export const redisConnectionKeys = {
   password: secret().optional().meta({ description: "The password of the user, or of the server." }),
   db: z.number().int().nonnegative().default(0).meta({ description: "The number of the database." }),
   tls: section(tlsClient()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
-  connect_timeout: duration().default(5000).meta({ description: "How long the server may take to be connected to." }),
+  connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to the server." }),
 };
 
 const connectionSchema = z.strictObject(redisConnectionKeys);

@@ -9,9 +9,15 @@ import { KeyLog } from "./key-log.js";
 
 const dedup = z.strictObject({
   enabled: z.boolean().default(true).meta({
-    description: "Answer for what was taken before, by its idempotency key, without taking it again.",
+    description:
+      "Acknowledge data that was accepted before, recognised by its idempotency key, without accepting it again.",
   }),
-  max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),
+  max_entries: z
+    .number()
+    .int()
+    .positive()
+    .default(100_000)
+    .meta({ description: "Limit for the number of remembered keys." }),
   ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
   directory: z
     .string()
@@ -24,7 +30,7 @@ const dedup = z.strictObject({
 export function dedupSection(what: string) {
   return section(dedup.superRefine(checkSharedState))
     .optional()
-    .meta({ description: `Recognises ${what} that come a second time. Off unless written.` });
+    .meta({ description: `Recognises ${what} that come a second time. Off by default.` });
 }
 
 /** Creates the `Dedup` that the section configures. The caller must start and stop it. */

@@ -20,8 +20,8 @@ const MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 const sasl = z.strictObject({
   username: z.string().min(1, "expected a user name").meta({ description: "The user." }),
   password: secret().meta({ description: "The password." }),
-  mechanism: z.enum(MECHANISMS).default("PLAIN").meta({ description: "How the password is shown to the broker." }),
-  version: ignored("the version is agreed on with the broker"),
+  mechanism: z.enum(MECHANISMS).default("PLAIN").meta({ description: "The SASL mechanism." }),
+  version: ignored("the version is negotiated with the broker"),
   aws_msk: unsupported("AWS_MSK_IAM is not supported; use a user with SCRAM-SHA-512"),
 });
 
@@ -48,20 +48,20 @@ export const kafkaConnectionKeys = {
   brokers: z
     .preprocess((value) => (typeof value === "string" ? value.split(",").map((each) => each.trim()) : value), brokers())
     .default(["localhost:9092"])
-    .meta({ description: "Brokers to ask for all others, as host:port." }),
+    .meta({ description: "Bootstrap brokers, as host:port." }),
   client_id: z
     .string()
     .min(1)
     .default("sluice")
-    .meta({ description: "The name that the broker's logs and quotas know." }),
+    .meta({ description: "The client id in the broker's logs and quotas." }),
   tls: section(tlsClient()).optional().meta({ description: "Speak TLS to the brokers. Absent: plain TCP." }),
-  auth: section(auth).optional().meta({ description: "Who we are to the brokers." }),
+  auth: section(auth).optional().meta({ description: "Authentication to the brokers." }),
   connect_timeout: duration().default(5000).meta({ description: "How long a connection may take to open." }),
   request_timeout: duration().default(10_000).meta({ description: "How long a broker may take to answer." }),
-  protocol_version: ignored("versions are agreed on with the brokers"),
+  protocol_version: ignored("versions are negotiated with the brokers"),
   resolve_canonical_bootstrap_servers_only: ignored("names are resolved by the system"),
   conn_idle_timeout: ignored("a connection is kept until the broker closes it"),
-  metadata: ignored("what is known of the cluster is asked for anew when a broker says it is out of date"),
+  metadata: ignored("metadata is refreshed when a broker reports that it is out of date"),
   rack_id: ignored("records are read from the leader of a partition"),
   use_leader_epoch: ignored("leader epochs are not sent"),
   telemetry: ignored("metrics of the receiver and the queue are always counted"),

@@ -16,7 +16,7 @@ export const postgresConnectionKeys = {
   username: z.string().min(1).default("postgres").meta({ description: "The name of the role." }),
   password: secret().optional().meta({ description: "The password of the role." }),
   tls: section(tlsClient()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
-  connect_timeout: duration().default(5000).meta({ description: "How long the server may take to be connected to." }),
+  connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to the server." }),
 };
 
 const connectionSchema = z.strictObject(postgresConnectionKeys);

@@ -15,7 +15,7 @@ export function rabbitConnection() {
       .string()
       .regex(/^amqps?:\/\/[^\s]+$/, "expected a URL such as amqp://localhost:5672")
       .default("amqp://localhost:5672")
-      .meta({ description: "Where RabbitMQ is: amqp://host:port, or amqps:// for TLS." }),
+      .meta({ description: "Address of RabbitMQ: amqp://host:port, or amqps:// for TLS." }),
     vhost: z.string().default("").meta({ description: "The virtual host; default that of the endpoint, or `/`." }),
     auth: section(
       z.strictObject({
@@ -30,14 +30,14 @@ export function rabbitConnection() {
       }),
     )
       .prefault({})
-      .meta({ description: "Who we are to RabbitMQ." }),
+      .meta({ description: "Authentication to RabbitMQ." }),
     tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS, for amqps." }),
     connection_timeout: duration().default(10_000).meta({ description: "How long connecting may take." }),
-    heartbeat: duration().default(10_000).meta({ description: "How often both sides show that they are there." }),
+    heartbeat: duration().default(10_000).meta({ description: "Heartbeat interval of the connection." }),
     name: z
       .string()
       .default("")
-      .meta({ description: "How RabbitMQ lists the connection; default the component's id." }),
+      .meta({ description: "Name of the connection in RabbitMQ; default: the component's id." }),
   });
 }
 
@@ -117,7 +117,7 @@ export class RabbitClient {
 function plainError(error: Error, { vhost = "", username = "" }: Options.Connect): Error {
   if (!error.message.includes("got <ConnectionClose")) return error;
   const host = decodeURIComponent(vhost);
-  return new Error(`the virtual host ${host} is not there, or the user ${username} may not use it`, { cause: error });
+  return new Error(`the virtual host ${host} does not exist, or the user ${username} may not use it`, { cause: error });
 }
 
 /** Closes the connection properly, or destroys its socket if that takes too long: RabbitMQ may be gone or suspended. */

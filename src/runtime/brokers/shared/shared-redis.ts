@@ -13,11 +13,11 @@ const redisKeys = z.strictObject({
   prefix: z
     .string()
     .default("sluice")
-    .meta({ description: "What all keys there begin with: agents that share have the same." }),
+    .meta({ description: "Prefix of all keys in Redis; agents that share state need the same." }),
   timeout: duration()
     .refine((ms) => ms > 0, "expected more than 0, such as 200ms")
     .default(200)
-    .meta({ description: "A server that takes longer to answer counts as gone until it is quick again." }),
+    .meta({ description: "Time limit for a reply; a slower server is not used until it is fast again." }),
 });
 
 export type SharedRedisConfig = z.infer<typeof redisKeys>;
@@ -26,9 +26,9 @@ export type SharedRedisConfig = z.infer<typeof redisKeys>;
 export const sharedStateKeys = {
   shared: z.enum(["redis"]).optional().meta({
     description:
-      "Where agents share their state. Default: each has its own. Without the server each goes on by itself.",
+      "Where agents share their state; default: each agent has its own. While the server is down each agent works on its own.",
   }),
-  redis: section(redisKeys).optional().meta({ description: "How the Redis is reached, with `shared: redis`." }),
+  redis: section(redisKeys).optional().meta({ description: "The Redis server, with `shared: redis`." }),
 };
 
 /** A check for `superRefine` of a schema with these keys. */
@@ -70,7 +70,7 @@ export class SharedRedis {
   constructor(config: SharedRedisConfig, context: ComponentContext, attributes: MetricAttributes) {
     this.config = config;
     this.context = context;
-    const description = "1 while state is shared with other agents, 0 while this one goes on by itself.";
+    const description = "1 while state is shared with other agents, 0 while this agent works on its own.";
     const read = () => (this.up ? 1 : 0);
     this.removeGauge = context.metrics.gauge("sluice_shared_state_up", { description }, read, attributes);
   }
@@ -146,7 +146,7 @@ export class SharedRedis {
     if (this.wasTold) return;
     this.wasTold = true;
     const { endpoint } = this.config;
-    this.context.logger.warn({ endpoint, reason }, "Redis does not answer: this agent goes on by itself until it does");
+    this.context.logger.warn({ endpoint, reason }, "Redis does not answer: this agent works on its own until it does");
   }
 }
 

@@ -54,7 +54,7 @@ export function callPlugin<Result>(call: () => Result, plugin: PluginCode, findi
 
 function failureReason(error: unknown, { node, schema }: PluginCode): string {
   const message = errorMessage(error);
-  if (message.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
+  if (message.includes("during synchronous parse")) return "asynchronous schemas are not supported";
   const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
   return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutSecretTexts(message));
 }

@@ -110,9 +110,9 @@ function warnOfDisplaced(
   root: MapNode,
   findings: Findings,
 ): void {
-  const message = `${taker.owner} listens on ${formatAddress(taker.address)}, so ${owner} is not available: nobody asked for it on ${formatAddress(address)}, where it is by default`;
+  const message = `${taker.owner} listens on ${formatAddress(taker.address)}, so ${owner}, which listens on ${formatAddress(address)} by default, is not available`;
   const problem = { severity: "warning", code: "address_taken", ...placed(root, taker.path!), message } as const;
-  findings.problems.push({ ...problem, suggestion: "give it a port of its own in the config" });
+  findings.problems.push({ ...problem, suggestion: "configure another port for it" });
 }
 
 function placed(root: MapNode, path: ConfigPath) {

@@ -32,7 +32,7 @@ export function linkForwards(
     const message =
       to === undefined
         ? `exporter "${name}" is not defined under exporters`
-        : "expected another exporter: what it cannot deliver it cannot deliver";
+        : "expected another exporter: it cannot forward its dead letters to itself";
     const known = exporters.filter((each) => each !== from).map(({ id }) => id);
     findings.error("undefined_reference", node, path, message, to === undefined ? didYouMean(name, known) : {});
     return [];

@@ -46,8 +46,8 @@ function warnOfWaitingClients(
   findings: Findings,
 ): void {
   const time = waitMs === undefined ? "" : `, ${waitMs / 1000} s`;
-  const message = `clients of pipeline "${id}" wait for their answers as long as "${processor.id}" holds what they send${time}: most give up after 10 s and send again`;
-  const suggestion = "let the intake be durable: intake: {durable: on}";
+  const message = `clients of pipeline "${id}" wait for their answers for as long as "${processor.id}" holds what they send${time}: most time out after 10 s and send again`;
+  const suggestion = "make the intake durable: intake: {durable: on}";
   findings.warn("clients_wait", key, path, message, { suggestion });
 }
 
@@ -65,8 +65,8 @@ function checkHeldBytes(
   if (held.bytes < intakeLimit) return;
   const { section, name, node, key, id } = processor;
   const limit = `${byteSizeText(intakeLimit)}`;
-  const comes = isDurable ? "what comes waits on disk" : "clients are refused";
-  const scope = isDurable ? "for what is inside a pipeline" : "for the whole agent";
+  const comes = isDurable ? "new data waits on disk" : "clients are refused";
+  const scope = isDurable ? "for the data inside a pipeline" : "for the whole agent";
   const message = `"${id}" may hold back ${byteSizeText(held.bytes)}, but service.intake.max_bytes, ${scope}, is ${limit}: ${comes} before "${id}" makes room`;
   const suggestion = `set ${held.path.join(".")} below service.intake.max_bytes, or raise that`;
   const path = [section, name, ...held.path];

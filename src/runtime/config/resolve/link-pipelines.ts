@@ -155,7 +155,7 @@ export function checkConfiguredSignals(
 function checkLimiterFirst({ processors }: LinkedPipeline, findings: Findings): void {
   for (const { reference, definition } of processors.slice(1)) {
     if (definition.type !== "memory_limiter") continue;
-    const message = `"${definition.id}" should come first, so that it refuses data before others have spent work on it`;
+    const message = `"${definition.id}" should come first, so that it refuses data before others process it`;
     findings.warn("limiter_not_first", reference.span, reference.path, message);
   }
 }
@@ -179,7 +179,7 @@ function rejectRepeats(links: readonly Link[], findings: Findings): Link[] {
       "duplicate_processor",
       reference.span,
       reference.path,
-      `processor "${reference.id}" stands here twice`,
+      `processor "${reference.id}" is listed twice`,
     );
   });
 }
@@ -190,7 +190,7 @@ function warnOnRepeats(links: readonly Link[], findings: Findings): Link[] {
       "repeated_reference",
       reference.span,
       reference.path,
-      `"${reference.id}" stands here twice; once is enough`,
+      `"${reference.id}" is listed twice; once is enough`,
     );
   });
 }

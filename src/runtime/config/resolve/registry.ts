@@ -21,7 +21,7 @@ export class Registry {
   add(factory: ComponentFactory, origin?: string): this {
     const { kind, type, contract } = factory;
     if (contract !== CONTRACT_VERSION) {
-      const hint = contract > CONTRACT_VERSION ? "update Sluice" : "update the plugin, or build it anew";
+      const hint = contract > CONTRACT_VERSION ? "update Sluice" : "update or rebuild the plugin";
       const message = `${kind} "${type}" was built for contract ${contract}; this Sluice has contract ${CONTRACT_VERSION}`;
       throw new RegistryError(ERROR_CODES.SLUICE_CONTRACT, message, hint);
     }

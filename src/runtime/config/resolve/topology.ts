@@ -57,7 +57,7 @@ function reportCycle(trail: readonly PipelineHop[], back: LinkedPipeline, findin
   const cycle = trail.slice(trail.findIndex((step) => step.pipeline === back));
   const names = cycle.map(({ pipeline, exit }) => `pipeline ${pipeline.pipeline.id} -> connector ${exit.reference.id}`);
   const { reference } = trail.at(-1)!.exit;
-  const message = `data would go round for ever: ${names.join(" -> ")} -> pipeline ${back.pipeline.id}`;
+  const message = `data would circulate forever: ${names.join(" -> ")} -> pipeline ${back.pipeline.id}`;
   findings.error("connector_cycle", reference.span, reference.path, message);
 }
 

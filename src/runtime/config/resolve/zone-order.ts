@@ -79,10 +79,10 @@ function report(stop: ZoneStop, earlier: ZoneStop, isStrict: boolean, findings: 
 
 /** Says what goes wrong when a component of this zone comes too late. */
 const REASONS: Readonly<Record<Zone, string>> = {
-  validate: "what is invalid has been worked on, and perhaps kept as a dead letter, before it is found",
-  pii: "what is set aside or sent elsewhere there has not been treated yet, and is kept or leaves as it came",
-  rate_limit: "records are sampled, brought up to date or routed first that are then over the limit",
-  sampling: "records are brought up to date or routed first that are then thrown away",
-  versioning: "what is routed there still has its old names and versions",
+  validate: "invalid data has been processed, and perhaps kept as a dead letter, before it is detected",
+  pii: "data that is dead-lettered or sent elsewhere there is still untreated",
+  rate_limit: "records over the limit are first sampled, updated or routed",
+  sampling: "records are first updated or routed and then dropped",
+  versioning: "routed records still have their old names and versions",
   routing: "",
 };

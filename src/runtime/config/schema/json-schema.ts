@@ -51,7 +51,7 @@ function knownTypes(registry: Registry): [string, JsonSchema][] {
 const PLUGINS: JsonSchema = {
   ...nullable({ type: "array" }),
   items: { type: "string" },
-  description: "Packages and files with components of your own, seen from the folder of this file.",
+  description: "Packages and files with your own components, relative to the folder of this file.",
 };
 
 function sectionSchema(section: string, kind: ComponentKind, registry: Registry): JsonSchema {
@@ -68,11 +68,11 @@ function sectionSchema(section: string, kind: ComponentKind, registry: Registry)
 }
 
 const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
-  receivers: "Where data comes from, each under its type or type/name.",
-  processors: "What is done to it on the way.",
+  receivers: "Sources of data, each under its type or type/name.",
+  processors: "Processing steps, each under its type or type/name.",
   exporters: "Where it goes.",
-  connectors: "Ends of one pipeline that are beginnings of others.",
-  extensions: "What runs beside the pipelines; service.extensions switches them on.",
+  connectors: "Components that connect the end of one pipeline with the beginning of others.",
+  extensions: "Components that run beside the pipelines; service.extensions enables them.",
 };
 
 function componentSchema(factory: ComponentFactory, common: JsonSchema, definitions: JsonSchema): JsonSchema {
@@ -115,7 +115,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
   const pipelines = {
     type: ["object", "string"],
     pattern: VARIABLE,
-    description: "What runs: each pipeline is called logs, traces or metrics, or one of these with /name.",
+    description: "The pipelines; each is called logs, traces or metrics, or one of these with /name.",
     patternProperties: { [`^(${[...SIGNALS, "profiles"].join("|")})(\\s*/.+)?$`]: pipeline },
     additionalProperties: false,
   };
@@ -124,7 +124,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
     ...settings,
     properties: { ...(settings["properties"] as object), extensions, pipelines },
     required: ["pipelines"],
-    description: "What runs of all this, and how the agent looks after itself.",
+    description: "Which components run, and the agent's own telemetry and limits.",
   };
 }
 

@@ -23,8 +23,8 @@ const otlpTarget = z.strictObject({
   compression: z.string().optional().meta({ description: "gzip or none." }),
   temporality_preference: ignored("sums and histograms are sent as totals since the start"),
   default_histogram_aggregation: ignored("histograms have fixed buckets"),
-  tls: z.unknown().optional().meta({ description: "Certificates, as an exporter has them." }),
-  auth: authReference("client").optional().meta({ description: "Who we are to the server." }),
+  tls: z.unknown().optional().meta({ description: "TLS settings, as in an exporter." }),
+  auth: authReference("client").optional().meta({ description: "Authentication to the server." }),
 });
 
 /** Target of the agent's own telemetry, as written under `otlp:`. */
@@ -32,7 +32,9 @@ export type OtlpTarget = z.infer<typeof otlpTarget>;
 
 const otlpExporter = () =>
   z
-    .looseObject({ otlp: section(otlpTarget).optional().meta({ description: "A server that takes OTLP over HTTP." }) })
+    .looseObject({
+      otlp: section(otlpTarget).optional().meta({ description: "A server that accepts OTLP over HTTP." }),
+    })
     .meta({ description: "Where it is sent." });
 
 const prometheusTarget = z.looseObject({
@@ -41,7 +43,7 @@ const prometheusTarget = z.looseObject({
   tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
   auth: authReference("server")
     .optional()
-    .meta({ description: "An extension that says who may ask; left out, everybody may." }),
+    .meta({ description: "The extension that authenticates clients; without it, everyone has access." }),
 });
 
 const reader = z.strictObject({
@@ -55,7 +57,7 @@ const reader = z.strictObject({
     }),
   )
     .optional()
-    .meta({ description: "Metrics that are asked for." }),
+    .meta({ description: "Metrics that are pulled." }),
   periodic: section(
     z.looseObject({
       interval: z.number().int().positive().default(60_000).meta({ description: "Milliseconds, as in the Collector." }),
@@ -64,7 +66,7 @@ const reader = z.strictObject({
     }),
   )
     .optional()
-    .meta({ description: "Metrics that are sent from time to time." }),
+    .meta({ description: "Metrics that are pushed periodically." }),
 });
 
 const logProcessor = z.looseObject({
@@ -125,7 +127,7 @@ export const serviceSchema = z.strictObject({
         z.strictObject({
           level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"])
             .default("normal")
-            .meta({ description: "none switches the metrics off; the others are the same here." }),
+            .meta({ description: "none turns the metrics off; all other levels are the same here." }),
           address: deprecated(
             listenEndpoint().optional(),
             "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]",
@@ -139,15 +141,12 @@ export const serviceSchema = z.strictObject({
       )
         .prefault({})
         .meta({ description: "The metrics of the agent itself." }),
-      resource: z
-        .unknown()
-        .optional()
-        .meta({ description: "Attributes of the resource that the telemetry of the agent names." }),
+      resource: z.unknown().optional().meta({ description: "Resource attributes of the agent's own telemetry." }),
       traces: ignored("Sluice does not trace itself"),
     }),
   )
     .prefault({})
-    .meta({ description: "What the agent says of itself." }),
+    .meta({ description: "The agent's own telemetry." }),
   strict_order: z
     .boolean()
     .default(false)
@@ -160,12 +159,12 @@ export const serviceSchema = z.strictObject({
       max_bytes: byteSize()
         .default(64 * 1024 * 1024)
         .meta({
-          description: "Bytes that may be taken and not yet answered; over it, clients are asked to come back.",
+          description: "Limit for bytes accepted and not yet answered; above it, clients get a retryable refusal.",
         }),
     }),
   )
     .prefault({})
-    .meta({ description: "How much may be under way." }),
+    .meta({ description: "Limits for data inside the agent." }),
 });
 
 /** The keys of `intake:` in a pipeline. */
@@ -173,7 +172,7 @@ export const pipelineIntakeSchema = section(
   z.strictObject({
     durable: z.enum(["auto", "on", "off"]).default("auto").meta({
       description:
-        "Keep what comes on disk before it is answered, in a journal of the pipeline. auto: if a processor holds deliveries back.",
+        "Store data on disk in a journal of the pipeline before answering. auto: if a processor holds deliveries back.",
     }),
   }),
 );
@@ -181,7 +180,7 @@ export const pipelineIntakeSchema = section(
 /** The key `error_mode:` of a pipeline. */
 export const pipelineErrorModeSchema = caseInsensitiveEnum(["propagate", "dead_letter"]).default("propagate").meta({
   description:
-    "What becomes of data on which a processor throws. propagate: the request is refused; dead_letter: the record, or the batch, is kept as a dead letter.",
+    "How errors of a processor are handled. propagate: the request is refused; dead_letter: the record, or the batch, is kept as a dead letter.",
 });
 
 export type ServiceSettings = z.infer<typeof serviceSchema>;

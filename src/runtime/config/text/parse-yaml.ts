@@ -166,7 +166,7 @@ class YamlReader {
     this.report(
       "duplicate_key",
       later.start,
-      `the key ${JSON.stringify(name)} stands here a second time; the first is at ${spanText(earlier)}`,
+      `the key ${JSON.stringify(name)} is here a second time; the first is at ${spanText(earlier)}`,
       "remove one of them, or give it another name",
     );
   }
@@ -179,7 +179,7 @@ class YamlReader {
       place: this.source.placeAt(this.source.text.lastIndexOf("\n---", contents) + 1),
       path: "",
       message: "a second YAML document starts here; only the first is read, as in the Collector",
-      suggestion: "write one document a file, and give each file its own --config",
+      suggestion: "write one document per file, and give each file its own --config",
     });
   }
 

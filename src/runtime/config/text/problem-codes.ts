@@ -7,75 +7,75 @@ export interface ProblemFacts {
 /** All codes of config problems. `docs/errors.md` is generated from this table too. */
 export const PROBLEMS = {
   address_taken: {
-    cause: "Two components, or a component and the agent itself, would listen at one address.",
-    action: "Give one of them another port, or another host of the machine.",
+    cause: "Two components, or a component and the agent itself, would listen on the same address.",
+    action: "Give one of them another port or host.",
   },
   bad_component: {
-    cause: "One of the `components` that a program gave cannot be used.",
-    action: "Pass what the `define` functions of `sluice/plugin` return, each type once.",
+    cause: "One of the `components` passed by the program cannot be used.",
+    action: "Pass the results of the `define` functions of `sluice/plugin`, each type once.",
   },
   cannot_authenticate: {
     cause:
-      "An `auth` names an extension that is no authenticator, or is configured for the other side of a connection.",
-    action: "Name one that can, or give that extension the keys of this side.",
+      "An `auth` names an extension that is not an authenticator, or is configured for the other side of a connection.",
+    action: "Name an authenticator for this side, or configure that extension for this side.",
   },
   clients_wait: {
     cause:
-      "A processor holds back what clients send, and its pipeline's intake is not durable: their answers wait with it.",
+      "A processor holds data back, and its pipeline's intake is not durable: clients wait for their answers that long.",
     action:
       "Leave `intake: {durable: auto}`, turn the queues on, or make the processor's wait shorter than the clients' timeout.",
   },
   component_failed: {
-    cause: "The code of a component threw while it was asked about its config.",
-    action: "Mend the plugin; the problem names its function and what it threw.",
+    cause: "A component's code threw an error while its config was checked.",
+    action: "Fix the plugin; the problem names the function and the error.",
   },
   connector_cycle: {
-    cause: "Pipelines feed each other through connectors in a circle: data would go round for ever.",
-    action: "Take one of the connectors in the circle out of a pipeline's exporters.",
+    cause: "Pipelines feed each other through connectors in a circle: data would circulate forever.",
+    action: "Remove one of these connectors from a pipeline's exporters.",
   },
   connector_one_sided: {
-    cause: "A connector is only an exporter, or only a receiver, of pipelines.",
+    cause: "A connector is used only as an exporter, or only as a receiver.",
     action: "Name it among the exporters of one pipeline and among the receivers of another.",
   },
   deprecated_key: {
-    cause: "A key still works, and will not for ever.",
+    cause: "A key is deprecated: it still works, but will be removed.",
     action: "Write what the problem suggests instead.",
   },
   duplicate_id: {
     cause: "Two components of a kind, or two pipelines, have the same id.",
-    action: "Give one of them a name of its own, such as `otlp/second`.",
+    action: "Give one of them another name, such as `otlp/second`.",
   },
   duplicate_key: {
-    cause: "A key stands twice in one map; YAML does not say which of them counts.",
-    action: "Take one of them out.",
+    cause: "A key occurs twice in one map; YAML does not define which one is used.",
+    action: "Remove one of them.",
   },
   duplicate_processor: {
-    cause: "A processor stands twice in a pipeline and would run twice.",
-    action: "Take one out, or define a second processor with a name of its own.",
+    cause: "A processor is listed twice in a pipeline and would run twice.",
+    action: "Remove one, or define a second processor with another name.",
   },
   empty_config: {
-    cause: "There is nothing in the config.",
-    action: "Write receivers, exporters and `service.pipelines`; [the examples](../config/) are good beginnings.",
+    cause: "The config is empty.",
+    action: "Write receivers, exporters and `service.pipelines`; start from one of [the examples](../config/).",
   },
   extension_off: {
     cause: "An `auth` names an extension that does not run.",
     action: "Add it to `service.extensions`.",
   },
   file_cycle: {
-    cause: "A `file:` substitution takes in a file that takes in itself, directly or through others.",
+    cause: "A `file:` substitution includes a file that includes itself, directly or indirectly.",
     action: "Break the circle.",
   },
   ignored_key: {
     cause:
-      "A key is known and has no effect: it is one of the Collector's that means nothing here, or another key has taken its place.",
-    action: "Nothing, or take it out; the problem says why it has none.",
+      "A known key has no effect: it is a key of the Collector without a meaning here, or another key has replaced it.",
+    action: "Nothing, or remove it; the problem gives the reason.",
   },
   integer_duration: {
-    cause: "A duration has no unit, and so counts nanoseconds, as in the Collector.",
+    cause: "A duration has no unit, so it is in nanoseconds, as in the Collector.",
     action: "Write the unit: `5s`, `200ms`.",
   },
   invalid_id: {
-    cause: "Something is no component id.",
+    cause: "A component id is invalid.",
     action: "Write `type` or `type/name`, such as `otlp` or `otlp/second`.",
   },
   invalid_set: {
@@ -83,15 +83,15 @@ export const PROBLEMS = {
     action: "Write it so: `--set exporters.debug.verbosity=detailed`.",
   },
   invalid_variable: {
-    cause: "What stands in an `env:` substitution is not the name of an environment variable.",
-    action: "Write letters, digits and underscores; `$$` for a dollar sign that is meant as one.",
+    cause: "An `env:` substitution does not contain the name of an environment variable.",
+    action: "Use letters, digits and underscores; write `$$` for a literal dollar sign.",
   },
   limiter_not_first: {
-    cause: "`memory_limiter` stands behind other processors, which then work on what it refuses.",
+    cause: "`memory_limiter` comes after other processors, which then process data that it refuses.",
     action: "Put it first.",
   },
   missing_key: {
-    cause: "A key that must be there is not, or has no value.",
+    cause: "A required key is missing, or has no value.",
     action: "Write it; the problem says what is expected.",
   },
   no_config: {
@@ -99,15 +99,15 @@ export const PROBLEMS = {
     action: "Give one with `--config`.",
   },
   no_effect: {
-    cause: "A component or pipeline is known from the Collector and does nothing here.",
-    action: "Nothing, or take it out; the problem says why.",
+    cause: "A component or pipeline of the Collector has no effect here.",
+    action: "Nothing, or remove it; the problem gives the reason.",
   },
   no_exporters: {
     cause: "A pipeline has no exporters.",
     action: "Name at least one exporter or connector.",
   },
   no_queue_directory: {
-    cause: "A program has exporters with a durable queue and does not say where to keep it.",
+    cause: "A program has exporters with a durable queue, but sets no directory for it.",
     action: "Name a directory, or turn the queues off, as the problem says.",
   },
   no_receivers: {
@@ -120,17 +120,15 @@ export const PROBLEMS = {
   },
   open_listener: {
     cause: "Something listens on an address that other machines may reach, without TLS or without authentication.",
-    action:
-      "Give it `tls` and `auth`, or let it listen on 127.0.0.1. In front of it a proxy may do both: then it is a note.",
+    action: "Configure `tls` and `auth`, or listen on 127.0.0.1. Ignore the warning if a proxy in front does both.",
   },
   over_intake_limit: {
-    cause:
-      "A processor may hold back as much as the whole agent may take, so clients are refused before it makes room.",
+    cause: "A processor may hold back as much data as the intake admits, so clients are refused before it makes room.",
     action: "Set its limit below `service.intake.max_bytes`, or raise that.",
   },
   plugin_component: {
-    cause: "A plugin was loaded, and what it exports cannot be used, or has not the type that was looked for.",
-    action: "Export what the `define` functions return, as the default or by name.",
+    cause: "A plugin was loaded, but its exports cannot be used, or lack the required type.",
+    action: "Export the results of the `define` functions, as default or named exports.",
   },
   plugin_contract: {
     cause: "A plugin was built for another version of the plugin contract.",
@@ -138,22 +136,22 @@ export const PROBLEMS = {
   },
   plugin_failed: {
     cause: "A plugin's module threw while it was loaded, cannot be parsed, or did not end loading.",
-    action: "Mend the place that the problem names.",
+    action: "Fix the place that the problem names.",
   },
   plugin_import: {
     cause: "A plugin imports a package or a file that cannot be found.",
-    action: "Install the package beside the plugin, or mend the path.",
+    action: "Install the package next to the plugin, or fix the path.",
   },
   plugin_not_found: {
-    cause: "A package or file that `plugins` names does not exist, seen from the config's folder.",
-    action: "Install it there, or mend the name or path.",
+    cause: "A package or file in `plugins` does not exist, relative to the config's folder.",
+    action: "Install it there, or fix the name or path.",
   },
   plugin_not_listed: {
-    cause: "A type is unknown, and an installed package has a name that would fit it.",
+    cause: "A type is unknown, but an installed package has a matching name.",
     action: "List the package under `plugins`, if it is the one you mean.",
   },
   plugin_type_taken: {
-    cause: "A plugin has a type that another of its kind has already.",
+    cause: "A plugin's type is already used by another component of its kind.",
     action: "Give it another type, or do not load both.",
   },
   plugin_typescript: {
@@ -169,24 +167,24 @@ export const PROBLEMS = {
     action: "Take one out.",
   },
   schema_failed: {
-    cause: "The schema of a component threw when it was held against its config.",
-    action: "Mend the schema: it is a mistake in the plugin.",
+    cause: "A component's schema threw an error while its config was parsed.",
+    action: "Fix the schema: it is a bug in the plugin.",
   },
   start_failed: {
-    cause: "The config is sound, and a component could not start: a port is taken, a file cannot be read.",
-    action: "Mend what the problem names on the machine, or choose another value.",
+    cause: "The config is valid, but a component could not start: a port is taken, a file cannot be read.",
+    action: "Fix the cause on the machine, or choose another value.",
   },
   undefined_reference: {
     cause: "A pipeline, or a connector's config, names something that is not defined.",
-    action: "Define it, or mend the name.",
+    action: "Define it, or fix the name.",
   },
   unknown_component: {
     cause: "There is no component of that type. It is only a warning where no pipeline uses it.",
-    action: "Mend the name, or list the plugin that has it under `plugins`.",
+    action: "Fix the name, or list the plugin that provides it under `plugins`.",
   },
   unknown_key: {
     cause: "A key is not known here.",
-    action: "Mend its name or its indentation; the problem lists what is known or near.",
+    action: "Fix its name or its indentation; the problem lists the known or similar keys.",
   },
   unknown_provider: {
     cause: "A substitution names a source of values that does not exist.",
@@ -197,53 +195,54 @@ export const PROBLEMS = {
     action: "Write `logs`, `traces` or `metrics`, with a name if there are several: `logs/audit`.",
   },
   unreadable_file: {
-    cause: "The config, or a file that it takes a value from, cannot be read.",
-    action: "Mend the path, or the rights of the user that runs the agent.",
+    cause: "The config, or a file that it refers to, cannot be read.",
+    action: "Fix the path, or the permissions of the user that runs the agent.",
   },
   unset_variable: {
     cause: "An environment variable is not set, and there is no default.",
-    action: "Set it, or write a default behind the name, with `:-` between them.",
+    action: "Set it, or add a default after the name, as in `NAME:-default`.",
   },
   unsupported_signal: {
-    cause: "A component stands in a pipeline of a signal that it does not take.",
-    action: "Take it out, or move it to a pipeline of a signal that it takes.",
+    cause: "A component is in a pipeline whose signal it does not support.",
+    action: "Remove it, or move it to a pipeline with a supported signal.",
   },
   unused_component: {
-    cause: "A component is defined, and no pipeline or `service.extensions` names it: it does not run.",
-    action: "Name it where it belongs, or take it out.",
+    cause: "A component is defined but not used by any pipeline or `service.extensions`: it does not run.",
+    action: "Use it, or remove it.",
   },
   wrong_kind: {
-    cause: "A pipeline names a component in the place of another kind, such as an exporter among its receivers.",
+    cause: "A pipeline lists a component of the wrong kind, such as an exporter among its receivers.",
     action: "Move the id to the list of its kind.",
   },
   wrong_type: {
-    cause: "A value is of another kind than the key takes, such as a text in the place of a list.",
-    action: "Write what the problem expects; quotes make a text of a number.",
+    cause: "A value has the wrong type, such as a string instead of a list.",
+    action: "Write what the problem expects; quotes turn a number into a string.",
   },
   wrong_value: {
-    cause: "A value is of the right kind, and is none that the key takes.",
+    cause: "A value has the right type but is not allowed.",
     action: "Write one that the problem lists or describes.",
   },
   yaml_depth: {
     cause: "The YAML is nested deeper than any config needs.",
-    action: "Look for brackets that are not closed, or generate less.",
+    action: "Look for unclosed brackets, or generate a smaller config.",
   },
   yaml_documents: {
-    cause: "A file has a second YAML document, behind `---`.",
+    cause: "A file has a second YAML document, after `---`.",
     action:
-      "Write one document a file, and give several files with several `--config`: only the first document is read.",
+      "Write one document per file, and pass several files with several `--config`: only the first document is read.",
   },
   yaml_syntax: {
-    cause: "The text is not YAML, or uses a part of it that cannot be followed, such as an alias without its anchor.",
-    action: "Mend the place; indentation, and substitutions in brackets without quotes, are the usual reasons.",
+    cause: "The text is not valid YAML, or contains an unresolvable part, such as an alias without its anchor.",
+    action: "Fix it at this place; common causes are indentation, and substitutions in brackets without quotes.",
   },
   yaml_tag: {
-    cause: "The YAML has a tag that means nothing here.",
-    action: "Take the tag out.",
+    cause: "The YAML has an unknown tag.",
+    action: "Remove the tag.",
   },
   zone_order: {
-    cause: "A processor stands behind one that should come later, such as `pii` behind what sends data elsewhere.",
-    action: "Put it where the problem says. With `service.strict_order` it is an error, without it a warning.",
+    cause:
+      "A processor comes after one that should come later, such as `pii` after a processor that sends data elsewhere.",
+    action: "Move it as the problem says. It is an error with `service.strict_order`, otherwise a warning.",
   },
 } as const satisfies Readonly<Record<string, ProblemFacts>>;
 

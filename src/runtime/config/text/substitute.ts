@@ -145,7 +145,7 @@ class Substituter {
       return parseSubstituted(node, text.replace(/\r?\n$/, ""));
     }
     if (this.depth >= MAX_FILE_DEPTH) {
-      this.report("error", "file_cycle", node, path, { message: `${name} takes in files without end` });
+      this.report("error", "file_cycle", node, path, { message: `${name} includes itself` });
       return scalarNode(node, null, "", true);
     }
     this.context.problems.push(...problems);

@@ -21,7 +21,7 @@ export function exportedComponents(module: PluginModule): ExportedComponents {
   try {
     return componentsOf(module);
   } catch (error) {
-    return { factories: [], errors: [`exports something that throws when it is looked at: ${errorMessage(error)}`] };
+    return { factories: [], errors: [`exports something that throws when it is inspected: ${errorMessage(error)}`] };
   }
 }
 
@@ -95,7 +95,7 @@ function exportedNamesHint(module: PluginModule): string {
   const names = Object.keys(module);
   if (names.length === 0) return ": export default defineProcessor({ ... })";
   const kinds = names.map((name) => `${name} (${describe(module[name])})`).slice(0, 5);
-  return `, only ${kinds.join(", ")}; expected the result of defineProcessor or one of its like`;
+  return `, only ${kinds.join(", ")}; expected the result of defineProcessor or a similar function`;
 }
 
 function describe(value: unknown): string {

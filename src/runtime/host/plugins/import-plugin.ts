@@ -34,7 +34,7 @@ export async function importPlugin(
 
 const TIMED_OUT: ImportFailure = {
   code: "plugin_failed",
-  problem: `was not loaded after ${TIMEOUT_MS / 1000} s: its top level awaits something that does not come`,
+  problem: `was not loaded after ${TIMEOUT_MS / 1000} s: its top-level await does not finish`,
 };
 
 function explainFailure(error: unknown, url: string): ImportFailure {

@@ -114,7 +114,7 @@ class PluginLoader {
 
   private suggestListing(installed: string | undefined, key: Span, path: ConfigPath): void {
     if (installed === undefined) return;
-    const message = `a package "${installed}" is installed; to use what it may have, list it: plugins: [${installed}]`;
+    const message = `a package "${installed}" is installed; to use its components, list it: plugins: [${installed}]`;
     this.options.findings.warn("plugin_not_listed", key, path, message);
   }
 

@@ -24,7 +24,8 @@ export function logExportFailures<Data, E extends PushExporter<Data>>(
   let failing = false;
   const send = exporter.export.bind(exporter);
   const logChange = ({ code, error }: ExportResult) => {
-    if (code !== 0 && !failing) logger.warn({ url, error }, `cannot export the agent's own ${what}; trying on quietly`);
+    if (code !== 0 && !failing)
+      logger.warn({ url, error }, `cannot export the agent's own ${what}; still trying, without further messages`);
     if (code === 0 && failing) logger.info({ url }, `exporting the agent's own ${what} works again`);
     failing = code !== 0;
   };

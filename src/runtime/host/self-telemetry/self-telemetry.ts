@@ -83,7 +83,7 @@ function createStderrLog(
 ) {
   const { logs } = config.service.telemetry;
   const stream: LogStream = new LogStream(stderr, (lines) => {
-    logger.warn({ lines }, "log lines are missing: nobody read them in time");
+    logger.warn({ lines }, "log lines were dropped: the reader was too slow");
   });
   const pretty = logs.encoding === undefined ? isTerminal : logs.encoding === "console";
   const paint = painterFor(stderr, isTerminal);

@@ -62,7 +62,7 @@ export class CredentialGate {
     this.failures = (reason) =>
       metrics.counter("sluice_auth_failures", { description: DESCRIPTION }, { authenticator: id, reason });
     this.logFailure = limitedLog(clock, (failure, suppressed) =>
-      logger.warn({ ...failure, suppressed }, "a client was not let in"),
+      logger.warn({ ...failure, suppressed }, "a client was not authenticated"),
     );
   }
 
@@ -173,10 +173,10 @@ export class CredentialGate {
 
 type AuthFailureReason = "missing" | "invalid" | "held_back" | "unavailable";
 
-const DESCRIPTION = "Requests whose client was not let in.";
+const DESCRIPTION = "Requests whose client was not authenticated.";
 
 const TOO_LONG = new AuthError("unauthenticated", "the credentials are too long");
 
 function heldBack(retryAfterMs: number): AuthError {
-  return new AuthError("unavailable", "too many attempts have failed; come back later", { retryAfterMs });
+  return new AuthError("unavailable", "too many failed attempts; try again later", { retryAfterMs });
 }

@@ -6,7 +6,7 @@ import { wordOrNone } from "../otlp/sending.js";
 import { tlsClient } from "../tls-config.js";
 
 const keepalive = z.strictObject({
-  time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
+  time: duration().default(10_000).meta({ description: "Idle time after which the server is pinged." }),
   timeout: duration().default(20_000).meta({ description: "How long the server may take to answer a ping." }),
   permit_without_stream: z.boolean().default(false).meta({ description: "Ping also while nothing is being sent." }),
 });
@@ -26,20 +26,18 @@ export function grpcClientKeys() {
     compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
       .default("gzip")
       .meta({
-        description: "How messages are sent; snappy is its framing format, as the Collector's.",
+        description: "Compression of messages; snappy means its framing format, as in the Collector.",
       }),
-    tls: section(tlsClient())
-      .optional()
-      .meta({ description: "Certificates and versions of TLS; insecure: true is without." }),
-    keepalive: section(keepalive).optional().meta({ description: "Pings that find a dead connection." }),
+    tls: section(tlsClient()).optional().meta({ description: "TLS settings; insecure: true means no TLS." }),
+    keepalive: section(keepalive).optional().meta({ description: "Pings that detect a dead connection." }),
     authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
-    auth: authReference("client").nullish().meta({ description: "Who we are to the server." }),
+    auth: authReference("client").nullish().meta({ description: "Authentication to the server." }),
     middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
     balancer_name: ignored(ONE_CONNECTION),
     wait_for_ready: ignored("a send waits for the connection until its timeout in any case"),
     read_buffer_size: ignored("Node.js sizes its own socket buffers"),
     write_buffer_size: ignored("Node.js sizes its own socket buffers"),
-    user_agent: z.string().optional().meta({ description: "The user agent that calls name." }),
+    user_agent: z.string().optional().meta({ description: "The user agent of calls." }),
   };
 }
 

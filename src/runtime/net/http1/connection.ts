@@ -190,7 +190,8 @@ export class Http1Connection {
     if (isKept) this.release(head.keepAliveMs);
     else this.close();
     if (counts) exchange.succeed(head, body);
-    else exchange.fail(new AnswerFormatError("the answer says that all is well before all was sent"), false);
+    else
+      exchange.fail(new AnswerFormatError("the server answered with success before the whole request was sent"), false);
   }
 
   /**

@@ -93,7 +93,7 @@ export class KubernetesApi {
 
   private async open(path: string, abort: AbortSignal): Promise<IncomingMessage> {
     if (this.url === undefined)
-      throw new KubernetesApiError(0, "the agent runs in no Kubernetes cluster; name its API server with api_server");
+      throw new KubernetesApiError(0, "the agent does not run in a Kubernetes cluster; set api_server");
     const url = new URL(`${this.url}${path}`);
     const [token, ca] = await Promise.all([readIfGiven(this.tokenFile), readIfGiven(this.caFile)]);
     const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token.trim()}` }) };

@@ -48,7 +48,7 @@ const WATCH_SECONDS = 290;
 const GONE = 410;
 /** More than any cluster has; protects against a server with endless pages. */
 const MAX_ITEMS = 500_000;
-const NO_LIST = "what it answered is no list of objects of the Kubernetes API";
+const NO_LIST = "the response is not a list of Kubernetes API objects";
 
 /**
  * A list of the API that is kept up to date: listed once, then watched from there. When a watch ends, the next one

@@ -64,7 +64,7 @@ function isProgrammingError(error: unknown): boolean {
  * sent again, although it may then arrive twice.
  */
 export function refusalOfUnreadable(peer: string, why: string): Refusal {
-  const message = `${peer}: answered with success, but whether it took all records is not known: ${why}`;
+  const message = `${peer}: answered with success, but it is unknown whether it accepted all records: ${why}`;
   return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_UNREADABLE_ANSWER });
 }
 
@@ -73,10 +73,14 @@ export function refusalOfAbort(peer: string, abort: AbortSignal): Refusal {
   const reason: unknown = abort.reason;
   if (isRefusal(reason)) return reason;
   const hasMessage = reason instanceof Error && reason.name !== "AbortError";
-  return new Refusal("transient", `${peer}: ${hasMessage ? reason.message : "given up before an answer came"}`, {
-    code: ERROR_CODES.SLUICE_ABORTED,
-    cause: reason,
-  });
+  return new Refusal(
+    "transient",
+    `${peer}: ${hasMessage ? reason.message : "the sender stopped waiting before an answer came"}`,
+    {
+      code: ERROR_CODES.SLUICE_ABORTED,
+      cause: reason,
+    },
+  );
 }
 
 function categoryOfHttp(status: number): RefusalCategory {

@@ -8,11 +8,10 @@ export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
     collection_interval: duration()
       .refine((ms) => ms >= 1, "expected a millisecond or more")
       .default(intervalMs)
-      .meta({ description: "How often it collects." }),
-    initial_delay: duration().default(1000).meta({ description: "How long it waits before the first time." }),
+      .meta({ description: "How often to collect." }),
+    initial_delay: duration().default(1000).meta({ description: "Delay before the first collection." }),
     timeout: duration().default(timeoutMs).meta({
-      description:
-        "How long a collection may take; what was measured by then is kept. 0: an hour, which nothing should take.",
+      description: "Time limit for a collection; values measured by then are kept. 0 means an hour.",
     }),
   };
 }
@@ -21,13 +20,13 @@ export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
 export function resourceAttributeKey(isOn: boolean) {
   return section(
     z.strictObject({
-      enabled: z.boolean().default(isOn).meta({ description: "Whether resources have it." }),
+      enabled: z.boolean().default(isOn).meta({ description: "Whether resources get this attribute." }),
       metrics_include: ignored("use the processor filter"),
       metrics_exclude: ignored("use the processor filter"),
     }),
   )
     .prefault({})
-    .meta({ description: `${isOn ? "On" : "Off"} unless written.` });
+    .meta({ description: `${isOn ? "On" : "Off"} by default.` });
 }
 
 /** Selects the metrics of a table. */
@@ -35,7 +34,7 @@ export function metricKeys(table: MetricTable) {
   const enabled = (isOn: boolean) =>
     section(
       z.strictObject({
-        enabled: z.boolean().default(isOn).meta({ description: "Whether it is collected." }),
+        enabled: z.boolean().default(isOn).meta({ description: "Whether this metric is collected." }),
         aggregation_strategy: ignored("points are not aggregated"),
         attributes: ignored("points have all of their attributes"),
       }),

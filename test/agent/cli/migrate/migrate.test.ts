@@ -96,7 +96,7 @@ describe("sluice migrate", () => {
     expect(readFileSync(`${path}.bak`, "utf8")).toBe(OLD);
     expect(statSync(`${path}.bak`).mode & 0o777).toBe(statSync(path).mode & 0o777);
     const again = await runCli(["migrate", path, "--write"]);
-    expect(again).toMatchObject({ code: 0, out: `${path} has today's names: nothing to change.\n`, err: "" });
+    expect(again).toMatchObject({ code: 0, out: `${path} uses current names: nothing to change.\n`, err: "" });
   });
 
   it("overwrites no older backup, and leaves the file as it is then", async () => {

@@ -134,7 +134,7 @@ describe.skipIf(natsProgram === undefined)("nats with TLS and users", () => {
       "no user": ({ url }) => ({ access: { servers: url, tls: CLIENT_TLS }, says: /authorization violation/i }),
       "no client certificate": ({ url }) => ({
         access: { servers: url, auth, tls: { ca_file: TLS_FILES.ca }, connect_timeout: "1s" },
-        says: /no answer from the server; it may want a client certificate/,
+        says: /no answer from the server; it may require a client certificate/,
       }),
       "no TLS where the server wants it": ({ url }) => ({
         access: { servers: url, auth },

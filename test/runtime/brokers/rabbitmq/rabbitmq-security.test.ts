@@ -68,7 +68,7 @@ describe.skipIf(rabbitmqProgram === undefined)("rabbitmq with TLS and users", ()
     wrong: {
       "a virtual host that is not there": ({ plain: endpoint }) => ({
         access: { endpoint, auth, vhost: "none" },
-        says: /the virtual host none is not there, or the user ann may not use it/,
+        says: /the virtual host none does not exist, or the user ann may not use it/,
       }),
       "no client certificate": ({ tls }) => ({
         access: { endpoint: tls, auth, tls: { ca_file: TLS_FILES.ca } },
@@ -76,7 +76,7 @@ describe.skipIf(rabbitmqProgram === undefined)("rabbitmq with TLS and users", ()
       }),
       "TLS where the server has none": ({ plain: endpoint }) => ({
         access: { endpoint: endpoint.replace("amqp:", "amqps:"), auth, tls: CLIENT_TLS },
-        says: /is it TLS that the server speaks there/,
+        says: /does the server use TLS on this port/,
       }),
     },
     access: ({ tls: endpoint }, password, tls) => ({ endpoint, auth: plain(password), tls }),

@@ -90,7 +90,7 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
         severity: "warning",
         place: { line: 1 },
         path: "receivers.otlp.protocols.http.endpoint",
-        message: expect.stringContaining(`receiver "otlp" listens on ${endpoint}, so ${owner} is not available`),
+        message: expect.stringContaining(`receiver "otlp" listens on ${endpoint}, so ${owner}, which`),
       },
     ]);
     const running = [

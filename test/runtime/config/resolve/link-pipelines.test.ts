@@ -167,7 +167,7 @@ describe("pipelines", () => {
 
   it("that feed themselves are reported", () => {
     const [found] = problems("logs: {receivers: [otlp, forward], exporters: [forward]}");
-    expect(found?.message).toBe("data would go round for ever: pipeline logs -> connector forward -> pipeline logs");
+    expect(found?.message).toBe("data would circulate forever: pipeline logs -> connector forward -> pipeline logs");
   });
 });
 

@@ -29,7 +29,7 @@ describe("what a processor may hold back", () => {
     expect(others).toEqual([]);
     expect(brief(problem!)).toBe("warning over_intake_limit 4:30 processors.tail_sampling.max_bytes");
     expect(problem!.message).toBe(
-      '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for what is inside a pipeline, is 64MiB: what comes waits on disk before "tail_sampling" makes room',
+      '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for the data inside a pipeline, is 64MiB: new data waits on disk before "tail_sampling" makes room',
     );
     expect(problem!.suggestion).toBe("set max_bytes below service.intake.max_bytes, or raise that");
   });

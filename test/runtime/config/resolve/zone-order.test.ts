@@ -70,7 +70,7 @@ describe("the order of processors", () => {
     expect(others).toEqual([]);
     expect(brief(problem!)).toBe("warning zone_order 11:64 service.pipelines.logs.processors.2");
     expect(problem!.message).toBe(
-      '"rate_limit" comes after "sampling": records are sampled, brought up to date or routed first that are then over the limit',
+      '"rate_limit" comes after "sampling": records over the limit are first sampled, updated or routed',
     );
     expect(problem!.suggestion).toBe(
       'put "rate_limit" before "sampling"; the order is validate, pii, rate_limit, sampling, versioning, routing',

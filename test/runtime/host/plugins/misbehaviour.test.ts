@@ -74,7 +74,7 @@ describe("a plugin's create", () => {
       ok: false,
       refusal: { message: expect.stringMatching(/processor mine failed: .*wrap it: eachRecord/) },
     });
-    expect(lines).toEqual(["processor mine: the processor failed and was started anew"]);
+    expect(lines).toEqual(["processor mine: the processor failed and was restarted"]);
   });
 });
 
@@ -275,7 +275,7 @@ describe("a plugin's processor that does what its types forbid", () => {
     expect(await atTeardown.send(logs("a"))).toMatchObject({ ok: true });
     await atTeardown.stop();
     expect(lines).toEqual([
-      "processor mine: the processor failed and was started anew",
+      "processor mine: the processor failed and was restarted",
       "processor mine: the processor failed while it was stopped",
     ]);
   });

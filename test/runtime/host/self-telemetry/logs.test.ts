@@ -140,7 +140,7 @@ describe("a stderr that does not work", () => {
     await expect.poll(() => stderr.writableLength).toBe(0);
     self.logger.info({}, "back");
     await expect.poll(() => text).toContain('"msg":"back"');
-    const missing = text.split("\n").find((line) => line.includes("are missing"));
+    const missing = text.split("\n").find((line) => line.includes("were dropped"));
     expect(JSON.parse(missing!).lines + text.split('"msg":"line ').length - 1).toBe(3000);
   });
 

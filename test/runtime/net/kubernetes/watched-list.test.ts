@@ -122,5 +122,5 @@ it("reads the token anew for every request: those of pods change", async () => {
 
 it("says what to write where there is no cluster", async () => {
   const api = new KubernetesApi({});
-  await expect(api.get("/x", new AbortController().signal)).rejects.toThrow(/runs in no Kubernetes cluster/);
+  await expect(api.get("/x", new AbortController().signal)).rejects.toThrow(/does not run in a Kubernetes cluster/);
 });
