@@ -6,7 +6,7 @@
  * this table. A door is a `door.ts` in the room, imported as `#net` or `#net/auth` (see "imports" in package.json). A
  * folder without `imports` is part of the one above it. `component: true` marks a family of components: it may import
  * `src/plugin.ts`, the doors in COMPONENT_ROOMS, and those in its own `imports`. `imports: ALL` is for code above the
- * components.
+ * components. The folders of the queue are listed in the order in which they import each other.
  *
  * @typedef {{ path: string, purpose: string, imports?: readonly string[], component?: boolean }} Room
  */
@@ -175,38 +175,6 @@ export const ROOMS = [
     purpose: "the durable queue in front of an exporter; `entry-lifecycle.ts` shows an entry's path through it",
     imports: ["otlp", "codecs", "contract", "system", "brokers"],
   },
-  { path: "src/runtime/queue/entry/", purpose: "an entry of the queue, and its history" },
-  { path: "src/runtime/queue/admit/", purpose: "from a delivery to an entry on disk, or a refusal" },
-  {
-    path: "src/runtime/queue/intake/",
-    purpose: "the journal of a pipeline: answers clients, feeds the processors, keeps their notes",
-  },
-  { path: "src/runtime/queue/schedule/", purpose: "which entry is sent next, and when" },
-  {
-    path: "src/runtime/queue/send/",
-    purpose: "one attempt and its outcome: timeout, breaker, classification, bisection",
-  },
-  {
-    path: "src/runtime/queue/dead-letters/",
-    purpose: "dead letters: keeping, finding, replaying, deleting",
-  },
-  {
-    path: "src/runtime/queue/dead-letters/change/",
-    purpose: "changing dead letters for a replay: edits, transforms, other exporters, comparisons",
-  },
-  {
-    path: "src/runtime/queue/dead-letters/search/",
-    purpose: "searching dead letters: the index in memory, filters, pages, counts by cause",
-  },
-  { path: "src/runtime/queue/dead-letters/transfer/", purpose: "export and import of dead letters as lines" },
-  {
-    path: "src/runtime/queue/operate/",
-    purpose: "operators' views and actions; metrics; queues without an agent",
-  },
-  {
-    path: "src/runtime/queue/records/",
-    purpose: "records of operators' actions: the audit, replays and their outcomes",
-  },
   {
     path: "src/runtime/queue/store/",
     purpose: "the queue's store: its interface, on disk, in memory, or none",
@@ -233,6 +201,41 @@ export const ROOMS = [
   {
     path: "src/runtime/queue/store/leveldb-files/",
     purpose: "LevelDB's own files: reading, checking and repairing them",
+  },
+  {
+    path: "src/runtime/queue/entry/",
+    purpose: "an entry of the queue, its history and metrics, and entries sent together",
+  },
+  {
+    path: "src/runtime/queue/dead-letters/",
+    purpose: "dead letters: keeping, finding, replaying, deleting",
+  },
+  {
+    path: "src/runtime/queue/dead-letters/change/",
+    purpose: "changing dead letters for a replay: edits, transforms, other exporters, comparisons",
+  },
+  {
+    path: "src/runtime/queue/dead-letters/search/",
+    purpose: "searching dead letters: the index in memory, filters, pages, counts by cause",
+  },
+  { path: "src/runtime/queue/dead-letters/transfer/", purpose: "export and import of dead letters as lines" },
+  {
+    path: "src/runtime/queue/records/",
+    purpose: "records of operators' actions: the audit, replays and their outcomes",
+  },
+  {
+    path: "src/runtime/queue/send/",
+    purpose: "one attempt and its outcome: gate, timeout, breaker, backoff, classification, bisection",
+  },
+  { path: "src/runtime/queue/schedule/", purpose: "which entry is sent next, and when" },
+  { path: "src/runtime/queue/admit/", purpose: "from a delivery to an entry on disk, or a refusal" },
+  {
+    path: "src/runtime/queue/operate/",
+    purpose: "operators' views and actions; where queues are kept; queues without an agent",
+  },
+  {
+    path: "src/runtime/queue/intake/",
+    purpose: "the journal of a pipeline: answers clients, feeds the processors, keeps their notes",
   },
   {
     path: "src/runtime/config/",

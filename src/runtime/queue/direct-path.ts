@@ -3,7 +3,7 @@ import { directOutlet } from "#contract/calls";
 import type { Outlet, OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
-import type { ExporterControl } from "./operate/exporter-control.js";
+import type { ExporterControl } from "./dead-letters/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
 import { createClassifier } from "./send/classify.js";
 import { RecentCalls } from "./send/recent-calls.js";

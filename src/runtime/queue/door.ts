@@ -1,16 +1,17 @@
 /** The durable queue in front of an exporter: store, schedule, sending, dead letters. */
 
 export { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
+export type { ExporterControl } from "./dead-letters/exporter-control.js";
 export { ForwardMarks } from "./dead-letters/forward-marks.js";
 export { DeadLetterForwarder } from "./dead-letters/forwarder.js";
 export { directPath } from "./direct-path.js";
 export type { NeededMetadata } from "./entry/client-metadata.js";
 export { journalSettings } from "./intake/journal-settings.js";
-export { journalId, PipelineJournal } from "./intake/pipeline-journal.js";
+export { PipelineJournal } from "./intake/pipeline-journal.js";
 export { RefusedJournal } from "./intake/refused-journal.js";
 export { createAdmin } from "./operate/admin.js";
+export { journalId } from "./operate/directory-name.js";
 export { DiskPlace } from "./operate/disk-place.js";
-export type { ExporterControl } from "./operate/exporter-control.js";
 export type { OfflineQueues } from "./operate/offline-queues.js";
 export { PostgresPlace } from "./operate/postgres-place.js";
 export { givenStores, type QueuePlace } from "./operate/queue-place.js";

@@ -4,19 +4,19 @@ import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operat
 import type { Batching, Outlet, OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { ExporterControl, PrepareReplayed } from "./dead-letters/exporter-control.js";
 import type { ForwardMarks } from "./dead-letters/forward-marks.js";
 import type { DeadLetterForwarder } from "./dead-letters/forwarder.js";
 import { mayBeSecret } from "./entry/client-metadata.js";
 import type { BatchingOf } from "./entry/queue-item.js";
+import type { QueueMetrics } from "./entry/queue-metrics.js";
 import { EntryLifecycle } from "./entry-lifecycle.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
-import type { ExporterControl } from "./operate/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
-import type { QueueMetrics } from "./operate/queue-metrics.js";
 import { createQueueServices } from "./operate/queue-services.js";
 import type { ReplayTracker } from "./records/replay-tracker.js";
 import type { HeadLimits } from "./schedule/queue-head.js";
-import { createReplayPreparation, type PrepareReplayed } from "./send/replay-preparation.js";
+import { createReplayPreparation } from "./send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {

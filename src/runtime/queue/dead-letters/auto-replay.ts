@@ -1,8 +1,9 @@
 import type { Entry } from "#contract/operations";
-import type { QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
+import { walkDeadLetters } from "../store/walk-dead-letters.js";
 import type { ReplayServices } from "./change/replay-chunk.js";
-import { isDeleted, type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
+import { isDeleted, type LocatedEntry } from "./dead-letters.js";
+import type { QueueControl } from "./exporter-control.js";
 import { replayDeadLetters } from "./replay.js";
 import { isBreakerBlocking } from "./replay-check.js";
 

@@ -1,8 +1,8 @@
-import type { BatchFacts, DEAD_LETTER_FACTS, DeadLetterLanguage, RecordCondition } from "#contract/operations";
+import type { BatchFacts, DeadLetterLanguage, RecordCondition } from "#contract/operations";
 import { type CompleteSettings, parseRecordPattern } from "#contract/schema";
 import { Batch } from "#otlp";
 import { type AnyRecordView, editRecords, readRecords } from "#otlp/views";
-import type { DeadLetterCause } from "../entry/queue-item.js";
+import { conditionFacts, type DeadLetterFacts } from "./dead-letter-facts.js";
 
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];
 
@@ -11,15 +11,6 @@ export interface DeadLetterFilter {
   decide(batch: Batch, about: DeadLetterFacts): "save" | "discard";
   /** Returns the records that a rule saves although they were dropped on purpose; undefined if there are none. */
   savedByRule(batch: Batch, about: DeadLetterFacts): Batch | undefined;
-}
-
-/** Facts about a failure that filters may use in addition to the records. */
-export interface DeadLetterFacts {
-  readonly exporter: string;
-  readonly cause: Pick<DeadLetterCause, "reason" | "category"> & {
-    readonly error: Pick<DeadLetterCause["error"], "class">;
-  };
-  readonly attempts: number;
 }
 
 type RecordPredicate = (record: AnyRecordView) => boolean;
@@ -64,18 +55,6 @@ export function createDeadLetterFilter(settings: FilterSettings, language: DeadL
       }
     },
   };
-}
-
-/** Returns the facts in the form used by conditions. */
-export function conditionFacts({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
-  const facts: Record<(typeof DEAD_LETTER_FACTS)[number], string | bigint> = {
-    "dead_letter.exporter": exporter,
-    "dead_letter.reason": cause.reason,
-    "dead_letter.category": cause.category,
-    "dead_letter.error_class": cause.error.class,
-    "dead_letter.attempts": BigInt(attempts),
-  };
-  return facts;
 }
 
 function parseCondition(text: string, language: DeadLetterLanguage): RecordCondition | undefined {

@@ -1,6 +1,6 @@
-import { type ExporterControl, hasQueue } from "../operate/exporter-control.js";
 import { createAutoReplay } from "./auto-replay.js";
 import type { ReplayServices } from "./change/replay-chunk.js";
+import { type ExporterControl, hasQueue } from "./exporter-control.js";
 import { createRetention } from "./retention.js";
 
 const RETENTION_INTERVAL_MS = 5000;

@@ -3,7 +3,7 @@ import type { Clock, Logger } from "#contract";
 import { type AttemptError, type Entry, type Failure, ruleOf } from "#contract/operations";
 import type { Batch } from "#otlp";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
+import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";
 import { excerptOf } from "./batch-excerpt.js";
 import type { DeadLetterFilter } from "./dead-letter-filter.js";

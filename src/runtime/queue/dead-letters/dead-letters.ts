@@ -1,8 +1,9 @@
 import { AdminError, type DeadLetterQuery, type Entry } from "#contract/operations";
 import { glob } from "#contract/schema";
-import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
-import { asSearched, type CheckedQuery, matchRecords } from "./search/record-test.js";
+import { pagesOfDeadLetters } from "../store/walk-dead-letters.js";
+import { type ExporterControl, hasQueue, type QueueControl } from "./exporter-control.js";
+import { asSearched, type CheckedQuery, matchRecords } from "./search/match-records.js";
 
 /** All exporters by id, with or without a queue. */
 export type Controls = ReadonlyMap<string, ExporterControl>;
@@ -13,9 +14,6 @@ export interface LocatedEntry extends StoredEntry {
 }
 
 export const MAX_PAGE_SIZE = 1000;
-export const READ_CHUNK_SIZE = 500;
-/** Number of entries that are deleted in one write. */
-export const DELETE_CHUNK_SIZE = 200;
 
 /** Returns a predicate for entries that match the metadata filters of a query. */
 export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
@@ -54,31 +52,6 @@ export function controlOf(controls: Controls, exporter: string): ExporterControl
 export function queriedControls(controls: Controls, { exporter }: DeadLetterQuery): QueueControl[] {
   const wanted = exporter === undefined ? [...controls.values()] : [controlOf(controls, exporter)];
   return wanted.filter(hasQueue);
-}
-
-/** Yields a store's dead letters. It is safe if entries come or go meanwhile. */
-export async function* walkDeadLetters(
-  store: QueueStore,
-  order: "oldest" | "newest" = "oldest",
-  after?: EntryRef,
-): AsyncGenerator<StoredEntry> {
-  for await (const page of pagesOfDeadLetters(store, order, after)) yield* page;
-}
-
-/** Yields a store's dead letters in chunks. */
-export async function* pagesOfDeadLetters(
-  store: QueueStore,
-  order: "oldest" | "newest" = "oldest",
-  after?: EntryRef,
-  chunkSize = READ_CHUNK_SIZE,
-): AsyncGenerator<readonly StoredEntry[]> {
-  for (let position = after; ; ) {
-    const page = await store.failed(position, chunkSize, order);
-    yield page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < chunkSize) return;
-    position = last.ref;
-  }
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { Clock, Logger } from "#contract";
 import { AdminError, type Entry } from "#contract/operations";
 import type { StoredEntry } from "../store/store.js";
+import { DELETE_CHUNK_SIZE } from "../store/walk-dead-letters.js";
 import type { Originals } from "./change/originals.js";
-import { type Controls, DELETE_CHUNK_SIZE, isDeleted, type LocatedEntry } from "./dead-letters.js";
+import { type Controls, isDeleted, type LocatedEntry } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";
-import type { CheckedSelection } from "./search/record-test.js";
+import type { CheckedSelection } from "./search/match-records.js";
 import { selectCandidates, selectIds } from "./selection.js";
 
 interface DeletionServices {

@@ -1,7 +1,7 @@
 import { type Clock, type Logger, limitedLog } from "#contract";
 import type { AttemptError, Entry } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
+import type { QueueMetrics } from "../entry/queue-metrics.js";
 
 export interface FailureNotifierServices {
   readonly clock: Clock;

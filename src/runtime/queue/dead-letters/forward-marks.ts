@@ -1,7 +1,7 @@
 import type { Logger } from "#contract";
 import type { AttemptError, Entry } from "#contract/operations";
-import { hasQueue } from "../operate/exporter-control.js";
 import type { Controls } from "./dead-letters.js";
+import { hasQueue } from "./exporter-control.js";
 import { runExclusively } from "./run-exclusively.js";
 
 type Forwarded = NonNullable<Entry["forwarded"]>;

@@ -3,9 +3,10 @@ import { StartError } from "#contract/errors";
 import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
-import { hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js";
-import { type Controls, isDeleted, walkDeadLetters } from "./dead-letters.js";
+import { walkDeadLetters } from "../store/walk-dead-letters.js";
+import { type Controls, isDeleted } from "./dead-letters.js";
+import { hasQueue, type QueueControl } from "./exporter-control.js";
 import { runExclusively } from "./run-exclusively.js";
 
 export interface ForwarderServices {

@@ -2,9 +2,9 @@ import type { DeadLetterQuery, Entry, ReplaySkip } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import { Batch } from "#otlp";
 import { isMalformed } from "#otlp/signals";
-import type { QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone } from "../store/store.js";
 import { type LocatedEntry, queryMatcher } from "./dead-letters.js";
+import type { QueueControl } from "./exporter-control.js";
 
 export interface ReplayConditions {
   readonly now: number;

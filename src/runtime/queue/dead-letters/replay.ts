@@ -4,14 +4,7 @@ import { type PlannedOptions, type ReplayServices, replayChunk } from "./change/
 import type { LocatedEntry } from "./dead-letters.js";
 import { destinationOf } from "./replay-check.js";
 import { ReplayTally } from "./replay-tally.js";
-
-/** The dead letters to replay, and an estimate of their number. */
-export interface ReplayPlan {
-  readonly total: number;
-  readonly candidates: AsyncIterable<LocatedEntry>;
-  /** Ids that are not those of dead letters. */
-  readonly missing?: readonly string[];
-}
+import type { ReplayPlan } from "./selection.js";
 
 /**
  * Puts dead letters back into their queues, in chunks and within the rate limit. Each is read again when its turn

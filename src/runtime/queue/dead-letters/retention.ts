@@ -1,8 +1,8 @@
 import type { Clock, Counter, Logger, Metrics } from "#contract";
-import type { QueueControl } from "../operate/exporter-control.js";
-import { SteadyTime } from "../schedule/steady-time.js";
+import { SteadyTime } from "../entry/steady-time.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
-import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letters.js";
+import { DELETE_CHUNK_SIZE, walkDeadLetters } from "../store/walk-dead-letters.js";
+import type { QueueControl } from "./exporter-control.js";
 import { expiryOf } from "./replay-check.js";
 import { runExclusively } from "./run-exclusively.js";
 

@@ -7,8 +7,15 @@ import {
   queriedControls,
   searchDeadLetters,
 } from "./dead-letters.js";
-import type { ReplayPlan } from "./replay.js";
-import type { CheckedQuery, CheckedSelection } from "./search/record-test.js";
+import type { CheckedQuery, CheckedSelection } from "./search/match-records.js";
+
+/** The dead letters to replay, and an estimate of their number. */
+export interface ReplayPlan {
+  readonly total: number;
+  readonly candidates: AsyncIterable<LocatedEntry>;
+  /** Ids that are not those of dead letters. */
+  readonly missing?: readonly string[];
+}
 
 const MAX_IDS = 10_000;
 

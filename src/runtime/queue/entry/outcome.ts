@@ -1,14 +1,14 @@
 import type { PartialRejection } from "#contract";
 import { type AttemptError, FAILURE_RULES, type FailureRule, ruleOf } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { SendGroup } from "../schedule/send-group.js";
-import { errorCategory } from "../send/classify.js";
 import type { StoredEntry } from "../store/store.js";
+import { errorCategory } from "./queue-errors.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
+import type { SendGroup } from "./send-group.js";
 
 /**
  * What happens to an entry next. It is decided once, from the result of a call (send/attempt-policy.ts) or without one
- * (schedule/gate.ts), and carried out once (send/entry-completion.ts).
+ * (send/gate.ts), and carried out once (entry-completion.ts).
  */
 export type EntryOutcome =
   /** The backend took all records. */

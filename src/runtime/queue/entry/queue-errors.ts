@@ -1,7 +1,7 @@
 import type { PartialRejection } from "#contract";
 import { ERROR_CODES, type ErrorCode, Refusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
-import { maskSecrets } from "../send/mask-secrets.js";
+import { maskSecrets } from "./mask-secrets.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /** The maximum number of characters of an error message kept with an entry. Backends may echo whole requests. */
@@ -69,4 +69,13 @@ export function partialSuccessError(
       MAX_ERROR_MESSAGE,
     ),
   };
+}
+
+/** Returns a category of failures, for people who sort dead letters. */
+export function errorCategory(error: AttemptError): string {
+  if (error.kind === "permanent") return error.category ?? "schema";
+  if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
+  if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";
+  if (/^HTTP|^[A-Z]+(_[A-Z]+)?$/.test(error.class) && !/^E[A-Z]+$/.test(error.class)) return "downstream_error";
+  return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
 }

@@ -2,7 +2,6 @@ import type { Delivery } from "#contract";
 import type { Attempt, AttemptError, Entry, FailureReason, FailureRule } from "#contract/operations";
 import type { Batching } from "#contract/operators";
 import type { Batch } from "#otlp";
-import type { FailureStreak } from "../send/poison-detector.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 
 /** A pending entry that is in memory: ready to be sent, waiting for a retry, or being sent. */
@@ -165,4 +164,14 @@ export function withDelay(entry: Entry, delayMs: number): Entry {
   const last = entry.history.at(-1);
   if (last === undefined) return entry;
   return { ...entry, history: [...entry.history.slice(0, -1), { ...last, delayMs: Math.round(delayMs) }] };
+}
+
+/** An entry's last failures. Kept with the entry while it is in memory. */
+export interface FailureStreak {
+  class: string;
+  /**
+   * The last failures in a row: the time of each, and the exporter's numbers of successful and failed calls at that
+   * time.
+   */
+  readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
 }

@@ -1,7 +1,6 @@
 import type { Clock, Delivery } from "#contract";
 import type { JournalExchange } from "#contract/operators";
 import type { Batch } from "#otlp";
-import { STORE_RETRY_MS } from "../schedule/backlog.js";
 import {
   isEntryGone,
   type NewEntry,
@@ -9,6 +8,7 @@ import {
   type NoteNumber,
   QUEUE_NOTE_PREFIX,
   type QueueStore,
+  STORE_RETRY_MS,
   type StoredEntry,
   type StoreExchange,
 } from "../store/store.js";

@@ -6,14 +6,14 @@ import type { CompleteSettings } from "#contract/schema";
 import { Admission } from "../admit/admission.js";
 import { stoppingRefusal } from "../admit/refusals.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import type { ExporterControl, PrepareReplayed } from "../dead-letters/exporter-control.js";
 import { metadataOnDisk, type NeededMetadata } from "../entry/client-metadata.js";
+import type { QueueMetrics } from "../entry/queue-metrics.js";
 import type { DamageReporter } from "../operate/damage-reporter.js";
-import type { ExporterControl } from "../operate/exporter-control.js";
 import { exporterStatus } from "../operate/exporter-status.js";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
 import type { PlacedStoreOptions } from "../operate/queue-place.js";
 import { createQueueServices } from "../operate/queue-services.js";
-import { createReplayPreparation, type PrepareReplayed } from "../send/replay-preparation.js";
+import { createReplayPreparation } from "../send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
 import { EntryExchange } from "./entry-exchange.js";
 import { JournalFeed } from "./journal-feed.js";
@@ -32,13 +32,6 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   readonly neededMetadata: () => NeededMetadata;
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }
-
-/** Returns the id of a pipeline's journal among the queues. */
-export function journalId(pipeline: string): string {
-  return `${JOURNAL_PREFIX}${pipeline}`;
-}
-
-export const JOURNAL_PREFIX = "intake/";
 
 /**
  * The journal of a pipeline: the pipeline's beginning, and for operators a queue like an exporter's that sends to the

@@ -1,7 +1,7 @@
 import type { Logger } from "#contract";
 import type { Entry } from "#contract/operations";
+import type { QueueMetrics } from "../entry/queue-metrics.js";
 import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
-import type { QueueMetrics } from "./queue-metrics.js";
 
 export interface DamageReporterServices {
   readonly store: QueueStore;

@@ -18,3 +18,10 @@ export function exporterOfDirectory(name: string): string | undefined {
     return undefined;
   }
 }
+
+/** Returns the id of a pipeline's journal among the queues. */
+export function journalId(pipeline: string): string {
+  return `${JOURNAL_PREFIX}${pipeline}`;
+}
+
+export const JOURNAL_PREFIX = "intake/";

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { noMetrics, silentLogger } from "#contract";
 import { type Admin, AdminError } from "#contract/operations";
 import { completeSettings } from "#contract/schema";
+import type { ExporterControl } from "../dead-letters/exporter-control.js";
 import { createOperatorRecords, isRecordsId } from "../records/operator-records.js";
 import type { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";
@@ -17,7 +18,6 @@ import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
 import { describeLoss } from "./damage-reporter.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
-import type { ExporterControl } from "./exporter-control.js";
 
 export interface OfflineQueues {
   readonly admin: Admin;

@@ -1,11 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Logger } from "#contract";
-import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
 import { isRecordsId } from "../records/operator-records.js";
 import { isNewerFormat } from "../store/format/meta.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
-import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
+import { directoryNameOf, exporterOfDirectory, JOURNAL_PREFIX } from "./directory-name.js";
 
 /**
  * Warns of queues in a directory that are not empty and that this config does not use. An exporter that was renamed or

@@ -5,9 +5,9 @@ import { createDeadLetterFilter, type DeadLetterFilter } from "../dead-letters/d
 import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { FailureNotifier } from "../dead-letters/failure-notifier.js";
 import type { DeadLetterForwarder } from "../dead-letters/forwarder.js";
+import { QueueMetrics } from "../entry/queue-metrics.js";
 import type { QueueStore } from "../store/store.js";
 import { DamageReporter } from "./damage-reporter.js";
-import { QueueMetrics } from "./queue-metrics.js";
 
 /** Services that every queue has in addition to its store, both exporters' queues and journals. */
 export interface QueueServices {

@@ -12,7 +12,7 @@ import { setMark } from "../store/level/open/marks.js";
 import { copyRecords } from "../store/level/open/rebuild.js";
 import { RECOVERED_FILE } from "../store/level/open/set-aside-folder.js";
 import { LevelStore } from "../store/level-store.js";
-import { dataFiles } from "../store/leveldb-files/inspect-directory.js";
+import { dataFiles } from "../store/leveldb-files/data-files.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
 
 /**

@@ -9,7 +9,7 @@ import {
   type Operator,
   RECORD_FILTERS,
 } from "#contract/operations";
-import type { RecordLog } from "./record-log.js";
+import type { RecordLog } from "../store/record-log.js";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;

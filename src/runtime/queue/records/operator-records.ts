@@ -2,9 +2,9 @@ import type { Clock, Logger } from "#contract";
 import type { AuditRecord } from "#contract/operations";
 import { type MoveRecord, Moves } from "../dead-letters/change/moves.js";
 import { type OriginalRecord, Originals } from "../dead-letters/change/originals.js";
+import { RecordLog } from "../store/record-log.js";
 import type { QueueStore } from "../store/store.js";
 import { Audit } from "./audit.js";
-import { RecordLog } from "./record-log.js";
 import { ReplayJobs } from "./replay-jobs.js";
 import { type DeliveredRecord, type ReplayRecord, ReplayTracker } from "./replay-tracker.js";
 

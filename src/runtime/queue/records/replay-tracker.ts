@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "#contract";
 import type { AttemptError, Entry, ReplayEnd, ReplayJob, ReplayOutcome } from "#contract/operations";
-import type { KeptRecord, RecordLog } from "./record-log.js";
+import type { KeptRecord, RecordLog } from "../store/record-log.js";
 
 /** A replay as it is stored, with the outcomes of its entries. */
 export type ReplayRecord = Omit<ReplayJob, "pending" | "isSettled"> & { readonly at: number };

@@ -2,9 +2,9 @@ import type { AttemptError } from "#contract/operations";
 import type { Batching } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { BatchingOf, QueueItem } from "../entry/queue-item.js";
+import type { SendGroup } from "../entry/send-group.js";
 import type { AttemptResult } from "../send/attempt-sender.js";
 import { isWorthBisecting } from "../send/bisect.js";
-import type { SendGroup } from "./send-group.js";
 
 /**
  * How waiting entries are merged if the config does not ask for larger requests. No entry waits for others, because a

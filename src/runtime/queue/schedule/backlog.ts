@@ -2,14 +2,11 @@ import type { Clock, Delivery } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
+import { type GroupBisection, GroupBuilder, type SendGroup } from "../entry/send-group.js";
 import type { Bisections } from "../send/bisect.js";
-import type { QueueStore, StoredEntry } from "../store/store.js";
+import { type QueueStore, STORE_RETRY_MS, type StoredEntry } from "../store/store.js";
 import { DelayQueue } from "./delay-queue.js";
 import { type HeadLimits, QueueHead } from "./queue-head.js";
-import { type GroupBisection, GroupBuilder, type SendGroup } from "./send-group.js";
-
-/** How long to wait before the store is used again after an error. */
-export const STORE_RETRY_MS = 5000;
 
 /**
  * Due retries of several pipelines are mixed. At most this many are skipped to find entries that can be sent together.

@@ -1,8 +1,8 @@
 import type { Clock, Delivery } from "#contract";
 import type { Batch } from "#otlp";
 import { type BatchingOf, createQueueItem, type QueueItem } from "../entry/queue-item.js";
+import { SteadyTime } from "../entry/steady-time.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
-import { SteadyTime } from "./steady-time.js";
 
 /**
  * The entries in memory, each at most once, with as many of their payloads as fit. Also holds the deliveries of clients

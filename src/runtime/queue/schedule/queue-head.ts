@@ -1,12 +1,12 @@
 import type { Clock, Delivery } from "#contract";
 import type { Batch } from "#otlp";
 import { type BatchingOf, holdKeyOf, type QueueItem } from "../entry/queue-item.js";
+import type { GroupLimits } from "../entry/send-group.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
 import { LoadedItems } from "./loaded-items.js";
 import { ParkedEntries, restAfter } from "./parked-entries.js";
 import { ReadyEntries } from "./ready-entries.js";
-import type { GroupLimits } from "./send-group.js";
 
 export interface HeadLimits extends GroupLimits {
   /** Maximum number of entries in memory that wait for their turn. */

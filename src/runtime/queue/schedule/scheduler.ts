@@ -1,11 +1,12 @@
 import type { Clock } from "#contract";
 import { abandonedOutcome, type EntryOutcome } from "../entry/outcome.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
+import type { SendGroup } from "../entry/send-group.js";
 import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
-import { type Backlog, STORE_RETRY_MS } from "./backlog.js";
-import { expiredOutcome } from "./gate.js";
-import type { SendGroup } from "./send-group.js";
+import { expiredOutcome } from "../send/gate.js";
+import { STORE_RETRY_MS } from "../store/store.js";
+import type { Backlog } from "./backlog.js";
 
 export interface SchedulerServices {
   readonly clock: Clock;

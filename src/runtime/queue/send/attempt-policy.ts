@@ -12,16 +12,16 @@ import {
 } from "../entry/outcome.js";
 import { breakerOpenError, partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { Gate } from "../schedule/gate.js";
-import { Ramp } from "../schedule/ramp.js";
-import { recordsOf, type SendGroup } from "../schedule/send-group.js";
+import type { BreakerState, QueueMetrics } from "../entry/queue-metrics.js";
+import { recordsOf, type SendGroup } from "../entry/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
 import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
-import { Breaker, type BreakerState, type Permit } from "./breaker.js";
+import { Breaker, type Permit } from "./breaker.js";
 import { FailurePolicy, isRefusedPermanently } from "./failure-policy.js";
+import { Gate } from "./gate.js";
 import { Holds } from "./holds.js";
+import { Ramp } from "./ramp.js";
 import { RecentCalls } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
 

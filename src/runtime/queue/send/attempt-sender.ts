@@ -4,12 +4,12 @@ import type { Undelivered } from "#contract/errors";
 import { isRefusal, type Refusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
 import { Batch } from "#otlp";
+import type { PreparedBatch, PrepareReplayed } from "../dead-letters/exporter-control.js";
 import type { QueueItem } from "../entry/queue-item.js";
-import { idempotencyKeyOf, type SendGroup } from "../schedule/send-group.js";
+import { idempotencyKeyOf, type SendGroup } from "../entry/send-group.js";
 import type { QueueStore } from "../store/store.js";
 import type { CallTimeout } from "./call-timeout.js";
 import type { Classify } from "./classify.js";
-import type { PreparedBatch, PrepareReplayed } from "./replay-preparation.js";
 
 /**
  * The result of an attempt to send entries as one request. `batches` has the stored batch of each entry; `sent` has the

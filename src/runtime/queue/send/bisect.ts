@@ -3,9 +3,9 @@ import type { AttemptError, Entry } from "#contract/operations";
 import { type Batch, splitBatch } from "#otlp";
 import { SHAPES } from "#otlp/bytes";
 import { partition, partitionByMarks } from "#otlp/views";
+import { Bisection } from "../entry/bisection.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
-import { Bisection } from "./bisection.js";
 
 /** Whether the entry should be sent in parts: the data is to blame, and perhaps only some of it. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {

@@ -2,8 +2,8 @@ import { blameOf, type FailureKind } from "#contract";
 import type { Refusal, RefusalCategory, RefusalKind } from "#contract/errors";
 import { isGenericCode, toRefusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
+import { maskSecrets } from "../entry/mask-secrets.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
-import { maskSecrets } from "./mask-secrets.js";
 
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
@@ -117,15 +117,6 @@ function classOf(refusal: Refusal): string {
   if (!(cause instanceof Error)) return "unknown";
   const code = (cause as { code?: unknown }).code;
   return typeof code === "string" ? code : cause.name;
-}
-
-/** Returns a category of failures, for people who sort dead letters. */
-export function errorCategory(error: AttemptError): string {
-  if (error.kind === "permanent") return error.category ?? "schema";
-  if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
-  if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";
-  if (/^HTTP|^[A-Z]+(_[A-Z]+)?$/.test(error.class) && !/^E[A-Z]+$/.test(error.class)) return "downstream_error";
-  return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
 }
 
 type RuleMatcher = (name: string, refusal: Pick<Refusal, "code"> & { readonly status?: string | undefined }) => boolean;

@@ -3,8 +3,8 @@ import type { AttemptError, ExporterStatus } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { Signal } from "#otlp/signals";
 import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { type Backoff, createBackoff } from "../schedule/backoff.js";
+import type { QueueMetrics } from "../entry/queue-metrics.js";
+import { type Backoff, createBackoff } from "./backoff.js";
 import { createHoldRule } from "./classify.js";
 
 export interface HoldsServices {

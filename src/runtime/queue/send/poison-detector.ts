@@ -1,19 +1,10 @@
 import type { Clock } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
+import type { FailureStreak } from "../entry/queue-item.js";
 
 /** The number of failures remembered per entry, unless the settings ask for more. */
 const MAX_SNAPSHOTS = 16;
-
-/** An entry's last failures. Kept with the entry while it is in memory. */
-export interface FailureStreak {
-  class: string;
-  /**
-   * The last failures in a row: the time of each, and the exporter's numbers of successful and failed calls at that
-   * time.
-   */
-  readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
-}
 
 type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
 

@@ -3,8 +3,8 @@ import type { AttemptError } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
 import { type QueueItem, withBlame, withFailure, withRefusal } from "../entry/queue-item.js";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { GroupBisection, partsOfGroup, recordsOf, type SendGroup } from "../schedule/send-group.js";
+import type { QueueMetrics } from "../entry/queue-metrics.js";
+import { GroupBisection, partsOfGroup, recordsOf, type SendGroup } from "../entry/send-group.js";
 import { type Bisections, canBisect, isWorthBisecting } from "./bisect.js";
 
 export interface RefusalPolicyServices {

@@ -2,21 +2,8 @@ import { ERROR_CODES, isGenericCode, toRefusal } from "#contract/errors";
 import type { AttemptError, Entry } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
 import type { Batch } from "#otlp";
+import type { PrepareReplayed } from "../dead-letters/exporter-control.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
-
-/**
- * Returns the batch to send for a replayed entry, or the error why it cannot be sent. With `onlyCheck`, the entry is
- * not sent afterwards. Never throws.
- */
-export type PrepareReplayed = (
-  entry: Pick<Entry, "pipeline" | "signal" | "goesAsItIs">,
-  batch: Batch,
-  onlyCheck?: boolean,
-) => PreparedBatch;
-
-export type PreparedBatch =
-  | { readonly batch: Batch; readonly error?: undefined }
-  | { readonly batch?: undefined; readonly error: AttemptError };
 
 const REPLAY_REFUSED = ERROR_CODES.SLUICE_REPLAY_REFUSED;
 

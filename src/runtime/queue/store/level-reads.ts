@@ -1,5 +1,6 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
+import { sequenceOfId } from "./format/entry-id.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";
@@ -20,7 +21,6 @@ import {
 } from "./level/reader.js";
 import type { StoreState } from "./level/store-state.js";
 import type { Transaction } from "./level/transaction.js";
-import { sequenceOfId } from "./new-entry.js";
 import {
   type EntryRef,
   isEntryGone,

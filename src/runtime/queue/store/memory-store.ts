@@ -1,7 +1,8 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { adjustAmount, ZERO_AMOUNT } from "./amounts.js";
-import { createEntry, entryId, newIdTag } from "./new-entry.js";
+import { entryId, newIdTag } from "./format/entry-id.js";
+import { createEntry } from "./new-entry.js";
 import {
   alreadyOpenError,
   closedError,

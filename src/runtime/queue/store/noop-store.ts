@@ -1,6 +1,7 @@
 import type { Batch } from "#otlp";
 import { ZERO_AMOUNT } from "./amounts.js";
-import { createEntry, entryId, newIdTag } from "./new-entry.js";
+import { entryId, newIdTag } from "./format/entry-id.js";
+import { createEntry } from "./new-entry.js";
 import {
   type EntryRef,
   type ExchangedEntries,

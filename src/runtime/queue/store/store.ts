@@ -273,3 +273,6 @@ export function alreadyOpenError(exporter: string, directory?: string): StoreErr
 function queueName(exporter: string, directory: string | undefined): string {
   return `the queue of ${exporter}${directory === undefined ? "" : ` in ${directory}`}`;
 }
+
+/** How long to wait before the store is used again after an error. */
+export const STORE_RETRY_MS = 5000;

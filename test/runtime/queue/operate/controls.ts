@@ -3,7 +3,7 @@ import { silentLogger } from "../../../../src/runtime/contract/observability.js"
 import type { ExporterStatus } from "../../../../src/runtime/contract/operations/admin.js";
 import type { Failure } from "../../../../src/runtime/contract/operations/entry.js";
 import { completeSettings, type ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
-import type { ExporterControl } from "../../../../src/runtime/queue/operate/exporter-control.js";
+import type { ExporterControl } from "../../../../src/runtime/queue/dead-letters/exporter-control.js";
 import { createOperatorRecords, type OperatorRecords } from "../../../../src/runtime/queue/records/operator-records.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
 import type { StoredEntry } from "../../../../src/runtime/queue/store/store.js";

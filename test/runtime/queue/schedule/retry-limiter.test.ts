@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RetryLimiter } from "../../../../src/runtime/queue/schedule/gate.js";
+import { RetryLimiter } from "../../../../src/runtime/queue/send/gate.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { down, numbers, startQueue } from "../queue.js";

@@ -1,12 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
-import {
-  Breaker,
-  type BreakerOutcome,
-  type BreakerState,
-  type Permit,
-} from "../../../../src/runtime/queue/send/breaker.js";
+import type { BreakerState } from "../../../../src/runtime/queue/entry/queue-metrics.js";
+import { Breaker, type BreakerOutcome, type Permit } from "../../../../src/runtime/queue/send/breaker.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 
 const defaults = completeSettings().circuit_breaker;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../../src/plugin.js";
 import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
-import { createClassifier, errorCategory } from "../../../../src/runtime/queue/send/classify.js";
+import { errorCategory } from "../../../../src/runtime/queue/entry/queue-errors.js";
+import { createClassifier } from "../../../../src/runtime/queue/send/classify.js";
 
 const plain = createClassifier({ retry_on: [], permanent_on: [] });
 const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "words", retryAfterMs);

@@ -1,6 +1,6 @@
 import { type Entry, type EntryEdit, revisionOf } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { RecordLog } from "../../records/record-log.js";
+import type { RecordLog } from "../../store/record-log.js";
 
 /** A payload that was replaced by an edit. */
 export interface OriginalRecord {

@@ -1,10 +1,9 @@
 import type { Clock, Logger, Metrics } from "#contract";
 import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { QueueControl } from "../../operate/exporter-control.js";
-import type { ReplayTracker } from "../../records/replay-tracker.js";
 import { isEntryGone, type StoredEntry } from "../../store/store.js";
 import { isDeleted, type LocatedEntry } from "../dead-letters.js";
+import type { QueueControl } from "../exporter-control.js";
 import { destinationOf, replaySkipReason, withPipeline } from "../replay-check.js";
 import type { ReplayTally } from "../replay-tally.js";
 import { runExclusively } from "../run-exclusively.js";
@@ -21,7 +20,7 @@ export interface ReplayServices {
   /** Identifies the config that the agent runs with. */
   readonly generation: string;
   /** Notified of the entries that were put back. */
-  readonly tracker?: Pick<ReplayTracker, "queued"> | undefined;
+  readonly tracker?: { queued(id: string, entries: readonly string[]): void } | undefined;
   /** Keeps payloads that a replay changes. Only replays of operators need it, and `moves`. */
   readonly originals?: Originals | undefined;
   readonly moves?: Moves | undefined;

@@ -5,8 +5,8 @@ import {
   type Selection,
   type Transform,
 } from "#contract/operations";
-import { hasQueue, type QueueControl } from "../../operate/exporter-control.js";
 import { type Controls, controlOf } from "../dead-letters.js";
+import { hasQueue, type QueueControl } from "../exporter-control.js";
 import type { PlannedOptions } from "./replay-chunk.js";
 
 const MAX_SAMPLES = 10;

@@ -5,9 +5,12 @@ import {
   FAILURE_REASONS,
   type Selection,
 } from "#contract/operations";
+import { parseRecordPattern } from "#contract/schema";
 import { SIGNALS } from "#otlp/signals";
+import { readRecords } from "#otlp/views";
+import { conditionFacts } from "../dead-letter-facts.js";
 import { MAX_PAGE_SIZE } from "../dead-letters.js";
-import { type CheckedQuery, type CheckedSelection, recordTest } from "./record-test.js";
+import type { CheckedQuery, CheckedSelection, DeadLetterTest } from "./match-records.js";
 
 export function checkSelection(selection: Selection, language: DeadLetterLanguage): CheckedSelection {
   return "ids" in selection ? selection : { query: checkQuery(selection.query, language) };
@@ -35,4 +38,58 @@ export function checkQuery(query: DeadLetterQuery, language: DeadLetterLanguage)
 function checkOneOf(name: string, value: string | undefined, known: readonly string[]): void {
   if (value === undefined || known.includes(value)) return;
   throw new AdminError("bad_request", `${name} ${JSON.stringify(value)} is not known; there are: ${known.join(", ")}`);
+}
+
+/**
+ * Returns the test for a query's filters on records; undefined if it has none. Throws an `AdminError` if a filter is
+ * invalid.
+ */
+function recordTest(
+  { text, attribute, where }: DeadLetterQuery,
+  language: DeadLetterLanguage,
+): DeadLetterTest | undefined {
+  const tests = [
+    ...(text === undefined ? [] : [textTest(text)]),
+    ...(attribute === undefined ? [] : [attributeTest(attribute)]),
+    ...(where === undefined ? [] : [conditionTest(where, language)]),
+  ];
+  return tests.length === 0 ? undefined : (batch, facts) => tests.every((test) => test(batch, facts));
+}
+
+/** Texts are stored literally in the bytes, so nothing needs to be decoded. */
+function textTest(text: string): DeadLetterTest {
+  if (text === "") throw new AdminError("bad_request", "text is empty");
+  const wanted = Buffer.from(text);
+  return ({ bytes }) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(wanted);
+}
+
+/** Matches `key=value` or `key`, on a record or its resource. */
+function attributeTest(attribute: string): DeadLetterTest {
+  const [own, ofResource] = [parsePattern(`attributes.${attribute}`), parsePattern(`resource.${attribute}`)];
+  return (batch) => {
+    let isFound = false;
+    readRecords(batch, (record) => {
+      isFound ||= own(record) || ofResource(record);
+    });
+    return isFound;
+  };
+}
+
+function parsePattern(text: string) {
+  const pattern = parseRecordPattern(text);
+  if (typeof pattern === "function") return pattern;
+  throw new AdminError("bad_request", `attribute: ${pattern.problem}; write key=value`);
+}
+
+/** If the condition fails to evaluate, the dead letter does not match. */
+function conditionTest(where: string, language: DeadLetterLanguage): DeadLetterTest {
+  const condition = language.parseCondition(where);
+  if (condition instanceof Error) throw new AdminError("bad_request", `where: ${condition.message}`);
+  return (batch, facts) => {
+    try {
+      return condition.holds(batch, conditionFacts(facts));
+    } catch {
+      return false;
+    }
+  };
 }

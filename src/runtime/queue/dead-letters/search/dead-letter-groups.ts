@@ -2,11 +2,11 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "#contract";
 import { waitAtMost } from "#contract";
 import type { DeadLetterGroups } from "#contract/operations";
-import type { QueueControl } from "../../operate/exporter-control.js";
 import { type Controls, queriedControls } from "../dead-letters.js";
+import type { QueueControl } from "../exporter-control.js";
 import { CauseTally, TREND_BUCKET_MS } from "./cause-tally.js";
 import type { FailureIndexes } from "./failure-indexes.js";
-import type { CheckedQuery } from "./record-test.js";
+import type { CheckedQuery } from "./match-records.js";
 
 /** The maximum number of groups listed. */
 const MAX_GROUPS = 1000;

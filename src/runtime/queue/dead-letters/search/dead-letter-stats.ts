@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { DeadLetterStats } from "#contract/operations";
-import type { QueueControl } from "../../operate/exporter-control.js";
 import { ZERO_AMOUNT } from "../../store/amounts.js";
 import type { EntryRef } from "../../store/store.js";
 import { type Controls, queriedControls, readDeadLetter } from "../dead-letters.js";
+import type { QueueControl } from "../exporter-control.js";
 import type { FailureIndexes } from "./failure-indexes.js";
 import { type CountRow, causeOf, type KnownCause } from "./failure-rows.js";
-import type { CheckedQuery } from "./record-test.js";
+import type { CheckedQuery } from "./match-records.js";
 
 type SignatureGroup = {
   -readonly [Key in keyof DeadLetterStats["signatures"][number]]: DeadLetterStats["signatures"][number][Key];

@@ -1,6 +1,7 @@
 import { factsOf } from "../../store/format/failure-facts.js";
 import type { EntryRef, QueueStore, StoredEntry, StoredFacts } from "../../store/store.js";
-import { pagesOfDeadLetters, readDeadLetter } from "../dead-letters.js";
+import { pagesOfDeadLetters } from "../../store/walk-dead-letters.js";
+import { readDeadLetter } from "../dead-letters.js";
 import { FailureRows } from "./failure-rows.js";
 
 /**

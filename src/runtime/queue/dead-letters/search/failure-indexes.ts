@@ -1,9 +1,15 @@
 import type { DeadLetterQuery } from "#contract/operations";
-import type { QueueControl } from "../../operate/exporter-control.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
 import { queryMatcher, readDeadLetter } from "../dead-letters.js";
+import type { QueueControl } from "../exporter-control.js";
 import { FailureIndex } from "./failure-index.js";
-import { asSearched, type DeadLetterTest, MAX_PAYLOADS_PER_READ, matchRecords, type Searched } from "./record-test.js";
+import {
+  asSearched,
+  type DeadLetterTest,
+  MAX_PAYLOADS_PER_READ,
+  matchRecords,
+  type Searched,
+} from "./match-records.js";
 
 /** The result of searching the records of some dead letters: those that match, and how many were read. */
 export interface SearchedRecords {

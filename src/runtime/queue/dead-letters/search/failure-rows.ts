@@ -1,9 +1,9 @@
 import type { DeadLetterQuery, Entry } from "#contract/operations";
 import { glob } from "#contract/schema";
+import { entryId } from "../../store/format/entry-id.js";
 import type { FailureFacts } from "../../store/format/failure-facts.js";
-import { entryId } from "../../store/new-entry.js";
 import type { EntryRef } from "../../store/store.js";
-import type { Searched } from "./record-test.js";
+import type { Searched } from "./match-records.js";
 
 /** The properties that dead letters of one cause share. */
 export interface KnownCause {

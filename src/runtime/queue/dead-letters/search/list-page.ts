@@ -1,19 +1,13 @@
 import type { Clock } from "#contract";
 import { waitAtMost } from "#contract";
 import type { DeadLetterPage, Entry } from "#contract/operations";
-import type { QueueControl } from "../../operate/exporter-control.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
-import {
-  type Controls,
-  entryMatcher,
-  pagesOfDeadLetters,
-  queriedControls,
-  READ_CHUNK_SIZE,
-  readDeadLetter,
-} from "../dead-letters.js";
+import { pagesOfDeadLetters, READ_CHUNK_SIZE } from "../../store/walk-dead-letters.js";
+import { type Controls, entryMatcher, queriedControls, readDeadLetter } from "../dead-letters.js";
+import type { QueueControl } from "../exporter-control.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";
 import type { FailureIndexes } from "./failure-indexes.js";
-import type { CheckedQuery } from "./record-test.js";
+import type { CheckedQuery } from "./match-records.js";
 
 const DEFAULT_PAGE_SIZE = 50;
 /** Limits the time of one page whose filter finds little: this many take about a tenth of a second. */

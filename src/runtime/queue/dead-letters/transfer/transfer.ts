@@ -4,7 +4,7 @@ import { mayBeSecret } from "../../entry/client-metadata.js";
 import { isEntryGone, type QueueStore } from "../../store/store.js";
 import { type Controls, searchDeadLetters } from "../dead-letters.js";
 import { runExclusively } from "../run-exclusively.js";
-import type { CheckedQuery } from "../search/record-test.js";
+import type { CheckedQuery } from "../search/match-records.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 
 /** Number of entries written together, so that they share a commit. */

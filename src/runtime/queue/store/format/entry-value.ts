@@ -1,7 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { sequenceOfId } from "../new-entry.js";
 import type { EntryRef } from "../store.js";
+import { sequenceOfId } from "./entry-id.js";
 
 /** The head of p, u and f values. */
 export interface EntryHead {

@@ -1,6 +1,6 @@
 import { ZERO_AMOUNT } from "../amounts.js";
-import { newIdTag } from "../new-entry.js";
 import { type Amount, type EntryRef, StoreError } from "../store.js";
+import { newIdTag } from "./entry-id.js";
 import { BOUND_UNSEALED_FORMAT, FORMAT, frame, unframe } from "./frame.js";
 import { RANGES } from "./keys.js";
 
@@ -90,4 +90,29 @@ export function checkFormat(format: number, directory: string): void {
     "newer_version",
     `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_UNSEALED_FORMAT}): run that version, or move the directory aside and keep it; nothing was changed`,
   );
+}
+
+/** The counters of a store, with the entries in each state or only their number. */
+interface Counters {
+  readonly commits: number;
+  readonly last: number;
+  readonly pending: number | { readonly entries: number };
+  readonly failed: number | { readonly entries: number };
+}
+
+/** Number of refs that were assigned and belong to no entry any more. It never decreases. */
+export function removedBy(counters: Counters): number {
+  return counters.last - entriesIn(counters);
+}
+
+export function entriesIn({ pending, failed }: Counters): number {
+  const count = (amount: number | { readonly entries: number }) =>
+    typeof amount === "number" ? amount : amount.entries;
+  return count(pending) + count(failed);
+}
+
+/** Whether `one` was written after `other`. */
+export function isNewer(one: Counters | undefined, other: Counters | undefined): boolean {
+  if (one === undefined || other === undefined) return one !== undefined;
+  return one.commits > other.commits || (one.commits === other.commits && one.last > other.last);
 }

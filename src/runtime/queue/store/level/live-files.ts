@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { LOG_FILE } from "../leveldb-files/inspect-directory.js";
+import { LOG_FILE } from "../leveldb-files/data-files.js";
 
 /**
  * Notices if files of an open store are removed or replaced. LevelDB keeps them open, so it would go on writing to

@@ -1,9 +1,9 @@
 import type { Batch } from "#otlp";
 import { ZERO_AMOUNT } from "../amounts.js";
+import { entryId, sequenceOfId } from "../format/entry-id.js";
 import type { EntryInfo } from "../format/entry-value.js";
 import { FORMAT } from "../format/frame.js";
 import { type Meta, newMeta } from "../format/meta.js";
-import { entryId, sequenceOfId } from "../new-entry.js";
 import type { EntryRef, LevelStoreSettings } from "../store.js";
 import { loadDamagedEntry } from "./damaged-entry.js";
 import type { StoreChange } from "./group-commit.js";

@@ -1,12 +1,13 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
+import { entryId } from "../format/entry-id.js";
 import { chunksOf, type EntryHead, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
 import { encodeFacts } from "../format/failure-facts.js";
 import { frame } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
 import { addRef, encodeMeta, type Meta, NO_REFS, subtractRef } from "../format/meta.js";
-import { createEntry, entryId } from "../new-entry.js";
+import { createEntry } from "../new-entry.js";
 import {
   type Amount,
   type EntryRef,

@@ -1,6 +1,7 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { META_KEY } from "../format/keys.js";
+import { dataFiles, LOG_FILE, TABLE_FILE } from "./data-files.js";
 import { areInOrder, type CheckedLog, checkLogs } from "./log-check.js";
 import { type Manifest, type ManifestTable, readManifest } from "./manifest.js";
 import { checkTable, damagedKeys, hasExpectedKeys, sequenceOfKey, type TableDamage } from "./table-check.js";
@@ -135,16 +136,3 @@ async function findDamagedTables(
   }
   return found;
 }
-
-/** A table and its number. LevelDB has used both extensions. */
-export const TABLE_FILE = /^(\d+)\.(?:ldb|sst)$/;
-
-/** Returns LevelDB's files in a directory that hold data, without its lock and its info log. */
-export async function dataFiles(directory: string): Promise<string[]> {
-  return (await readdir(directory)).filter((name) => OTHER_DATA_FILE.test(name) || TABLE_FILE.test(name));
-}
-
-const OTHER_DATA_FILE = /^(CURRENT|MANIFEST-\d+|\d+\.log)$/;
-
-/** A log and its number. */
-export const LOG_FILE = /^(\d+)\.log$/;

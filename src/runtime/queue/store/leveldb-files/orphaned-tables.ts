@@ -1,6 +1,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { findManifest, lacksLog, TABLE_FILE } from "./inspect-directory.js";
+import { TABLE_FILE } from "./data-files.js";
+import { findManifest, lacksLog } from "./inspect-directory.js";
 
 /**
  * Finds tables that the MANIFEST does not name. LevelDB had written them for a merge when the disk became full. It

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Client, QueryResult } from "pg";
 import { hangUp, loadPostgres, openPostgres, postgresErrorMessage, postgresOptions, sqlState } from "#brokers/postgres";
-import { newIdTag } from "../new-entry.js";
+import { newIdTag } from "../format/entry-id.js";
 import { type EntryRef, isStoreError, StoreError } from "../store.js";
 import { type PostgresStoreConfig, type PostgresTables, tablesOf } from "./postgres-config.js";
 import { type CommitStatement, CommitStatements, createTablesText, lockNumber } from "./postgres-statements.js";

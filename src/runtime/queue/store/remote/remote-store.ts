@@ -1,8 +1,9 @@
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { Keyring } from "../encryption/keyring.js";
+import { entryId } from "../format/entry-id.js";
 import { IdReservations } from "../level/id-reservations.js";
-import { createEntry, entryId } from "../new-entry.js";
+import { createEntry } from "../new-entry.js";
 import {
   alreadyOpenError,
   closedError,

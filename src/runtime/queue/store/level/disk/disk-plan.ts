@@ -1,6 +1,6 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
+import { TABLE_FILE } from "../../leveldb-files/data-files.js";
 
 const MIB = 1024 * 1024;
 

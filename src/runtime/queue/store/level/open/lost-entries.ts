@@ -1,5 +1,5 @@
 import { RANGES, rangeOf, refOf } from "../../format/keys.js";
-import { addRef, type Meta, NO_REFS, type RefSum } from "../../format/meta.js";
+import { addRef, entriesIn, isNewer, type Meta, NO_REFS, type RefSum, removedBy } from "../../format/meta.js";
 import type { EntryRef, LostBounds } from "../../store.js";
 import type { LogEvidence } from "./log-evidence.js";
 import type { StoreSummary } from "./summary-file.js";
@@ -128,23 +128,4 @@ function sumOf({ refs, setAside }: FoundEntries): RefSum {
   for (const ref of refs) sum = addRef(sum, ref);
   for (const ref of setAside) sum = addRef(sum, ref);
   return sum;
-}
-
-type Counters = Pick<Meta, "commits" | "last" | "pending" | "failed"> | StoreSummary;
-
-/** Number of refs that were assigned and belong to no entry any more. It never decreases. */
-export function removedBy(counters: Counters): number {
-  return counters.last - entriesIn(counters);
-}
-
-export function entriesIn({ pending, failed }: Counters): number {
-  const count = (amount: number | { readonly entries: number }) =>
-    typeof amount === "number" ? amount : amount.entries;
-  return count(pending) + count(failed);
-}
-
-/** Whether `one` was written after `other`. */
-export function isNewer(one: Counters | undefined, other: Counters | undefined): boolean {
-  if (one === undefined || other === undefined) return one !== undefined;
-  return one.commits > other.commits || (one.commits === other.commits && one.last > other.last);
 }

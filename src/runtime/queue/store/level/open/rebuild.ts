@@ -1,6 +1,6 @@
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { dataFiles } from "../../leveldb-files/inspect-directory.js";
+import { dataFiles } from "../../leveldb-files/data-files.js";
 import { newestRecords } from "../../leveldb-files/newest-records.js";
 import type { LevelDb, MakeLevelDb } from "../level-db.js";
 import { clearMark, readMark, setMark } from "./marks.js";

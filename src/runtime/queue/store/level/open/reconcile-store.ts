@@ -1,14 +1,24 @@
 import { adjustAmount } from "../../amounts.js";
+import { newIdTag } from "../../format/entry-id.js";
 import type { EntryHead } from "../../format/entry-value.js";
 import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
-import { addRef, checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../../format/meta.js";
-import { newIdTag } from "../../new-entry.js";
+import {
+  addRef,
+  checkFormat,
+  decodeMeta,
+  encodeMeta,
+  entriesIn,
+  isNewer,
+  type Meta,
+  newMeta,
+  removedBy,
+} from "../../format/meta.js";
 import type { EntryRef, LostBounds, OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
 import type { LogEvidence } from "./log-evidence.js";
-import { countLost, entriesIn, isNewer, type KeyInterval, removedBy } from "./lost-entries.js";
+import { countLost, type KeyInterval } from "./lost-entries.js";
 import { type Loss, lossOf, NO_LOSS } from "./marks.js";
 import { recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";

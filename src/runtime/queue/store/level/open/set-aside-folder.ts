@@ -1,7 +1,7 @@
 import { copyFile, link, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { makePrivateDirectory } from "#system";
-import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
+import { dataFiles, TABLE_FILE } from "../../leveldb-files/data-files.js";
 import type { EntryRef } from "../../store.js";
 import { readRepair, SET_ASIDE_FOLDER } from "./marks.js";
 

@@ -2,9 +2,8 @@ import { type FileHandle, open, readdir, readFile, rename, writeFile } from "nod
 import { basename, dirname, join } from "node:path";
 import { PRIVATE_FILE_MODE } from "#system";
 import { textChecksum } from "../../format/crc32c.js";
-import type { Meta, RefSum } from "../../format/meta.js";
-import { dataFiles } from "../../leveldb-files/inspect-directory.js";
-import { removedBy } from "./lost-entries.js";
+import { type Meta, type RefSum, removedBy } from "../../format/meta.js";
+import { dataFiles } from "../../leveldb-files/data-files.js";
 
 /**
  * A small file with the state of a store at a recent commit. It distinguishes a new store from an emptied one, and

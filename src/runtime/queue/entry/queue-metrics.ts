@@ -2,7 +2,6 @@ import type { Blame, Counter, Metrics } from "#contract";
 import type { FailureReason, FailureRule } from "#contract/operations";
 import { SHAPES } from "#otlp/bytes";
 import { SIGNALS, type Signal } from "#otlp/signals";
-import type { BreakerState } from "../send/breaker.js";
 import type { StoreStats } from "../store/store.js";
 
 /** Later attempts share one label. */
@@ -255,3 +254,5 @@ function bySignal(make: (noun: string) => Counter): Readonly<Record<Signal, Coun
 function boundedClass(name: string): string {
   return /^(HTTP \d{3}|[A-Za-z][A-Za-z0-9_]{0,39})$/.test(name) ? name : "other";
 }
+
+export type BreakerState = "closed" | "open" | "half_open";

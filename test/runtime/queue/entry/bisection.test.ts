@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Bisection, MAX_BAD_ALONE } from "../../../../src/runtime/queue/send/bisection.js";
+import { Bisection, MAX_BAD_ALONE } from "../../../../src/runtime/queue/entry/bisection.js";
 
 interface Search {
   readonly calls: number;

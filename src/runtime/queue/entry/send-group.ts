@@ -1,9 +1,8 @@
 import { GroupKey } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
-import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
-import { Bisection } from "../send/bisection.js";
-import type { MergeLimit } from "./backlog-merging.js";
+import { Bisection } from "./bisection.js";
+import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /** Entries that are sent together as one request; often only one. */
 export interface SendGroup {
@@ -52,7 +51,8 @@ const NO_LIMIT = Number.POSITIVE_INFINITY;
 /** Limits for every request of a queue. */
 export interface GroupLimits {
   readonly maxRetries?: number;
-  readonly mergeLimit?: MergeLimit;
+  /** Limits how many entries are sent in one request with this one. */
+  readonly mergeLimit?: { maxEntriesWith(first: QueueItem): number };
 }
 
 /** Adds entries to a group as long as they may be sent in one request. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Refusal } from "../../../../src/plugin.js";
-import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
-import { StoreError } from "../../../../src/runtime/queue/store/store.js";
-import { type Backend, down, http, refusing, startQueue } from "../queue.js";
+import { Refusal } from "../../../src/plugin.js";
+import { MemoryStore } from "../../../src/runtime/queue/store/memory-store.js";
+import { StoreError } from "../../../src/runtime/queue/store/store.js";
+import { type Backend, down, http, refusing, startQueue } from "./queue.js";
 
 const refused: Backend = async () => {
   throw new Refusal("permanent", "no", { category: "integration" });

@@ -1,8 +1,8 @@
 import type { Clock } from "#contract";
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
-import { DELETE_CHUNK_SIZE, walkDeadLetters } from "../dead-letters/dead-letters.js";
-import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
+import type { EntryRef, QueueStore, StoredEntry } from "./store.js";
+import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./walk-dead-letters.js";
 
 export interface RecordLogSettings {
   readonly createStore: () => QueueStore;

@@ -1,7 +1,7 @@
-import type { Entry, ExporterStatus } from "#contract/operations";
+import type { AttemptError, Entry, ExporterStatus } from "#contract/operations";
 import type { EndingPipeline } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
-import type { PrepareReplayed } from "../send/replay-preparation.js";
+import type { Batch } from "#otlp";
 import type { QueueStore } from "../store/store.js";
 
 /** A running exporter's queue, as seen by operators and by the maintenance of dead letters. */
@@ -39,3 +39,17 @@ export interface QueueControl extends ExporterControl {
 export function hasQueue(control: ExporterControl): control is QueueControl {
   return control.store !== undefined;
 }
+
+/**
+ * Returns the batch to send for a replayed entry, or the error why it cannot be sent. With `onlyCheck`, the entry is
+ * not sent afterwards. Never throws.
+ */
+export type PrepareReplayed = (
+  entry: Pick<Entry, "pipeline" | "signal" | "goesAsItIs">,
+  batch: Batch,
+  onlyCheck?: boolean,
+) => PreparedBatch;
+
+export type PreparedBatch =
+  | { readonly batch: Batch; readonly error?: undefined }
+  | { readonly batch?: undefined; readonly error: AttemptError };

@@ -1,16 +1,16 @@
 import type { Logger } from "#contract";
 import type { AttemptError, ReplayEnd } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { DeadLetterWriter, WriteOutcome } from "../dead-letters/dead-letter-writer.js";
-import type { ForwardMarks } from "../dead-letters/forward-marks.js";
-import type { EntryEnd, EntryOutcome } from "../entry/outcome.js";
-import { deadLetteredRefusal, droppedRefusal, lostRefusal } from "../entry/queue-errors.js";
-import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
-import type { QueueMetrics } from "../operate/queue-metrics.js";
-import type { ReplayTracker } from "../records/replay-tracker.js";
-import type { Backlog } from "../schedule/backlog.js";
-import { isEntryGone, type QueueStore } from "../store/store.js";
-import { partsOf, undeliveredShares } from "./bisect.js";
+import type { DeadLetterWriter, WriteOutcome } from "./dead-letters/dead-letter-writer.js";
+import type { ForwardMarks } from "./dead-letters/forward-marks.js";
+import type { EntryEnd, EntryOutcome } from "./entry/outcome.js";
+import { deadLetteredRefusal, droppedRefusal, lostRefusal } from "./entry/queue-errors.js";
+import type { DeadLetterCause, QueueItem } from "./entry/queue-item.js";
+import type { QueueMetrics } from "./entry/queue-metrics.js";
+import type { ReplayTracker } from "./records/replay-tracker.js";
+import type { Backlog } from "./schedule/backlog.js";
+import { partsOf, undeliveredShares } from "./send/bisect.js";
+import { isEntryGone, type QueueStore } from "./store/store.js";
 
 export interface EntryCompletionServices {
   readonly store: QueueStore;

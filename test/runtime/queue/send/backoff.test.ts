@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { completeSettings, type ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
-import { createBackoff } from "../../../../src/runtime/queue/schedule/backoff.js";
+import { createBackoff } from "../../../../src/runtime/queue/send/backoff.js";
 
 const settings = {
   backoff: "exponential",

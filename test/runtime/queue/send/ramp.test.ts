@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Ramp } from "../../../../src/runtime/queue/schedule/ramp.js";
+import { Ramp } from "../../../../src/runtime/queue/send/ramp.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 

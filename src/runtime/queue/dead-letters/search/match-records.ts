@@ -1,9 +1,7 @@
-import { AdminError, type DeadLetterLanguage, type DeadLetterQuery, type Selection } from "#contract/operations";
-import { parseRecordPattern } from "#contract/schema";
+import type { DeadLetterQuery, Selection } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { readRecords } from "#otlp/views";
 import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
-import { conditionFacts, type DeadLetterFacts } from "../dead-letter-filter.js";
+import type { DeadLetterFacts } from "../dead-letter-facts.js";
 
 /** Whether the records of a dead letter match. */
 export type DeadLetterTest = (batch: Batch, facts: DeadLetterFacts) => boolean;
@@ -25,22 +23,6 @@ export interface Searched extends WantedPayload {
 /** Maximum number of payloads that are read together and searched without a pause; this takes about 2 ms. */
 export const MAX_PAYLOADS_PER_READ = 256;
 const MAX_BYTES_PER_READ = 4 * 1024 * 1024;
-
-/**
- * Returns the test for a query's filters on records; undefined if it has none. Throws an `AdminError` if a filter is
- * invalid.
- */
-export function recordTest(
-  { text, attribute, where }: DeadLetterQuery,
-  language: DeadLetterLanguage,
-): DeadLetterTest | undefined {
-  const tests = [
-    ...(text === undefined ? [] : [textTest(text)]),
-    ...(attribute === undefined ? [] : [attributeTest(attribute)]),
-    ...(where === undefined ? [] : [conditionTest(where, language)]),
-  ];
-  return tests.length === 0 ? undefined : (batch, facts) => tests.every((test) => test(batch, facts));
-}
 
 /** Returns those that match, in order. Payloads that cannot be read or are gone do not match. */
 export async function matchRecords<T extends Searched>(
@@ -79,42 +61,4 @@ async function payloadsOf(store: QueueStore, wanted: readonly WantedPayload[]): 
 
 function undefinedWhenGone(error: unknown): undefined {
   if (!isEntryGone(error)) throw error;
-}
-
-/** Texts are stored literally in the bytes, so nothing needs to be decoded. */
-function textTest(text: string): DeadLetterTest {
-  if (text === "") throw new AdminError("bad_request", "text is empty");
-  const wanted = Buffer.from(text);
-  return ({ bytes }) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(wanted);
-}
-
-/** Matches `key=value` or `key`, on a record or its resource. */
-function attributeTest(attribute: string): DeadLetterTest {
-  const [own, ofResource] = [parsePattern(`attributes.${attribute}`), parsePattern(`resource.${attribute}`)];
-  return (batch) => {
-    let isFound = false;
-    readRecords(batch, (record) => {
-      isFound ||= own(record) || ofResource(record);
-    });
-    return isFound;
-  };
-}
-
-function parsePattern(text: string) {
-  const pattern = parseRecordPattern(text);
-  if (typeof pattern === "function") return pattern;
-  throw new AdminError("bad_request", `attribute: ${pattern.problem}; write key=value`);
-}
-
-/** If the condition fails to evaluate, the dead letter does not match. */
-function conditionTest(where: string, language: DeadLetterLanguage): DeadLetterTest {
-  const condition = language.parseCondition(where);
-  if (condition instanceof Error) throw new AdminError("bad_request", `where: ${condition.message}`);
-  return (batch, facts) => {
-    try {
-      return condition.holds(batch, conditionFacts(facts));
-    } catch {
-      return false;
-    }
-  };
 }
