@@ -22,7 +22,7 @@ interface Import {
 const MAX_FILES = 20;
 const MAX_DOOR_NAMES = 80;
 /** Files from one that nothing imports to one that imports nothing. */
-const MAX_CHAIN = 24;
+const MAX_CHAIN = 20;
 /** Rooms that are read from one folder to the next: their folders have an order. */
 const ROOMS_WITHOUT_CIRCLES = [
   "src/runtime/",

@@ -1,4 +1,6 @@
-import { isNull, type MapNode, noEffectReason, parseId, Registry, SECTIONS, type SectionName } from "#config";
+import { noEffectReason, Registry } from "#config/resolve";
+import { parseId, SECTIONS, type SectionName } from "#config/schema";
+import { isNull, type MapNode } from "#config/text";
 import { BUILTINS, type Builtin, findBuiltin, loadAll } from "./builtins.js";
 
 /**

@@ -1,4 +1,5 @@
-import type { MapNode, Registry } from "#config";
+import type { Registry } from "#config/resolve";
+import type { MapNode } from "#config/text";
 import type { Terminal } from "./terminal.js";
 
 export interface CommandOption {

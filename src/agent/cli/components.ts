@@ -1,4 +1,4 @@
-import { describeKeys, type KeyDescription, withDefaults } from "#config";
+import { describeKeys, type KeyDescription, withDefaults } from "#config/schema";
 import type { ComponentFactory } from "#contract";
 import { DEFAULT_SETTINGS, nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
 import type { CommandContext } from "./command.js";

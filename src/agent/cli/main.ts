@@ -1,4 +1,5 @@
-import type { MapNode, Registry } from "#config";
+import type { Registry } from "#config/resolve";
+import type { MapNode } from "#config/text";
 import { errorMessage } from "#contract/errors";
 import { nearest } from "#contract/schema";
 import { packageVersion } from "#system";

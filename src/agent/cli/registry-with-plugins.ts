@@ -1,5 +1,5 @@
-import type { Registry } from "#config";
 import { openConfig } from "#config";
+import type { Registry } from "#config/resolve";
 import { loadPlugins } from "#host";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";

@@ -1,7 +1,9 @@
 import process from "node:process";
 import { isMainThread } from "node:worker_threads";
-import type { LoadedConfig, ResolvedConfig } from "#config";
-import { type Problem, placeText, problemMessage, redactedConfig } from "#config";
+import type { LoadedConfig } from "#config";
+import { redactedConfig } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import { type Problem, placeText, problemMessage } from "#config/text";
 import type { Logger } from "#contract";
 import { systemClock, waitAtMost } from "#contract";
 import type { PluginTracker } from "#contract/border";

@@ -1,4 +1,4 @@
-import { type Place, type Problem, placeText } from "#config";
+import { type Place, type Problem, placeText } from "#config/text";
 import { type Paint, painter } from "#text";
 import type { Output } from "./terminal.js";
 

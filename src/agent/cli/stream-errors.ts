@@ -1,6 +1,6 @@
 import { config } from "rxjs";
 import type { Logger } from "#contract";
-import { firstPosition } from "#host";
+import { firstPosition } from "#host/errors";
 
 /** Logs errors that no RxJS subscriber handles. RxJS would throw them as uncaught exceptions. */
 export function logStreamErrors(logger: Logger): void {

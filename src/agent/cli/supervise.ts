@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
 import type { Clock, Logger } from "#contract";
-import { firstPosition } from "#host";
+import { firstPosition } from "#host/errors";
 import { EXIT } from "./terminal.js";
 
 /** The part of an agent that is supervised. */

@@ -1,6 +1,6 @@
-import type { Problem } from "#config";
+import type { Problem } from "#config/text";
 import { ERROR_CODES } from "#contract/errors";
-import { ProblemsError } from "#host";
+import { ProblemsError } from "#host/errors";
 
 /** A config that cannot be run. `problems` and the message have all of its problems; the message has one per line. */
 export class SluiceConfigError extends ProblemsError {

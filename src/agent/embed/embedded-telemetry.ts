@@ -1,5 +1,5 @@
 import process from "node:process";
-import type { ResolvedConfig } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
 import type { Logger } from "#contract";
 import { createSelfTelemetry, type SelfTelemetry } from "#host";
 

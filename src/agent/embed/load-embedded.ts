@@ -1,6 +1,7 @@
 import { context, createContextKey } from "@opentelemetry/api";
-import type { ConfigSource, ExporterSpec, Problem, ResolvedConfig } from "#config";
-import { Registry, RegistryError } from "#config";
+import type { ConfigSource } from "#config";
+import { type ExporterSpec, Registry, RegistryError, type ResolvedConfig } from "#config/resolve";
+import type { Problem } from "#config/text";
 import type { ComponentFactory, Exporter } from "#contract";
 import { exportedComponents, loadConfigWithPlugins } from "#host";
 import { builtins } from "../builtins.js";

@@ -1,4 +1,5 @@
-import type { ComponentSpec, ExporterSpec, PipelineSpec, Problem, ResolvedConfig } from "#config";
+import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "#config/resolve";
+import type { Problem } from "#config/text";
 import type { ExtensionFactory } from "#contract";
 import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 

@@ -1,11 +1,12 @@
-import type { ResolvedConfig } from "#config";
-import { problemLine } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import { problemLine } from "#config/text";
 import type { Logger, Outcome } from "#contract";
 import { type Clock, systemClock, waitAtMost } from "#contract";
 import type { Refusal } from "#contract/errors";
 import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "#contract/operations";
 import type { SelfTelemetry } from "#host";
-import { Agent, AgentStartError, callerStack, thrownTo } from "#host";
+import { Agent, AgentStartError } from "#host";
+import { callerStack, thrownTo } from "#host/errors";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { loadedMask } from "../mask-batch.js";

@@ -1,8 +1,9 @@
-import { Registry } from "#config";
+import { Registry } from "#config/resolve";
 import type { ComponentFactory, ExtensionFactory, Intake, Outcome } from "#contract";
 import { defineExporter, defineReceiver, noMetrics, silentLogger } from "#contract";
 import type { Admin, Entry } from "#contract/operations";
-import { Agent, type AgentOptions, callerStack, loadConfigWithPlugins, ProblemsError, thrownTo } from "#host";
+import { Agent, type AgentOptions, loadConfigWithPlugins } from "#host";
+import { callerStack, ProblemsError, thrownTo } from "#host/errors";
 import type { Batch } from "#otlp";
 import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";

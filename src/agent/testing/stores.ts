@@ -1,5 +1,4 @@
-import type { QueueStore } from "#queue";
-import { MemoryStore, NoopStore } from "#queue";
+import { MemoryStore, NoopStore, type QueueStore } from "#queue/store";
 
 /** The store of a test's queues and dead letters: none, memory, or your own stores by exporter. */
 export type TestQueue = "none" | "noop" | "memory" | ((exporter: string) => QueueStore);
@@ -36,5 +35,5 @@ export {
   type StoredEntry,
   StoreError,
   type StoreStats,
-} from "#queue";
+} from "#queue/store";
 export { MemoryStore, NoopStore };

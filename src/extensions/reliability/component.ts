@@ -20,18 +20,16 @@ import {
   givenStores,
   journalId,
   journalSettings,
-  Keyring,
-  loadKeyring,
   type NeededMetadata,
   type OperatorRecords,
   PipelineJournal,
   PostgresPlace,
   QueueOutlet,
   type QueuePlace,
-  type QueueStore,
   RefusedJournal,
   startDeadLetterMaintenance,
 } from "#queue";
+import { Keyring, loadKeyring, type QueueStore } from "#queue/store";
 import {
   type Batch,
   defineExtension,
@@ -39,14 +37,14 @@ import {
   type ExtensionContext,
   type ExtensionFactory,
 } from "../../plugin.js";
-import { checkedConfig, ignoredKeys, keepsJournals, type ReliabilityConfig } from "./config.js";
+import { ignoredKeys, keepsJournals, type ReliabilityConfig, reliabilitySchema } from "./config.js";
 
 /** Stands between pipelines and exporters: accepted data is kept until it is delivered or a person gives it up. */
 export const reliability = defineExtension<ReliabilityConfig>({
   type: "reliability",
   onByDefault: true,
   summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
-  schema: checkedConfig,
+  schema: reliabilitySchema(exporterSettingsSchema),
   keepsJournals,
   ignoredKeys,
   exporterSettings: exporterSettingsSchema,

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { POSTGRES_CLIENT } from "#brokers/postgres";
-import type { ExporterSettings } from "#contract/schema";
-import { exporterSettingsSchema } from "#ottl";
-import { DEFAULT_AUDIT_RETENTION_MS, DEFAULT_HISTORY_RETENTION_MS, encryptionSchema, postgresStoreKeys } from "#queue";
+import type { ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { encryptionSchema, postgresStoreKeys } from "#queue/store";
 import { hasClient, missingClient } from "#system";
 import { duration, section } from "../../plugin.js";
 
@@ -27,15 +26,17 @@ export function ignoredKeys({ store }: ReliabilityConfig) {
   return { own: ["directory", ...DURABILITY_KEYS], ofExporters: DURABILITY_KEYS, reason };
 }
 
+const DAY_MS = 24 * 3_600_000;
+
 const auditSchema = z.strictObject({
   retention: duration()
-    .default(DEFAULT_AUDIT_RETENTION_MS)
+    .default(90 * DAY_MS)
     .meta({ description: "How long the audit keeps who replayed, deleted, revealed and changed what; 0: for ever." }),
 });
 
 const historySchema = z.strictObject({
   retention: duration()
-    .default(DEFAULT_HISTORY_RETENTION_MS)
+    .default(7 * DAY_MS)
     .meta({ description: "How long replays and the histories of the entries they delivered are kept; 0: for ever." }),
 });
 
@@ -47,21 +48,26 @@ const storeSchema = z.strictObject({
  * The keys that every exporter has, as defaults for all exporters; the place of the queues; and what is stored with
  * them.
  */
-const reliabilityConfig = exporterSettingsSchema.extend({
-  directory: directorySchema,
-  audit: section(auditSchema)
-    .prefault({})
-    .meta({ description: "The audit: what operators did by command line, API or console." }),
-  history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
-  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
-  store: section(storeSchema)
-    .optional()
-    .meta({ description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk." }),
-});
+function reliabilityConfig(exporterSettings: typeof uncheckedExporterSettingsSchema) {
+  return exporterSettings.extend({
+    directory: directorySchema,
+    audit: section(auditSchema)
+      .prefault({})
+      .meta({ description: "The audit: what operators did by command line, API or console." }),
+    history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
+    encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
+    store: section(storeSchema)
+      .optional()
+      .meta({ description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk." }),
+  });
+}
 
-export const checkedConfig = reliabilityConfig.superRefine(({ store }, context) => {
-  if (store?.postgres && !hasClient(POSTGRES_CLIENT))
-    context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
-});
+/** `exporterSettings` is the schema of the keys that every exporter has, with its conditions checked. */
+export function reliabilitySchema(exporterSettings: typeof uncheckedExporterSettingsSchema) {
+  return reliabilityConfig(exporterSettings).superRefine(({ store }, context) => {
+    if (store?.postgres && !hasClient(POSTGRES_CLIENT))
+      context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
+  });
+}
 
-export type ReliabilityConfig = z.infer<typeof reliabilityConfig>;
+export type ReliabilityConfig = z.infer<ReturnType<typeof reliabilityConfig>>;

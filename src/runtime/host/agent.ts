@@ -1,4 +1,5 @@
-import type { ComponentSpec, Problem, ResolvedConfig } from "#config";
+import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
+import type { Problem } from "#config/text";
 import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, PlannedComponent } from "#contract";
 import { type Clock, systemClock, waitAtMost } from "#contract";
 import { checkComponent, type PluginTracker } from "#contract/border";

@@ -1,8 +1,6 @@
 /** Runs a config as an agent; loads plugins; provides the agent's own logs and metrics. */
 
 export { Agent, type AgentOptions, AgentStartError } from "./agent.js";
-export { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
-export { firstPosition } from "./errors/source-position.js";
 export type { ConfigFacts } from "./inspect-agent.js";
 export { exportedComponents } from "./plugins/exported-components.js";
 export { loadConfigWithPlugins } from "./plugins/load-config-with-plugins.js";

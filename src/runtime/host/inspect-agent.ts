@@ -1,5 +1,5 @@
-import type { ResolvedConfig } from "#config";
-import { type Problem, placeText, problemMessage } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import { type Problem, placeText, problemMessage } from "#config/text";
 import type { Metrics } from "#contract";
 import type { AgentInspection, EdgeWatcher, GraphEdge, GraphNode } from "#contract/operations";
 import type { Flow, Flows } from "#pipeline";

@@ -18,22 +18,5 @@ export { givenStores, type QueuePlace } from "./operate/queue-place.js";
 export { QueueOutlet } from "./queue-outlet.js";
 export {
   createOperatorRecords,
-  DEFAULT_AUDIT_RETENTION_MS,
-  DEFAULT_HISTORY_RETENTION_MS,
   type OperatorRecords,
 } from "./records/operator-records.js";
-export { encryptionSchema } from "./store/encryption/config.js";
-export { Keyring } from "./store/encryption/keyring.js";
-export { loadKeyring } from "./store/encryption/load-keyring.js";
-export { MemoryStore } from "./store/memory-store.js";
-export { NoopStore } from "./store/noop-store.js";
-export { type PostgresStoreConfig, postgresStoreKeys } from "./store/remote/postgres-config.js";
-export {
-  type EntryRef,
-  type NewEntry,
-  type OpenReport,
-  type QueueStore,
-  type StoredEntry,
-  StoreError,
-  type StoreStats,
-} from "./store/store.js";

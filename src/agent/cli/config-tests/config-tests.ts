@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { ResolvedConfig } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
 import { painter, printable, printableJson } from "#text";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";

@@ -1,5 +1,5 @@
 import { AssertionError } from "node:assert";
-import type { ComponentSpec, ResolvedConfig } from "#config";
+import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
 import type { ExtensionFactory, Intake, Outcome } from "#contract";
 import { noMetrics, silentLogger } from "#contract";
 import { Agent } from "#host";

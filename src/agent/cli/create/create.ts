@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Registry } from "#config";
+import type { Registry } from "#config/resolve";
 import { errorMessage } from "#contract/errors";
 import { nearest } from "#contract/schema";
 import type { CommandContext } from "../command.js";

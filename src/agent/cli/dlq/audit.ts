@@ -4,8 +4,8 @@ import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { timeText } from "../print/text.js";
 import { EXIT } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import { parsePositiveNumber, parseTime } from "./filters.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "TIME" },

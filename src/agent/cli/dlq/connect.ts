@@ -1,8 +1,10 @@
 import { stat } from "node:fs/promises";
 import { AdminError } from "#contract/operations";
-import type { OfflineQueues, PostgresStoreConfig } from "#queue";
+import type { OfflineQueues } from "#queue";
+import type { PostgresStoreConfig } from "#queue/store";
 import { maskBatch } from "../../mask-batch.js";
 import { agentAddress, findAgent } from "../agent/find-agent.js";
+import { reportFailure } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
 import type { DeadLetterConnection } from "./dead-letter-admin.js";
@@ -78,4 +80,22 @@ function offline({ admin, damage, close }: OfflineQueues, where: string, termina
 
 async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}
+
+/**
+ * Opens the dead letters, runs a command on them and closes them. Prints the error if it fails, and returns the exit
+ * code.
+ */
+export function withDeadLetters(
+  context: CommandContext,
+  work: (connection: DeadLetterConnection) => Promise<number>,
+): Promise<number> {
+  return reportFailure(context, async () => {
+    const connection = await connect(context);
+    try {
+      return await work(connection);
+    } finally {
+      await connection.close();
+    }
+  });
 }

@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { confirm } from "./confirm.js";
-import { withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./connect.js";
 
 /** `sluice dlq delete` */
 export async function remove(context: CommandContext): Promise<number> {

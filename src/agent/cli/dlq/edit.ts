@@ -10,9 +10,9 @@ import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
 import { EXIT, type Terminal, UsageError } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
-import { revisionOption } from "./show.js";
-import { withDeadLetters } from "./with-dead-letters.js";
+import { revisionOption } from "./filters.js";
 
 /** `sluice dlq edit` */
 export async function edit(context: CommandContext): Promise<number> {

@@ -7,8 +7,8 @@ import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operato
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import { queryOf } from "./filters.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq export` */
 export async function exportDeadLetters(context: CommandContext): Promise<number> {

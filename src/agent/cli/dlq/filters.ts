@@ -42,3 +42,10 @@ export function parseTime(name: string, text: string, now: number): number {
   if (Number.isFinite(time)) return time;
   throw new UsageError(`--${name} ${text} is no time`, "write 2026-01-31T08:00, or 2h for two hours ago");
 }
+
+/** The revision of an entry (its number of edits) given with --revision; undefined when there is none. */
+export function revisionOption({ revision }: OptionValues): number | undefined {
+  if (revision === undefined) return undefined;
+  if (/^\d{1,9}$/.test(revision as string)) return Number(revision);
+  throw new UsageError(`--revision ${revision as string} is no number`);
+}

@@ -5,9 +5,9 @@ import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText } from "../print/text.js";
 import { EXIT } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { queryOf } from "./filters.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 const DEFAULT_LIMIT = 50;
 

@@ -4,8 +4,8 @@ import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT } from "../terminal.js";
 import { confirm } from "./confirm.js";
+import { withDeadLetters } from "./connect.js";
 import { selectionQuery } from "./filters.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq purge` */
 export async function purge(context: CommandContext): Promise<number> {

@@ -1,6 +1,6 @@
 import { silentLogger } from "#contract";
 import { AdminError } from "#contract/operations";
-import type { Keyring, PostgresStoreConfig } from "#queue";
+import type { Keyring, PostgresStoreConfig } from "#queue/store";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
 import { showProblems } from "../show-problems.js";

@@ -8,9 +8,9 @@ import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
 import { errorText, pluralize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
 import { followReplay } from "./follow-replay.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq replay` */
 export async function replay(context: CommandContext): Promise<number> {

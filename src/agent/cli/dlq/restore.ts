@@ -4,8 +4,8 @@ import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import { selectionQuery } from "./filters.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq restore` */
 export async function restore(context: CommandContext): Promise<number> {

@@ -6,7 +6,8 @@ import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./connect.js";
+import { revisionOption } from "./filters.js";
 
 /** `sluice dlq show` */
 export async function show(context: CommandContext): Promise<number> {
@@ -32,13 +33,6 @@ export async function show(context: CommandContext): Promise<number> {
     }
     return EXIT.ok;
   });
-}
-
-/** The revision of an entry (its number of edits) given with --revision; undefined when there is none. */
-export function revisionOption({ revision }: CommandContext["values"]): number | undefined {
-  if (revision === undefined) return undefined;
-  if (/^\d{1,9}$/.test(revision as string)) return Number(revision);
-  throw new UsageError(`--revision ${revision as string} is no number`);
 }
 
 const MASKED_TITLE = "Payload, masked (--reveal --reason TEXT shows it as it is)";

@@ -5,8 +5,8 @@ import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, pluralize, roughByteSize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
+import { withDeadLetters } from "./connect.js";
 import { queryOf } from "./filters.js";
-import { withDeadLetters } from "./with-dead-letters.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "SIGNATURE" },

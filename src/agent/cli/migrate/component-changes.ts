@@ -1,6 +1,8 @@
 import { type Document, isMap, isScalar, isSeq, type Scalar, visit, type YAMLSeq } from "yaml";
-import type { LoadedConfig, MapNode } from "#config";
-import { currentType, noEffectReason, parseId, SECTIONS, type SectionName } from "#config";
+import type { LoadedConfig } from "#config";
+import { currentType, noEffectReason } from "#config/resolve";
+import { parseId, SECTIONS, type SectionName } from "#config/schema";
+import type { MapNode } from "#config/text";
 import {
   pairNamed,
   pairsOf,

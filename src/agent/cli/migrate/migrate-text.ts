@@ -1,6 +1,7 @@
 import { type Document, isScalar, visit, type YAMLMap } from "yaml";
-import type { LoadedConfig, Problem } from "#config";
-import { keyRewrite } from "#config";
+import type { LoadedConfig } from "#config";
+import { keyRewrite } from "#config/schema";
+import type { Problem } from "#config/text";
 import { type ConfigChange, componentChanges } from "./component-changes.js";
 import { moveKey } from "./move-key.js";
 import { applyEdits, firstDocument, lineStart, type TextPair } from "./yaml-edits.js";

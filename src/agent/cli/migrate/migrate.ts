@@ -1,7 +1,7 @@
 import { constants, copyFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Problem } from "#config";
 import { type LoadedConfig, openConfig, readTextFile, withoutBom } from "#config";
+import type { Problem } from "#config/text";
 import { errorMessage } from "#contract/errors";
 import { loadConfigWithPlugins } from "#host";
 import { diffLines, painter } from "#text";

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type YAMLMap } from "yaml";
-import type { KeyRewrite } from "#config";
+import type { KeyRewrite } from "#config/schema";
 import {
   lineBreakOf,
   lineEnd,

@@ -36,3 +36,11 @@ export class SharedCounts {
     return { settled: (this.lastRead.settled - lastRead.settled) | 0, lost: (this.lastRead.lost - lastRead.lost) | 0 };
   }
 }
+
+/** The event that the worker emits after it has updated the counts. */
+export const SETTLED_EVENT = "sluice:settled";
+
+/** The message that tells the worker how many milliseconds are left. */
+export const DEADLINE_MESSAGE = "sluice:hurry";
+
+export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;

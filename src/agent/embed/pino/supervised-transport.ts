@@ -4,8 +4,8 @@ import { onProcessExit } from "./at-exit.js";
 import type { PinoDestination } from "./destination.js";
 import { formatFromMessage } from "./line-format.js";
 import { LostLines, writeToStderr } from "./lost-lines.js";
-import { SharedCounts } from "./shared-counts.js";
-import { DEADLINE_MESSAGE, DEFAULT_MAX_BYTES, type PinoTransportOptions, SETTLED_EVENT } from "./worker.js";
+import { DEADLINE_MESSAGE, DEFAULT_MAX_BYTES, SETTLED_EVENT, SharedCounts } from "./shared-counts.js";
+import type { PinoTransportOptions } from "./worker.js";
 
 /** Options of pino's worker transport, and of its supervision. */
 export interface SupervisedOptions extends PinoTransportOptions {

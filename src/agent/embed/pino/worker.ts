@@ -4,7 +4,7 @@ import type { SluiceConfig } from "../load-embedded.js";
 import { createSluice } from "../sluice.js";
 import { PinoFormat } from "./line-format.js";
 import { LineStream } from "./line-stream.js";
-import { SharedCounts } from "./shared-counts.js";
+import { DEADLINE_MESSAGE, DEFAULT_MAX_BYTES, SETTLED_EVENT, SharedCounts } from "./shared-counts.js";
 
 /**
  * Options of `pino({ transport: { target: "sluice/pino", options } })`. One of config, file and endpoint is required.
@@ -35,13 +35,7 @@ interface SupervisedWorkerOptions {
   readonly counts?: SharedArrayBuffer;
 }
 
-/** The event that the worker emits after it has updated the counts. */
-export const SETTLED_EVENT = "sluice:settled";
-/** The message that tells the worker how many milliseconds are left. */
-export const DEADLINE_MESSAGE = "sluice:hurry";
-
 const DEFAULT_PATIENCE_MS = 30_000;
-export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 
 /** Pino calls this in its worker thread. Starts an embedded Sluice, and returns the stream that feeds it. */
 export async function transport(options: PinoTransportOptions & SupervisedWorkerOptions): Promise<Writable> {

@@ -1,5 +1,5 @@
 import type { AttemptError, Entry, Failure } from "#contract/operations";
-import type { NewEntry, QueueStore, StoredEntry } from "#queue";
+import type { NewEntry, QueueStore, StoredEntry } from "#queue/store";
 import { eventually } from "../eventually.js";
 import { logs, plainRecords } from "../plain-records.js";
 

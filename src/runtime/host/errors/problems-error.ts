@@ -1,4 +1,4 @@
-import { type Problem, problemLine } from "#config";
+import { type Problem, problemLine } from "#config/text";
 
 /**
  * An error about a config, not about code: its message lists the problems, one per line. Its stack is that of the

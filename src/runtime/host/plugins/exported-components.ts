@@ -1,4 +1,4 @@
-import { describeKeys, TYPE_PATTERN } from "#config";
+import { describeKeys, TYPE_PATTERN } from "#config/schema";
 import { CONTRACT_VERSION, type ComponentFactory } from "#contract";
 import { errorMessage } from "#contract/errors";
 import { isZod } from "#contract/schema";

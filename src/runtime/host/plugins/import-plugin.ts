@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { ProblemCode } from "#config";
+import type { ProblemCode } from "#config/text";
 import { keepAliveTimer, type Timer, waitAtMost } from "#contract";
 import { errorMessage } from "#contract/errors";
 import { thrownAt } from "../errors/source-position.js";

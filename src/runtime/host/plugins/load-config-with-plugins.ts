@@ -1,5 +1,6 @@
-import type { MapNode, Registry } from "#config";
 import { type LoadedConfig, type LoadOptions, openConfig } from "#config";
+import type { Registry } from "#config/resolve";
+import type { MapNode } from "#config/text";
 import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 

@@ -1,17 +1,6 @@
-import type { Findings, ProblemCode } from "#config";
-import {
-  isNull,
-  isScalar,
-  type MapNode,
-  type Node,
-  noEffectReason,
-  parseId,
-  type Registry,
-  RegistryError,
-  SECTIONS,
-  type SectionName,
-  type Span,
-} from "#config";
+import { noEffectReason, type Registry, RegistryError } from "#config/resolve";
+import { parseId, SECTIONS, type SectionName } from "#config/schema";
+import { type Findings, isNull, isScalar, type MapNode, type Node, type ProblemCode, type Span } from "#config/text";
 import type { ComponentKind } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
 import type { ConfigPath } from "#contract/schema";

@@ -1,5 +1,6 @@
 import { cpuUsage, memoryUsage } from "node:process";
-import type { Place, Problem, ResolvedConfig } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import type { Place, Problem } from "#config/text";
 import type { Authenticators, Logger } from "#contract";
 import { keepAliveTimer, waitAtMost } from "#contract";
 import { isStartError } from "#contract/errors";

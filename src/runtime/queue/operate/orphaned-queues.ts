@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Logger } from "#contract";
-import { isRecordsId } from "../records/operator-records.js";
 import { isNewerFormat } from "../store/format/meta.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
+import { isRecordsId } from "../store/record-log.js";
 import { directoryNameOf, exporterOfDirectory, JOURNAL_PREFIX } from "./directory-name.js";
 
 /**

@@ -1,8 +1,8 @@
 import { postgresErrorMessage } from "#brokers/postgres";
 import type { OutletSettings } from "#contract/operators";
-import { isRecordsId } from "../records/operator-records.js";
 import { Keyring } from "../store/encryption/keyring.js";
 import { MemoryStore } from "../store/memory-store.js";
+import { isRecordsId } from "../store/record-log.js";
 import { agentName, type PostgresStoreConfig, queueName } from "../store/remote/postgres-config.js";
 import { listPostgresQueues, type PostgresQueue } from "../store/remote/postgres-queues.js";
 import { PostgresTable } from "../store/remote/postgres-table.js";

@@ -2,14 +2,13 @@ import type { Clock, Logger } from "#contract";
 import type { AuditRecord } from "#contract/operations";
 import { type MoveRecord, Moves } from "../dead-letters/change/moves.js";
 import { type OriginalRecord, Originals } from "../dead-letters/change/originals.js";
-import { RecordLog } from "../store/record-log.js";
+import { RECORDS_PREFIX, RecordLog } from "../store/record-log.js";
 import type { QueueStore } from "../store/store.js";
 import { Audit } from "./audit.js";
 import { ReplayJobs } from "./replay-jobs.js";
 import { type DeliveredRecord, type ReplayRecord, ReplayTracker } from "./replay-tracker.js";
 
 /** Prefix of the ids of stores that are not queues but hold the records of operators. No exporter has such an id. */
-const RECORDS_PREFIX = "operators/";
 const AUDIT_ID = `${RECORDS_PREFIX}audit`;
 const REPLAYS_ID = `${RECORDS_PREFIX}replays`;
 const DELIVERED_ID = `${RECORDS_PREFIX}delivered`;
@@ -21,16 +20,6 @@ const MAX_REPLAYS = 10_000;
 const MAX_DELIVERED = 100_000;
 const MAX_ORIGINALS = 100_000;
 const MAX_MOVES = 1_000_000;
-
-/** Default retention of the audit: 90 days. */
-export const DEFAULT_AUDIT_RETENTION_MS = 90 * 24 * 3_600_000;
-
-/** Default retention of replays and of entries delivered by them: 7 days. */
-export const DEFAULT_HISTORY_RETENTION_MS = 7 * 24 * 3_600_000;
-
-export function isRecordsId(id: string): boolean {
-  return id.startsWith(RECORDS_PREFIX);
-}
 
 export interface OperatorRecordsSettings {
   readonly clock: Clock;

@@ -153,3 +153,10 @@ const NO_PAYLOAD = Batch.empty("logs");
 function toRecord<T>({ ref, entry }: StoredEntry): KeptRecord<T> {
   return { ref, id: entry.id, record: (entry as RecordEntry<T>).record };
 }
+
+/** The ids of stores with records of operators start with this. */
+export const RECORDS_PREFIX = "operators/";
+
+export function isRecordsId(id: string): boolean {
+  return id.startsWith(RECORDS_PREFIX);
+}

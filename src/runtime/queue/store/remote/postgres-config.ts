@@ -1,7 +1,8 @@
 import { hostname } from "node:os";
 import { z } from "zod";
-import { postgresConnectionKeys, quoteTable, tableName } from "#brokers/postgres";
+import { postgresConnectionKeys, postgresErrorMessage, quoteTable, sqlState, tableName } from "#brokers/postgres";
 import { duration } from "#contract/schema";
+import { isStoreError, StoreError } from "../store.js";
 
 const ENTRIES_SUFFIX = "_entries";
 const NOTES_SUFFIX = "_notes";
@@ -52,3 +53,10 @@ export function tablesOf({ table }: PostgresStoreConfig) {
 }
 
 export type PostgresTables = ReturnType<typeof tablesOf>;
+
+export function postgresStoreError({ endpoint }: PostgresStoreConfig, error: unknown): StoreError {
+  if (isStoreError(error)) return error;
+  const isFull = /^5[34]/.test(sqlState(error) ?? "");
+  const message = `PostgreSQL at ${endpoint}: ${postgresErrorMessage(error)}`;
+  return new StoreError(isFull ? "full" : "io", message, { cause: error });
+}

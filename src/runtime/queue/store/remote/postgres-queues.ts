@@ -1,7 +1,6 @@
 import { hangUp, loadPostgres, openPostgres, postgresOptions } from "#brokers/postgres";
-import { agentName, type PostgresStoreConfig, tablesOf } from "./postgres-config.js";
+import { agentName, type PostgresStoreConfig, postgresStoreError, tablesOf } from "./postgres-config.js";
 import { lockNumber } from "./postgres-statements.js";
-import { postgresStoreError } from "./postgres-table.js";
 import { ROW_STATES } from "./row-table.js";
 
 /** A queue in the table, of any agent. */

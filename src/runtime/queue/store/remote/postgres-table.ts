@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Client, QueryResult } from "pg";
-import { hangUp, loadPostgres, openPostgres, postgresErrorMessage, postgresOptions, sqlState } from "#brokers/postgres";
+import { hangUp, loadPostgres, openPostgres, postgresOptions } from "#brokers/postgres";
 import { newIdTag } from "../format/entry-id.js";
-import { type EntryRef, isStoreError, StoreError } from "../store.js";
-import { type PostgresStoreConfig, type PostgresTables, tablesOf } from "./postgres-config.js";
+import { type EntryRef, StoreError } from "../store.js";
+import { type PostgresStoreConfig, type PostgresTables, postgresStoreError, tablesOf } from "./postgres-config.js";
 import { type CommitStatement, CommitStatements, createTablesText, lockNumber } from "./postgres-statements.js";
 import { type NoteRow, ROW_STATES, type RowChange, type RowContents, type RowTable } from "./row-table.js";
 
@@ -207,11 +207,4 @@ export class PostgresTable implements RowTable {
   private errorOf(error: unknown): StoreError {
     return postgresStoreError(this.config, error);
   }
-}
-
-export function postgresStoreError({ endpoint }: PostgresStoreConfig, error: unknown): StoreError {
-  if (isStoreError(error)) return error;
-  const isFull = /^5[34]/.test(sqlState(error) ?? "");
-  const message = `PostgreSQL at ${endpoint}: ${postgresErrorMessage(error)}`;
-  return new StoreError(isFull ? "full" : "io", message, { cause: error });
 }

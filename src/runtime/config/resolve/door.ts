@@ -1,0 +1,5 @@
+/** The registry of component types, and a config as it is resolved. */
+
+export { currentType, noEffectReason } from "./other-types.js";
+export { Registry, RegistryError } from "./registry.js";
+export type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
