@@ -6,7 +6,9 @@ export type { SluiceConfig } from "./agent/embed/load-embedded.js";
 export { createSluice, type Sluice, type SluiceOptions, type SluiceStatus } from "./agent/embed/sluice.js";
 export type { Clock } from "./runtime/contract/clock.js";
 export type { ComponentFactory } from "./runtime/contract/component.js";
+export type { RefusalKind } from "./runtime/contract/errors/error-codes.js";
 export type { Logger } from "./runtime/contract/observability.js";
+export type { ReplayReport, ReplaySkip } from "./runtime/contract/operations/replay-job.js";
 
 // Problems of a config.
 
@@ -19,7 +21,7 @@ export type { EmitOptions, LogEmitter } from "./agent/embed/log-emitter.js";
 export type { LogInput, SeverityName } from "./agent/embed/log-record.js";
 export type { PinoDestination } from "./agent/embed/pino/destination.js";
 export type { Outcome } from "./runtime/contract/debt.js";
-export { isRefusal, Refusal, type RefusalKind, type RefusalOptions } from "./runtime/contract/errors/refusal.js";
+export { isRefusal, Refusal, type RefusalOptions } from "./runtime/contract/errors/refusal.js";
 export type { Batch } from "./runtime/otlp/batch.js";
 export type { Signal } from "./runtime/otlp/signals/signal.js";
 
@@ -36,8 +38,6 @@ export {
   type ExporterStatus,
   type ImportReport,
   type ReplayOptions,
-  type ReplayReport,
-  type ReplaySkip,
   type Selection,
 } from "./runtime/contract/operations/admin.js";
 export type { Attempt, AttemptError, Cycle, Entry, Failure } from "./runtime/contract/operations/entry.js";

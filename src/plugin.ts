@@ -6,6 +6,7 @@
 // Components: one `define...` function per kind, and the types that a plugin exports.
 
 export { defineHandler, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
+export type { PartialRejection } from "./runtime/contract/border/read-answers.js";
 export {
   CONTRACT_VERSION,
   type ComponentFactory,
@@ -24,7 +25,9 @@ export {
   defineProcessor,
   defineReceiver,
 } from "./runtime/contract/define.js";
+export type { RefusalKind } from "./runtime/contract/errors/error-codes.js";
 export { StartError } from "./runtime/contract/errors/start-error.js";
+export type { Exporter, SendOptions } from "./runtime/contract/exporter.js";
 
 // The arguments and the result of a `create` function.
 
@@ -32,7 +35,6 @@ export type { Clock } from "./runtime/contract/clock.js";
 export type {
   ComponentContext,
   ConnectorContext,
-  Exporter,
   ExporterContext,
   Extension,
   ExtensionContext,
@@ -42,7 +44,6 @@ export type {
   ProcessorContext,
   Receiver,
   ReceiverContext,
-  SendOptions,
 } from "./runtime/contract/component.js";
 export { IDEMPOTENCY_HEADER } from "./runtime/contract/component.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
@@ -68,14 +69,8 @@ export {
 
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
 export type { Outcome } from "./runtime/contract/debt.js";
-export { Delivery, type Origin, type PartialRejection } from "./runtime/contract/delivery.js";
-export {
-  isRefusal,
-  Refusal,
-  type RefusalCategory,
-  type RefusalKind,
-  type RefusalOptions,
-} from "./runtime/contract/errors/refusal.js";
+export { Delivery, type Origin } from "./runtime/contract/delivery.js";
+export { isRefusal, Refusal, type RefusalCategory, type RefusalOptions } from "./runtime/contract/errors/refusal.js";
 export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 
 // Batches: creating, splitting, and conversion to JSON or plain objects.

@@ -2,6 +2,7 @@
 
 // Pipelines in memory.
 
+export type { ClientAnswer, ReceiverConformanceOptions } from "./agent/testing/conformance/receiver-harness.js";
 export { logs, type PlainRecord, plainRecords, type TestLogInput } from "./agent/testing/plain-records.js";
 export {
   type RunPipelineOptions,
@@ -35,11 +36,7 @@ export type { ConformanceCase, ConformanceOptions } from "./agent/testing/confor
 export { type ExporterConformanceOptions, exporterConformance } from "./agent/testing/conformance/exporter.js";
 export type { BackendAnswer, TestBackend } from "./agent/testing/conformance/exporter-harness.js";
 export { type ProcessorConformanceOptions, processorConformance } from "./agent/testing/conformance/processor.js";
-export {
-  type ClientAnswer,
-  type ReceiverConformanceOptions,
-  receiverConformance,
-} from "./agent/testing/conformance/receiver.js";
+export { receiverConformance } from "./agent/testing/conformance/receiver.js";
 export { storageConformance } from "./agent/testing/conformance/storage.js";
 export type { TestStorage } from "./agent/testing/conformance/storage-harness.js";
 

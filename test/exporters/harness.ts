@@ -4,9 +4,10 @@ import type { AddressInfo, Socket } from "node:net";
 import { expect } from "vitest";
 import type { ClientAuthenticator } from "../../src/runtime/contract/auth.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
-import type { Exporter, ExporterContext, ExporterFactory } from "../../src/runtime/contract/component.js";
+import type { ExporterContext, ExporterFactory } from "../../src/runtime/contract/component.js";
 import type { Refusal } from "../../src/runtime/contract/errors/refusal.js";
 import { isRefusal } from "../../src/runtime/contract/errors/refusal.js";
+import type { Exporter } from "../../src/runtime/contract/exporter.js";
 import { type Logger, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 
 /** `client` is the authenticator that `auth` names, whatever its id. */

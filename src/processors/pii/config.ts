@@ -5,8 +5,8 @@ import { compilePattern } from "#text/patterns";
 import { secret, section } from "../../plugin.js";
 import { COUNTRIES, type Country, DETECTORS, type DetectorName, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import { EXTRA_PLACES } from "./fields/rewrite-plans.js";
-import type { PiiTreatmentSettings } from "./pii-treatment.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
+import type { PiiTreatmentSettings } from "./value-treatment.js";
 
 const strategy = () => z.enum(STRATEGIES);
 

@@ -4,29 +4,16 @@ import type { Batch } from "../../plugin.js";
 import { HOLDS_NO_TEXT, keyOf } from "./attribute-values.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
 import { HASH_COST, PATTERN_COST, work } from "./detect/text/work.js";
-import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rules.js";
+import { type FieldRule, FieldRules } from "./field-rules.js";
 import { type FieldVisitor, rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "./fields/rewrite-fields.js";
-import { type AttributeOwner, type ExtraPlace, plansFor, type TextField } from "./fields/rewrite-plans.js";
+import { type AttributeOwner, plansFor, type TextField } from "./fields/rewrite-plans.js";
 import { UnseenFields } from "./fields/unseen-fields.js";
 import { SummaryAttributes } from "./summary-attributes.js";
-import { TextTreatment, type TextTreatmentSettings } from "./text-treatment.js";
+import { TextTreatment } from "./text-treatment.js";
 import { treatJson } from "./treat-json.js";
 import { TreatmentCounts } from "./treatment-counts.js";
+import type { PiiTreatmentSettings } from "./value-treatment.js";
 import { ValueTreatment } from "./value-treatment.js";
-
-export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSettings {
-  /** If false, the processor counts what it would treat and changes nothing. */
-  readonly isEnforced: boolean;
-  /**
-   * Whether to add attributes to the owner of treated values that tell how many were treated (`info`), or also which
-   * ones (`debug`).
-   */
-  readonly summary: "silent" | "info" | "debug";
-  /** Treat JSON bodies like maps. */
-  readonly jsonBodies: boolean;
-  /** Additional places to treat; none by default. */
-  readonly lookInto?: readonly ExtraPlace[] | undefined;
-}
 
 /** Work units that a batch may use for each of its bytes, without hashes and patterns. */
 const UNITS_PER_BYTE = 48;

@@ -13,11 +13,25 @@ import { TOO_COSTLY } from "./detect/scan.js";
 import { matches } from "./detect/text/matches.js";
 import { MASK } from "./detect/text/treated.js";
 import { TooCostlyError, work } from "./detect/text/work.js";
-import type { FieldRule, FieldRules } from "./field-rules.js";
-import type { PiiTreatmentSettings } from "./pii-treatment.js";
+import type { FieldRule, FieldRuleSettings, FieldRules } from "./field-rules.js";
+import type { ExtraPlace } from "./fields/rewrite-plans.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
-import type { TextTreatment } from "./text-treatment.js";
+import type { TextTreatment, TextTreatmentSettings } from "./text-treatment.js";
 import type { TreatmentCounts } from "./treatment-counts.js";
+
+export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSettings {
+  /** If false, the processor counts what it would treat and changes nothing. */
+  readonly isEnforced: boolean;
+  /**
+   * Whether to add attributes to the owner of treated values that tell how many were treated (`info`), or also which
+   * ones (`debug`).
+   */
+  readonly summary: "silent" | "info" | "debug";
+  /** Treat JSON bodies like maps. */
+  readonly jsonBodies: boolean;
+  /** Additional places to treat; none by default. */
+  readonly lookInto?: readonly ExtraPlace[] | undefined;
+}
 
 /** Limit for one attribute or body, because it is treated in one go and blocks everything else. */
 const MAX_UNITS_PER_FIELD = 64_000_000;

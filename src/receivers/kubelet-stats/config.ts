@@ -1,8 +1,8 @@
+import { hostname } from "node:os";
 import { z } from "zod";
 import { httpUrl } from "#net";
 import { metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
 import { section, unsupported } from "../../plugin.js";
-import { kubeletUrl } from "./kubelet-api.js";
 import { KUBELET_METRICS } from "./metrics.js";
 
 const NO_KUBECONFIG = "kubeconfig files are not read: use serviceAccount, or tls with cert_file and key_file";
@@ -118,3 +118,11 @@ export const kubeletStatsSchema = z
 export type KubeletStatsConfig = z.infer<typeof kubeletStatsSchema>;
 
 export type KubeletAttributes = Partial<Record<keyof KubeletStatsConfig["resource_attributes"], string>>;
+
+/** Accepts host:port or a URL; without a host it means this machine. Returns undefined for anything else. */
+export function kubeletUrl(endpoint: string, isSecure: boolean): string | undefined {
+  const scheme = isSecure ? "https" : "http";
+  if (endpoint === "") return `${scheme}://${hostname()}:${isSecure ? 10250 : 10255}`;
+  const url = (/^https?:\/\//.test(endpoint) ? endpoint : `${scheme}://${endpoint}`).replace(/:\/\/:/, "://localhost:");
+  return URL.canParse(url) ? url : undefined;
+}

@@ -1,21 +1,13 @@
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { loadClientTls, renewClientTls, type TlsClientOptions, tlsClient } from "#net";
 import { KubernetesApi, SERVICE_ACCOUNT } from "#net/kubernetes";
 import type { KubeletStatsConfig } from "./config.js";
+import { kubeletUrl } from "./config.js";
 
 /** A summary of 500 pods has about 5 MB. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** A summary of 500 pods has about 50,000 objects. */
 const MAX_OBJECTS = 1_000_000;
-
-/** Accepts host:port or a URL; without a host it means this machine. Returns undefined for anything else. */
-export function kubeletUrl(endpoint: string, isSecure: boolean): string | undefined {
-  const scheme = isSecure ? "https" : "http";
-  if (endpoint === "") return `${scheme}://${hostname()}:${isSecure ? 10250 : 10255}`;
-  const url = (/^https?:\/\//.test(endpoint) ? endpoint : `${scheme}://${endpoint}`).replace(/:\/\/:/, "://localhost:");
-  return URL.canParse(url) ? url : undefined;
-}
 
 /**
  * A client for a kubelet. Tokens are read again for every request, and certificates after a failed request, because

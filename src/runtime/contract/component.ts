@@ -7,7 +7,8 @@ import type { Authenticators, AuthSide, ClientAuthenticator, ServerAuthenticator
 import type { Clock } from "./clock.js";
 import type { Setback } from "./dead-letter.js";
 import type { Outcome } from "./debt.js";
-import type { Delivery, Origin, PartialRejection } from "./delivery.js";
+import type { Delivery, Origin } from "./delivery.js";
+import type { Exporter } from "./exporter.js";
 import type { AgentInspection } from "./inspect/inspection.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { Admin } from "./operations/admin.js";
@@ -154,48 +155,11 @@ export interface ConnectorContext extends ComponentContext {
 /** The context of an exporter. */
 export type ExporterContext = ComponentContext;
 
-/** Additional data that an exporter may send with a batch. */
-export interface SendOptions {
-  /**
-   * The same for every attempt to send the same batch, even after restarts and replays. A batch merged from several
-   * entries of the queue has a key that names them all, and they may be merged differently next time.
-   */
-  readonly idempotencyKey?: string;
-  /** For a replayed dead letter: its id, and how often it was replayed. */
-  readonly replayed?: { readonly id: string; readonly attempt: number };
-  /** @internal The stored client metadata that the exporter's `metadataKeys` name. */
-  readonly metadata?: NonNullable<Origin["metadata"]>;
-}
-
 /**
  * Name of the header or gRPC metadata in which Sluice's own exporters send `SendOptions.idempotencyKey`, and in which
  * its receivers expect it.
  */
 export const IDEMPOTENCY_HEADER = "sluice-idempotency-key";
-
-/** Sends batches to a backend. Queue, retries, breaker and timeout are provided by the runtime. */
-export interface Exporter {
-  start?(): Promise<void>;
-  /**
-   * @internal Client metadata that it wants in `SendOptions`, by lower-case name, known once it has started. Data that
-   * differs in it is sent separately.
-   */
-  readonly metadataKeys?: readonly string[];
-  /**
-   * Sends one batch and resolves when the backend has taken it. Throws a `Refusal` that says whether a retry makes
-   * sense; any other error counts as transient. Must stop when `abort` fires, which is valid for this send alone and
-   * meaningless after it has ended. May be called many times concurrently.
-   */
-  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
-  /**
-   * Checks whether the backend is up without sending data, and throws if it is not. An exporter with this method is
-   * checked in the background while its circuit breaker is open, before any data is sent. One without it is probed with
-   * data.
-   */
-  check?(abort: AbortSignal): Promise<void>;
-  /** Called once, when nothing is being sent any more. */
-  stop?(): Promise<void>;
-}
 
 /** The agent, as its extensions see it. */
 export interface Host {

@@ -1,4 +1,5 @@
 import type { Batch } from "#otlp";
+import type { PartialRejection } from "./border/read-answers.js";
 import { validateSetback } from "./border/read-answers.js";
 import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { Debt, type Outcome } from "./debt.js";
@@ -192,14 +193,6 @@ function withoutIdentity(origin: Origin): Origin {
   if (origin.position === undefined && origin.key === undefined) return origin;
   const { position: _, key: __, isOnce: ___, ...rest } = origin;
   return rest;
-}
-
-/**
- * The answer of a backend that took the request but permanently rejected some of its records (OTLP partial_success).
- */
-export interface PartialRejection {
-  readonly rejected: number;
-  readonly message: string;
 }
 
 const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };

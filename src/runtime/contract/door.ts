@@ -14,6 +14,7 @@ export {
   type ServerAuthRequest,
 } from "./auth.js";
 export { type Blame, blameOf, type FailureKind } from "./blame.js";
+export type { PartialRejection } from "./border/read-answers.js";
 export { entriesOfKey, GroupKey, type KeyedEntry } from "./calls/group-key.js";
 export { type Clock, systemClock } from "./clock.js";
 export {
@@ -22,7 +23,6 @@ export {
   type ComponentFactory,
   type ComponentKind,
   type ConnectorFactory,
-  type Exporter,
   type ExporterContext,
   type ExporterFactory,
   type Extension,
@@ -41,14 +41,14 @@ export {
   type ReceiverContext,
   type ReceiverFactory,
   type ReplayStep,
-  type SendOptions,
   ZONES,
   type Zone,
 } from "./component.js";
 export { deadLetter, refusalOfSetback, type Setback } from "./dead-letter.js";
 export { ACCEPTED, Debt, type FailureHandler, HeldDebts, type Outcome, possiblyRejected } from "./debt.js";
 export { defineExporter, defineProcessor, defineReceiver } from "./define.js";
-export { Delivery, type Origin, type PartialRejection } from "./delivery.js";
+export { Delivery, type Origin } from "./delivery.js";
+export type { Exporter, SendOptions } from "./exporter.js";
 export { limitedLog } from "./limited-log.js";
 export {
   type Counter,
@@ -60,12 +60,6 @@ export {
   noMetrics,
   silentLogger,
 } from "./observability.js";
-export type {
-  DurableIntake,
-  GraphPlan,
-  PipelineErrorMode,
-  PlannedComponent,
-  PlannedExporter,
-  PlannedPipeline,
-} from "./plan.js";
+export type { DurableIntake } from "./operators/outlet.js";
+export type { GraphPlan, PipelineErrorMode, PlannedComponent, PlannedExporter, PlannedPipeline } from "./plan.js";
 export { keepAliveTimer, type Timer, waitAtMost } from "./wait-at-most.js";

@@ -1,5 +1,6 @@
 import type { Signal } from "#otlp/signals";
 import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFactory } from "./component.js";
+import type { DurableIntake } from "./operators/outlet.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
 
 /** A component to be created: its factory and its parsed config. */
@@ -40,8 +41,6 @@ export interface PlannedPipeline {
  * letter.
  */
 export type PipelineErrorMode = "propagate" | "dead_letter";
-
-export type DurableIntake = "auto" | "on" | "off";
 
 /** The plan from which a graph is built. Every reference is resolved, and every component is used. */
 export interface GraphPlan {

@@ -3,7 +3,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { natsExporter } from "../../../src/exporters/nats/component.js";
 import { Batch } from "../../../src/plugin.js";
-import type { Exporter } from "../../../src/runtime/contract/component.js";
+import type { Exporter } from "../../../src/runtime/contract/exporter.js";
 import { exporterConformance, type TestBackend } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { type Nats, natsProgram, startNats } from "../../support/servers/nats.js";

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { postgresExporter } from "../../../src/exporters/postgres/component.js";
 import { type Batch, batchFromJson } from "../../../src/plugin.js";
-import type { Exporter } from "../../../src/runtime/contract/component.js";
+import type { Exporter } from "../../../src/runtime/contract/exporter.js";
 import { exporterConformance, type TestBackend } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redisStreamExporter } from "../../../src/exporters/redis-stream/component.js";
 import { Batch } from "../../../src/plugin.js";
-import type { Exporter } from "../../../src/runtime/contract/component.js";
+import type { Exporter } from "../../../src/runtime/contract/exporter.js";
 import { exporterConformance, type TestBackend } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { type RedisServer, redisProgram, startRedis } from "../../support/servers/redis.js";

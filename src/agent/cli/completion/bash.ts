@@ -1,4 +1,4 @@
-import type { CompletedCommand, CompletedOption } from "./completion.js";
+import type { CompletedCommand, CompletedOption } from "./completed-command.js";
 
 /** The script runs on bash 3.2 and newer, and does not need the package bash-completion. */
 export function bashScript(commands: readonly CompletedCommand[]): string {

@@ -3,29 +3,9 @@ import { type Command, type CommandOption, isGroup } from "../command.js";
 import { COMMANDS } from "../commands.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { bashScript } from "./bash.js";
+import type { CompletedCommand, CompletedOption } from "./completed-command.js";
 import { fishScript } from "./fish.js";
 import { zshScript } from "./zsh.js";
-
-/** A command, or a group of commands, as shells complete it. */
-export interface CompletedCommand {
-  readonly name: string;
-  readonly summary: string;
-  readonly options: readonly CompletedOption[];
-  /** Only a group has any. */
-  readonly commands: readonly CompletedCommand[];
-  /** Words that may be given as positional arguments. */
-  readonly names: readonly string[];
-  /** Whether the positional arguments are files. */
-  readonly takesFiles: boolean;
-}
-
-export interface CompletedOption {
-  readonly name: string;
-  readonly short: string | undefined;
-  readonly description: string;
-  /** The kind of its value; undefined for a switch. */
-  readonly value: "file" | "directory" | "text" | undefined;
-}
 
 const SCRIPTS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashScript,

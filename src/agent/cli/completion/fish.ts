@@ -1,4 +1,4 @@
-import type { CompletedCommand, CompletedOption } from "./completion.js";
+import type { CompletedCommand, CompletedOption } from "./completed-command.js";
 
 export function fishScript(commands: readonly CompletedCommand[]): string {
   return [

@@ -1,4 +1,4 @@
-import type { CompletedCommand, CompletedOption } from "./completion.js";
+import type { CompletedCommand, CompletedOption } from "./completed-command.js";
 
 const ACTIONS = { file: "_files", directory: "_files -/", text: " " } as const;
 

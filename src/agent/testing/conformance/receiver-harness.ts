@@ -9,8 +9,28 @@ import { freePort } from "../free-port.js";
 import type { Random } from "../random.js";
 import { sampleBatch, sampleIds } from "../samples.js";
 import { TestIntake } from "../test-intake.js";
-import type { CaseContext } from "./case.js";
-import type { ClientAnswer, ReceiverConformanceOptions } from "./receiver.js";
+import type { CaseContext, ConformanceOptions } from "./case.js";
+
+/** The answer that a client got: the data is safe, retry later, never send this again, or nothing answered. */
+export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";
+
+/** Options of the receiver suite. */
+export interface ReceiverConformanceOptions extends ConformanceOptions {
+  /** The receiver's config, as in the YAML, for listening at this port of 127.0.0.1. */
+  readonly config: (port: number) => unknown;
+  /**
+   * Sends a batch as a client does, over its own connection, and returns the answer; a rejection means "unreachable".
+   * Leave it out for a receiver that produces its data itself: it is then only started and stopped.
+   */
+  readonly send?: (batch: Batch, port: number) => Promise<ClientAnswer>;
+  /**
+   * Sends only a part of a request, and nothing more. Resolves when the part is written; `answer` resolves with the
+   * receiver's answer.
+   */
+  readonly sendPart?: (batch: Batch, port: number) => Promise<{ readonly answer: Promise<ClientAnswer> }>;
+  /** Signals to test; default: those of the receiver. */
+  readonly signals?: readonly Signal[];
+}
 
 /** One case: a receiver, its intake, and its clients. */
 export class ReceiverHarness {

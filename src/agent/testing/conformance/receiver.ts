@@ -2,33 +2,12 @@ import type { ReceiverFactory } from "#contract";
 import { ACCEPTED, type Outcome } from "#contract";
 import { Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
-import type { Signal } from "#otlp/signals";
 import { check } from "../eventually.js";
 import { flushPromises } from "../fake-clock.js";
 import { sampleIds } from "../samples.js";
-import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
+import { type Cases, type ConformanceCase, suiteOf } from "./case.js";
+import type { ClientAnswer, ReceiverConformanceOptions } from "./receiver-harness.js";
 import { ReceiverHarness } from "./receiver-harness.js";
-
-/** The answer that a client got: the data is safe, retry later, never send this again, or nothing answered. */
-export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";
-
-/** Options of the receiver suite. */
-export interface ReceiverConformanceOptions extends ConformanceOptions {
-  /** The receiver's config, as in the YAML, for listening at this port of 127.0.0.1. */
-  readonly config: (port: number) => unknown;
-  /**
-   * Sends a batch as a client does, over its own connection, and returns the answer; a rejection means "unreachable".
-   * Leave it out for a receiver that produces its data itself: it is then only started and stopped.
-   */
-  readonly send?: (batch: Batch, port: number) => Promise<ClientAnswer>;
-  /**
-   * Sends only a part of a request, and nothing more. Resolves when the part is written; `answer` resolves with the
-   * receiver's answer.
-   */
-  readonly sendPart?: (batch: Batch, port: number) => Promise<{ readonly answer: Promise<ClientAnswer> }>;
-  /** Signals to test; default: those of the receiver. */
-  readonly signals?: readonly Signal[];
-}
 
 /** Cases that every receiver must pass, for each of its signals. */
 export function receiverConformance(factory: ReceiverFactory, options: ReceiverConformanceOptions): ConformanceCase[] {

@@ -18,7 +18,8 @@ import { otlpGrpcExporter } from "../component.js";
 import type { Backend } from "./backend.js";
 import { Backends, type Placement } from "./backends.js";
 import { type LoadBalancingConfig, loadBalancingSchema, withPort } from "./config.js";
-import { createResolver, type EndpointResolver } from "./resolvers.js";
+import type { EndpointResolver } from "./endpoint-resolver.js";
+import { createResolver } from "./resolvers.js";
 import { defaultRoutingKey, hasRoutingKey, recordHasher } from "./routing-key.js";
 
 /** Sends records with the same key to the same endpoint. */

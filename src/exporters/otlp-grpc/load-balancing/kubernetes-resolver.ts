@@ -3,7 +3,7 @@ import { waitAtMost } from "#contract";
 import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
 import { type ExporterContext, limitedLog } from "../../../plugin.js";
 import type { K8sResolverConfig } from "./config.js";
-import type { EndpointResolver, OnResolved } from "./resolvers.js";
+import type { EndpointResolver, OnResolved } from "./endpoint-resolver.js";
 
 /** The fields that are read from an EndpointSlice. */
 interface EndpointSlice extends KubernetesObject {

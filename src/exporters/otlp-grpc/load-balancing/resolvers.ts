@@ -2,20 +2,8 @@ import { Resolver as DnsClient, lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
 import { type Clock, type Counter, type ExporterContext, limitedLog } from "../../../plugin.js";
 import type { DnsResolverConfig, LoadBalancingConfig } from "./config.js";
+import type { EndpointResolver, OnResolved } from "./endpoint-resolver.js";
 import { KubernetesResolver } from "./kubernetes-resolver.js";
-
-/** Provides the list of endpoints. */
-export interface EndpointResolver {
-  /**
-   * Resolves when the first answer has arrived, or has taken too long. `onChange` is called with every list, changed or
-   * not.
-   */
-  start(onChange: (endpoints: readonly string[]) => void): Promise<void>;
-  stop(): void;
-}
-
-/** Notes the outcome of a resolution. The reason of a failure is logged. */
-export type OnResolved = (error?: unknown) => void;
 
 export function createResolver({ resolver }: LoadBalancingConfig, context: ExporterContext): EndpointResolver {
   if (resolver.k8s) return new KubernetesResolver(resolver.k8s, context, countResolutions("k8s", context));

@@ -1,8 +1,6 @@
 import type { TailSamplingConfig } from "./config.js";
-import type { TailMetrics } from "./metrics.js";
+import type { Decision, TailMetrics } from "./metrics.js";
 import type { Evaluate, PolicyContext, WholeTrace } from "./policy.js";
-
-export type Decision = "sampled" | "not_sampled" | "dropped";
 
 /**
  * Evaluates the policies: a trace is dropped if any drop policy wants that, otherwise sampled if any policy wants it.

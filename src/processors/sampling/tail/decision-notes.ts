@@ -1,4 +1,5 @@
 import type { JournalNotes } from "#contract/operators";
+import type { TraceFate } from "./earlier-decisions.js";
 import { EarlierDecisions } from "./earlier-decisions.js";
 
 /** A journal entry whose spans were divided into parts that are settled separately. */
@@ -17,11 +18,6 @@ export interface SplitEntry {
 
 /** An entry, and some of its traces. */
 export type EntryTraces = readonly [entry: SplitEntry, traces: readonly string[]];
-
-/**
- * The state of a trace within an entry: an exporter has it, it was sampled but nobody has it yet, or it was dropped.
- */
-export type TraceFate = "delivered" | "sampled" | "dropped";
 
 /** The decision about a trace. */
 export interface NotedDecision {

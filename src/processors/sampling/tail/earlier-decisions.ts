@@ -1,4 +1,7 @@
-import type { TraceFate } from "./decision-notes.js";
+/**
+ * The state of a trace within an entry: an exporter has it, it was sampled but nobody has it yet, or it was dropped.
+ */
+export type TraceFate = "delivered" | "sampled" | "dropped";
 
 /** A position and whether the trace was sampled, in one number, because there may be millions of them. */
 type Noted = number;

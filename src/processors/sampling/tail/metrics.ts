@@ -1,5 +1,6 @@
 import type { Counter, Metrics } from "../../../plugin.js";
-import type { Decision } from "./decider.js";
+
+export type Decision = "sampled" | "not_sampled" | "dropped";
 
 const PREFIX = "otelcol_processor_tail_sampling";
 

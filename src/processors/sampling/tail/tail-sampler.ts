@@ -1,10 +1,10 @@
 import { ERROR_CODES } from "#contract/errors";
 import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
 import type { TailSamplingConfig } from "./config.js";
-import { Decider, type Decision } from "./decider.js";
+import { Decider } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
 import { DecisionNotes, type EntryTraces } from "./decision-notes.js";
-import { TailMetrics } from "./metrics.js";
+import { type Decision, TailMetrics } from "./metrics.js";
 import { batchOfSlices, maxBytesOf, type SpanSlice, sliceByTrace } from "./trace-slices.js";
 import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
 

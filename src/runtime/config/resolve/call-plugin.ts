@@ -9,7 +9,7 @@ import { withoutSecretTexts } from "../secrets/secret-text.js";
 import type { Findings } from "../text/findings.js";
 import type { Node, ScalarNode, Span } from "../text/node.js";
 import type { ProblemCode } from "../text/problem-codes.js";
-import type { ComponentDefinition } from "./component-definitions.js";
+import type { ComponentDefinition } from "./spec.js";
 
 /** A function of a component, and the config that it is called with. */
 export interface PluginCode {

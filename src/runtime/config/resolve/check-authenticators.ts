@@ -8,7 +8,7 @@ import { metaOf } from "../schema/zod-schema.js";
 import type { Findings } from "../text/findings.js";
 import type { MapNode, Span } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 /** A reference such as `auth: {authenticator: ID}` in the config. */
 interface AuthenticatorReference {

@@ -1,8 +1,8 @@
 import { completeSettings, durationText, type ExporterSettings } from "#contract/schema";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
-import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 import type { ParsedComponent } from "./parse-component.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 const SECTION = "retry_on_failure";
 const KEYS = ["initial_interval", "max_interval"] as const;

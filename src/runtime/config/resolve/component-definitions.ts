@@ -1,4 +1,3 @@
-import type { ComponentFactory, ComponentKind } from "#contract";
 import { withArticle } from "#contract/schema";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
@@ -6,24 +5,7 @@ import { isNull, type MapNode, type Node, type Span, spanText } from "../text/no
 import { adviceOnType, noEffectReason } from "./other-types.js";
 import { parseComponent } from "./parse-component.js";
 import type { Registry } from "./registry.js";
-
-/** A component as it is defined in a section. */
-export interface ComponentDefinition {
-  readonly id: string;
-  readonly type: string;
-  readonly kind: ComponentKind;
-  readonly section: SectionName;
-  /** The key as written; it may have spaces around the slash. */
-  readonly name: string;
-  readonly key: Span;
-  readonly node: Node;
-  /** Undefined when the type is unknown. */
-  readonly factory: ComponentFactory | undefined;
-  /** The reason why the type is accepted although it has no effect. */
-  readonly noEffect: string | undefined;
-}
-
-export type ComponentDefinitions = Readonly<Record<SectionName, ReadonlyMap<string, ComponentDefinition>>>;
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 /** Reads all definitions of the five component sections, used or not. */
 export function readDefinitions(root: MapNode, registry: Registry, findings: Findings): ComponentDefinitions {

@@ -3,8 +3,8 @@ import type { Signal } from "#otlp/signals";
 import type { Findings } from "../text/findings.js";
 import { type Node, nodeAt } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 import type { LinkedPipeline } from "./link-pipelines.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 const KEY = ["dead_letter", "forward_to"];
 

@@ -3,9 +3,9 @@ import { byteSizeText } from "#contract/schema";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import type { ComponentDefinition } from "./component-definitions.js";
 import type { LinkedPipeline } from "./link-pipelines.js";
 import type { PipelineDefinition } from "./read-service.js";
+import type { ComponentDefinition } from "./spec.js";
 
 export interface HoldingChecks {
   /** Value of `service.intake.max_bytes`. */

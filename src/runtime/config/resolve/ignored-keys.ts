@@ -1,7 +1,7 @@
 import type { IgnoredKeys } from "#contract";
 import type { Findings } from "../text/findings.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 /** Warns about keys that have no effect because of an extension's settings. */
 export function warnOfIgnoredKeys(

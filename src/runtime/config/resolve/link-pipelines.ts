@@ -3,8 +3,8 @@ import type { SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { spanText } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./read-service.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 /** A reference and the component that it refers to. */
 export interface Link {

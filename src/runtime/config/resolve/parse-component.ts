@@ -8,9 +8,9 @@ import { keysOf } from "../schema/zod-schema.js";
 import type { Findings } from "../text/findings.js";
 import { isNull, type MapNode, mapNode, type Node, type Span } from "../text/node.js";
 import { callPlugin } from "./call-plugin.js";
-import type { ComponentDefinition } from "./component-definitions.js";
 import { problemsFromIssues } from "./problems-from-issues.js";
 import type { Registry } from "./registry.js";
+import type { ComponentDefinition } from "./spec.js";
 
 export interface ParsedComponent {
   readonly config: unknown;

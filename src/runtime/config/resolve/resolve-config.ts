@@ -17,12 +17,7 @@ import {
   OWN_METRICS,
   warnOfOpenListeners,
 } from "./check-listeners.js";
-import {
-  type ComponentDefinition,
-  type ComponentDefinitions,
-  parseDefinition,
-  readDefinitions,
-} from "./component-definitions.js";
+import { parseDefinition, readDefinitions } from "./component-definitions.js";
 import { checkForwards, linkForwards } from "./forwards.js";
 import { checkHolding } from "./holding-processors.js";
 import { warnOfIgnoredKeys } from "./ignored-keys.js";
@@ -37,7 +32,14 @@ import {
 import { type ParsedComponent, parseNode } from "./parse-component.js";
 import { readService } from "./read-service.js";
 import type { FactoryOf, Registry } from "./registry.js";
-import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
+import type {
+  ComponentDefinition,
+  ComponentDefinitions,
+  ComponentSpec,
+  ExporterSpec,
+  PipelineSpec,
+  ResolvedConfig,
+} from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
 import { warnOfUnused } from "./unused-components.js";
 import { checkZoneOrder } from "./zone-order.js";

@@ -1,4 +1,6 @@
 import type {
+  ComponentFactory,
+  ComponentKind,
   ConnectorFactory,
   ExporterFactory,
   ExtensionFactory,
@@ -9,7 +11,9 @@ import type {
   ProcessorFactory,
   ReceiverFactory,
 } from "#contract";
+import type { SectionName } from "../schema/component-id.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
+import type { Node, Span } from "../text/node.js";
 import type { Place } from "../text/problem.js";
 
 /** A component as the config names it. */
@@ -39,3 +43,21 @@ export interface ResolvedConfig extends GraphPlan {
   /** Place of a key, such as ["service", "telemetry", "metrics"]; undefined when it is absent. */
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }
+
+/** A component as it is defined in a section. */
+export interface ComponentDefinition {
+  readonly id: string;
+  readonly type: string;
+  readonly kind: ComponentKind;
+  readonly section: SectionName;
+  /** The key as written; it may have spaces around the slash. */
+  readonly name: string;
+  readonly key: Span;
+  readonly node: Node;
+  /** Undefined when the type is unknown. */
+  readonly factory: ComponentFactory | undefined;
+  /** The reason why the type is accepted although it has no effect. */
+  readonly noEffect: string | undefined;
+}
+
+export type ComponentDefinitions = Readonly<Record<SectionName, ReadonlyMap<string, ComponentDefinition>>>;

@@ -2,8 +2,8 @@ import { didYouMean } from "#contract/schema";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import type { ComponentDefinition } from "./component-definitions.js";
 import type { Link, LinkedPipeline } from "./link-pipelines.js";
+import type { ComponentDefinition } from "./spec.js";
 
 /**
  * Checks how connectors join pipelines. Returns the pipelines in an order in which each comes after those that feed it.

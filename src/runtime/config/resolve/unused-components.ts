@@ -1,5 +1,5 @@
 import type { Findings } from "../text/findings.js";
-import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
 /** Warns about components that are defined but not used. Their config is checked anyway. */
 export function warnOfUnused(

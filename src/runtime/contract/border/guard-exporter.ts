@@ -1,8 +1,8 @@
 import type { Batch } from "#otlp";
 import { isMalformed } from "#otlp/signals";
 import type { Clock } from "../clock.js";
-import type { Exporter, SendOptions } from "../component.js";
 import { errorMessage } from "../errors/error-message.js";
+import type { Exporter, SendOptions } from "../exporter.js";
 import { limitedLog } from "../limited-log.js";
 import type { Logger } from "../observability.js";
 import type { PluginTracker } from "./plugin-tracker.js";

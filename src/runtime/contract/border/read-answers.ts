@@ -1,8 +1,15 @@
 import type { Setback } from "../dead-letter.js";
-import type { PartialRejection } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
 import { errorMessage } from "../errors/error-message.js";
 import { FAILURE_REASONS } from "../operations/failure-reasons.js";
+
+/**
+ * The answer of a backend that took the request but permanently rejected some of its records (OTLP partial_success).
+ */
+export interface PartialRejection {
+  readonly rejected: number;
+  readonly message: string;
+}
 
 /**
  * Validates an exporter's answer about `count` records that it has sent, so that the number of rejected ones is between

@@ -1,12 +1,12 @@
 import { SHAPES } from "#otlp/bytes";
 import { SIGNALS, type Signal } from "#otlp/signals";
-import { validateRejection } from "../border/read-answers.js";
-import type { Exporter } from "../component.js";
+import { type PartialRejection, validateRejection } from "../border/read-answers.js";
 import { refusalOfSetback, type Setback } from "../dead-letter.js";
 import { HeldDebts } from "../debt.js";
-import type { Delivery, PartialRejection } from "../delivery.js";
+import type { Delivery } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal, toRefusal } from "../errors/refusal.js";
+import type { Exporter } from "../exporter.js";
 import { limitedLog } from "../limited-log.js";
 import type { Counter, Metrics } from "../observability.js";
 import type { OutletFactory } from "../operators/outlet.js";

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
-import type { Exporter } from "../component.js";
 import type { Delivery, Origin } from "../delivery.js";
 import { Refusal } from "../errors/refusal.js";
+import type { Exporter } from "../exporter.js";
 import { Batcher, piecesOf } from "../operators/batcher.js";
 import type { Batching } from "../operators/outlet.js";
 

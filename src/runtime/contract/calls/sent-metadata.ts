@@ -1,5 +1,5 @@
-import type { Exporter, SendOptions } from "../component.js";
 import type { Origin } from "../delivery.js";
+import type { Exporter, SendOptions } from "../exporter.js";
 
 /** Returns the client metadata that an exporter asks for; undefined if there is none. */
 export function metadataFor(

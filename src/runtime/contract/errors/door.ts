@@ -1,6 +1,6 @@
 /** Refusals, errors at start, and the table of error codes. */
 
-export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./error-codes.js";
+export { ERROR_CODES, type ErrorCode, hasErrorCode, type RefusalKind } from "./error-codes.js";
 export { errorMessage } from "./error-message.js";
 export {
   BUSY_RETRY_AFTER_MS,
@@ -10,7 +10,6 @@ export {
   isRefusal,
   Refusal,
   type RefusalCategory,
-  type RefusalKind,
   shutdownRefusal,
   toRefusal,
   type Undelivered,

@@ -1,5 +1,13 @@
 import { MALFORMED_CODE } from "#otlp/signals";
-import type { RefusalKind } from "./refusal.js";
+
+/**
+ * Why data was not taken, and what its sender should do.
+ *
+ * - `transient`: retry later; nothing is wrong with the data.
+ * - `throttled`: retry, but not before `retryAfterMs`.
+ * - `permanent`: the same data will be refused again; never retry it unchanged.
+ */
+export type RefusalKind = "transient" | "throttled" | "permanent";
 
 /** The facts about an error code, for the person who meets it. */
 export interface ErrorFacts {

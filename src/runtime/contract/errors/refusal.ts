@@ -1,15 +1,7 @@
 import { isMalformed } from "#otlp/signals";
+import type { RefusalKind } from "./error-codes.js";
 import { ERROR_CODES, type ErrorCode } from "./error-codes.js";
 import { errorMessage } from "./error-message.js";
-
-/**
- * Why data was not taken, and what its sender should do.
- *
- * - `transient`: retry later; nothing is wrong with the data.
- * - `throttled`: retry, but not before `retryAfterMs`.
- * - `permanent`: the same data will be refused again; never retry it unchanged.
- */
-export type RefusalKind = "transient" | "throttled" | "permanent";
 
 /** The kind of problem with permanently refused data. */
 export type RefusalCategory = "schema" | "business" | "integration";

@@ -3,7 +3,7 @@ import type { AuditPage, AuditQuery, Operator } from "./audit.js";
 import type { DeadLetterGroups } from "./dead-letter-groups.js";
 import type { Entry } from "./entry.js";
 import type { FailureReason } from "./failure-reasons.js";
-import type { ReplayJob, ReplaySample } from "./replay-job.js";
+import type { ReplayJob, ReplayReport } from "./replay-job.js";
 
 /**
  * The operators' interface to a running agent, used by the HTTP API, the command line and the health check. Methods
@@ -248,24 +248,6 @@ export interface ReplayOptions {
   readonly id?: string;
   /** @internal Called before each chunk. If it returns a promise, the replay waits for it. */
   readonly whenResumed?: () => Promise<void> | undefined;
-}
-
-/** Why a dead letter was not replayed. */
-export type ReplaySkip =
-  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found" | "transform" | "destination" | "moving"}`;
-
-/**
- * The result of a replay, or the expected one of a dry run. `replayed` counts entries that are queued again; their end
- * is not known yet.
- */
-export interface ReplayReport {
-  readonly selected: number;
-  readonly replayed: number;
-  readonly skipped: Readonly<Partial<Record<ReplaySkip, number>>>;
-  /** The first skipped entries with their reasons. */
-  readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip; readonly message?: string }[];
-  /** @internal The samples of a dry run, if requested. */
-  readonly samples?: readonly ReplaySample[];
 }
 
 /** The result of an import, with the damaged lines. */

@@ -16,8 +16,6 @@ export {
   type ImportReport,
   RECORD_FILTERS,
   type ReplayOptions,
-  type ReplayReport,
-  type ReplaySkip,
   type RevealOptions,
   type Selection,
 } from "./admin.js";
@@ -50,4 +48,4 @@ export {
 export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, ruleOf } from "./failure-reasons.js";
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export { reasonLog } from "./reason-log.js";
-export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplaySample } from "./replay-job.js";
+export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";

@@ -1,6 +1,7 @@
 import type { Signal } from "#otlp/signals";
 import type { Blame } from "../blame.js";
-import type { RefusalCategory, RefusalKind } from "../errors/refusal.js";
+import type { RefusalKind } from "../errors/error-codes.js";
+import type { RefusalCategory } from "../errors/refusal.js";
 import type { FailureReason, FailureRule } from "./failure-reasons.js";
 
 /**

@@ -1,5 +1,3 @@
-import type { ReplayReport } from "./admin.js";
-
 /** The outcome of one replayed entry. An entry that was split counts as failed if any part failed. */
 export interface ReplayOutcome {
   readonly id: string;
@@ -56,3 +54,21 @@ export interface ReplaySample {
 
 /** How a replayed entry left its queue. */
 export type ReplayEnd = Exclude<ReplayOutcome["outcome"], "pending">;
+
+/** Why a dead letter was not replayed. */
+export type ReplaySkip =
+  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found" | "transform" | "destination" | "moving"}`;
+
+/**
+ * The result of a replay, or the expected one of a dry run. `replayed` counts entries that are queued again; their end
+ * is not known yet.
+ */
+export interface ReplayReport {
+  readonly selected: number;
+  readonly replayed: number;
+  readonly skipped: Readonly<Partial<Record<ReplaySkip, number>>>;
+  /** The first skipped entries with their reasons. */
+  readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip; readonly message?: string }[];
+  /** @internal The samples of a dry run, if requested. */
+  readonly samples?: readonly ReplaySample[];
+}

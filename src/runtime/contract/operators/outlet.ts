@@ -1,10 +1,9 @@
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import type { Clock } from "../clock.js";
-import type { Exporter } from "../component.js";
 import type { Delivery } from "../delivery.js";
+import type { Exporter } from "../exporter.js";
 import type { Logger, Metrics } from "../observability.js";
-import type { DurableIntake } from "../plan.js";
 import type { ExporterSettings } from "../schema/exporter-settings.js";
 import type { BatcherSettings } from "./batcher.js";
 
@@ -156,6 +155,8 @@ export interface EntrySettlement {
   /** Called when the entry has left the journal. */
   ended(position: number): void;
 }
+
+export type DurableIntake = "auto" | "on" | "off";
 
 /** The settings of a journal. */
 export interface JournalSettings {

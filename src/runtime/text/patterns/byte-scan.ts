@@ -1,6 +1,5 @@
 import type { Automaton } from "./automaton.js";
 import { contains, highest } from "./char-set.js";
-import type { Pattern } from "./pattern.js";
 
 /** The number of patterns that one scan distinguishes; any further pattern counts as possibly matching. */
 const MAX_PATTERNS = 30;
@@ -50,7 +49,7 @@ export class ByteScan {
   private readonly known = new Map<string, number>();
   private resets = 0;
 
-  constructor(patterns: readonly Pattern[]) {
+  constructor(patterns: readonly { readonly automaton: Automaton | undefined }[]) {
     const isTooMany = patterns.length > MAX_PATTERNS;
     this.all = isTooMany ? -1 : 2 ** patterns.length - 1;
     const automata = isTooMany ? [] : patterns.map(({ automaton }) => automaton);

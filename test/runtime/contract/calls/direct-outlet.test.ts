@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { directOutlet } from "../../../../src/runtime/contract/calls/direct-outlet.js";
-import type { Exporter } from "../../../../src/runtime/contract/component.js";
+import type { Exporter } from "../../../../src/runtime/contract/exporter.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import type { Outlet } from "../../../../src/runtime/contract/operators/outlet.js";
 import { owed } from "../../../support/deliveries.js";
