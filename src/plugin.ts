@@ -6,7 +6,6 @@
 // Components: one `define...` function per kind, and the types that a plugin exports.
 
 export { defineHandler, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
-export type { PartialRejection } from "./runtime/contract/border/read-answers.js";
 export {
   CONTRACT_VERSION,
   type ComponentFactory,
@@ -25,9 +24,7 @@ export {
   defineProcessor,
   defineReceiver,
 } from "./runtime/contract/define.js";
-export type { RefusalKind } from "./runtime/contract/errors/error-codes.js";
 export { StartError } from "./runtime/contract/errors/start-error.js";
-export type { Exporter, SendOptions } from "./runtime/contract/exporter.js";
 
 // The arguments and the result of a `create` function.
 
@@ -46,6 +43,7 @@ export type {
   ReceiverContext,
 } from "./runtime/contract/component.js";
 export { IDEMPOTENCY_HEADER } from "./runtime/contract/component.js";
+export type { Exporter, SendOptions } from "./runtime/contract/exporter.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export type { Counter, Histogram, Logger, Metrics } from "./runtime/contract/observability.js";
 
@@ -67,9 +65,11 @@ export {
 
 // Deliveries: a batch and the debt to its sender; refusals and dead letters.
 
+export type { PartialRejection } from "./runtime/contract/border/read-answers.js";
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
 export type { Outcome } from "./runtime/contract/debt.js";
 export { Delivery, type Origin } from "./runtime/contract/delivery.js";
+export type { RefusalKind } from "./runtime/contract/errors/error-codes.js";
 export { isRefusal, Refusal, type RefusalCategory, type RefusalOptions } from "./runtime/contract/errors/refusal.js";
 export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 

@@ -1,9 +1,10 @@
 import type { ResolvedConfig } from "#config/resolve";
 import { problemLine } from "#config/text";
 import type { Logger, Outcome } from "#contract";
-import { type Clock, systemClock, waitAtMost } from "#contract";
+import { type Clock, systemClock } from "#contract";
 import type { Refusal } from "#contract/errors";
 import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import type { SelfTelemetry } from "#host";
 import { Agent, AgentStartError } from "#host";
 import { callerStack, thrownTo } from "#host/errors";

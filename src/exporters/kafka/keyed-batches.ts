@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { after, bodyEnd, findField, lengthAt, message, nextBody, SHAPES, varint } from "#otlp/bytes";
+import { partition } from "#otlp/edit";
 import { LOG_TRACE_ID_TAG, OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, SPAN_TRACE_ID_TAG } from "#otlp/tags";
-import { type Frame, partition, type RecordWalk } from "#otlp/views";
+import type { Frame, RecordWalk } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 
 /** Records that belong to one partition. */

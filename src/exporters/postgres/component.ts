@@ -11,7 +11,7 @@ import {
   renewPostgresTls,
   sqlState,
 } from "#brokers/postgres";
-import { waitAtMost } from "#contract";
+import { waitAtMost } from "#contract/time";
 import {
   type Batch,
   type Counter,

@@ -56,9 +56,9 @@ function reliabilityConfig(exporterSettings: typeof uncheckedExporterSettingsSch
       .meta({ description: "The audit: what operators did by command line, API or console." }),
     history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
     encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
-    store: section(storeSchema)
-      .optional()
-      .meta({ description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk." }),
+    store: section(storeSchema).optional().meta({
+      description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk.",
+    }),
   });
 }
 

@@ -1,7 +1,7 @@
 import { SharedRedis } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
 import { withResource } from "#contract/operators";
-import { partitionByMarks } from "#otlp/views";
+import { partitionByMarks } from "#otlp/edit";
 import { errorHandler } from "#ottl";
 import {
   type Batch,

@@ -1,6 +1,6 @@
 import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { waitAtMost } from "#contract";
+import { waitAtMost } from "#contract/time";
 import type { Clock } from "../../plugin.js";
 
 const ANSWER_LIMIT_MS = 5000;

@@ -8,7 +8,7 @@ import {
   kafkaErrorMessage,
   pause,
 } from "#brokers";
-import { waitAtMost } from "#contract";
+import { waitAtMost } from "#contract/time";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
 import { assignPartitions } from "./assign-partitions.js";
 import type { KafkaReceiverConfig } from "./config.js";

@@ -1,7 +1,8 @@
 import type { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import process from "node:process";
-import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, waitAtMost } from "#contract";
+import { type AuthenticatedClient, isAuthError, type ServerAuthenticator } from "#contract";
+import { waitAtMost } from "#contract/time";
 import {
   isLoopbackHost,
   type ListenAddress,

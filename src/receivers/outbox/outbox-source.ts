@@ -14,8 +14,8 @@ import {
   renewPostgresTls,
   sqlState,
 } from "#brokers/postgres";
-import { waitAtMost } from "#contract";
 import { reasonLog } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import { duplicatesCounter, type MessageOutcome } from "#receiving";
 import { type Counter, limitedLog, type ReceiverContext, Refusal } from "../../plugin.js";
 import type { OutboxReceiverConfig } from "./config.js";

@@ -8,8 +8,8 @@ import {
   type RabbitClient,
   ReadLoop,
 } from "#brokers";
-import { waitAtMost } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
+import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage } from "#net";
 import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import type { RabbitmqReceiverConfig } from "./config.js";

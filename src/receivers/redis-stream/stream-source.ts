@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+
 import {
   type BrokerSource,
   connectRedis,
@@ -8,8 +9,9 @@ import {
   ReadLoop,
   redisErrorMessage,
 } from "#brokers";
-import { waitAtMost } from "#contract";
+
 import { reasonLog } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
 import type { RedisStreamReceiverConfig } from "./config.js";
 import { entryMessage, readEntries, type StreamEntry } from "./stream-entry.js";

@@ -62,4 +62,3 @@ export {
 } from "./observability.js";
 export type { DurableIntake } from "./operators/outlet.js";
 export type { GraphPlan, PipelineErrorMode, PlannedComponent, PlannedExporter, PlannedPipeline } from "./plan.js";
-export { keepAliveTimer, type Timer, waitAtMost } from "./wait-at-most.js";

@@ -1,11 +1,12 @@
 import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, PlannedComponent } from "#contract";
-import { type Clock, systemClock, waitAtMost } from "#contract";
+import { type Clock, systemClock } from "#contract";
 import { checkComponent, type PluginTracker } from "#contract/border";
 import { directOutlet } from "#contract/calls";
 import { ERROR_CODES, errorMessage, isStartError, StartError } from "#contract/errors";
 import type { Admin, AgentInspection } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph } from "#pipeline";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";

@@ -1,4 +1,4 @@
-import { keepAliveTimer, waitAtMost } from "#contract";
+import { keepAliveTimer, waitAtMost } from "#contract/time";
 
 /** The field names that a pino logger uses in its lines. */
 export interface LineFormat {

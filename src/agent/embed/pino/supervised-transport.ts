@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { keepAliveTimer, waitAtMost } from "#contract";
+import { keepAliveTimer, waitAtMost } from "#contract/time";
 import { onProcessExit } from "./at-exit.js";
 import type { PinoDestination } from "./destination.js";
 import { formatFromMessage } from "./line-format.js";

@@ -1,6 +1,6 @@
 import type { Outcome } from "#contract";
-import { keepAliveTimer, waitAtMost } from "#contract";
 import { ERROR_CODES, Refusal, toRefusal } from "#contract/errors";
+import { keepAliveTimer, waitAtMost } from "#contract/time";
 import { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 

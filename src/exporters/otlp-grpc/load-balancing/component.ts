@@ -3,7 +3,7 @@ import { chooseRefusal, copyRefusal, ERROR_CODES, toRefusal } from "#contract/er
 import { parseGrpcTarget } from "#net";
 import { clientAuthenticator } from "#net/auth";
 import { SHAPES } from "#otlp/bytes";
-import { partition } from "#otlp/views";
+import { partition } from "#otlp/edit";
 import {
   type Batch,
   defineExporter,

@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { waitAtMost } from "#contract";
+import { waitAtMost } from "#contract/time";
 import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
 import { type ExporterContext, limitedLog } from "../../../plugin.js";
 import type { K8sResolverConfig } from "./config.js";

@@ -1,7 +1,7 @@
 import type { ChannelModel, Options, SocketOptions } from "amqplib";
 import { z } from "zod";
-import { keepAliveTimer, waitAtMost } from "#contract";
 import { duration, secret, section } from "#contract/schema";
+import { keepAliveTimer, waitAtMost } from "#contract/time";
 import { loadClientTls, renewClientTls, type TlsClientOptions, tlsClient } from "#net";
 import { loadClient } from "#system";
 

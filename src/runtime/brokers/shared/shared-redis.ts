@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { ComponentContext, MetricAttributes } from "#contract";
-import { waitAtMost } from "#contract";
 import { errorMessage } from "#contract/errors";
 import { duration, section } from "#contract/schema";
+import { waitAtMost } from "#contract/time";
 import { hasClient, missingClient } from "#system";
 import { REDIS_CLIENT, redisConnectionKeys } from "../clients/redis-config.js";
 import { connectRedis, isRedisReady, redisErrorMessage, redisProblem } from "../clients/redis-link.js";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { ProblemCode } from "#config/text";
-import { keepAliveTimer, type Timer, waitAtMost } from "#contract";
 import { errorMessage } from "#contract/errors";
+import { keepAliveTimer, type Timer, waitAtMost } from "#contract/time";
 import { thrownAt } from "../errors/source-position.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 

@@ -2,7 +2,6 @@
 
 export { type AnyRecordView, editRecords, type RecordVerdict, RecordViews, readRecords } from "../edit/edit-records.js";
 export { editRecordsAsync } from "../edit/edit-records-async.js";
-export { partition, partitionByMarks } from "../edit/partition.js";
 export type { Attributes } from "./attributes.js";
 export type { DataPointView } from "./data-point-view.js";
 export type { LogRecordView } from "./log-record-view.js";

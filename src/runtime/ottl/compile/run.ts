@@ -1,7 +1,8 @@
 import type { Origin } from "#contract";
 import { Batch } from "#otlp";
 import { countRecords, SHAPES } from "#otlp/bytes";
-import { DROP, KEEP, partition, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
+import { partition } from "#otlp/edit";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import {
   CONTEXT_SHAPES,
   CONTEXT_SIGNALS,

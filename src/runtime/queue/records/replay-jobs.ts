@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "#contract";
-import { waitAtMost } from "#contract";
 import {
   type Admin,
   AdminError,
@@ -9,6 +8,7 @@ import {
   type ReplayReport,
   type Selection,
 } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import type { ReplayTracker } from "./replay-tracker.js";
 
 const MAX_RUNNING = 8;

@@ -2,7 +2,7 @@ import { ERROR_CODES } from "#contract/errors";
 import type { AttemptError, Entry } from "#contract/operations";
 import { type Batch, splitBatch } from "#otlp";
 import { SHAPES } from "#otlp/bytes";
-import { partition, partitionByMarks } from "#otlp/views";
+import { partition, partitionByMarks } from "#otlp/edit";
 import { Bisection } from "../entry/bisection.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";

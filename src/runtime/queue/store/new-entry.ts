@@ -1,4 +1,5 @@
 import type { Entry } from "#contract/operations";
+import type { Batch } from "#otlp";
 import type { NewEntry } from "./store.js";
 
 /** Creates the stored entry of a new one: pending and without history, unless its fields say otherwise. */
@@ -21,4 +22,10 @@ export function createEntry(fresh: NewEntry, id: string, exporter: string): Entr
     source: fresh.source,
     generation: fresh.generation,
   };
+}
+
+/** The same entry with another payload. */
+export function replacementOf(entry: Entry, batch: Batch): NewEntry {
+  const { pipeline, source, enqueuedAt, generation, ...fields } = entry;
+  return { batch, pipeline, source, enqueuedAt, generation, fields };
 }

@@ -3,7 +3,8 @@ import { AdminError, type DeadLetterEdit, type Entry, revisionOf } from "#contra
 import type { Batch } from "#otlp";
 import { batchFromJson, findUnknownMember } from "#otlp/json";
 import { isMalformed, type Signal } from "#otlp/signals";
-import type { NewEntry, StoredEntry } from "../../store/store.js";
+import { replacementOf } from "../../store/new-entry.js";
+import type { StoredEntry } from "../../store/store.js";
 import { excerptOf } from "../batch-excerpt.js";
 import { type Controls, isDeleted, type LocatedEntry } from "../dead-letters.js";
 import { runExclusively } from "../run-exclusively.js";
@@ -66,12 +67,6 @@ async function replacePayload(
   const [stored] = await store.replace(ref, [replacementOf({ ...edited, failure }, batch)]);
   logger.info({ id: entry.id, by, revision: revisionOf(edited) }, "a dead letter was edited");
   return (stored as StoredEntry).entry;
-}
-
-/** The same entry with another payload. */
-export function replacementOf(entry: Entry, batch: Batch): NewEntry {
-  const { pipeline, source, enqueuedAt, generation, ...fields } = entry;
-  return { batch, pipeline, source, enqueuedAt, generation, fields };
 }
 
 /** Parses the payload of an edit. Throws an `AdminError` that says what is wrong and where. */

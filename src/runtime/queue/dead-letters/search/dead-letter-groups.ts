@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "#contract";
-import { waitAtMost } from "#contract";
 import type { DeadLetterGroups } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import { type Controls, queriedControls } from "../dead-letters.js";
 import type { QueueControl } from "../exporter-control.js";
 import { CauseTally, TREND_BUCKET_MS } from "./cause-tally.js";

@@ -1,6 +1,6 @@
 import type { Clock } from "#contract";
-import { waitAtMost } from "#contract";
 import type { DeadLetterPage, Entry } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import type { EntryRef, QueueStore } from "../../store/store.js";
 import { pagesOfDeadLetters, READ_CHUNK_SIZE } from "../../store/walk-dead-letters.js";
 import { type Controls, entryMatcher, queriedControls, readDeadLetter } from "../dead-letters.js";

@@ -1,0 +1,3 @@
+/** A batch cut into several by a decision for each record. */
+
+export { partition, partitionByMarks } from "./partition.js";
