@@ -349,7 +349,7 @@ describe("replays", () => {
   it.each([
     [{}, "name who"],
     [{ by: "ann" }, "nothing is selected"],
-    [{ by: "", all: true }, "who"],
+    [{ by: "", all: true }, "operator"],
     [{ by: "ann", ids: [] }, "no ids"],
     [{ by: "ann", ids: ["x"], all: true }, "not both"],
     [{ by: "ann", all: true, rate: -1 }, "rate"],
