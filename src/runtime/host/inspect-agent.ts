@@ -23,7 +23,7 @@ interface InspectedAgent {
   readonly metrics: Metrics;
 }
 
-/** What extensions can see of their agent. */
+/** The parts of an agent that its extensions can see. */
 export function inspectAgent({ config, facts, startedAt, flows, metrics }: InspectedAgent): AgentInspection {
   const graph = describeGraph(config);
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));

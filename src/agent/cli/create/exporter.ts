@@ -8,7 +8,7 @@ export function exporterFiles({ type }: Scaffold): ScaffoldFiles {
 const source = (type: string) => `import { batchToJson, defineExporter, Refusal, secret } from "sluice/plugin";
 import { z } from "zod";
 
-/** What the config may say, beside timeout, sending_queue and the other keys that every exporter has. */
+/** The keys of this exporter. Every exporter also has timeout, sending_queue and the other common keys. */
 const schema = z.strictObject({
   endpoint: z.url().meta({ description: "Where each batch is posted to, as OTLP/JSON." }),
   token: secret().optional().meta({ description: "Sent as a bearer token. Never shown." }),
@@ -24,7 +24,7 @@ export default defineExporter({
       ...(token === undefined ? {} : { authorization: \`Bearer \${token}\` }),
     };
     return {
-      // What is thrown here is retried with backoff, unless it is a permanent Refusal: that makes a dead letter.
+      // An error thrown here is retried with backoff. A permanent Refusal becomes a dead letter instead.
       async send(batch, signal) {
         const response = await fetch(endpoint, { method: "POST", headers, body: batchToJson(batch), signal });
         await response.arrayBuffer();
@@ -126,7 +126,7 @@ async function backend(): Promise<TestBackend> {
   };
 }
 
-// What every exporter must do: deliver once, say whether to try again, give up when told, lose nothing at a stop.
+// Every exporter must deliver once, say whether to retry, stop when told, and lose nothing at a stop.
 describe("the contract", () => {
   for (const { name, run } of exporterConformance(plugin, { backend, signals: ["logs"] })) it(name, run);
 });

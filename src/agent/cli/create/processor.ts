@@ -8,7 +8,7 @@ export function processorFiles({ name, type }: Scaffold): ScaffoldFiles {
 const source = (name: string, type: string) => `import { defineProcessor, eachRecord } from "sluice/plugin";
 import { z } from "zod";
 
-/** What the config may say. Unknown keys are reported with their place. */
+/** The keys of this processor. Unknown keys are reported with line and column. */
 const schema = z.strictObject({
   attribute: z.string().default("processed.by").meta({ description: "The attribute that every record gets." }),
   value: z.string().default("${name}").meta({ description: "Its value." }),
@@ -59,7 +59,7 @@ describe("${type}", () => {
     await expect(runPipeline(wrong, { plugins: [plugin] })).rejects.toThrow("valeu");
   });
 
-  // What every processor must do: settle, drain, let go, and leave alone what it does not change.
+  // Every processor must settle deliveries, drain, release what it holds, and keep the bytes that it does not change.
   for (const { name, run } of processorConformance(plugin)) it(name, run);
 });
 `;

@@ -8,7 +8,7 @@ export function receiverFiles({ type }: Scaffold): ScaffoldFiles {
 const source = (type: string) => `import { batchFromJson, defineReceiver, duration } from "sluice/plugin";
 import { z } from "zod";
 
-/** What the config may say. Unknown keys are reported with their place. */
+/** The keys of this receiver. Unknown keys are reported with line and column. */
 const schema = z.strictObject({
   interval: duration().default(10_000).meta({ description: "Time between two records." }),
   message: z.string().default("still here").meta({ description: "Their body." }),
@@ -82,7 +82,7 @@ describe("${type}", () => {
     await expect(runPipeline(wrong, { plugins: [plugin] })).rejects.toThrow("mesage");
   });
 
-  // What every receiver must do: wait for answers when it is stopped, take nothing more, start again.
+  // Every receiver must wait for answers when it is stopped, then accept nothing more, and be able to start again.
   for (const { name, run } of receiverConformance(plugin, { config: () => ({ interval: "5ms" }) })) it(name, run);
 });
 `;

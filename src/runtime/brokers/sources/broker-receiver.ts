@@ -18,7 +18,7 @@ export interface OpenSources {
   close?(): Promise<void>;
 }
 
-/** What sources are made with. */
+/** The arguments from which sources are made. */
 export interface SourceServices {
   /** The signals that a pipeline reads from this receiver. */
   readonly signals: readonly Signal[];

@@ -11,7 +11,7 @@ import { isMalformed, type Signal } from "#otlp/signals";
  */
 export type BodyEncoding = OtlpEncoding | "other";
 
-/** What a receiver says about its requests: how their bytes become batches, and how clients are answered. */
+/** Describes a receiver's requests: how their bytes become batches, and how clients are answered. */
 export interface RequestFormat {
   readonly refusals: RequestRefusals;
   /** Returns undefined if bodies of this Content-Type are not accepted. */

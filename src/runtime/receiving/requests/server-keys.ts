@@ -96,7 +96,7 @@ export const receiverLimits = z.strictObject({
     }),
 });
 
-/** What `httpServerKeys` make of a config. */
+/** The parsed keys of `httpServerKeys`. */
 export type HttpServerConfig = z.infer<z.ZodObject<ReturnType<typeof httpServerKeys>>>;
 export type ReceiverLimits = z.infer<typeof receiverLimits>;
 
