@@ -88,7 +88,7 @@ service:
     await page.locator('input[placeholder="needs the role reveal"]').first().waitFor();
     expect(await page.locator("input:disabled").count()).toBe(3);
     await page.goto(`${url}/#/failures?text=x`);
-    await page.getByText("the filter text looks into records: that needs the role reveal").waitFor();
+    await page.getByText("the filter text looks into records: this needs the role reveal").waitFor();
   }, 60_000);
 });
 
