@@ -5,7 +5,7 @@
 
 // Components: one `define...` function per kind, and the types that a plugin exports.
 
-export { defineHandler, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
+export { defineHandler, type HandlerContext, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
 export {
   CONTRACT_VERSION,
   type ComponentFactory,

@@ -3,7 +3,7 @@ import { defineHandler, Refusal } from "sluice/plugin";
 /** Ships what the queue `orders` asks for. Retries, breaker, dead letters and replay are around it: see sluice.yaml. */
 export const shipOrder = defineHandler({
   type: "ship_order",
-  async handle(message, abort) {
+  async handle(message, { abort }) {
     const order = message.json();
     if (order.id === undefined) throw new Refusal("permanent", "an order without an id");
     const headers = { "idempotency-key": message.idempotencyKey };

@@ -16,6 +16,7 @@ export const SKIPS: Readonly<Record<string, string>> = {
   skip_not_found: "is no longer there",
   skip_transform: "a statement fails on it",
   skip_destination: "that exporter takes no such signal, or it has not passed the processors of its pipeline",
+  skip_source: "the source of its message cannot be reached, or says that it has not failed",
   skip_moving: "is being moved to another exporter",
 };
 

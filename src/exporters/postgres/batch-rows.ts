@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { MESSAGE_HEADERS } from "#brokers";
+import { storableKey } from "#brokers/postgres";
 import { jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json";
 import { SPAN_KINDS, STATUS_CODES, TEMPORALITIES } from "#otlp/signals";
 import { type Batch, decodeTree, type Tree } from "../../plugin.js";
@@ -118,14 +118,6 @@ function add(rows: Row[], attributes: Readonly<Record<string, unknown>>, owners:
 }
 
 const KEY_ATTRIBUTE = `messaging.header.${MESSAGE_HEADERS.idempotencyKey}`;
-
-/** A key that does not fit into the server's text type or index is replaced by its hash. */
-function storableKey(key: string): string {
-  if (key.length <= MAX_KEY_LENGTH && !key.includes("\0")) return key;
-  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
-}
-
-const MAX_KEY_LENGTH = 500;
 
 /** The fields of a data point that have no column: buckets, quantiles, exemplars. */
 function pointData(point: Tree): Cell {

@@ -28,8 +28,7 @@ import { batchRows, type Row } from "./batch-rows.js";
 import { type PostgresExporterConfig, postgresExporterSchema } from "./config.js";
 import { copyData, copyIn } from "./copy-in.js";
 import { freshRows, keyedRows, rememberText } from "./handled-keys.js";
-import { COLUMNS, copyText } from "./table-shape.js";
-import { ensureTables, tableDrift } from "./tables.js";
+import { COLUMNS, copyText, ensureTables, tableDrift } from "./table-shape.js";
 
 /** Stores records as rows. A batch is delivered once its transaction is committed. */
 export const postgresExporter = defineExporter<PostgresExporterConfig>({

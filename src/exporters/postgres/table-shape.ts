@@ -1,5 +1,7 @@
-import { quoteName, quoteTable } from "#brokers/postgres";
+import type { Client } from "pg";
+import { ensureTable, handledTableText, quoteName, quoteTable } from "#brokers/postgres";
 import type { Signal } from "../../plugin.js";
+import type { PostgresExporterConfig } from "./config.js";
 
 /** A column that the exporter fills, and its type as the server writes it. */
 export interface TableColumn {
@@ -99,4 +101,31 @@ export function createTableText(signal: Signal, table: string): string {
 
 export function copyText(signal: Signal, table: string): string {
   return `COPY ${quoteTable(table)} (${COLUMNS[signal].map(({ name }) => quoteName(name)).join(", ")}) FROM STDIN`;
+}
+
+/** Creates missing tables, unless the config forbids it. Other agents may do so at the same moment. */
+export async function ensureTables(client: Client, config: PostgresExporterConfig, signal: Signal): Promise<void> {
+  const { create_tables, handled_table } = config;
+  if (!create_tables) return;
+  const { table } = config[signal];
+  await ensureTable(client, table, createTableText(signal, table));
+  if (handled_table !== "") await ensureTable(client, handled_table, handledTableText(handled_table));
+}
+
+/** Describes the differences between a table and the columns that rows need; undefined if there are none. */
+export async function tableDrift(client: Client, signal: Signal, table: string): Promise<string | undefined> {
+  await client.query("ROLLBACK");
+  const { rows } = await client.query<{ name: string; type: string }>(
+    `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
+     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
+    [quoteTable(table)],
+  );
+  if (rows.length === 0) return undefined;
+  const types = new Map(rows.map(({ name, type }) => [name, type]));
+  const differences = COLUMNS[signal].flatMap(({ name, type }) => {
+    const found = types.get(name);
+    if (found === undefined) return [`has no column ${name}`];
+    return found === type ? [] : [`has ${found} in the column ${name}, expected ${type}`];
+  });
+  return differences.length === 0 ? undefined : `the table ${table} ${differences.join(", ")}`;
 }

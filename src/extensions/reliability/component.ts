@@ -110,7 +110,8 @@ class Reliability implements Extension {
 
   private get services() {
     const { clock, logger, metrics } = this.context;
-    return { clock, logger, metrics, language: deadLetterLanguage, generation: this.generation };
+    const messageSource = (receiver: string) => this.context.host.receivers?.get(receiver)?.messages;
+    return { clock, logger, metrics, language: deadLetterLanguage, generation: this.generation, messageSource };
   }
 
   /**

@@ -24,8 +24,12 @@ const columns = z.strictObject({
   idempotency_key: optionalColumn("idempotency_key", "The idempotency key of the event, which it keeps everywhere."),
   created_at: optionalColumn("created_at", "When the row was written."),
   status: column("status", "`pending`, `in_flight`, `delivered` or `failed`."),
-  attempts: column("attempts", "How often the row was claimed."),
+  attempts: column("attempts", "How often exporters tried to send the row, since it was written or replayed."),
   last_error: column("last_error", "Why the row failed."),
+  first_failed_at: optionalColumn("first_failed_at", "When the first attempt failed."),
+  generation: optionalColumn("generation", "Rises with every replay, or is set by whoever replays the row."),
+  deleted_at: optionalColumn("deleted_at", "Rows with a value here are not sent."),
+  claims: column("claims", "How often the row was claimed without being stored by an agent."),
   claimed_by: column("claimed_by", "The agent that has claimed the row."),
   claimed_until: column("claimed_until", "When another agent may take the row over."),
   finished_at: optionalColumn("finished_at", "When the row was delivered or failed."),
@@ -62,7 +66,7 @@ export const outboxKeys = z
       .int()
       .positive()
       .default(1000)
-      .meta({ description: "How many claimed rows may be unsettled here: the back-pressure." }),
+      .meta({ description: "How many rows may be claimed and not yet delivered or failed: the back-pressure." }),
     claim_after: duration()
       .refine((ms) => ms >= 100, "expected at least 100ms")
       .default(30_000)
@@ -77,6 +81,10 @@ export const outboxKeys = z
     max_attempts: z.number().int().positive().default(10).meta({
       description:
         "A row that was claimed this often without an outcome, because agents crashed, is kept as a dead letter without being processed.",
+    }),
+    directory: z.string().default("./data/outbox").meta({
+      description:
+        'Where the agent keeps its name, by which it knows its rows again after a restart; "": it gets a new name each time.',
     }),
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)

@@ -1,23 +1,27 @@
-import { handledTableText, quoteName, quoteTable, quoteText } from "#brokers/postgres";
+import { handledTableText, milliseconds, quoteName, quoteTable, quoteText } from "#brokers/postgres";
 import type { OutboxReceiverConfig } from "./config.js";
+import { HISTORY, notDeleted, type QuotedColumns, quoteColumns, replayChanges } from "./outbox-columns.js";
 
-type MigrationConfig = Pick<OutboxReceiverConfig, "table" | "columns" | "notify_channel" | "handled_table">;
+type MigrationConfig = Pick<
+  OutboxReceiverConfig,
+  "table" | "columns" | "notify_channel" | "handled_table" | "claim_after"
+>;
 
 /**
  * The SQL that creates the table or upgrades an existing one; running it twice changes nothing. It creates the table,
  * indexes for pending and claimed rows, a trigger that announces new rows, and a function that replays a failed row and
  * keeps its past in `failure_history`.
  */
-export function outboxMigration({ table, columns, notify_channel, handled_table }: MigrationConfig): string {
+export function outboxMigration(config: MigrationConfig): string {
+  const { table, columns, notify_channel, handled_table } = config;
   const name = table.split(".").at(-1)!;
   const schema = table.includes(".") ? `${quoteName(table.split(".")[0]!)}.` : "";
   const own = (suffix: string) => quoteName(`${name}_${suffix}`.slice(-63));
-  const c = Object.fromEntries(
-    Object.entries(columns).map(([what, column]) => [what, column && quoteName(column)]),
-  ) as Columns;
-  const position = c.position || c.id;
+  const c = quoteColumns(columns);
+  const { position } = c;
+  const hasOwnPosition = columns.position !== "";
   const parts = [
-    `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (\n${list([...producerColumns(c), ...agentColumns(c)], "")}\n);`,
+    `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (\n${list([...producerColumns(c, hasOwnPosition), ...agentColumns(c)], "")}\n);`,
     `-- A table that was there already gets what the receiver needs.\nALTER TABLE ${quoteTable(table)}\n${list(agentColumns(c), "ADD COLUMN IF NOT EXISTS ")};`,
     index(own("waiting"), table, position, c.status, "pending"),
     ...(c.key
@@ -28,20 +32,19 @@ export function outboxMigration({ table, columns, notify_channel, handled_table 
       : []),
     index(own("in_flight"), table, c.claimed_by, c.status, "in_flight"),
     ...(notify_channel === "" ? [] : [notifyTrigger(schema, own("notify"), table, notify_channel)]),
-    replayFunction(schema, own("replay"), table, c),
+    replayFunction(`${schema}${own("replay")}`, config, c),
     ...(handled_table === undefined ? [] : [handledTableText(handled_table)]),
   ];
   return `${["BEGIN;", ...parts, "COMMIT;"].join("\n\n")}\n`;
 }
 
-type Columns = Readonly<Record<keyof MigrationConfig["columns"], string>>;
 type ColumnText = readonly [name: string, type: string];
 
 /** Columns that the producer of a row fills in; the others have defaults. */
-function producerColumns(c: Columns): ColumnText[] {
+function producerColumns(c: QuotedColumns, hasOwnPosition: boolean): ColumnText[] {
   return [
     [c.id, "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"],
-    [c.position, "bigint GENERATED ALWAYS AS IDENTITY"],
+    [hasOwnPosition ? c.position : "", "bigint GENERATED ALWAYS AS IDENTITY"],
     [c.key, "text"],
     [c.type, "text"],
     [c.payload, "jsonb NOT NULL"],
@@ -51,16 +54,20 @@ function producerColumns(c: Columns): ColumnText[] {
   ];
 }
 
-function agentColumns(c: Columns): ColumnText[] {
+function agentColumns(c: QuotedColumns): ColumnText[] {
   const states = `CHECK (${c.status} IN ('pending', 'in_flight', 'delivered', 'failed'))`;
   return [
     [c.status, `text NOT NULL DEFAULT 'pending' ${states}`],
     [c.attempts, "integer NOT NULL DEFAULT 0"],
     [c.last_error, "text"],
+    [c.first_failed_at, "timestamptz"],
+    [c.generation, "bigint NOT NULL DEFAULT 0"],
+    [c.deleted_at, "timestamptz"],
+    [c.claims, "integer NOT NULL DEFAULT 0"],
     [c.claimed_by, "text"],
     [c.claimed_until, "timestamptz"],
     [c.finished_at, "timestamptz"],
-    ['"failure_history"', "jsonb NOT NULL DEFAULT '[]'"],
+    [HISTORY, "jsonb NOT NULL DEFAULT '[]'"],
   ];
 }
 
@@ -86,17 +93,23 @@ CREATE TRIGGER ${name} AFTER INSERT ON ${quoteTable(table)}
   FOR EACH STATEMENT EXECUTE FUNCTION ${schema}${name}();`;
 }
 
-/** Only a failed row can be replayed. Its id and idempotency key stay the same. */
-function replayFunction(schema: string, name: string, table: string, c: Columns): string {
-  const failedAt = c.finished_at ? `'failed_at', ${c.finished_at}, ` : "";
-  const reset = [`${c.attempts} = 0`, `${c.last_error} = NULL`, ...(c.finished_at ? [`${c.finished_at} = NULL`] : [])];
-  return `CREATE OR REPLACE FUNCTION ${schema}${name}(row_id text, replayed_by text) RETURNS boolean LANGUAGE plpgsql AS $$
+/**
+ * Only a failed row that is not deleted can be replayed. Its id and idempotency key stay the same. The agent that keeps
+ * the dead letter of the row (`claimed_by`) may take it first.
+ */
+function replayFunction(name: string, config: MigrationConfig, c: QuotedColumns): string {
+  const { table, notify_channel, claim_after } = config;
+  const notify = notify_channel === "" ? "" : `\n  PERFORM pg_notify(${quoteText(notify_channel)}, '');`;
+  return `DROP FUNCTION IF EXISTS ${name}(text, text);
+CREATE OR REPLACE FUNCTION ${name}(row_id text, replayed_by text, p_new_generation bigint DEFAULT NULL)
+RETURNS boolean LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 BEGIN
   UPDATE ${quoteTable(table)} SET
-    "failure_history" = "failure_history" || jsonb_build_array(jsonb_build_object(
-      'attempts', ${c.attempts}, 'last_error', ${c.last_error}, ${failedAt}'replayed_at', now(), 'replayed_by', replayed_by)),
-    ${reset.join(", ")}, ${c.status} = 'pending'
-  WHERE ${c.id}::text = row_id AND ${c.status} = 'failed';
-  RETURN FOUND;
+    ${replayChanges(c, "$2", "$3")},
+    ${c.claims} = 0, ${c.claimed_until} = now() + ${milliseconds(claim_after)}, ${c.status} = 'pending'
+  WHERE ${c.id}::text = $1 AND ${c.status} = 'failed'${notDeleted(c)};
+  IF NOT FOUND THEN RETURN false; END IF;${notify}
+  RETURN true;
 END $$;`;
 }

@@ -12,7 +12,10 @@ export interface OutboxRow {
   readonly headers: string | null;
   readonly idempotencyKey: string | null;
   readonly createdMs: string | null;
-  readonly attempts: number;
+  /** How often the row was claimed since it was written, replayed, or stored by an agent. */
+  readonly claims: number;
+  /** Who replayed the row, if this is the first claim since then. */
+  readonly replayedBy: string | undefined;
   /** Whether the payload was not read because it is too large. */
   readonly isOversized: boolean;
   /** Whether the row's key is in the table of handled keys. */
@@ -24,6 +27,7 @@ const BYTEA = 17;
 /** `payloadType` is the server's type number of the column. */
 export function readRow(row: TextRow, payloadType: number): OutboxRow {
   const { payload } = row;
+  const claims = Number(row["claims"] ?? 1);
   return {
     id: row["id"]!,
     key: row["key"] ?? null,
@@ -32,7 +36,8 @@ export function readRow(row: TextRow, payloadType: number): OutboxRow {
     headers: row["headers"] ?? null,
     idempotencyKey: row["idempotency_key"] ?? null,
     createdMs: row["created_ms"] ?? null,
-    attempts: Number(row["attempts"] ?? 1),
+    claims,
+    replayedBy: claims === 1 ? (row["replayed_by"] ?? undefined) : undefined,
     isOversized: row["oversized"] === "t",
     isHandled: row["handled"] === "t",
   };
@@ -45,7 +50,7 @@ function readPayload(text: string, type: number): Uint8Array {
 
 /** Turns a row into a message. `setback` says why the message cannot be handled normally. */
 export function rowMessage(row: OutboxRow, table: string): { message: IncomingMessage; setback?: Setback } {
-  const { id, key, type, payload, idempotencyKey, createdMs } = row;
+  const { id, key, type, payload, createdMs } = row;
   const facts = {
     "messaging.system": "postgresql",
     "messaging.destination.name": table,
@@ -54,7 +59,7 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
     ...(type !== null && { "event.name": type }),
   };
   const headers = readHeaders(row.headers);
-  const own = { [MESSAGE_HEADERS.idempotencyKey]: idempotencyKey ?? `${table}/${id}` };
+  const own = { [MESSAGE_HEADERS.idempotencyKey]: idempotencyKeyOf(row, table) };
   const message: IncomingMessage = {
     body: payload ?? new Uint8Array(0),
     headers: { ...(headers ?? { headers: row.headers }), ...own },
@@ -66,9 +71,14 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
   return { message };
 }
 
+/** The key of the event: the row's own, or one made of its table and id. */
+export function idempotencyKeyOf({ id, idempotencyKey }: OutboxRow, table: string): string {
+  return idempotencyKey ?? `${table}/${id}`;
+}
+
 /** A row claimed too often without an outcome is not processed any more: it may be what makes agents crash. */
-export function poisonSetback(attempts: number): Setback {
-  const message = `the row was taken ${attempts} times, and agents ended before they finished it`;
+export function poisonSetback(claims: number): Setback {
+  const message = `the row was taken ${claims} times, and agents ended before they had stored it`;
   return { reason: "poison", category: "poison", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };
 }
 

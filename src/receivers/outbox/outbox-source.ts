@@ -1,5 +1,3 @@
-import { randomBytes } from "node:crypto";
-import { hostname } from "node:os";
 import type { Client, ClientConfig } from "pg";
 import { MessageIntake, ReadLoop } from "#brokers";
 import {
@@ -14,13 +12,16 @@ import {
   renewPostgresTls,
   sqlState,
 } from "#brokers/postgres";
+import type { MessageSource, MessageWatch } from "#contract";
 import { reasonLog } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { duplicatesCounter, type MessageOutcome } from "#receiving";
-import { type Counter, limitedLog, type ReceiverContext, Refusal } from "../../plugin.js";
+import { type Counter, limitedLog, type Receiver, type ReceiverContext, Refusal } from "../../plugin.js";
+import { loadAgentName } from "./agent-name.js";
 import type { OutboxReceiverConfig } from "./config.js";
-import { type OutboxRow, poisonSetback, rowMessage } from "./outbox-row.js";
+import { idempotencyKeyOf, type OutboxRow, poisonSetback, rowMessage } from "./outbox-row.js";
 import { OutboxTable } from "./outbox-table.js";
+import { type RowEnd, RowWatch } from "./row-watch.js";
 
 const RETRY_MS = 1000;
 /** How long a stop waits for the server to accept the last outcomes. */
@@ -29,23 +30,31 @@ const FLUSH_LIMIT_MS = 2000;
 /**
  * Claims the rows of an outbox, hands them in and settles them.
  *
- * - A row is settled only when its outcome is known. Outcomes that the server has not confirmed are kept and sent
- *   again; a row that is claimed again meanwhile is not handed in a second time.
- * - Rows with the same key are handed in one after the other, each when the previous one has its outcome.
+ * - A row is settled when the exporters have delivered it or keep it as a dead letter. Outcomes that the server has not
+ *   confirmed are kept and sent again; a row that is claimed again meanwhile is not handed in a second time.
+ * - A row whose data waits in the queues when the receiver stops stays claimed. After the restart it is handed in again,
+ *   and the queues recognise it by its key.
+ * - Rows with the same key are handed in one after the other, each when the previous one has ended.
  * - No more rows are claimed than `max_in_flight` allows.
  * - One connection does everything; if it fails or is silent, a new one is opened.
  */
-export class OutboxSource {
+export class OutboxSource implements Receiver, MessageSource {
+  readonly messages = this;
   private readonly config: OutboxReceiverConfig;
   private readonly context: ReceiverContext;
-  private readonly table: OutboxTable;
+  /** Set by `start`. */
+  private table!: OutboxTable;
   private readonly intake: MessageIntake;
   private readonly duplicates: Counter;
   private readonly logFailure: (error: unknown) => void;
   private readonly logFailedRow: (row: { readonly id: string; readonly error: string }) => void;
   private readonly inProgress = new Map<string, Promise<void>>();
-  /** Outcomes that the server has not confirmed, by row: undefined for success, or why the row failed. */
-  private readonly unconfirmed = new Map<string, string | undefined>();
+  /** The watches of rows that were handed in or replayed and have not ended. */
+  private readonly watches = new Map<string, RowWatch>();
+  /** Rows that were claimed several times and are stored now. */
+  private readonly stored = new Set<string>();
+  /** Outcomes that the server has not confirmed, by row. */
+  private readonly unconfirmed = new Map<string, RowEnd>();
   /** Rows that waited here for another row of their key and now belong to another agent. */
   private readonly lost = new Set<string>();
   /** Rows that were not processed because the receiver is stopping. */
@@ -59,6 +68,12 @@ export class OutboxSource {
   private settling: Promise<void> | undefined;
   private claims = 0;
   private readonly loop: ReadLoop;
+  private hasAdopted = false;
+  private stopWaiting = () => {};
+  /** Resolves when the receiver stops: rows that have not ended by then stay claimed. */
+  private readonly stopped = new Promise<undefined>((resolve) => {
+    this.stopWaiting = () => resolve(undefined);
+  });
   private hasNewRows = false;
   private wake = () => {};
   private cancelUpkeep = () => {};
@@ -68,7 +83,6 @@ export class OutboxSource {
     this.config = config;
     this.context = context;
     this.loop = new ReadLoop(context.clock);
-    this.table = new OutboxTable(config, `${hostname()}:${randomBytes(6).toString("hex")}`);
     const { encoding, max_message_size: maxMessageBytes, table } = config;
     this.intake = new MessageIntake({ signal: "logs", encoding, transport: "postgresql", maxMessageBytes }, context);
     const { clock, logger, metrics } = context;
@@ -85,6 +99,8 @@ export class OutboxSource {
 
   /** Resolves after the first attempt to connect, even if it failed. */
   async start(): Promise<void> {
+    const { config, context } = this;
+    this.table = new OutboxTable(config, await loadAgentName(config.directory, context.id, context.logger));
     this.pg = await loadPostgres();
     this.options = await postgresOptions(this.config, this.context.id);
     await this.connect().catch(this.logFailure);
@@ -100,6 +116,7 @@ export class OutboxSource {
   async stop(): Promise<void> {
     this.loop.stop();
     this.wake();
+    this.stopWaiting();
     this.cancelUpkeep();
     await waitAtMost(FLUSH_LIMIT_MS, this.flushOutcomes(), this.context.clock);
     if (this.client !== undefined) hangUp(this.client);
@@ -118,9 +135,36 @@ export class OutboxSource {
     await client.end().catch(() => {});
   }
 
+  /** Called for dead letters of this outbox that somebody replays. Their rows are claimed, and settled with their end. */
+  async replay(
+    messages: readonly string[],
+    by: string,
+    generation?: string,
+  ): Promise<Map<string, MessageWatch | string>> {
+    const { client } = this;
+    const known = new Map<string, MessageWatch | string>();
+    for (const id of messages) if (this.watches.has(id)) known.set(id, this.watches.get(id)!);
+    const others = messages.filter((id) => !known.has(id));
+    if (others.length === 0) return known;
+    if (client === undefined || this.loop.isStopping)
+      throw new Error(`the outbox ${this.config.table} cannot be reached`);
+    const claimed = new Set(await this.table.replay(client, this.claims++, others, by, generation));
+    for (const id of others) known.set(id, claimed.has(id) ? this.watchReplay(id) : NOT_FAILED);
+    return known;
+  }
+
+  private watchReplay(id: string): RowWatch {
+    const watch = new RowWatch(id);
+    watch.isTaken = true; // its dead letter is in the queue that puts it back
+    this.watches.set(id, watch);
+    this.inProgress.set(id, this.settleWith(id, watch));
+    return watch;
+  }
+
   private async claimAll(): Promise<void> {
     while (!this.loop.isStopping) {
       const client = this.client ?? (await this.connect());
+      if (!this.hasAdopted) await this.adopt(client);
       this.hasNewRows = false;
       const room = this.config.max_in_flight - this.inProgress.size - this.unconfirmed.size;
       const limit = Math.min(room, this.config.batch_size);
@@ -129,13 +173,23 @@ export class OutboxSource {
     }
   }
 
+  /** Takes the rows that this agent had before its restart. */
+  private async adopt(client: Client): Promise<void> {
+    this.takeAll(await this.table.adopt(client, this.claims++));
+    this.hasAdopted = true;
+  }
+
   private async claim(client: Client, limit: number): Promise<readonly OutboxRow[]> {
     const rows = await this.table.claim(client, this.claims++, limit);
+    this.takeAll(rows);
+    return rows;
+  }
+
+  private takeAll(rows: readonly OutboxRow[]): void {
     for (const row of rows) {
       this.lost.delete(row.id);
       if (!this.inProgress.has(row.id) && !this.unconfirmed.has(row.id)) this.take(row);
     }
-    return rows;
   }
 
   /** Hands in the row after the previous row of the same key. */
@@ -150,21 +204,42 @@ export class OutboxSource {
   }
 
   private async handIn(row: OutboxRow): Promise<void> {
-    const outcome = this.lost.has(row.id) ? undefined : await this.outcomeOf(row);
-    this.inProgress.delete(row.id);
-    this.lost.delete(row.id);
-    if (outcome === undefined) return this.wake();
-    if (outcome.kind === "returned") this.returned.add(row.id);
-    else {
-      const error = outcome.kind === "rejected" ? outcome.refusal.message : outcome.setback?.message;
-      if (error !== undefined) this.logFailedRow({ id: row.id, error });
-      this.unconfirmed.set(row.id, error);
+    const { id } = row;
+    if (this.lost.has(id)) return this.release(id);
+    const watch = new RowWatch(id, row.replayedBy);
+    this.watches.set(id, watch);
+    const outcome = await this.outcomeOf(row, watch);
+    if (outcome.kind === "returned") {
+      this.returned.add(id);
+      return this.release(id);
+    }
+    watch.taken(outcome.kind === "rejected" ? outcome.refusal.message : outcome.setback?.message);
+    if (row.claims > 1) {
+      this.stored.add(id);
       void this.settle();
     }
+    return this.settleWith(id, watch);
+  }
+
+  /** Settles a row when it ends. If the receiver stops before that, the row stays claimed. */
+  private async settleWith(id: string, watch: RowWatch): Promise<void> {
+    const end = await Promise.race([watch.ended, this.stopped]);
+    if (end !== undefined) {
+      if (end.error !== undefined) this.logFailedRow({ id, error: end.error });
+      this.unconfirmed.set(id, end);
+      void this.settle();
+    }
+    this.release(id);
+  }
+
+  private release(id: string): void {
+    this.inProgress.delete(id);
+    this.watches.delete(id);
+    this.lost.delete(id);
     this.wake();
   }
 
-  private async outcomeOf(row: OutboxRow): Promise<MessageOutcome> {
+  private async outcomeOf(row: OutboxRow, watch: RowWatch): Promise<MessageOutcome> {
     if (row.isHandled) {
       this.duplicates.add(1);
       return { kind: "taken" };
@@ -175,7 +250,9 @@ export class OutboxSource {
       return { kind: "rejected", refusal: new Refusal("permanent", message) };
     }
     const { message, setback } = rowMessage(row, table);
-    return this.intake.accept(message, row.attempts > max_attempts ? poisonSetback(row.attempts - 1) : setback);
+    const isPoison = row.claims > max_attempts;
+    const identity = { key: `outbox/${table}/${idempotencyKeyOf(row, table)}`, watch };
+    return this.intake.accept(message, isPoison ? poisonSetback(row.claims - 1) : setback, identity);
   }
 
   /** Outcomes that arrive during a round are sent together in the next one. Failures are retried by the upkeep. */
@@ -194,20 +271,32 @@ export class OutboxSource {
 
   private async settleRounds(): Promise<void> {
     let locked = 0;
+    await this.resetClaims();
     while (this.unconfirmed.size > locked && this.client !== undefined) {
       const { client } = this;
       const round = [...this.unconfirmed].slice(locked, locked + 1000);
-      const delivered = round.flatMap(([id, error]) => (error === undefined ? [id] : []));
+      const delivered = new Map(round.filter(([, { error }]) => error === undefined));
       try {
-        const left = new Set(delivered.length === 0 ? [] : await this.table.deliver(client, delivered));
-        for (const [id, error] of round)
-          if (error !== undefined) for (const row of await this.table.fail(client, id, error)) left.add(row);
+        const left = new Set(delivered.size === 0 ? [] : await this.table.deliver(client, delivered));
+        for (const [id, end] of round)
+          if (end.error !== undefined) for (const row of await this.table.fail(client, id, end)) left.add(row);
         for (const [id] of round) if (!left.has(id)) this.unconfirmed.delete(id);
         locked += left.size;
       } catch (error) {
         if (!this.loop.isStopping) this.handleFailure(error);
         return;
       }
+    }
+  }
+
+  private async resetClaims(): Promise<void> {
+    const ids = [...this.stored];
+    if (ids.length === 0 || this.client === undefined) return;
+    try {
+      await this.table.resetClaims(this.client, ids);
+      for (const id of ids) this.stored.delete(id);
+    } catch (error) {
+      if (!this.loop.isStopping) this.handleFailure(error);
     }
   }
 
@@ -298,6 +387,8 @@ export class OutboxSource {
     });
   }
 }
+
+const NOT_FAILED = "the row of the outbox has not failed, is deleted, or is locked";
 
 function isFatal(error: unknown): boolean {
   const { severity } = error as { readonly severity?: unknown };

@@ -10,6 +10,7 @@ import type { Outcome } from "./debt.js";
 import type { Delivery, Origin } from "./delivery.js";
 import type { Exporter } from "./exporter.js";
 import type { AgentInspection } from "./inspect/inspection.js";
+import type { MessageSource } from "./message-source.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { Admin } from "./operations/admin.js";
 import type { BatcherSettings } from "./operators/batcher.js";
@@ -70,6 +71,8 @@ export interface Receiver {
    * requests are refused with a retryable error. Never waits for a client that does not read or write.
    */
   stop(): Promise<void>;
+  /** @internal Set if the source shows the state of each message. */
+  readonly messages?: MessageSource;
 }
 
 /** The context of a processor: the pipeline it is created for. Each pipeline creates its own processor. */
@@ -180,6 +183,8 @@ export interface Host {
   loadMask?(): Promise<(batch: Batch) => Batch>;
   /** @internal A view of the agent's components; undefined until they are created. */
   readonly inspection?: AgentInspection | undefined;
+  /** @internal The receivers by id; empty until they are created. */
+  readonly receivers?: ReadonlyMap<string, Receiver>;
 }
 
 /** The context of an extension: the agent that runs it. */

@@ -4,6 +4,7 @@ import { validateSetback } from "./border/read-answers.js";
 import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { Debt, type Outcome } from "./debt.js";
 import { type Refusal, toRefusal } from "./errors/refusal.js";
+import type { MessageWatch } from "./message-source.js";
 
 /**
  * A delivery is a batch and the debt to whoever handed it in.
@@ -170,11 +171,13 @@ export interface Origin {
   readonly isUnattended?: boolean;
   /** @internal Whether it has come from outside and is in no store of the agent yet. */
   readonly isNew?: boolean;
+  /** @internal Wants to know how the entries end that queues make from this delivery. Merged deliveries have none. */
+  readonly watch?: MessageWatch;
 }
 
 /** Data must not be sent in the name of another client, so properties that differ are dropped. */
 function commonOrigin(deliveries: readonly Delivery[]): Origin {
-  const { metadata, address, ...others } = withoutIdentity(deliveries[0]!.origin);
+  const { metadata, address, watch: _, ...others } = withoutIdentity(deliveries[0]!.origin);
   const isOfOne = address !== undefined && deliveries.every(({ origin }) => origin.address === address);
   const rest = isOfOne ? { ...others, address } : others;
   if (metadata === undefined) return rest;

@@ -11,8 +11,22 @@ export interface SendOptions {
   readonly idempotencyKey?: string;
   /** For a replayed dead letter: its id, and how often it was replayed. */
   readonly replayed?: { readonly id: string; readonly attempt: number };
+  /** Facts about this attempt; absent if the exporter has no queue. For a merged batch they are those of its first entry. */
+  readonly delivery?: DeliveryFacts;
   /** @internal The stored client metadata that the exporter's `metadataKeys` name. */
   readonly metadata?: NonNullable<Origin["metadata"]>;
+}
+
+/** Facts about one attempt to send an entry of a queue. Times are milliseconds since the epoch. */
+export interface DeliveryFacts {
+  /** 1 for the first attempt since the entry came, or since it was replayed. */
+  readonly attempt: number;
+  /** When the entry came into the queue. */
+  readonly firstSeenAt: number;
+  /** The receiver that it came from. */
+  readonly receiver: string;
+  /** When the attempt times out; undefined if it never does. */
+  readonly deadlineAt?: number;
 }
 
 /** Sends batches to a backend. Queue, retries, breaker and timeout are provided by the runtime. */

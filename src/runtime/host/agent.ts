@@ -1,6 +1,6 @@
 import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
-import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, PlannedComponent } from "#contract";
+import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, PlannedComponent, Receiver } from "#contract";
 import { type Clock, systemClock } from "#contract";
 import { checkComponent, type PluginTracker } from "#contract/border";
 import { directOutlet } from "#contract/calls";
@@ -98,6 +98,10 @@ export class Agent implements Host {
 
   get admin(): Admin | undefined {
     return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
+  }
+
+  get receivers(): ReadonlyMap<string, Receiver> {
+    return new Map(this.graph?.receivers.map(({ spec, receiver }) => [spec.id, receiver]));
   }
 
   get inspection(): AgentInspection | undefined {

@@ -1,6 +1,7 @@
 import type { Logger } from "#contract";
-import type { AttemptError, ReplayEnd } from "#contract/operations";
+import type { AttemptError, Entry, ReplayEnd } from "#contract/operations";
 import type { Batch } from "#otlp";
+import type { RecentIds } from "./admit/recent-ids.js";
 import type { DeadLetterWriter, WriteOutcome } from "./dead-letters/dead-letter-writer.js";
 import type { ForwardMarks } from "./dead-letters/forward-marks.js";
 import type { EntryEnd, EntryOutcome } from "./entry/outcome.js";
@@ -23,6 +24,8 @@ export interface EntryCompletionServices {
   readonly tracker?: Pick<ReplayTracker, "split" | "ended"> | undefined;
   /** Notified of how forwarded copies of other exporters' dead letters end. */
   readonly forwardMarks?: ForwardMarks | undefined;
+  /** Remembers delivered entries of watched messages. */
+  readonly delivered: RecentIds;
 }
 
 const PENDING: EntryEnd = { isPending: true };
@@ -70,6 +73,8 @@ export class EntryCompletion {
     this.services.metrics.sent[sent.signal].add(sent.count);
     this.services.store.ack(item.ref);
     this.noteEnd(item, "delivered");
+    if (item.entry.source.message !== undefined) this.services.delivered.add(item.entry.id);
+    report(item, { ...item.entry, calls: item.entry.calls + 1 });
     if (item.entry.forwardOf !== undefined) this.services.forwardMarks?.delivered(item.entry);
     item.delivery?.accept();
     return GONE;
@@ -78,7 +83,8 @@ export class EntryCompletion {
   private partlyDelivered(item: QueueItem, outcome: Extract<EntryOutcome, { kind: "partly_delivered" }>): Completed {
     const { sent, partial, rejected, cause } = outcome;
     this.services.metrics.sent[sent.signal].add(sent.count - rejected);
-    item.delivery?.accept(partial);
+    // The source of a watched message learns only that a part of it is a dead letter.
+    if (item.delivery?.origin.watch === undefined) item.delivery?.accept(partial);
     return this.deadLetter(item, cause);
   }
 
@@ -100,6 +106,7 @@ export class EntryCompletion {
       return PENDING;
     }
     this.noteEnd(item, written === "saved" ? "failed_again" : "dropped", cause.error);
+    report(item, item.entry, cause.error);
     item.delivery?.refuse(written === "gone" ? lostRefusal() : deadLetteredRefusal(item, cause, written));
     return GONE;
   }
@@ -172,6 +179,7 @@ export class EntryCompletion {
     logger.warn({ id, items, attempts }, "dropped: over the rate limit of retries (on_excess: drop)");
     store.ack(item.ref);
     this.noteEnd(item, "dropped");
+    report(item, item.entry, item.entry.lastError);
     item.delivery?.refuse(droppedRefusal(item));
     return GONE;
   }
@@ -197,4 +205,9 @@ export class EntryCompletion {
     this.services.backlog.delayForStore(item);
     return PENDING;
   }
+}
+
+/** Tells who watches the message of an entry about its end, before the outcome. */
+function report({ delivery }: QueueItem, entry: Entry, error?: AttemptError): void {
+  delivery?.origin.watch?.report(entry, error);
 }

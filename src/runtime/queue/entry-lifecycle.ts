@@ -3,6 +3,7 @@ import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
+import { RecentIds } from "./admit/recent-ids.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { PrepareReplayed } from "./dead-letters/exporter-control.js";
@@ -26,7 +27,7 @@ import { Bisections } from "./send/bisect.js";
 import type { Permit } from "./send/breaker.js";
 import { CallTimeout } from "./send/call-timeout.js";
 import { createClassifier } from "./send/classify.js";
-import type { QueueStore, StoredEntry } from "./store/store.js";
+import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
 export interface EntryLifecycleServices {
   readonly id: string;
@@ -117,10 +118,11 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     const maxSlots = settings.sending_queue.num_consumers;
     this.backlog = backlog;
     this.policy = policy;
-    this.admission = new Admission({ ...services, queue: this });
+    const delivered = new RecentIds();
+    this.admission = new Admission({ ...services, delivered, queue: this });
     this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, actions: this, logStoreError });
     this.sender = new AttemptSender({ ...services, classify, timeout });
-    this.completion = new EntryCompletion({ ...services, backlog, logStoreError });
+    this.completion = new EntryCompletion({ ...services, delivered, backlog, logStoreError });
   }
 
   /** To be called when the store has been opened. Starts giving turns. */
@@ -140,6 +142,10 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.policy.countArrival();
     this.backlog.head.add(stored, batch, delivery);
     this.scheduler.pump();
+  }
+
+  attach(ref: EntryRef, delivery: Delivery): boolean {
+    return this.backlog.head.attach(ref, delivery);
   }
 
   /** 3. Send. Called by the scheduler when it is this group's turn. */
@@ -267,9 +273,12 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.acceptWaiting();
   }
 
-  /** Accepts deliveries that wait for a result which will not come any more. Their data is in the store. */
+  /**
+   * Accepts deliveries that wait for a result which will not come any more. Their data is in the store. Watches of
+   * messages learn nothing: the entries have not ended.
+   */
   private acceptWaiting(): void {
-    for (const delivery of this.backlog.head.takeDeliveries()) delivery.accept();
+    for (const delivery of this.backlog.head.takeDeliveries()) if (!delivery.origin.watch) delivery.accept();
   }
 
   private onLoaded(error: unknown): void {

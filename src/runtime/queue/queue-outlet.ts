@@ -1,4 +1,4 @@
-import type { Delivery } from "#contract";
+import type { Delivery, MessageWatch } from "#contract";
 import { StartError } from "#contract/errors";
 import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
 import type { Batching, Outlet, OutletSettings } from "#contract/operators";
@@ -17,7 +17,7 @@ import { createQueueServices } from "./operate/queue-services.js";
 import type { ReplayTracker } from "./records/replay-tracker.js";
 import type { HeadLimits } from "./schedule/queue-head.js";
 import { createReplayPreparation } from "./send/replay-preparation.js";
-import type { OpenReport, QueueStore } from "./store/store.js";
+import type { OpenReport, QueueStore, StoredEntry } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
@@ -157,6 +157,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
   onReplayed(entries: readonly Entry[]): void {
     this.lifecycle.admission.entriesAdded(entries);
     this.lifecycle.rescan();
+  }
+
+  watch(stored: StoredEntry, watch: MessageWatch): void {
+    this.lifecycle.admission.watch(stored, watch);
   }
 
   status(): ExporterStatus {

@@ -1,5 +1,5 @@
 import type { Intake, Origin, Outcome, ReceiverContext, Setback } from "#contract";
-import { BUSY_RETRY_AFTER_MS, type Refusal } from "#contract/errors";
+import { BUSY_RETRY_AFTER_MS, ERROR_CODES, type Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
@@ -22,7 +22,10 @@ export interface BatchIntakeSettings {
   readonly signal: Signal;
   /** The value of `transport` in metrics. */
   readonly transport: string;
-  /** After this many transient refusals a batch is rejected with the last one; default: no limit. */
+  /**
+   * A batch that exporters refuse so often as transient is rejected; default: no limit. If the agent only has no room,
+   * the batch is tried a few times more.
+   */
   readonly maxTries?: number;
 }
 
@@ -55,15 +58,19 @@ export class BatchIntake {
     let setback = given;
     this.inProgress += 1;
     try {
-      for (let tries = 0; !this.isStopping; tries++) {
+      for (let tries = 0, refused = 0; !this.isStopping; tries++) {
         const outcome = await this.intake.accept(batch, origin, setback);
         if (outcome.ok) return this.taken(batch, outcome, setback);
         const { refusal } = outcome;
+        // With wait_for_result the batch is kept as a dead letter already.
+        if (refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED)
+          return this.taken(batch, { ok: true, rejected: 0, message: "" }, setbackOf(refusal));
         if (refusal.kind !== "permanent") {
-          if (tries + 1 === this.settings.maxTries) return this.rejected(batch, refusal);
+          refused += isBusy(refusal) ? 1 / BUSY_TRIES : 1;
+          if (refused >= (this.settings.maxTries ?? Number.POSITIVE_INFINITY)) return this.rejected(batch, refusal);
           await this.wait(refusal, tries);
         } else if (setback !== undefined) return this.rejected(batch, refusal);
-        else setback = { reason: "rejected", category: "schema", code: refusal.code, message: refusal.message };
+        else setback = setbackOf(refusal);
       }
       if (origin.isUnattended) this.refuse(batch.count); // the source will not deliver it again
       return { kind: "returned" };
@@ -116,6 +123,18 @@ export class BatchIntake {
     });
   }
 }
+
+function setbackOf({ code, message }: Refusal): Setback {
+  return { reason: "rejected", category: "schema", code, message };
+}
+
+/** Whether the agent has no room now, so that the batch has not reached an exporter. */
+function isBusy({ code }: Refusal): boolean {
+  return code === ERROR_CODES.SLUICE_OVERLOADED || code === ERROR_CODES.SLUICE_QUEUE_FULL;
+}
+
+/** So many refusals for lack of room count as one of an exporter. */
+const BUSY_TRIES = 4;
 
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 5000;

@@ -8,6 +8,7 @@ interface State {
   readonly status: string;
   readonly last_error: string | null;
   readonly attempts: number;
+  readonly claims: number;
 }
 
 let names = 0;
@@ -19,7 +20,7 @@ export function newName(prefix: string): string {
 /** An outbox of the test's own, and the config of a receiver for it; `db` is a connection to its server. */
 export async function newOutbox(db: () => Client, keys: object, more: object = {}, change = "") {
   const table = newName("outbox");
-  const config = { ...keys, table, notify_channel: table, poll_interval: "50ms", ...more };
+  const config = { ...keys, table, notify_channel: table, poll_interval: "50ms", directory: "", ...more };
   await db().query(outboxMigration(outboxKeys.parse(config)));
   if (change !== "") await db().query(`ALTER TABLE ${table} ${change}`);
   const add = async (payload: unknown, fields: Record<string, unknown> = {}) => {
@@ -29,7 +30,7 @@ export async function newOutbox(db: () => Client, keys: object, more: object = {
     return String((await db().query(text, Object.values(columns))).rows[0].id);
   };
   const states = async () =>
-    (await db().query<State>(`SELECT status, last_error, attempts FROM ${table} ORDER BY id`)).rows;
+    (await db().query<State>(`SELECT status, last_error, attempts, claims FROM ${table} ORDER BY id`)).rows;
   const statuses = async () => (await states()).map(({ status }) => status);
   return { table, config, add, states, statuses };
 }

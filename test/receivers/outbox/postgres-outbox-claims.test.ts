@@ -136,7 +136,7 @@ describe.skipIf(postgresProgram === undefined)("claims of rows of an outbox", ()
     await operator.query(`SELECT 1 FROM ${table} FOR UPDATE`);
     await stopping.stop();
     await operator.query("COMMIT");
-    expect(await states()).toMatchObject([{ status: "in_flight", attempts: 1 }]);
+    expect(await states()).toMatchObject([{ status: "in_flight", claims: 1 }]);
     await start(config, new SetbackIntake());
     await expect.poll(statuses).toEqual(["delivered"]);
   });

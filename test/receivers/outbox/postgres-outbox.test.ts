@@ -168,12 +168,12 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     const id = await add({ n: 1 });
     await start(config, intake);
     await expect.poll(statuses).toEqual(["failed"]);
-    expect(await states()).toEqual([{ status: "failed", last_error: "never", attempts: 1 }]);
+    expect(await states()).toEqual([{ status: "failed", last_error: "never", attempts: 0, claims: 1 }]);
     intake.answer = () => ACCEPTED;
     await db.query(`SELECT ${table}_replay($1, 'ann')`, [id]);
     await expect.poll(statuses).toEqual(["delivered"]);
     const { rows } = await db.query(`SELECT failure_history FROM ${table}`);
-    expect(rows[0].failure_history).toMatchObject([{ attempts: 1, last_error: "never", replayed_by: "ann" }]);
+    expect(rows[0].failure_history).toMatchObject([{ attempts: 0, last_error: "never", replayed_by: "ann" }]);
   });
 
   it("does not hand in what was handled under the same key before", async () => {
@@ -198,7 +198,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
       max_attempts: 3,
       max_message_size: "1KiB",
     });
-    await add({ n: 1 }, { attempts: 3 });
+    await add({ n: 1 }, { claims: 3 });
     // What compresses well is small on disk.
     await db.query(`INSERT INTO ${table} (payload)
       SELECT json_build_array(string_agg(md5(random()::text), '')) FROM generate_series(1, 1000)`);
@@ -251,8 +251,8 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     accepts[0]!();
     await stopped;
     expect(await states()).toMatchObject([
-      { status: "delivered", attempts: 1 },
-      { status: "pending", attempts: 0 },
+      { status: "delivered", claims: 1 },
+      { status: "pending", claims: 0 },
     ]);
   });
 
@@ -276,12 +276,16 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   it("starts and says so when there is no table, or no way in, and goes on when there is", async () => {
     await db.query("CREATE ROLE ann LOGIN PASSWORD 'secret'");
     const locked = listening();
-    await start({ ...postgres.keys, username: "ann", password: "wrong" }, new SetbackIntake(), locked.logger);
+    await start(
+      { ...postgres.keys, username: "ann", password: "wrong", directory: "" },
+      new SetbackIntake(),
+      locked.logger,
+    );
     await until(() => expect(locked.said()).toContain('password authentication failed for user "ann"'));
     const table = newName("outbox");
     const missing = listening();
     const intake = new SetbackIntake();
-    const config = { ...postgres.keys, table, poll_interval: "50ms" };
+    const config = { ...postgres.keys, table, poll_interval: "50ms", directory: "" };
     await start(config, intake, missing.logger);
     await until(() => expect(missing.said()).toMatch(`relation "${table}" does not exist`));
     await db.query(outboxMigration(outboxKeys.parse(config)));
@@ -295,7 +299,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
       CREATE TABLE ${table} (event_id uuid PRIMARY KEY, "at" timestamptz NOT NULL DEFAULT now(), "Data" bytea NOT NULL)`);
     const columns = { id: "event_id", position: "at", payload: "Data", key: "", type: "", headers: "" };
     const absent = { idempotency_key: "", created_at: "" };
-    const config = { ...postgres.keys, table, encoding: "raw", columns: { ...columns, ...absent } };
+    const config = { ...postgres.keys, table, encoding: "raw", directory: "", columns: { ...columns, ...absent } };
     for (let i = 0; i < 2; i++) await db.query(outboxMigration(outboxKeys.parse(config)));
     await db.query(`INSERT INTO ${table} (event_id, "Data") VALUES (gen_random_uuid(), '\\x00ff80')`);
     const intake = new SetbackIntake();

@@ -1,8 +1,10 @@
-import type { ExporterFactory, SendOptions } from "#contract";
+import type { Exporter, ExporterContext, ExporterFactory, SendOptions } from "#contract";
 import { defineExporter } from "#contract";
 import type { Batch } from "#otlp";
 import { MalformedError } from "#otlp/signals";
 import { OldestFirstMap } from "../oldest-first-map.js";
+import { HandledEvents } from "./handled-events.js";
+import { type HandlerConfig, handlerSchema } from "./handler-config.js";
 import { HEADER_ATTRIBUTE, MESSAGE_HEADERS } from "./message.js";
 import { type WrittenMessage, writeMessages } from "./write-messages.js";
 
@@ -25,6 +27,23 @@ export interface HandlerMessage {
   readonly replayed: SendOptions["replayed"];
 }
 
+/** What a handler gets beside the message. */
+export interface HandlerContext {
+  /** Fires when the timeout is over, or the agent gives up at its stop. */
+  readonly abort: AbortSignal;
+  /**
+   * With `event_handled` in the config: a connection with an open transaction. Whatever the handler writes with it is
+   * committed together with the message's key, when `handle` resolves. The handler must not commit or roll back itself.
+   * It is a `Client` of the package pg.
+   */
+  readonly client?: {
+    query<Row = Record<string, unknown>>(
+      text: string,
+      values?: unknown[],
+    ): Promise<{ rows: Row[]; rowCount: number | null }>;
+  };
+}
+
 interface HandlerDefinition {
   /** The type in the config, under exporters. */
   readonly type: string;
@@ -33,15 +52,16 @@ interface HandlerDefinition {
   readonly defaults?: Readonly<Record<string, unknown>>;
   /**
    * Processes the message. The message is done when the promise resolves; an error is retried, and a permanent
-   * `Refusal` makes the message a dead letter at once. `abort` fires when the timeout is over.
+   * `Refusal` makes the message a dead letter at once.
    */
-  handle(message: HandlerMessage, abort: AbortSignal): Promise<unknown>;
+  handle(message: HandlerMessage, context: HandlerContext): Promise<unknown>;
 }
 
 /**
  * Makes an exporter from a function that handles one message. It gets the durable queue, retries with backoff, the
  * circuit breaker, dead letters and replay, all configurable: behind a broker's receiver it is a consumer that loses
- * nothing. A message may be handled twice after a crash; its `idempotencyKey` identifies it.
+ * nothing. A message may be handled twice after a crash, unless its handler writes with the transaction that
+ * `event_handled` gives it; its `idempotencyKey` identifies it.
  *
  * @example
  * const shipOrder = defineHandler({
@@ -53,25 +73,50 @@ interface HandlerDefinition {
  * });
  */
 export function defineHandler({ type, summary = "", defaults = {}, handle }: HandlerDefinition): ExporterFactory {
-  return defineExporter({
+  return defineExporter<HandlerConfig>({
     type,
     summary,
+    schema: handlerSchema,
     defaults: { ...defaults, sending_queue: { ...ONE_BY_ONE, ...(defaults["sending_queue"] as object | undefined) } },
     signals: ["logs"],
-    create: () => {
-      const handled = new RecentKeys();
-      return {
-        async send(batch: Batch, abort: AbortSignal, options?: SendOptions) {
-          for (const message of messagesOf(batch, options)) {
-            if (handled.has(message.idempotencyKey)) continue;
-            await handle(message, abort);
-            handled.add(message.idempotencyKey);
-          }
-          return undefined;
-        },
-      };
-    },
+    create: (config, context) => new Handler(handle, config, context),
   });
+}
+
+/** Calls the function for each message whose key was not handled before. */
+class Handler implements Exporter {
+  private readonly handle: HandlerDefinition["handle"];
+  private readonly events: HandledEvents | undefined;
+  private readonly keys = new HandledKeys();
+
+  constructor(handle: HandlerDefinition["handle"], config: HandlerConfig, context: ExporterContext) {
+    this.handle = handle;
+    this.events = config.event_handled && new HandledEvents(config.event_handled, context);
+  }
+
+  async start(): Promise<void> {
+    await this.events?.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.events?.stop();
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    for (const message of messagesOf(batch, options)) {
+      await this.keys.once(message.idempotencyKey, () => this.handleMessage(message, abort));
+    }
+    return undefined;
+  }
+
+  private async handleMessage(message: HandlerMessage, abort: AbortSignal): Promise<void> {
+    const { events, handle } = this;
+    if (events === undefined) await handle(message, { abort });
+    else
+      await events.handleOnce(message.idempotencyKey, abort, (client) =>
+        handle(message, { abort, client: client as HandlerContext["client"] & object }),
+      );
+  }
 }
 
 /** Sends waiting messages one by one, because the timeout is for a single message. */
@@ -104,20 +149,32 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Keys of messages that this process has handled. If one of several messages fails, those before it are not handled
- * again, and a message that a broker delivers twice is handled once. Bounded, and lost in a crash.
+ * Keys of messages that this process has handled or is handling. If one of several messages fails, those before it are
+ * not handled again, and a message that a broker delivers twice is handled once. Bounded, and lost in a crash.
  */
-class RecentKeys {
-  private readonly keys = new OldestFirstMap<true>();
+class HandledKeys {
+  private readonly handled = new OldestFirstMap<true>();
+  private readonly running = new Map<string, Promise<void>>();
 
-  has(key: string): boolean {
-    return this.keys.has(key);
+  /** Does the work unless this was done for the key before. A second copy waits for the first one. */
+  async once(key: string, work: () => Promise<void>): Promise<void> {
+    if (key === "") return work();
+    for (let other = this.running.get(key); other !== undefined; other = this.running.get(key))
+      await other.catch(() => {});
+    if (this.handled.has(key)) return;
+    const running = work();
+    this.running.set(key, running);
+    try {
+      await running;
+      this.add(key);
+    } finally {
+      this.running.delete(key);
+    }
   }
 
-  add(key: string): void {
-    if (key === "") return;
-    this.keys.set(key, true);
-    if (this.keys.size > MAX_KEYS) this.keys.delete(this.keys.oldest!);
+  private add(key: string): void {
+    this.handled.set(key, true);
+    if (this.handled.size > MAX_KEYS) this.handled.delete(this.handled.oldest!);
   }
 }
 

@@ -4,7 +4,7 @@ import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import { isMalformed } from "#otlp/signals";
 import { BatchIntake, type BatchIntakeSettings, type MessageOutcome } from "#receiving";
-import type { Dedup } from "../dedup/dedup.js";
+import type { Dedup, HandIn } from "../dedup/dedup.js";
 import { type IncomingMessage, MESSAGE_HEADERS, type MessageEncoding } from "./message.js";
 import { readMessage, wholeMessage } from "./read-message.js";
 
@@ -33,16 +33,19 @@ export class MessageIntake {
     this.batches = new BatchIntake(settings, context);
   }
 
-  /** Never rejects. With a `setback` the message is kept as a dead letter, whatever its content. */
-  accept(message: IncomingMessage, setback?: Setback): Promise<MessageOutcome> {
+  /**
+   * Never rejects. With a `setback` the message is kept as a dead letter, whatever its content. `identity` is how the
+   * source knows the message.
+   */
+  accept(message: IncomingMessage, setback?: Setback, identity: Partial<Origin> = {}): Promise<MessageOutcome> {
     const { batch, setback: unread } = this.read(message);
     const reason = setback ?? unread;
-    const origin = this.originOf(message);
+    const origin = { ...this.originOf(message), ...identity };
     const { dedup } = this.settings;
     const key = dedup && keyOf(message);
     if (dedup === undefined || key === undefined || batch.count === 0)
       return this.batches.accept(batch, origin, reason);
-    const outcome = this.acceptOnce(dedup, key, batch, origin, reason);
+    const outcome = this.acceptOnce(dedup, key, message, batch, origin, reason);
     this.inProgress.add(outcome);
     void outcome.then(() => this.inProgress.delete(outcome));
     return outcome;
@@ -61,15 +64,18 @@ export class MessageIntake {
   private async acceptOnce(
     dedup: Dedup,
     key: string,
+    { body }: IncomingMessage,
     batch: Batch,
     origin: Partial<Origin>,
     setback: Setback | undefined,
   ): Promise<MessageOutcome> {
     let outcome: MessageOutcome = { kind: "taken" };
-    await dedup.accept(key, batch, async (fresh, identity) => {
+    const handIn: HandIn = async (fresh, identity) => {
       outcome = await this.batches.accept(fresh, { ...origin, key: identity() }, setback);
       return outcome.kind === "taken" ? ACCEPTED : NOT_TAKEN;
-    });
+    };
+    if (this.settings.encoding.startsWith("otlp_")) await dedup.accept(key, batch, handIn);
+    else await dedup.acceptMessage(key, body, batch, handIn);
     return outcome;
   }
 

@@ -9,7 +9,14 @@ export {
   quoteText,
   tableName,
 } from "./postgres-config.js";
-export { FORGET_INTERVAL_MS, forgetHandledText, handledTableText, milliseconds } from "./postgres-handled.js";
+export {
+  ensureTable,
+  FORGET_INTERVAL_MS,
+  forgetHandledText,
+  handledTableText,
+  milliseconds,
+  storableKey,
+} from "./postgres-handled.js";
 export {
   AS_TEXT,
   hangUp,

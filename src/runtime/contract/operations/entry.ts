@@ -25,6 +25,8 @@ export interface Entry {
     readonly receiver: string;
     readonly transport: string;
     readonly metadata?: Readonly<Record<string, string>>;
+    /** @internal The message that the entry was made from, if its source shows the state of each message. */
+    readonly message?: string;
   };
   /**
    * A hash of the client metadata by which the pipeline keeps data apart. Entries with different keys are not merged.

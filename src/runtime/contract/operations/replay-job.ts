@@ -57,7 +57,7 @@ export type ReplayEnd = Exclude<ReplayOutcome["outcome"], "pending">;
 
 /** Why a dead letter was not replayed. */
 export type ReplaySkip =
-  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found" | "transform" | "destination" | "moving"}`;
+  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found" | "transform" | "destination" | "moving" | "source"}`;
 
 /**
  * The result of a replay, or the expected one of a dry run. `replayed` counts entries that are queued again; their end

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import {
   type Clock,
-  type Delivery,
+  Debt,
+  Delivery,
   type Exporter,
   type Logger,
   limitedLog,
+  type MessageWatch,
   type Origin,
   type Setback,
 } from "#contract";
@@ -12,18 +14,23 @@ import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Entry } from "#contract/operations";
 import { type Batching, metadataFor, piecesOf } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
-import type { Batch } from "#otlp";
+import { Batch } from "#otlp";
+import { withReplay } from "../dead-letters/change/with-replay.js";
 import type { DeadLetterFacts } from "../dead-letters/dead-letter-facts.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { runExclusively } from "../dead-letters/run-exclusively.js";
 import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/client-metadata.js";
+import { deadLetteredRefusal } from "../entry/queue-errors.js";
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
 import { keyedEntryId } from "../store/format/entry-id.js";
-import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
+import { replacementOf } from "../store/new-entry.js";
+import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 import { Capacity, type Size } from "./capacity.js";
 import { type Incoming, Overflow } from "./overflow.js";
+import type { RecentIds } from "./recent-ids.js";
 import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 import { TakenKeys } from "./taken-keys.js";
 
@@ -48,6 +55,8 @@ export interface AdmissionServices {
   readonly metadataOnDisk?: (metadata: Origin["metadata"]) => Origin["metadata"];
   /** The exporter may ask for client headers; these are kept with the entry. */
   readonly exporter?: Pick<Exporter, "metadataKeys">;
+  /** Entries of watched messages that were delivered lately. Left out by journals, whose entries nobody watches. */
+  readonly delivered?: RecentIds;
 }
 
 /** Takes entries that have been stored. */
@@ -60,6 +69,13 @@ export interface AdmittedEntries {
    * must stay.
    */
   dropOldest(cause: DeadLetterCause): Promise<boolean>;
+  /** Settles this delivery with the end of a pending entry. Returns false if the entry is not in memory. */
+  attach?(ref: EntryRef, delivery: Delivery): boolean;
+}
+
+/** An entry that the queue has, or had, under the id of a new one; `known` is undefined if it was delivered. */
+interface KnownEntry {
+  readonly known: StoredEntry | undefined;
 }
 
 /**
@@ -194,10 +210,11 @@ export class Admission {
   private put(delivery: Delivery, pipeline: string, deadLetterCause?: DeadLetterCause): void {
     if (deadLetterCause === undefined) this.beginPut(delivery);
     else this.pendingPuts.add(delivery);
-    this.store(this.newEntry(delivery, pipeline, deadLetterCause)).then(
+    const entry = this.newEntry(delivery, pipeline, deadLetterCause);
+    this.store(entry, deadLetterCause === undefined ? this.watchOf(delivery) : undefined).then(
       (stored) => {
         this.putDone(delivery);
-        if (stored === undefined) this.acceptDuplicate(delivery, deadLetterCause);
+        if ("known" in stored) this.acceptKnown(delivery, stored, deadLetterCause);
         else if (deadLetterCause === undefined) this.queued(stored, delivery);
         else this.savedAsDeadLetter(delivery, stored.entry, deadLetterCause);
       },
@@ -221,14 +238,72 @@ export class Admission {
   }
 
   /**
-   * Returns undefined if the store already has the entry, because a sender that died before it could record the
-   * acceptance has sent it again.
+   * Returns a known entry if the store already has it, because a sender that died before it could record the acceptance
+   * has sent it again. A dead letter of a message that was replayed at its source goes back into the queue.
    */
-  private store(entry: NewEntry): Promise<StoredEntry | undefined> {
-    const { store } = this.services;
+  private store(entry: NewEntry, watch: MessageWatch | undefined): Promise<StoredEntry | KnownEntry> {
     const id = entry.fields?.id;
-    if (id === undefined) return store.put(entry);
-    return store.find(id).then((found) => (found === undefined ? store.put(entry) : undefined));
+    return id === undefined ? this.services.store.put(entry) : this.storeOnce(id, entry, watch);
+  }
+
+  private async storeOnce(
+    id: string,
+    entry: NewEntry,
+    watch: MessageWatch | undefined,
+  ): Promise<StoredEntry | KnownEntry> {
+    const { store, delivered } = this.services;
+    const found = await store.find(id);
+    if (found === undefined) return delivered?.has(id) ? { known: undefined } : store.put(entry);
+    if (found.entry.state !== "failed" || watch?.replayedBy === undefined) return { known: found };
+    return runExclusively(store, () => this.replayFailed(id, entry, watch.replayedBy!));
+  }
+
+  /** Keeps the id and the history of the dead letter; its payload is the one that came now. */
+  private async replayFailed(id: string, { batch }: NewEntry, by: string): Promise<StoredEntry | KnownEntry> {
+    const { store, clock, generation, logger } = this.services;
+    const found = await store.find(id);
+    if (found?.entry.state !== "failed") return { known: found };
+    const { deletedAt: _, ...entry } = withReplay(found.entry, { at: clock.now(), by, generation });
+    const [stored] = await store.replace(found.ref, [replacementOf(entry, batch)]);
+    logger.info({ id, by, message: entry.source.message }, "a dead letter was replayed at its source");
+    return stored!;
+  }
+
+  private acceptKnown(delivery: Delivery, { known }: KnownEntry, deadLetterCause: DeadLetterCause | undefined): void {
+    const watched = known && this.watched(delivery, known.entry);
+    if (watched !== undefined) void this.watchKnown(known!, watched);
+    this.acceptDuplicate(delivery, deadLetterCause);
+  }
+
+  /** Settles `watched` with the end of an entry that the store had when it was looked up. */
+  private async watchKnown(known: StoredEntry, watched: Delivery): Promise<void> {
+    const { store, queue, logger } = this.services;
+    if (known.entry.state === "failed") return endAsDeadLetter(known.entry, watched);
+    if (queue.attach!(known.ref, watched)) return;
+    // The entry waits in the store, or it has ended since it was looked up.
+    try {
+      const now = await store.find(known.entry.id);
+      if (now === undefined) watched.accept();
+      else if (now.entry.state === "failed") endAsDeadLetter(now.entry, watched);
+    } catch (error) {
+      logger.warn({ err: error, id: known.entry.id }, "the state of an entry could not be read");
+    }
+  }
+
+  /** Lets a watch know how a pending entry ends that did not come through `accept`, such as a replayed one. */
+  watch(stored: StoredEntry, watch: MessageWatch): void {
+    const { receiver, transport } = stored.entry.source;
+    void this.watchKnown(stored, watchedDelivery({ receiver, transport, watch }, watch, stored.entry));
+  }
+
+  private watchOf({ origin }: Pick<Delivery, "origin">): MessageWatch | undefined {
+    return this.services.queue.attach === undefined ? undefined : origin.watch;
+  }
+
+  /** Returns a delivery that is settled with the end of this entry, if somebody wants to know. */
+  private watched(delivery: Delivery, entry: Entry): Delivery | undefined {
+    const watch = this.watchOf(delivery);
+    return watch && watchedDelivery(delivery.origin, watch, entry);
   }
 
   private acceptDuplicate(delivery: Delivery, deadLetterCause: DeadLetterCause | undefined): void {
@@ -239,9 +314,10 @@ export class Admission {
   }
 
   private queued(stored: StoredEntry, delivery: Delivery): void {
-    const waitsForResult = this.services.settings.sending_queue.wait_for_result;
+    const watched = this.watched(delivery, stored.entry);
+    const waitsForResult = watched === undefined && this.services.settings.sending_queue.wait_for_result;
     if (!waitsForResult) delivery.accept();
-    this.services.queue.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
+    this.services.queue.add(stored, delivery.batch, waitsForResult ? delivery : watched);
     this.onPut?.();
   }
 
@@ -259,7 +335,11 @@ export class Admission {
     const { clock, generation, deadLetters, id } = this.services;
     const shown = this.pickMetadata(origin.metadata);
     const { receiver, transport } = origin;
-    const source = shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown };
+    const watch = this.watchOf({ origin });
+    const source = {
+      ...(shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown }),
+      ...(watch !== undefined && { message: watch.message }),
+    };
     const { metadataOnDisk, exporter = {} } = this.services;
     const sent = metadataFor(exporter, origin.metadata);
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
@@ -323,6 +403,8 @@ export class Admission {
 
   private savedAsDeadLetter(delivery: Delivery, entry: Entry, cause: DeadLetterCause): void {
     this.services.deadLetters.countAndLog(entry, cause);
+    const watched = this.watched(delivery, entry);
+    if (watched !== undefined) endAsDeadLetter(entry, watched);
     delivery.accept();
   }
 
@@ -337,6 +419,17 @@ export class Admission {
       delivery.refuse(refusal);
     }
   }
+}
+
+/** The delivery keeps no payload in memory. */
+function watchedDelivery(origin: Origin, watch: MessageWatch, { id, signal }: Entry): Delivery {
+  return new Delivery(Batch.empty(signal), origin, new Debt(watch.begin(id)));
+}
+
+function endAsDeadLetter(entry: Entry, watched: Delivery): void {
+  const { reason, error } = entry.failure!;
+  watched.origin.watch!.report(entry, error);
+  watched.refuse(deadLetteredRefusal({ entry }, { reason, error }, "saved"));
 }
 
 function savedBy(filter: DeadLetterFilter, batch: Batch, facts: DeadLetterFacts): Batch | undefined {

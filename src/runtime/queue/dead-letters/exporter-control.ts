@@ -1,8 +1,9 @@
+import type { MessageWatch } from "#contract";
 import type { AttemptError, Entry, ExporterStatus } from "#contract/operations";
 import type { EndingPipeline } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
-import type { QueueStore } from "../store/store.js";
+import type { QueueStore, StoredEntry } from "../store/store.js";
 
 /** A running exporter's queue, as seen by operators and by the maintenance of dead letters. */
 export interface ExporterControl {
@@ -29,6 +30,8 @@ export interface ExporterControl {
   replayRate: number;
   /** To be called when entries of the store became pending because they were replayed. */
   onReplayed(entries: readonly Entry[]): void;
+  /** Lets a watch know how an entry ends that was replayed. */
+  watch?(stored: StoredEntry, watch: MessageWatch): void;
 }
 
 /** The control of an exporter with a queue. */

@@ -28,8 +28,8 @@ function queueError(code: ErrorCode, message: string): AttemptError {
  * or is not wanted.
  */
 export function deadLetteredRefusal(
-  { entry }: QueueItem,
-  { reason, error }: DeadLetterCause,
+  { entry }: Pick<QueueItem, "entry">,
+  { reason, error }: Pick<DeadLetterCause, "reason" | "error">,
   written: "saved" | "discarded",
 ): Refusal {
   if (written === "discarded") return discardedRefusal(`as dead_letter.filter says (${reason}): ${error.message}`);

@@ -112,6 +112,12 @@ export class QueueHead {
     this.ready.add(this.loaded.add(stored, batch, delivery));
   }
 
+  /** Settles this delivery with the end of a pending entry. Returns whether the entry is in memory. */
+  attach(ref: EntryRef, delivery: Delivery): boolean {
+    this.loaded.attachDelivery(ref, delivery);
+    return this.loaded.has(ref);
+  }
+
   /** Loads the parts of an entry that was taken. They are sent before all others. */
   addPart(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): QueueItem {
     return this.loaded.add(stored, batch, delivery);

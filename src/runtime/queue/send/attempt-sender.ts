@@ -110,7 +110,7 @@ export class AttemptSender {
     const { batch } = prepared;
     const sent = items.length === 1 ? [batch] : batches;
     timeout.run(
-      (abort) => exporter.send(batch, abort, sendOptionsOf(items)),
+      (abort) => exporter.send(batch, abort, sendOptionsOf(items, timeout.nextDeadlineAt)),
       (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, batch.count) }),
       (cause) =>
         done(this.hasAborted ? CANCELLED : { kind: "failed", batches, ...this.failureOf(cause, batch, batches) }),
@@ -141,12 +141,16 @@ export class AttemptSender {
  * A replayed entry is sent alone, and entries sent together share the same metadata. So the first entry's options are
  * valid for the whole request.
  */
-function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
-  const { id, replays, metadata } = items[0]!.entry;
+function sendOptionsOf(items: readonly QueueItem[], deadlineAt: number | undefined): SendOptions {
+  const { id, replays, metadata, calls, enqueuedAt, source } = items[0]!.entry;
   const idempotencyKey = idempotencyKeyOf(items);
-  if (replays === 0 && metadata === undefined) return { idempotencyKey };
+  const { receiver } = source;
+  const facts = { attempt: calls + 1, firstSeenAt: enqueuedAt, receiver };
+  const delivery = deadlineAt === undefined ? facts : { ...facts, deadlineAt };
+  if (replays === 0 && metadata === undefined) return { idempotencyKey, delivery };
   return {
     idempotencyKey,
+    delivery,
     ...(replays > 0 && { replayed: { id, attempt: replays } }),
     ...(metadata && { metadata: new Map(Object.entries(metadata)) }),
   };

@@ -38,6 +38,11 @@ export class CallTimeout {
     this.clock = clock;
   }
 
+  /** When a call that begins now times out, in milliseconds since the epoch; undefined if it never does. */
+  get nextDeadlineAt(): number | undefined {
+    return this.ms > 0 ? this.clock.now() + this.ms : undefined;
+  }
+
   /**
    * Makes a call. Calls either `done` or `failed`, exactly once: with the result, with the error or abort reason, or,
    * if the exporter ignores the abort, with the abort reason a little later.

@@ -31,7 +31,7 @@ describe.skipIf(postgresProgram === undefined)("sluice outbox migration, on a re
     for (let i = 0; i < 2; i++) await db.query(out);
     for (const text of blocksIn(page, "sql")) await db.query(text);
     const intake = new SetbackIntake();
-    const keys = { ...postgres.keys, table: "core.outbox", handled_table: "core.event_handled" };
+    const keys = { ...postgres.keys, table: "core.outbox", handled_table: "core.event_handled", directory: "" };
     const receiver = await startReceiver(outboxReceiver, keys, intake);
     await until(() => expect(intake.batches).toHaveLength(1));
     await receiver.stop();

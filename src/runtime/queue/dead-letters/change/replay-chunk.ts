@@ -1,4 +1,4 @@
-import type { Clock, Logger, Metrics } from "#contract";
+import type { Clock, Logger, MessageWatch, Metrics } from "#contract";
 import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { replacementOf } from "../../store/new-entry.js";
@@ -8,6 +8,7 @@ import type { QueueControl } from "../exporter-control.js";
 import { destinationOf, replaySkipReason, withPipeline } from "../replay-check.js";
 import type { ReplayTally } from "../replay-tally.js";
 import { runExclusively } from "../run-exclusively.js";
+import { type FindMessageSource, tellSources } from "./message-replays.js";
 import type { Moves } from "./moves.js";
 import { type Originals, withEdit } from "./originals.js";
 import { type MaskSample, sampleOf } from "./samples.js";
@@ -24,6 +25,7 @@ export interface ReplayServices {
   /** Keeps payloads that a replay changes. Only replays of operators need it, and `moves`. */
   readonly originals?: Originals | undefined;
   readonly moves?: Moves | undefined;
+  readonly messageSource?: FindMessageSource | undefined;
   /** Masks samples of a dry run. */
   readonly maskSample?: MaskSample | undefined;
 }
@@ -64,8 +66,13 @@ export async function replayChunk(
       if ("skip" in checked) tally.countSkipped(candidate.entry.id, checked.skip, control.id, checked.message);
       else planned.push(planReplay(checked, options, now, services));
     }
-    if (!options.dryRun && planned.length > 0) await putBack(control, planned, options, now, services);
-    for (const { entry } of planned) tally.countReplayed(entry.id, control.id);
+    const { ready, watches } = options.dryRun
+      ? { ready: planned, watches: new Map() }
+      : await tellSources(planned, options, services.messageSource, (id, message) =>
+          tally.countSkipped(id, "skip_source", control.id, message),
+        );
+    if (!options.dryRun && ready.length > 0) await putBack(control, ready, options, now, services, watches);
+    for (const { entry } of ready) tally.countReplayed(entry.id, control.id);
   });
 }
 
@@ -76,6 +83,7 @@ async function putBack(
   { id, to }: PlannedOptions,
   now: number,
   { originals, moves, tracker }: ReplayServices,
+  watches: ReadonlyMap<string, MessageWatch>,
 ): Promise<void> {
   const { store } = control;
   const target = destinationOf(control, to);
@@ -91,6 +99,10 @@ async function putBack(
       replayed.map((stored) => stored.entry.id),
     );
   target.onReplayed(replayed.map((stored) => stored.entry));
+  for (const stored of replayed) {
+    const watch = watches.get(stored.entry.id);
+    if (watch !== undefined) target.watch?.(stored, watch);
+  }
 
   async function replayHere(): Promise<StoredEntry[]> {
     const unchanged = planned.filter(({ batch }) => batch === undefined);
