@@ -1,4 +1,5 @@
 import {
+  formerSource,
   type HeaderValue,
   KAFKA_CLIENT,
   type KafkaClient,
@@ -10,6 +11,7 @@ import {
   kafkaErrorMessage,
   rejectOnAbort,
   renewKafkaTls,
+  type WrittenMessage,
   writeMessages,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
@@ -154,8 +156,15 @@ class KafkaExporter implements Exporter {
       const written = writeMessages(piece, encoding, options);
       const largest = Math.max(...written.map(({ body }) => body.length));
       if (largest <= bytes) {
-        for (const { body, headers } of written)
-          to.push({ topic, ...(key && { key }), value: asBuffer(body), headers: headerMap(headers) });
+        for (const { body, headers, attributes } of written) {
+          const own = key ?? messageKey(attributes);
+          to.push({
+            topic: (this.config.back_to_topic ? formerSource(attributes) : undefined) ?? topic,
+            ...(own && { key: own }),
+            value: asBuffer(body),
+            headers: headerMap(headers),
+          });
+        }
       } else if (piece.count === 1) throw tooLarge(largest, limit);
       else
         for (const half of splitBatch(piece, { records: Math.ceil(piece.count / 2) }))
@@ -191,6 +200,13 @@ const TOO_LARGE: ReadonlySet<string> = new Set(["MESSAGE_TOO_LARGE", "RECORD_LIS
 function tooLarge(bytes: number, limit: number): Refusal {
   const message = `a message of ${bytes} bytes is larger than producer.max_message_bytes, ${limit}`;
   return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
+}
+
+/** The key that the message had in the topic it was read from. */
+function messageKey(attributes: WrittenMessage["attributes"]): Buffer | undefined {
+  const key = attributes["messaging.kafka.message.key"];
+  if (key instanceof Uint8Array) return asBuffer(key);
+  return typeof key === "string" ? Buffer.from(key) : undefined;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -106,6 +106,9 @@ const keys = z
     unknown_topic: z.enum(["retry", "dead_letter"]).default("retry").meta({
       description: "What to do with data whose topic does not exist: wait, or make it a dead letter.",
     }),
+    back_to_topic: z.boolean().default(false).meta({
+      description: "Write messages of a dead-letter topic, when they are replayed, to the topic that they came from.",
+    }),
     conn_linger: ignored("connections stay open"),
     publish_timeout: duration().optional().meta({ ignored: "use timeout" }),
   })

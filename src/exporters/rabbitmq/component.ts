@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import {
+  formerSource,
   type MessageEncoding,
   RabbitClient,
   rejectOnAbort,
@@ -119,10 +120,15 @@ function shortId(id: string): string {
 
 const MAX_SHORT_STRING = 255;
 
-/** Returns the queue that a message was dead-lettered in. RabbitMQ lists the latest dead-lettering first. */
+/**
+ * Returns the queue that a message was dead-lettered in, by us or by RabbitMQ, which lists the latest dead-lettering
+ * first.
+ */
 function deadLetteredQueue(attributes: WrittenMessage["attributes"]): string | undefined {
   const deaths = attributes["messaging.header.x-death"];
-  return Array.isArray(deaths) ? text((deaths[0] as { queue?: unknown } | undefined)?.queue) : undefined;
+  const former = formerSource(attributes);
+  if (former !== undefined || !Array.isArray(deaths)) return former;
+  return text((deaths[0] as { queue?: unknown } | undefined)?.queue);
 }
 
 /** Removes RabbitMQ's headers about earlier dead-letterings, because a message that is sent again starts anew. */

@@ -154,6 +154,18 @@ const keys = z
     )
       .optional()
       .meta({ description: "Headers of messages as attributes." }),
+    dead_letter_topic: z
+      .string()
+      .regex(/^(?:[\w.-]|\{topic\})*$/, "expected the name of a topic; {topic} stands for the topic of the message")
+      .default("{topic}.dlq")
+      .meta({
+        description:
+          'The topic for messages that are permanently refused and that no exporter can keep as a dead letter. {topic} stands for the topic of the message. "": none, and the partition waits.',
+      }),
+    as_dead_letters: z
+      .boolean()
+      .default(false)
+      .meta({ description: "The topics are dead-letter topics: their messages become dead letters of our exporters." }),
     dedup: dedupSection("messages"),
     error_backoff: ignored("refused messages are retried after 20 ms, then after twice as long each time, up to 5 s"),
   })

@@ -13,10 +13,21 @@ import {
   ReadLoop,
   renewKafkaTls,
   type SourceServices,
+  setbackOfHeaders,
 } from "#brokers";
+import { ERROR_CODES } from "#contract/errors";
 import { loadClient } from "#system";
-import { type Batch, editRecords, limitedLog, type ReceiverContext, StartError } from "../../plugin.js";
+import {
+  type Batch,
+  editRecords,
+  limitedLog,
+  type ReceiverContext,
+  type Refusal,
+  type Setback,
+  StartError,
+} from "../../plugin.js";
 import { encodingOf, fitsSignal, type KafkaReceiverConfig, NO_RECORDS_OF_SIGNAL, topicsOf } from "./config.js";
+import { DeadLetterTopic } from "./dead-letter-topic.js";
 import { GroupSession, type SessionParts, TopicsChanged } from "./group-session.js";
 import type { Partition } from "./partition.js";
 
@@ -29,6 +40,7 @@ export class KafkaSource implements BrokerSource {
   private readonly services: SourceServices;
   private readonly loop: ReadLoop;
   private readonly logRejected: (reason: string) => void;
+  private deadLetterTopic: DeadLetterTopic | undefined;
   private session: GroupSession | undefined;
   private running: Promise<void> = Promise.resolve();
 
@@ -48,6 +60,8 @@ export class KafkaSource implements BrokerSource {
     const { config, context } = this;
     const kafka = await loadClient<KafkaClient>(KAFKA_CLIENT);
     const connection: KafkaConsumerOptions = { ...(await kafkaConnection(config)), groupId: config.group_id };
+    if (config.dead_letter_topic !== "")
+      this.deadLetterTopic = new DeadLetterTopic(kafka, connection, config.dead_letter_topic);
     const { signals, dedup } = this.services;
     for (const signal of signals) {
       const encoding = encodingOf(config, signal);
@@ -78,6 +92,7 @@ export class KafkaSource implements BrokerSource {
     await Promise.all(new Set([...this.intakes.values()].map((intake) => intake.stop())));
     await this.session?.close();
     await this.running;
+    await this.deadLetterTopic?.close();
   }
 
   /** Runs one session after the other until the receiver stops. */
@@ -124,7 +139,7 @@ export class KafkaSource implements BrokerSource {
         const offset = firstOffset + BigInt(record.offsetDelta);
         // A broker returns whole record sets, even if only the last record of a set was asked for.
         if (offset < from) continue;
-        void this.take(intake, partition, offset, messageOf(partition, offset, firstTimestamp, record));
+        void this.take(intake, partition, offset, messageOf(partition, offset, firstTimestamp, record), record);
       }
       partition.skipTo(firstOffset + BigInt(lastOffsetDelta) + 1n);
     }
@@ -135,17 +150,39 @@ export class KafkaSource implements BrokerSource {
     partition: Partition,
     offset: bigint,
     message: IncomingMessage,
+    record: KafkaRecord,
   ): Promise<void> {
     const unsettled = partition.take(offset, message.body.length);
+    const setback = this.config.as_dead_letters ? (setbackOfHeaders(message.headers) ?? UNKNOWN_DEATH) : undefined;
     for (;;) {
-      const outcome = await intake.accept(message);
+      const outcome = await intake.accept(message, setback);
       if (outcome.kind === "returned") return;
-      if (outcome.kind === "rejected") this.logRejected(outcome.refusal.message);
-      if (outcome.kind === "taken" || this.config.message_marking.on_permanent_error) break;
+      if (outcome.kind === "taken" || (await this.setAside(partition, offset, record, outcome.refusal))) break;
       await this.loop.pause(MAX_WAIT_MS);
+      if (this.loop.isStopping) return;
     }
     partition.settle(unsettled);
     this.session?.wake();
+  }
+
+  /** Returns whether reading may go on behind a message that nobody can keep. */
+  private async setAside(
+    partition: Partition,
+    offset: bigint,
+    record: KafkaRecord,
+    refusal: Refusal,
+  ): Promise<boolean> {
+    const { topic, index } = partition;
+    const { message_marking } = this.config;
+    const at = this.context.clock.now();
+    try {
+      await this.deadLetterTopic?.write({ topic, partition: index, offset, record, refusal, at });
+      if (this.deadLetterTopic !== undefined) return true;
+      this.logRejected(refusal.message);
+    } catch (error) {
+      this.logRejected(`${refusal.message}; ${(error as Error).message}`);
+    }
+    return message_marking.on_permanent_error;
   }
 }
 
@@ -160,6 +197,13 @@ function headerExtraction({ header_extraction: wanted }: KafkaReceiverConfig): M
     });
   };
 }
+
+const UNKNOWN_DEATH: Setback = {
+  reason: "imported",
+  category: "integration",
+  code: ERROR_CODES.SLUICE_BROKER_DEAD_LETTER,
+  message: "it was in a dead-letter topic",
+};
 
 type MessageCompletion = (batch: Batch, message: IncomingMessage) => Batch;
 

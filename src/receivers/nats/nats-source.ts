@@ -8,6 +8,7 @@ import {
   natsErrorMessage,
   OldestFirstMap,
   ReadLoop,
+  rejectedHeaders,
 } from "#brokers";
 import { reasonLog } from "#contract/operations";
 import type { MessageOutcome } from "#receiving";
@@ -153,8 +154,8 @@ export class NatsSource implements BrokerSource {
     if (subject === undefined) return tryAnswer(() => message.nak(REJECTED_DELAY_MS));
     const headers = transport.headers();
     for (const [name, values] of message.headers ?? []) for (const value of values) headers.append(name, value);
-    headers.set("sluice-rejected-reason", outcome.refusal.message.replace(/[\r\n]+/g, " ").slice(0, 1000));
-    headers.set("sluice-rejected-subject", message.subject);
+    const story = rejectedHeaders(outcome.refusal, message.subject, this.context.clock.now());
+    for (const [name, value] of Object.entries(story)) headers.set(name, value);
     try {
       await stream.publish(subject, message.data, { headers });
       this.acknowledge(key, message);

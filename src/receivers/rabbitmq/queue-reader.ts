@@ -1,4 +1,4 @@
-import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
+import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from "amqplib";
 import {
   type BrokerSource,
   closeConnection,
@@ -7,14 +7,15 @@ import {
   type MessageIntakeSettings,
   type RabbitClient,
   ReadLoop,
+  setbackOfHeaders,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
 import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage } from "#net";
 import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
-import { RetryQueues } from "./retry-queues.js";
-import { declareTopology } from "./topology.js";
+import { SetAsideMessages } from "./set-aside-messages.js";
+import { type DeadLetterTarget, deadLetterTarget, declareTopology } from "./topology.js";
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
@@ -24,7 +25,7 @@ const TIMED_OUT = Symbol("late");
 /** How long a stop waits for RabbitMQ to confirm messages sent to retry queues. */
 const FLUSH_LIMIT_MS = 2000;
 /** With retry queues, a message refused this often waits there, and another message gets its place here. */
-const TRIES_BEFORE_RETRY_QUEUE = 5;
+const TRIES_BEFORE_RETRY_QUEUE = 1;
 
 /**
  * Reads one queue and reconnects for as long as needed if the connection or the queue is gone.
@@ -151,10 +152,10 @@ export class QueueReader implements BrokerSource {
     note: (error: Error) => void,
   ): Promise<{ readonly ended: Promise<void> }> {
     const { declare, prefetch } = this.config;
-    const hasRetries = declare !== undefined && this.retryDelays.length > 0;
-    const confirmed = hasRetries ? await connection.createConfirmChannel() : undefined;
+    const isPublishing = this.retryDelays.length > 0 || this.deadLetterTarget !== undefined;
+    const confirmed = isPublishing ? await connection.createConfirmChannel() : undefined;
     const channel = confirmed ?? (await connection.createChannel());
-    const retries = confirmed && new RetryQueues(confirmed, this.queue, declare!);
+    const aside = confirmed && this.asideMessages(confirmed);
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
@@ -164,7 +165,7 @@ export class QueueReader implements BrokerSource {
     if (declare !== undefined) await declareTopology(channel, this.queue, declare);
     await channel.prefetch(prefetch);
     const { consumerTag } = await channel.consume(this.queue, (message) => {
-      if (message !== null) return this.take(channel, retries, message);
+      if (message !== null) return this.take(channel, aside, message);
       note(new Error("the queue was deleted, or its leader has moved"));
       end();
     });
@@ -173,13 +174,18 @@ export class QueueReader implements BrokerSource {
     return { ended };
   }
 
-  private take(channel: Channel, retries: RetryQueues | undefined, message: ConsumeMessage): void {
+  private asideMessages(channel: ConfirmChannel): SetAsideMessages {
+    const { declare } = this.config;
+    return new SetAsideMessages({ channel, queue: this.queue, declared: declare, target: this.deadLetterTarget });
+  }
+
+  private take(channel: Channel, aside: SetAsideMessages | undefined, message: ConsumeMessage): void {
     const setback = this.config.as_dead_letters ? describeDeath(message) : undefined;
     void this.intake.accept(new QueueMessage(message, this.queue), setback).then((outcome) => {
       try {
         if (outcome.kind === "taken") channel.ack(message);
         else if (outcome.kind === "returned") channel.nack(message, false, true);
-        else this.setAside(channel, retries, message, outcome.refusal);
+        else this.setAside(channel, aside, message, outcome.refusal);
       } catch {
         // The channel is gone: RabbitMQ redelivers the message.
       }
@@ -189,24 +195,26 @@ export class QueueReader implements BrokerSource {
   /** A stop waits for this: a message put into a retry queue but not acknowledged would exist twice. */
   private setAside(
     channel: Channel,
-    retries: RetryQueues | undefined,
+    aside: SetAsideMessages | undefined,
     message: ConsumeMessage,
     refusal: Refusal,
   ): void {
-    const settled = this.settleRejected(channel, retries, message, refusal).catch(() => {}); // RabbitMQ redelivers it
+    const settled = this.settleRejected(channel, aside, message, refusal).catch(() => {}); // RabbitMQ redelivers it
     this.settling.add(settled);
     void settled.then(() => this.settling.delete(settled));
   }
 
   private async settleRejected(
     channel: Channel,
-    retries: RetryQueues | undefined,
+    aside: SetAsideMessages | undefined,
     message: ConsumeMessage,
     refusal: Refusal,
   ): Promise<void> {
-    const isForNow = refusal.kind !== "permanent" && retries !== undefined;
-    const left = isForNow ? await retries.postpone(message) : "exhausted";
+    const now = this.context.clock.now();
+    const isForNow = refusal.kind !== "permanent" && aside !== undefined;
+    const left = isForNow ? await aside.postpone(message, now) : "exhausted";
     if (left === "postponed") return channel.ack(message);
+    if (left === "exhausted" && (await aside?.deadLetter(message, refusal, now))) return channel.ack(message);
     if (left === "exhausted" && this.hasDeadLetterExchange) return channel.nack(message, false, false);
     this.logRejected(left === "gone" ? `${refusal.message}; its retry queue is gone` : refusal.message);
     await this.loop.pause(MAX_WAIT_MS);
@@ -217,8 +225,16 @@ export class QueueReader implements BrokerSource {
     return this.config.declare?.retry_delays ?? [];
   }
 
+  /** Where rejected messages are published with the reason; undefined if that is not known. */
+  private get deadLetterTarget(): DeadLetterTarget | undefined {
+    const { declare, dead_letter_exchange: exchange } = this.config;
+    if (declare !== undefined) return deadLetterTarget(this.queue, declare);
+    return exchange === undefined ? undefined : { exchange, routingKey: this.queue };
+  }
+
   private get hasDeadLetterExchange(): boolean {
-    return this.config.declare?.dead_letter ?? this.config.has_dead_letter_exchange;
+    const { declare, has_dead_letter_exchange } = this.config;
+    return this.deadLetterTarget !== undefined || (declare === undefined && has_dead_letter_exchange);
   }
 }
 
@@ -283,6 +299,8 @@ interface Death {
 
 /** Turns RabbitMQ's record of how a message got into a dead-letter queue into the reason of our dead letter. */
 function describeDeath({ properties }: ConsumeMessage): Setback {
+  const own = setbackOfHeaders(properties.headers ?? {});
+  if (own !== undefined) return own;
   const history: unknown = properties.headers?.["x-death"];
   const deaths = Array.isArray(history) ? (history as Death[]) : [];
   const lines = deaths.map(

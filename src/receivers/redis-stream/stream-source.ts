@@ -8,6 +8,7 @@ import {
   MessageIntake,
   ReadLoop,
   redisErrorMessage,
+  rejectedHeaders,
 } from "#brokers";
 
 import { reasonLog } from "#contract/operations";
@@ -206,9 +207,9 @@ export class StreamSource implements BrokerSource {
     this.logRejected(refusal);
     const { dead_letter_stream: target } = this.config;
     if (target === undefined) return false;
-    const about = ["sluice-rejected-reason", refusal.message.slice(0, 1000), "sluice-rejected-id", id];
+    const story = rejectedHeaders(refusal, `${this.stream}/${id}`, this.context.clock.now());
     try {
-      await writer.call("XADD", target, "*", ...fields, ...about, "sluice-rejected-stream", this.stream);
+      await writer.call("XADD", target, "*", ...fields, ...Object.entries(story).flat());
       return true;
     } catch (error) {
       this.logFailure(error);

@@ -32,6 +32,12 @@ export {
   renewKafkaTls,
 } from "./kafka/connection.js";
 export {
+  DEAD_LETTER_HEADERS,
+  formerSource,
+  rejectedHeaders,
+  setbackOfHeaders,
+} from "./messages/dead-letter-headers.js";
+export {
   type HeaderValue,
   type IncomingMessage,
   MESSAGE_ENCODINGS,

@@ -21,7 +21,13 @@ describe.skipIf(postgresProgram === undefined)("what was committed to an outbox 
   }, async () => {
     const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
     const postgres = await startPostgres();
-    const config = { ...postgres.keys, directory: join(directory, "outbox"), poll_interval: "100ms", claim_after: "1s", query_timeout: "2s" };
+    const config = {
+      ...postgres.keys,
+      directory: join(directory, "outbox"),
+      poll_interval: "100ms",
+      claim_after: "1s",
+      query_timeout: "2s",
+    };
     const setup = await postgres.connect();
     await setup.query(outboxMigration(outboxKeys.parse(config)));
     const victim = Victim.agent(directory, agentWith(config, postgres, join(directory, "queue")));

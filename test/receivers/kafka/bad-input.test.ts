@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { reliability } from "../../../src/extensions/reliability/component.js";
+import { plainRecords } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
 import { agentOf } from "../../support/agent.js";
 import { collectingExporter } from "../../support/collecting-exporter.js";
@@ -70,12 +71,76 @@ describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, (
     const topic = await kafka.createTopic(uniqueName("logs"));
     await produce(kafka, [{ topic, value: Buffer.from("this is not OTLP") }, logsMessage(topic, "fine")]);
     const [waits, skips] = [uniqueName("group"), uniqueName("group")];
-    const first = await startReading(kafka, { group_id: waits, logs: { topic } });
+    const first = await startReading(kafka, { group_id: waits, logs: { topic }, dead_letter_topic: "" });
     await until(() => expect(bodiesOf(first.sink)).toEqual(["fine"]));
     const marking = { on_permanent_error: true };
-    await startReading(kafka, { group_id: skips, logs: { topic }, message_marking: marking });
+    await startReading(kafka, {
+      group_id: skips,
+      logs: { topic },
+      message_marking: marking,
+      dead_letter_topic: "",
+    });
     await until(async () => expect(await committedOffsets(kafka, skips, topic)).toEqual([2]));
     expect(await committedOffsets(kafka, waits, topic)).toEqual([0]);
+  });
+
+  test("goes to the dead-letter topic with its key, its headers and the reason when nobody can keep it, and finds its way back", async () => {
+    const topic = await kafka.createTopic(uniqueName("logs"));
+    await kafka.createTopic(`${topic}.dlq`);
+    const group = uniqueName("group");
+    const headers = new Map([[Buffer.from("tenant"), Buffer.from("acme")]]);
+    await produce(kafka, [
+      logsMessage(topic, "fine"),
+      { topic, key: Buffer.from("k"), value: Buffer.from("this is not OTLP"), headers },
+    ]);
+    await startReading(kafka, { group_id: group, logs: { topic } });
+    await until(async () => expect(await committedOffsets(kafka, group, topic)).toEqual([2]));
+    const raw = (name: string) => ({ group_id: uniqueName("group"), logs: { topic: name, encoding: "raw" } });
+    const { sink } = await startReading(kafka, raw(`${topic}.dlq`));
+    await until(() => expect(sink.count).toBe(1));
+    expect(plainRecords(sink.batches[0]!)[0]).toMatchObject({
+      body: new Uint8Array(Buffer.from("this is not OTLP")),
+      attributes: {
+        "messaging.kafka.message.key": "k",
+        "messaging.header.tenant": "acme",
+        "messaging.header.x-sluice-error-class": "SLUICE_MESSAGE_UNREADABLE",
+        "messaging.header.x-sluice-error": expect.stringContaining("is no logs in otlp_proto"),
+        "messaging.header.x-sluice-attempts": "1",
+        "messaging.header.x-sluice-source": `${topic}/0/1`,
+        "messaging.header.x-sluice-failed-at": expect.stringMatching(/^\d{4}-/),
+      },
+    });
+    const directory = mkdtempSync(join(tmpdir(), "sluice-test-"));
+    const agent = agentOf(
+      JSON.stringify({
+        extensions: { reliability: { directory } },
+        receivers: {
+          kafka: { brokers: [kafka.broker], initial_offset: "earliest", as_dead_letters: true, ...raw(`${topic}.dlq`) },
+        },
+        exporters: {
+          kafka: { brokers: [kafka.broker], back_to_topic: true, logs: { topic: "other", encoding: "raw" } },
+        },
+        service: { extensions: ["reliability"], pipelines: { logs: { receivers: ["kafka"], exporters: ["kafka"] } } },
+      }),
+      { components: [reliability] },
+    );
+    await agent.start();
+    onTestFinished(async () => {
+      await agent.stop(1000);
+      rmSync(directory, { recursive: true, force: true });
+    });
+    const letters = async () => (await agent.admin!.listDeadLetters({})).entries;
+    await until(async () => expect(await letters()).toHaveLength(1));
+    const [letter] = await letters();
+    expect(letter!.failure!.error.message).toContain(`dead letter of ${topic}/0/1: SLUICE_MESSAGE_UNREADABLE`);
+    await agent.admin!.replay({ ids: [letter!.id] }, { by: "ann" });
+    const back = await startReading(kafka, raw(topic));
+    await until(() => expect(back.sink.count).toBe(3));
+    const { attributes } = back.sink.batches
+      .flatMap((batch) => plainRecords(batch))
+      .find(({ attributes }) => "messaging.header.x-replayed" in attributes)!;
+    expect(attributes).toMatchObject({ "messaging.kafka.message.key": "k", "messaging.header.tenant": "acme" });
+    expect(Object.keys(attributes).filter((name) => name.includes("x-sluice-"))).toEqual([]);
   });
 
   test("of credentials is said in the log, and the right ones are let in", async () => {

@@ -109,7 +109,8 @@ describe.skipIf(natsProgram === undefined)("the nats receiver", () => {
     await expect.poll(state).toBe(0);
     const dead = await manager.streams.getMessage(stream, { seq: 2 });
     expect(dead?.subject).toBe(`${stream}.dead`);
-    expect(dead?.header.get("sluice-rejected-reason")).toContain("never");
+    expect(dead?.header.get("x-sluice-error")).toContain("never");
+    expect(dead?.header.get("x-sluice-source")).toBe(subject);
     expect(dead?.data).toEqual(new Uint8Array(logs("poison").bytes));
   });
 

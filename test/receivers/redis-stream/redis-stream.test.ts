@@ -199,7 +199,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     await start({ ...config, dead_letter_stream: `${stream}:dead`, claim_after: "100ms" }, intake);
     await expect.poll(pending).toBe(0);
     const [[, fields]] = (await redis.xrange(`${stream}:dead`, "-", "+")) as [[string, string[]]];
-    expect(fields).toEqual(expect.arrayContaining(["tenant", "acme", "sluice-rejected-reason", "never"]));
+    expect(fields).toEqual(expect.arrayContaining(["tenant", "acme", "x-sluice-error", "never"]));
   });
 
   it("waits for its answers when it is stopped", async () => {

@@ -4,7 +4,7 @@ import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
 import { OldestFirstMap } from "../oldest-first-map.js";
 import type { SharedKeys } from "../shared/shared-keys.js";
-import { entryDigests } from "./entry-digests.js";
+import { entryDigests, messageDigest } from "./entry-digests.js";
 import type { KeyLog } from "./key-log.js";
 
 /** Hands in the new records of a batch. `identity` returns a stable name for them, for `Origin.key`. */
@@ -54,10 +54,22 @@ export class Dedup {
   }
 
   /** `client` identifies the authenticated sender; empty if there is none. */
-  async accept(key: string, batch: Batch, handIn: HandIn, client = ""): Promise<Outcome> {
+  accept(key: string, batch: Batch, handIn: HandIn, client = ""): Promise<Outcome> {
     const named = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
     const digests = entryDigests(named, batch, client);
     const entries = named.map(({ items }, i) => ({ id: digests[i]!, items }));
+    return this.acceptInTurn(entries, batch, handIn);
+  }
+
+  /**
+   * Accepts a message that was made into one record. It is recognised by its key and its body. The record also has what
+   * the broker says of the message, which may differ when it comes again.
+   */
+  acceptMessage(key: string, body: Uint8Array, batch: Batch, handIn: HandIn): Promise<Outcome> {
+    return this.acceptInTurn([{ id: messageDigest(key, body), items: batch.count }], batch, handIn);
+  }
+
+  private async acceptInTurn(entries: readonly KeyedEntry[], batch: Batch, handIn: HandIn): Promise<Outcome> {
     for (;;) {
       const earlier = this.anyInProgress(entries);
       if (earlier === undefined) return this.acceptNew(entries, batch, handIn);

@@ -15,6 +15,12 @@ export function entryDigests(entries: readonly KeyedEntry[], batch: Batch, clien
   return visitor.finish();
 }
 
+/** The hash of a message that was not a batch of records when its sender sent it: of its key and its body. */
+export function messageDigest(key: string, body: Uint8Array): string {
+  const hash = createHash("sha256").update(`message ${key.length}:${key}`).update(body);
+  return hash.digest().toString("base64", 0, DIGEST_BYTES);
+}
+
 /** Hashes adjacent records of one entry in one frame as one piece, including the few bytes between them. */
 class DigestVisitor implements RecordVisitor {
   private readonly entries: readonly KeyedEntry[];

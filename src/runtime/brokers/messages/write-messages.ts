@@ -1,7 +1,9 @@
 import { entriesOfKey, type SendOptions } from "#contract";
+import { DEAD_LETTER_PREFIX } from "#contract/operations";
 import type { Batch } from "#otlp";
 import type { Tree } from "#otlp/bytes";
 import { batchToJsonBytes, decodeTree, jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json";
+import { deadLetterHeaders, isDeadLetterHeader, storyOfRecord } from "./dead-letter-headers.js";
 import {
   HEADER_ATTRIBUTE,
   type HeaderValue,
@@ -23,11 +25,24 @@ export interface WrittenMessage extends OutgoingMessage {
 export function writeMessages(batch: Batch, encoding: MessageEncoding, options?: SendOptions): WrittenMessage[] {
   if (encoding === "otlp_proto" || encoding === "otlp_json") {
     const body = encoding === "otlp_proto" ? batch.bytes : batchToJsonBytes(batch);
-    return [{ body, headers: sentHeaders(options), attributes: {} }];
+    return [{ body, headers: { ...sentHeaders(options), ...storyOfBatch(batch) }, attributes: {} }];
   }
   const records = logRecords(decodeTree(batch));
   const keys = keysOfRecords(options?.idempotencyKey, records.length);
   return records.map((record, i) => writeRecord(record, encoding, { ...options, idempotencyKey: keys[i] }));
+}
+
+/** The headers of a forwarded dead letter, of which every resource tells; undefined for all other batches. */
+function storyOfBatch(batch: Batch): Record<string, string> | undefined {
+  // Decoding a batch is expensive, and few are dead letters.
+  if (!Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.byteLength).includes(DEAD_LETTER_PREFIX))
+    return undefined;
+  const [resources = []] = Object.values(decodeTree(batch)) as (readonly { readonly resource?: Tree }[])[];
+  for (const { resource } of resources) {
+    const story = storyOfRecord(plainObject(resource?.["attributes"] as unknown as KeyValueTree[]), {});
+    if (story !== undefined) return deadLetterHeaders(story);
+  }
+  return undefined;
 }
 
 /**
@@ -39,10 +54,21 @@ function keysOfRecords(key: string | undefined, records: number): (string | unde
   return entries.flatMap(({ id, items }) => Array.from({ length: items }, (_, i) => (items === 1 ? id : `${id}/${i}`)));
 }
 
-function writeRecord(record: LogRecordTree, encoding: "text" | "raw" | "json", options: SentFacts): WrittenMessage {
+function writeRecord(
+  { record, resource }: ResourceRecord,
+  encoding: "text" | "raw" | "json",
+  options: SentFacts,
+): WrittenMessage {
   const attributes = plainObject(record.attributes);
+  const story = storyOfRecord(resource(), attributes);
+  const traceparent = story && traceParentOf(record);
   // The sender's own key takes precedence: those who saw the message before know it by that key.
-  const headers = { ...sentHeaders(options), ...ownHeaders(attributes) };
+  const headers = {
+    ...sentHeaders(options),
+    ...(traceparent && { traceparent }),
+    ...ownHeaders(attributes, options.replayed !== undefined),
+    ...(story && deadLetterHeaders(story)),
+  };
   return { body: writeBody(plainValue(record.body), encoding), headers, attributes };
 }
 
@@ -66,14 +92,17 @@ function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<strin
   return headers;
 }
 
-/** The headers that a record was made from, except those of an earlier replay. */
-function ownHeaders(attributes: Readonly<Record<string, unknown>>): Record<string, HeaderValue> {
+/**
+ * The headers that a record was made from, except those of an earlier replay. A message that is replayed also loses
+ * those that say why it was a dead letter.
+ */
+function ownHeaders(attributes: Readonly<Record<string, unknown>>, isReplayed: boolean): Record<string, HeaderValue> {
   // Object.fromEntries, because a header may be called __proto__.
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([key, value]): [string, HeaderValue][] => {
       if (!key.startsWith(HEADER_ATTRIBUTE) || !isHeaderValue(value)) return [];
       const name = key.slice(HEADER_ATTRIBUTE.length);
-      return REPLAY_HEADERS.has(name) ? [] : [[name, value]];
+      return REPLAY_HEADERS.has(name) || (isReplayed && isDeadLetterHeader(name)) ? [] : [[name, value]];
     }),
   );
 }
@@ -91,15 +120,36 @@ function isHeaderValue(value: unknown): value is HeaderValue {
 interface LogRecordTree {
   readonly body?: Tree;
   readonly attributes?: readonly KeyValueTree[];
+  readonly traceId?: Uint8Array;
+  readonly spanId?: Uint8Array;
+  readonly flags?: number;
+}
+
+/** A record and the attributes of its resource, which are read when they are asked for. */
+interface ResourceRecord {
+  readonly record: LogRecordTree;
+  readonly resource: () => Readonly<Record<string, unknown>>;
 }
 
 interface LogsTree {
   readonly resourceLogs?: readonly {
+    readonly resource?: { readonly attributes?: readonly KeyValueTree[] };
     readonly scopeLogs?: readonly { readonly logRecords?: readonly LogRecordTree[] }[];
   }[];
 }
 
-function logRecords(tree: Tree): LogRecordTree[] {
+function logRecords(tree: Tree): ResourceRecord[] {
   const { resourceLogs = [] } = tree as LogsTree;
-  return resourceLogs.flatMap(({ scopeLogs = [] }) => scopeLogs.flatMap(({ logRecords: records = [] }) => records));
+  return resourceLogs.flatMap(({ resource: owner, scopeLogs = [] }) => {
+    const attributes = owner?.attributes ?? [];
+    const resource = () => (attributes.length === 0 ? {} : plainObject(attributes));
+    return scopeLogs.flatMap(({ logRecords: records = [] }) => records.map((record) => ({ record, resource })));
+  });
+}
+
+/** The trace context of a record, as W3C's header. */
+function traceParentOf({ traceId, spanId, flags = 0 }: LogRecordTree): string | undefined {
+  if (traceId?.length !== 16 || spanId?.length !== 8) return undefined;
+  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+  return `00-${hex(traceId)}-${hex(spanId)}-${(flags & 1).toString(16).padStart(2, "0")}`;
 }

@@ -16,7 +16,10 @@ export interface DeadLetterAttributes {
   readonly signature: string;
   readonly attempts: number;
   readonly records: number;
+  readonly first_failed_at: string;
   readonly failed_at: string;
+  /** The receiver that it came from. */
+  readonly receiver: string;
   readonly replays: number;
 }
 

@@ -191,7 +191,8 @@ function withAttributes(batch: Batch, entry: Entry): Batch {
   const attributesOfFailure: DeadLetterAttributes = {
     ...{ id: entry.id, exporter: entry.exporter, pipeline: entry.pipeline, reason, category, signature },
     ...{ error: error.class, message: error.message, attempts: entry.calls, records: entry.items },
-    ...{ failed_at: new Date(at).toISOString(), replays: entry.replays },
+    ...{ first_failed_at: isoTime(entry.firstFailedAt ?? at), failed_at: isoTime(at), replays: entry.replays },
+    receiver: entry.source.receiver,
   };
   const attributes = Object.entries(attributesOfFailure);
   return editRecords(batch, (record) => {
@@ -200,4 +201,8 @@ function withAttributes(batch: Batch, entry: Entry): Batch {
       if (record.resource.attributes.get(key) !== value) record.resource.attributes.set(key, value);
     }
   });
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }
