@@ -28,7 +28,7 @@ const EXTENDED = [
 
 /** The doors of the rooms (`#net`), where tests import the source. */
 const DOORS = [
-  { find: "#otlp/tags", replacement: `${runtime}otlp/bytes/tags.ts` },
+  { find: /^#otlp\/((?:metric-)?tags)$/, replacement: `${runtime}otlp/bytes/$1.generated.ts` },
   { find: /^#([a-z/]+)$/, replacement: `${runtime}$1/door.ts` },
 ];
 

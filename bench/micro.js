@@ -19,6 +19,7 @@ import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.
 import { authenticate, authMetadata } from "../dist/runtime/net/auth/authenticate.js";
 import { httpAuthRequest } from "../dist/runtime/net/auth/server-auth-request.js";
 import { findAttribute } from "../dist/runtime/otlp/bytes/key-value.js";
+import { LOG_ATTRIBUTES_TAG } from "../dist/runtime/otlp/bytes/tags.generated.js";
 import { KEEP, RecordWalk } from "../dist/runtime/otlp/views/record-walk.js";
 import { compileCondition, compileStatement } from "../dist/runtime/ottl/compile/compile.js";
 import { dropWhere, transformBatch } from "../dist/runtime/ottl/compile/run.js";
@@ -39,7 +40,6 @@ import { stamp, tokenOffsets } from "./lib/load/token.js";
  */
 export const BASELINE = "copy the batch";
 
-const LOG_ATTRIBUTES_TAG = 50; // field 6, length-delimited
 const USER_ID = Buffer.from("user.id");
 
 /** @param {number} records in the batch @returns {Case[]} */

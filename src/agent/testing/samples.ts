@@ -1,6 +1,35 @@
 import { Batch } from "#otlp";
-import { type Value, WireWriter, writeKeyValue } from "#otlp/bytes";
+import { LENGTH_DELIMITED, type Value, WireWriter, writeKeyValue } from "#otlp/bytes";
+import {
+  DATA_POINT_TAG,
+  DATA_POINT_TIME_TAG,
+  GAUGE_TAG,
+  METRIC_NAME_TAG,
+  NUMBER_ATTRIBUTES_TAG,
+  NUMBER_FLAGS_TAG,
+  NUMBER_INT_TAG,
+} from "#otlp/metric-tags";
 import type { Signal } from "#otlp/signals";
+import {
+  LOG_ATTRIBUTES_TAG,
+  LOG_BODY_TAG,
+  LOG_SEVERITY_NUMBER_TAG,
+  LOG_TIME_TAG,
+  LOG_TRACE_ID_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SCOPE_NAME_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_ID_TAG,
+  SPAN_KIND_TAG,
+  SPAN_NAME_TAG,
+  SPAN_START_TIME_TAG,
+  SPAN_TRACE_ID_TAG,
+  STRING_VALUE_TAG,
+} from "#otlp/tags";
 import { readRecords } from "#otlp/views";
 import type { Random } from "./random.js";
 
@@ -34,9 +63,9 @@ export function sampleBatch(signal: Signal, random: Random, settings: SampleSett
   const ids = [...settings.ids];
   while (ids.length > 0) {
     const some = ids.splice(0, 1 + random.below(ids.length));
-    message(writer, 1, () => resourceGroup(writer, signal, random, some, settings));
+    message(writer, RESOURCE_CONTAINER_TAG, () => resourceGroup(writer, signal, random, some, settings));
   }
-  if (settings.unknownFields) text(writer, UNKNOWN, "<unknown request>");
+  if (settings.unknownFields) text(writer, UNKNOWN_TAG, "<unknown request>");
   return Batch.admit(signal, Buffer.from(writer.written()));
 }
 
@@ -55,7 +84,8 @@ export function containsText(batch: Batch, wanted: string): boolean {
   return Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.bytes.byteLength).includes(wanted);
 }
 
-const UNKNOWN = 1999;
+/** The tag of field 1999, which no message has. */
+const UNKNOWN_TAG = (1999 << 3) | LENGTH_DELIMITED;
 
 function resourceGroup(
   writer: WireWriter,
@@ -65,14 +95,14 @@ function resourceGroup(
   settings: SampleSettings,
 ): void {
   const service = random.pick(["shop", "cart", "mail"]);
-  message(writer, 2, () => {
+  message(writer, SCOPE_CONTAINER_TAG, () => {
     for (const id of ids) RECORDS[signal](writer, random, id, settings);
-    message(writer, 1, () => text(writer, 1, "sample.scope"));
+    message(writer, OWNER_TAG, () => text(writer, SCOPE_NAME_TAG, "sample.scope"));
   });
   // Written after the scopes on purpose: the order of fields has no meaning in protobuf.
-  message(writer, 1, () => {
-    attribute(writer, 1, "service.name", service);
-    if (settings.unknownFields) text(writer, UNKNOWN, "<unknown resource>");
+  message(writer, OWNER_TAG, () => {
+    attribute(writer, RESOURCE_ATTRIBUTES_TAG, "service.name", service);
+    if (settings.unknownFields) text(writer, UNKNOWN_TAG, "<unknown resource>");
   });
 }
 
@@ -83,32 +113,32 @@ type WriteRecord = (writer: WireWriter, random: Random, id: string, settings: Sa
 
 const RECORDS: Readonly<Record<Signal, WriteRecord>> = {
   logs: (writer, random, id, settings) =>
-    message(writer, 2, () => {
-      attributes(writer, 6, random, id, settings);
-      message(writer, 5, () => text(writer, 1, `body of ${id}`));
-      integer(writer, 2, 1 + random.below(24));
-      fixed64(writer, 1, 1_700_000_000_000_000_000n + BigInt(random.below(1e9)));
-      if (random.chance(0.5)) bytes(writer, 9, random, 16);
+    message(writer, SCOPE_ITEM_TAG, () => {
+      attributes(writer, LOG_ATTRIBUTES_TAG, random, id, settings);
+      message(writer, LOG_BODY_TAG, () => text(writer, STRING_VALUE_TAG, `body of ${id}`));
+      integer(writer, LOG_SEVERITY_NUMBER_TAG, 1 + random.below(24));
+      fixed64(writer, LOG_TIME_TAG, 1_700_000_000_000_000_000n + BigInt(random.below(1e9)));
+      if (random.chance(0.5)) bytes(writer, LOG_TRACE_ID_TAG, random, 16);
     }),
   traces: (writer, random, id, settings) =>
-    message(writer, 2, () => {
-      text(writer, 5, `span ${id}`);
-      if (random.chance(0.5)) bytes(writer, 1, random, 16);
-      else lengthDelimited(writer, 1, Buffer.alloc(16, 1 + random.below(8))); // a trace of several spans
-      bytes(writer, 2, random, 8);
-      attributes(writer, 9, random, id, settings);
-      integer(writer, 6, random.below(6));
-      fixed64(writer, 7, 1_700_000_000_000_000_000n);
+    message(writer, SCOPE_ITEM_TAG, () => {
+      text(writer, SPAN_NAME_TAG, `span ${id}`);
+      if (random.chance(0.5)) bytes(writer, SPAN_TRACE_ID_TAG, random, 16);
+      else lengthDelimited(writer, SPAN_TRACE_ID_TAG, Buffer.alloc(16, 1 + random.below(8))); // a trace of several spans
+      bytes(writer, SPAN_ID_TAG, random, 8);
+      attributes(writer, SPAN_ATTRIBUTES_TAG, random, id, settings);
+      integer(writer, SPAN_KIND_TAG, random.below(6));
+      fixed64(writer, SPAN_START_TIME_TAG, 1_700_000_000_000_000_000n);
     }),
   metrics: (writer, random, id, settings) =>
-    message(writer, 2, () => {
-      text(writer, 1, `metric.${id}`);
-      message(writer, 5, () =>
-        message(writer, 1, () => {
-          attributes(writer, 7, random, id, settings);
-          fixed64(writer, 3, 1_700_000_000_000_000_000n);
-          fixed64(writer, 6, BigInt(random.below(1000)));
-          integer(writer, 8, random.pick([0, RESERVED_FLAG]));
+    message(writer, SCOPE_ITEM_TAG, () => {
+      text(writer, METRIC_NAME_TAG, `metric.${id}`);
+      message(writer, GAUGE_TAG, () =>
+        message(writer, DATA_POINT_TAG, () => {
+          attributes(writer, NUMBER_ATTRIBUTES_TAG, random, id, settings);
+          fixed64(writer, DATA_POINT_TIME_TAG, 1_700_000_000_000_000_000n);
+          fixed64(writer, NUMBER_INT_TAG, BigInt(random.below(1000)));
+          integer(writer, NUMBER_FLAGS_TAG, random.pick([0, RESERVED_FLAG]));
         }),
       );
     }),
@@ -116,17 +146,17 @@ const RECORDS: Readonly<Record<Signal, WriteRecord>> = {
 
 function attributes(
   writer: WireWriter,
-  field: number,
+  tag: number,
   random: Random,
   id: string,
   { attributes: more, unknownFields }: SampleSettings,
 ): void {
   const wanted = more?.(id, random) ?? {};
   for (const [key, value] of ODD_ATTRIBUTES)
-    if (random.chance(0.4) && !(key in wanted)) attribute(writer, field, key, value(random));
-  for (const key in wanted) if (key !== SAMPLE_ID) attribute(writer, field, key, wanted[key]!);
-  attribute(writer, field, SAMPLE_ID, id);
-  if (unknownFields) text(writer, UNKNOWN, unknownFieldOf(id));
+    if (random.chance(0.4) && !(key in wanted)) attribute(writer, tag, key, value(random));
+  for (const key in wanted) if (key !== SAMPLE_ID) attribute(writer, tag, key, wanted[key]!);
+  attribute(writer, tag, SAMPLE_ID, id);
+  if (unknownFields) text(writer, UNKNOWN_TAG, unknownFieldOf(id));
 }
 
 /** Attributes of all types, with unusual values. */
@@ -142,30 +172,30 @@ const ODD_ATTRIBUTES: readonly (readonly [key: string, value: (random: Random) =
   ["", () => "a key without a name"],
 ];
 
-function attribute(writer: WireWriter, field: number, key: string, value: Value): void {
-  message(writer, field, () => writeKeyValue(writer, key, value));
+function attribute(writer: WireWriter, tag: number, key: string, value: Value): void {
+  message(writer, tag, () => writeKeyValue(writer, key, value));
 }
 
-function message(writer: WireWriter, field: number, write: () => void): void {
-  writer.varint((field << 3) | 2);
+function message(writer: WireWriter, tag: number, write: () => void): void {
+  writer.varint(tag);
   writer.begin();
   write();
   writer.end();
 }
 
-function text(writer: WireWriter, field: number, value: string): void {
-  writer.varint((field << 3) | 2);
+function text(writer: WireWriter, tag: number, value: string): void {
+  writer.varint(tag);
   writer.text(value);
 }
 
-function bytes(writer: WireWriter, field: number, random: Random, size: number): void {
+function bytes(writer: WireWriter, tag: number, random: Random, size: number): void {
   const value = Buffer.allocUnsafe(size);
   for (let i = 0; i < size; i++) value[i] = 1 + random.below(255);
-  lengthDelimited(writer, field, value);
+  lengthDelimited(writer, tag, value);
 }
 
-function lengthDelimited(writer: WireWriter, field: number, value: Uint8Array): void {
-  writer.varint((field << 3) | 2);
+function lengthDelimited(writer: WireWriter, tag: number, value: Uint8Array): void {
+  writer.varint(tag);
   writer.lengthDelimited(value);
 }
 
@@ -173,13 +203,13 @@ function lengthDelimited(writer: WireWriter, field: number, value: Uint8Array): 
  * Writes a varint one byte longer than necessary, as some encoders do: decoding and encoding it again would change the
  * bytes.
  */
-function integer(writer: WireWriter, field: number, value: number): void {
-  writer.varint(field << 3);
+function integer(writer: WireWriter, tag: number, value: number): void {
+  writer.varint(tag);
   writer.byte(value | 128);
   writer.byte(0);
 }
 
-function fixed64(writer: WireWriter, field: number, value: bigint): void {
-  writer.varint((field << 3) | 1);
+function fixed64(writer: WireWriter, tag: number, value: bigint): void {
+  writer.varint(tag);
   writer.fixed64(value);
 }

@@ -11,8 +11,8 @@ import {
   RecentTexts,
   varint,
 } from "#otlp/bytes";
+import { DATA_POINT_TIME_TAG } from "#otlp/metric-tags";
 import {
-  DATA_POINT_TIME_TAG,
   LOG_ATTRIBUTES_TAG,
   LOG_TIME_TAG,
   OWNER_TAG,

@@ -1,5 +1,19 @@
 import { type BucketCounts, writeExponentialCounts } from "#metrics";
 import type { WireWriter } from "#otlp/bytes";
+import {
+  DISTRIBUTION_COUNT_TAG,
+  DISTRIBUTION_SUM_TAG,
+  EXPONENTIAL_ATTRIBUTES_TAG,
+  EXPONENTIAL_EXEMPLARS_TAG,
+  EXPONENTIAL_HISTOGRAM_TAG,
+  EXPONENTIAL_MAX_TAG,
+  EXPONENTIAL_MIN_TAG,
+  HISTOGRAM_ATTRIBUTES_TAG,
+  HISTOGRAM_BOUNDS_TAG,
+  HISTOGRAM_BUCKET_COUNTS_TAG,
+  HISTOGRAM_EXEMPLARS_TAG,
+  HISTOGRAM_TAG,
+} from "#otlp/metric-tags";
 
 /** The distribution of durations: the data of a histogram point. */
 export interface Durations {
@@ -22,13 +36,23 @@ export function explicitDurations(bounds: readonly number[]): DurationsKind {
   const packed = Buffer.alloc(bounds.length * 8);
   for (const [i, bound] of bounds.entries()) packed.writeDoubleLE(bound, i * 8);
   const create = () => new ExplicitDurations(bounds, packed);
-  return { create, metricTag: 74, attributesTag: 74, exemplarTag: 66 };
+  return {
+    create,
+    metricTag: HISTOGRAM_TAG,
+    attributesTag: HISTOGRAM_ATTRIBUTES_TAG,
+    exemplarTag: HISTOGRAM_EXEMPLARS_TAG,
+  };
 }
 
 /** Makes exponential histograms with at most `maxSize` buckets, which are as narrow as that allows. */
 export function exponentialDurations(maxSize: number): DurationsKind {
   const create = () => new ExponentialDurations(maxSize);
-  return { create, metricTag: 82, attributesTag: 10, exemplarTag: 90 };
+  return {
+    create,
+    metricTag: EXPONENTIAL_HISTOGRAM_TAG,
+    attributesTag: EXPONENTIAL_ATTRIBUTES_TAG,
+    exemplarTag: EXPONENTIAL_EXEMPLARS_TAG,
+  };
 }
 
 class ExplicitDurations implements Durations {
@@ -59,15 +83,15 @@ class ExplicitDurations implements Durations {
   }
 
   write(out: WireWriter): void {
-    out.byte(33);
+    out.byte(DISTRIBUTION_COUNT_TAG);
     out.fixed64OfNumber(this.count);
-    out.byte(41);
+    out.byte(DISTRIBUTION_SUM_TAG);
     out.double(this.sum);
-    out.byte(50);
+    out.byte(HISTOGRAM_BUCKET_COUNTS_TAG);
     out.varint(this.counts.length * 8);
     for (const count of this.counts) out.fixed64OfNumber(count);
     if (this.packedBounds.length === 0) return;
-    out.byte(58);
+    out.byte(HISTOGRAM_BOUNDS_TAG);
     out.lengthDelimited(this.packedBounds);
   }
 
@@ -114,9 +138,9 @@ class ExponentialDurations implements Durations {
     const positive = { offset, counts: Array.from(this.counts.subarray(0, this.used)) };
     writeExponentialCounts(out, { count, sum, scale, zeroCount, zeroThreshold: 0, positive, negative: NO_BUCKETS });
     if (this.count === 0) return;
-    out.byte(97);
+    out.byte(EXPONENTIAL_MIN_TAG);
     out.double(this.min);
-    out.byte(105);
+    out.byte(EXPONENTIAL_MAX_TAG);
     out.double(this.max);
   }
 

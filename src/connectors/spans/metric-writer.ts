@@ -1,5 +1,29 @@
 import { WireWriter } from "#otlp/bytes";
-import { NUMBER_ATTRIBUTES_TAG } from "#otlp/tags";
+import {
+  DATA_POINT_START_TIME_TAG,
+  DATA_POINT_TAG,
+  DATA_POINT_TIME_TAG,
+  EXEMPLAR_DOUBLE_TAG,
+  METRIC_NAME_TAG,
+  METRIC_UNIT_TAG,
+  MONOTONIC_TAG,
+  NUMBER_ATTRIBUTES_TAG,
+  NUMBER_EXEMPLARS_TAG,
+  NUMBER_INT_TAG,
+  SUM_TAG,
+  TEMPORALITY_TAG,
+} from "#otlp/metric-tags";
+import {
+  BOOL_VALUE_TAG,
+  KEY_TAG,
+  OWNER_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SCOPE_NAME_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "#otlp/tags";
 import { Batch } from "../../plugin.js";
 import type { Durations, DurationsKind } from "./durations.js";
 
@@ -50,9 +74,9 @@ export function writeAttributes(out: WireWriter, values: ReadonlyMap<string, Uin
     tagsAt?.push(out.length);
     out.byte(NUMBER_ATTRIBUTES_TAG);
     out.begin();
-    out.byte(10);
+    out.byte(KEY_TAG);
     out.text(key);
-    out.byte(18);
+    out.byte(VALUE_TAG);
     out.lengthDelimited(values.get(key)!);
     out.end();
   }
@@ -67,10 +91,14 @@ function inOrder(keys: string[]): string[] {
 /** Encodes a text as an AnyValue. */
 export function textValue(text: string): Uint8Array {
   const out = new WireWriter(text.length + 8);
-  out.byte(10);
+  out.byte(STRING_VALUE_TAG);
   out.text(text);
   return Uint8Array.from(out.written());
 }
+
+/** AnyValues that are false and true. */
+export const FALSE_VALUE = Uint8Array.of(BOOL_VALUE_TAG, 0);
+export const TRUE_VALUE = Uint8Array.of(BOOL_VALUE_TAG, 1);
 
 /** The properties of a metric that all its points share. */
 export interface MetricHead {
@@ -90,7 +118,7 @@ export class MetricWriter {
 
   constructor(scope: string) {
     const out = new WireWriter(128);
-    out.byte(10);
+    out.byte(SCOPE_NAME_TAG);
     out.text(scope);
     this.scope = Uint8Array.from(out.written());
   }
@@ -109,13 +137,13 @@ export class MetricWriter {
   /** `resource` is the body of the Resource message. */
   beginResource(resource: Uint8Array): void {
     const { out, scope } = this;
-    out.byte(10);
+    out.byte(RESOURCE_CONTAINER_TAG);
     out.begin(100_000);
-    out.byte(10);
+    out.byte(OWNER_TAG);
     out.lengthDelimited(resource);
-    out.byte(18);
+    out.byte(SCOPE_CONTAINER_TAG);
     out.begin(100_000);
-    out.byte(10);
+    out.byte(OWNER_TAG);
     out.lengthDelimited(scope);
   }
 
@@ -125,8 +153,8 @@ export class MetricWriter {
   }
 
   beginSum(head: MetricHead): void {
-    this.beginMetric(head, 58);
-    this.out.byte(24);
+    this.beginMetric(head, SUM_TAG);
+    this.out.byte(MONOTONIC_TAG);
     this.out.byte(1);
   }
 
@@ -148,10 +176,10 @@ export class MetricWriter {
   ): void {
     const { out } = this;
     this.beginPoint(start, time);
-    out.byte(49);
+    out.byte(NUMBER_INT_TAG);
     out.fixed64OfNumber(value);
     attributes.write(out);
-    for (const exemplar of exemplars) this.exemplar(exemplar, 42);
+    for (const exemplar of exemplars) this.exemplar(exemplar, NUMBER_EXEMPLARS_TAG);
     out.end();
   }
 
@@ -173,28 +201,28 @@ export class MetricWriter {
 
   private beginMetric({ name, unit, isDelta }: MetricHead, dataTag: number): void {
     const { out } = this;
-    out.byte(18);
+    out.byte(SCOPE_ITEM_TAG);
     out.begin(100_000);
-    out.byte(10);
+    out.byte(METRIC_NAME_TAG);
     out.text(name);
     if (unit !== undefined) {
-      out.byte(26);
+      out.byte(METRIC_UNIT_TAG);
       out.text(unit);
     }
     out.byte(dataTag);
     out.begin(100_000);
-    out.byte(16);
+    out.byte(TEMPORALITY_TAG);
     out.byte(isDelta ? 1 : 2);
   }
 
   private beginPoint(start: Nanos, time: Nanos): void {
     const { out } = this;
     this.count++;
-    out.byte(10);
+    out.byte(DATA_POINT_TAG);
     out.begin(300);
-    out.byte(17);
+    out.byte(DATA_POINT_START_TIME_TAG);
     out.copy(start, 0, 8);
-    out.byte(25);
+    out.byte(DATA_POINT_TIME_TAG);
     out.copy(time, 0, 8);
   }
 
@@ -203,7 +231,7 @@ export class MetricWriter {
     out.byte(tag);
     out.begin(fields.length + 9);
     out.copy(fields, 0, fields.length);
-    out.byte(25);
+    out.byte(EXEMPLAR_DOUBLE_TAG);
     out.double(value);
     out.end();
   }

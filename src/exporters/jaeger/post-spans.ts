@@ -7,7 +7,14 @@ import {
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
 } from "#otlp/tags";
-import { NO_JAEGER_SERVICE } from "#traces";
+import {
+  JAEGER_BATCH_PROCESS_TAG,
+  JAEGER_BATCH_SPANS_TAG,
+  JAEGER_BATCH_TAG,
+  JAEGER_PROCESS_SERVICE_TAG,
+  JAEGER_PROCESS_TAGS_TAG,
+  NO_JAEGER_SERVICE,
+} from "#traces";
 import { writeAttributeTag } from "./tag-writer.js";
 import { hasIds, scopeTagsOf, writeSpan } from "./write-span.js";
 
@@ -47,7 +54,7 @@ export class PostSpans {
   message(): Uint8Array {
     const { bytes, ranges } = this;
     const out = new WireWriter(this.length + this.resourceEnd - this.resourceStart + SPAN_OVERHEAD);
-    out.byte(BATCH);
+    out.byte(JAEGER_BATCH_TAG);
     out.begin(this.length);
     let scope = -1;
     let scopeTags: Uint8Array = new Uint8Array(0);
@@ -56,12 +63,12 @@ export class PostSpans {
         scope = ranges[i + 2]!;
         scopeTags = scopeTagsOf(bytes, scope, ranges[i + 3]!);
       }
-      out.byte(SPAN);
+      out.byte(JAEGER_BATCH_SPANS_TAG);
       out.begin(ranges[i + 1]! - ranges[i]! + SPAN_OVERHEAD);
       writeSpan(out, bytes, ranges[i]!, ranges[i + 1]!, scopeTags);
       out.end();
     }
-    out.byte(PROCESS);
+    out.byte(JAEGER_BATCH_PROCESS_TAG);
     out.begin(this.resourceEnd - this.resourceStart);
     writeProcess(out, bytes, this.resourceStart, this.resourceEnd);
     out.end();
@@ -72,13 +79,6 @@ export class PostSpans {
 
 /** Approximate size of the tags for a span's kind, status and scope. */
 const SPAN_OVERHEAD = 128;
-
-// Tags of jaeger.api_v2.PostSpansRequest, Batch and Process.
-const BATCH = 10;
-const SPAN = 10;
-const PROCESS = 18;
-const SERVICE = 10;
-const PROCESS_TAG = 18;
 
 const SERVICE_KEY = encodedKey("service.name");
 
@@ -117,10 +117,10 @@ export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]
 function writeProcess(out: WireWriter, b: Uint8Array, start: number, end: number): void {
   const at = findAttribute(b, start, end, RESOURCE_ATTRIBUTES_TAG, SERVICE_KEY);
   const name = at < 0 ? null : attributeValue(b, at);
-  out.byte(SERVICE);
+  out.byte(JAEGER_PROCESS_SERVICE_TAG);
   out.text(name === null || name === "" ? NO_JAEGER_SERVICE : plainValueText(name));
   eachBody(b, start, end, RESOURCE_ATTRIBUTES_TAG, (keyValueStart, keyValueEnd) => {
     if (!hasKey(b, keyValueStart, keyValueEnd, SERVICE_KEY))
-      writeAttributeTag(out, PROCESS_TAG, b, keyValueStart, keyValueEnd);
+      writeAttributeTag(out, JAEGER_PROCESS_TAGS_TAG, b, keyValueStart, keyValueEnd);
   });
 }

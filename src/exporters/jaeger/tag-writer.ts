@@ -9,21 +9,22 @@ import {
   STRING_VALUE_TAG,
   VALUE_TAG,
 } from "#otlp/tags";
-import { JAEGER_TAG_TYPES } from "#traces";
-
-// Tags of jaeger.api_v2.KeyValue.
-const TYPE_TAG = 16;
-const TEXT_TAG = 26;
-const BOOL_TAG = 32;
-const INT_TAG = 40;
-const DOUBLE_TAG = 49;
-const BINARY_TAG = 58;
+import {
+  JAEGER_BINARY_TAG,
+  JAEGER_BOOL_TAG,
+  JAEGER_FLOAT64_TAG,
+  JAEGER_INT64_TAG,
+  JAEGER_KEY_TAG,
+  JAEGER_STRING_TAG,
+  JAEGER_TAG_TYPES,
+  JAEGER_TYPE_TAG,
+} from "#traces";
 
 /** Writes a tag with a text as the field `field` of the enclosing message. */
 export function writeTextTag(out: WireWriter, field: number, key: string, text: string): void {
   out.byte(field);
   out.begin(key.length + text.length + 4);
-  out.byte(KEY_TAG);
+  out.byte(JAEGER_KEY_TAG);
   out.text(key);
   writeText(out, text);
   out.end();
@@ -32,10 +33,10 @@ export function writeTextTag(out: WireWriter, field: number, key: string, text: 
 export function writeTrueTag(out: WireWriter, field: number, key: string): void {
   out.byte(field);
   out.begin(key.length + 6);
-  out.byte(KEY_TAG);
+  out.byte(JAEGER_KEY_TAG);
   out.text(key);
   writeType(out, JAEGER_TAG_TYPES.bool);
-  out.byte(BOOL_TAG);
+  out.byte(JAEGER_BOOL_TAG);
   out.byte(1);
   out.end();
 }
@@ -50,7 +51,7 @@ export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array,
   for (let p = start; p < end; ) {
     p = stepOver(b, p);
     if (fieldTag === KEY_TAG) {
-      out.byte(KEY_TAG);
+      out.byte(JAEGER_KEY_TAG);
       out.copy(b, valueAt, p);
     } else if (fieldTag === VALUE_TAG) {
       varint(b, valueAt);
@@ -81,7 +82,7 @@ function writeShortTag(out: WireWriter, field: number, b: Uint8Array, start: num
   bytes[at++] = field;
   bytes[at++] = end - start - 2;
   for (let p = start; p < valueAt; p++) bytes[at++] = b[p]!;
-  bytes[at++] = TEXT_TAG;
+  bytes[at++] = JAEGER_STRING_TAG;
   for (let p = valueAt + 3; p < end; p++) bytes[at++] = b[p]!;
   out.length = at;
   return true;
@@ -94,16 +95,16 @@ function writeValue(out: WireWriter, b: Uint8Array, start: number, end: number):
     const at = valueAt;
     switch (fieldTag) {
       case STRING_VALUE_TAG:
-        out.byte(TEXT_TAG);
+        out.byte(JAEGER_STRING_TAG);
         return out.copy(b, at, end);
       case BOOL_VALUE_TAG:
-        return writeCopy(out, JAEGER_TAG_TYPES.bool, BOOL_TAG, b, at, end);
+        return writeCopy(out, JAEGER_TAG_TYPES.bool, JAEGER_BOOL_TAG, b, at, end);
       case INT_VALUE_TAG:
-        return writeCopy(out, JAEGER_TAG_TYPES.int64, INT_TAG, b, at, end);
+        return writeCopy(out, JAEGER_TAG_TYPES.int64, JAEGER_INT64_TAG, b, at, end);
       case DOUBLE_VALUE_TAG:
-        return writeCopy(out, JAEGER_TAG_TYPES.float64, DOUBLE_TAG, b, at, end);
+        return writeCopy(out, JAEGER_TAG_TYPES.float64, JAEGER_FLOAT64_TAG, b, at, end);
       case BYTES_VALUE_TAG:
-        return writeCopy(out, JAEGER_TAG_TYPES.binary, BINARY_TAG, b, at, end);
+        return writeCopy(out, JAEGER_TAG_TYPES.binary, JAEGER_BINARY_TAG, b, at, end);
     }
   }
   const value = readValue(b, start, end);
@@ -118,12 +119,12 @@ function writeCopy(out: WireWriter, type: number, tag: number, b: Uint8Array, st
 }
 
 function writeType(out: WireWriter, type: number): void {
-  out.byte(TYPE_TAG);
+  out.byte(JAEGER_TYPE_TAG);
   out.byte(type);
 }
 
 function writeText(out: WireWriter, text: string): void {
   if (text === "") return;
-  out.byte(TEXT_TAG);
+  out.byte(JAEGER_STRING_TAG);
   out.text(text);
 }

@@ -33,25 +33,29 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
-import { JAEGER_KINDS, JAEGER_REF_TYPES, JAEGER_TAGS } from "#traces";
+import {
+  JAEGER_KINDS,
+  JAEGER_LOG_FIELDS_TAG,
+  JAEGER_LOG_TIME_TAG,
+  JAEGER_OPERATION_NAME_TAG,
+  JAEGER_REF_TYPES,
+  JAEGER_REFERENCE_TYPE_TAG,
+  JAEGER_SPAN_DURATION_TAG,
+  JAEGER_SPAN_FLAGS_TAG,
+  JAEGER_SPAN_ID_TAG,
+  JAEGER_SPAN_LOGS_TAG,
+  JAEGER_SPAN_REFERENCES_TAG,
+  JAEGER_SPAN_START_TAG,
+  JAEGER_SPAN_TAGS_TAG,
+  JAEGER_SPAN_TRACE_ID_TAG,
+  JAEGER_TAGS,
+  JAEGER_TIME_NANOS_TAG,
+  JAEGER_TIME_SECONDS_TAG,
+} from "#traces";
 import { JaegerSpanFields } from "./span.generated.js";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
 const SAMPLED = 1;
-
-// Tags of jaeger.api_v2.Span, SpanRef and Log.
-const TRACE_ID = 10;
-const SPAN_ID = 18;
-const OPERATION = 26;
-const REFERENCE = 34;
-const FLAGS = 40;
-const START_TIME = 50;
-const DURATION = 58;
-const TAG = 66;
-const LOG = 74;
-const REF_TYPE = 24;
-const LOG_TIME = 10;
-const LOG_FIELD = 18;
 
 const [CHILD_OF] = JAEGER_REF_TYPES;
 const REF_TYPE_KEY = encodedKey(JAEGER_TAGS.refType);
@@ -65,17 +69,17 @@ const span = new JaegerSpanFields();
  */
 export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: number, scopeTags: Uint8Array): void {
   span.read(b, start, end);
-  writeField(out, TRACE_ID, b, span.traceIdStart, span.traceIdEnd);
-  writeField(out, SPAN_ID, b, span.spanIdStart, span.spanIdEnd);
-  writeField(out, OPERATION, b, span.nameStart, span.nameEnd);
+  writeField(out, JAEGER_SPAN_TRACE_ID_TAG, b, span.traceIdStart, span.traceIdEnd);
+  writeField(out, JAEGER_SPAN_ID_TAG, b, span.spanIdStart, span.spanIdEnd);
+  writeField(out, JAEGER_OPERATION_NAME_TAG, b, span.nameStart, span.nameEnd);
   if (span.parentStart > 0 || span.hasLinks) writeReferences(out, b, start, end);
   if ((span.flags & SAMPLED) !== 0) {
-    out.byte(FLAGS);
+    out.byte(JAEGER_SPAN_FLAGS_TAG);
     out.byte(SAMPLED);
   }
   writeTimes(out, b, span.startTimeAt, span.endTimeAt);
   out.copy(scopeTags, 0, scopeTags.length);
-  writeAttributes(out, TAG, b, start, end, SPAN_ATTRIBUTES_TAG);
+  writeAttributes(out, JAEGER_SPAN_TAGS_TAG, b, start, end, SPAN_ATTRIBUTES_TAG);
   writeSpanTags(out, b);
   if (span.hasEvents)
     eachBody(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
@@ -87,10 +91,10 @@ function writeTimes(out: WireWriter, b: Uint8Array, startAt: number, endAt: numb
   const startHigh = startAt < 0 ? 0 : fixed32(b, startAt + 4);
   const endLow = endAt < 0 ? 0 : fixed32(b, endAt);
   const endHigh = endAt < 0 ? 0 : fixed32(b, endAt + 4);
-  writeNanos(out, START_TIME, startLow, startHigh);
+  writeNanos(out, JAEGER_SPAN_START_TAG, startLow, startHigh);
   if (endHigh < startHigh || (endHigh === startHigh && endLow <= startLow)) return;
   const borrow = endLow < startLow ? 1 : 0;
-  writeNanos(out, DURATION, (endLow - startLow) >>> 0, endHigh - startHigh - borrow);
+  writeNanos(out, JAEGER_SPAN_DURATION_TAG, (endLow - startLow) >>> 0, endHigh - startHigh - borrow);
 }
 
 function writeField(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): void {
@@ -153,12 +157,12 @@ function readLink(b: Uint8Array, start: number, end: number): SpanReference {
 }
 
 function writeReference(out: WireWriter, b: Uint8Array, { trace, span, type }: SpanReference): void {
-  out.byte(REFERENCE);
+  out.byte(JAEGER_SPAN_REFERENCES_TAG);
   out.begin(32);
-  writeBytes(out, TRACE_ID, b, trace[0], trace[1]);
-  writeBytes(out, SPAN_ID, b, span[0], span[1]);
+  writeBytes(out, JAEGER_SPAN_TRACE_ID_TAG, b, trace[0], trace[1]);
+  writeBytes(out, JAEGER_SPAN_ID_TAG, b, span[0], span[1]);
   if (type !== 0) {
-    out.byte(REF_TYPE);
+    out.byte(JAEGER_REFERENCE_TYPE_TAG);
     out.byte(type);
   }
   out.end();
@@ -169,7 +173,7 @@ export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Arr
   const out = new WireWriter(256);
   writeTextOf(out, JAEGER_TAGS.scopeName, b, message(b, start, end, SCOPE_NAME_TAG));
   writeTextOf(out, JAEGER_TAGS.scopeVersion, b, message(b, start, end, SCOPE_VERSION_TAG));
-  writeAttributes(out, TAG, b, start, end, SCOPE_ATTRIBUTES_TAG);
+  writeAttributes(out, JAEGER_SPAN_TAGS_TAG, b, start, end, SCOPE_ATTRIBUTES_TAG);
   return out.written();
 }
 
@@ -177,28 +181,29 @@ export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Arr
 function writeSpanTags(out: WireWriter, b: Uint8Array): void {
   const { statusStart, statusEnd } = span;
   const kindName = JAEGER_KINDS[span.kind];
-  if (kindName) writeTextTag(out, TAG, JAEGER_TAGS.kind, kindName);
+  if (kindName) writeTextTag(out, JAEGER_SPAN_TAGS_TAG, JAEGER_TAGS.kind, kindName);
   const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
   const code = codeAt < 0 ? 0 : varint(b, codeAt);
-  if (code === 1 || code === 2) writeTextTag(out, TAG, JAEGER_TAGS.statusCode, code === 1 ? "OK" : "ERROR");
-  if (code === 2) writeTrueTag(out, TAG, JAEGER_TAGS.error);
+  if (code === 1 || code === 2)
+    writeTextTag(out, JAEGER_SPAN_TAGS_TAG, JAEGER_TAGS.statusCode, code === 1 ? "OK" : "ERROR");
+  if (code === 2) writeTrueTag(out, JAEGER_SPAN_TAGS_TAG, JAEGER_TAGS.error);
   writeTextOf(out, JAEGER_TAGS.statusMessage, b, message(b, statusStart, statusEnd, STATUS_MESSAGE_TAG));
   writeTextOf(out, JAEGER_TAGS.traceState, b, [span.stateStart, span.stateEnd]);
 }
 
 function writeTextOf(out: WireWriter, key: string, b: Uint8Array, [start, end]: ByteRange): void {
-  if (start < end) writeTextTag(out, TAG, key, decodeText(b, start, end));
+  if (start < end) writeTextTag(out, JAEGER_SPAN_TAGS_TAG, key, decodeText(b, start, end));
 }
 
 function writeLog(out: WireWriter, b: Uint8Array, start: number, end: number): void {
-  out.byte(LOG);
+  out.byte(JAEGER_SPAN_LOGS_TAG);
   out.begin(end - start + 16);
   const timeAt = findField(b, start, end, SPAN_EVENT_TIME_TAG);
-  writeNanos(out, LOG_TIME, timeAt < 0 ? 0 : fixed32(b, timeAt), timeAt < 0 ? 0 : fixed32(b, timeAt + 4));
+  writeNanos(out, JAEGER_LOG_TIME_TAG, timeAt < 0 ? 0 : fixed32(b, timeAt), timeAt < 0 ? 0 : fixed32(b, timeAt + 4));
   const [nameStart, nameEnd] = message(b, start, end, SPAN_EVENT_NAME_TAG);
   const isNamed = nameStart < nameEnd && findAttribute(b, start, end, SPAN_EVENT_ATTRIBUTES_TAG, EVENT_KEY) < 0;
-  if (isNamed) writeTextTag(out, LOG_FIELD, JAEGER_TAGS.event, decodeText(b, nameStart, nameEnd));
-  writeAttributes(out, LOG_FIELD, b, start, end, SPAN_EVENT_ATTRIBUTES_TAG);
+  if (isNamed) writeTextTag(out, JAEGER_LOG_FIELDS_TAG, JAEGER_TAGS.event, decodeText(b, nameStart, nameEnd));
+  writeAttributes(out, JAEGER_LOG_FIELDS_TAG, b, start, end, SPAN_EVENT_ATTRIBUTES_TAG);
   out.end();
 }
 
@@ -224,9 +229,9 @@ function writeNanos(out: WireWriter, field: number, low: number, high: number): 
   splitNanos(low, high);
   out.byte(field);
   out.begin(12);
-  out.byte(8);
+  out.byte(JAEGER_TIME_SECONDS_TAG);
   out.varintOfHalves(seconds >>> 0, Math.floor(seconds / TWO_32));
-  out.byte(16);
+  out.byte(JAEGER_TIME_NANOS_TAG);
   out.varint(nanos);
   out.end();
 }

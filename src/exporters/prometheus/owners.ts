@@ -6,14 +6,11 @@ import {
   METRIC_NAME_TAG,
   METRIC_UNIT_TAG,
   MONOTONIC_TAG,
-  RESOURCE_ATTRIBUTES_TAG,
-  SCOPE_ATTRIBUTES_TAG,
-  SCOPE_NAME_TAG,
-  SCOPE_VERSION_TAG,
   SUM_TAG,
   SUMMARY_TAG,
   TEMPORALITY_TAG,
-} from "#otlp/tags";
+} from "#otlp/metric-tags";
+import { RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG } from "#otlp/tags";
 import type { MetricData } from "#otlp/views";
 import { type Label, LabelSet, type RawAttribute, readAttributes } from "./labels.js";
 

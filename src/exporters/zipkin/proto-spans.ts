@@ -1,11 +1,33 @@
 import { WireWriter } from "#otlp/bytes";
 import type { ZipkinEndpoint, ZipkinSpan } from "#traces";
 
+// Tags of zipkin.proto3: of ListOfSpans, Span, Annotation, the map of tags, and Endpoint.
+const LIST_SPAN_TAG = 10;
+const SPAN_TRACE_ID_TAG = 10;
+const SPAN_PARENT_ID_TAG = 18;
+const SPAN_ID_TAG = 26;
+const SPAN_KIND_TAG = 32;
+const SPAN_NAME_TAG = 42;
+const SPAN_TIMESTAMP_TAG = 49;
+const SPAN_DURATION_TAG = 56;
+const SPAN_LOCAL_ENDPOINT_TAG = 66;
+const SPAN_REMOTE_ENDPOINT_TAG = 74;
+const SPAN_ANNOTATION_TAG = 82;
+const SPAN_TAGS_TAG = 90;
+const ANNOTATION_TIMESTAMP_TAG = 9;
+const ANNOTATION_VALUE_TAG = 18;
+const TAGS_KEY_TAG = 10;
+const TAGS_VALUE_TAG = 18;
+const ENDPOINT_SERVICE_NAME_TAG = 10;
+const ENDPOINT_IPV4_TAG = 18;
+const ENDPOINT_IPV6_TAG = 26;
+const ENDPOINT_PORT_TAG = 32;
+
 /** Encodes spans as zipkin.proto3.ListOfSpans. */
 export function protoSpans(spans: Iterable<ZipkinSpan>): Uint8Array {
   const out = new WireWriter(65_536);
   for (const span of spans) {
-    out.byte(10);
+    out.byte(LIST_SPAN_TAG);
     out.begin(256);
     writeSpan(out, span);
     out.end();
@@ -16,27 +38,27 @@ export function protoSpans(spans: Iterable<ZipkinSpan>): Uint8Array {
 const KINDS = ["", "CLIENT", "SERVER", "PRODUCER", "CONSUMER"];
 
 function writeSpan(out: WireWriter, span: ZipkinSpan): void {
-  writeBytes(out, 10, Buffer.from(span.traceId, "hex"));
-  if (span.parentId !== undefined) writeBytes(out, 18, Buffer.from(span.parentId, "hex"));
-  writeBytes(out, 26, Buffer.from(span.id, "hex"));
-  if (span.kind !== undefined) writeNumber(out, 32, KINDS.indexOf(span.kind));
-  if (span.name !== undefined) writeText(out, 42, span.name);
-  if (span.timestamp !== undefined) writeTime(out, 49, span.timestamp);
-  if (span.duration !== undefined) writeNumber(out, 56, span.duration);
-  if (span.localEndpoint !== undefined) writeEndpoint(out, 66, span.localEndpoint);
-  if (span.remoteEndpoint !== undefined) writeEndpoint(out, 74, span.remoteEndpoint);
+  writeBytes(out, SPAN_TRACE_ID_TAG, Buffer.from(span.traceId, "hex"));
+  if (span.parentId !== undefined) writeBytes(out, SPAN_PARENT_ID_TAG, Buffer.from(span.parentId, "hex"));
+  writeBytes(out, SPAN_ID_TAG, Buffer.from(span.id, "hex"));
+  if (span.kind !== undefined) writeNumber(out, SPAN_KIND_TAG, KINDS.indexOf(span.kind));
+  if (span.name !== undefined) writeText(out, SPAN_NAME_TAG, span.name);
+  if (span.timestamp !== undefined) writeTime(out, SPAN_TIMESTAMP_TAG, span.timestamp);
+  if (span.duration !== undefined) writeNumber(out, SPAN_DURATION_TAG, span.duration);
+  if (span.localEndpoint !== undefined) writeEndpoint(out, SPAN_LOCAL_ENDPOINT_TAG, span.localEndpoint);
+  if (span.remoteEndpoint !== undefined) writeEndpoint(out, SPAN_REMOTE_ENDPOINT_TAG, span.remoteEndpoint);
   for (const { timestamp, value } of span.annotations ?? []) {
-    out.byte(82);
+    out.byte(SPAN_ANNOTATION_TAG);
     out.begin(value.length + 12);
-    writeTime(out, 9, timestamp);
-    writeText(out, 18, value);
+    writeTime(out, ANNOTATION_TIMESTAMP_TAG, timestamp);
+    writeText(out, ANNOTATION_VALUE_TAG, value);
     out.end();
   }
   for (const [key, value] of Object.entries(span.tags ?? {})) {
-    out.byte(90);
+    out.byte(SPAN_TAGS_TAG);
     out.begin(key.length + value.length + 4);
-    writeText(out, 10, key);
-    writeText(out, 18, value);
+    writeText(out, TAGS_KEY_TAG, key);
+    writeText(out, TAGS_VALUE_TAG, value);
     out.end();
   }
 }
@@ -44,10 +66,10 @@ function writeSpan(out: WireWriter, span: ZipkinSpan): void {
 function writeEndpoint(out: WireWriter, tag: number, { serviceName, ipv4, ipv6, port }: ZipkinEndpoint): void {
   out.byte(tag);
   out.begin(48);
-  if (serviceName !== undefined) writeText(out, 10, serviceName);
-  if (ipv4 !== undefined) writeBytes(out, 18, Buffer.from(ipv4.split(".").map(Number)));
-  if (ipv6 !== undefined) writeBytes(out, 26, ipv6Bytes(ipv6));
-  if (port !== undefined) writeNumber(out, 32, port);
+  if (serviceName !== undefined) writeText(out, ENDPOINT_SERVICE_NAME_TAG, serviceName);
+  if (ipv4 !== undefined) writeBytes(out, ENDPOINT_IPV4_TAG, Buffer.from(ipv4.split(".").map(Number)));
+  if (ipv6 !== undefined) writeBytes(out, ENDPOINT_IPV6_TAG, ipv6Bytes(ipv6));
+  if (port !== undefined) writeNumber(out, ENDPOINT_PORT_TAG, port);
   out.end();
 }
 

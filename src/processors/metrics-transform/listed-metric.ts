@@ -8,7 +8,8 @@ import {
   nextBody,
   type WireWriter,
 } from "#otlp/bytes";
-import { METRIC_NAME_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
+import { METRIC_NAME_TAG } from "#otlp/metric-tags";
+import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import type { Tree } from "../../plugin.js";
 
 const METRIC = MESSAGES["Metric"]!;

@@ -1,5 +1,13 @@
 import type { PointReader } from "#metrics";
 import type { WireWriter } from "#otlp/bytes";
+import {
+  DISTRIBUTION_COUNT_TAG,
+  DISTRIBUTION_SUM_TAG,
+  HISTOGRAM_BOUNDS_TAG,
+  HISTOGRAM_BUCKET_COUNTS_TAG,
+  NUMBER_DOUBLE_TAG,
+  NUMBER_INT_TAG,
+} from "#otlp/metric-tags";
 
 /** The value of a point. Values are immutable: arithmetic returns new ones. */
 export interface PointValue {
@@ -40,7 +48,7 @@ export class IntegerValue implements PointValue {
   }
 
   write(out: WireWriter): void {
-    out.byte(49);
+    out.byte(NUMBER_INT_TAG);
     out.fixed64(this.value);
   }
 }
@@ -62,7 +70,7 @@ export class DoubleNumber implements PointValue {
   }
 
   write(out: WireWriter): void {
-    out.byte(33);
+    out.byte(NUMBER_DOUBLE_TAG);
     out.double(this.value);
   }
 }
@@ -100,13 +108,13 @@ export class HistogramValue implements PointValue {
   }
 
   write(out: WireWriter): void {
-    out.byte(33);
+    out.byte(DISTRIBUTION_COUNT_TAG);
     out.fixed64OfNumber(this.count);
     writeSum(out, this.sum);
-    out.byte(50);
+    out.byte(HISTOGRAM_BUCKET_COUNTS_TAG);
     out.varint(this.counts.length * 8);
     for (const count of this.counts) out.fixed64OfNumber(count);
-    out.byte(58);
+    out.byte(HISTOGRAM_BOUNDS_TAG);
     out.varint(this.bounds.length * 8);
     for (const bound of this.bounds) out.double(bound);
   }
@@ -124,6 +132,6 @@ export function combine(one: number | undefined, other: number | undefined, sign
 
 function writeSum(out: WireWriter, sum: number | undefined): void {
   if (sum === undefined) return;
-  out.byte(41);
+  out.byte(DISTRIBUTION_SUM_TAG);
   out.double(sum);
 }

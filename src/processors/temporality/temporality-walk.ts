@@ -19,10 +19,10 @@ import {
   METRIC_UNIT_TAG,
   MONOTONIC_TAG,
   NUMBER_INT_TAG,
-  OWNER_TAG,
   SUM_TAG,
   TEMPORALITY_TAG,
-} from "#otlp/tags";
+} from "#otlp/metric-tags";
+import { OWNER_TAG } from "#otlp/tags";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { type Batch, type Delivery, type Processor, statefulProcessor } from "../../plugin.js";
 import { ExponentialValue } from "./exponential-value.js";
@@ -157,7 +157,7 @@ class TemporalityWalk implements RecordVisitor {
     if (out === undefined) return DROP;
     const writer = walk.beginRecord();
     copyOtherFields(writer, b, start, end, REPLACED_TAGS[kind]);
-    writer.byte(17);
+    writer.byte(DATA_POINT_START_TIME_TAG);
     writer.fixed64(out.start);
     out.value.write(writer);
     walk.endRecord();

@@ -13,6 +13,9 @@ import {
   VALUE_TAG,
 } from "#otlp/tags";
 
+/** The size of an AnyValue with a double: its tag and eight bytes. */
+const DOUBLE_VALUE_SIZE = 9;
+
 /**
  * Writes a JSON object as the attributes of a log record, directly from its bytes and without creating objects or
  * strings. The result equals that of `JSON.parse` and `writeLogMap`. It only handles the plain case: an object that is
@@ -169,7 +172,7 @@ export class JsonAttributes {
   private numberMember(writer: WireWriter, tag: number, start: number, end: number, value: number): void {
     const { source } = this;
     const keySize = end - start;
-    const memberSize = 1 + varintSize(keySize) + keySize + 11;
+    const memberSize = 1 + varintSize(keySize) + keySize + 2 + DOUBLE_VALUE_SIZE;
     writer.reserve(memberSize + 6);
     const { bytes } = writer;
     let at = writer.length;
@@ -179,7 +182,7 @@ export class JsonAttributes {
     at = putVarint(bytes, at, keySize);
     for (let i = start; i < end; i++) bytes[at++] = source[i]!;
     bytes[at++] = VALUE_TAG;
-    bytes[at++] = 9;
+    bytes[at++] = DOUBLE_VALUE_SIZE;
     bytes[at++] = DOUBLE_VALUE_TAG;
     writer.view.setFloat64(at, value, true);
     writer.length = at + 8;
@@ -292,12 +295,12 @@ export class JsonAttributes {
     let i = start;
     let value = 0;
     for (; i < end && i - start < 15; i++) {
-      const digit = source[i]! - 48;
+      const digit = source[i]! - 0x30;
       if (digit < 0 || digit > 9) break;
       value = value * 10 + digit;
     }
     const isWhole = i > start && i - start < 15 && (i === end || !isNumberByte(source[i]!));
-    if (!isWhole || (source[start] === 48 && i > start + 1)) {
+    if (!isWhole || (source[start] === 0x30 && i > start + 1)) {
       while (i < end && isNumberByte(source[i]!)) i++;
       const text = source.toString("latin1", start, i);
       value = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN;

@@ -2,7 +2,7 @@ import { SeriesTable } from "#metrics";
 import { WireWriter } from "#otlp/bytes";
 import type { Batch } from "../../../plugin.js";
 import type { Durations, DurationsKind } from "../durations.js";
-import { MetricWriter, type Nanos, nanosOf, PointAttributes, writeAttributes } from "../metric-writer.js";
+import { MetricWriter, type Nanos, nanosOf, PointAttributes, TRUE_VALUE, writeAttributes } from "../metric-writer.js";
 
 /** Requests that have the same attributes. */
 interface EdgeSeries {
@@ -32,8 +32,6 @@ const MAX_KEPT_BYTES = 64 * 1024;
 const PREFIX = "traces_service_graph_request";
 const NO_RESOURCE = new Uint8Array(0);
 const NO_EXEMPLARS: readonly never[] = [];
-/** An AnyValue that is true. */
-const TRUE = Uint8Array.of(16, 1);
 
 /** The cumulative metrics of requests. A series without requests for fifteen minutes is forgotten. */
 export class EdgeSeriesSet {
@@ -90,7 +88,7 @@ export class EdgeSeriesSet {
       this.table.add(0, key.bytes, 0, key.length, now, series);
       return series;
     }
-    return (this.overflow ??= this.create(new PointAttributes(new Map([["otel.metric.overflow", TRUE]])), now));
+    return (this.overflow ??= this.create(new PointAttributes(new Map([["otel.metric.overflow", TRUE_VALUE]])), now));
   }
 
   private create(attributes: PointAttributes, now: number): EdgeSeries {

@@ -4,7 +4,7 @@ import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch, ComponentContext, Counter } from "../../../plugin.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
-import { nanosOf, textValue } from "../metric-writer.js";
+import { FALSE_VALUE, nanosOf, TRUE_VALUE, textValue } from "../metric-writer.js";
 import { SpanFields, WantedAttributes } from "../span-fields.js";
 import type { ServiceGraphConfig } from "./config.js";
 import { EdgeSeriesSet } from "./edge-series.js";
@@ -35,8 +35,6 @@ const MAX_TEXTS = 1000;
 const MAX_TEXT_LENGTH = 256;
 
 const NO_BUFFER = Buffer.alloc(0);
-const FALSE = Uint8Array.of(16, 0);
-const TRUE = Uint8Array.of(16, 1);
 const SERVICE = "service.name";
 const CLIENT = SPAN_KINDS.indexOf("client");
 const SERVER = SPAN_KINDS.indexOf("server");
@@ -240,7 +238,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     const attributes = new Map([
       ["client", this.valueOf(client)],
       ["connection_type", this.valueOf(connection)],
-      ["failed", isFailed ? TRUE : FALSE],
+      ["failed", isFailed ? TRUE_VALUE : FALSE_VALUE],
       ["server", this.valueOf(server)],
     ]);
     for (const [name, value] of edge.dimensions) attributes.set(name, this.valueOf(value));

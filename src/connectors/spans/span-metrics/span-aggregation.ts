@@ -1,11 +1,12 @@
 import { nextOwnerId, OwnerTable } from "#metrics";
 import { message, WireWriter } from "#otlp/bytes";
+import { EXEMPLAR_SPAN_ID_TAG, EXEMPLAR_TIME_TAG, EXEMPLAR_TRACE_ID_TAG } from "#otlp/metric-tags";
 import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
 import { OWNER_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG, SPAN_EVENT_ATTRIBUTES_TAG } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch } from "../../../plugin.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
-import { MetricWriter, type Nanos, nanosOf, PointAttributes, textValue } from "../metric-writer.js";
+import { MetricWriter, type Nanos, nanosOf, PointAttributes, TRUE_VALUE, textValue } from "../metric-writer.js";
 import { SpanFields, WantedAttributes } from "../span-fields.js";
 import type { Dimension, SpanMetricsConfig } from "./config.js";
 import { type ResourceState, Resources } from "./resources.js";
@@ -18,8 +19,6 @@ const PIECE_BYTES = 1024 * 1024;
 const MAX_KEY_BYTES = 128 * 1024 * 1024;
 const KIND_VALUES = SPAN_KIND_SYMBOLS.map(textValue);
 const STATUS_VALUES = STATUS_CODES.map((code) => textValue(`STATUS_CODE_${code.toUpperCase()}`));
-/** An AnyValue that is true. */
-const TRUE = Uint8Array.of(16, 1);
 
 /** A scope whose name is a dimension. */
 interface ScopeDimension {
@@ -236,7 +235,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const total = this.groups.reduce((sum, { table }) => sum + table.size, 0);
     const hasRoom = total < maxSeries && group.table.byteLength < MAX_KEY_BYTES && !resource.isOverflow;
     if (resource.series[group.index]!.length >= maxSeriesPerResource || !hasRoom) {
-      const attributes = () => new PointAttributes(new Map([["otel.metric.overflow", TRUE]]));
+      const attributes = () => new PointAttributes(new Map([["otel.metric.overflow", TRUE_VALUE]]));
       return (resource.overflow[group.index] ??= group.createSeries(attributes(), this.start));
     }
     const series = group.createSeries(this.attributesOf(group, b, event), this.start);
@@ -270,13 +269,13 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const { traceIdStart, traceIdEnd, spanIdStart, spanIdEnd, endTimeAt } = this.fields;
     if (traceIdEnd === traceIdStart) return;
     const out = new WireWriter(64);
-    out.byte(17);
+    out.byte(EXEMPLAR_TIME_TAG);
     if (endTimeAt < 0) out.copy(this.start, 0, 8);
     else out.copy(b, endTimeAt, endTimeAt + 8);
-    out.byte(34);
+    out.byte(EXEMPLAR_SPAN_ID_TAG);
     out.varint(spanIdEnd - spanIdStart);
     out.copy(b, spanIdStart, spanIdEnd);
-    out.byte(42);
+    out.byte(EXEMPLAR_TRACE_ID_TAG);
     out.varint(traceIdEnd - traceIdStart);
     out.copy(b, traceIdStart, traceIdEnd);
     series.exemplars.push({ value: duration, fields: out.written() });

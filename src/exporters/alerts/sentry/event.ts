@@ -85,7 +85,7 @@ function commonOf({ resource, attributes, trace_id, span_id, time }: AlertFacts,
     platform: platformOf(textOf(resource["telemetry.sdk.language"])),
     ...(time !== null && { timestamp: time }),
     ...(env !== undefined && { environment: textOf(env).slice(0, MAX_ENVIRONMENT) }),
-    ...(version !== undefined && { release: textOf(version).slice(0, MAX_TAG) }),
+    ...(version !== undefined && { release: textOf(version).slice(0, MAX_TAG_LENGTH) }),
     ...(host !== undefined && { server_name: textOf(host) }),
     tags: { ...tagsOf(Object.fromEntries(wanted)), ...tags },
     ...(trace_id !== "" && { contexts: { trace: { type: "trace", trace_id, span_id: span_id || NO_SPAN } } }),
@@ -94,7 +94,7 @@ function commonOf({ resource, attributes, trace_id, span_id, time }: AlertFacts,
 
 /** Sentry's limits: it cuts or refuses longer values. */
 const MAX_MESSAGE = 8000;
-const MAX_TAG = 200;
+const MAX_TAG_LENGTH = 200;
 const MAX_ENVIRONMENT = 64;
 const NO_SPAN = "0000000000000000";
 
@@ -103,7 +103,7 @@ function tagsOf(values: Readonly<Record<string, unknown>>): Record<string, strin
   return Object.fromEntries(
     known.map(([key, value]) => [
       key.replace(/[^A-Za-z0-9_.:-]/g, "_").slice(0, 32),
-      textOf(value).replace(/\s+/g, " ").slice(0, MAX_TAG),
+      textOf(value).replace(/\s+/g, " ").slice(0, MAX_TAG_LENGTH),
     ]),
   );
 }

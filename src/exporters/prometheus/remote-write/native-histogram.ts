@@ -1,5 +1,19 @@
-import type { PointReader } from "#metrics";
+import type { BucketCounts, PointReader } from "#metrics";
 import { WireWriter } from "#otlp/bytes";
+import {
+  BUCKET_SPAN_LENGTH_TAG,
+  BUCKET_SPAN_OFFSET_TAG,
+  HISTOGRAM_COUNT_TAG,
+  HISTOGRAM_NEGATIVE_DELTAS_TAG,
+  HISTOGRAM_NEGATIVE_SPANS_TAG,
+  HISTOGRAM_POSITIVE_DELTAS_TAG,
+  HISTOGRAM_POSITIVE_SPANS_TAG,
+  HISTOGRAM_SCHEMA_TAG,
+  HISTOGRAM_SUM_TAG,
+  HISTOGRAM_TIMESTAMP_TAG,
+  HISTOGRAM_ZERO_COUNT_TAG,
+  HISTOGRAM_ZERO_THRESHOLD_TAG,
+} from "./tags.js";
 
 const MIN_SCALE = -4;
 const MAX_SCALE = 8;
@@ -22,21 +36,21 @@ export function encodeNativeHistogram(point: PointReader): Uint8Array {
   const down = Math.max(0, point.scale - MAX_SCALE);
   const out = new WireWriter(256);
   if (point.hasNoValue) return encodeEnd(out, point);
-  field(out, 8, () => out.varintOfNumber(point.count));
-  field(out, 25, () => out.double(point.hasSum ? point.sum : 0));
-  field(out, 32, () => out.zigzag(point.scale - down));
-  field(out, 41, () => out.double(point.zeroThreshold || DEFAULT_ZERO_THRESHOLD));
-  field(out, 48, () => out.varintOfNumber(point.zeroCount));
-  writeSide(out, point.negative.offset, point.negative.counts, down, 66, 74);
-  writeSide(out, point.positive.offset, point.positive.counts, down, 90, 98);
-  field(out, 120, () => out.varintOfNumber(point.timeMs));
+  field(out, HISTOGRAM_COUNT_TAG, () => out.varintOfNumber(point.count));
+  field(out, HISTOGRAM_SUM_TAG, () => out.double(point.hasSum ? point.sum : 0));
+  field(out, HISTOGRAM_SCHEMA_TAG, () => out.zigzag(point.scale - down));
+  field(out, HISTOGRAM_ZERO_THRESHOLD_TAG, () => out.double(point.zeroThreshold || DEFAULT_ZERO_THRESHOLD));
+  field(out, HISTOGRAM_ZERO_COUNT_TAG, () => out.varintOfNumber(point.zeroCount));
+  writeSide(out, point.negative, down, HISTOGRAM_NEGATIVE_SPANS_TAG, HISTOGRAM_NEGATIVE_DELTAS_TAG);
+  writeSide(out, point.positive, down, HISTOGRAM_POSITIVE_SPANS_TAG, HISTOGRAM_POSITIVE_DELTAS_TAG);
+  field(out, HISTOGRAM_TIMESTAMP_TAG, () => out.varintOfNumber(point.timeMs));
   return new Uint8Array(out.written());
 }
 
 /** Encodes the end of a series: the sum is Prometheus's special NaN, and the rest is empty. */
 function encodeEnd(out: WireWriter, { timeMs }: PointReader): Uint8Array {
-  field(out, 25, () => out.copy(STALE_NAN, 0, 8));
-  field(out, 120, () => out.varintOfNumber(timeMs));
+  field(out, HISTOGRAM_SUM_TAG, () => out.copy(STALE_NAN, 0, 8));
+  field(out, HISTOGRAM_TIMESTAMP_TAG, () => out.varintOfNumber(timeMs));
   return new Uint8Array(out.written());
 }
 
@@ -47,8 +61,7 @@ function field(out: WireWriter, tag: number, write: () => void): void {
 
 function writeSide(
   out: WireWriter,
-  offset: number,
-  counts: readonly number[],
+  { offset, counts }: BucketCounts,
   down: number,
   spansTag: number,
   deltasTag: number,
@@ -74,8 +87,8 @@ function writeSide(
   for (const span of spans) {
     out.varint(spansTag);
     out.begin();
-    field(out, 8, () => out.zigzag(span.offset));
-    field(out, 16, () => out.varint(span.length));
+    field(out, BUCKET_SPAN_OFFSET_TAG, () => out.zigzag(span.offset));
+    field(out, BUCKET_SPAN_LENGTH_TAG, () => out.varint(span.length));
     out.end();
   }
   if (deltas.length === 0) return;

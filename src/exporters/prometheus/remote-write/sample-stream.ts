@@ -3,6 +3,15 @@ import { after, varint, viewOf, WireWriter } from "#otlp/bytes";
 import type { Label } from "../labels.js";
 import type { SampleLabels } from "./remote-series.js";
 import { SnappyBlockWriter } from "./snappy-block-writer.js";
+import {
+  LABEL_NAME_TAG,
+  LABEL_VALUE_TAG,
+  SAMPLE_TIMESTAMP_TAG,
+  SAMPLE_VALUE_TAG,
+  V1_LABELS_TAG,
+  V1_SAMPLES_TAG,
+  V1_TIMESERIES_TAG,
+} from "./tags.js";
 
 /** Times from 1971 to 2109 take six bytes. */
 const MIN_TIME_MS = 2 ** 35;
@@ -78,7 +87,7 @@ export class SampleStream {
   private putTime(timeMs: number): void {
     this.lastTimeMs = timeMs;
     const { rest } = this;
-    rest[8] = 16;
+    rest[8] = SAMPLE_TIMESTAMP_TAG;
     let left = timeMs;
     for (let i = 9; i < 14; i++) {
       rest[i] = (left & 127) | 128;
@@ -94,23 +103,23 @@ export class SampleStream {
 function encodeHead(labels: readonly Label[]): Uint8Array {
   const body = encodeLabels(labels);
   const out = new WireWriter(body.length + 16);
-  out.byte(10);
+  out.byte(V1_TIMESERIES_TAG);
   out.varint(body.length + 3 + REST_BYTES);
   out.copy(body, 0, body.length);
-  out.byte(18);
+  out.byte(V1_SAMPLES_TAG);
   out.byte(REST_BYTES + 1);
-  out.byte(9);
+  out.byte(SAMPLE_VALUE_TAG);
   return Uint8Array.from(out.written());
 }
 
 export function encodeLabels(labels: readonly Label[]): Uint8Array {
   const out = new WireWriter(256);
   for (const [name, value] of labels) {
-    out.byte(10);
+    out.byte(V1_LABELS_TAG);
     out.begin(name.length + value.length + 4);
-    out.byte(10);
+    out.byte(LABEL_NAME_TAG);
     out.text(name);
-    out.byte(18);
+    out.byte(LABEL_VALUE_TAG);
     out.text(value);
     out.end();
   }
@@ -177,7 +186,7 @@ function fieldsStart(head: Uint8Array): number {
 
 /** Returns the end of a label. The incomplete sample after the labels ends with the head. */
 function fieldEnd(head: Uint8Array, at: number): number {
-  if (head[at] !== 10) return head.length;
+  if (head[at] !== V1_LABELS_TAG) return head.length;
   const size = varint(head, at + 1);
   return after + size;
 }
@@ -193,7 +202,7 @@ function sameField(before: Uint8Array, k: number, head: Uint8Array, i: number): 
 
 /** Labels are sorted by name, and the sample comes after all of them. */
 function compareNames(a: Uint8Array, i: number, b: Uint8Array, j: number): number {
-  if (a[i] !== 10 || b[j] !== 10) return a[i]! - b[j]!;
+  if (a[i] !== V1_LABELS_TAG || b[j] !== V1_LABELS_TAG) return a[i]! - b[j]!;
   varint(a, i + 1);
   const aSize = varint(a, after + 1);
   const aStart = after;

@@ -1,6 +1,6 @@
 import { type AttributeKey, PointReader, SeriesTable } from "#metrics";
 import { decodeMessage, MESSAGES } from "#otlp/bytes";
-import { EXPONENTIAL_HISTOGRAM_TAG } from "#otlp/tags";
+import { EXPONENTIAL_HISTOGRAM_TAG } from "#otlp/metric-tags";
 import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
 import type { PartialRejection } from "../../../plugin.js";
 import { decimal } from "../exposition-text.js";

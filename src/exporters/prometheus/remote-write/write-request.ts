@@ -4,6 +4,31 @@ import type { Label } from "../labels.js";
 import type { MetricOwner } from "../owners.js";
 import type { SampleLabels } from "./remote-series.js";
 import { encodeLabels, SampleStream } from "./sample-stream.js";
+import {
+  EXEMPLAR_TIMESTAMP_TAG,
+  EXEMPLAR_VALUE_TAG,
+  SAMPLE_TIMESTAMP_TAG,
+  SAMPLE_VALUE_TAG,
+  V1_EXEMPLARS_TAG,
+  V1_HISTOGRAMS_TAG,
+  V1_METADATA_HELP_TAG,
+  V1_METADATA_NAME_TAG,
+  V1_METADATA_TAG,
+  V1_METADATA_TYPE_TAG,
+  V1_METADATA_UNIT_TAG,
+  V1_SAMPLES_TAG,
+  V1_TIMESERIES_TAG,
+  V2_EXEMPLARS_TAG,
+  V2_HISTOGRAMS_TAG,
+  V2_LABELS_REFS_TAG,
+  V2_METADATA_HELP_REF_TAG,
+  V2_METADATA_TAG,
+  V2_METADATA_TYPE_TAG,
+  V2_METADATA_UNIT_REF_TAG,
+  V2_SAMPLES_TAG,
+  V2_SYMBOLS_TAG,
+  V2_TIMESERIES_TAG,
+} from "./tags.js";
 
 /** A Prometheus exemplar. */
 export interface RemoteExemplar {
@@ -76,12 +101,12 @@ export class WriteRequestV1 implements WriteRequestBody {
   private gather(sample: RemoteSample): void {
     const { others: out } = this;
     const labels = encodeLabels(sample.labels.labels);
-    out.byte(10);
+    out.byte(V1_TIMESERIES_TAG);
     out.begin(labels.length + 24);
     out.copy(labels, 0, labels.length);
-    writeValue(out, sample, 18, 34);
+    writeValue(out, sample, V1_SAMPLES_TAG, V1_HISTOGRAMS_TAG);
     for (const exemplar of sample.exemplars ?? []) {
-      out.byte(26);
+      out.byte(V1_EXEMPLARS_TAG);
       out.begin(64);
       const bytes = encodeLabels(exemplar.labels);
       out.copy(bytes, 0, bytes.length);
@@ -96,14 +121,14 @@ export class WriteRequestV1 implements WriteRequestBody {
     if (described.has(name)) return;
     described.add(name);
     const out = this.metadata;
-    out.byte(26);
+    out.byte(V1_METADATA_TAG);
     out.begin();
-    out.byte(8);
+    out.byte(V1_METADATA_TYPE_TAG);
     out.varint(TYPES[type]);
     for (const [tag, text] of [
-      [18, name],
-      [34, help],
-      [42, unit],
+      [V1_METADATA_NAME_TAG, name],
+      [V1_METADATA_HELP_TAG, help],
+      [V1_METADATA_UNIT_TAG, unit],
     ] as const) {
       out.byte(tag);
       out.text(text);
@@ -124,12 +149,12 @@ export class WriteRequestV2 implements WriteRequestBody {
 
   add(sample: RemoteSample): void {
     const { out } = this;
-    out.byte(42);
+    out.byte(V2_TIMESERIES_TAG);
     out.begin(64);
     this.writeRefs(sample.labels.labels);
-    writeValue(out, sample, 18, 26);
+    writeValue(out, sample, V2_SAMPLES_TAG, V2_HISTOGRAMS_TAG);
     for (const exemplar of sample.exemplars ?? []) {
-      out.byte(34);
+      out.byte(V2_EXEMPLARS_TAG);
       out.begin(32);
       this.writeRefs(exemplar.labels);
       writeExemplarValue(out, exemplar);
@@ -142,7 +167,7 @@ export class WriteRequestV2 implements WriteRequestBody {
   finish(): Uint8Array {
     const head = new WireWriter(this.symbolBytes + this.symbols.size * 4 + this.out.length);
     for (const symbol of this.symbols.keys()) {
-      head.byte(34);
+      head.byte(V2_SYMBOLS_TAG);
       head.text(symbol);
     }
     head.copy(this.out.bytes, 0, this.out.length);
@@ -151,7 +176,7 @@ export class WriteRequestV2 implements WriteRequestBody {
 
   private writeRefs(labels: readonly Label[]): void {
     const { out } = this;
-    out.byte(10);
+    out.byte(V2_LABELS_REFS_TAG);
     out.begin(labels.length * 2);
     for (const [name, value] of labels) {
       out.varint(this.ref(name));
@@ -162,13 +187,13 @@ export class WriteRequestV2 implements WriteRequestBody {
 
   private describe({ type, help, unit }: MetricOwner): void {
     const { out } = this;
-    out.byte(42);
+    out.byte(V2_METADATA_TAG);
     out.begin(8);
-    out.byte(8);
+    out.byte(V2_METADATA_TYPE_TAG);
     out.varint(TYPES[type]);
-    out.byte(24);
+    out.byte(V2_METADATA_HELP_REF_TAG);
     out.varint(this.ref(help));
-    out.byte(32);
+    out.byte(V2_METADATA_UNIT_REF_TAG);
     out.varint(this.ref(unit));
     out.end();
   }
@@ -192,17 +217,17 @@ function writeValue(out: WireWriter, sample: RemoteSample, sampleTag: number, hi
   }
   out.byte(sampleTag);
   out.begin(16);
-  out.byte(9);
+  out.byte(SAMPLE_VALUE_TAG);
   if (sample.isStale) out.copy(STALE_NAN, 0, 8);
   else out.double(sample.value);
-  out.byte(16);
+  out.byte(SAMPLE_TIMESTAMP_TAG);
   out.varintOfNumber(sample.timeMs);
   out.end();
 }
 
 function writeExemplarValue(out: WireWriter, { value, timeMs }: RemoteExemplar): void {
-  out.byte(17);
+  out.byte(EXEMPLAR_VALUE_TAG);
   out.double(value);
-  out.byte(24);
+  out.byte(EXEMPLAR_TIMESTAMP_TAG);
   out.varintOfNumber(timeMs);
 }

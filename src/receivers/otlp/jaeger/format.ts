@@ -25,6 +25,9 @@ export const JAEGER_FORMAT: GrpcFormat = {
   },
 };
 
+/** The field id of the batch among the arguments of emitBatch. */
+const EMIT_BATCH_BATCH = 1;
+
 /** Reads the batch of a message to Jaeger's agent, such as a UDP packet. */
 export function batchOfMessage(reader: ThriftReader, maxElements: number): Batch {
   const name = reader.readMessageName();
@@ -34,7 +37,7 @@ export function batchOfMessage(reader: ThriftReader, maxElements: number): Batch
   const outer = reader.beginStruct();
   for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
     const type = reader.fieldType;
-    if (id !== 1 || type !== THRIFT.struct || batch !== undefined) reader.skip(type);
+    if (id !== EMIT_BATCH_BATCH || type !== THRIFT.struct || batch !== undefined) reader.skip(type);
     else batch = batchOfThrift(reader, maxElements, false);
   }
   reader.endStruct(outer);

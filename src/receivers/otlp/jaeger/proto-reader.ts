@@ -1,4 +1,4 @@
-import { highHalf, lowHalf, varintHalves } from "#otlp/bytes";
+import { FIXED32, FIXED64, highHalf, LENGTH_DELIMITED, lowHalf, VARINT, varintHalves } from "#otlp/bytes";
 import { MalformedError } from "#otlp/signals";
 
 const MAX_VARINT_BYTES = 10;
@@ -50,13 +50,13 @@ export class ProtoReader {
     if (tag < 8) throw malformed(at);
     let start = p;
     switch (tag & 7) {
-      case 0:
+      case VARINT:
         p = p < to && bytes[p]! < 128 ? p + 1 : varintEnd(bytes, p, to);
         break;
-      case 1:
+      case FIXED64:
         p += 8;
         break;
-      case 2: {
+      case LENGTH_DELIMITED: {
         if (p < to && bytes[p]! < 128) {
           start = p + 1;
           p = start + bytes[p]!;
@@ -67,7 +67,7 @@ export class ProtoReader {
         }
         break;
       }
-      case 5:
+      case FIXED32:
         p += 4;
         break;
       default:

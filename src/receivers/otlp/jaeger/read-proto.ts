@@ -1,7 +1,38 @@
 import type { Batch } from "#otlp";
 import { double, highHalf, lowHalf, varint64, varintHalves } from "#otlp/bytes";
 import { MalformedError } from "#otlp/signals";
-import { JAEGER_TAG_TYPES } from "#traces";
+import {
+  JAEGER_BATCH_PROCESS_TAG,
+  JAEGER_BATCH_SPANS_TAG,
+  JAEGER_BATCH_TAG,
+  JAEGER_BINARY_TAG,
+  JAEGER_BOOL_TAG,
+  JAEGER_FLOAT64_TAG,
+  JAEGER_INT64_TAG,
+  JAEGER_KEY_TAG,
+  JAEGER_LOG_FIELDS_TAG,
+  JAEGER_LOG_TIME_TAG,
+  JAEGER_OPERATION_NAME_TAG,
+  JAEGER_PROCESS_SERVICE_TAG,
+  JAEGER_PROCESS_TAGS_TAG,
+  JAEGER_REFERENCE_SPAN_ID_TAG,
+  JAEGER_REFERENCE_TRACE_ID_TAG,
+  JAEGER_REFERENCE_TYPE_TAG,
+  JAEGER_SPAN_DURATION_TAG,
+  JAEGER_SPAN_FLAGS_TAG,
+  JAEGER_SPAN_ID_TAG,
+  JAEGER_SPAN_LOGS_TAG,
+  JAEGER_SPAN_PROCESS_TAG,
+  JAEGER_SPAN_REFERENCES_TAG,
+  JAEGER_SPAN_START_TAG,
+  JAEGER_SPAN_TAGS_TAG,
+  JAEGER_SPAN_TRACE_ID_TAG,
+  JAEGER_STRING_TAG,
+  JAEGER_TAG_TYPES,
+  JAEGER_TIME_NANOS_TAG,
+  JAEGER_TIME_SECONDS_TAG,
+  JAEGER_TYPE_TAG,
+} from "#traces";
 import { ProtoReader } from "./proto-reader.js";
 import { SPAN_AT, SpanDraft, TRACE_AT } from "./span-draft.js";
 import { TagList } from "./tag-list.js";
@@ -17,37 +48,6 @@ export function batchOfProto(bytes: Buffer, maxElements: number): Batch {
 
 /** Seconds beyond this are clamped: doubles hold every second up to here, and OTLP's range is much smaller. */
 const MAX_SECONDS = 2 ** 52;
-
-// Tags of jaeger.api_v2 for requests and batches, processes, spans, references, logs, tags and times.
-const BATCH = 10;
-const BATCH_SPAN = 10;
-const BATCH_PROCESS = 18;
-const PROCESS_SERVICE = 10;
-const PROCESS_TAG = 18;
-const SPAN_TRACE_ID = 10;
-const SPAN_ID = 18;
-const SPAN_NAME = 26;
-const SPAN_REFERENCE = 34;
-const SPAN_FLAGS = 40;
-const SPAN_START = 50;
-const SPAN_DURATION = 58;
-const SPAN_TAG = 66;
-const SPAN_LOG = 74;
-const SPAN_PROCESS = 82;
-const REFERENCE_TRACE_ID = 10;
-const REFERENCE_SPAN_ID = 18;
-const REFERENCE_TYPE = 24;
-const LOG_TIME = 10;
-const LOG_FIELD = 18;
-const TAG_KEY = 10;
-const TAG_TYPE = 16;
-const TAG_TEXT = 26;
-const TAG_BOOL = 32;
-const TAG_INTEGER = 40;
-const TAG_DOUBLE = 49;
-const TAG_BINARY = 58;
-const TIME_SECONDS = 8;
-const TIME_NANOS = 16;
 
 class PostSpansReader extends ProtoReader {
   private readonly maxElements: number;
@@ -70,13 +70,13 @@ class PostSpansReader extends ProtoReader {
     this.element();
     for (let p = 0; p < bytes.length; ) {
       p = this.field(p, bytes.length);
-      if (this.tag !== BATCH) continue;
+      if (this.tag !== JAEGER_BATCH_TAG) continue;
       const end = p;
       this.element();
       for (let q = this.valueStart; q < end; ) {
         q = this.field(q, end);
-        if (this.tag === BATCH_SPAN) this.readSpan(this.valueStart, q);
-        else if (this.tag === BATCH_PROCESS) resource = this.process(this.valueStart, q);
+        if (this.tag === JAEGER_BATCH_SPANS_TAG) this.readSpan(this.valueStart, q);
+        else if (this.tag === JAEGER_BATCH_PROCESS_TAG) resource = this.process(this.valueStart, q);
       }
     }
     return this.writer.finish(resource ?? this.process(0, 0), this.maxElements);
@@ -90,39 +90,39 @@ class PostSpansReader extends ProtoReader {
       p = this.field(p, to);
       const start = this.valueStart;
       switch (this.tag) {
-        case SPAN_TRACE_ID:
+        case JAEGER_SPAN_TRACE_ID_TAG:
           span.traceSize = this.id(start, p, TRACE_AT, 16);
           break;
-        case SPAN_ID:
+        case JAEGER_SPAN_ID_TAG:
           span.spanSize = this.id(start, p, SPAN_AT, 8);
           break;
-        case SPAN_NAME:
+        case JAEGER_OPERATION_NAME_TAG:
           span.nameStart = start;
           span.nameEnd = p;
           break;
-        case SPAN_REFERENCE:
+        case JAEGER_SPAN_REFERENCES_TAG:
           this.reference(start, p);
           break;
-        case SPAN_FLAGS:
+        case JAEGER_SPAN_FLAGS_TAG:
           span.isSampled = (bytes[start]! & 1) !== 0;
           break;
-        case SPAN_START:
+        case JAEGER_SPAN_START_TAG:
           this.time(start, p);
           span.startSeconds = this.seconds;
           span.startNanos = this.nanos;
           break;
-        case SPAN_DURATION:
+        case JAEGER_SPAN_DURATION_TAG:
           this.time(start, p);
           span.durationSeconds = this.seconds;
           span.durationNanos = this.nanos;
           break;
-        case SPAN_TAG:
+        case JAEGER_SPAN_TAGS_TAG:
           this.readTag(start, p, span.tags);
           break;
-        case SPAN_LOG:
+        case JAEGER_SPAN_LOGS_TAG:
           this.log(start, p);
           break;
-        case SPAN_PROCESS:
+        case JAEGER_SPAN_PROCESS_TAG:
           span.process = this.processKey(start, p);
       }
     }
@@ -144,8 +144,8 @@ class PostSpansReader extends ProtoReader {
     beginProcess(processTags, bytes);
     for (let p = from; p < to; ) {
       p = this.field(p, to);
-      if (this.tag === PROCESS_TAG) this.readTag(this.valueStart, p, processTags);
-      else if (this.tag === PROCESS_SERVICE) {
+      if (this.tag === JAEGER_PROCESS_TAGS_TAG) this.readTag(this.valueStart, p, processTags);
+      else if (this.tag === JAEGER_PROCESS_SERVICE_TAG) {
         serviceStart = this.valueStart;
         serviceEnd = p;
       }
@@ -160,11 +160,11 @@ class PostSpansReader extends ProtoReader {
     for (let p = from; p < to; ) {
       p = this.field(p, to);
       const start = this.valueStart;
-      if (this.tag === REFERENCE_TRACE_ID)
+      if (this.tag === JAEGER_REFERENCE_TRACE_ID_TAG)
         span.referenceTraceSizes[at] = this.id(start, p, span.referenceTraceAt(at), 16);
-      else if (this.tag === REFERENCE_SPAN_ID)
+      else if (this.tag === JAEGER_REFERENCE_SPAN_ID_TAG)
         span.referenceSpanSizes[at] = this.id(start, p, span.referenceSpanAt(at), 8);
-      else if (this.tag === REFERENCE_TYPE) span.referenceTypes[at] = this.integer(start);
+      else if (this.tag === JAEGER_REFERENCE_TYPE_TAG) span.referenceTypes[at] = this.integer(start);
     }
   }
 
@@ -176,11 +176,11 @@ class PostSpansReader extends ProtoReader {
     this.element();
     for (let p = from; p < to; ) {
       p = this.field(p, to);
-      if (this.tag === LOG_TIME) {
+      if (this.tag === JAEGER_LOG_TIME_TAG) {
         this.time(this.valueStart, p);
         seconds = this.seconds;
         nanos = this.nanos;
-      } else if (this.tag === LOG_FIELD) this.readTag(this.valueStart, p, fields);
+      } else if (this.tag === JAEGER_LOG_FIELDS_TAG) this.readTag(this.valueStart, p, fields);
     }
     span.addEvent(seconds, nanos);
   }
@@ -196,11 +196,11 @@ class PostSpansReader extends ProtoReader {
    */
   private readShortTag(from: number, to: number, tags: TagList): boolean {
     const { bytes } = this;
-    if (to - from < 2 || bytes[from] !== TAG_KEY || bytes[from + 1]! > 127) return false;
+    if (to - from < 2 || bytes[from] !== JAEGER_KEY_TAG || bytes[from + 1]! > 127) return false;
     const keyStart = from + 2;
     const keyEnd = keyStart + bytes[from + 1]!;
     if (to - keyEnd < 2) return false;
-    if (bytes[keyEnd] === TAG_TEXT) {
+    if (bytes[keyEnd] === JAEGER_STRING_TAG) {
       if (bytes[keyEnd + 1]! > 127 || keyEnd + 2 + bytes[keyEnd + 1]! !== to) return false;
       tags.add(keyStart, keyEnd, JAEGER_TAG_TYPES.string, keyEnd + 2, to, 0);
       return true;
@@ -208,9 +208,9 @@ class PostSpansReader extends ProtoReader {
     const isInteger =
       to - keyEnd >= 4 &&
       to - keyEnd <= 7 &&
-      bytes[keyEnd] === TAG_TYPE &&
+      bytes[keyEnd] === JAEGER_TYPE_TAG &&
       bytes[keyEnd + 1] === JAEGER_TAG_TYPES.int64 &&
-      bytes[keyEnd + 2] === TAG_INTEGER;
+      bytes[keyEnd + 2] === JAEGER_INT64_TAG;
     if (!isInteger) return false;
     let value = 0;
     let p = keyEnd + 3;
@@ -241,28 +241,28 @@ class PostSpansReader extends ProtoReader {
       p = this.field(p, to);
       const start = this.valueStart;
       switch (this.tag) {
-        case TAG_KEY:
+        case JAEGER_KEY_TAG:
           keyStart = start;
           keyEnd = p;
           break;
-        case TAG_TYPE:
+        case JAEGER_TYPE_TAG:
           typeAt = start;
           type = this.integer(start);
           break;
-        case TAG_TEXT:
+        case JAEGER_STRING_TAG:
           textStart = start;
           textEnd = p;
           break;
-        case TAG_BOOL:
+        case JAEGER_BOOL_TAG:
           isTrue = this.integer(start) !== 0;
           break;
-        case TAG_INTEGER:
+        case JAEGER_INT64_TAG:
           integerAt = start;
           break;
-        case TAG_DOUBLE:
+        case JAEGER_FLOAT64_TAG:
           doubleAt = start;
           break;
-        case TAG_BINARY:
+        case JAEGER_BINARY_TAG:
           binaryStart = start;
           binaryEnd = p;
       }
@@ -293,10 +293,10 @@ class PostSpansReader extends ProtoReader {
     this.element();
     for (let p = from; p < to; ) {
       p = this.field(p, to);
-      if (this.tag === TIME_SECONDS) {
+      if (this.tag === JAEGER_TIME_SECONDS_TAG) {
         varintHalves(bytes, this.valueStart);
         seconds += Math.max(-MAX_SECONDS, Math.min(MAX_SECONDS, (highHalf | 0) * 2 ** 32 + lowHalf));
-      } else if (this.tag === TIME_NANOS) {
+      } else if (this.tag === JAEGER_TIME_NANOS_TAG) {
         varintHalves(bytes, this.valueStart);
         nanos += lowHalf | 0;
       }

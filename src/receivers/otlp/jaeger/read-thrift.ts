@@ -21,6 +21,36 @@ const TAG_TYPES = [
   JAEGER_TAG_TYPES.binary,
 ] as const;
 
+// Field ids of jaeger.thrift: of Batch, Process, Span, SpanRef, Log and Tag.
+const BATCH_PROCESS = 1;
+const BATCH_SPANS = 2;
+const PROCESS_SERVICE_NAME = 1;
+const PROCESS_TAGS = 2;
+const SPAN_TRACE_ID_LOW = 1;
+const SPAN_TRACE_ID_HIGH = 2;
+const SPAN_ID = 3;
+const SPAN_PARENT_ID = 4;
+const SPAN_OPERATION_NAME = 5;
+const SPAN_REFERENCES = 6;
+const SPAN_FLAGS = 7;
+const SPAN_START_TIME = 8;
+const SPAN_DURATION = 9;
+const SPAN_TAGS = 10;
+const SPAN_LOGS = 11;
+const REFERENCE_TYPE = 1;
+const REFERENCE_TRACE_ID_LOW = 2;
+const REFERENCE_TRACE_ID_HIGH = 3;
+const REFERENCE_SPAN_ID = 4;
+const LOG_TIMESTAMP = 1;
+const LOG_FIELDS = 2;
+const TAG_KEY = 1;
+const TAG_TYPE = 2;
+const TAG_STRING = 3;
+const TAG_DOUBLE = 4;
+const TAG_BOOL = 5;
+const TAG_LONG = 6;
+const TAG_BINARY = 7;
+
 class ThriftBatchReader {
   private readonly reader: ThriftReader;
   private readonly maxElements: number;
@@ -40,8 +70,9 @@ class ThriftBatchReader {
     const outer = reader.beginStruct();
     for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
       const type = reader.fieldType;
-      if (id === 1 && type === THRIFT.struct) resource = this.process();
-      else if (id === 2 && type === THRIFT.list) for (let n = reader.beginStructs(); n > 0; n--) this.readSpan();
+      if (id === BATCH_PROCESS && type === THRIFT.struct) resource = this.process();
+      else if (id === BATCH_SPANS && type === THRIFT.list)
+        for (let n = reader.beginStructs(); n > 0; n--) this.readSpan();
       else reader.skip(type);
     }
     reader.endStruct(outer);
@@ -61,8 +92,9 @@ class ThriftBatchReader {
     const outer = reader.beginStruct();
     for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
       const type = reader.fieldType;
-      if (id === 2 && type === THRIFT.list) for (let n = reader.beginStructs(); n > 0; n--) this.readTag(tags);
-      else if (id === 1 && type === THRIFT.string) {
+      if (id === PROCESS_TAGS && type === THRIFT.list)
+        for (let n = reader.beginStructs(); n > 0; n--) this.readTag(tags);
+      else if (id === PROCESS_SERVICE_NAME && type === THRIFT.string) {
         serviceStart = reader.readRange();
         serviceEnd = reader.position;
       } else reader.skip(type);
@@ -79,15 +111,16 @@ class ThriftBatchReader {
     const outer = reader.beginStruct();
     for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
       const type = reader.fieldType;
-      if (type === THRIFT.i64 && id <= 9) this.readNumber(id);
-      else if (type === THRIFT.list && id === 6) for (let n = reader.beginStructs(); n > 0; n--) this.reference();
-      else if (type === THRIFT.list && id === 10)
+      if (type === THRIFT.i64 && id <= SPAN_DURATION) this.readNumber(id);
+      else if (type === THRIFT.list && id === SPAN_REFERENCES)
+        for (let n = reader.beginStructs(); n > 0; n--) this.reference();
+      else if (type === THRIFT.list && id === SPAN_TAGS)
         for (let n = reader.beginStructs(); n > 0; n--) this.readTag(span.tags);
-      else if (type === THRIFT.list && id === 11) for (let n = reader.beginStructs(); n > 0; n--) this.log();
-      else if (type === THRIFT.string && id === 5) {
+      else if (type === THRIFT.list && id === SPAN_LOGS) for (let n = reader.beginStructs(); n > 0; n--) this.log();
+      else if (type === THRIFT.string && id === SPAN_OPERATION_NAME) {
         span.nameStart = reader.readRange();
         span.nameEnd = reader.position;
-      } else if (type === THRIFT.i32 && id === 7) span.isSampled = (reader.readI32() & 1) !== 0;
+      } else if (type === THRIFT.i32 && id === SPAN_FLAGS) span.isSampled = (reader.readI32() & 1) !== 0;
       else reader.skip(type);
     }
     reader.endStruct(outer);
@@ -99,22 +132,22 @@ class ThriftBatchReader {
     const { reader, span } = this;
     reader.readI64();
     switch (id) {
-      case 1:
+      case SPAN_TRACE_ID_LOW:
         return putId(span.ids, TRACE_AT + 8, reader);
-      case 2:
+      case SPAN_TRACE_ID_HIGH:
         return putId(span.ids, TRACE_AT, reader);
-      case 3:
+      case SPAN_ID:
         span.spanSize = 8;
         return putId(span.ids, SPAN_AT, reader);
-      case 4:
+      case SPAN_PARENT_ID:
         span.parentSize = 8;
         return putId(span.ids, PARENT_AT, reader);
-      case 8:
+      case SPAN_START_TIME:
         splitMicros(reader.low, reader.high);
         span.startSeconds = seconds;
         span.startNanos = nanos;
         return;
-      case 9:
+      case SPAN_DURATION:
         splitMicros(reader.low, reader.high);
         span.durationSeconds = seconds;
         span.durationNanos = nanos;
@@ -131,10 +164,14 @@ class ThriftBatchReader {
     const outer = reader.beginStruct();
     for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
       const type = reader.fieldType;
-      if (id === 1 && type === THRIFT.i32) span.referenceTypes[at] = reader.readI32();
-      else if (type === THRIFT.i64 && id >= 2 && id <= 4) {
+      if (id === REFERENCE_TYPE && type === THRIFT.i32) span.referenceTypes[at] = reader.readI32();
+      else if (type === THRIFT.i64 && id >= REFERENCE_TRACE_ID_LOW && id <= REFERENCE_SPAN_ID) {
         reader.readI64();
-        putId(span.ids, id === 2 ? traceAt + 8 : id === 3 ? traceAt : spanAt, reader);
+        putId(
+          span.ids,
+          id === REFERENCE_TRACE_ID_LOW ? traceAt + 8 : id === REFERENCE_TRACE_ID_HIGH ? traceAt : spanAt,
+          reader,
+        );
       } else reader.skip(type);
     }
     reader.endStruct(outer);
@@ -147,11 +184,12 @@ class ThriftBatchReader {
     const outer = reader.beginStruct();
     for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
       const type = reader.fieldType;
-      if (id === 1 && type === THRIFT.i64) {
+      if (id === LOG_TIMESTAMP && type === THRIFT.i64) {
         reader.readI64();
         splitMicros(reader.low, reader.high);
         [timeSeconds, timeNanos] = [seconds, nanos];
-      } else if (id === 2 && type === THRIFT.list) for (let n = reader.beginStructs(); n > 0; n--) this.readTag(fields);
+      } else if (id === LOG_FIELDS && type === THRIFT.list)
+        for (let n = reader.beginStructs(); n > 0; n--) this.readTag(fields);
       else reader.skip(type);
     }
     reader.endStruct(outer);
@@ -174,20 +212,20 @@ class ThriftBatchReader {
     const outer = reader.beginStruct();
     for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
       const type = reader.fieldType;
-      if (id === 1 && type === THRIFT.string) {
+      if (id === TAG_KEY && type === THRIFT.string) {
         keyStart = reader.readRange();
         keyEnd = reader.position;
-      } else if (id === 2 && type === THRIFT.i32) number = reader.readI32();
-      else if (id === 3 && type === THRIFT.string) {
+      } else if (id === TAG_TYPE && type === THRIFT.i32) number = reader.readI32();
+      else if (id === TAG_STRING && type === THRIFT.string) {
         textStart = reader.readRange();
         textEnd = reader.position;
-      } else if (id === 4 && type === THRIFT.double) double = reader.readDouble();
-      else if (id === 5 && type === THRIFT.bool) isTrue = reader.readBool() ? 1 : 0;
-      else if (id === 6 && type === THRIFT.i64) {
+      } else if (id === TAG_DOUBLE && type === THRIFT.double) double = reader.readDouble();
+      else if (id === TAG_BOOL && type === THRIFT.bool) isTrue = reader.readBool() ? 1 : 0;
+      else if (id === TAG_LONG && type === THRIFT.i64) {
         reader.readI64();
         low = reader.low;
         high = reader.high;
-      } else if (id === 7 && type === THRIFT.string) {
+      } else if (id === TAG_BINARY && type === THRIFT.string) {
         binaryStart = reader.readRange();
         binaryEnd = reader.position;
       } else reader.skip(type);

@@ -1,11 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { double, varint64 } from "#otlp/bytes";
+import { double, FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, varint64 } from "#otlp/bytes";
 import { ExpositionError } from "./series-text.js";
-
-const VARINT = 0;
-const FIXED64 = 1;
-const BYTES = 2;
-const FIXED32 = 5;
 
 /**
  * Iterates over the fields of an untrusted message: `next` moves to the next field and throws an `ExpositionError` if
@@ -44,11 +39,11 @@ export class ProtoFields {
 
   /** The message in this field. */
   message(): ProtoFields {
-    return new ProtoFields(this.bytes, this.start, this.wire === BYTES ? this.end : this.start);
+    return new ProtoFields(this.bytes, this.start, this.wire === LENGTH_DELIMITED ? this.end : this.start);
   }
 
   text(): string {
-    if (this.wire !== BYTES) return "";
+    if (this.wire !== LENGTH_DELIMITED) return "";
     const bytes = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + this.start, this.end - this.start);
     if (!isUtf8(bytes)) throw new ExpositionError("a text is not valid UTF-8");
     return bytes.toString("utf8");
@@ -73,13 +68,13 @@ export class ProtoFields {
 
   /** Appends one number or a packed list of numbers. */
   addZigzags(to: number[]): void {
-    if (this.wire !== BYTES) to.push(this.zigzag());
+    if (this.wire !== LENGTH_DELIMITED) to.push(this.zigzag());
     else for (const value of this.packedVarints()) to.push(undoZigzag(value));
   }
 
   addDoubles(to: number[]): void {
     if (this.wire === FIXED64) to.push(this.double());
-    if (this.wire !== BYTES) return;
+    if (this.wire !== LENGTH_DELIMITED) return;
     if ((this.end - this.start) % 8 !== 0) throw broken();
     for (let p = this.start; p < this.end; p += 8) to.push(double(this.bytes, p));
   }
@@ -99,7 +94,7 @@ export class ProtoFields {
         return varintEnd(this.bytes, this.at, this.limit) - this.at;
       case FIXED64:
         return 8;
-      case BYTES:
+      case LENGTH_DELIMITED:
         return this.varint32();
       case FIXED32:
         return 4;

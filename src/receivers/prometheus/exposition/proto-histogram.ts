@@ -1,5 +1,29 @@
 import { type BucketCounts, writeExponentialCounts } from "#metrics";
 import { WireWriter } from "#otlp/bytes";
+import {
+  BUCKET_COUNT,
+  BUCKET_COUNT_FLOAT,
+  BUCKET_EXEMPLAR,
+  BUCKET_SPAN_LENGTH,
+  BUCKET_SPAN_OFFSET,
+  BUCKET_UPPER_BOUND,
+  HISTOGRAM_BUCKET,
+  HISTOGRAM_COUNT,
+  HISTOGRAM_COUNT_FLOAT,
+  HISTOGRAM_CREATED,
+  HISTOGRAM_EXEMPLAR,
+  HISTOGRAM_NEGATIVE_COUNT,
+  HISTOGRAM_NEGATIVE_DELTA,
+  HISTOGRAM_NEGATIVE_SPAN,
+  HISTOGRAM_POSITIVE_COUNT,
+  HISTOGRAM_POSITIVE_DELTA,
+  HISTOGRAM_POSITIVE_SPAN,
+  HISTOGRAM_SCHEMA,
+  HISTOGRAM_SUM,
+  HISTOGRAM_ZERO_COUNT,
+  HISTOGRAM_ZERO_COUNT_FLOAT,
+  HISTOGRAM_ZERO_THRESHOLD,
+} from "./client-model.js";
 import type { ExemplarText } from "./exposition-reader.js";
 import type { ProtoFields } from "./proto-fields.js";
 import { readProtoExemplar, readTimestamp } from "./proto-values.js";
@@ -20,8 +44,8 @@ class NativeSide {
   addSpan(fields: ProtoFields): void {
     let [offset, length] = [0, 0];
     while (fields.next()) {
-      if (fields.field === 1) offset = fields.zigzag();
-      else if (fields.field === 2) length = fields.unsigned();
+      if (fields.field === BUCKET_SPAN_OFFSET) offset = fields.zigzag();
+      else if (fields.field === BUCKET_SPAN_LENGTH) length = fields.unsigned();
     }
     this.offsets.push(offset);
     this.lengths.push(length);
@@ -83,52 +107,52 @@ export class ProtoHistogram {
 
   private read(fields: ProtoFields): void {
     switch (fields.field) {
-      case 1:
+      case HISTOGRAM_COUNT:
         if (this.count === 0) this.count = fields.unsigned();
         break;
-      case 2:
+      case HISTOGRAM_SUM:
         this.sum = fields.double();
         break;
-      case 3:
+      case HISTOGRAM_BUCKET:
         this.buckets.push(readBucket(fields.message()));
         break;
-      case 4: // a float count takes precedence
+      case HISTOGRAM_COUNT_FLOAT: // a float count takes precedence
         if (fields.double() > 0) this.count = fields.double();
         break;
-      case 5:
+      case HISTOGRAM_SCHEMA:
         this.schema = fields.zigzag();
         break;
-      case 6:
+      case HISTOGRAM_ZERO_THRESHOLD:
         this.zeroThreshold = fields.double();
         break;
-      case 7:
+      case HISTOGRAM_ZERO_COUNT:
         if (this.zeroCount === 0) this.zeroCount = fields.unsigned();
         break;
-      case 8:
+      case HISTOGRAM_ZERO_COUNT_FLOAT:
         if (fields.double() > 0) this.zeroCount = fields.double();
         break;
-      case 9:
+      case HISTOGRAM_NEGATIVE_SPAN:
         this.negative.addSpan(fields.message());
         break;
-      case 10:
+      case HISTOGRAM_NEGATIVE_DELTA:
         fields.addZigzags(this.negative.deltas);
         break;
-      case 11:
+      case HISTOGRAM_NEGATIVE_COUNT:
         fields.addDoubles(this.negative.counts);
         break;
-      case 12:
+      case HISTOGRAM_POSITIVE_SPAN:
         this.positive.addSpan(fields.message());
         break;
-      case 13:
+      case HISTOGRAM_POSITIVE_DELTA:
         fields.addZigzags(this.positive.deltas);
         break;
-      case 14:
+      case HISTOGRAM_POSITIVE_COUNT:
         fields.addDoubles(this.positive.counts);
         break;
-      case 15:
+      case HISTOGRAM_CREATED:
         this.createdMs = readTimestamp(fields.message());
         break;
-      case 16:
+      case HISTOGRAM_EXEMPLAR:
         this.exemplars.push(readProtoExemplar(fields.message()));
         break;
     }
@@ -139,10 +163,10 @@ function readBucket(fields: ProtoFields): ClassicBucket {
   let [bound, count, fraction] = [0, 0, 0];
   let exemplar: ExemplarText | undefined;
   while (fields.next()) {
-    if (fields.field === 1) count = fields.unsigned();
-    else if (fields.field === 2) bound = fields.double();
-    else if (fields.field === 3) exemplar = readProtoExemplar(fields.message());
-    else if (fields.field === 4) fraction = fields.double();
+    if (fields.field === BUCKET_COUNT) count = fields.unsigned();
+    else if (fields.field === BUCKET_UPPER_BOUND) bound = fields.double();
+    else if (fields.field === BUCKET_EXEMPLAR) exemplar = readProtoExemplar(fields.message());
+    else if (fields.field === BUCKET_COUNT_FLOAT) fraction = fields.double();
   }
   return { bound, count: fraction > 0 ? fraction : count, exemplar };
 }

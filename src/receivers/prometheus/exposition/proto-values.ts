@@ -1,3 +1,21 @@
+import {
+  COUNTER_CREATED,
+  COUNTER_EXEMPLAR,
+  EXEMPLAR_LABEL,
+  EXEMPLAR_TIMESTAMP,
+  EXEMPLAR_VALUE,
+  LABEL_NAME,
+  LABEL_VALUE,
+  QUANTILE,
+  QUANTILE_VALUE,
+  SUMMARY_COUNT,
+  SUMMARY_CREATED,
+  SUMMARY_QUANTILE,
+  SUMMARY_SUM,
+  TIMESTAMP_NANOS,
+  TIMESTAMP_SECONDS,
+  VALUE,
+} from "./client-model.js";
 import type { ExemplarText } from "./exposition-reader.js";
 import type { ProtoFields } from "./proto-fields.js";
 import type { LabelPair } from "./series-text.js";
@@ -6,8 +24,8 @@ import type { LabelPair } from "./series-text.js";
 export function readTimestamp(fields: ProtoFields): number {
   let [seconds, nanos] = [0, 0];
   while (fields.next()) {
-    if (fields.field === 1) seconds = fields.signed();
-    else if (fields.field === 2) nanos = fields.signed();
+    if (fields.field === TIMESTAMP_SECONDS) seconds = fields.signed();
+    else if (fields.field === TIMESTAMP_NANOS) nanos = fields.signed();
   }
   const ms = seconds * 1000 + Math.floor(nanos / 1e6);
   return Math.abs(ms) <= MAX_TIME_MS ? ms : Number.NaN;
@@ -19,8 +37,8 @@ const MAX_TIME_MS = 2 ** 64 / 1e6 - 1;
 export function readLabel(fields: ProtoFields): LabelPair {
   let [name, value] = ["", ""];
   while (fields.next()) {
-    if (fields.field === 1) name = fields.text();
-    else if (fields.field === 2) value = fields.text();
+    if (fields.field === LABEL_NAME) name = fields.text();
+    else if (fields.field === LABEL_VALUE) value = fields.text();
   }
   return [name, value];
 }
@@ -29,9 +47,9 @@ export function readProtoExemplar(fields: ProtoFields): ExemplarText {
   const labels: LabelPair[] = [];
   let [value, timeMs] = [0, Number.NaN];
   while (fields.next()) {
-    if (fields.field === 1) labels.push(readLabel(fields.message()));
-    else if (fields.field === 2) value = fields.double();
-    else if (fields.field === 3) timeMs = readTimestamp(fields.message());
+    if (fields.field === EXEMPLAR_LABEL) labels.push(readLabel(fields.message()));
+    else if (fields.field === EXEMPLAR_VALUE) value = fields.double();
+    else if (fields.field === EXEMPLAR_TIMESTAMP) timeMs = readTimestamp(fields.message());
   }
   return { labels, value, timeMs };
 }
@@ -45,9 +63,9 @@ export function readValue(fields: ProtoFields): {
   let [value, createdMs] = [0, 0];
   let exemplar: ExemplarText | undefined;
   while (fields.next()) {
-    if (fields.field === 1) value = fields.double();
-    else if (fields.field === 2) exemplar = readProtoExemplar(fields.message());
-    else if (fields.field === 3) createdMs = readTimestamp(fields.message());
+    if (fields.field === VALUE) value = fields.double();
+    else if (fields.field === COUNTER_EXEMPLAR) exemplar = readProtoExemplar(fields.message());
+    else if (fields.field === COUNTER_CREATED) createdMs = readTimestamp(fields.message());
   }
   return { value, exemplar, createdMs };
 }
@@ -63,10 +81,10 @@ export function readSummary(fields: ProtoFields): ProtoSummary {
   let [count, sum, createdMs] = [0, 0, 0];
   const quantiles: [number, number][] = [];
   while (fields.next()) {
-    if (fields.field === 1) count = fields.unsigned();
-    else if (fields.field === 2) sum = fields.double();
-    else if (fields.field === 3) quantiles.push(readQuantile(fields.message()));
-    else if (fields.field === 4) createdMs = readTimestamp(fields.message());
+    if (fields.field === SUMMARY_COUNT) count = fields.unsigned();
+    else if (fields.field === SUMMARY_SUM) sum = fields.double();
+    else if (fields.field === SUMMARY_QUANTILE) quantiles.push(readQuantile(fields.message()));
+    else if (fields.field === SUMMARY_CREATED) createdMs = readTimestamp(fields.message());
   }
   return { count, sum, createdMs, quantiles };
 }
@@ -74,8 +92,8 @@ export function readSummary(fields: ProtoFields): ProtoSummary {
 function readQuantile(fields: ProtoFields): [quantile: number, value: number] {
   let [quantile, value] = [0, 0];
   while (fields.next()) {
-    if (fields.field === 1) quantile = fields.double();
-    else if (fields.field === 2) value = fields.double();
+    if (fields.field === QUANTILE) quantile = fields.double();
+    else if (fields.field === QUANTILE_VALUE) value = fields.double();
   }
   return [quantile, value];
 }

@@ -1,4 +1,18 @@
-import { varint64 } from "#otlp/bytes";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, varint64 } from "#otlp/bytes";
+import {
+  FAMILY_HELP,
+  FAMILY_METRIC,
+  FAMILY_NAME,
+  FAMILY_TYPE,
+  FAMILY_UNIT,
+  METRIC_COUNTER,
+  METRIC_GAUGE,
+  METRIC_HISTOGRAM,
+  METRIC_LABEL,
+  METRIC_SUMMARY,
+  METRIC_TIMESTAMP_MS,
+  METRIC_UNTYPED,
+} from "./client-model.js";
 import type { ExemplarText, ExpositionSink } from "./exposition-reader.js";
 import { ProtoFields, varintEnd } from "./proto-fields.js";
 import { ProtoHistogram } from "./proto-histogram.js";
@@ -89,11 +103,11 @@ export class ProtobufReader {
     try {
       const fields = new ProtoFields(b, start, end);
       fields.next();
-      if (fields.field === 1) this.name = fields.text();
-      else if (fields.field === 2) this.help = fields.text();
-      else if (fields.field === 3) this.type = fields.unsigned();
-      else if (fields.field === 4) this.readMetric(fields.message());
-      else if (fields.field === 5) this.unit = fields.text();
+      if (fields.field === FAMILY_NAME) this.name = fields.text();
+      else if (fields.field === FAMILY_HELP) this.help = fields.text();
+      else if (fields.field === FAMILY_TYPE) this.type = fields.unsigned();
+      else if (fields.field === FAMILY_METRIC) this.readMetric(fields.message());
+      else if (fields.field === FAMILY_UNIT) this.unit = fields.text();
     } catch (error) {
       if (!(error instanceof ExpositionError)) throw error;
       throw this.error(error.message);
@@ -115,11 +129,12 @@ export class ProtobufReader {
     let summary: ReturnType<typeof readSummary> | undefined;
     let histogram: ProtoHistogram | undefined;
     while (fields.next()) {
-      if (fields.field === 1) labels.push(labelText(...readLabel(fields.message())));
-      else if (fields.field === 2 || fields.field === 3 || fields.field === 5) number = readValue(fields.message());
-      else if (fields.field === 4) summary = readSummary(fields.message());
-      else if (fields.field === 6) timeMs = fields.signed();
-      else if (fields.field === 7) histogram = new ProtoHistogram(fields.message());
+      if (fields.field === METRIC_LABEL) labels.push(labelText(...readLabel(fields.message())));
+      else if (fields.field === METRIC_GAUGE || fields.field === METRIC_COUNTER || fields.field === METRIC_UNTYPED)
+        number = readValue(fields.message());
+      else if (fields.field === METRIC_SUMMARY) summary = readSummary(fields.message());
+      else if (fields.field === METRIC_TIMESTAMP_MS) timeMs = fields.signed();
+      else if (fields.field === METRIC_HISTOGRAM) histogram = new ProtoHistogram(fields.message());
     }
     if (!Number.isSafeInteger(timeMs)) timeMs = Number.NaN;
     if (type === "summary" && summary !== undefined) this.addSummary(labels, summary, timeMs);
@@ -223,14 +238,14 @@ function fieldEnd(b: Buffer, p: number): number {
   const tagEnd = headEnd(b, p);
   if (tagEnd < 0) return -1;
   const wire = b[p]! & 7;
-  if (wire === 0) return headEnd(b, tagEnd);
-  let end = tagEnd + (wire === 1 ? 8 : 4);
-  if (wire === 2) {
+  if (wire === VARINT) return headEnd(b, tagEnd);
+  let end = tagEnd + (wire === FIXED64 ? 8 : 4);
+  if (wire === LENGTH_DELIMITED) {
     const sizeEnd = headEnd(b, tagEnd);
     if (sizeEnd < 0) return -1;
     end = sizeEnd + Number(varint64(b, tagEnd));
     if (end - p > MAX_FIELD_BYTES) throw new ExpositionError(`a metric is longer than ${MAX_FIELD_BYTES} bytes`);
-  } else if (wire !== 1 && wire !== 5)
+  } else if (wire !== FIXED64 && wire !== FIXED32)
     throw new ExpositionError("a field has a wire type that protobuf no longer supports");
   return end <= b.length ? end : -1;
 }

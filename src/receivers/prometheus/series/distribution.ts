@@ -1,4 +1,17 @@
 import type { WireWriter } from "#otlp/bytes";
+import {
+  DISTRIBUTION_COUNT_TAG,
+  DISTRIBUTION_SUM_TAG,
+  HISTOGRAM_BOUNDS_TAG,
+  HISTOGRAM_BUCKET_COUNTS_TAG,
+  HISTOGRAM_EXEMPLARS_TAG,
+  QUANTILE_TAG,
+  QUANTILE_VALUE_TAG,
+  SUMMARY_QUANTILES_TAG,
+} from "#otlp/metric-tags";
+
+/** The size of a ValueAtQuantile: two tags and two doubles. */
+const QUANTILE_SIZE = 18;
 
 /**
  * A histogram or summary assembled line by line. Its bounds are kept between scrapes, so the lines of an unchanged one
@@ -79,16 +92,16 @@ export class ScrapedDistribution {
   /** Writes count, sum, buckets and bounds of a HistogramDataPoint. Call `histogramProblem` first. */
   writeHistogram(writer: WireWriter): void {
     const { bounds, values, count, sum } = this;
-    writer.byte(33);
+    writer.byte(DISTRIBUTION_COUNT_TAG);
     writer.fixed64OfNumber(count);
     if (!Number.isNaN(sum)) {
-      writer.byte(41);
+      writer.byte(DISTRIBUTION_SUM_TAG);
       writer.double(sum);
     }
     const hasLast = bounds[bounds.length - 1] === Number.POSITIVE_INFINITY;
     const finite = hasLast ? bounds.length - 1 : bounds.length;
     if (bounds.length > 0) {
-      writer.byte(50);
+      writer.byte(HISTOGRAM_BUCKET_COUNTS_TAG);
       writer.varint((finite + 1) * 8);
       let before = 0;
       for (let i = 0; i < finite; i++) {
@@ -98,12 +111,12 @@ export class ScrapedDistribution {
       writer.fixed64OfNumber(count - before);
     }
     if (finite > 0) {
-      writer.byte(58);
+      writer.byte(HISTOGRAM_BOUNDS_TAG);
       writer.varint(finite * 8);
       for (let i = 0; i < finite; i++) writer.double(bounds[i]!);
     }
     for (const exemplar of this.exemplars ?? []) {
-      writer.byte(66);
+      writer.byte(HISTOGRAM_EXEMPLARS_TAG);
       writer.lengthDelimited(exemplar);
     }
   }
@@ -112,19 +125,19 @@ export class ScrapedDistribution {
   writeSummary(writer: WireWriter): void {
     this.settle();
     if (isCount(this.count)) {
-      writer.byte(33);
+      writer.byte(DISTRIBUTION_COUNT_TAG);
       writer.fixed64OfNumber(this.count);
     }
     if (!Number.isNaN(this.sum)) {
-      writer.byte(41);
+      writer.byte(DISTRIBUTION_SUM_TAG);
       writer.double(this.sum);
     }
     for (const [i, quantile] of this.bounds.entries()) {
-      writer.byte(50);
-      writer.varint(18);
-      writer.byte(9);
+      writer.byte(SUMMARY_QUANTILES_TAG);
+      writer.varint(QUANTILE_SIZE);
+      writer.byte(QUANTILE_TAG);
       writer.double(quantile);
-      writer.byte(17);
+      writer.byte(QUANTILE_VALUE_TAG);
       writer.double(this.values[i]!);
     }
   }

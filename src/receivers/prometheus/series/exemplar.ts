@@ -1,4 +1,12 @@
 import { WireWriter, writeKeyValue } from "#otlp/bytes";
+import {
+  EXEMPLAR_ATTRIBUTES_TAG,
+  EXEMPLAR_DOUBLE_TAG,
+  EXEMPLAR_SPAN_ID_TAG,
+  EXEMPLAR_TIME_TAG,
+  EXEMPLAR_TRACE_ID_TAG,
+  EXPONENTIAL_EXEMPLARS_TAG,
+} from "#otlp/metric-tags";
 import type { ExemplarText } from "../exposition/exposition-reader.js";
 import { writeTime } from "./write-time.js";
 
@@ -6,16 +14,16 @@ import { writeTime } from "./write-time.js";
 export function encodeExemplar({ labels, value, timeMs }: ExemplarText): Uint8Array {
   const writer = new WireWriter(128);
   if (!Number.isNaN(timeMs)) {
-    writer.byte(17);
+    writer.byte(EXEMPLAR_TIME_TAG);
     writeTime(writer, timeMs);
   }
-  writer.byte(25);
+  writer.byte(EXEMPLAR_DOUBLE_TAG);
   writer.double(value);
   for (const [name, text] of labels) {
-    if (name === "span_id" && /^[0-9a-f]{16}$/i.test(text)) writeId(writer, 34, text);
-    else if (name === "trace_id" && /^[0-9a-f]{32}$/i.test(text)) writeId(writer, 42, text);
+    if (name === "span_id" && /^[0-9a-f]{16}$/i.test(text)) writeId(writer, EXEMPLAR_SPAN_ID_TAG, text);
+    else if (name === "trace_id" && /^[0-9a-f]{32}$/i.test(text)) writeId(writer, EXEMPLAR_TRACE_ID_TAG, text);
     else {
-      writer.byte(58);
+      writer.byte(EXEMPLAR_ATTRIBUTES_TAG);
       writer.begin();
       writeKeyValue(writer, name, text);
       writer.end();
@@ -35,7 +43,7 @@ export function withExemplars(body: Uint8Array, exemplars: readonly ExemplarText
   const writer = new WireWriter(body.length + exemplars.length * 128);
   writer.copy(body, 0, body.length);
   for (const exemplar of exemplars) {
-    writer.byte(90);
+    writer.byte(EXPONENTIAL_EXEMPLARS_TAG);
     writer.lengthDelimited(encodeExemplar(exemplar));
   }
   return writer.written();

@@ -1,32 +1,75 @@
 import { isIP } from "node:net";
 import { nextOwnerId, ucumUnit } from "#metrics";
 import { WireWriter, writeKeyValue } from "#otlp/bytes";
+import {
+  EXPONENTIAL_ATTRIBUTES_TAG,
+  EXPONENTIAL_FLAGS_TAG,
+  EXPONENTIAL_HISTOGRAM_TAG,
+  GAUGE_TAG,
+  HISTOGRAM_ATTRIBUTES_TAG,
+  HISTOGRAM_FLAGS_TAG,
+  HISTOGRAM_TAG,
+  METRIC_DESCRIPTION_TAG,
+  METRIC_METADATA_TAG,
+  METRIC_NAME_TAG,
+  METRIC_UNIT_TAG,
+  MONOTONIC_TAG,
+  NUMBER_ATTRIBUTES_TAG,
+  NUMBER_FLAGS_TAG,
+  SUM_TAG,
+  SUMMARY_ATTRIBUTES_TAG,
+  SUMMARY_FLAGS_TAG,
+  SUMMARY_TAG,
+  TEMPORALITY_TAG,
+} from "#otlp/metric-tags";
+import { RESOURCE_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG } from "#otlp/tags";
 import type { LabelPair } from "../exposition/series-text.js";
 import type { ScrapedType } from "./families.js";
 
 /**
- * The parts of an OTLP metric: the tag of its data, the tag of attributes in its points, and the data's fields besides
- * points.
+ * The parts of an OTLP metric: the tag of its data, the tags of attributes and flags in its points, and the data's
+ * fields besides points.
  */
 interface MetricShape {
   readonly dataTag: number;
   readonly attributesTag: number;
+  readonly flagsTag: number;
   readonly rest: readonly number[];
   /** Whether its points have a start time. */
   readonly isCumulative: boolean;
 }
 
 /** The encoded field AggregationTemporality: CUMULATIVE. */
-const CUMULATIVE = [16, 2];
+const CUMULATIVE = [TEMPORALITY_TAG, 2];
+
+const NUMBER_POINTS = { attributesTag: NUMBER_ATTRIBUTES_TAG, flagsTag: NUMBER_FLAGS_TAG };
 
 export const METRIC_SHAPES = {
-  gauge: { dataTag: 42, attributesTag: 58, rest: [], isCumulative: false },
-  counter: { dataTag: 58, attributesTag: 58, rest: [...CUMULATIVE, 24, 1], isCumulative: true },
+  gauge: { dataTag: GAUGE_TAG, ...NUMBER_POINTS, rest: [], isCumulative: false },
+  counter: { dataTag: SUM_TAG, ...NUMBER_POINTS, rest: [...CUMULATIVE, MONOTONIC_TAG, 1], isCumulative: true },
   /** A sum that may decrease, as the Collector writes OpenMetrics's `info` and `stateset`. */
-  upDown: { dataTag: 58, attributesTag: 58, rest: CUMULATIVE, isCumulative: false },
-  histogram: { dataTag: 74, attributesTag: 74, rest: CUMULATIVE, isCumulative: true },
-  exponential: { dataTag: 82, attributesTag: 10, rest: CUMULATIVE, isCumulative: true },
-  summary: { dataTag: 90, attributesTag: 58, rest: [], isCumulative: true },
+  upDown: { dataTag: SUM_TAG, ...NUMBER_POINTS, rest: CUMULATIVE, isCumulative: false },
+  histogram: {
+    dataTag: HISTOGRAM_TAG,
+    attributesTag: HISTOGRAM_ATTRIBUTES_TAG,
+    flagsTag: HISTOGRAM_FLAGS_TAG,
+    rest: CUMULATIVE,
+    isCumulative: true,
+  },
+  exponential: {
+    dataTag: EXPONENTIAL_HISTOGRAM_TAG,
+    attributesTag: EXPONENTIAL_ATTRIBUTES_TAG,
+    flagsTag: EXPONENTIAL_FLAGS_TAG,
+    rest: CUMULATIVE,
+    isCumulative: true,
+  },
+  summary: {
+    dataTag: SUMMARY_TAG,
+    attributesTag: SUMMARY_ATTRIBUTES_TAG,
+    flagsTag: SUMMARY_FLAGS_TAG,
+    rest: [],
+    isCumulative: true,
+  },
 } as const satisfies Readonly<Record<string, MetricShape>>;
 
 export type ShapeName = keyof typeof METRIC_SHAPES;
@@ -54,7 +97,9 @@ export class ScrapedResource {
   /** The body of a Resource. */
   bytes(scrape: number): Buffer {
     if (this.info !== undefined && this.infoScrape !== scrape) this.info = this.encoded = undefined;
-    this.encoded ??= Buffer.from(encodeAttributes(new Map([...this.base, ...(this.info ?? [])]), 10));
+    this.encoded ??= Buffer.from(
+      encodeAttributes(new Map([...this.base, ...(this.info ?? [])]), RESOURCE_ATTRIBUTES_TAG),
+    );
     return this.encoded;
   }
 }
@@ -93,11 +138,11 @@ export class ScrapedScope {
     this.schemaUrl = schemaUrl;
     const writer = new WireWriter(64);
     if (name !== "") {
-      writer.byte(10);
+      writer.byte(SCOPE_NAME_TAG);
       writer.text(name);
     }
     if (version !== "") {
-      writer.byte(18);
+      writer.byte(SCOPE_VERSION_TAG);
       writer.text(version);
     }
     this.scope = Buffer.from(writer.written());
@@ -163,17 +208,17 @@ export class Metric {
 
   private encodeHead(): Buffer {
     const writer = new WireWriter(256);
-    writer.byte(10);
+    writer.byte(METRIC_NAME_TAG);
     writer.text(this.name);
     for (const [tag, text] of [
-      [18, this.family?.help ?? ""],
-      [26, ucumUnit(this.family?.unit ?? "")],
+      [METRIC_DESCRIPTION_TAG, this.family?.help ?? ""],
+      [METRIC_UNIT_TAG, ucumUnit(this.family?.unit ?? "")],
     ] as const) {
       if (text === "") continue;
       writer.byte(tag);
       writer.text(text);
     }
-    writer.byte(98);
+    writer.byte(METRIC_METADATA_TAG);
     writer.begin();
     writeKeyValue(writer, "prometheus.type", this.type === "nativehistogram" ? "histogram" : this.type);
     writer.end();

@@ -1,4 +1,12 @@
 import { putVarint, varintSize, WireWriter } from "#otlp/bytes";
+import {
+  DATA_POINT_START_TIME_TAG,
+  DATA_POINT_TAG,
+  DATA_POINT_TIME_TAG,
+  NUMBER_DOUBLE_TAG,
+  NUMBER_EXEMPLARS_TAG,
+} from "#otlp/metric-tags";
+import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCHEMA_URL_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 import { Batch } from "../../../plugin.js";
 import type { Metric, ScrapedScope } from "./metrics.js";
 import type { ScrapeSeries } from "./scrape-series.js";
@@ -6,6 +14,8 @@ import { NanosecondsWriter, writeTime } from "./write-time.js";
 
 /** A larger scrape becomes several batches, which are encoded and handed in one at a time. */
 const MAX_BATCH_BYTES = 2 * 1024 * 1024;
+/** The size of a field with a time or a double. */
+const TAG_AND_NUMBER = 9;
 /** DataPointFlags: the series has no more values. */
 const NO_RECORDED_VALUE = 1;
 
@@ -111,24 +121,24 @@ class BatchWriter {
     const { isCumulative } = metric.shape;
     const attributes = pointSeries.attributesLength(series);
     const exemplarSize = exemplar === undefined ? 0 : 1 + varintSize(exemplar.length) + exemplar.length;
-    const size = attributes + (isCumulative ? 27 : 18) + exemplarSize;
+    const size = attributes + (isCumulative ? 3 : 2) * TAG_AND_NUMBER + exemplarSize;
     writer.reserve(size + 32);
     const { bytes } = writer;
     const { view } = writer;
     let at = writer.length;
-    bytes[at++] = 10;
+    bytes[at++] = DATA_POINT_TAG;
     at = putVarint(bytes, at, size);
     if (isCumulative) {
-      bytes[at++] = 17;
+      bytes[at++] = DATA_POINT_START_TIME_TAG;
       at = this.start.put(view, at, pointSeries.startOf(series, time, value));
     }
-    bytes[at++] = 25;
+    bytes[at++] = DATA_POINT_TIME_TAG;
     at = this.time.put(view, at, time);
-    bytes[at++] = 33;
+    bytes[at++] = NUMBER_DOUBLE_TAG;
     view.setFloat64(at, value, true);
     writer.length = at + 8;
     if (exemplar !== undefined) {
-      writer.byte(42);
+      writer.byte(NUMBER_EXEMPLARS_TAG);
       writer.lengthDelimited(exemplar);
     }
     this.writeAttributes(writer, series);
@@ -146,17 +156,17 @@ class BatchWriter {
     const slot = slotOf(series);
     const ownTime = points.times[point]!;
     const time = Number.isNaN(ownTime) ? this.timeMs : ownTime;
-    writer.byte(10);
+    writer.byte(DATA_POINT_TAG);
     writer.begin(256);
     const distribution = pointSeries.distributions[slot];
     if (series >= 0) {
-      writer.byte(17);
+      writer.byte(DATA_POINT_START_TIME_TAG);
       writeTime(writer, pointSeries.startOf(slot, time, distribution?.count ?? points.values[point]!));
     }
-    writer.byte(25);
+    writer.byte(DATA_POINT_TIME_TAG);
     writeTime(writer, time);
     if (series < 0) {
-      writer.byte(metric.shapeName === "histogram" || metric.shapeName === "exponential" ? 80 : 64);
+      writer.byte(metric.shape.flagsTag);
       writer.byte(NO_RECORDED_VALUE);
     } else if (native !== undefined) writer.copy(native, 0, native.length);
     else if (metric.shapeName === "histogram") distribution!.writeHistogram(writer);
@@ -181,7 +191,7 @@ class BatchWriter {
       this.closeOwner(writer);
       this.openOwner(writer, owner);
     }
-    writer.byte(18);
+    writer.byte(SCOPE_ITEM_TAG);
     writer.begin(1000);
     const head = metric.head();
     writer.copy(head, 0, head.length);
@@ -192,13 +202,13 @@ class BatchWriter {
   }
 
   private openOwner(writer: WireWriter, owner: ScrapedScope): void {
-    writer.byte(10);
+    writer.byte(RESOURCE_CONTAINER_TAG);
     writer.begin(100_000);
-    writer.byte(10);
+    writer.byte(OWNER_TAG);
     writer.lengthDelimited(owner.resource.bytes(this.scrape.scrape));
-    writer.byte(18);
+    writer.byte(SCOPE_CONTAINER_TAG);
     writer.begin(100_000);
-    writer.byte(10);
+    writer.byte(OWNER_TAG);
     writer.lengthDelimited(owner.scope);
     this.owner = owner;
   }
@@ -214,7 +224,7 @@ class BatchWriter {
   private closeOwner(writer: WireWriter): void {
     if (this.owner === undefined) return;
     if (this.owner.schemaUrl !== "") {
-      writer.byte(26);
+      writer.byte(SCHEMA_URL_TAG);
       writer.text(this.owner.schemaUrl);
     }
     writer.end();

@@ -1,4 +1,15 @@
 import type { WireWriter } from "#otlp/bytes";
+import {
+  BUCKETS_COUNTS_TAG,
+  BUCKETS_OFFSET_TAG,
+  DISTRIBUTION_COUNT_TAG,
+  DISTRIBUTION_SUM_TAG,
+  EXPONENTIAL_NEGATIVE_TAG,
+  EXPONENTIAL_POSITIVE_TAG,
+  EXPONENTIAL_SCALE_TAG,
+  EXPONENTIAL_ZERO_COUNT_TAG,
+  EXPONENTIAL_ZERO_THRESHOLD_TAG,
+} from "#otlp/metric-tags";
 
 /** Bucket counts of an exponential histogram; `offset` is the index of the first bucket. */
 export interface BucketCounts {
@@ -19,20 +30,20 @@ export interface ExponentialCounts {
 
 /** Writes the counts as fields of an ExponentialHistogramDataPoint. */
 export function writeExponentialCounts(out: WireWriter, counts: ExponentialCounts): void {
-  out.byte(33);
+  out.byte(DISTRIBUTION_COUNT_TAG);
   out.fixed64OfNumber(counts.count);
   if (counts.sum !== undefined) {
-    out.byte(41);
+    out.byte(DISTRIBUTION_SUM_TAG);
     out.double(counts.sum);
   }
-  out.byte(48);
+  out.byte(EXPONENTIAL_SCALE_TAG);
   out.zigzag(counts.scale);
-  out.byte(57);
+  out.byte(EXPONENTIAL_ZERO_COUNT_TAG);
   out.fixed64OfNumber(counts.zeroCount);
-  writeBuckets(out, 66, counts.positive);
-  writeBuckets(out, 74, counts.negative);
+  writeBuckets(out, EXPONENTIAL_POSITIVE_TAG, counts.positive);
+  writeBuckets(out, EXPONENTIAL_NEGATIVE_TAG, counts.negative);
   if (counts.zeroThreshold === 0) return;
-  out.byte(113);
+  out.byte(EXPONENTIAL_ZERO_THRESHOLD_TAG);
   out.double(counts.zeroThreshold);
 }
 
@@ -40,9 +51,9 @@ function writeBuckets(out: WireWriter, tag: number, { offset, counts }: BucketCo
   if (counts.length === 0) return;
   out.byte(tag);
   out.begin(counts.length + 8);
-  out.byte(8);
+  out.byte(BUCKETS_OFFSET_TAG);
   out.zigzag(offset);
-  out.byte(18);
+  out.byte(BUCKETS_COUNTS_TAG);
   out.begin(counts.length);
   for (const count of counts) out.varintOfNumber(count);
   out.end();

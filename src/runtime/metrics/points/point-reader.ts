@@ -7,7 +7,7 @@ import {
   NUMBER_DOUBLE_TAG,
   NUMBER_INT_TAG,
   SUMMARY_TAG,
-} from "#otlp/tags";
+} from "#otlp/metric-tags";
 import { AttributeKey } from "../series/attribute-key.js";
 import { ExponentialBuckets, PointFields, QuantileFields } from "./point-fields.generated.js";
 import { milliseconds, signed64 } from "./wire-numbers.js";

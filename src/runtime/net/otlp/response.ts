@@ -4,6 +4,11 @@ import { toSnakeCase } from "#text";
 import { intField, readWholeFields, textField, writeFields } from "./proto-fields.js";
 import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
 
+/** Field numbers of Export*ServiceResponse and of the Export*PartialSuccess in it. */
+const PARTIAL_SUCCESS = 1;
+const REJECTED = 1;
+const ERROR_MESSAGE = 2;
+
 const EMPTY_PROTO = Buffer.alloc(0);
 const EMPTY_JSON = Buffer.from("{}");
 
@@ -13,7 +18,8 @@ export function encodeResponse(signal: Signal, encoding: OtlpEncoding, partial?:
     return encoding === "proto" ? EMPTY_PROTO : EMPTY_JSON;
   }
   const { rejected, message } = partial;
-  if (encoding === "proto") return writeFields([1, writeFields([1, rejected], [2, message])]);
+  if (encoding === "proto")
+    return writeFields([PARTIAL_SUCCESS, writeFields([REJECTED, rejected], [ERROR_MESSAGE, message])]);
   const name = OTLP_SERVICES[signal].rejectedName;
   return Buffer.from(JSON.stringify({ partialSuccess: { [name]: String(rejected), errorMessage: message } }));
 }
@@ -35,11 +41,11 @@ export function decodeResponse(
 
 function readProto(body: Uint8Array): PartialRejection | undefined {
   const response = readWholeFields(body);
-  const messages = response?.flatMap(({ number, value }) => (number === 1 ? [value] : []));
+  const messages = response?.flatMap(({ number, value }) => (number === PARTIAL_SUCCESS ? [value] : []));
   if (messages === undefined || !messages.every((value) => value instanceof Uint8Array)) return undefined;
   // Protobuf merges repeated occurrences of a message: concatenating them is the same.
   const partial = readWholeFields(messages.length === 1 ? messages[0]! : Buffer.concat(messages));
-  return partial && { rejected: Math.max(0, intField(partial, 1)), message: textField(partial, 2) };
+  return partial && { rejected: Math.max(0, intField(partial, REJECTED)), message: textField(partial, ERROR_MESSAGE) };
 }
 
 function readJson(name: string, body: Uint8Array): PartialRejection | undefined {

@@ -10,6 +10,12 @@ export interface RpcStatus {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** Field numbers of google.rpc.Status, of the google.protobuf.Any in its details, of RetryInfo, and of a Duration. */
+const STATUS = { code: 1, message: 2, details: 3 } as const;
+const ANY = { typeUrl: 1, value: 2 } as const;
+const RETRY_DELAY = 1;
+const DURATION = { seconds: 1, nanos: 2 } as const;
+
 const RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo";
 
 /** Encodes the status as the body of an error response. */
@@ -23,24 +29,31 @@ export function decodeStatus(bytes: Uint8Array, encoding: OtlpEncoding): RpcStat
 }
 
 function encodeProtoStatus({ code, message, retryAfterMs }: RpcStatus): Buffer {
-  const details = retryAfterMs === undefined ? "" : writeFields([1, RETRY_INFO], [2, encodeRetryInfo(retryAfterMs)]);
-  return writeFields([1, code], [2, message], [3, details]);
+  const details =
+    retryAfterMs === undefined
+      ? ""
+      : writeFields([ANY.typeUrl, RETRY_INFO], [ANY.value, encodeRetryInfo(retryAfterMs)]);
+  return writeFields([STATUS.code, code], [STATUS.message, message], [STATUS.details, details]);
 }
 
 function encodeRetryInfo(ms: number): Uint8Array {
   const seconds = Math.floor(ms / 1000);
-  return writeFields([1, writeFields([1, seconds], [2, Math.round((ms - seconds * 1000) * 1e6)])]);
+  const nanos = Math.round((ms - seconds * 1000) * 1e6);
+  return writeFields([RETRY_DELAY, writeFields([DURATION.seconds, seconds], [DURATION.nanos, nanos])]);
 }
 
 function readProtoStatus(bytes: Uint8Array): RpcStatus {
   const fields = readFields(bytes);
-  const status = { code: intField(fields, 1), message: textField(fields, 2) };
+  const status = { code: intField(fields, STATUS.code), message: textField(fields, STATUS.message) };
   for (const field of fields) {
-    if (field.number !== 3 || typeof field.value === "bigint") continue;
+    if (field.number !== STATUS.details || typeof field.value === "bigint") continue;
     const any = readFields(field.value);
-    if (!textField(any, 1).endsWith("google.rpc.RetryInfo")) continue;
-    const delay = readFields(bytesField(readFields(bytesField(any, 2)), 1));
-    return { ...status, retryAfterMs: Math.max(0, intField(delay, 1) * 1000 + intField(delay, 2) / 1e6) };
+    if (!textField(any, ANY.typeUrl).endsWith("google.rpc.RetryInfo")) continue;
+    const delay = readFields(bytesField(readFields(bytesField(any, ANY.value)), RETRY_DELAY));
+    return {
+      ...status,
+      retryAfterMs: Math.max(0, intField(delay, DURATION.seconds) * 1000 + intField(delay, DURATION.nanos) / 1e6),
+    };
   }
   return status;
 }

@@ -10,7 +10,7 @@ import {
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
-} from "./tags.js";
+} from "./tags.generated.js";
 import {
   after,
   bodyEnd,

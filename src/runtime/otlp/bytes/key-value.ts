@@ -1,6 +1,6 @@
 import { NameCache } from "../signals/name-cache.js";
 import { decodeText } from "./decode-text.js";
-import { KEY_TAG } from "./tags.js";
+import { KEY_TAG } from "./tags.generated.js";
 import { after, bodyEnd, lengthAt, nextBody, skip, varint } from "./wire.js";
 
 /** Attributes in encoded form: finds KeyValues by key and iterates over them. */

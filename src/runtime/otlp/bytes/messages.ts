@@ -7,7 +7,6 @@ import {
 } from "../signals/enum-names.js";
 import type { Signal } from "../signals/signal.js";
 import { type FixedText, fixedText } from "./fixed-text.js";
-import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "./tags.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
 /**
@@ -373,12 +372,15 @@ export function metricDataMessage(dataTag: number): Message {
 
 /** The message of the points in a metric's data, by the tag of the data in the metric. */
 export function dataPointMessage(dataTag: number): Message {
-  return metricDataMessage(dataTag).byNumber[DATA_POINT_TAG >>> 3]!.message!;
+  return metricDataMessage(dataTag).byName.get("dataPoints")!.message!;
 }
 
 /** The tags of data points' attributes, by the tag of the metric's data that contains the points. */
 export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
-  METRIC_DATA_TAGS.map((tag) => [tag, attributesTagOf(dataPointMessage(tag))]),
+  MESSAGES["Metric"]!.fields.filter(({ oneof }) => oneof !== undefined).map(({ tag }) => [
+    tag,
+    attributesTagOf(dataPointMessage(tag)),
+  ]),
 );
 
 /** The key under which a decoded message keeps its unknown fields, unchanged and with their tags. */

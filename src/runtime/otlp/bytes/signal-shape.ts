@@ -1,11 +1,6 @@
 import type { Signal } from "../signals/signal.js";
-import {
-  DATA_POINT_TAG,
-  METRIC_DATA_TAGS,
-  RESOURCE_CONTAINER_TAG,
-  SCOPE_CONTAINER_TAG,
-  SCOPE_ITEM_TAG,
-} from "./tags.js";
+import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "./metric-tags.generated.js";
+import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "./tags.generated.js";
 import { after, fieldTag, stepOver, valueAt, varint } from "./wire.js";
 
 /**

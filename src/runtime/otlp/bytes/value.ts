@@ -1,6 +1,12 @@
 import { MalformedError } from "../signals/malformed.js";
 import { anyValueAt, anyValueEnd, readAnyValue, readKeyValues, type ValueBuilder } from "./any-value.js";
-import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "./tags.js";
+import {
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  STRING_VALUE_TAG,
+} from "./tags.generated.js";
 import { varint, varint64 } from "./wire.js";
 import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "./write-any-value.js";
 import type { WireWriter } from "./writer.js";

@@ -1,4 +1,4 @@
-import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } from "./tags.js";
+import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } from "./tags.generated.js";
 import type { WireWriter } from "./writer.js";
 
 /**

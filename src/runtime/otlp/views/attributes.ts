@@ -8,7 +8,7 @@ import {
   keyEnd,
   readKey,
 } from "../bytes/key-value.js";
-import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
+import { KEY_TAG, VALUE_TAG } from "../bytes/tags.generated.js";
 import {
   attributeValue,
   DoubleValue,

@@ -1,16 +1,17 @@
 import { decodeMessage } from "../bytes/decode.js";
-import type { Message } from "../bytes/messages.js";
+import { attributesTagOf, type Message } from "../bytes/messages.js";
+import { DATA_POINT_START_TIME_TAG, DATA_POINT_TIME_TAG } from "../bytes/metric-tags.generated.js";
 import type { MetricType, MetricView } from "./owner-views.js";
 import { type RecordOwners, RecordView } from "./record-view.js";
 
 /** One point of a metric of any type. `fields()` gives what only some types have, such as buckets and quantiles. */
 export class DataPointView extends RecordView {
   readonly signal = "metrics";
-  protected readonly attributesField: number;
+  protected readonly attributesTag: number;
 
   constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: RecordOwners) {
     super(message, bytes, start, end, owners);
-    this.attributesField = message.byName.get("attributes")!.number;
+    this.attributesTag = attributesTagOf(message);
   }
 
   protected override viewOf(bytes: Uint8Array, start: number, end: number): this {
@@ -36,19 +37,19 @@ export class DataPointView extends RecordView {
   }
 
   get startTimeUnixNano(): bigint {
-    return this.time(2);
+    return this.time(DATA_POINT_START_TIME_TAG);
   }
 
   set startTimeUnixNano(value: bigint) {
-    this.write(2, value);
+    this.write(DATA_POINT_START_TIME_TAG, value);
   }
 
   get timeUnixNano(): bigint {
-    return this.time(3);
+    return this.time(DATA_POINT_TIME_TAG);
   }
 
   set timeUnixNano(value: bigint) {
-    this.write(3, value);
+    this.write(DATA_POINT_TIME_TAG, value);
   }
 
   get flags(): number {
@@ -94,11 +95,11 @@ export class DataPointView extends RecordView {
       if (value !== undefined) throw new TypeError(`a ${this.message.name} has no field ${name}`);
       return;
     }
-    this.write(field.number, value);
+    this.write(field.tag, value);
   }
 
   private get(name: string): unknown {
     const field = this.message.byName.get(name);
-    return field === undefined ? undefined : this.read(field.number);
+    return field === undefined ? undefined : this.read(field.tag);
   }
 }

@@ -38,16 +38,11 @@ export abstract class MessageView {
     this.end = end;
   }
 
-  /** Field number of the attributes of this message. */
-  protected abstract readonly attributesField: number;
+  /** The tag of the attributes of this message; 0 if it has none. */
+  protected abstract readonly attributesTag: number;
 
   get attributes(): Attributes {
-    this.attributeView ??= new Attributes(
-      this.bytes,
-      this.start,
-      this.end,
-      (this.attributesField << 3) | LENGTH_DELIMITED,
-    );
+    this.attributeView ??= new Attributes(this.bytes, this.start, this.end, this.attributesTag);
     return this.attributeView;
   }
 
@@ -88,39 +83,40 @@ export abstract class MessageView {
     return this.changes ?? NO_CHANGES;
   }
 
-  /** The decoded value of a singular field, or undefined if it is not set. */
-  protected read(number: number): unknown {
+  /** The decoded value of the singular field with this tag, or undefined if it is not set. */
+  protected read(tag: number): unknown {
+    const number = tag >>> 3;
     if (this.changes?.has(number)) return this.changes.get(number);
     const field = this.field(number);
-    const at = findField(this.bytes, this.start, this.end, field.tag);
+    const at = findField(this.bytes, this.start, this.end, tag);
     return at < 0 ? undefined : decodeField(field, this.bytes, at);
   }
 
   /** Sets a whole field; undefined removes it. */
-  protected write(number: number, value: unknown): void {
+  protected write(tag: number, value: unknown): void {
     this.changes ??= new Map();
-    this.changes.set(number, value);
+    this.changes.set(tag >>> 3, value);
   }
 
-  /** Views of the messages of a repeated field; the same views every time. */
+  /** Views of the messages of the repeated field with this tag; the same views every time. */
   protected views<V extends DroppableView>(
-    number: number,
+    tag: number,
     create: (bytes: Uint8Array, start: number, end: number) => V,
   ): V[] {
+    const number = tag >>> 3;
     this.nested ??= new Map();
     let views = this.nested.get(number) as V[] | undefined;
     if (views === undefined) {
       views = [];
       this.nested.set(number, views);
-      for (const [start, end] of this.ranges(number)) views.push(create(this.bytes, start, end));
+      for (const [start, end] of this.ranges(tag)) views.push(create(this.bytes, start, end));
     }
     return views;
   }
 
-  /** Bodies of the length-delimited values of a field. */
-  protected ranges(number: number): [start: number, end: number][] {
+  /** Bodies of the length-delimited values of the field with this tag. */
+  protected ranges(tag: number): [start: number, end: number][] {
     const ranges: [number, number][] = [];
-    const tag = (number << 3) | LENGTH_DELIMITED;
     for (let p = this.start; (p = nextBody(this.bytes, p, this.end, tag)) >= 0; p = bodyEnd) ranges.push([p, bodyEnd]);
     return ranges;
   }
@@ -144,7 +140,7 @@ export abstract class MessageView {
       const view = this.nested.get(number)![index]!;
       return view.dropped || view.changed;
     }
-    if (number !== this.attributesField || !this.attributeView?.changed) return false;
+    if (tag !== this.attributesTag || !this.attributeView?.changed) return false;
     varint(this.bytes, valueAt);
     return this.attributeView.replaces(this.bytes, after, end);
   }

@@ -1,4 +1,5 @@
-import { DATA_POINT_TAG, METRIC_DATA_TAGS, SCHEMA_URL_TAG } from "../bytes/tags.js";
+import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "../bytes/metric-tags.generated.js";
+import { SCHEMA_URL_TAG } from "../bytes/tags.generated.js";
 import { after, bodyEnd, fieldTag, message, nextBody, stepOver, valueAt, varint } from "../bytes/wire.js";
 import { walkOwnedRecords } from "./walk-owned-records.js";
 

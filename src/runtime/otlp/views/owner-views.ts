@@ -1,8 +1,23 @@
 import { decodeText } from "../bytes/decode-text.js";
 import { encodeField } from "../bytes/encode.js";
 import { MESSAGES, type Message } from "../bytes/messages.js";
-import { OWNER_TAG, SCHEMA_URL_TAG } from "../bytes/tags.js";
-import { after, bodyEnd, fieldAt, fieldRange, findField, LENGTH_DELIMITED, nextBody, varint } from "../bytes/wire.js";
+import {
+  METRIC_DESCRIPTION_TAG,
+  METRIC_METADATA_TAG,
+  METRIC_NAME_TAG,
+  METRIC_UNIT_TAG,
+  MONOTONIC_TAG,
+  TEMPORALITY_TAG,
+} from "../bytes/metric-tags.generated.js";
+import {
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  SCHEMA_URL_TAG,
+  SCOPE_ATTRIBUTES_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
+} from "../bytes/tags.generated.js";
+import { after, bodyEnd, fieldAt, fieldRange, findField, nextBody, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { MessageView } from "./message-view.js";
 import type { Frame, FrameEdit } from "./record-walk.js";
@@ -62,7 +77,7 @@ abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
 
 /** The producer of the records, such as a service or a host. */
 export class ResourceView extends ResourceOrScopeView {
-  protected readonly attributesField = 1;
+  protected readonly attributesTag = RESOURCE_ATTRIBUTES_TAG;
 
   constructor(bytes: Uint8Array, frame: Frame) {
     super(MESSAGES["Resource"]!, bytes, frame);
@@ -71,26 +86,26 @@ export class ResourceView extends ResourceOrScopeView {
 
 /** The instrumentation library that recorded them. */
 export class ScopeView extends ResourceOrScopeView {
-  protected readonly attributesField = 3;
+  protected readonly attributesTag = SCOPE_ATTRIBUTES_TAG;
 
   constructor(bytes: Uint8Array, frame: Frame) {
     super(MESSAGES["Scope"]!, bytes, frame);
   }
 
   get name(): string {
-    return (this.read(1) as string | undefined) ?? "";
+    return (this.read(SCOPE_NAME_TAG) as string | undefined) ?? "";
   }
 
   set name(value: string) {
-    this.write(1, value);
+    this.write(SCOPE_NAME_TAG, value);
   }
 
   get version(): string {
-    return (this.read(2) as string | undefined) ?? "";
+    return (this.read(SCOPE_VERSION_TAG) as string | undefined) ?? "";
   }
 
   set version(value: string) {
-    this.write(2, value);
+    this.write(SCOPE_VERSION_TAG, value);
   }
 }
 
@@ -114,7 +129,7 @@ abstract class FrameView extends MessageView implements FrameEdit {
   }
 
   private applyAttributes(out: WireWriter, start: number): void {
-    const attributesTag = (this.attributesField << 3) | LENGTH_DELIMITED;
+    const { attributesTag } = this;
     for (let p = start; (p = nextBody(out.bytes, p, out.length, attributesTag)) >= 0; ) {
       const from = fieldAt;
       const body = p;
@@ -133,7 +148,7 @@ export type MetricType = "gauge" | "sum" | "histogram" | "exponentialHistogram" 
 
 /** The metric of a data point. A change applies to all of its points. */
 export class MetricView extends FrameView {
-  protected readonly attributesField = 12; // a metric's metadata
+  protected readonly attributesTag = METRIC_METADATA_TAG;
   readonly type: MetricType;
   private readonly data: MetricDataView;
 
@@ -145,27 +160,27 @@ export class MetricView extends FrameView {
   }
 
   get name(): string {
-    return (this.read(1) as string | undefined) ?? "";
+    return (this.read(METRIC_NAME_TAG) as string | undefined) ?? "";
   }
 
   set name(value: string) {
-    this.write(1, value);
+    this.write(METRIC_NAME_TAG, value);
   }
 
   get description(): string {
-    return (this.read(2) as string | undefined) ?? "";
+    return (this.read(METRIC_DESCRIPTION_TAG) as string | undefined) ?? "";
   }
 
   set description(value: string) {
-    this.write(2, value);
+    this.write(METRIC_DESCRIPTION_TAG, value);
   }
 
   get unit(): string {
-    return (this.read(3) as string | undefined) ?? "";
+    return (this.read(METRIC_UNIT_TAG) as string | undefined) ?? "";
   }
 
   set unit(value: string) {
-    this.write(3, value);
+    this.write(METRIC_UNIT_TAG, value);
   }
 
   /** 0 unspecified, 1 delta, 2 cumulative; undefined for gauges and summaries, which have none. */
@@ -181,17 +196,21 @@ export class MetricView extends FrameView {
 
 /** A metric's data, which says how to read its points. */
 class MetricDataView extends MessageView {
-  protected readonly attributesField = 0;
+  protected readonly attributesTag = 0;
 
   constructor(message: Message, bytes: Uint8Array, frame: Frame) {
     super(message, bytes, frame.start, frame.end);
   }
 
   get aggregationTemporality(): number | undefined {
-    return this.message.byNumber[2] === undefined ? undefined : ((this.read(2) as number | undefined) ?? 0);
+    return !this.message.byName.has("aggregationTemporality")
+      ? undefined
+      : ((this.read(TEMPORALITY_TAG) as number | undefined) ?? 0);
   }
 
   get isMonotonic(): boolean | undefined {
-    return this.message.byNumber[3] === undefined ? undefined : ((this.read(3) as boolean | undefined) ?? false);
+    return !this.message.byName.has("isMonotonic")
+      ? undefined
+      : ((this.read(MONOTONIC_TAG) as boolean | undefined) ?? false);
   }
 }

@@ -1,10 +1,10 @@
 import { decodeText } from "../bytes/decode-text.js";
 import { encodedKey, findAttribute } from "../bytes/key-value.js";
 import { POINT_ATTRIBUTES_TAGS } from "../bytes/messages.js";
+import { METRIC_NAME_TAG } from "../bytes/metric-tags.generated.js";
 import {
   LOG_ATTRIBUTES_TAG,
   LOG_EVENT_NAME_TAG,
-  METRIC_NAME_TAG,
   OWNER_TAG,
   RESOURCE_ATTRIBUTES_TAG,
   SPAN_ATTRIBUTES_TAG,
@@ -12,7 +12,7 @@ import {
   SPAN_NAME_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
-} from "../bytes/tags.js";
+} from "../bytes/tags.generated.js";
 import { attributeValue, type Value } from "../bytes/value.js";
 import { after, findField, varint } from "../bytes/wire.js";
 import type { RecordWalk } from "./record-walk.js";

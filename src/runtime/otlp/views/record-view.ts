@@ -70,16 +70,16 @@ export abstract class RecordView extends DroppableView {
     return this.owners.metric();
   }
 
-  protected text(number: number): string {
-    return (this.read(number) as string | undefined) ?? "";
+  protected text(tag: number): string {
+    return (this.read(tag) as string | undefined) ?? "";
   }
 
-  protected time(number: number): bigint {
-    return (this.read(number) as bigint | undefined) ?? 0n;
+  protected time(tag: number): bigint {
+    return (this.read(tag) as bigint | undefined) ?? 0n;
   }
 
-  protected number(number: number): number {
-    return (this.read(number) as number | undefined) ?? 0;
+  protected number(tag: number): number {
+    return (this.read(tag) as number | undefined) ?? 0;
   }
 }
 

@@ -1,4 +1,4 @@
-import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "../bytes/tags.js";
+import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "../bytes/tags.generated.js";
 import { bodyEnd, message, nextBody } from "../bytes/wire.js";
 
 /**

@@ -1,12 +1,7 @@
 import { dataPointMessage, SHAPES } from "#otlp/bytes";
+import { METRIC_DATA_TAGS } from "#otlp/metric-tags";
 import { SIGNALS, type Signal } from "#otlp/signals";
-import {
-  METRIC_DATA_TAGS,
-  RESOURCE_CONTAINER_TAG,
-  SCOPE_CONTAINER_TAG,
-  SCOPE_ITEM_TAG,
-  SPAN_EVENTS_TAG,
-} from "#otlp/tags";
+import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG, SPAN_EVENTS_TAG } from "#otlp/tags";
 import type { WalkShape } from "#otlp/views";
 
 /** The thing that a condition or statement is about, one at a time. */

@@ -8,7 +8,8 @@ import {
   varint,
   WireWriter,
 } from "#otlp/bytes";
-import { METRIC_DATA_TAGS, OWNER_TAG } from "#otlp/tags";
+import { METRIC_DATA_TAGS } from "#otlp/metric-tags";
+import { OWNER_TAG } from "#otlp/tags";
 import type { FrameEdit } from "#otlp/views";
 import { EditableMessage } from "./editable-message.js";
 import type { RecordContext } from "./record-context.js";

@@ -1,5 +1,6 @@
 import type { Tree } from "#otlp/bytes";
-import { METRIC_DATA_TAGS } from "#otlp/tags";
+import {} from "#otlp/bytes";
+import { METRIC_DATA_TAGS } from "#otlp/metric-tags";
 import { OttlError } from "../values/error.js";
 import { type OttlValue, sameValue } from "../values/value.js";
 import type { EditableMessage } from "./editable-message.js";

@@ -1,5 +1,12 @@
 import { MESSAGES } from "../messages.js";
-import { BOOL_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../tags.js";
+import {
+  BOOL_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "../tags.generated.js";
 import {
   add,
   and,

@@ -9,7 +9,7 @@ import {
   INT_VALUE_TAG,
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
-} from "../../bytes/tags.js";
+} from "../../bytes/tags.generated.js";
 import {
   after,
   bodyEnd,

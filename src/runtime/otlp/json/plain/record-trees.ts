@@ -7,7 +7,7 @@ import {
   SCHEMA_URL_TAG,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
-} from "../../bytes/tags.js";
+} from "../../bytes/tags.generated.js";
 import { bodyEnd, nextBody } from "../../bytes/wire.js";
 import type { Tree } from "../tree.js";
 

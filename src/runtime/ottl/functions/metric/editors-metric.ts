@@ -1,5 +1,5 @@
 import type { Tree, TreeValue } from "#otlp/bytes";
-import { GAUGE_TAG, SUM_TAG } from "#otlp/tags";
+import { GAUGE_TAG, SUM_TAG } from "#otlp/metric-tags";
 import type { ContextName } from "../../paths/context.js";
 import type { RecordContext } from "../../paths/record-context.js";
 import { OttlError } from "../../values/error.js";
