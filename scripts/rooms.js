@@ -322,6 +322,10 @@ export const ROOMS = [
     path: "src/processors/pii/detect/text/",
     purpose: "text helpers of detectors: character classes, runs, matches, work limits",
   },
+  {
+    path: "src/processors/pii/detect/labels/",
+    purpose: "labels of values in many languages, and the values they announce",
+  },
   { path: "src/processors/pii/detect/numbers/", purpose: "detectors of numbers, one file each" },
   { path: "src/processors/pii/detect/people/", purpose: "names and addresses of people, by dictionaries and context" },
   { path: "src/processors/pii/detect/secrets/", purpose: "tokens, keys and passwords" },

@@ -50,5 +50,6 @@ function print(/** @type {import("./lines.js").LineJudgement & { folder: string 
   );
   if (!options.missed) return;
   for (const { kind, missed } of one.kinds) for (const line of missed) console.log(`${kind}\t${JSON.stringify(line)}`);
-  for (const { line, after } of one.changed) console.log(`changed\t${JSON.stringify(line)} -> ${JSON.stringify(after)}`);
+  for (const { line, after } of one.changed)
+    console.log(`changed\t${JSON.stringify(line)} -> ${JSON.stringify(after)}`);
 }

@@ -82,11 +82,18 @@ function keptCharacters(/** @type {string} */ text, /** @type {string} */ after)
   return kept;
 }
 
-/** Whether no more than an eighth of the letters and digits of an occurrence is left. */
+/**
+ * Whether no more than an eighth of the letters and digits of an occurrence is left. The scheme, host and path of a URL
+ * may stay in front of its secret.
+ */
 function isGone(/** @type {string} */ text, /** @type {string} */ value, /** @type {Uint8Array} */ kept) {
+  const isUrl = /^https?:\/\//.test(value);
   for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1)) {
     let left = 0;
-    for (let i = at; i < at + value.length; i++) if (kept[i] === 1 && /[\p{L}\p{N}]/u.test(value[i - at] ?? "")) left++;
+    let from = at;
+    if (isUrl) while (from < at + value.length / 2 + 12 && kept[from] === 1) from++;
+    for (let i = from; i < at + value.length; i++)
+      if (kept[i] === 1 && /[\p{L}\p{N}]/u.test(value[i - at] ?? "")) left++;
     if (left <= value.length / 8) return true;
   }
   return false;

@@ -70,7 +70,7 @@ const KINDS = [
   (r) =>
     `heap ${r.int(10, 9999)} MB used of ${r.digits(5)} (${r.int(1, 99)}.${r.digits(2)}%), gc pause ${r.next().toFixed(6)}, load ${r.next().toFixed(2)} ${r.next().toFixed(2)} ${r.next().toFixed(2)}`,
   (r) =>
-    `lat ${(r.next() * 180 - 90).toFixed(r.pick([4, 6, 8]))} lon ${(r.next() * 360 - 180).toFixed(r.pick([4, 6, 8]))} alt ${r.int(0, 4000)}`,
+    `x ${(r.next() * 180 - 90).toFixed(r.pick([4, 6, 8]))} y ${(r.next() * 360 - 180).toFixed(r.pick([4, 6, 8]))} z ${r.int(0, 4000)}`,
   (r) =>
     `frame ${r.int(1, 99999)} ${r.pick(["1920x1080", "3840x2160"])} @ ${r.int(24, 120)}fps ratio 16:9 bitrate ${r.digits(7)} qp ${r.int(10, 50)}-${r.int(51, 60)}`,
   (r) =>

@@ -262,6 +262,28 @@ const MAKERS = {
     return { value: make(r), before: `${label}${r.pick([": ", "="])}` };
   },
   crypto_address: (r) => ({ value: cryptoAddress(r) }),
+  driving_licence: (r) => ({
+    value: r.pick([
+      `${r.of("ABDEFS", 1)}${r.digits(7)}`,
+      `${r.of("ABDEFS", 1)}${r.digits(3)}-${r.digits(4)}-${r.digits(4)}`,
+    ]),
+    before: r.pick(["driver license: ", "driving_licence=", "Führerschein: ", "DL: ", "permis de conduire : "]),
+  }),
+  device_id: (r) =>
+    r.pick([
+      { value: withLuhn("35", 15, r), before: r.pick(["imei=", "IMEI: ", "imei "]) },
+      { value: `262${r.digits(12)}`, before: r.pick(["imsi=", "IMSI: "]) },
+      { value: uuidOf(r), before: r.pick(["gaid=", "advertising_id: ", "idfa="]) },
+      { value: `WVWZZZ1K${r.digits(9)}`, before: r.pick(["vin=", "VIN: ", "VIN "]) },
+    ]),
+  health_id: (r) => ({
+    value: r.pick([r.digits(8), `${r.of("ABCX", 3)}${r.digits(9)}`]),
+    before: r.pick(["MRN: ", "mrn=", "member id: ", "medical record number: ", "Versichertennummer: "]),
+  }),
+  geo_location: (r) => ({
+    value: `${(r.next() * 180 - 90).toFixed(6)}, ${(r.next() * 360 - 180).toFixed(6)}`,
+    before: r.pick(["position: ", "gps=", "location: ", "coordinates: "]),
+  }),
 };
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -4,6 +4,7 @@ import { type ConfigPath, configPath } from "#contract/schema";
 import { compilePattern } from "#text/patterns";
 import { secret, section } from "../../plugin.js";
 import { COUNTRIES, type Country, DETECTORS, type DetectorName, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
+import { CONFIDENCES } from "./detect/text/evidence.js";
 import { EXTRA_PLACES } from "./fields/rewrite-plans.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
 import type { PiiTreatmentSettings } from "./value-treatment.js";
@@ -97,6 +98,14 @@ const rawSchema = z.strictObject({
   )
     .optional()
     .meta({ description: "All but person_name and postal_address are on; false switches one off, true those two on." }),
+  confidence: z
+    .enum(CONFIDENCES)
+    .default("medium")
+    .meta({ description: "How sure detectors must be. low finds more and is wrong more often; high the opposite." }),
+  profile: z
+    .enum(["standard", "strict"])
+    .default("standard")
+    .meta({ description: "strict switches person_name and postal_address on." }),
   secret_keys: strategyChoice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
   fields: z
     .record(z.string().min(1), strategy())
@@ -130,7 +139,9 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
   };
   const detectors = new Map<DetectorName, Strategy>([
     ...DETECTORS.map((name) => [name, chosen(config.detectors?.[name])] as const),
-    ...OPTIONAL_DETECTORS.map((name) => [name, chosen(config.detectors?.[name] ?? false)] as const),
+    ...OPTIONAL_DETECTORS.map(
+      (name) => [name, chosen(config.detectors?.[name] ?? config.profile === "strict")] as const,
+    ),
   ]);
   const patterns = config.patterns.map((one) => ({
     name: one.name,
@@ -166,6 +177,7 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
     fields: new Map(Object.entries(config.fields)),
     patterns,
     hashKey,
+    confidence: config.confidence,
     countries: countriesOf(config.detectors?.["national_id"]),
     summary: config.summary,
     jsonBodies: config.json_bodies,

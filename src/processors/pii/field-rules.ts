@@ -1,15 +1,26 @@
 import { glob } from "#contract/schema";
 import { KeyCache } from "#otlp/bytes";
+import {
+  BIRTH_LABEL,
+  CARD_CODE_LABEL,
+  CODE_LABEL,
+  NATIONAL_LABEL,
+  OTHER_LABEL,
+  PASSWORD_LABEL,
+  PHONE_LABEL,
+  SECRET_LABEL,
+  SSN_LABEL,
+} from "./detect/labels/label-words.js";
+import { labelOfKey } from "./detect/labels/labels.js";
 import { ADDRESS_LABELS } from "./detect/people/address-words.js";
 import { NAME_LABELS, STRONG_LABEL } from "./detect/people/name-lists.js";
 import {
-  HINT_ACCOUNT,
   HINT_ADDRESS,
-  HINT_BIRTH,
+  HINT_HOST,
+  HINT_LABEL_SHIFT,
   HINT_NAME,
   HINT_NATIONAL_ID,
   HINT_NONE,
-  HINT_PASSPORT,
   HINT_PERSON,
   HINT_PHONE,
   HINT_SSN,
@@ -27,7 +38,14 @@ export interface FieldRule {
   readonly decidedBy: "field" | "secret_key";
   /** Hints for the detectors. */
   readonly hints: number;
+  /**
+   * Which values the name of the key makes secret: `any`; all but words for a status (`auth: enabled`); or only those
+   * that look random (`session.id`).
+   */
+  readonly secrets: SecretValues;
 }
+
+type SecretValues = "any" | "no_status" | "random";
 
 export interface FieldRuleSettings {
   /** Strategies by key or dotted path. `*` stands for any text. */
@@ -79,15 +97,28 @@ export class FieldRules {
     const configured =
       fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
     const name = key.slice(-MAX_KEY_LENGTH); // its last words decide
-    const suggested = configured === undefined && isSecretKey(name) ? secretKeys : undefined;
+    const secrets = configured === undefined ? secretValues(name) : undefined;
+    const suggested = secrets === undefined ? undefined : secretKeys;
     return {
       path,
       strategy: configured ?? suggested,
       decidedBy: configured === undefined ? "secret_key" : "field",
       hints: hintsOf(name),
+      secrets: secrets ?? "any",
     };
   }
 }
+
+/** Returns which values of a field of this name are secret; undefined if none are. */
+function secretValues(key: string): SecretValues | undefined {
+  if (isSecretKey(key)) return STATUS_KEY.test(key) ? "no_status" : "any";
+  const label = labelOfKey(key);
+  if (label === PASSWORD_LABEL || label === CODE_LABEL || label === CARD_CODE_LABEL) return "any";
+  return label === SECRET_LABEL ? "random" : undefined;
+}
+
+/** Keys that may hold a status or a map of settings as well. */
+const STATUS_KEY = /(?:^|[^a-z])(?:auth|credentials?|pwd)$|(?:Auth|Credentials?|Pwd)$/i;
 
 /** Returns the hints that the last word of a key gives about the value. */
 function hintsOf(key: string): number {
@@ -95,17 +126,18 @@ function hintsOf(key: string): number {
   if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
     return HINT_PHONE;
   if (/(?:ssn|social[._-]?security(?:[._-]?number)?)$/i.test(key)) return HINT_SSN;
-  if (/(?:^|[._-])(?:dob|born|date_?of_?birth|birth_?(?:date|day))$|dateOfBirth$|birth(?:Date|day)$/i.test(key))
-    return HINT_BIRTH;
-  if (/passport(?:[._-]?(?:no|number|num|id))?$/i.test(key)) return HINT_PASSPORT;
-  if (/(?:account[._-]?(?:no|number)|bank[._-]?account|routing[._-]?number|sort[._-]?code|clabe|ifsc)$/i.test(key))
-    return HINT_ACCOUNT;
   if (
-    /(?:^|[._-])(?:bsn|cpf|cnpj|nhs[._-]?number|aadhaar|steuer[._-]?id|my[._-]?number|national[._-]?id|tax[._-]?id)$/i.test(
+    /(?:^|[._-])(?:ip|ip_?addr(?:ess)?|addr|host|peer|client_?ip|remote_?(?:addr|ip|host)|(?:client|server|peer|source|destination)[._-]address)$|Ip$|IP$/i.test(
       key,
     )
   )
-    return HINT_NATIONAL_ID;
+    return HINT_HOST;
+  const label = labelOfKey(key);
+  if (label === PHONE_LABEL) return HINT_PHONE;
+  if (label === SSN_LABEL) return HINT_SSN;
+  const kind = label >= BIRTH_LABEL && label < OTHER_LABEL ? label << HINT_LABEL_SHIFT : HINT_NONE;
+  if (label === NATIONAL_LABEL) return kind | HINT_NATIONAL_ID;
+  if (kind !== HINT_NONE) return kind;
   return hintsOfPeople(key);
 }
 

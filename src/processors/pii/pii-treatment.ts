@@ -3,6 +3,7 @@ import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
 import { HOLDS_NO_TEXT, keyOf } from "./attribute-values.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
+import { hintsAtNumber } from "./detect/text/detectors.js";
 import { HASH_COST, PATTERN_COST, work } from "./detect/text/work.js";
 import { type FieldRule, FieldRules } from "./field-rules.js";
 import { type FieldVisitor, rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "./fields/rewrite-fields.js";
@@ -122,7 +123,7 @@ export class PiiTreatment implements FieldVisitor {
         rewriter.closeMessage(start, end, outStart, start - lengthAt);
         return false;
       }
-      if (HOLDS_NO_TEXT[b[valueStart]!] === 1) return true;
+      if (HOLDS_NO_TEXT[b[valueStart]!] === 1 && !hintsAtNumber(field.hints)) return true;
     }
     this.values.begin();
     this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueEnd);

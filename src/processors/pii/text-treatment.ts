@@ -5,6 +5,7 @@ import { type FindPeople, PEOPLE_DETECTORS } from "./detect/people/people.js";
 import { Tokens } from "./detect/people/tokens.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
 import { COUNTRIES, type Country, DETECTORS, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
+import { type Confidence, THRESHOLDS } from "./detect/text/evidence.js";
 import { areIsolated, matches } from "./detect/text/matches.js";
 import { MASK, TREATED } from "./detect/text/treated.js";
 import { PATTERN_COST, work } from "./detect/text/work.js";
@@ -23,6 +24,8 @@ export interface TextTreatmentSettings {
   readonly hashKey: string | undefined;
   /** Countries whose national numbers are searched; all known countries by default. */
   readonly countries?: readonly Country[] | undefined;
+  /** How sure detectors must be; `medium` by default. */
+  readonly confidence?: Confidence | undefined;
 }
 
 /** Finds sensitive parts of texts and replaces them. All other bytes stay unchanged. */
@@ -31,6 +34,7 @@ export class TextTreatment {
   readonly names: readonly string[];
   private readonly enabled: number;
   private readonly countries: number;
+  private readonly threshold: number;
   private readonly patterns: readonly UserPattern[];
   /** The optional detectors that are enabled, with their numbers. */
   private readonly people: readonly (readonly [number: number, find: FindPeople])[];
@@ -39,7 +43,8 @@ export class TextTreatment {
   /** True if every match is replaced by a mask. */
   private readonly isMasking: boolean;
 
-  constructor({ detectors, patterns, hashKey, countries = COUNTRIES }: TextTreatmentSettings) {
+  constructor({ detectors, patterns, hashKey, countries = COUNTRIES, confidence = "medium" }: TextTreatmentSettings) {
+    this.threshold = THRESHOLDS[confidence];
     this.countries = countries.reduce((bits, country) => bits | (1 << COUNTRIES.indexOf(country)), 0);
     const builtIn = [...DETECTORS, ...OPTIONAL_DETECTORS];
     const strategies = [...builtIn.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
@@ -59,6 +64,7 @@ export class TextTreatment {
    */
   find(b: Uint8Array, start: number, end: number, hints: number): number {
     matches.countries = this.countries;
+    matches.threshold = this.threshold;
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
     return this.passes === 0 || count === TOO_COSTLY ? count : this.findInText(b, start, end, hints);

@@ -1,3 +1,4 @@
+import { hintsAtNumber } from "./detect/text/detectors.js";
 import { MASK } from "./detect/text/treated.js";
 import type { FieldRule } from "./field-rules.js";
 import type { Strategy } from "./strategies.js";
@@ -149,9 +150,17 @@ class JsonWalk {
   private scalar(field: FieldRule, strategy: Strategy | undefined): void {
     const from = this.at;
     const text = this.consume(SCALAR);
-    if (strategy === undefined || strategy === "allow" || text === "null") return;
+    if (strategy === "allow" || text === "null") return;
+    if (strategy === undefined) return this.number(field, text, from);
     if (field.decidedBy === "secret_key" && (text === "true" || text === "false")) return;
     this.replace(from, this.treatment.treat(text, field, strategy));
+  }
+
+  /** Treats a number whose key says what it is. */
+  private number(field: FieldRule, text: string, from: number): void {
+    if (!hintsAtNumber(field.hints) || !/^-?\d/.test(text)) return;
+    const treated = this.treatment.treat(text, field, undefined);
+    if (treated !== text) this.replace(from, treated);
   }
 
   private replace(from: number, by: string): void {

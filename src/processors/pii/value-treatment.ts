@@ -2,7 +2,9 @@ import { after, decodeText, fieldTag, findField, type Rewriter, stepOver, valueA
 import {
   ARRAY_VALUE_TAG,
   BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
   ELEMENT_TAG,
+  INT_VALUE_TAG,
   KEY_TAG,
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
@@ -10,6 +12,8 @@ import {
 } from "#otlp/tags";
 import { isConfidential, keyOf, leafText } from "./attribute-values.js";
 import { TOO_COSTLY } from "./detect/scan.js";
+import { isPlaceholderText, isTemplate } from "./detect/secrets/placeholder.js";
+import { hintsAtNumber } from "./detect/text/detectors.js";
 import { matches } from "./detect/text/matches.js";
 import { MASK } from "./detect/text/treated.js";
 import { TooCostlyError, work } from "./detect/text/work.js";
@@ -31,6 +35,27 @@ export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSe
   readonly jsonBodies: boolean;
   /** Additional places to treat; none by default. */
   readonly lookInto?: readonly ExtraPlace[] | undefined;
+}
+
+/** Whether a value has a rule of the config for it, or is one of those that its key makes secret. */
+function isSecretValue(field: FieldRule, text: string): boolean {
+  if (field.decidedBy === "field") return true;
+  if (isTemplate(text)) return false;
+  if (field.secrets === "any") return true;
+  if (field.secrets === "no_status") return !isPlaceholderText(text) && !/^[a-z][a-z -]{0,15}$/i.test(text);
+  return text.length >= MIN_RANDOM_LENGTH && /\d/.test(text) && /[a-z]/i.test(text) && !/\s/.test(text);
+}
+
+/** Shorter values of keys such as `session.id` are left. */
+const MIN_RANDOM_LENGTH = 16;
+
+/** Whether the members of a map decide for themselves, because its name is no name of a secret but of a subject. */
+function hasOwnKeys(field: FieldRule, tag: number): boolean {
+  return tag === KVLIST_VALUE_TAG && field.decidedBy === "secret_key" && field.secrets !== "any";
+}
+
+function isNumber(tag: number): boolean {
+  return tag === INT_VALUE_TAG || tag === DOUBLE_VALUE_TAG;
 }
 
 /** Limit for one attribute or body, because it is treated in one go and blocks everything else. */
@@ -144,11 +169,13 @@ export class ValueTreatment {
         varint(b, at);
         const inner = after;
         const outInner = rewriter.outputPosition(inner);
-        this.elements(rewriter, field, strategy, tag, inner, next);
+        this.elements(rewriter, field, hasOwnKeys(field, tag) ? undefined : strategy, tag, inner, next);
         rewriter.closeMessage(inner, next, outInner, inner - at);
       } else if (tag === BYTES_VALUE_TAG && strategy === undefined && this.looksIntoBytes) {
         varint(b, at);
         this.string(rewriter, field, undefined, at, after, next);
+      } else if (strategy === undefined && isNumber(tag) && hintsAtNumber(field.hints)) {
+        this.number(rewriter, field, tag, p, at, next);
       } else if (strategy !== undefined) this.leaf(rewriter, field, strategy, tag, p, at, next);
       p = next;
     }
@@ -223,6 +250,7 @@ export class ValueTreatment {
     }
     if (start === end || strategy === "allow") return true;
     const text = decodeText(rewriter.bytes, start, end);
+    if (!isSecretValue(field, text)) return this.string(rewriter, field, undefined, lengthAt, start, end);
     const treated = this.wholeTreatments[strategy](text);
     if (treated === text) return true;
     this.counts.countField(field, field.path);
@@ -287,9 +315,21 @@ export class ValueTreatment {
     rewriter.skipTo(end);
   }
 
+  /** Treats a number whose key says what it is. If something is found in it, a text takes its place. */
+  private number(rewriter: Rewriter, field: FieldRule, tag: number, at: number, valueAt: number, end: number): void {
+    const text = leafText(rewriter.bytes, tag, valueAt, end, false);
+    if (text === undefined) return;
+    const treated = this.treatText(text, field, undefined);
+    if (treated === text) return;
+    const out = rewriter.copyTo(at);
+    out.byte(STRING_VALUE_TAG);
+    out.text(treated);
+    rewriter.skipTo(end);
+  }
+
   /** Treats a decoded text. In a report it stays unchanged. */
   treatText(text: string, field: FieldRule, strategy: Strategy | undefined): string {
-    if (strategy !== undefined) {
+    if (strategy !== undefined && isSecretValue(field, text)) {
       const treated = text === "" ? text : this.wholeTreatments[strategy](text);
       if (treated !== text) this.counts.countField(field, field.path);
       return treated;

@@ -110,8 +110,8 @@ describe("the pii processor", () => {
   });
 
   it("distinguishes similar keys", () => {
-    const { attributes } = treated({}, logOf("x", { password: "x", pabcwood: "y", passworD: "z" }));
-    expect(attributes).toEqual({ password: "****", pabcwood: "y", passworD: "z" });
+    const { attributes } = treated({}, logOf("x", { password: "x", pabcwood: "y", passwarD: "z" }));
+    expect(attributes).toEqual({ password: "****", pabcwood: "y", passwarD: "z" });
   });
 
   it.each([

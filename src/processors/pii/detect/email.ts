@@ -1,6 +1,7 @@
 import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS } from "./text/ascii.js";
 import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./text/characters.js";
 import { EMAIL } from "./text/detectors.js";
+import { UNIQUE_FORM } from "./text/evidence.js";
 import { endsMask, matches, NOT_FOUND } from "./text/matches.js";
 import { work } from "./text/work.js";
 
@@ -58,7 +59,7 @@ export function findEmail(b: Uint8Array, at: number): number {
   work.spent += at - start;
   if (start === at) return NOT_FOUND;
   if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOT_FOUND; // git@host:path
-  return matches.add(EMAIL, start, end);
+  return matches.propose(EMAIL, start, end, UNIQUE_FORM);
 }
 
 function localStart(b: Uint8Array, at: number): number {

@@ -2,6 +2,7 @@ import { isIPv6 } from "node:net";
 import { COLON, DOT } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./text/characters.js";
 import { IPV6 } from "./text/detectors.js";
+import { UNIQUE_FORM } from "./text/evidence.js";
 import { beginsMask, endsMask, matches, NOT_FOUND } from "./text/matches.js";
 import { TEXT_COST, work } from "./text/work.js";
 
@@ -29,7 +30,7 @@ export function findIpv6(b: Uint8Array, p: number): number {
   if (!isShort && colons < 6) return NOT_FOUND;
   while (stop > start && (b[stop - 1] === DOT || (b[stop - 1] === COLON && b[stop - 2] !== COLON))) stop--;
   if (isAt(b, stop, end, WORD) || beginsMask(b, stop) || !isAddress(b, start, stop)) return NOT_FOUND;
-  return matches.add(IPV6, start, stop);
+  return matches.propose(IPV6, start, stop, UNIQUE_FORM);
 }
 
 function isAddress(b: Uint8Array, start: number, stop: number): boolean {

@@ -1,5 +1,10 @@
 import { findEmail } from "./email.js";
 import { findIpv6 } from "./ipv6.js";
+import { beginsOption, findOption } from "./labels/command-line.js";
+import { findInElement } from "./labels/element.js";
+import { findLabelledValue } from "./labels/labelled-value.js";
+import { mayFollowLabel } from "./labels/labels.js";
+import { findInProse } from "./labels/prose.js";
 import { beginsMac, findMac } from "./numbers/mac.js";
 import { findNumbers } from "./numbers/numbers.js";
 import {
@@ -15,10 +20,8 @@ import {
 } from "./secrets/api-key.js";
 import { findAssignedSecret } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
-import { findLabelled } from "./secrets/labelled.js";
 import { findDiscordToken } from "./secrets/long-word.js";
 import { findPrivateKey } from "./secrets/private-key.js";
-import { ACCOUNT_WORD, BIRTH_WORD, mayFollowWord, PASSPORT_WORD } from "./secrets/secret-words.js";
 import { findAuthorization, findJwt, findUrlCredentials } from "./secrets/tokens.js";
 import { SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
@@ -27,17 +30,22 @@ import {
   ASSIGNED_SECRET,
   BANK_ACCOUNT,
   BEARER_TOKEN,
+  CRYPTO_ADDRESS,
   DATE_OF_BIRTH,
+  DEVICE_ID,
+  DRIVING_LICENCE,
   EMAIL,
-  HINT_ACCOUNT,
-  HINT_BIRTH,
-  HINT_PASSPORT,
+  GEO_LOCATION,
+  HEALTH_ID,
+  HINT_LABEL_SHIFT,
   IPV6,
   JWT,
   MAC,
+  NATIONAL_ID,
   PASSPORT,
   URL_CREDENTIALS,
 } from "./text/detectors.js";
+import { KEY } from "./text/evidence.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { textBudget, work } from "./text/work.js";
 import { findInWord } from "./word.js";
@@ -54,7 +62,7 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
   matches.begin(start, end, hints, enabled);
   const limit = work.spent + textBudget(end - start);
   const last = end - 3;
-  if ((hints & LABEL_HINTS) !== 0) findHinted(b, start, hints);
+  if (hints >= 1 << HINT_LABEL_SHIFT) findLabelledValue(b, hints >> HINT_LABEL_SHIFT, start, KEY);
   for (let p = Math.max(start, matches.lastEnd); ; ) {
     while (p < last && (ANCHORS[b[p]!]! | ANCHORS[b[p + 1]!]! | ANCHORS[b[p + 2]!]! | ANCHORS[b[p + 3]!]!) === 0)
       p += 4;
@@ -70,17 +78,6 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
     if (work.spent > limit) return TOO_COSTLY;
   }
   return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
-}
-
-const LABEL_HINTS = HINT_BIRTH | HINT_PASSPORT | HINT_ACCOUNT;
-
-/** Finds the value that the field's key announces. */
-function findHinted(b: Uint8Array, start: number, hints: number): void {
-  findLabelled(
-    b,
-    (hints & HINT_BIRTH) !== 0 ? BIRTH_WORD : (hints & HINT_PASSPORT) !== 0 ? PASSPORT_WORD : ACCOUNT_WORD,
-    start,
-  );
 }
 
 /** Returned instead of a number of matches when the scan stopped early: the text may contain anything. */
@@ -101,10 +98,13 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
     return (
       endsPrefix(b, p) ||
       ((b[p] === 45 || b[p] === 46) && beginsMac(b, p)) ||
-      ((anchor & DASH) !== 0 && b[p + 1] === 45) ||
+      ((anchor & DASH) !== 0 && (b[p + 1] === 45 || beginsOption(b, p))) ||
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
-  if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowWord(b, p);
+  if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p);
+  if (anchor === LETTER_W) return (b[p - 1]! | 32) === 115 || (b[p - 1]! | 32) === 112; // passw, pw
+  if (anchor === MORE) return mayFollowLabel(b, p) || b[p - 1] === 34;
+  if (anchor === WIDE) return b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
 }
@@ -148,6 +148,10 @@ const LETTER_B = 128;
 const LETTER_I = 256;
 const PERCENT = 512;
 const MARK = 1024;
+const LETTER_W = 2048;
+const MORE = 4096;
+/** The first byte of signs as wide as a Chinese character. */
+const WIDE = 8192;
 
 const ANCHORS: Uint16Array = anchorTable();
 
@@ -167,6 +171,9 @@ function anchorTable(): Uint16Array {
   set("I", LETTER_I);
   set("%", PERCENT);
   set("~.", MARK);
+  set("Ww", LETTER_W);
+  set(">", MORE);
+  table[0xef] = WIDE;
   return table;
 }
 
@@ -182,6 +189,12 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
       return detectAtColon(b, p);
     case LETTER_J:
       return matches.isEnabled(JWT) ? findJwt(b, p) : NOT_FOUND;
+    case LETTER_W:
+      return findInProse(b, p);
+    case MORE:
+      return findInElement(b, p);
+    case WIDE:
+      return (matches.enabled & ASSIGNED) !== 0 ? findAssignedSecret(b, p + 2) : NOT_FOUND;
     case LETTER_B:
       return matches.isEnabled(BEARER_TOKEN) ? findAuthorization(b, p) : NOT_FOUND;
     default:
@@ -190,7 +203,10 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
 }
 
 /** Detectors that recognise a value by the name before it. */
-const ASSIGNED = (1 << ASSIGNED_SECRET) | (1 << DATE_OF_BIRTH) | (1 << PASSPORT) | (1 << BANK_ACCOUNT);
+const ASSIGNED = [
+  ...[ASSIGNED_SECRET, DATE_OF_BIRTH, PASSPORT, BANK_ACCOUNT, NATIONAL_ID, CRYPTO_ADDRESS],
+  ...[DRIVING_LICENCE, DEVICE_ID, HEALTH_ID, GEO_LOCATION],
+].reduce((bits, detector) => bits | (1 << detector), 0);
 
 function detectAtEquals(b: Uint8Array, p: number): number {
   if (b[p + 1] === 61 && matches.isEnabled(API_KEY)) {
@@ -201,7 +217,7 @@ function detectAtEquals(b: Uint8Array, p: number): number {
 }
 
 function findAssigned(b: Uint8Array, p: number): number {
-  return (matches.enabled & ASSIGNED) !== 0 && mayFollowWord(b, p) ? findAssignedSecret(b, p) : NOT_FOUND;
+  return (matches.enabled & ASSIGNED) !== 0 && mayFollowLabel(b, p) ? findAssignedSecret(b, p) : NOT_FOUND;
 }
 
 function detectAtColon(b: Uint8Array, p: number): number {
@@ -219,12 +235,17 @@ function detectAtColon(b: Uint8Array, p: number): number {
 }
 
 function detectAtSign(b: Uint8Array, p: number, anchor: number): number {
+  if (b[p] === 45 && beginsOption(b, p)) {
+    const option = findOption(b, p);
+    if (option !== NOT_FOUND) return option;
+  }
   const mac = (b[p] === 45 || b[p] === 46) && beginsMac(b, p) && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
   return mac === NOT_FOUND && matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : mac;
 }
 
 function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
   if (anchor === LETTER_I) {
+    if ((b[p + 1]! | 32) === 100 && (b[p + 2]! | 32) === 101) return findInProse(b, p);
     const aws = findAwsKey(b, p);
     if (aws !== NOT_FOUND) return aws;
     const google = findGoogleKey(b, p);

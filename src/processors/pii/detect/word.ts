@@ -2,10 +2,10 @@ import { findCryptoAddress } from "./numbers/crypto-address.js";
 import { findIban } from "./numbers/iban.js";
 import { findLetteredId, isIdLength } from "./numbers/lettered-ids.js";
 import { isEnabled } from "./numbers/national-ids.js";
-import { findKeyInWord, MIN_KEY_WORD } from "./secrets/long-word.js";
+import { findKeyInWord, findUrlSecret, MIN_KEY_WORD } from "./secrets/long-word.js";
 import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
 import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore } from "./text/characters.js";
-import { API_KEY, CRYPTO_ADDRESS, IBAN, NATIONAL_ID } from "./text/detectors.js";
+import { API_KEY, ASSIGNED_SECRET, CRYPTO_ADDRESS, IBAN, NATIONAL_ID } from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { runs } from "./text/runs.js";
 import { work } from "./text/work.js";
@@ -51,6 +51,7 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
   if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
   if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
+  if (found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET)) found = findUrlSecret(b, start);
   return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }
 

@@ -266,9 +266,9 @@ const CASES: Record<
       ["my number: 123456789018", "123456789018"],
     ],
     leaves: [
-      "NINO DF123456C",
+      "DF123456C",
       "86095742719",
-      "steuer_id=86095742718",
+      "86095742718",
       "12345678A",
       "RSSMRA85T10A562T",
       "111222333",
@@ -296,6 +296,45 @@ const CASES: Record<
       "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5",
       "0x52908400098527886E0F",
     ],
+  },
+  driving_licence: {
+    finds: [
+      ["driver's license number S5301234", "S5301234"],
+      ["driving licence no MORGA657054SM9IJ", "MORGA657054SM9IJ"],
+      ["licence=D123-4567-8901", "D123-4567-8901"],
+      ["Führerscheinnummer: B072RRE2I55", "B072RRE2I55"],
+      ["водительское удостоверение 77 16 123456", "77 16 123456"],
+      ["<driverLicense>D1234567</driverLicense>", "D1234567"],
+    ],
+    leaves: ["driver license scan quality 0.93", "license server returned 250 seats", "license: MIT", "S5301234"],
+  },
+  device_id: {
+    finds: [
+      ["imei 354243177403076 blocked", "354243177403076"],
+      ["+CIMI: 262011294088076", "262011294088076"],
+      ["advertising id 38400000-8cf0-11bd-b23e-10b96e40000d", "38400000-8cf0-11bd-b23e-10b96e40000d"],
+      ["VIN 1HGCM82633A004352", "1HGCM82633A004352"],
+      ["IDFA=AEBE52E7-03EE-455A-B3C4-E57283966239", "AEBE52E7-03EE-455A-B3C4-E57283966239"],
+    ],
+    leaves: ["IMEI check disabled", "354243177403076", "user 38400000-8cf0-11bd-b23e-10b96e40000d", "vin rouge 2019"],
+  },
+  health_id: {
+    finds: [
+      ["lookup MRN 48291034 by nurse", "48291034"],
+      ["member id WXY123456789 not eligible", "WXY123456789"],
+      ["Versichertennummer A123456780", "A123456780"],
+      ["policy number: P12345678", "P12345678"],
+    ],
+    leaves: ["patient 4 of 12", "member 3 joined", "policy evaluated 1200 times", "MRN missing"],
+  },
+  geo_location: {
+    finds: [
+      ["lat=52.520008 lon=13.404954", "52.520008"],
+      ["user location 52.520008, 13.404954", "52.520008, 13.404954"],
+      ['{"latitude":-33.868820}', "-33.868820"],
+      ["POINT(13.404954 52.520008)", "13.404954 52.520008"],
+    ],
+    leaves: ["lat 12 ms", "x 52.520008 y 13.404954", "location: Berlin", "ratio 0.520008"],
   },
 };
 

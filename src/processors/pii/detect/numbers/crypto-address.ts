@@ -1,18 +1,27 @@
 import { createHash } from "node:crypto";
-import { isInWord, latin1 } from "../text/characters.js";
+import { HEX, hasTextAt, isInWord, latin1, runEnd } from "../text/characters.js";
 import { CRYPTO_ADDRESS } from "../text/detectors.js";
+import { UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/** Bitcoin, Litecoin, Dogecoin, Tron, Dash and Zcash, by the first character of their addresses. */
-const BASE58_ADDRESS = /^[13LMDTXt][1-9A-HJ-NP-Za-km-z]{25,34}$/;
+/** The same letters in the order of Ripple. */
+const RIPPLE = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz";
+/** Bitcoin, Litecoin, Dogecoin, Tron, Dash, Zcash, Tezos, and private keys of Bitcoin, by their first characters. */
+const BASE58_ADDRESS = /^(?:[13LMDTXt5Kc]|tz[1-3]|KT1|edsk)[1-9A-HJ-NP-Za-km-z]{25,110}$/;
+const RIPPLE_ADDRESS = /^[rs][1-9A-HJ-NP-Za-km-z]{24,34}$/;
+const POLKADOT_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,48}$/;
+const EXTENDED_KEY = /^[xyztuv](?:prv|pub)[1-9A-HJ-NP-Za-km-z]{100,112}$/;
+const MONERO_ADDRESS = /^[48][0-9AB][1-9A-HJ-NP-Za-km-z]{93}(?:[1-9A-HJ-NP-Za-km-z]{11})?$/;
 const ETHEREUM_ADDRESS = /^0x[\da-fA-F]{40}$/;
-const SEGWIT_ADDRESS = /^(bc|tb|ltc)1([02-9ac-hj-np-z]{11,71})$/;
+const STELLAR_ADDRESS = /^[GS][A-Z2-7]{55}$/;
+const BECH32_ADDRESS = /^([a-z]{1,12}(?:_test)?)1([02-9ac-hj-np-z]{14,110})$/;
 const SEGWIT_LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+const CASH_ADDRESS = /^[qp][02-9ac-hj-np-z]{41}$/;
 
 const MIN_LENGTH = 26;
-const MAX_LENGTH = 90;
+const MAX_LENGTH = 115;
 /** Work units that two hashes cost. */
 const CHECKSUM_COST = 500;
 
@@ -22,41 +31,86 @@ const CHECKSUM_COST = 500;
  */
 export function findCryptoAddress(b: Uint8Array, start: number, stop: number): number {
   const length = stop - start;
-  if (length < MIN_LENGTH || length > MAX_LENGTH || start < matches.lastEnd || !canBegin(b, start)) return NOT_FOUND;
+  if (length < MIN_LENGTH || length > MAX_LENGTH || start < matches.lastEnd || isHex(b, start, stop)) return NOT_FOUND;
   work.spent += TEXT_COST;
   const word = latin1(b, start, stop);
   const isAddress =
     ETHEREUM_ADDRESS.test(word) ||
-    (BASE58_ADDRESS.test(word) && hasBase58Checksum(word)) ||
-    hasSegwitChecksum(word.toLowerCase());
-  return isAddress && !isInWord(b, start, matches.floor) ? matches.add(CRYPTO_ADDRESS, start, stop) : NOT_FOUND;
+    EXTENDED_KEY.test(word) ||
+    MONERO_ADDRESS.test(word) ||
+    (BASE58_ADDRESS.test(word) && hasBase58Checksum(word, BASE58)) ||
+    (RIPPLE_ADDRESS.test(word) && hasBase58Checksum(word, RIPPLE)) ||
+    (STELLAR_ADDRESS.test(word) && hasCrc16(word)) ||
+    (POLKADOT_ADDRESS.test(word) && hasBlakeChecksum(word)) ||
+    (CASH_ADDRESS.test(word) && isAfter(b, start, "bitcoincash:")) ||
+    hasBech32Checksum(word.toLowerCase());
+  if (!isAddress || isInWord(b, start, matches.floor)) return NOT_FOUND;
+  const from = isAfter(b, start, "bitcoincash:") ? start - "bitcoincash:".length : start;
+  return matches.propose(CRYPTO_ADDRESS, from, stop, UNIQUE_FORM);
 }
 
-const FIRST = new Uint8Array(256);
-for (const c of "0123LMDTXtbBl") FIRST[c.charCodeAt(0)] = 1;
-
-function canBegin(b: Uint8Array, start: number): boolean {
-  if (FIRST[b[start]!] === 0) return false;
-  return b[start] !== 48 || b[start + 1] === 120;
+/** A word of hex digits alone is a hash or an id. Most long words are, so they are ruled out before a text is made. */
+function isHex(b: Uint8Array, start: number, stop: number): boolean {
+  return b[start + 1] !== LOWER_X && runEnd(b, start, stop, HEX) === stop;
 }
 
-function hasBase58Checksum(word: string): boolean {
+const LOWER_X = 120;
+
+/** Whether this text stands before `p`. */
+function isAfter(b: Uint8Array, p: number, text: string): boolean {
+  return p - text.length >= matches.floor && hasTextAt(b, p - text.length, p, text);
+}
+
+function hasBase58Checksum(word: string, letters: string): boolean {
   work.spent += CHECKSUM_COST;
-  let value = 0n;
-  for (const c of word) value = value * 58n + BigInt(BASE58.indexOf(c));
-  const bytes = Buffer.from(value.toString(16).padStart(50, "0"), "hex");
-  if (bytes.length !== 25 && bytes.length !== 26) return false;
+  const bytes = fromBase58(word, letters);
+  if (bytes.length < 25 || bytes.length > 82) return false;
   const payload = bytes.subarray(0, -4);
   return sha256(sha256(payload)).subarray(0, 4).equals(bytes.subarray(-4));
 }
+
+/** Returns the number that the word stands for, with a byte of zero for each first letter that means zero. */
+function fromBase58(word: string, letters: string): Buffer {
+  let value = 0n;
+  for (const c of word) value = value * 58n + BigInt(letters.indexOf(c));
+  const hex = value.toString(16);
+  let zeros = 0;
+  while (word[zeros] === letters[0]) zeros++;
+  return Buffer.from("00".repeat(zeros) + (hex.length % 2 === 0 ? hex : `0${hex}`), "hex");
+}
+
+/** Verifies an address of Polkadot and its relatives. */
+function hasBlakeChecksum(word: string): boolean {
+  work.spent += CHECKSUM_COST;
+  const bytes = fromBase58(word, BASE58);
+  if (bytes.length !== 35 && bytes.length !== 36) return false;
+  const hash = createHash("blake2b512").update("SS58PRE").update(bytes.subarray(0, -2)).digest();
+  return hash.subarray(0, 2).equals(bytes.subarray(-2));
+}
+
+/** Verifies an address or a seed of Stellar: base32 with CRC-16 at its end. */
+function hasCrc16(word: string): boolean {
+  work.spent += CHECKSUM_COST;
+  let bits = 0n;
+  for (const c of word) bits = bits * 32n + BigInt(BASE32.indexOf(c));
+  const bytes = Buffer.from(bits.toString(16).padStart(70, "0"), "hex");
+  let crc = 0;
+  for (const byte of bytes.subarray(0, -2)) {
+    crc ^= byte << 8;
+    for (let i = 0; i < 8; i++) crc = (crc & 0x8000) !== 0 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
+  }
+  return bytes.readUInt16LE(bytes.length - 2) === crc;
+}
+
+const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 function sha256(data: Uint8Array): Buffer {
   return createHash("sha256").update(data).digest();
 }
 
-/** Verifies the checksums of BIP 173 and BIP 350. */
-function hasSegwitChecksum(word: string): boolean {
-  const parts = SEGWIT_ADDRESS.exec(word);
+/** Verifies the checksums of BIP 173 and BIP 350, which Bitcoin, Cardano, Cosmos and others use. */
+function hasBech32Checksum(word: string): boolean {
+  const parts = BECH32_ADDRESS.exec(word);
   if (parts === null) return false;
   work.spent += word.length * 8;
   const [, prefix, data] = parts as unknown as [string, string, string];

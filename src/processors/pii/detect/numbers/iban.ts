@@ -1,6 +1,7 @@
 import { BLANK, DASH } from "../text/ascii.js";
 import { ALNUM, CHARACTER_BITS, isAt, isBefore, isInWord, LETTER, WORD } from "../text/characters.js";
 import { IBAN } from "../text/detectors.js";
+import { CHECKSUM, UNIQUE_FORM } from "../text/evidence.js";
 import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
@@ -27,7 +28,7 @@ export function findIban(b: Uint8Array, p: number): number {
   if (length === undefined) return NOT_FOUND;
   const stop = ibanEnd(b, start, length);
   if (stop < 0 || isAt(b, stop, end, WORD) || !passesChecksum(b, start, stop)) return NOT_FOUND;
-  return matches.add(IBAN, start, stop);
+  return matches.propose(IBAN, start, stop, UNIQUE_FORM | CHECKSUM);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { COLON, DASH, DOT, SLASH, ZERO } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, latin1, SEPARATOR, UPPER, WORD } from "../text/characters.js";
-import { HINT_VERSION, IPV4 } from "../text/detectors.js";
+import { HINT_HOST, HINT_VERSION, IPV4 } from "../text/detectors.js";
+import { FORM, PLACE, VERSION } from "../text/evidence.js";
 import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
@@ -23,9 +24,11 @@ export function findIpv4(b: Uint8Array, i: number): number {
   if (groups.separators[i + 2] !== DOT || (matches.hints & HINT_VERSION) !== 0) return 0;
   for (let k = i; k < i + 4; k++) if (!isOctet(b, k)) return 0;
   if (!namesHost(b, i) || groups.separators[i + 3] === DOT || (i > 0 && groups.separators[i - 1] === DOT)) return 0;
-  if (!isBounded(b, groups.starts[i]!, groups.ends[i + 3]!)) return 0;
-  matches.add(IPV4, groups.starts[i]!, groups.ends[i + 3]!);
-  return i + 4;
+  const start = groups.starts[i]!;
+  const stop = groups.ends[i + 3]!;
+  if (!isBounded(b, start, stop)) return 0;
+  const largest = Math.max(groupValue(b, i), groupValue(b, i + 1), groupValue(b, i + 2), groupValue(b, i + 3));
+  return propose(b, start, stop, groupValue(b, i), largest) === NOT_FOUND ? 0 : i + 4;
 }
 
 /**
@@ -37,6 +40,7 @@ export function findPlainIpv4(b: Uint8Array, p: number): number {
   const start = p;
   let sum = 0;
   let first = 0;
+  let largest = 0;
   for (let octet = 0; octet < 4; octet++) {
     if (octet > 0 && (p >= end || b[p++] !== DOT)) return NOT_FOUND;
     const from = p;
@@ -48,12 +52,41 @@ export function findPlainIpv4(b: Uint8Array, p: number): number {
     }
     if (p === from || value > 255 || p - from > 3 || (b[from] === ZERO && p > from + 1)) return NOT_FOUND;
     if (octet === 0) first = value;
+    if (value > largest) largest = value;
     sum += value;
   }
   work.spent += p - start;
-  if (!isLastGroup(b, p, end) || first === 127 || first === 0 || sum === first || sum === 1020) return NOT_FOUND;
+  if (!isLastGroup(b, p, end) || first === 127 || first === 0 || sum === first || first >= MULTICAST) return NOT_FOUND;
   if ((matches.hints & HINT_VERSION) !== 0 || !isBounded(b, start, p)) return NOT_FOUND;
-  return matches.add(IPV4, start, p);
+  return propose(b, start, p, first, largest);
+}
+
+/** Addresses from here on belong to groups, or to nobody: 255.255.255.0 is a mask. */
+const MULTICAST = 224;
+/** Numbers as small as those of a version, object identifier or section. */
+const MAX_SMALL = 63;
+
+function propose(b: Uint8Array, start: number, stop: number, first: number, largest: number): number {
+  const isSmall = largest <= MAX_SMALL && first !== 10;
+  const version = isSmall && !namesAddress(b, start, stop) ? VERSION : 0;
+  return matches.propose(IPV4, start, stop, FORM | PLACE | version);
+}
+
+/** Words before an address, with what may stand between them. */
+const ADDRESS_WORD =
+  /(?:^|[^a-z])(?:ip(?:v4|_?addr(?:ess)?)?|addr(?:ess)?|host(?:name)?|clients?|servers?|peer|remote|src|dst|source|destination|dest|from|via|gateway|gw|dns|nameserver|resolver|ping|router|node|endpoint|forwarded|forwarded-for|x-real-ip|by|for|of|to|at|quelle|ziel|von|quell-ip|origen|desde|origine|depuis|origem|ip-?adresse?)["']{0,2}[ =:>([<@,]{1,4}["']{0,2}$/i;
+/** Words that say that versions are what the text is about. */
+const VERSION_CONTEXT =
+  /(?:upgrad|downgrad|updat|version|release|migrat|patch|install|firmware|bios|driver|package|depend|compat|require|fixed in|since|oid|object|section|chapter|§|build)/i;
+const MAX_CONTEXT = 48;
+
+/** Whether a port, a prefix length or a word says that small numbers are an address. */
+function namesAddress(b: Uint8Array, start: number, stop: number): boolean {
+  if ((b[stop] === COLON || b[stop] === SLASH) && isAt(b, stop + 1, matches.end, DIGIT)) return true;
+  if (start === matches.floor && stop === matches.end) return (matches.hints & HINT_HOST) !== 0;
+  work.spent += 2 * TEXT_COST;
+  const before = latin1(b, Math.max(matches.floor, start - MAX_CONTEXT), start);
+  return ADDRESS_WORD.test(before) && !VERSION_CONTEXT.test(before);
 }
 
 /** Whether neither a word nor more digits after `p` would be read as part of the number. */
@@ -74,7 +107,7 @@ function isOctet(b: Uint8Array, i: number): boolean {
 function namesHost(b: Uint8Array, i: number): boolean {
   const first = groupValue(b, i);
   const rest = groupValue(b, i + 1) + groupValue(b, i + 2) + groupValue(b, i + 3);
-  return first !== 127 && first !== 0 && rest !== 0 && first + rest !== 1020;
+  return first !== 127 && first !== 0 && rest !== 0 && first < MULTICAST;
 }
 
 /** Whether nothing before or after the address [start, stop) belongs to it. */
@@ -83,7 +116,16 @@ function isBounded(b: Uint8Array, start: number, stop: number): boolean {
   if ((start > floor && b[start - 1] === DOT) || endsMask(b, start)) return false;
   if (start > floor && b[start - 1] === SLASH && isProduct(b, start - 1) && b[stop] !== COLON) return false;
   if (stop < end && b[stop] === DASH && isAt(b, stop + 1, end, LETTER)) return false; // 1.2.3.4-beta
+  if (stop < end && b[stop] === DOT && isAt(b, stop + 1, end, LETTER) && isFileName(b, stop)) return false;
   return !isVersion(b, start);
+}
+
+/** Whether the name of a file ends after the numbers: lib-1.2.3.4.jar. */
+function isFileName(b: Uint8Array, p: number): boolean {
+  work.spent += TEXT_COST;
+  return /^\.(?:jar|war|tar|t?gz|zip|rpm|deb|apk|exe|msi|dll|so|whl|nupkg|gem|bz2|xz|log|txt|json|xml)(?![a-z])/i.test(
+    latin1(b, p, Math.min(matches.end, p + 8)),
+  );
 }
 
 /** Whether the word before `p` is a product, as in Chrome/1.2.3.4. Host names are written in lower case. */

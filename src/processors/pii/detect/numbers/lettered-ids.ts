@@ -1,6 +1,7 @@
 import { BLANK } from "../text/ascii.js";
 import { ALNUM, isAt, isBefore, isInWord, latin1, UPPER } from "../text/characters.js";
 import { type Country, NATIONAL_ID } from "../text/detectors.js";
+import { CHECKSUM, FORM, GROUPED } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { isResidentId } from "./check-digits.js";
@@ -56,7 +57,7 @@ export function findLetteredId(
     if (length !== size || p - start !== letters || !isEnabled(country)) continue;
     work.spent += TEXT_COST;
     if (is(latin1(b, start, stop)) && !isInWord(b, start, matches.floor) && !isTied(b, start, stop))
-      return matches.add(NATIONAL_ID, start, stop);
+      return matches.propose(NATIONAL_ID, start, stop, FORM | CHECKSUM);
   }
   return NOT_FOUND;
 }
@@ -78,7 +79,9 @@ export function findSpacedNino(b: Uint8Array, p: number): number {
     return NOT_FOUND;
   if (isInWord(b, start, matches.floor) || isAt(b, stop, matches.end, ALNUM)) return NOT_FOUND;
   work.spent += TEXT_COST;
-  return NINO.test(latin1(b, start, stop).replaceAll(" ", "")) ? matches.add(NATIONAL_ID, start, stop) : NOT_FOUND;
+  return NINO.test(latin1(b, start, stop).replaceAll(" ", ""))
+    ? matches.propose(NATIONAL_ID, start, stop, FORM | GROUPED)
+    : NOT_FOUND;
 }
 
 function hasDniLetter(word: string): boolean {

@@ -1,6 +1,7 @@
 import { DASH, DOT } from "../text/ascii.js";
 import { ALNUM, CHARACTER_BITS, HEX, isAt, LETTER, runEnd, WORD } from "../text/characters.js";
 import { MAC } from "../text/detectors.js";
+import { UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 
@@ -25,7 +26,7 @@ export function findMac(b: Uint8Array, p: number): number {
     (sign === DOT && !holdsLetter(b, start, stop))
   )
     return NOT_FOUND;
-  return isEmpty(b, start, stop) ? NOT_FOUND : matches.add(MAC, start, stop);
+  return isEmpty(b, start, stop) ? NOT_FOUND : matches.propose(MAC, start, stop, UNIQUE_FORM);
 }
 
 /**

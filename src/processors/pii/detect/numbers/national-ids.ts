@@ -1,8 +1,9 @@
 import { BLANK, DASH, DOT, ONE, SLASH, TWO } from "../text/ascii.js";
 import { ALNUM, isAt, UPPER } from "../text/characters.js";
 import { COUNTRIES, type Country, HINT_NATIONAL_ID, NATIONAL_ID } from "../text/detectors.js";
+import { CHECKSUM, FORM, GROUPED, LABEL } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches } from "../text/matches.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
 import {
   type CheckDigits,
   isAadhaar,
@@ -87,8 +88,8 @@ export function findNationalId(b: Uint8Array, i: number): number {
     if (one.needsLabel ? !isLabelled(b, i) : one.check === isNir && !beginsNir(b[groups.starts[i]!]!)) continue;
     readDigits(b, i, end);
     if (!one.check(digits)) continue;
-    matches.add(NATIONAL_ID, groups.starts[i]!, groups.ends[end - 1]!);
-    return end;
+    const evidence = FORM | CHECKSUM | (one.sizes.length > 1 ? GROUPED : 0) | (isLabelled(b, i) ? LABEL : 0);
+    if (matches.propose(NATIONAL_ID, groups.starts[i]!, groups.ends[end - 1]!, evidence) !== NOT_FOUND) return end;
   }
   return 0;
 }
@@ -125,8 +126,8 @@ function findDni(b: Uint8Array, i: number): number {
   let value = 0;
   for (let p = groups.starts[i]!; p < end; p++) value = value * 10 + b[p]! - 48;
   if (DNI_LETTERS.charCodeAt(value % 23) !== b[end + 1]) return 0;
-  matches.add(NATIONAL_ID, groups.starts[i]!, end + 2);
-  return i + 1;
+  const found = matches.propose(NATIONAL_ID, groups.starts[i]!, end + 2, FORM | CHECKSUM);
+  return found === NOT_FOUND ? 0 : i + 1;
 }
 
 function hasForm({ sizes, between, isOneEach }: NumberForm, i: number): boolean {

@@ -1,3 +1,5 @@
+import { findAfterLabel } from "../labels/after-label.js";
+import { mayFollowLabel } from "../labels/labels.js";
 import { BLANK, DASH, DOT, PLUS } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
 import {
@@ -35,6 +37,8 @@ export type FindInWord = (b: Uint8Array, p: number) => number;
  */
 export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
+  const labelled = findAfterLabel(b, p);
+  if (labelled !== NOT_FOUND) return labelled;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
   if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
@@ -82,7 +86,7 @@ const MAX_DIGITS = 19;
  */
 export function isPlainNumber(b: Uint8Array, p: number, size: number): boolean {
   if ((matches.hints & NUMBER_HINTS) !== 0 || b[p - 1] === PLUS || mayBeCard(b, p, size)) return false;
-  return !mayBeNationalId(b[p]!, size) && !followsLabel(b, p);
+  return !mayBeNationalId(b[p]!, size) && !followsLabel(b, p) && !mayFollowLabel(b, p);
 }
 
 const NUMBER_HINTS = HINT_PHONE | HINT_SSN | HINT_NATIONAL_ID;

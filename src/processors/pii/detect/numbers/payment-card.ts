@@ -1,6 +1,9 @@
-import { PAYMENT_CARD } from "../text/detectors.js";
+import { CARD_LABEL, OTHER_LABEL } from "../labels/label-words.js";
+import { labelBefore } from "../labels/labels.js";
+import { HINT_LABEL_SHIFT, PAYMENT_CARD } from "../text/detectors.js";
+import { AMONG_NUMBERS, CHECKSUM, COMMON_FORM, FORM, GROUPED, KEY, LABEL, OTHER_THING } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches } from "../text/matches.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
 import { groups } from "./digit-groups.js";
 
 /**
@@ -8,7 +11,7 @@ import { groups } from "./digit-groups.js";
  * numbers.
  */
 const RANGES: readonly (readonly [from: number, to: number, digits: number, lengths: readonly number[]])[] = [
-  [4, 4, 1, [13, 16, 19]], // Visa
+  [4, 4, 1, [16, 19]], // Visa
   [51, 55, 2, [16]], // Mastercard
   [2221, 2720, 4, [16]],
   [34, 34, 2, [15]], // American Express
@@ -23,19 +26,23 @@ const RANGES: readonly (readonly [from: number, to: number, digits: number, leng
   [3528, 3589, 4, [16]], // JCB
   [62, 62, 2, [16, 17, 18, 19]], // UnionPay
   [2200, 2204, 4, [16]], // Mir
-  [50, 50, 2, [16, 18, 19]], // Maestro, Elo, RuPay, Verve
-  [56, 61, 2, [16, 18, 19]], // Maestro, RuPay, Hipercard
-  [63, 64, 2, [16, 18, 19]], // Maestro, Elo, Hipercard
-  [66, 69, 2, [16, 18, 19]], // Maestro
-  [81, 82, 2, [16]], // RuPay, UnionPay
   [9792, 9792, 4, [16]], // Troy
+  ...[5018, 5020, 5038, 5612, 5893, 6304, 6759, 6761, 6762, 6763, 6799].map(
+    (first) => [first, first, 4, [16, 18, 19]] as const, // Maestro
+  ),
+  ...[5041, 5066, 5067, 5090, 6277, 6362, 6363].map((first) => [first, first, 4, [16]] as const), // Elo
+  ...[6062, 6370, 6375, 6376].map((first) => [first, first, 4, [16]] as const), // Hipercard
+  ...[5060, 5061].map((first) => [first, first, 4, [16, 18, 19]] as const), // Verve
+  [508, 508, 3, [16]], // RuPay
 ];
 
-/** Ranges with lengths that many other numbers have as well: these need a label. */
-const LABELLED_RANGES: typeof RANGES = [
+/** Ranges that many other numbers begin like: these need the groups of a card, or a label. */
+const COMMON_RANGES: typeof RANGES = [
+  [4, 4, 1, [13]], // old numbers of Visa
   [1, 1, 1, [15]], // UATP
-  [50, 50, 2, [12, 13, 14, 15, 17]], // Maestro
-  [56, 69, 2, [12, 13, 14, 15, 17]],
+  [50, 50, 2, [12, 13, 14, 15, 16, 17, 18, 19]], // Maestro, Elo, RuPay, Verve
+  [56, 69, 2, [12, 13, 14, 15, 16, 17, 18, 19]], // Maestro, RuPay, Hipercard
+  [81, 82, 2, [16]], // RuPay, UnionPay
 ];
 
 /** The same ranges, extended to the first four digits. */
@@ -45,7 +52,7 @@ const byFirstFour = (ranges: typeof RANGES) =>
     return { lowest: from * scale, highest: (to + 1) * scale - 1, lengths };
   });
 const ISSUERS = byFirstFour(RANGES);
-const LABELLED_ISSUERS = byFirstFour(LABELLED_RANGES);
+const COMMON_ISSUERS = byFirstFour(COMMON_RANGES);
 
 /**
  * Bit mask of the lengths that a number beginning with these four digits may have without a label. The lowest bit
@@ -96,17 +103,31 @@ function firstFour(b: Uint8Array, p: number): number {
 }
 
 function addIfCard(b: Uint8Array, from: number, to: number): number {
-  if (!groups.isDetachedAfter(to) || !passesLuhn(b, from, to) || !isCard(b, from, to)) return 0;
-  matches.add(PAYMENT_CARD, groups.starts[from]!, groups.ends[to - 1]!);
-  return to;
+  if (!groups.isDetachedAfter(to)) return 0;
+  const form = formOf(b, from, to);
+  if (form === 0 || !passesLuhn(b, from, to)) return 0;
+  const start = groups.starts[from]!;
+  const grouped = to - from > 1 ? GROUPED : 0;
+  const among = grouped !== 0 && (from > 0 || to < groups.count) ? AMONG_NUMBERS : 0;
+  const evidence = form | CHECKSUM | grouped | among | labelEvidence(b, from);
+  return matches.propose(PAYMENT_CARD, start, groups.ends[to - 1]!, evidence) === NOT_FOUND ? 0 : to;
 }
 
-function isCard(b: Uint8Array, from: number, to: number): boolean {
+/** Whether an issuer has numbers that begin like this one and are as long. */
+function formOf(b: Uint8Array, from: number, to: number): number {
   const first4 = firstFour(b, groups.starts[from]!); // its group has four digits or more
   const length = groups.total(from, to);
-  if (isIssued(ISSUERS, first4, length)) return true;
-  const isGrouped = to - from > 1 && length === 15;
-  return isIssued(LABELLED_ISSUERS, first4, length) && (isGrouped || groups.followsWord(b, from, CARD_WORDS));
+  if (isIssued(ISSUERS, first4, length)) return FORM;
+  return isIssued(COMMON_ISSUERS, first4, length) ? COMMON_FORM : 0;
+}
+
+/** What the key and the words before the number say about it. */
+function labelEvidence(b: Uint8Array, from: number): number {
+  if (matches.hints >> HINT_LABEL_SHIFT === CARD_LABEL) return KEY;
+  if (from > 0) return 0;
+  const kind = labelBefore(b, groups.starts[0]!, matches.lastEnd);
+  if (kind === CARD_LABEL || groups.followsWord(b, from, CARD_WORDS)) return LABEL;
+  return kind === OTHER_LABEL ? OTHER_THING : 0;
 }
 
 function isIssued(issuers: typeof ISSUERS, first4: number, length: number): boolean {

@@ -1,8 +1,11 @@
+import { OTHER_LABEL } from "../labels/label-words.js";
+import { labelBefore } from "../labels/labels.js";
 import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "../text/ascii.js";
 import { ALNUM, isBefore } from "../text/characters.js";
 import { HINT_PHONE, PHONE } from "../text/detectors.js";
+import { COMMON_FORM, FORM, GROUPED, KEY, LABEL, OTHER_THING, PLACE, UNIQUE_FORM } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches } from "../text/matches.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
 
 /**
@@ -14,7 +17,7 @@ const PHONE_WORDS = labelWords([
   ..."phone,\\btel\\b,telef,tél,mobile,\\bmob\\b,\\bcell\\b,cellular,\\bfax\\b,whatsapp,\\bsms\\b,msisdn,\\bgsm\\b,handy,rufnummer,móvil".split(
     ",",
   ),
-  ..."celular,cellulare,numéro,puhelin,telefoon,\\btlf\\b,komórk,电话,手机,電話,携帯,전화,휴대폰,елефон,мобил,dial(?:ed|led|ing)?\\b".split(
+  ..."celular,cellulare,numéro,mobil,\\bwa_id,caller,call from,جوال,هاتف,मोबाइल,फ़ोन,puhelin,telefoon,\\btlf\\b,komórk,电话,手机,電話,携帯,전화,휴대폰,елефон,мобил,dial(?:ed|led|ing)?\\b".split(
     ",",
   ),
   ..."call (?:me|us|him|her|them|back)\\b".split(","),
@@ -104,7 +107,8 @@ function national(b: Uint8Array, i: number): number {
 function international(b: Uint8Array, i: number, skipped: number): number {
   const code = countryCode(b, i, skipped);
   if (code === 0) return 0;
-  const maxDigits = (MAX_DIGITS_BY_CODE[code] ?? 13) + skipped;
+  const isOnePiece = skipped === 0 && groups.size(i) >= MIN_ONE_PIECE;
+  const maxDigits = isOnePiece ? MAX_DIGITS : (MAX_DIGITS_BY_CODE[code] ?? 13) + skipped;
   let end = i;
   let digits = 0;
   while (end < groups.count && digits + groups.size(end) <= maxDigits) {
@@ -114,8 +118,12 @@ function international(b: Uint8Array, i: number, skipped: number): number {
     if (!isPhoneSeparator(groups.separators[end - 1]!) && groups.separators[end - 1] !== OPENING) break;
   }
   if (digits < 8 + skipped || !isDetachedAfter(end)) return 0;
-  return addPhone(b, i, end);
+  return addPhone(b, i, end, UNIQUE_FORM);
 }
+
+/** A `+` and this many digits in one piece are a phone number, even if it is longer than the country's. */
+const MIN_ONE_PIECE = 10;
+const MAX_DIGITS = 15;
 
 /** Whether group `i` is the (0) of +44 (0)20 7946 0958. */
 function isTrunkZero(b: Uint8Array, i: number): boolean {
@@ -152,7 +160,7 @@ function northAmerican(b: Uint8Array, i: number): number {
   )
     return 0;
   if (between === BLANK && !isOpen(b, first) && (i > 0 || first + 3 < groups.count)) return 0; // among other numbers
-  return addPhone(b, i, first + 3);
+  return addPhone(b, i, first + 3, (between === BLANK && !isOpen(b, first) ? COMMON_FORM : FORM) | GROUPED);
 }
 
 /** Finds an area code in brackets, perhaps after a 1 or an 8, and the rest in groups. */
@@ -167,7 +175,7 @@ function bracketed(b: Uint8Array, i: number): number {
     digits += groups.size(end++);
     if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
   }
-  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end) : 0;
+  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end, FORM | GROUPED | PLACE) : 0;
 }
 
 function isOpen(b: Uint8Array, i: number): boolean {
@@ -187,7 +195,7 @@ function trunkPrefixed(b: Uint8Array, i: number): number {
     if (end > i + 1 ? before !== between : !isPhoneSeparator(before) && before !== SLASH) break;
     digits += groups.size(end++);
   }
-  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end) : 0;
+  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end, FORM | GROUPED) : 0;
 }
 
 /** Finds any number that a word before it, or the key, identifies as a phone number. */
@@ -199,7 +207,7 @@ function labelled(b: Uint8Array, i: number): number {
     if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
   }
   if (digits < 7 || !isDetachedAfter(end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i)) return 0;
-  return addPhone(b, i, end);
+  return addPhone(b, i, end, FORM);
 }
 
 /** Numbers such as 000123 are never dialled. */
@@ -211,8 +219,8 @@ function isLabelled(b: Uint8Array, i: number): boolean {
   return (matches.hints & HINT_PHONE) !== 0 || groups.followsWord(b, i, PHONE_WORDS);
 }
 
-/** Adds the number to the matches, including a `+` and a bracket before it. Returns the group after it. */
-function addPhone(b: Uint8Array, from: number, to: number): number {
+/** Proposes the number, including a `+` and a bracket before it. Returns the group after it, or 0. */
+function addPhone(b: Uint8Array, from: number, to: number, form: number): number {
   const end = groups.ends[to - 1]!;
   let start = groups.starts[from]!;
   const { lastEnd } = matches;
@@ -223,8 +231,13 @@ function addPhone(b: Uint8Array, from: number, to: number): number {
     Buffer.prototype.subarray.call(b, start, end).includes(CLOSE_PAREN)
   )
     start--;
-  matches.add(PHONE, start, end);
-  return to;
+  return matches.propose(PHONE, start, end, form | labelEvidence(b, from)) === NOT_FOUND ? 0 : to;
+}
+
+function labelEvidence(b: Uint8Array, i: number): number {
+  if ((matches.hints & HINT_PHONE) !== 0) return KEY;
+  if (groups.followsWord(b, i, PHONE_WORDS)) return LABEL;
+  return i === 0 && labelBefore(b, groups.starts[0]!, matches.lastEnd) === OTHER_LABEL ? OTHER_THING : 0;
 }
 
 function isPhoneSeparator(c: number): boolean {

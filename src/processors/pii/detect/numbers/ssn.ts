@@ -1,7 +1,8 @@
 import { BLANK } from "../text/ascii.js";
 import { HINT_SSN, SSN } from "../text/detectors.js";
+import { COMMON_FORM, FORM, GROUPED, KEY, LABEL, PLACE } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches } from "../text/matches.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
 import { groups, groupValue } from "./digit-groups.js";
 
 const SSN_WORDS = labelWords(["\\bssn", "social.?security", "\\bsocial\\b"]);
@@ -18,15 +19,19 @@ export function findSsn(b: Uint8Array, i: number): number {
     const isBlank = groups.separators[i] === BLANK;
     if (!groups.isDetachedAfter(i + 3) || (isBlank && !isAlone(i))) return 0;
     if (!isIssued(groupValue(b, i), groupValue(b, i + 1), groupValue(b, i + 2))) return 0;
-    matches.add(SSN, groups.starts[i]!, groups.ends[i + 2]!);
-    return i + 3;
+    return proposeSsn(b, i, i + 3, (isBlank ? COMMON_FORM | PLACE : FORM) | GROUPED);
   }
   if (size !== 9 || !groups.isDetachedAfter(i + 1)) return 0;
   const value = groupValue(b, i);
   if (!isIssued(Math.floor(value / 1e6), Math.floor(value / 1e4) % 100, value % 1e4)) return 0;
   if ((matches.hints & HINT_SSN) === 0 && !groups.followsWord(b, i, SSN_WORDS)) return 0;
-  matches.add(SSN, groups.starts[i]!, groups.ends[i]!);
-  return i + 1;
+  return proposeSsn(b, i, i + 1, FORM);
+}
+
+function proposeSsn(b: Uint8Array, from: number, to: number, form: number): number {
+  const named = (matches.hints & HINT_SSN) !== 0 ? KEY : groups.followsWord(b, from, SSN_WORDS) ? LABEL : 0;
+  const found = matches.propose(SSN, groups.starts[from]!, groups.ends[to - 1]!, form | named);
+  return found === NOT_FOUND ? 0 : to;
 }
 
 /** Whether these three groups are the only ones. */

@@ -15,6 +15,7 @@ import {
   UPPER,
 } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
+import { UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
@@ -64,7 +65,7 @@ export function findApiKey(b: Uint8Array, p: number): number {
     const stop = encodedEnd(b, runs.end(b, body, bits), bits);
     if (stop - body < minLength || !looksRandom(b, body, stop, isUnique)) continue;
     if (isUuid && !isUuidAt(b, body)) continue;
-    return matches.add(API_KEY, tail === "" ? start : body, trimDots(b, stop));
+    return matches.propose(API_KEY, tail === "" ? start : body, trimDots(b, stop), UNIQUE_FORM);
   }
   return NOT_FOUND;
 }
@@ -100,7 +101,7 @@ export function findAwsKey(b: Uint8Array, p: number): number {
     return NOT_FOUND;
   if (isInWord(b, start, floor)) return NOT_FOUND;
   const stop = runs.end(b, start, UPPER | DIGIT);
-  return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOT_FOUND;
+  return stop - start === 20 ? matches.propose(API_KEY, start, stop, UNIQUE_FORM) : NOT_FOUND;
 }
 
 /** Finds an Alibaba Cloud access key whose `LTAI` ends with the I at `p`. */
@@ -110,7 +111,7 @@ export function findAlibabaKey(b: Uint8Array, p: number): number {
     return NOT_FOUND;
   const stop = runs.end(b, start, ALNUM);
   if (stop - start < 16 || stop - start > 30 || !hasNext(b, start, stop, LOWER)) return NOT_FOUND;
-  return matches.add(API_KEY, start, stop);
+  return matches.propose(API_KEY, start, stop, UNIQUE_FORM);
 }
 
 /** Finds a storage account key: 76 characters of base64, `+ASt`, six more and the `==` at `p`. */
@@ -122,7 +123,7 @@ export function findStorageKey(b: Uint8Array, p: number): number {
   )
     return NOT_FOUND;
   work.spent += 86;
-  return runEnd(b, start, p, BASE64) === p ? matches.add(API_KEY, start, p + 2) : NOT_FOUND;
+  return runEnd(b, start, p, BASE64) === p ? matches.propose(API_KEY, start, p + 2, UNIQUE_FORM) : NOT_FOUND;
 }
 
 /** Finds a Telegram bot token: a number, the colon at `p`, and 35 characters. */
@@ -133,7 +134,7 @@ export function findBotToken(b: Uint8Array, p: number): number {
   let start = p;
   while (start > lastEnd && p - start < 11 && isBefore(b, start, floor, DIGIT)) start--;
   if (p - start < 8 || p - start > 10 || runs.end(b, body, BASE64URL) - body !== 35) return NOT_FOUND;
-  return matches.add(API_KEY, start, body + 35);
+  return matches.propose(API_KEY, start, body + 35, UNIQUE_FORM);
 }
 
 /** Finds an Asana token: two numbers, the colon at `p`, and 32 hex digits. */
@@ -142,7 +143,7 @@ export function findAsanaToken(b: Uint8Array, p: number): number {
   if (runs.end(b, p + 1, HEX) - p !== 33) return NOT_FOUND;
   work.spent += TEXT_COST;
   const before = /[12]\/\d{16}(?:\/\d{16})?$/.exec(latin1(b, Math.max(matches.lastEnd, p - 36), p));
-  return before === null ? NOT_FOUND : matches.add(API_KEY, p - before[0].length, p + 33);
+  return before === null ? NOT_FOUND : matches.propose(API_KEY, p - before[0].length, p + 33, UNIQUE_FORM);
 }
 
 /** Finds an Entra ID secret or a Terraform token by the mark in its middle, which ends at `p`. */
@@ -152,7 +153,9 @@ export function findMarkedKey(b: Uint8Array, p: number): number {
   const before = isEntra ? p - 5 : p - 8 - 14;
   if (before < lastEnd || (!isEntra && !hasTextAt(b, p - 8, end, ".atlasv1."))) return NOT_FOUND;
   const stop = runs.end(b, p + 1, BASE64URL);
-  return stop - p > 30 && !isInWord(b, before, matches.floor) ? matches.add(API_KEY, before, stop) : NOT_FOUND;
+  return stop - p > 30 && !isInWord(b, before, matches.floor)
+    ? matches.propose(API_KEY, before, stop, UNIQUE_FORM)
+    : NOT_FOUND;
 }
 
 function trimDots(b: Uint8Array, stop: number): number {

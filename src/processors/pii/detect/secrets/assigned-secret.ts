@@ -1,24 +1,25 @@
-import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, COLON, EQUALS, HASH, QUESTION, QUOTE, TAB } from "../text/ascii.js";
+import {
+  ACCOUNT_LABEL,
+  AUTHORIZATION_LABEL,
+  BIRTH_LABEL,
+  COOKIE_LABEL,
+  NO_LABEL,
+  PASSWORD_LABEL,
+  QUERY_LABEL,
+} from "../labels/label-words.js";
+import { findLabelledValue } from "../labels/labelled-value.js";
+import { label, labelBefore } from "../labels/labels.js";
+import { AMPERSAND, BLANK, EQUALS, HASH, QUESTION } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
+import { COMMON_FORM, LABEL, PLACE, PLACEHOLDER, PROSE, RANDOM, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext } from "../text/runs.js";
-import { MASK } from "../text/treated.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { assigned } from "./assigned-value.js";
-import { findLabelled } from "./labelled.js";
+import { isPlaceholder } from "./placeholder.js";
 import { findPrivateKey } from "./private-key.js";
 import { areRandomLetters } from "./random-letters.js";
-import {
-  AUTHORIZATION_WORD,
-  BIRTH_WORD,
-  COOKIE_WORD,
-  NO_WORD,
-  QUERY_WORD,
-  STRONG_WORD,
-  wordEndingAt,
-  wordStart,
-} from "./secret-words.js";
 
 /** Schemes that may stand before the secret of an `Authorization`. The detector bearer_token handles the others. */
 const AUTH_SCHEME = /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey|negotiate|ntlm|flyv1) +/i;
@@ -27,54 +28,69 @@ const AUTH_LIST = /^(?:digest|hawk|oauth|signature|aws4-hmac-sha256|sharedkey(?:
 const MAX_SCHEME_LENGTH = 64;
 const MAX_WORD_LENGTH = 40;
 
-/** Words that stand in the place of a secret but are not secret. */
-const PLACEHOLDER_WORDS =
-  /^(?:null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok|x+|\.+|set|reset|updated|wrong|incorrect|mismatch|failed|failure|rejected|denied|accepted|enabled|disabled|unknown|unavailable|optional|present|absent|provided|stored|encrypted|hashed|verified|default|weak|strong|rotated|revoked|masked|secret|password)$/i;
-/** Template variables, and replacements that this processor has written. */
-const PLACEHOLDER =
-  /^(?:\*+|\$(?:[A-Z_][A-Z\d_]*|[a-z_]+|\{.*|\(.*)|%(?:[a-z]|[A-Z_]+%|\(\w+\)s)|\{\{?[\w .-]*\}?\}|<[\w ./-]*>|\[[\w .-]*\]|hash\([\da-f]{32}\).*)$/;
-const MAX_PLACEHOLDER_LENGTH = 64;
-
 /** Finds the value that the `=` or `:` at `p` assigns to a name such as `password`, `api_key` or `dob`. */
 export function findAssignedSecret(b: Uint8Array, p: number): number {
-  const { floor, lastEnd } = matches;
-  let last = p - 1;
-  while (last >= floor && last > p - 8 && (b[last] === QUOTE || b[last] === APOSTROPHE || b[last] === BACKSLASH))
-    last--;
-  if (last === p - 1 && last > floor && (b[last] === BLANK || b[last] === TAB)) last--;
-  const kind = wordEndingAt(b, last + 1, lastEnd);
-  if (kind === NO_WORD || isPublic(b, last + 1)) return NOT_FOUND;
+  const kind = labelBefore(b, p + 1, matches.lastEnd);
+  if (kind === NO_LABEL || isPublic(b, label.start)) return NOT_FOUND;
   assigned.read(b, p + 1);
-  if (kind >= BIRTH_WORD) return findLabelled(b, kind, assigned.start);
+  if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, afterBracket(b, assigned.start, kind), LABEL | SIGN);
   if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
-  if (kind === COOKIE_WORD) return findCookies(b);
-  if (kind === AUTHORIZATION_WORD) passScheme(b);
-  if (kind === QUERY_WORD && !isInQuery(b)) return NOT_FOUND;
-  assigned.cut(b, kind !== STRONG_WORD);
-  const key = b[assigned.start] === 45 && matches.isEnabled(API_KEY) ? findPrivateKey(b, assigned.start) : NOT_FOUND;
-  if (key !== NOT_FOUND) return key;
+  if (kind === COOKIE_LABEL) return findCookies(b);
+  if (kind === AUTHORIZATION_LABEL) passScheme(b);
+  if (kind === QUERY_LABEL && !isInQuery(b)) return NOT_FOUND;
+  assigned.cut(b, kind !== PASSWORD_LABEL);
+  return proposeSecret(b, kind, LABEL | SIGN, b[p] === EQUALS || b[p + 1]! > BLANK);
+}
+
+/** Proposes the value that was read last as the secret that a label of this kind announces. */
+export function proposeSecret(b: Uint8Array, kind: number, evidence: number, isExact: boolean): number {
   const { start, stop } = assigned;
-  if (start >= stop || isPlaceholder(b, start, stop)) return NOT_FOUND;
-  return isSecret(b, p, kind, last < p - 1) ? matches.add(ASSIGNED_SECRET, start, stop) : NOT_FOUND;
+  const key = b[start] === 45 && matches.isEnabled(API_KEY) ? findPrivateKey(b, start) : NOT_FOUND;
+  if (key !== NOT_FOUND) return key;
+  if (start >= stop || start < matches.lastEnd) return NOT_FOUND;
+  return matches.propose(ASSIGNED_SECRET, start, stop, evidence | valueEvidence(b, kind, isExact));
 }
 
-/** Whether the value that was read last, after the sign at `p`, is the secret that the name announces. */
-function isSecret(b: Uint8Array, p: number, kind: number, isNameQuoted: boolean): boolean {
+/** What the value that was read last says for itself. `isExact` means that it can be nothing but a value. */
+function valueEvidence(b: Uint8Array, kind: number, isExact: boolean): number {
   const { start, stop, isQuoted } = assigned;
+  if (isPlaceholder(b, start, stop)) return PLACEHOLDER;
   const size = stop - start;
-  if (kind === QUERY_WORD) return size >= 16 && looksSecret(b, start, stop);
-  if (kind !== STRONG_WORD) return size >= 8 && looksSecret(b, start, stop);
-  if (b[p] === EQUALS || (isQuoted && isNameQuoted)) return size >= 3;
-  return size >= 6 && (looksSecret(b, start, stop) || endsLine(b, stop));
+  const isRandom = looksSecret(b, start, stop);
+  if (kind === QUERY_LABEL) return size >= 16 && isRandom ? RANDOM : PROSE;
+  if (kind !== PASSWORD_LABEL) return size >= 8 && isRandom ? RANDOM : PROSE;
+  if (isExact || isQuoted) return size >= 3 ? COMMON_FORM | (isRandom ? RANDOM : 0) : PROSE;
+  if (isRandom || hasSymbol(b, start, stop)) return size >= 4 ? COMMON_FORM | RANDOM : PROSE;
+  return size >= 4 && endsValue(b, stop) ? COMMON_FORM | PLACE : PROSE;
 }
 
-/** Whether only the end of the line or of the quotes follows the value, so that it is not prose. */
-function endsLine(b: Uint8Array, p: number): boolean {
-  return p >= matches.end || b[p] === 10 || b[p] === 13 || b[p] === QUOTE || b[p] === BACKSLASH;
+/** Whether the end of the line, of the quotes or of the clause follows the value, so that it is not prose. */
+function endsValue(b: Uint8Array, p: number): boolean {
+  return p >= matches.end || ENDS_VALUE[b[p]!] === 1;
 }
 
-function looksSecret(b: Uint8Array, start: number, stop: number): boolean {
-  return hasNext(b, start, stop, DIGIT) ? hasNext(b, start, stop, LETTER) : areRandomLetters(b, start, stop);
+const ENDS_VALUE = new Uint8Array(256);
+for (const c of "\n\r\"'`\\,;|)]}<") ENDS_VALUE[c.charCodeAt(0)] = 1;
+
+function hasSymbol(b: Uint8Array, start: number, stop: number): boolean {
+  for (let p = start; p < stop - 1; p++) if (SYMBOLS[b[p]!] === 1) return true;
+  return b[stop - 1] === 33;
+}
+
+const SYMBOLS = new Uint8Array(256);
+for (const c of "!#$%&*+?@^~") SYMBOLS[c.charCodeAt(0)] = 1;
+
+/** Whether the value has letters and digits, at least six digits alone, or random letters. */
+export function looksSecret(b: Uint8Array, start: number, stop: number): boolean {
+  if (!hasNext(b, start, stop, DIGIT)) return areRandomLetters(b, start, stop);
+  return hasNext(b, start, stop, LETTER) || stop - start >= MIN_DIGITS;
+}
+
+const MIN_DIGITS = 6;
+
+/** Values such as `Key (ssn)=(123-45-6789)` are in brackets. A position may keep them. */
+function afterBracket(b: Uint8Array, start: number, kind: number): number {
+  return (b[start] === 40 || b[start] === 91) && kind !== ACCOUNT_LABEL ? start + 1 : start;
 }
 
 /** Skips the name of a scheme and the space after it, if there is one: `Authorization: Token abc`. */
@@ -102,8 +118,8 @@ function findCookies(b: Uint8Array): number {
   const nameEnd = nameStop(b, start);
   if (nameEnd === start || b[nameEnd] !== EQUALS || !isAt(b, nameEnd + 1, matches.end, SECRET)) return NOT_FOUND;
   assigned.extendToLineEnd(b);
-  if (isPlaceholder(b, nameEnd + 1, assigned.stop)) return NOT_FOUND;
-  return matches.add(ASSIGNED_SECRET, nameEnd + 1, assigned.stop);
+  const evidence = isPlaceholder(b, nameEnd + 1, assigned.stop) ? PLACEHOLDER : COMMON_FORM | PLACE;
+  return matches.propose(ASSIGNED_SECRET, nameEnd + 1, assigned.stop, LABEL | SIGN | evidence);
 }
 
 function nameStop(b: Uint8Array, p: number): number {
@@ -113,7 +129,7 @@ function nameStop(b: Uint8Array, p: number): number {
 }
 
 function isInQuery(b: Uint8Array): boolean {
-  const before = wordStart > matches.floor ? b[wordStart - 1] : 0;
+  const before = label.start > matches.floor ? b[label.start - 1] : 0;
   return before === QUESTION || before === AMPERSAND || before === HASH;
 }
 
@@ -129,15 +145,4 @@ function isPublic(b: Uint8Array, p: number): boolean {
 /** Whether a `public` ends with the `c` at `p`. */
 function isPublicEnd(b: Uint8Array, p: number): boolean {
   return (b[p]! | 32) === 99 && p >= matches.floor + 5 && /^public$/i.test(latin1(b, p - 5, p + 1));
-}
-
-/**
- * Whether the value is a template variable, a word for a missing value, or a replacement that this processor has
- * written.
- */
-function isPlaceholder(b: Uint8Array, start: number, stop: number): boolean {
-  work.spent += TEXT_COST;
-  const text = latin1(b, start, Math.min(stop, start + MAX_PLACEHOLDER_LENGTH));
-  if (text.slice(0, 12).includes(MASK) || PLACEHOLDER.test(text) || PLACEHOLDER_WORDS.test(text)) return true;
-  return b[start] === 123 && (b[start + 1] === QUOTE || b[start + 1] === COLON); // an object
 }

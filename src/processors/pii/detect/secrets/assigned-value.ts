@@ -23,12 +23,15 @@ class AssignedValue {
   isQuoted = false;
 
   /**
-   * Reads the value after `p`. It may follow a space or a tab, and may be in quotes, in escaped quotes, or in a list of
-   * one.
+   * Reads the value after the sign that ends before `p`. The sign may continue, as in `=>` and `:=`. Spaces may follow,
+   * and the value may be in quotes, in escaped quotes, or in a list of one.
    */
   read(b: Uint8Array, p: number): void {
     const { end } = matches;
-    if (p < end && (b[p] === BLANK || b[p] === TAB)) p++;
+    if (p < end && (b[p] === EQUALS || b[p] === 62)) p++;
+    const limit = Math.min(end, p + MAX_BLANKS);
+    while (p < limit && (b[p] === BLANK || b[p] === TAB)) p++;
+    if (b[p] === 78 && b[p + 1] === APOSTROPHE) p++; // SQL's N'text'
     let backslashes = 0;
     while (p < end && b[p] === BACKSLASH && backslashes < 8) {
       p++;
@@ -73,6 +76,8 @@ class AssignedValue {
     this.stop = p;
   }
 }
+
+const MAX_BLANKS = 8;
 
 export const assigned = new AssignedValue();
 

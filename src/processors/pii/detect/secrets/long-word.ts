@@ -1,9 +1,22 @@
 import { DOT } from "../text/ascii.js";
-import { ALNUM, BASE64URL, HEX, hasTextAt, isAt, isBefore, isInWord, runEnd } from "../text/characters.js";
-import { API_KEY } from "../text/detectors.js";
+import {
+  ALNUM,
+  BASE64URL,
+  DIGIT,
+  HEX,
+  hasTextAt,
+  isAt,
+  isBefore,
+  isInWord,
+  LETTER,
+  latin1,
+  runEnd,
+} from "../text/characters.js";
+import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
+import { FORM, LABEL, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
-import { runs } from "../text/runs.js";
-import { work } from "../text/work.js";
+import { hasNext, runs } from "../text/runs.js";
+import { TEXT_COST, work } from "../text/work.js";
 import { encodedEnd } from "./api-key.js";
 import { KEY_SHAPES, type KeyShape } from "./vendor-keys.js";
 
@@ -29,10 +42,10 @@ export function findKeyInWord(b: Uint8Array, start: number, stop: number): numbe
   if (start < lastEnd || isInWord(b, start, floor)) return NOT_FOUND;
   if (stop - start === 64 && b[start - 1] === DOT && start - 18 >= lastEnd) {
     const last = airtableEnd(b, start - 18, start - 1); // its first part may have no digit
-    if (last > 0) return matches.add(API_KEY, start - 18, last);
+    if (last > 0) return matches.propose(API_KEY, start - 18, last, UNIQUE_FORM);
   }
   const end = shapeEnd(b, start, stop);
-  return end < 0 ? NOT_FOUND : matches.add(API_KEY, start, end);
+  return end < 0 ? NOT_FOUND : matches.propose(API_KEY, start, end, UNIQUE_FORM);
 }
 
 function shapeEnd(b: Uint8Array, start: number, stop: number): number {
@@ -63,7 +76,7 @@ export function findDiscordToken(b: Uint8Array, p: number): number {
   while (start > lastEnd && p - start < 29 && isBefore(b, start, floor, BASE64URL)) start--;
   work.spent += p - start;
   const end = discordEnd(b, start, p);
-  return end < 0 ? NOT_FOUND : matches.add(API_KEY, start, end);
+  return end < 0 ? NOT_FOUND : matches.propose(API_KEY, start, end, UNIQUE_FORM);
 }
 
 /** Matches a user id in base64, a time and a signature, separated by dots. */
@@ -78,3 +91,34 @@ function discordEnd(b: Uint8Array, start: number, stop: number): number {
 }
 
 const NO_SHAPES: readonly KeyShape[] = [];
+
+/** What a path or query says before a secret: links that reset passwords, confirm addresses, or call webhooks. */
+const BEFORE_SECRET =
+  /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|passwd|passwort|login|sign-?in|one-?time|token|oauth|hooks?|session|sess|sid|approve|unsubscribe)[a-z-]{0,12}(?:[/_-][a-z-]{1,16})?[/=:](?:\w{1,3}=)?$/i;
+/** The name of a short parameter: `?t=`, `&c=`. */
+const SHORT_PARAMETER =
+  /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|login|sign-?in|auth)[\w/.-]{0,24}\?[a-z_]{1,8}=$/i;
+const MIN_URL_SECRET = 20;
+const MAX_CONTEXT = 48;
+
+/**
+ * Finds the random text of the word at `start` if the path or query before it says that it is a secret:
+ * `/password/reset/9c89...`, `/hooks/x7k2...`, `session:ab12...`.
+ */
+export function findUrlSecret(b: Uint8Array, start: number): number {
+  const { floor, lastEnd } = matches;
+  const least = Math.max(lastEnd, start - MAX_CONTEXT);
+  let first = start;
+  while (first > least && isBefore(b, first, least, BASE64URL)) first--;
+  const sign = first > floor ? b[first - 1]! : 0;
+  if (sign !== 47 && sign !== 61 && sign !== 58) return NOT_FOUND;
+  const stop = runs.end(b, first, BASE64URL);
+  if (stop - first < MIN_URL_SECRET || !hasNext(b, first, stop, DIGIT) || !hasNext(b, first, stop, LETTER))
+    return NOT_FOUND;
+  work.spent += 2 * TEXT_COST + start - first;
+  const before = latin1(b, Math.max(lastEnd, first - MAX_CONTEXT), first);
+  if (!BEFORE_SECRET.test(before) && !SHORT_PARAMETER.test(before)) return NOT_FOUND;
+  const text = latin1(b, first, Math.min(stop, first + 80));
+  if (/^[a-z]+(?:[-_][a-z\d]{1,10})+$/.test(text) || /^\d+-/.test(text)) return NOT_FOUND; // words
+  return matches.propose(ASSIGNED_SECRET, first, stop, FORM | LABEL | RANDOM);
+}

@@ -1,6 +1,7 @@
 import { DASH } from "../text/ascii.js";
 import { hasTextAt, latin1 } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
+import { UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
@@ -18,7 +19,7 @@ export function findPrivateKey(b: Uint8Array, p: number): number {
   if (!hasTextAt(b, p, end, "-----BEGIN")) return NOT_FOUND;
   work.spent += TEXT_COST;
   if (!HEAD.test(latin1(b, p + 10, Math.min(end, p + MAX_HEAD_LENGTH)))) return NOT_FOUND;
-  return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
+  return matches.propose(API_KEY, p, privateKeyEnd(b, p, end), UNIQUE_FORM);
 }
 
 /** Reads only up to the last line of this key, because another key may follow. */

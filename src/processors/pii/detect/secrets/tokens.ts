@@ -1,6 +1,7 @@
 import { AT, BLANK, COLON, DOT, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
 import { ALNUM, BASE64URL, DIGIT, hasTextAt, isBefore, latin1, TOKEN } from "../text/characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "../text/detectors.js";
+import { FORM, LABEL, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
@@ -24,7 +25,7 @@ export function findJwt(b: Uint8Array, p: number): number {
   last = runs.end(b, last + 1, BASE64URL);
   while (last < end && b[last] === DOT && runs.end(b, last + 1, BASE64URL) > last + 8)
     last = runs.end(b, last + 1, BASE64URL);
-  return matches.add(JWT, start, last);
+  return matches.propose(JWT, start, last, UNIQUE_FORM);
 }
 
 /** Finds the token after `Bearer `, or the credentials after `Basic `. The B is at `p`. */
@@ -40,7 +41,7 @@ function findBearer(b: Uint8Array, start: number): number {
   let stop = runs.end(b, start, TOKEN);
   while (stop > start && b[stop - 1] === DOT) stop--;
   if (stop - start < 8 || !(hasNext(b, start, stop, DIGIT) || areRandomLetters(b, start, stop))) return NOT_FOUND;
-  return matches.add(BEARER_TOKEN, start, stop);
+  return matches.propose(BEARER_TOKEN, start, stop, FORM | LABEL | RANDOM);
 }
 
 /** Finds base64 of `user:password`. Any other text after the word is prose. */
@@ -50,7 +51,7 @@ function findBasic(b: Uint8Array, start: number): number {
   if (stop - start < 4) return NOT_FOUND;
   work.spent += 3 * TEXT_COST + stop - start;
   const decoded = Buffer.from(latin1(b, start, stop), "base64").toString("latin1");
-  return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(decoded) ? matches.add(BEARER_TOKEN, start, stop) : NOT_FOUND;
+  return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(decoded) ? matches.propose(BEARER_TOKEN, start, stop, UNIQUE_FORM) : NOT_FOUND;
 }
 
 /** Finds user and password in a URL whose `://` begins at `p`. */
@@ -69,7 +70,7 @@ export function findUrlCredentials(b: Uint8Array, p: number): number {
   }
   work.spent += stop - start;
   if (colon < 0 || at < colon || at === colon + 1) return NOT_FOUND;
-  return matches.add(URL_CREDENTIALS, start, at);
+  return matches.propose(URL_CREDENTIALS, start, at, UNIQUE_FORM);
 }
 
 function isWord(b: Uint8Array, p: number, word: string): boolean {

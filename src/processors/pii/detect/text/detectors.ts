@@ -18,6 +18,10 @@ export const DETECTORS = [
   "national_id",
   "bank_account",
   "crypto_address",
+  "driving_licence",
+  "device_id",
+  "health_id",
+  "geo_location",
 ] as const;
 
 /** Detectors that are off unless the config names them. Their numbers follow those of `DETECTORS`. */
@@ -43,8 +47,12 @@ export const PASSPORT = 14;
 export const NATIONAL_ID = 15;
 export const BANK_ACCOUNT = 16;
 export const CRYPTO_ADDRESS = 17;
-export const PERSON_NAME = 18;
-export const POSTAL_ADDRESS = 19;
+export const DRIVING_LICENCE = 18;
+export const DEVICE_ID = 19;
+export const HEALTH_ID = 20;
+export const GEO_LOCATION = 21;
+export const PERSON_NAME = 22;
+export const POSTAL_ADDRESS = 23;
 
 /** Hints that a field's key gives about its value, as bits. */
 export const HINT_NONE = 0;
@@ -52,13 +60,19 @@ export const HINT_PHONE = 1;
 export const HINT_SSN = 2;
 export const HINT_VERSION = 4;
 export const HINT_NATIONAL_ID = 8;
-export const HINT_BIRTH = 16;
-export const HINT_PASSPORT = 32;
-export const HINT_ACCOUNT = 64;
 /** The value is a name; it describes a person and may be a name; it is an address. */
 export const HINT_NAME = 128;
 export const HINT_PERSON = 256;
 export const HINT_ADDRESS = 512;
+/** The value is an address of a computer. */
+export const HINT_HOST = 1024;
+/** The kind of label that the key is (see `label-words.ts`), in the bits from this one on. */
+export const HINT_LABEL_SHIFT = 16;
+
+/** Hints about numbers. A field with one of them is searched even if its value is no text. */
+export function hintsAtNumber(hints: number): boolean {
+  return hints >= 1 << HINT_LABEL_SHIFT || (hints & (HINT_PHONE | HINT_SSN | HINT_NATIONAL_ID)) !== 0;
+}
 
 /** Countries with known national numbers. Those of the United States belong to the detector `ssn`. */
 export const COUNTRIES = ["gb", "de", "fr", "es", "it", "nl", "br", "in", "cn", "jp"] as const;

@@ -3,7 +3,7 @@ import { latin1 } from "./characters.js";
 import { matches } from "./matches.js";
 import { TEXT_COST, work } from "./work.js";
 
-const MAX_LOOKBACK = 28;
+const MAX_LOOKBACK = 36;
 
 /** A set of words that can stand before a number and say what kind of number it is. */
 export interface LabelWords {

@@ -1,5 +1,23 @@
 import { COLON, EQUALS } from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, LETTER, SEPARATOR } from "./characters.js";
+import { COUNTRIES } from "./detectors.js";
+import { scoreOf, THRESHOLDS } from "./evidence.js";
+
+/** The bits of all countries. */
+const ALL_COUNTRIES = 2 ** COUNTRIES.length - 1;
+
+/** A part of a text that a detector considered, with what speaks for and against it. */
+export interface Candidate {
+  readonly detector: number;
+  readonly start: number;
+  readonly end: number;
+  /** Bits of `evidence.ts`. */
+  readonly evidence: number;
+  readonly score: number;
+  readonly isFound: boolean;
+  /** The number of the text that contains it: a text inside another has its own. */
+  readonly scan: number;
+}
 
 /** The state of an outer text while a text inside it is scanned. */
 type OuterText = Pick<
@@ -29,7 +47,11 @@ class Matches {
   /** A bit for each built-in detector that is enabled. */
   enabled = 0;
   /** A bit for each country whose national numbers are enabled. */
-  countries = -1;
+  countries = ALL_COUNTRIES;
+  /** The score that candidates must reach. */
+  threshold = THRESHOLDS.medium;
+  /** Receives every candidate while a text is explained. */
+  candidates: Candidate[] | undefined;
 
   begin(start: number, end: number, hints: number, enabled: number): void {
     this.count = 0;
@@ -55,8 +77,24 @@ class Matches {
     Object.assign(this, text);
   }
 
+  /** Whether national numbers of all countries are enabled. */
+  get hasAllCountries(): boolean {
+    return this.countries === ALL_COUNTRIES;
+  }
+
   isEnabled(detector: number): boolean {
     return (this.enabled & (1 << detector)) !== 0;
+  }
+
+  /**
+   * Adds the candidate [start, end) if its evidence reaches the threshold, and returns its end, where the scan
+   * continues. Otherwise returns NOT_FOUND.
+   */
+  propose(detector: number, start: number, end: number, evidence: number): number {
+    const score = scoreOf(evidence);
+    const isFound = score >= this.threshold;
+    this.candidates?.push({ detector, start, end, evidence, score, isFound, scan: this.scan });
+    return isFound ? this.add(detector, start, end) : NOT_FOUND;
   }
 
   /** Adds a match, and returns its end, where the scan continues. */

@@ -1,0 +1,207 @@
+/** What a label announces. */
+export const NO_LABEL = 0;
+/** A word whose value is a secret, whatever it looks like. */
+export const PASSWORD_LABEL = 1;
+/** A word whose value may also be a status, so the value must look like a secret. */
+export const SECRET_LABEL = 2;
+/** A weak word after which a scheme may come first: `Authorization: Token abc`. */
+export const AUTHORIZATION_LABEL = 3;
+/** A weak word that counts only in the query of a URL. */
+export const QUERY_LABEL = 4;
+/** A word that names with values follow. */
+export const COOKIE_LABEL = 5;
+export const BIRTH_LABEL = 6;
+export const PASSPORT_LABEL = 7;
+export const ACCOUNT_LABEL = 8;
+export const LICENCE_LABEL = 9;
+export const NATIONAL_LABEL = 10;
+export const DEVICE_LABEL = 11;
+export const HEALTH_LABEL = 12;
+/** One coordinate follows: a latitude or a longitude. */
+export const COORDINATE_LABEL = 13;
+/** Both coordinates follow. */
+export const POSITION_LABEL = 14;
+export const CARD_LABEL = 15;
+/** A short secret: a PIN, a one-time code, the code on the back of a card. */
+export const CODE_LABEL = 16;
+/** A private key or a recovery phrase of a wallet. */
+export const WALLET_LABEL = 17;
+export const SSN_LABEL = 18;
+export const PHONE_LABEL = 19;
+/** The code on the back of a card, which has three or four digits. */
+export const CARD_CODE_LABEL = 24;
+/** A word that means a bank account only near other words about banks. */
+export const SOME_ACCOUNT_LABEL = 25;
+/** A name for something that is no personal data: an id, a count, a version. It speaks against a value. */
+export const OTHER_LABEL = 20;
+/** A word that may stand between a label and its value: `is`, `number`, `Nr.` */
+export const LINK = 21;
+/** A link that says that the value is an identifier. Only some labels go with it. */
+export const ID_LINK = 22;
+/** A word between a label and a link: `the password for user anna is`. */
+export const ASIDE = 26;
+/** The name of a month between a label and the rest of a date. */
+export const MONTH = 23;
+
+/**
+ * The labels of all kinds, in many languages, separated by commas. The rest of this folder knows no words.
+ *
+ * - A `_` may be written as `_`, `-`, `.` or a space, or left out.
+ * - A word must begin where a word begins in the text, or with a capital in `camelCase`. With `*` before it, it may also
+ *   be the end of a longer word.
+ * - With `!` after it, only a sign such as `=` or `:` connects it to its value, not a space alone.
+ * - Accents may be left out.
+ */
+export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = [
+  [
+    PASSWORD_LABEL,
+    "*password,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw!,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
+      "mots_de_passe!,contraseña,clave!,clave_de_acceso,clave_secreta,palabra_de_paso,senha,palavra_passe,palavra_chave!,parola," +
+      "parola_d'ordine,parola_chiave!,hasło,hasła,hasłem,*wachtwoord,toegangscode,lösenord,adgangskode,kodeord,passord,salasana," +
+      "heslo,jelszó,parolă,lozinka,geslo,slaptažodis,parool,parole!,şifre,şifresi,şifreniz,parolası,mật_khẩu,kata_sandi,sandi!," +
+      "пароль,пароля,паролем,пароли!,парола,лозинка,κωδικός,κωδικός_πρόσβασης,συνθηματικό,סיסמה,סיסמא,הסיסמה," +
+      "كلمة_المرور,كلمة_السر,كلمة_مرور,كلمه_المرور,رمز_عبور,گذرواژه,पासवर्ड,कूटशब्द,पासवर्ड_है,รหัสผ่าน," +
+      "密码,密碼,口令,登录密码,パスワード,暗証番号,비밀번호,암호,비번,পাসওয়ার্ড,கடவுச்சொல்",
+  ],
+  [
+    PASSWORD_LABEL,
+    "*client_secret,*secret_key,*private_key,*api_key,*account_key,*shared_access_key,*secret_access_key,*encryption_key," +
+      "*signing_key,*subscription_key,*secret_key_base,*auth_key,*session_key,*master_key,*storage_key,*license_key," +
+      "*ingestion_key,*instrumentation_key,*service_key,*server_key,*app_key,*application_key,*api_secret,*app_secret," +
+      "*consumer_secret,*key_secret,*webhook_secret,*shared_secret,*jwt_secret,*signing_secret,*secret_token,*api_token," +
+      "*requirepass,*masterauth,*storepass,*keypass,*sshpass,*become_pass,*ssh_pass,*db_pass,*dbpass,*userpass,*root_pass," +
+      "*identified_by,api_schlüssel,clé_api,clé_d'api,chave_de_acesso,ключ_api,clave_de_api,chave_de_api,chiave_segreta,sleutel!,api_sleutel,anahtar!,api_anahtarı,clé_secrète,clave_api,chave_api,chave_secreta,chiave_api,klucz_api,api_ключ," +
+      "секретный_ключ,密钥,秘钥,私钥,秘密鍵,シークレット,비밀키,community_string,security_answer,antwort_geheim,functions_key," +
+      "authkey,auth_pass,smtp_pass,ftp_pass,mysql_pwd,redis_auth,vault_pass,psk,wpa_psk,preshared_key,pre_shared_key",
+  ],
+  [
+    SECRET_LABEL,
+    "*secret,*token,*access_key,*credential,*credentials,*session,*session_id,sid!,*sessid,*connect_sid,session_index,remember_me,remember_token,signature!," +
+      "*authtoken,bearer!,api_id!,jeton,токен,токена,令牌,トークン,토큰,*apikey,pat!,jti!,nonce!,csrf,xsrf,*saml_response," +
+      "samlresponse,saml_assertion,assertion!,jwt,sas!,sess!,dsn!,auth_cookie,magic_link,reset_link",
+  ],
+  [AUTHORIZATION_LABEL, "*auth,*authorization"],
+  [QUERY_LABEL, "key!,code!,sig!,hmac!,ticket!"],
+  [COOKIE_LABEL, "*cookie"],
+  [
+    BIRTH_LABEL,
+    "dob,d.o.b,*date_of_birth,*birth_date,*birthday,*birthdate,born,born_on,birth,bday,birth_dt,dateofbirth,dt_of_birth," +
+      "geboren,geboren_am,*geburtsdatum,geb,geb_datum,geb.-datum,geburtstag,date_de_naissance,né_le,née_le,né(e)_le,naissance,fecha_de_nacimiento," +
+      "fecha_nacimiento,nacido_el,nacida_el,nacimiento,data_di_nascita,nato_il,nata_il,nascita,data_de_nascimento,data_nascimento," +
+      "nascido_em,nascida_em,nascimento,geboortedatum,geboren_op,data_urodzenia,urodzony,urodzona,ur,дата_рождения,д.р,родился,родилась," +
+      "дата_народження,doğum_tarihi,dogum_tarihi,doğum,födelsedatum,född,fødselsdato,født,syntymäaika,syntymäpäivä,datum_narození,narozen," +
+      "születési_dátum,született,data_nașterii,data_nasterii,dátum_narodenia,datum_rođenja,ημερομηνία_γέννησης,дата_на_раждане," +
+      "תאריך_לידה,تاريخ_الميلاد,تاریخ_تولد,जन्म_तिथि,जन्मतिथि,जन्म_तारीख,ngày_sinh,tanggal_lahir,tgl_lahir,วันเกิด," +
+      "出生日期,出生年月,出生,生日,生年月日,誕生日,생년월일,생일",
+  ],
+  [
+    PASSPORT_LABEL,
+    "*passport,passports!,travel_document,travel_doc,*reisepass,*reisepassnummer,passnummer,ausweisnummer,personalausweis,*passeport," +
+      "pasaporte,passaporto,passaporte,*paspoort,paspoortnummer,paszport,paszportu,паспорт,паспорта,паспорт_серия,паспорт_серия_и_номер,серия_и_номер!,загранпаспорт,pasaport,pas_no," +
+      "passi,cestovní_pas,číslo_pasu,útlevél,pașaport,διαβατήριο,дата_паспорта,דרכון,جواز_السفر,جواز_سفر,पासपोर्ट,hộ_chiếu,paspor,หนังสือเดินทาง," +
+      "护照,護照,护照号,护照号码,パスポート,旅券,여권,여권번호,mrz",
+  ],
+  [
+    ACCOUNT_LABEL,
+    "*account_number,*account_no,*account_nr,*account_num,acc_no,acc_number,accno,*acct_no,*acct_number,*acct_num,bank_account,*bankaccount,a/c,*accountnumber," +
+      "routing,routing_number,aba,aba_number,rtn,transit_number,sort_code,*kontonummer,*kontonr,konto_nr,bankkonto,bankverbindung,blz,bankleitzahl,ifsc," +
+      "clabe,clabe_interbancaria,bsb,iban,cbu,cvu,numéro_de_compte,compte_bancaire,n°_de_compte,rib,número_de_cuenta,cuenta_bancaria," +
+      "conta_corrente,conta_bancária,conto_corrente,numero_di_conto,rekeningnummer,bankrekening," +
+      "numer_konta,nr_konta,rachunek,numer_rachunku,nr_rachunku,расчётный_счёт,расчетный_счет,р/с,номер_счёта,номер_счета,лицевой_счет," +
+      "hesap_no,hesap_numarası,kontonummer,bankgiro,tilinumero,číslo_účtu,számlaszám,حساب,رقم_الحساب,खाता_संख्या,खाता," +
+      "银行账号,银行账户,账号,帐号,账户,銀行帳號,銀行口座,口座番号,口座,계좌번호,계좌,số_tài_khoản,nomor_rekening,no_rekening,norek,เลขที่บัญชี",
+  ],
+  [
+    SOME_ACCOUNT_LABEL,
+    "account,acct,compte,cuenta,conta,conto,rekening,счёт,счет,hesap,konto,账户,creditor_account,debtor_account",
+  ],
+  [
+    LICENCE_LABEL,
+    "driver_license,drivers_license,driver's_license,driver_licence,drivers_licence,driver's_licence,driving_license,driving_licence," +
+      "licence!,license!,dl,dl_number,dl_no,dln,dlnumber,driverlicense,drivinglicence,*führerschein,*führerscheinnummer," +
+      "fuehrerschein,permis_de_conduire,permis,licencia_de_conducir,licencia_de_conduccion,carnet_de_conducir,permiso_de_conducir,patente_di_guida," +
+      "patente,carta_de_condução,cnh,habilitação,rijbewijs,rijbewijsnummer,prawo_jazdy,prawa_jazdy,водительское_удостоверение,водительские_права," +
+      "номер_ву,ehliyet,sürücü_belgesi,körkort,körkortsnummer,førerkort,kørekort,ajokortti,řidičský_průkaz,jogosítvány,permis_conducere," +
+      "רישיון_נהיגה,رخصة_القيادة,رخصة_قيادة,ड्राइविंग_लाइसेंस,giấy_phép_lái_xe,sim_number!,ใบขับขี่,驾驶证,驾照,駕照,免許証,免許証番号,運転免許,운전면허,운전면허번호,면허번호",
+  ],
+  [
+    NATIONAL_LABEL,
+    "national_id,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
+      "resident_id,tax_id,taxpayer,tax_number,tax_file_number,tin,fiscal_number,vat_id!,government_id,govt_id,social_insurance,social_insurance_number,sin,tfn,nhs,nino,national_insurance," +
+      "national_insurance_number,ni!,ni_number,pps!,pps_number,ppsn,ppsno,steuer_id,steuerid,steuer_identifikationsnummer,steuerliche_identifikationsnummer," +
+      "identifikationsnummer,idnr,steuernummer,steuernr,sozialversicherungsnummer,svnr,sv_nummer,sv_nr,versicherungsnummer!,rentenversicherungsnummer,ahv,ahv_nr,ahv_nummer,avs," +
+      "sécurité_sociale,numéro_de_sécurité_sociale,nir,insee,numéro_fiscal,dni,nie,nif,cif!,documento,documento_de_identidad,documento_nacional,seguridad_social," +
+      "codice_fiscale,cod_fiscale,cf!,partita_iva!,contribuinte,cartão_de_cidadão,bsn,burgerservicenummer,sofinummer,rijksregisternummer,rijksregister," +
+      "registre_national,numéro_national,pesel,nip!,dowód,dowód_osobisty,numer_dowodu,personnummer,personnr,samordningsnummer,fødselsnummer,fodselsnummer,cpr,cpr_nr,henkilötunnus,hetu,isikukood," +
+      "personas_kods,asmens_kodas,rodné_číslo,rodne_cislo,személyi_szám,adóazonosító,taj,cnp,cod_numeric_personal,егн,jmbg,emšo,emso,oib,αμκα,amka,αφμ,afm,tc_kimlik,tckn,t.c.,kimlik,kimlik_no,tc," +
+      "снилс,инн,рнокпп,іпн,єдрпоу!,ипн,личный_номер,иин,teudat_zehut,תעודת_זהות,ת.ז,ת.ז.,מספר_זהות,rsa_id,sa_id,za_id," +
+      "cpf,cnpj,rg!,rut,rut_cliente,c.i,cuit,cuil,cédula,cedula,cédula_de_ciudadanía,cc!,curp,rfc,ine!,nss!,clave_de_elector,ruc,ssn_itin,itin,ein!," +
+      "aadhaar,aadhar,uidai,pan_card,pan_no,pan_number,आधार,आधार_संख्या,पैन,cnic,nic,nid,nik,ktp,no_ktp,npwp,mykad,ic_no,ic_number,nric,fin!,hkid,身份证,身份证号,身份证号码,身份證,身分證,身分證字號," +
+      "居民身份证,統一編號,マイナンバー,個人番号,my_number,주민등록번호,주민번호,เลขประจำตัวประชาชน,บัตรประชาชน,cccd,cmnd,căn_cước," +
+      "emirates_id,eid!,iqama,الرقم_القومي,الرقم_الوطني,رقم_الهوية,الهوية,هوية,کد_ملی,nin,bvn,ghana_card,ird,ird_number,umid,sss!,philsys",
+  ],
+  [
+    DEVICE_LABEL,
+    "imei,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
+      "apns_token,vin,vin_number,vehicle_identification_number,chassis_number,chassis,fahrgestellnummer,fahrzeugidentnummer,fin_nummer,fin_nr,numéro_de_châssis,bastidor,telaio," +
+      "ccid,cimi,cgsn,esn,eid_number,euicc,mac_address,mac,hardware_address,device_imei,oaid,устройство_imei,車台番号,車架號,车架号",
+  ],
+  [
+    HEALTH_LABEL,
+    "mrn,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
+      "health_plan,insurance_number,insurance_no,insurance!,insurance_id,insurance_policy,insurance_member,insurance_member_id,member!,member_id,member_number,memberid,subscriber_id,beneficiary_id,medicare,medicare_number,medicaid,medicaid_id,mbi,hicn,policy!,policy_no,policy_number," +
+      "ohip,phn,versichertennummer,krankenversichertennummer,kvnr,kv_nummer,krankenkasse_nr,patientennummer,patientnummer,patientnr,patienten_id,fallnummer!,ehic,carte_vitale,numéro_de_patient,dossier_médical,numéro_d'assuré,número_de_paciente," +
+      "historia_clínica,nhc,tarjeta_sanitaria,tessera_sanitaria,número_de_utente,cartão_sus,cns!,zorgverzekering,polisnummer,numer_pacjenta,полис,полис_омс,омс,номер_полиса,hasta_no,protokol_no!,病历号,医保卡,医保号,住院号,就诊卡号,診察券番号,保険証番号,被保険者番号,患者番号,건강보험번호,환자번호,رقم_المريض,npi!,dea_number",
+  ],
+  [
+    COORDINATE_LABEL,
+    "lat,*latitude,lon,lng,long,*longitude,latitud,longitud,breitengrad,längengrad,широта,долгота,纬度,经度,緯度,経度,*_lat,*_lng,*_lon",
+  ],
+  [
+    POSITION_LABEL,
+    "position,location,loc,geo,gps,gps_fix,coordinates,coords,coordinate,latlng,lat_lng,latlon,lat_lon,lat/lon,lat/lng,point,geopoint,geo_point,standort,koordinaten,koordinates,ubicación,coordenadas,localização,coordonnées,posizione,coordinate_gps,locatie,coördinaten,współrzędne,lokalizacja,местоположение,координаты,konum,koordinat,位置,坐标,座標,現在地,위치,좌표,الموقع,स्थान,near,at!,geocoded,q!",
+  ],
+  [
+    CARD_LABEL,
+    "*card,*card_number,*card_no,*cardnumber,pan,primary_account_number,cc,ccn,cc_number,cc_num,credit_card,creditcard,debit_card,visa,mastercard,amex,maestro,uatp,rupay,diners,discover,jcb,*kreditkarte,*karte,*kartennummer,karten_nr," +
+      "carte,carte_bancaire,carte_de_crédit,cb,numéro_de_carte,tarjeta,tarjeta_de_crédito,número_de_tarjeta,cartão,cartao,cartão_de_crédito,carta,carta_di_credito,numero_carta,creditcardnummer,kaartnummer,karta,karty,numer_karty,карта,карты,карте,номер_карты,kart,kart_no,kartı,kart_numarası," +
+      "kort,kortnummer,银行卡,银行卡号,卡号,信用卡,信用卡号,カード番号,カード,クレジットカード,카드번호,카드,بطاقة,رقم_البطاقة,कार्ड",
+  ],
+  [
+    CODE_LABEL,
+    "*otp,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
+      "tan,einmalcode,einmalpasswort,bestätigungscode,freischaltcode,tan_code,code_de_validation,código!,código_é,session_code,code_de_vérification,code_de_sécurité,code_de_confirmation,code_pin,code_secret," +
+      "código_de_verificación,código_de_seguridad,código_de_confirmación,código_de_verificação,código_de_segurança,codice_di_verifica,codice_di_accesso,codice_di_sicurezza,codice_otp,codice_pin,verificatiecode,beveiligingscode,pincode," +
+      "kod_weryfikacyjny,kod_pin,kod_sms,код_подтверждения,код_доступа,пин,пин_код,пин-код,код_из_смс,doğrulama_kodu,onay_kodu,güvenlik_kodu,验证码,驗證碼,校验码,动态码,安全码,認証コード,確認コード,認証番号,セキュリティコード,인증번호,인증코드,رمز_التحقق,رمز_الأمان,सत्यापन_कोड,ओटीपी," +
+      "backup_code,backup_codes,recovery_code,recovery_codes,access_code,unlock_code,device_code,user_code,login_code,sign_in_code,engangskode,engångskod,kertakoodi,kode_otp,kode_verifikasi,mã_otp,mã_xác_nhận",
+  ],
+  [
+    CARD_CODE_LABEL,
+    "*cvv,cvv2,*cvc,verification_value,cvc2,cv2,csc!,card_verification,card_verification_value,card_security_code,security_code,sicherheitscode,kartenprüfnummer,prüfziffer!,cryptogramme,código_de_seguridad,codice_di_sicurezza,cvv_код,安全码,セキュリティコード",
+  ],
+  [
+    WALLET_LABEL,
+    "mnemonic,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
+  ],
+  [SSN_LABEL, "*ssn,social_security,social_security_number,social_security_no,ss_number,soc_sec,sozialversicherung"],
+  [
+    PHONE_LABEL,
+    "*phone,wa_id,رقم_الجوال,رقم_الهاتف,मोबाइल_नंबर,फ़ोन,caller,call_from,callee,*telephone,tel,*mobile,msisdn,fax,cell,*phonenumber,handy,telefon,telefono,téléphone,celular,whatsapp,telefonnummer,mobilnummer,rufnummer,telefoonnummer,numero_di_telefono,número_de_teléfono,numéro_de_téléphone,numer_telefonu,telefon_numarası,номер_телефона,телефон,手机,手机号,电话,電話番号,携帯,휴대폰,전화번호,gsm,mobil,sms",
+  ],
+  [
+    OTHER_LABEL,
+    "order,orders,order_id,trace,trace_id,span,span_id,request,request_id,req,req_id,rows,row,count,total,offset,sequence,seq,lease,index,idx,size,bytes,length,len,port,pid,tid,thread,job,job_id,build,run,pipeline,batch,invoice,document,doc,reference,ref,message,msg,message_id,event,event_id," +
+      "transaction,transaction_id,txn,txn_id,tx,tx_id,stan,rrn,correlation,correlation_id,timestamp,time,ts,epoch,version,ver,release,revision,rev,commit,sku,ndc,oid,ean,upc,isbn,gtin,asin,lot,part,item,product,article,material,shipment,tracking,parcel,ticket,case,claim,journal,entry,ledger,block,height,nonce,generation,lsn,xid,zxid,partition,segment,node,shard,bucket,object,object_id,user_id,customer_id,account_id,tenant,org,project,device_no," +
+      "retry,attempt,attempts,delay,timeout,duration,elapsed,latency,bestellung,bestellnummer,auftrag,auftragsnummer,rechnung,rechnungsnummer,vorgang,belegnummer,commande,facture,pedido,factura,fatura,ordine,fattura,zamówienie,faktura,заказ,заказа,счёт_фактура,订单,订单号,流水号,注文番号,주문번호",
+  ],
+  [
+    LINK,
+    "is,was,are,be,to,number,numbers,no,num,nr,n°,nº,№,n,value,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,nummer,am,vom,est,était,numéro,numero,le,du,de,es,era,número,el,è,il,di,é,em,op,jest,to_jest,numer,номер,это,серия,numarası,numarasi,numaranız,是,为,為,号,號,号码,號碼,编号,は,番号,은,는,이,가,번호,هو,هي,رقم,है,संख्या,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges",
+  ],
+  [ASIDE, "for,für,pour,para,user,usuario,usuário,utilisateur,benutzer,cliente,customer,do,da,del"],
+  [ID_LINK, "id,ids,identifier,key_id,code"],
+  [
+    MONTH,
+    "january,february,march,april,may,june,july,august,september,october,november,december,jan,feb,mar,apr,jun,jul,aug,sep,sept,oct,nov,dec",
+  ],
+];

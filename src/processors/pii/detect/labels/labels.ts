@@ -1,0 +1,278 @@
+import { CHARACTER_BITS, LETTER, LOWER, UPPER } from "../text/characters.js";
+import { work } from "../text/work.js";
+import {
+  ACCOUNT_LABEL,
+  ASIDE,
+  CARD_LABEL,
+  ID_LINK,
+  LABEL_WORDS,
+  LINK,
+  MONTH,
+  NO_LABEL,
+  OTHER_LABEL,
+  PHONE_LABEL,
+} from "./label-words.js";
+
+/**
+ * Finds the label of a value by reading backwards from the value: over the signs and words that connect them, to a word
+ * of the table. Most texts before values end in no label, and three bytes rule them out. The words are in a trie that
+ * is read backwards, so a lookup costs no more than the length of the longest label, however many labels there are.
+ */
+class LabelNode {
+  readonly next = new Map<number, LabelNode>();
+  /** Whether a joint may stand before the bytes read so far. */
+  isJoint = false;
+  kind = NO_LABEL;
+  /** Whether the label may be the end of a longer word. */
+  isFree = false;
+  needsSign = false;
+}
+
+const ROOT = new LabelNode();
+/** Whether any label ends with three bytes of these classes. */
+const ENDINGS = new Uint8Array(1 << 15);
+const CLASS_COUNT = 32;
+const DIGIT_CLASS = 27;
+/** The class of each byte: letters by themselves, digits together, bytes of other scripts in four classes. */
+const CLASSES = Uint8Array.from({ length: 256 }, (_, c) => {
+  if (c >= 128) return 28 + (c & 3);
+  if ((CHARACTER_BITS[c]! & LETTER) !== 0) return (c | 32) - 96;
+  return c >= 48 && c <= 57 ? 27 : 0;
+});
+/** Each byte with capital ASCII letters made small. */
+const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => (c >= 65 && c <= 90 ? c | 32 : c));
+
+/** Adds a label as written, without its accents, and with capitals of other scripts. */
+function addForms(label: string, kind: number): void {
+  const isFree = label.startsWith("*");
+  const needsSign = label.endsWith("!");
+  const word = label.slice(isFree ? 1 : 0, needsSign ? -1 : undefined);
+  const plain = word.normalize("NFD").replace(/\p{M}/gu, "").replaceAll("ł", "l").replaceAll("ı", "i");
+  const capital = word.slice(0, 1).toUpperCase() + word.slice(1);
+  const isLatin = /^[\x20-\u024f\u1e00-\u1eff]*$/.test(word);
+  const forms = [word, capital, word.toUpperCase(), ...(isLatin ? [plain, word.replaceAll("ß", "ss")] : [])];
+  for (const form of new Set(forms)) addWord(Buffer.from(form.normalize("NFC")), kind, isFree, needsSign);
+}
+
+const JOINT = 95;
+
+function addWord(word: Uint8Array, kind: number, isFree: boolean, needsSign: boolean): void {
+  let node = ROOT;
+  for (let i = word.length - 1; i >= 0; i--) {
+    if (word[i] === JOINT) {
+      node.isJoint = true;
+      continue;
+    }
+    const c = FOLDED[word[i]!]!;
+    let next = node.next.get(c);
+    if (next === undefined) node.next.set(c, (next = new LabelNode()));
+    node = next;
+  }
+  if (node.kind !== NO_LABEL) return; // the first kind in the table wins
+  node.kind = kind;
+  node.isFree = isFree;
+  node.needsSign = needsSign;
+  const classes = [...word].map((c) => (c === JOINT ? 0 : CLASSES[c]!));
+  addEndings(classes);
+  addEndings([...word].filter((c) => c !== JOINT).map((c) => CLASSES[c]!));
+}
+
+function addEndings(classes: readonly number[]): void {
+  const [c, b = 0, a] = classes.toReversed() as [number, number?, number?];
+  for (let first = 0; first < CLASS_COUNT; first++)
+    if (a === undefined || a === first) ENDINGS[(first << 10) | (b << 5) | c] = 1;
+}
+
+for (const [kind, words] of LABEL_WORDS) for (const word of words.split(",")) addForms(word, kind);
+
+/** Bytes that may stand between a label and its value, besides words. */
+const BETWEEN = new Uint8Array(256);
+for (const c of " \t\"'`\\=:>|()[]#{-_.") BETWEEN[c.charCodeAt(0)] = 1;
+/** Those of them that assign a value to a name. */
+const SIGNS = new Uint8Array(256);
+for (const c of "=:>|#") SIGNS[c.charCodeAt(0)] = 1;
+const QUOTES = new Uint8Array(256);
+for (const c of "\"'`") QUOTES[c.charCodeAt(0)] = 1;
+
+/** Whether a label may end before `p`, perhaps with signs and quotes between them. */
+export function mayFollowLabel(b: Uint8Array, p: number): boolean {
+  let q = p - 1;
+  if (b[q] === 41 || (b[q] === 10 && (b[q - 1] === 10 || b[q - 1] === 13))) return true;
+  const least = Math.max(2, p - MAX_BETWEEN);
+  while (q > least && BETWEEN[b[q]!] === 1) q--;
+  if (q === least && BETWEEN[b[q]!] === 1) return true;
+  if (CLASSES[b[q]!] === DIGIT_CLASS && b[q - 1] === 32 && q > 4) q -= 2;
+  return ENDINGS[(CLASSES[b[q - 2]!]! << 10) | (CLASSES[b[q - 1]!]! << 5) | CLASSES[b[q]!]!] === 1 || q < 3;
+}
+
+/** The label that was found last. */
+export const label = {
+  kind: NO_LABEL,
+  start: 0,
+  /** Whether a sign such as `=` or `:` stands between the label and the value. */
+  hasSign: false,
+  /** Whether quotes stand directly before the value. */
+  isQuoted: false,
+  /** Whether a word such as `is` stands between them. */
+  hasLink: false,
+  /** The start of the name of a month that belongs to the value, or -1. */
+  monthAt: -1,
+};
+
+/** The most words between a label and its value. */
+const MAX_LINKS = 5;
+const MAX_BETWEEN = 12;
+/** A line of dots may lead from a label to its value. */
+const MAX_DOTS = 64;
+/** The most letters in a bracket between a label and its sign: `ID number (SA): ...`. */
+const MAX_ASIDE = 16;
+
+/**
+ * Looks for the label of the value that begins at `p`, not before `floor`. Returns its kind, and leaves the details in
+ * `label`.
+ */
+export function labelBefore(b: Uint8Array, p: number, floor: number): number {
+  label.hasSign = label.hasLink = false;
+  label.isQuoted = p > floor && QUOTES[b[p - 1]!] === 1;
+  label.monthAt = -1;
+  label.kind = NO_LABEL;
+  let isId = false;
+  let end = skipDigit(b, skipBetween(b, p, floor), floor);
+  for (let words = 0; words <= MAX_LINKS; words++) {
+    const kind = labelEndingAt(b, end, floor);
+    if (kind === ASIDE && !label.hasSign && !label.hasLink) break;
+    if (kind !== LINK && kind !== ID_LINK && kind !== MONTH && kind !== ASIDE) {
+      label.kind = endedBy(kind, isId);
+      break;
+    }
+    if (kind === MONTH) {
+      if (label.hasSign || label.hasLink) break;
+      label.monthAt = found;
+    } else if (kind === ID_LINK) isId = true;
+    else if (kind === LINK) label.hasLink = true;
+    const next = skipSibling(b, skipBetween(b, found, floor), floor);
+    if (next === found && !isCapital(b, found) && (CHARACTER_BITS[b[found]!]! & LETTER) !== 0 && kind === LINK) {
+      // A link inside a word is a link only after a label, as in accountno.
+      if (labelEndingAt(b, found, floor) === NO_LABEL) break;
+    }
+    end = next;
+  }
+  return label.kind;
+}
+
+function endedBy(kind: number, isId: boolean): number {
+  if (kind === NO_LABEL || (foundNeedsSign && !label.hasSign)) return NO_LABEL;
+  label.start = found;
+  const isOther = isId && (kind === ACCOUNT_LABEL || kind === CARD_LABEL || kind === PHONE_LABEL);
+  return isOther ? OTHER_LABEL : kind;
+}
+
+/** Skips the single digit that says how a router keeps a password: `secret 5 ...`. */
+function skipDigit(b: Uint8Array, p: number, floor: number): number {
+  const isDigit = p - 2 >= floor && b[p] === 32 && b[p - 1]! >= 48 && b[p - 1]! <= 57 && b[p - 2] === 32;
+  return isDigit ? p - 2 : p;
+}
+
+/** Skips the comma between members of an object: `"type":"PASSPORT","number":`. */
+function skipSibling(b: Uint8Array, p: number, floor: number): number {
+  if (!label.hasSign || p - 2 < floor || b[p - 1] !== 44 || QUOTES[b[p]!] === 0) return p;
+  return QUOTES[b[p - 2]!] === 1 || b[p - 2] === 92 ? skipBetween(b, p - 1, floor) : p;
+}
+
+/** Returns the end of the word before the signs, quotes and spaces that end at `p`. */
+function skipBetween(b: Uint8Array, p: number, floor: number): number {
+  let least = Math.max(floor, p - MAX_BETWEEN);
+  let q = p;
+  while (q > least) {
+    const c = b[q - 1]!;
+    if (c === 46 && q - 2 >= floor && b[q - 2] === 46 && p - q < MAX_DOTS) {
+      least = Math.max(floor, --q - MAX_BETWEEN);
+      label.hasSign = true;
+    } else if (c === 41 && q < p && labelEndingAt(b, q - 1, floor) === NO_LABEL) q = asideStart(b, q, floor);
+    else if (BETWEEN[c] === 1) {
+      if (SIGNS[c] === 1) label.hasSign = true;
+      q--;
+    } else if (c > 127 && q - 3 >= least && isWideSign(b, q - 3)) {
+      label.hasSign = true;
+      q -= 3;
+    } else if (c === 10 && isFormData(b, q, least)) {
+      label.hasSign = true;
+      q -= b[q - 2] === 13 ? 4 : 2;
+    } else break;
+  }
+  work.spent += p - q;
+  return q;
+}
+
+/** Whether a colon or equals sign as wide as a Chinese character is at `p`. */
+function isWideSign(b: Uint8Array, p: number): boolean {
+  return b[p] === 0xef && b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
+}
+
+/** Returns the start of the bracket that ends before `p`, or the position before it if it is none. */
+function asideStart(b: Uint8Array, p: number, floor: number): number {
+  const least = Math.max(floor, p - MAX_ASIDE);
+  for (let q = p - 2; q > least; q--) if (b[q] === 40) return q;
+  return p - 1;
+}
+
+/** Whether the empty line of a part of a form ends before `p`, after the quotes of its name. */
+function isFormData(b: Uint8Array, p: number, least: number): boolean {
+  if (p - 3 >= least && b[p - 2] === 10) return b[p - 3] === 34;
+  return p - 5 >= least && b[p - 2] === 13 && b[p - 3] === 10 && b[p - 4] === 13 && b[p - 5] === 34;
+}
+
+/** Start of the label that `labelEndingAt` found, and whether it needs a sign. */
+let found = 0;
+let foundNeedsSign = false;
+
+/** Returns the kind of the longest label that ends before `end`, ignoring case. */
+export function labelEndingAt(b: Uint8Array, end: number, floor: number): number {
+  if (end - floor < 2) return NO_LABEL;
+  const third = end - 3 >= floor ? CLASSES[b[end - 3]!]! : 0;
+  if (ENDINGS[(third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!] === 0) return NO_LABEL;
+  let node = ROOT;
+  let kind = NO_LABEL;
+  let p = end - 1;
+  for (; p >= floor; p--) {
+    const c = b[p]!;
+    let next = node.next.get(FOLDED[c]!);
+    if (next === undefined && node.isJoint && (c === 95 || c === 45 || c === 46 || c === 32)) {
+      if (--p < floor) break;
+      next = node.next.get(FOLDED[b[p]!]!);
+    }
+    if (next === undefined) break;
+    node = next;
+    if (node.kind === NO_LABEL || !(node.isFree || isWordStart(b, p, floor))) continue;
+    kind = node.kind;
+    found = p;
+    foundNeedsSign = node.needsSign;
+  }
+  work.spent += end - p;
+  return kind;
+}
+
+/** Start of the label that `labelEndingAt` found last. */
+export function labelStart(): number {
+  return found;
+}
+
+function isWordStart(b: Uint8Array, p: number, floor: number): boolean {
+  if (p <= floor) return true;
+  const c = b[p]!;
+  const before = b[p - 1]!;
+  if (c >= 0xd6) return true; // scripts with prefixes, or without spaces between words
+  if (before > 127) return before >= 0x80 && c < 128; // after a Chinese character, a word begins
+  return (CHARACTER_BITS[before]! & LETTER) === 0 || ((CHARACTER_BITS[before]! & LOWER) !== 0 && isCapital(b, p));
+}
+
+function isCapital(b: Uint8Array, p: number): boolean {
+  return (CHARACTER_BITS[b[p]!]! & UPPER) !== 0;
+}
+
+/** Returns the kind of label that a key is, or NO_LABEL. */
+export function labelOfKey(key: string): number {
+  const b = Buffer.from(`${key}=`);
+  const kind = labelBefore(b, b.length, 0);
+  return label.monthAt < 0 ? kind : NO_LABEL;
+}

@@ -1,0 +1,55 @@
+import { proposeSecret } from "../secrets/assigned-secret.js";
+import { assigned } from "../secrets/assigned-value.js";
+import { areRandomLetters } from "../secrets/random-letters.js";
+import { latin1 } from "../text/characters.js";
+import { ASSIGNED_SECRET } from "../text/detectors.js";
+import { LABEL, PROSE, SIGN } from "../text/evidence.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
+import { PASSWORD_LABEL } from "./label-words.js";
+
+/**
+ * A password without digits after its name, and what connects them: a verb, or quotes. With digits, the value itself
+ * leads to its label (see `after-label.ts`).
+ */
+const LINKED =
+  /^(?:passw(?:or[dt]|d)|pwd?)["'\]]?(?: (?:field|value))?(?: (?:for|of|für) (?:user )?\S{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|geändert))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? )(["'`]?)/i;
+/** SQL names the password of a user like that. */
+const IDENTIFIED = /^identified (?:with \S+ )?by (?:password )?(?!values\b)(["'`]?)/i;
+/** What a value follows for sure, and what a sentence may follow as well. */
+const EXACT = /(?: (?:set|changed|reset|updated) to| lautet| geändert auf|=>|->) ["'`]?$/i;
+const VERB = / (?:is|was|to|ist|war|auf) $/i;
+const MAX_LENGTH = 80;
+
+/** Words that follow `password is` in sentences that tell no password. */
+const ORDINARY =
+  /^(?:about|above|actually|again|allowed|already|also|always|any|asked|available|based|because|before|being|below|blank|case|checked|compared|compromised|configured|considered|currently|different|due|easy|either|equal|exactly|fine|given|going|good|here|identical|it|its|just|kept|known|long|longer|mandatory|missing|necessary|needed|never|new|now|off|old|older|only|over|part|pending|probably|public|read|ready|recommended|regenerated|saved|secure|shared|shorter|short|similar|simple|still|supplied|taken|that|their|there|therefore|this|typed|under|unchanged|unique|used|user|very|visible|what|where|which|your|you|nicht|zu|ein|eine|der|die|das|leer|kein|not)$|(?:ed|ing|ly|able|ible|ory|less)$/i;
+
+/** Finds the password behind the word that contains the `w` at `p`, or behind `IDENTIFIED BY`, whose `I` is at `p`. */
+export function findInProse(b: Uint8Array, p: number): number {
+  if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  work.spent += 2 * TEXT_COST;
+  const isSql = (b[p]! | 32) === 105;
+  const from = isSql ? p : wordStart(b, p);
+  if (from < matches.lastEnd) return NOT_FOUND;
+  const text = latin1(b, from, Math.min(matches.end, from + MAX_LENGTH));
+  const linked = (isSql ? IDENTIFIED : LINKED).exec(text);
+  if (linked === null) return NOT_FOUND;
+  const quote = linked[1]!;
+  const start = from + linked[0].length;
+  const isExact = isSql || EXACT.test(linked[0]);
+  assigned.read(b, quote === "" ? start : start - 1);
+  if (assigned.start >= assigned.stop) return NOT_FOUND;
+  if (quote !== "" || isExact) return proposeSecret(b, PASSWORD_LABEL, LABEL | SIGN, true);
+  if (areRandomLetters(b, assigned.start, assigned.stop)) return proposeSecret(b, PASSWORD_LABEL, LABEL, true);
+  if (!VERB.test(linked[0])) return NOT_FOUND;
+  const value = latin1(b, assigned.start, Math.min(assigned.stop, assigned.start + MAX_LENGTH));
+  const isProse =
+    value.length < 4 || ORDINARY.test(value) || (/ ist | war /i.test(linked[0]) && /^[a-z\x80-\xff]+$/i.test(value));
+  return proposeSecret(b, PASSWORD_LABEL, LABEL | (isProse ? PROSE : 0), false);
+}
+
+/** Returns the start of `passw...` or `pw...` around the `w` at `p`. */
+function wordStart(b: Uint8Array, p: number): number {
+  return (b[p - 1]! | 32) === 112 ? p - 1 : p - 4;
+}

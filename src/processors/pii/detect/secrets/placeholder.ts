@@ -1,0 +1,52 @@
+import { latin1 } from "../text/characters.js";
+import { MASK } from "../text/treated.js";
+import { TEXT_COST, work } from "../text/work.js";
+
+/** Words that stand in the place of a secret but are not secret. */
+const WORDS = new RegExp(
+  `^(?:${[
+    "null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok",
+    "x{2,}|\\.{1,}|-{1,}|set|reset|updated|wrong|incorrect|mismatch|failed|failure|rejected|denied|accepted|enabled|disabled|unknown|unavailable",
+    "optional|present|absent|provided|stored|encrypted|hashed|verified|default|weak|strong|rotated|revoked|masked|secret|password|passwort|kennwort",
+    "valid|correct|successful|success|successfully|generated|created|deleted|sent|requested|forgotten|prompt|interactive|env|vault|file|n/a|na|tbd|todo",
+    "not|must|should|cannot|can|too|the|a|an|is|was|are|has|for|of|in|on|at|to|from|with|and|or|if|when|does|do|did|will|may|by",
+    "bcrypt|argon2(?:id)?|scrypt|pbkdf2|sha-?\\d+|md5|plain|text|hash|ldap|oauth2?|saml|sso|kerberos|basic|bearer|digest|certificate|publickey|keyboard-interactive",
+    "ungültig|falsch|abgelaufen|vergessen|geändert|fehlt|ändern|expiré|invalide|incorrecte?|oublié|requis|inválida|incorrecta|caducada|olvidada|requerida|incorreta|expirada|obrigatória|errata|scaduta|verlopen|onjuist|nieprawidłowe|wygasło|yanlış|geçersiz",
+    "неверный|неверен|истёк|изменен|сброшен|错误|不正确|已过期|无效|不能为空|必填",
+  ].join("|")})$`,
+  "i",
+);
+/** Template variables, and replacements that this processor has written. */
+const TEMPLATE =
+  /^(?:\*+|\u2022+|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|hash\([\da-f]{32}\).*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*)$/i;
+const VARIABLE = /^(?:\$(?:[A-Z_][A-Z\d_]*|[a-z_]+)|%(?:[a-z]|[A-Z_]+%))$/;
+/** Paths, which follow `pwd` and options that name files. */
+const PATH =
+  /^(?:~|\.{1,2})\/|^\/(?:home|var|srv|opt|etc|usr|tmp|run|app|apps|data|root|mnt|proc|dev|lib|bin|workspace|code|src|Users|builds?|secrets|www|kunde|[\w.-]{1,16}\/[\w.-]{1,24}\/)(?:\/|$)|^\/$|^[A-Za-z]:[\\/]/;
+const MAX_LENGTH = 64;
+
+/** Whether the value is a template variable, a word for a missing value, or a replacement that this processor wrote. */
+export function isPlaceholder(b: Uint8Array, start: number, stop: number): boolean {
+  work.spent += TEXT_COST;
+  const bytes = latin1(b, start, Math.min(stop, start + MAX_LENGTH));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: only texts of other scripts need decoding.
+  const text = /^[\x00-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, "latin1").toString();
+  return isPlaceholderText(text);
+}
+
+/** Whether the text is a template variable or a mask. */
+export function isTemplate(text: string): boolean {
+  return (
+    text.length <= MAX_LENGTH && !HASHED.test(text) && (TEMPLATE.test(text) || VARIABLE.test(text) || PATH.test(text))
+  );
+}
+
+/** A replacement of the strategy hash, which that strategy recognises itself. */
+const HASHED = /^hash\(/;
+
+/** Whether the text stands in the place of a value. */
+export function isPlaceholderText(text: string): boolean {
+  if (text.slice(0, 12).includes(MASK) || TEMPLATE.test(text) || VARIABLE.test(text)) return true;
+  if (PATH.test(text) || WORDS.test(text)) return true;
+  return /^\{\s?(?:["':]|\w+\s?[=:])/.test(text); // an object
+}
