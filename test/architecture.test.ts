@@ -41,11 +41,6 @@ const ROOMS_WITHOUT_CIRCLES = [
 const TYPE_CIRCLES = [
   ["src/connectors/spans/span-metrics/resources.ts", "src/connectors/spans/span-metrics/series-group.ts"],
   ["src/receivers/otlp/grpc-call.ts", "src/receivers/otlp/grpc-endpoint.ts"],
-  [
-    "src/runtime/net/http1/connection.ts",
-    "src/runtime/net/http1/exchange.ts",
-    "src/runtime/net/http1/request-writer.ts",
-  ],
   ["src/runtime/ottl/paths/message-locators.ts", "src/runtime/ottl/paths/record-context.ts"],
   ["src/runtime/receiving/requests/http-endpoint.ts", "src/runtime/receiving/requests/http-exchange.ts"],
 ];

@@ -2,8 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { withIsoTimes } from "#contract/operations";
-import { type HostPort, type HttpServerPlace, isLoopbackHost, type ListeningServer, startHttpServer } from "#net";
-import { plainAddress } from "#net/auth";
+import {
+  type HostPort,
+  type HttpServerPlace,
+  isLoopbackHost,
+  type ListeningServer,
+  plainAddress,
+  startHttpServer,
+} from "#net";
 import type { Host, Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";

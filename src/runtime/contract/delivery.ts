@@ -199,3 +199,16 @@ function withoutIdentity(origin: Origin): Origin {
 }
 
 const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
+
+/** Returns the client metadata that an exporter asks for with its `metadataKeys`; undefined if there is none. */
+export function metadataFor(
+  { metadataKeys = [] }: { readonly metadataKeys?: readonly string[] },
+  metadata: Origin["metadata"],
+): Origin["metadata"] {
+  if (metadataKeys.length === 0 || metadata === undefined) return undefined;
+  const found = metadataKeys.flatMap((key) => {
+    const values = metadata.get(key);
+    return values === undefined ? [] : [[key, values] as const];
+  });
+  return found.length === 0 ? undefined : new Map(found);
+}

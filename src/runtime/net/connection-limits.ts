@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
+import { clientOf } from "./client-address.js";
 
 /** Why a connection was closed right after it was opened. */
 export type ConnectionRefusal = "max_connections" | "max_connections_per_client" | "open_files";
@@ -37,18 +38,6 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
   });
   server.on("drop", () => limits.onRefused(isFull() ? "open_files" : "max_connections"));
   server.on("close", () => servers.delete(server));
-}
-
-/**
- * Identifies the client behind an address: for IPv6 the first 64 bits, because a client usually has the whole prefix.
- */
-export function clientOf(address: string | undefined): string | undefined {
-  if (address === undefined || !address.includes(":") || address.includes(".")) return address;
-  const [head = "", tail] = address.split("::", 2);
-  const groups = head === "" ? [] : head.split(":");
-  const last = tail === undefined || tail === "" ? [] : tail.split(":");
-  if (tail !== undefined) while (groups.length + last.length < 8) groups.push("0");
-  return [...groups, ...last].slice(0, 4).join(":");
 }
 
 /** The limited servers with their own limits, and their total number of connections. */

@@ -1,7 +1,8 @@
 /** Addresses, listening, TLS, HTTP clients and servers, proxies. */
 
+export { clientOf, plainAddress } from "./client-address.js";
 export { connectionErrorMessage, plainTlsMessage } from "./connection-error.js";
-export { type ConnectionRefusal, clientOf, limitConnections } from "./connection-limits.js";
+export { type ConnectionRefusal, limitConnections } from "./connection-limits.js";
 export {
   formatAddress,
   type HostPort,
@@ -20,9 +21,9 @@ export { httpHeaders } from "./http-headers.js";
 export { addressOfUrl, openRequest } from "./http-request.js";
 export { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
 export { Http1Client } from "./http1/client.js";
-export type { Http1Answer } from "./http1/exchange.js";
+export type { Http1Answer } from "./http1/connection.js";
 export { type HttpTarget, hostHeaderName, httpTarget } from "./http1/http-target.js";
-export { isHeader, type RequestHead } from "./http1/request-head.js";
+export { isHeader, type RequestHead } from "./http1/request-writer.js";
 export { isPortInUse, listen, startUnlessPortTaken } from "./listen.js";
 export { proxyFromEnvironment, proxyOfUrl, useProxyEnvironment } from "./proxy/proxy.js";
 export { readAnswer } from "./read-answer.js";

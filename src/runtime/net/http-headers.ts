@@ -1,5 +1,5 @@
 import { headers } from "#contract/schema";
-import { isHeader } from "./http1/request-head.js";
+import { isHeader } from "./http1/request-writer.js";
 
 const EXPECTED_HEADER =
   "expected a header that can be sent: no line breaks or control characters, and a name without blanks";

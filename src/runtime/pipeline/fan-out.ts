@@ -1,8 +1,8 @@
 import { ignoreElements, merge, share, tap } from "rxjs";
 import type { Delivery, Outcome } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
-import { type Deliveries, DeliverySource } from "./delivery-source.js";
 import type { PartialAcceptance } from "./partial-acceptance.js";
+import { type Deliveries, DeliverySource } from "./stream-ends.js";
 
 type Memory = PartialAcceptance<DeliverySource>;
 

@@ -2,10 +2,9 @@ import type { GraphPlan, PlannedPipeline, Processor } from "#contract";
 import type { Journal, JournalFactory, JournalSettings, OutletSettings } from "#contract/operators";
 import type { Signal } from "#otlp/signals";
 import type { ComponentServices } from "./component-maker.js";
-import { DeliverySource } from "./delivery-source.js";
 import { holdsDeliveries } from "./journal-place.js";
 import { connectorJournalName } from "./replay-steps.js";
-import { passThroughJournal } from "./stream-ends.js";
+import { DeliverySource, passThroughJournal } from "./stream-ends.js";
 
 export interface RunningJournal {
   readonly owner: JournalOwner;

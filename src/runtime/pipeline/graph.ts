@@ -19,19 +19,24 @@ import type { JournalFactory, Outlet, OutletFactory, OutletSettings } from "#con
 import type { Signal } from "#otlp/signals";
 import { ComponentCreateError, ComponentMaker, type ComponentServices, createComponent } from "./component-maker.js";
 import { createOutlet } from "./create-outlet.js";
-import { type Deliveries, DeliverySource } from "./delivery-source.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
 import { copyStream, fanOut, routeToTargets } from "./fan-out.js";
 import { type Flow, Flows } from "./flows.js";
 import { GraphJournals, type RunningJournal } from "./graph-journals.js";
-import { createIntake } from "./intake.js";
-import { IntakeBudget } from "./intake-budget.js";
+import { createIntake, IntakeBudget } from "./intake.js";
 import { journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
 import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { type RunningGraph, runGraph } from "./run-graph.js";
-import { type EndedStream, endInOutlet, type OutletFeed, settleSetbacks } from "./stream-ends.js";
+import {
+  type Deliveries,
+  DeliverySource,
+  type EndedStream,
+  endInOutlet,
+  type OutletFeed,
+  settleSetbacks,
+} from "./stream-ends.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
 export interface GraphSettings extends ComponentServices {

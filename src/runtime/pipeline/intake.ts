@@ -1,12 +1,10 @@
-import type { Intake, Setback } from "#contract";
-import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "#contract";
+import { ACCEPTED, Debt, Delivery, type Intake, type Origin, type Outcome, type Setback } from "#contract";
 import { checkHandedIn, validateSetback } from "#contract/border";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal, shutdownRefusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import type { DeliverySource } from "./delivery-source.js";
 import type { Tally } from "./flows.js";
-import type { IntakeBudget } from "./intake-budget.js";
+import type { DeliverySource } from "./stream-ends.js";
 
 export interface IntakeSettings {
   readonly receiver: string;
@@ -54,4 +52,35 @@ export function createIntake({ receiver, signal, budget, source, isOpen, tally }
 function overloadRefusal(budget: IntakeBudget): Refusal {
   const message = `over the limit of ${budget.limit} unsettled bytes (service.intake.max_bytes)`;
   return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: BUSY_RETRY_AFTER_MS });
+}
+
+/**
+ * Bytes held for clients without an answer: read and not settled. It bounds the memory of every operator behind it,
+ * because a pipeline holds no data that was not reserved here.
+ */
+export class IntakeBudget {
+  readonly limit: number;
+  private reserved = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  get used(): number {
+    return this.reserved;
+  }
+
+  /**
+   * Returns false, and reserves nothing, if that would exceed the limit. A batch larger than the limit fits if nothing
+   * else is held.
+   */
+  reserve(bytes: number): boolean {
+    if (this.reserved > 0 && this.reserved + bytes > this.limit) return false;
+    this.reserved += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.reserved -= bytes;
+  }
 }

@@ -1,7 +1,6 @@
 import { finalize, merge } from "rxjs";
 import type { Logger } from "#contract";
-import type { DeliverySource } from "./delivery-source.js";
-import type { EndedStream } from "./stream-ends.js";
+import type { DeliverySource, EndedStream } from "./stream-ends.js";
 
 /** The running streams of a graph. */
 export interface RunningGraph {

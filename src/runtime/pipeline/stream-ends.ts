@@ -1,8 +1,41 @@
-import { catchError, concat, defer, EMPTY, filter, finalize, ignoreElements, merge, type Observable, tap } from "rxjs";
-import type { Delivery, Logger } from "#contract";
-import { refusalOfSetback } from "#contract";
+import {
+  catchError,
+  concat,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  ignoreElements,
+  merge,
+  type Observable,
+  Subject,
+  tap,
+} from "rxjs";
+import { type Delivery, type Logger, refusalOfSetback } from "#contract";
+import { shutdownRefusal } from "#contract/errors";
 import type { Journal, Outlet } from "#contract/operators";
-import type { Deliveries, DeliverySource } from "./delivery-source.js";
+/** A stream of deliveries. A pipeline consists of such streams, from its receivers to its exporters. */
+export type Deliveries = Observable<Delivery>;
+
+/**
+ * The entry of deliveries into a stream: an intake, a journal or a branch of a fan-out. Without a subscriber (before
+ * the graph runs, after `complete`, and after an abort) a delivery is refused as transient, so that none stays
+ * unsettled.
+ */
+export class DeliverySource {
+  private readonly subject = new Subject<Delivery>();
+  readonly deliveries: Deliveries = this.subject.asObservable();
+
+  next(delivery: Delivery): void {
+    if (this.subject.observed) this.subject.next(delivery);
+    else delivery.refuse(shutdownRefusal());
+  }
+
+  /** Ends the stream: everything downstream drains. */
+  complete(): void {
+    this.subject.complete();
+  }
+}
 
 /** A stream with its end: emits nothing, and completes when all of its input has been handled. */
 export type EndedStream = Observable<never>;

@@ -1,7 +1,7 @@
 import { logfmtOf } from "../../../src/exporters/loki/logfmt-line.js";
 import { HINTS, type StreamLabels, without } from "../../../src/exporters/loki/stream-labels.js";
 import type { Batch, Tree } from "../../../src/plugin.js";
-import { isHeader } from "../../../src/runtime/net/http1/request-head.js";
+import { isHeader } from "../../../src/runtime/net/http1/request-writer.js";
 import {
   logTime,
   type OwnedTree,

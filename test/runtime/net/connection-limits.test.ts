@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { clientOf, limitConnections } from "../../../src/runtime/net/connection-limits.js";
+import { clientOf } from "../../../src/runtime/net/client-address.js";
+import { limitConnections } from "../../../src/runtime/net/connection-limits.js";
 
 describe("a server with limits on connections", () => {
   let server: Server;

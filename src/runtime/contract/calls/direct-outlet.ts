@@ -1,9 +1,10 @@
+import { getEventListeners } from "node:events";
 import { SHAPES } from "#otlp/bytes";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { type PartialRejection, validateRejection } from "../border/read-answers.js";
 import { refusalOfSetback, type Setback } from "../dead-letter.js";
 import { HeldDebts } from "../debt.js";
-import type { Delivery } from "../delivery.js";
+import { type Delivery, metadataFor } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal, toRefusal } from "../errors/refusal.js";
 import type { Exporter } from "../exporter.js";
@@ -12,10 +13,8 @@ import type { Counter, Metrics } from "../observability.js";
 import type { OutletFactory } from "../operators/outlet.js";
 import { Semaphore } from "../operators/semaphore.js";
 import { completeSettings } from "../schema/exporter-settings.js";
-import { AbortPool } from "./abort-pool.js";
 import { type CallWithDeadline, Deadlines } from "./deadlines.js";
 import { MergeWhileBusy } from "./merge-while-busy.js";
-import { metadataFor } from "./sent-metadata.js";
 
 /** More concurrent sends make no exporter faster, and each needs its own buffers. */
 const MAX_CONCURRENT_SENDS = 256;
@@ -207,4 +206,45 @@ function createCounters(id: string, metrics: Metrics): Record<Signal, { sent: Co
     };
   }
   return counters;
+}
+
+/** The maximum number of free controllers kept: about as many as a busy agent uses at a time. */
+const MAX_FREE_CONTROLLERS = 256;
+
+/**
+ * Reuses AbortControllers, because calls are rarely aborted. Creating one and listening to it takes longer than sending
+ * a small request. Nothing may carry over from one call to the next: a controller is reused only if nobody listens to
+ * it any more.
+ */
+export class AbortPool {
+  private readonly free: AbortController[] = [];
+
+  /** Returns a controller that is not aborted and has no listeners. */
+  take(): AbortController {
+    return this.free.pop() ?? new AbortController();
+  }
+
+  /** To be called when the call has ended and nobody needs the signal any more. */
+  giveBack(controller: AbortController): void {
+    const { signal } = controller;
+    if (signal.aborted || this.free.length >= MAX_FREE_CONTROLLERS) return;
+    if (!hasFollowers(signal) && getEventListeners(signal, "abort").length === 0) this.free.push(controller);
+  }
+}
+
+/**
+ * Whether `AbortSignal.any` has derived signals from this one. They are not listeners but are in a set that the signal
+ * keeps under a symbol and that only grows. If no such symbol can be found, every signal may have derived ones.
+ */
+function hasFollowers(signal: AbortSignal): boolean {
+  return FOLLOWERS === undefined || FOLLOWERS in signal;
+}
+
+const FOLLOWERS = findFollowersSymbol();
+
+function findFollowersSymbol(): symbol | undefined {
+  const { signal } = new AbortController();
+  const before = Object.getOwnPropertySymbols(signal);
+  AbortSignal.any([signal]);
+  return Object.getOwnPropertySymbols(signal).find((symbol) => !before.includes(symbol));
 }

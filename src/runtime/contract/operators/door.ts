@@ -1,6 +1,6 @@
 /** Operators on deliveries, batching, and outlets as pipelines see them. */
 
-export { metadataFor } from "../calls/sent-metadata.js";
+export { metadataFor } from "../delivery.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
 export { type BatchResult, eachBatch } from "./each-batch.js";
 export { holdingOf } from "./holding.js";

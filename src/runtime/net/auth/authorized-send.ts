@@ -1,6 +1,6 @@
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest, ComponentContext, SendOptions } from "#contract";
 import { isRefusal, Refusal, StartError } from "#contract/errors";
-import { isHeader } from "../http1/request-head.js";
+import { isHeader } from "../http1/request-writer.js";
 import { refusalOfAbort } from "../otlp/refusals.js";
 
 /**

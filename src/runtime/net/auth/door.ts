@@ -17,4 +17,4 @@ export {
 } from "./authorized-send.js";
 export { CredentialGate, type VerifiedCredentials } from "./credential-gate.js";
 export { rejectUnauthenticated } from "./reject-unauthenticated.js";
-export { http2AuthRequest, httpAuthRequest, plainAddress } from "./server-auth-request.js";
+export { http2AuthRequest, httpAuthRequest } from "./server-auth-request.js";

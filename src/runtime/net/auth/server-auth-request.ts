@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import { AuthError, type ServerAuthRequest } from "#contract";
+import { plainAddress } from "../client-address.js";
 
 /** The head of an HTTP request for authenticators. */
 export function httpAuthRequest(request: IncomingMessage): ServerAuthRequest {
@@ -12,11 +13,6 @@ export function httpAuthRequest(request: IncomingMessage): ServerAuthRequest {
 /** The head of an HTTP/2 request for authenticators; `rawHeaders` alternate between names and values. */
 export function http2AuthRequest(stream: ServerHttp2Stream, rawHeaders: readonly string[]): ServerAuthRequest {
   return new AuthRequestHead(rawHeaders, stream.session?.socket as Socket | undefined);
-}
-
-/** An address in its usual form: an IPv4 client of a dual-stack socket is shown as IPv4. */
-export function plainAddress(address: string | undefined): string | undefined {
-  return address?.replace(/^::ffff:(?=\d+\.)/, "");
 }
 
 class AuthRequestHead implements ServerAuthRequest {

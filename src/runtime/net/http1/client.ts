@@ -1,7 +1,6 @@
 import type { Clock } from "#contract";
-import { type ConnectionPool, Http1Connection, type Http1Origin } from "./connection.js";
-import { Exchange, type Http1Answer } from "./exchange.js";
-import type { RequestHead } from "./request-head.js";
+import { type ConnectionPool, Exchange, type Http1Answer, Http1Connection, type Http1Origin } from "./connection.js";
+import type { RequestHead } from "./request-writer.js";
 
 export interface Http1Settings {
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import type { AuthHeaders } from "#contract";
 import type { HttpClientConfig } from "../http-client-keys.js";
 import { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "../proxy/proxy.js";
-import { type RequestHead, requestHead } from "./request-head.js";
+import { type RequestHead, requestHead } from "./request-writer.js";
 
 /** The parsed target of requests. */
 export interface HttpTarget {

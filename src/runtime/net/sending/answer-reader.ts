@@ -1,5 +1,5 @@
 import type { Clock } from "#contract";
-import type { Http1Answer } from "../http1/exchange.js";
+import type { Http1Answer } from "../http1/connection.js";
 import { parseRetryAfter, refusalOfHttp } from "../otlp/refusals.js";
 import { plainText } from "./http-poster.js";
 

@@ -3,9 +3,9 @@ import type { ClientAuthenticator, ExporterContext, SendOptions } from "#contrac
 import { clientAuthenticator, isLocalHost, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
 import type { HttpClientConfig } from "../http-client-keys.js";
 import { Http1Client, type Http1Settings } from "../http1/client.js";
-import type { Http1Answer } from "../http1/exchange.js";
+import type { Http1Answer } from "../http1/connection.js";
 import { type HttpTarget, hostHeaderName, httpTarget } from "../http1/http-target.js";
-import { headerLine, type RequestHead } from "../http1/request-head.js";
+import { headerLine, type RequestHead } from "../http1/request-writer.js";
 import { MAX_ANSWER_BYTES, resendIfStale, sendHeaders } from "../otlp/sending.js";
 import { loadClientTls } from "../tls-load.js";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "#contract";
 import { Http1Client } from "../http1/client.js";
-import { requestHead } from "../http1/request-head.js";
+import { requestHead } from "../http1/request-writer.js";
 import { refusalOfConnection } from "../otlp/refusals.js";
 import { proxyFromEnvironment } from "../proxy/proxy.js";
 import type { TlsClientOptions } from "../tls-load.js";

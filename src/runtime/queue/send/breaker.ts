@@ -1,7 +1,7 @@
 import type { Clock } from "#contract";
 import type { CompleteSettings } from "#contract/schema";
 import type { BreakerState } from "../entry/queue-metrics.js";
-import { FailureRateWindow } from "./failure-rate-window.js";
+import { FailureRateWindow } from "./recent-calls.js";
 
 /** The right to make one call. Its holder must report the outcome once. */
 export interface Permit {

@@ -2,11 +2,16 @@
 
 export { joinPieces } from "./body-chunks.js";
 export { HttpEndpoint } from "./http-endpoint.js";
-export { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
 export { IncomingRequest } from "./incoming-request.js";
 export { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
 export { type RequestFormat, type RequestRefusals, standardRefusals } from "./request-format.js";
-export { createRequestIntakes, type RequestDedup, type RequestIntake } from "./request-intake.js";
+export {
+  createRequestIntakes,
+  InFlightCounter,
+  type RequestDedup,
+  type RequestIntake,
+  STOP_GRACE_MS,
+} from "./request-intake.js";
 export {
   type HttpServerConfig,
   httpServerKeys,
@@ -15,4 +20,4 @@ export {
   receiverLimits,
   SOCKET_BUFFERS,
 } from "./server-keys.js";
-export { UploadRoom } from "./upload-room.js";
+export { UploadRoom } from "./upload.js";

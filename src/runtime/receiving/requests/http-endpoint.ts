@@ -13,14 +13,18 @@ import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, ser
 import type { ErrorAnswer } from "#net/otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { Cors } from "./cors.js";
-import { answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
-import { HttpExchange } from "./http-exchange.js";
-import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
+import { answerEarly, errorAnswer, type HeaderList, type HttpAnswer, HttpExchange } from "./http-exchange.js";
 import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
 import type { BodyEncoding, RequestFormat, RequestRefusals } from "./request-format.js";
-import { createRequestIntakes, type RequestDedup, RequestIntake } from "./request-intake.js";
+import {
+  createRequestIntakes,
+  InFlightCounter,
+  type RequestDedup,
+  RequestIntake,
+  STOP_GRACE_MS,
+} from "./request-intake.js";
 import type { HttpServerConfig, ReceiverLimits } from "./server-keys.js";
-import type { UploadRoom } from "./upload-room.js";
+import type { UploadRoom } from "./upload.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
 /** Up to this many bytes from a client that is not let in are discarded to keep its connection. */

@@ -8,15 +8,14 @@ import {
   type Origin,
   type Outcome,
 } from "#contract";
-import { clientOf } from "#net";
-import { authMetadata, plainAddress } from "#net/auth";
+import { clientOf, plainAddress } from "#net";
+import { authMetadata } from "#net/auth";
 import type { ErrorAnswer } from "#net/otlp";
 import type { Batch } from "#otlp";
-import type { InFlightCounter } from "./in-flight-counter.js";
 import { type BodyEncoding, GAVE_WAY, type RequestRefusals, TOO_FRAGMENTED } from "./request-format.js";
-import type { RequestIntake } from "./request-intake.js";
+import type { InFlightCounter, RequestIntake } from "./request-intake.js";
+import type { UploadRoom } from "./upload.js";
 import { Upload } from "./upload.js";
-import type { UploadRoom } from "./upload-room.js";
 
 /** The name of the client's address in `from_context`. */
 const CLIENT_ADDRESS = "client.address";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { AbortPool } from "../../../../src/runtime/contract/calls/abort-pool.js";
+import { AbortPool } from "../../../../src/runtime/contract/calls/direct-outlet.js";
 
 /** Node.js 24 notes signals made of others only once somebody listens to them: there every one may have some, and none is used again. */
 const notesFollowers = (() => {

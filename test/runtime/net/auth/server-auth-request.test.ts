@@ -1,6 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { describe, expect, it } from "vitest";
-import { http2AuthRequest, plainAddress } from "../../../../src/runtime/net/auth/server-auth-request.js";
+import { http2AuthRequest } from "../../../../src/runtime/net/auth/server-auth-request.js";
+import { plainAddress } from "../../../../src/runtime/net/client-address.js";
 
 const request = (...rawHeaders: string[]) => http2AuthRequest({} as ServerHttp2Stream, rawHeaders);
 

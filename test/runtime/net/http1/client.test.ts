@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { requestHead } from "../../../../src/runtime/net/http1/request-head.js";
+import { requestHead } from "../../../../src/runtime/net/http1/request-writer.js";
 import { NoAnswerError } from "../../../../src/runtime/net/no-answer-error.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { until } from "../../../support/until.js";

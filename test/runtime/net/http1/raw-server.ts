@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { Http1Client, type Http1Settings } from "../../../../src/runtime/net/http1/client.js";
-import { requestHead } from "../../../../src/runtime/net/http1/request-head.js";
+import { requestHead } from "../../../../src/runtime/net/http1/request-writer.js";
 
 /** A server that knows no HTTP but what the test gives it. */
 export interface RawServer {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { headerLine, isHeader, requestHead } from "../../../../src/runtime/net/http1/request-head.js";
+import { headerLine, isHeader, requestHead } from "../../../../src/runtime/net/http1/request-writer.js";
 
 it("a head has each header once, as it was given last", () => {
   const { text } = requestHead("POST", "/v1/logs?a=b", { Host: "x", "Content-Type": "a", "content-type": "b" });

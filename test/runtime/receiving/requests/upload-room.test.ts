@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type UnfinishedUpload, UploadRoom } from "../../../../src/runtime/receiving/requests/upload-room.js";
+import { type UnfinishedUpload, UploadRoom } from "../../../../src/runtime/receiving/requests/upload.js";
 import { FakeIntake } from "../../../receivers/otlp/harness.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 

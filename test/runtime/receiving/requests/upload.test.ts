@@ -4,8 +4,7 @@ import type { ReceiverContext } from "../../../../src/plugin.js";
 import { OTLP_FORMAT } from "../../../../src/receivers/otlp/format.js";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { RequestIntake } from "../../../../src/runtime/receiving/requests/request-intake.js";
-import { Upload } from "../../../../src/runtime/receiving/requests/upload.js";
-import { UploadRoom } from "../../../../src/runtime/receiving/requests/upload-room.js";
+import { Upload, UploadRoom } from "../../../../src/runtime/receiving/requests/upload.js";
 import { FakeIntake, FakeMetrics } from "../../../receivers/otlp/harness.js";
 
 it("an upload that is released while it is being unpacked reserves nothing more", async () => {
