@@ -141,7 +141,7 @@ export class HttpEndpoint {
     return [...this.fixedHeaders, ...this.cors.answerHeaders(request)];
   }
 
-  /** Answers a request whose body is still arriving: see `answerEarly` of http-answer.ts. */
+  /** Answers a request whose body is still arriving: see `answerEarly` of http-exchange.ts. */
   answerEarly(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer, isUnread = false): void {
     const { maxDiscardBytes = DEFAULT_MAX_DISCARD_BYTES } = this.settings;
     answerEarly(request, response, answer, this.clock, maxDiscardBytes, isUnread);
