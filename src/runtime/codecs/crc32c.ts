@@ -21,6 +21,11 @@ export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 }
 
+/** Returns the checksum of a text as eight hex digits, for small text files. */
+export function textChecksum(text: string): string {
+  return crc32c(Buffer.from(text)).toString(16).padStart(8, "0");
+}
+
 /** At least this length guarantees sixteen bytes after the first word boundary. */
 const SHORTEST_WITH_WORDS = 19;
 const POLYNOMIAL = 0x82f63b78;

@@ -1,4 +1,4 @@
 /** Checksums and hashes. */
 
-export { crc32c, maskCrc } from "./crc32c.js";
+export { crc32c, maskCrc, textChecksum } from "./crc32c.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./fnv.js";

@@ -24,12 +24,11 @@ import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/c
 import { deadLetteredRefusal } from "../entry/queue-errors.js";
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import { ZERO_AMOUNT } from "../store/amounts.js";
 import { keyedEntryId } from "../store/format/entry-id.js";
-import { replacementOf } from "../store/new-entry.js";
+import { replacementOf } from "../store/format/entry-value.js";
 import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
-import { Capacity, type Size } from "./capacity.js";
-import { type Incoming, Overflow } from "./overflow.js";
+import { ZERO_AMOUNT } from "../store/store.js";
+import { Capacity, type Incoming, Overflow, type Size } from "./capacity.js";
 import type { RecentIds } from "./recent-ids.js";
 import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 import { TakenKeys } from "./taken-keys.js";

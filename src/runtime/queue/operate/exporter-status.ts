@@ -1,8 +1,8 @@
 import type { ExporterStatus } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { RecentCalls } from "../send/recent-calls.js";
-import { ZERO_AMOUNT } from "../store/amounts.js";
 import type { StoreStats } from "../store/store.js";
+import { ZERO_AMOUNT } from "../store/store.js";
 
 export interface StatusInputs {
   readonly id: string;

@@ -1,16 +1,15 @@
-import { type Clock, type Logger, limitedLog } from "#contract";
+import { type Blame, type Clock, type Logger, limitedLog } from "#contract";
 import type { Undelivered } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
-import { type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
+import { type FailureStreak, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { recordsOf, type SendGroup } from "../entry/send-group.js";
+import type { EntryRef } from "../store/store.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import type { Bisections } from "./bisect.js";
-import { BlameJudge } from "./blame-judge.js";
-import { PoisonDetector } from "./poison-detector.js";
 import type { RecentCalls } from "./recent-calls.js";
 
 export interface FailurePolicyServices {
@@ -181,4 +180,95 @@ export function isRefusedPermanently({ kind }: AttemptError, { marks }: Undelive
 
 function isUniform(marks: Uint16Array): boolean {
   return marks.every((mark) => mark === marks[0]);
+}
+
+/**
+ * Decides who is to blame for a failed call: the entry or the backend. The table of failures
+ * (runtime/contract/blame.ts) decides most cases; calls that timed out are decided here. The entry is to blame if other
+ * entries get through: another call has succeeded since the entry was last tried, and no other entry has failed since
+ * that success. Otherwise the backend may hang, and the entry keeps its attempts.
+ */
+class BlameJudge {
+  /** The first entry that failed since the last success. */
+  private failed: EntryRef | undefined;
+  private hasSeveral = false;
+  /** Monotonic time of the last success of any entry: the wall clock may be set back meanwhile. */
+  private succeededAt = Number.NEGATIVE_INFINITY;
+
+  decide({ ref, lastTriedAt, queuedSince }: QueueItem, error: AttemptError): Blame {
+    const isOnlyOne = !this.hasSeveral && (this.failed ?? ref) === ref;
+    const haveOthersSucceeded = this.succeededAt >= Math.max(lastTriedAt, queuedSince);
+    const blame = error.blame ?? (isOnlyOne && haveOthersSucceeded ? "entry" : "backend");
+    // A failure that the backend's answer blames on the entry is no sign of an outage.
+    if (error.blame !== "entry") this.noteFailure(ref);
+    return blame;
+  }
+
+  succeeded(at: number): void {
+    this.succeededAt = at;
+    this.failed = undefined;
+    this.hasSeveral = false;
+  }
+
+  private noteFailure(ref: EntryRef): void {
+    this.hasSeveral ||= (this.failed ?? ref) !== ref;
+    this.failed ??= ref;
+  }
+}
+
+/** The number of failures remembered per entry, unless the settings ask for more. */
+const MAX_SNAPSHOTS = 16;
+
+type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
+
+/**
+ * Finds poison entries, which are not worth sending again: they failed with the same error at least `failures` times
+ * within `window`, while so many other calls succeeded that this is unlikely to be chance. If the entry were like the
+ * others, each of its calls would fail with a probability equal to the share of failed calls in that time (including
+ * its own), and all n calls with the n-th power of it. Below `max_chance`, the entry is to blame. Throttling is never
+ * the entry's fault.
+ */
+export class PoisonDetector {
+  private readonly settings: PoisonSettings;
+  private readonly clock: Clock;
+  private successes = 0;
+  private failures = 0;
+
+  constructor(settings: PoisonSettings, clock: Clock) {
+    this.settings = settings;
+    this.clock = clock;
+  }
+
+  succeeded(): void {
+    this.successes += 1;
+  }
+
+  /** Records a failed call for several entries. It is not known which of them is to blame. */
+  failedTogether(): void {
+    this.failures += 1;
+  }
+
+  /** Records a failure that is not permanent. Returns true if the entry is poison. */
+  failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
+    this.failures += 1;
+    const { enabled, failures, window } = this.settings;
+    if (!enabled || error.kind !== "transient") {
+      entry.failureStreak = undefined;
+      return false;
+    }
+    if (entry.failureStreak?.class !== error.class) entry.failureStreak = { class: error.class, snapshots: [] };
+    const { snapshots } = entry.failureStreak;
+    const at = this.clock.monotonic();
+    snapshots.push({ at, successes: this.successes, failures: this.failures });
+    const maxSnapshots = Math.max(MAX_SNAPSHOTS, failures);
+    while (snapshots.length > maxSnapshots || at - snapshots[0]!.at > window) snapshots.shift();
+    return snapshots.length >= failures && this.isUnlikelyByChance(snapshots);
+  }
+
+  private isUnlikelyByChance(snapshots: FailureStreak["snapshots"]): boolean {
+    const [first, last] = [snapshots[0]!, snapshots.at(-1)!];
+    const succeeded = last.successes - first.successes;
+    const failed = last.failures - first.failures + 1;
+    return (failed / (failed + succeeded)) ** snapshots.length < this.settings.max_chance;
+  }
 }

@@ -1,6 +1,5 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { subtractAmount } from "./amounts.js";
 import { Keyring } from "./encryption/keyring.js";
 import { ValueCipher } from "./encryption/value-cipher.js";
 import type { EntryInfo } from "./format/entry-value.js";
@@ -40,6 +39,7 @@ import {
   type StoredFacts,
   type StoreExchange,
   type StoreStats,
+  subtractAmount,
   type WantedPayload,
 } from "./store.js";
 

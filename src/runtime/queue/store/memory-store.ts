@@ -1,9 +1,9 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { adjustAmount, ZERO_AMOUNT } from "./amounts.js";
 import { entryId, newIdTag } from "./format/entry-id.js";
-import { createEntry } from "./new-entry.js";
+import { createEntry } from "./format/entry-value.js";
 import {
+  adjustAmount,
   alreadyOpenError,
   closedError,
   type EntryRef,
@@ -20,6 +20,7 @@ import {
   StoreError,
   type StoreExchange,
   type StoreStats,
+  ZERO_AMOUNT,
 } from "./store.js";
 
 interface MemoryEntry {

@@ -1,7 +1,6 @@
 import type { Batch } from "#otlp";
-import { ZERO_AMOUNT } from "./amounts.js";
 import { entryId, newIdTag } from "./format/entry-id.js";
-import { createEntry } from "./new-entry.js";
+import { createEntry } from "./format/entry-value.js";
 import {
   type EntryRef,
   type ExchangedEntries,
@@ -12,6 +11,7 @@ import {
   StoreError,
   type StoreExchange,
   type StoreStats,
+  ZERO_AMOUNT,
 } from "./store.js";
 
 /** Takes everything and keeps nothing, for measuring and testing the code above a store. */

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Logger } from "../../../../src/plugin.js";
+import { crc32c } from "../../../../src/runtime/codecs/crc32c.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { directoryNameOf } from "../../../../src/runtime/queue/operate/directory-name.js";
-import { crc32c } from "../../../../src/runtime/queue/store/format/crc32c.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
 import { cleanUp, startWrapped } from "../agent.js";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AttemptError } from "../../../../src/runtime/contract/operations/entry.js";
 import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import type { FailureStreak } from "../../../../src/runtime/queue/entry/queue-item.js";
-import { PoisonDetector } from "../../../../src/runtime/queue/send/poison-detector.js";
+import { PoisonDetector } from "../../../../src/runtime/queue/send/failure-policy.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { http, numbers, startQueue } from "../queue.js";
 

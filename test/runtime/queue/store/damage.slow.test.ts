@@ -345,7 +345,7 @@ describe("a queue that cannot be opened", () => {
   it("leaves a newer version's queue alone", async () => {
     await store.close();
     const witness = `${place.directory}.witness`;
-    const { crc32c } = await import("../../../../src/runtime/queue/store/format/crc32c.js");
+    const { crc32c } = await import("../../../../src/runtime/codecs/crc32c.js");
     const said = readFileSync(witness, "utf8").slice(0, 502).replace('"format":2', '"format":9');
     writeFileSync(witness, `${said} ${crc32c(Buffer.from(said)).toString(16).padStart(8, "0")}\n`);
     const before = readdirSync(place.directory);

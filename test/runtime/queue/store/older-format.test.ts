@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ClassicLevel } from "classic-level";
 import { afterEach, expect, it } from "vitest";
-import { crc32c } from "../../../../src/runtime/queue/store/format/crc32c.js";
+import { crc32c } from "../../../../src/runtime/codecs/crc32c.js";
 import { RANGES, refKey } from "../../../../src/runtime/queue/store/format/keys.js";
 import { readSummaries } from "../../../../src/runtime/queue/store/level/open/summary-file.js";
 import { failedEntry, newEntry } from "./entries.js";

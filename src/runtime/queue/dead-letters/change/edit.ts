@@ -3,7 +3,7 @@ import { AdminError, type DeadLetterEdit, type Entry, revisionOf } from "#contra
 import type { Batch } from "#otlp";
 import { batchFromJson, findUnknownMember } from "#otlp/json";
 import { isMalformed, type Signal } from "#otlp/signals";
-import { replacementOf } from "../../store/new-entry.js";
+import { replacementOf } from "../../store/format/entry-value.js";
 import type { StoredEntry } from "../../store/store.js";
 import { excerptOf } from "../batch-excerpt.js";
 import { type Controls, isDeleted, type LocatedEntry } from "../dead-letters.js";

@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "#contract";
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { replacementOf } from "../../store/new-entry.js";
+import { replacementOf } from "../../store/format/entry-value.js";
 import type { KeptRecord, RecordLog } from "../../store/record-log.js";
 import type { NewEntry, StoredEntry } from "../../store/store.js";
 import type { Controls } from "../dead-letters.js";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { DeadLetterStats } from "#contract/operations";
-import { ZERO_AMOUNT } from "../../store/amounts.js";
 import type { EntryRef } from "../../store/store.js";
+import { ZERO_AMOUNT } from "../../store/store.js";
 import { type Controls, queriedControls, readDeadLetter } from "../dead-letters.js";
 import type { QueueControl } from "../exporter-control.js";
 import type { FailureIndexes } from "./failure-indexes.js";

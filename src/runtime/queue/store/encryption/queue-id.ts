@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { textChecksum } from "#codecs";
 import { PRIVATE_FILE_MODE } from "#system";
-import { textChecksum } from "../format/crc32c.js";
 import { StoreError } from "../store.js";
 import { QUEUE_ID_BYTES } from "./value-cipher.js";
 

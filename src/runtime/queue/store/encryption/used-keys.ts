@@ -1,7 +1,7 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { textChecksum } from "#codecs";
 import { PRIVATE_FILE_MODE } from "#system";
-import { textChecksum } from "../format/crc32c.js";
 import type { EntryRef } from "../store.js";
 import { type Keyring, missingKeyError } from "./keyring.js";
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { crc32c } from "#codecs";
 import type { EntryRef } from "../store.js";
-import { crc32c } from "./crc32c.js";
 import { chunkKey, type KeyRange, RANGES, rangeOf, refKey } from "./keys.js";
 
 /**

@@ -1,5 +1,4 @@
-import { ZERO_AMOUNT } from "../amounts.js";
-import { type Amount, type EntryRef, StoreError } from "../store.js";
+import { type Amount, type EntryRef, StoreError, ZERO_AMOUNT } from "../store.js";
 import { newIdTag } from "./entry-id.js";
 import { BOUND_UNSEALED_FORMAT, FORMAT, frame, unframe } from "./frame.js";
 import { RANGES } from "./keys.js";

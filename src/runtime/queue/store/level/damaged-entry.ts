@@ -4,7 +4,7 @@ import { chunkNumberOf, RANGES, rangeOf, refKey, refOf } from "../format/keys.js
 import type { Meta } from "../format/meta.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
-import { decodeHead, scanKeys, scanRows } from "./scan.js";
+import { decodeHead, scanKeys, scanRows } from "./reader.js";
 
 /** The remains of an entry that cannot be read. */
 export interface DamagedEntry {

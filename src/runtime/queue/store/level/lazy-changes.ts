@@ -1,7 +1,7 @@
 import type { Entry } from "#contract/operations";
-import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import type { EntryInfo } from "../format/entry-value.js";
 import type { Amount, EntryRef } from "../store.js";
+import { adjustAmount, ZERO_AMOUNT } from "../store.js";
 import type { StoreChange } from "./group-commit.js";
 import type { Transaction } from "./transaction.js";
 

@@ -3,7 +3,7 @@ import { RANGES, refOf } from "../format/keys.js";
 import type { Note, NoteNumber, NoteStore, StoreExchange } from "../store.js";
 import type { StoreChange } from "./group-commit.js";
 import type { LevelDb } from "./level-db.js";
-import { scanRows } from "./scan.js";
+import { scanRows } from "./reader.js";
 import type { Transaction } from "./transaction.js";
 
 export interface LevelNotesSettings {

@@ -1,15 +1,22 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import { entryId } from "../format/entry-id.js";
-import { chunksOf, type EntryHead, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
+import {
+  chunksOf,
+  createEntry,
+  type EntryHead,
+  type EntryInfo,
+  headOf,
+  infoOf,
+  isIndexed,
+} from "../format/entry-value.js";
 import { encodeFacts } from "../format/failure-facts.js";
 import { frame } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
 import { addRef, encodeMeta, type Meta, NO_REFS, subtractRef } from "../format/meta.js";
-import { createEntry } from "../new-entry.js";
 import {
   type Amount,
+  adjustAmount,
   type EntryRef,
   type NewEntry,
   type Note,
@@ -17,6 +24,7 @@ import {
   noSuchEntry,
   type StoredEntry,
   StoreError,
+  ZERO_AMOUNT,
 } from "../store.js";
 
 /** The target of a transaction: LevelDB's chained batch. Keys and values are copied immediately. */

@@ -1,6 +1,6 @@
+import { crc32c, maskCrc } from "#codecs";
 import { BoundedOutput, decodeSnappyBlock } from "#codecs/compression";
 import { WireWriter } from "#otlp/bytes";
-import { crc32c, maskCrc } from "../format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
 /**

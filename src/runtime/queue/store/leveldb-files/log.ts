@@ -1,4 +1,4 @@
-import { crc32c, maskCrc } from "../format/crc32c.js";
+import { crc32c, maskCrc } from "#codecs";
 
 /**
  * The content of a LevelDB log or MANIFEST, which have the same format: blocks of 32 KiB filled with fragments of

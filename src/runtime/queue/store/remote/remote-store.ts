@@ -2,8 +2,8 @@ import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { Keyring } from "../encryption/keyring.js";
 import { entryId } from "../format/entry-id.js";
+import { createEntry } from "../format/entry-value.js";
 import { IdReservations } from "../level/id-reservations.js";
-import { createEntry } from "../new-entry.js";
 import {
   alreadyOpenError,
   closedError,

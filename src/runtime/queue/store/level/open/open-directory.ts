@@ -11,7 +11,7 @@ import { mendTable } from "../../leveldb-files/table-mend.js";
 import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
-import { scanKeys, scanRows } from "../scan.js";
+import { scanKeys, scanRows } from "../reader.js";
 import { encryptedDb } from "./encrypted-db.js";
 import { evidenceOf } from "./log-evidence.js";
 import { clearMark, greaterLoss, NO_LOSS, readMark, readRepair, setMark, setRepair } from "./marks.js";

@@ -1,4 +1,3 @@
-import { adjustAmount } from "../../amounts.js";
 import { newIdTag } from "../../format/entry-id.js";
 import type { EntryHead } from "../../format/entry-value.js";
 import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
@@ -14,9 +13,9 @@ import {
   removedBy,
 } from "../../format/meta.js";
 import type { EntryRef, LostBounds, OpenReport } from "../../store.js";
+import { adjustAmount } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
-import { firstPending } from "../reader.js";
-import { decodeHead, scanKeys, scanRows } from "../scan.js";
+import { decodeHead, firstPending, scanKeys, scanRows } from "../reader.js";
 import type { LogEvidence } from "./log-evidence.js";
 import { countLost, type KeyInterval } from "./lost-entries.js";
 import { type Loss, lossOf, NO_LOSS } from "./marks.js";

@@ -1,4 +1,3 @@
-import { adjustAmount, ZERO_AMOUNT } from "../../amounts.js";
 import { type EntryHead, isIndexed } from "../../format/entry-value.js";
 import { frame } from "../../format/frame.js";
 import {
@@ -13,8 +12,9 @@ import {
 } from "../../format/keys.js";
 import { addRef, NO_REFS, type RefSum } from "../../format/meta.js";
 import type { Amount, EntryRef } from "../../store.js";
+import { adjustAmount, ZERO_AMOUNT } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
-import { decodeHead, scanKeys, scanRows } from "../scan.js";
+import { decodeHead, scanKeys, scanRows } from "../reader.js";
 import type { KeyValueWriter } from "../transaction.js";
 
 export interface RecountResult {

@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { textChecksum } from "#codecs";
 import { PRIVATE_FILE_MODE } from "#system";
-import { textChecksum } from "../../format/crc32c.js";
 import { type Meta, type RefSum, removedBy } from "../../format/meta.js";
 import { dataFiles } from "../../leveldb-files/data-files.js";
 
