@@ -35,6 +35,16 @@ export interface Exporter {
   readonly replayRate: number;
 }
 
+export interface Receiver {
+  readonly id: string;
+  readonly state: Exporter["state"];
+  readonly lastMessageAt?: Time;
+  readonly lastError?: { readonly at: Time; readonly source: string; readonly message: string };
+  readonly lag?: number;
+  readonly reconnects: number;
+  readonly down: readonly string[];
+}
+
 export interface Amount {
   readonly entries: number;
   readonly items: number;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
-import type { ExporterStatus } from "#contract/operations";
+import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
 import { authReference, glob } from "#contract/schema";
 import {
   formatAddress,
@@ -18,8 +18,9 @@ import { rejectUnauthenticated, serverAuthenticator } from "#net/auth";
 import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
-/** The state of the exporters; 503 if one is down. */
+/** The state of the exporters and of the receivers; 503 if one is down. */
 const EXPORTERS_PATH = "/healthz/exporters";
+const RECEIVERS_PATH = "/healthz/receivers";
 
 const corsSchema = z.strictObject({
   allowed_origins: z
@@ -51,7 +52,9 @@ const schema = z.strictObject({
   degraded_status: z
     .union([z.literal(200), z.literal(503)])
     .default(200)
-    .meta({ description: "The status of /healthz/exporters when an exporter is DEGRADED and none is DOWN." }),
+    .meta({
+      description: "The status of /healthz/exporters and /healthz/receivers when one is DEGRADED and none is DOWN.",
+    }),
   tls: section(tlsServer()).optional().meta({ description: "Serve https." }),
   auth: authReference("server")
     .optional()
@@ -122,6 +125,7 @@ class HealthCheck implements Extension {
   private answer(path: string, origin: string | undefined): SimpleHttpResponse {
     const headers = corsHeaders(this.config, origin);
     if (path === EXPORTERS_PATH && path !== this.config.path) return { ...this.answerExporters(), headers };
+    if (path === RECEIVERS_PATH && path !== this.config.path) return { ...this.answerReceivers(), headers };
     if (path !== this.config.path) return { status: 404, type: "text/plain", body: "not found\n", headers };
     const healthy = this.context.host.state === "ready";
     const body = this.config.response_body?.[healthy ? "healthy" : "unhealthy"] ?? this.defaultBody(healthy);
@@ -138,6 +142,17 @@ class HealthCheck implements Extension {
     return { status: this.statusCodes[status], type: "application/json", body };
   }
 
+  private answerReceivers(): SimpleHttpResponse {
+    const receivers = this.context.host.receivers?.() ?? [];
+    const status = worstState(receivers);
+    const shown = Object.fromEntries(receivers.map((each) => [each.id, receiverHealth(each)]));
+    return {
+      status: this.statusCodes[status],
+      type: "application/json",
+      body: JSON.stringify({ status, receivers: shown }),
+    };
+  }
+
   private get statusCodes(): Readonly<Record<ExporterStatus["state"], number>> {
     return { UP: 200, DEGRADED: this.config.degraded_status, DOWN: 503 };
   }
@@ -147,17 +162,19 @@ class HealthCheck implements Extension {
     const upSince = new Date(this.upSince).toISOString();
     const uptime = uptimeText(Math.max(0, this.context.clock.now() - this.upSince));
     const exporters = this.context.host.admin?.exporters();
+    const receivers = this.context.host.receivers?.();
     return JSON.stringify({
       status: "Server available",
       upSince,
       uptime,
+      ...(receivers && { receivers: worstState(receivers) }),
       ...(exporters && { exporters: worstState(exporters) }),
     });
   }
 }
 
-function worstState(exporters: readonly ExporterStatus[]): ExporterStatus["state"] {
-  const states = exporters.map(({ state }) => state);
+function worstState(components: readonly Pick<ExporterStatus, "state">[]): ExporterStatus["state"] {
+  const states = components.map(({ state }) => state);
   return states.find((state) => state === "DOWN") ?? states.find((state) => state === "DEGRADED") ?? "UP";
 }
 
@@ -189,6 +206,17 @@ function exporterHealth({
     lastError: lastError === undefined ? null : { at: new Date(lastError.at).toISOString(), class: lastError.class },
     failureRate,
     failureTrend,
+  };
+}
+
+function receiverHealth({ state, lastMessageAt, lastError, lag, reconnects, down }: ReceiverStatus) {
+  return {
+    status: state,
+    down,
+    lag: lag ?? null,
+    lastMessageAt: lastMessageAt === undefined ? null : new Date(lastMessageAt).toISOString(),
+    lastError: lastError === undefined ? null : { ...lastError, at: new Date(lastError.at).toISOString() },
+    reconnects,
   };
 }
 

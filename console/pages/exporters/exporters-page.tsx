@@ -6,6 +6,7 @@ import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { type Action, ActionDialog } from "./action-dialog.js";
 import { ExporterFacts } from "./exporter-facts.js";
+import { Receivers } from "./receivers.js";
 
 const EVERY_MS = 2_000;
 const TONES: Readonly<Record<Exporter["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
@@ -38,6 +39,7 @@ export function ExportersPage() {
           )
         }
       </Load>
+      <Receivers />
       {asked !== undefined && exporter !== undefined && (
         <ActionDialog
           exporter={exporter}

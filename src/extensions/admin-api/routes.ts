@@ -6,6 +6,7 @@ import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
 import { ottlRoutes } from "./live/ottl-routes.js";
 import { tapRoutes } from "./live/tap-routes.js";
+import { receiverRoutes } from "./receiver-routes.js";
 import { replayRoutes } from "./replay-routes.js";
 import type { ApiRoute } from "./route.js";
 
@@ -18,6 +19,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...liveRoutes,
   ...tapRoutes,
   ...ottlRoutes,
+  ...receiverRoutes,
   ...exporterRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,

@@ -110,7 +110,7 @@ class Reliability implements Extension {
 
   private get services() {
     const { clock, logger, metrics } = this.context;
-    const messageSource = (receiver: string) => this.context.host.receivers?.get(receiver)?.messages;
+    const messageSource = (receiver: string) => this.context.host.receiver?.(receiver)?.messages;
     return { clock, logger, metrics, language: deadLetterLanguage, generation: this.generation, messageSource };
   }
 

@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { dedupSection, KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, type MessageEncoding } from "#brokers";
+import {
+  dedupSection,
+  KAFKA_CLIENT,
+  kafkaConnectionKeys,
+  MESSAGE_ENCODINGS,
+  type MessageEncoding,
+  maxLagKey,
+} from "#brokers";
 import { withClient } from "#system";
 import {
   byteSize,
@@ -167,6 +174,7 @@ const keys = z
       .default(false)
       .meta({ description: "The topics are dead-letter topics: their messages become dead letters of our exporters." }),
     dedup: dedupSection("messages"),
+    max_lag: maxLagKey,
     error_backoff: ignored("refused messages are retried after 20 ms, then after twice as long each time, up to 5 s"),
   })
   .superRefine((config, context) => {

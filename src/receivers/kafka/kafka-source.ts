@@ -16,6 +16,7 @@ import {
   setbackOfHeaders,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
+import type { SourceHealth } from "#contract/operations";
 import { loadClient } from "#system";
 import {
   type Batch,
@@ -39,6 +40,7 @@ export class KafkaSource implements BrokerSource {
   private readonly partitions = new Map<string, Partition>();
   private readonly services: SourceServices;
   private readonly loop: ReadLoop;
+  private readonly health: SourceHealth | undefined;
   private readonly logRejected: (reason: string) => void;
   private deadLetterTopic: DeadLetterTopic | undefined;
   private session: GroupSession | undefined;
@@ -49,6 +51,7 @@ export class KafkaSource implements BrokerSource {
     this.context = context;
     this.services = services;
     this.loop = new ReadLoop(context.clock);
+    this.health = context.health?.source(config.group_id, config.max_lag);
     const { clock, logger } = context;
     const what = config.message_marking.on_permanent_error
       ? "a message was permanently refused and is skipped because of message_marking.on_permanent_error"
@@ -112,6 +115,7 @@ export class KafkaSource implements BrokerSource {
     this.session = session;
     const reason = await this.join(session, parts, onReading).catch((error: unknown) => error);
     if (this.loop.isStopping) return undefined;
+    if (!(reason instanceof TopicsChanged)) this.health?.down(kafkaErrorMessage(reason));
     logger.warn(
       { reason: kafkaErrorMessage(reason), brokers: this.config.brokers },
       "not connected to Kafka; retrying",
@@ -124,6 +128,7 @@ export class KafkaSource implements BrokerSource {
   /** Rejects when the session ends. */
   private async join(session: GroupSession, { topics }: SessionParts, onReading: () => void): Promise<void> {
     await session.start();
+    this.health?.up();
     onReading();
     this.context.logger.info({ group: this.config.group_id, topics }, "joined the consumer group");
     await session.failed;
@@ -132,6 +137,9 @@ export class KafkaSource implements BrokerSource {
   private takeAll(partition: Partition, batches: readonly KafkaRecordSet[]): void {
     const intake = this.intakes.get(partition.topic);
     if (intake === undefined) return;
+    let lag = 0;
+    for (const each of this.partitions.values()) lag += each.lag;
+    this.health?.setLag(lag);
     const from = partition.position;
     for (const { firstOffset, firstTimestamp, lastOffsetDelta, attributes, records } of batches) {
       const isControl = (attributes & CONTROL_BATCH) !== 0;

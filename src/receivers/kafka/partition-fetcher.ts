@@ -131,6 +131,7 @@ export class PartitionFetcher {
 
   private handOver(response: KafkaFetchResponse, requested: ReadonlyMap<Partition, bigint>): void {
     for (const [partition, answer] of this.answers(response, requested)) {
+      partition.end = answer.highWatermark;
       if (answer.errorCode === 0 && answer.records !== undefined) this.parts.onRecords(partition, answer.records);
     }
   }

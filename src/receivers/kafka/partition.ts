@@ -14,6 +14,8 @@ export class Partition {
   position: bigint;
   /** The offset last committed to the broker. */
   committed: bigint;
+  /** The offset after the last message that the broker has, as far as it is known. */
+  end = 0n;
   /** In offset order, because messages are added as they are read. */
   private readonly unsettled = new Set<UnsettledMessage>();
   unsettledBytes = 0;
@@ -56,6 +58,11 @@ export class Partition {
     this.unsettled.clear();
     this.unsettledBytes = 0;
     this.position = offset;
+  }
+
+  /** Number of messages that are not read, or not on disk at every exporter. */
+  get lag(): number {
+    return this.end > this.commitOffset ? Number(this.end - this.commitOffset) : 0;
   }
 
   /** Where the next reader of the partition must start. */

@@ -24,6 +24,9 @@ async function openSources(
 ): Promise<OpenSources> {
   const link = new NatsLink(config, context);
   const sources = signals.map((signal) => new NatsSource(signal, config, link, context, dedup));
+  link.onFailure = (reason) => {
+    for (const source of sources) source.reportDown(reason);
+  };
   await link.start();
   return { sources, close: () => link.stop() };
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dedupSection, MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "#brokers";
+import { dedupSection, MESSAGE_ENCODINGS, maxLagKey, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "#brokers";
 import { withClient } from "#system";
 import { byteSize, duration, type Signal, section } from "../../plugin.js";
 
@@ -57,6 +57,7 @@ export const natsReceiverSchema = NATS_CLIENTS.reduce(
       .default(20 * 1024 * 1024)
       .meta({ description: "Larger messages become dead letters without being read." }),
     dedup: dedupSection("messages"),
+    max_lag: maxLagKey,
     dead_letter_subject: z.string().min(1).optional().meta({
       description:
         "Where messages go that are permanently refused and cannot be kept as a dead letter; otherwise they stay in the stream and are redelivered every 30 s.",

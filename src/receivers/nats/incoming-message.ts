@@ -1,5 +1,5 @@
 import type { JsMsg } from "@nats-io/jetstream";
-import type { IncomingMessage } from "#brokers";
+import { type IncomingMessage, REDELIVERED_ATTRIBUTE } from "#brokers";
 
 const NS_PER_MS = 1e6;
 
@@ -19,7 +19,7 @@ export class NatsMessage implements IncomingMessage {
   }
 
   get facts(): Readonly<Record<string, unknown>> {
-    const { subject, info, headers } = this.message;
+    const { subject, info, headers, redelivered } = this.message;
     const id = headers?.get(MESSAGE_ID);
     return {
       "messaging.system": "nats",
@@ -27,6 +27,7 @@ export class NatsMessage implements IncomingMessage {
       "messaging.nats.stream": info.stream,
       "messaging.nats.sequence": info.streamSequence,
       ...(id && { "messaging.message.id": id }),
+      ...(redelivered && { [REDELIVERED_ATTRIBUTE]: true }),
     };
   }
 

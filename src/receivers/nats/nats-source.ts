@@ -10,7 +10,7 @@ import {
   ReadLoop,
   rejectedHeaders,
 } from "#brokers";
-import { reasonLog } from "#contract/operations";
+import { reasonLog, type SourceHealth } from "#contract/operations";
 import type { MessageOutcome } from "#receiving";
 import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
 import type { NatsReceiverConfig } from "./config.js";
@@ -46,6 +46,7 @@ export class NatsSource implements BrokerSource {
   private readonly inProgress = new Map<string, JsMsg>();
   private readonly acknowledged = new OldestFirstMap<true>();
   private messages: ConsumerMessages | undefined;
+  private readonly health: SourceHealth | undefined;
   private readonly loop: ReadLoop;
   private ackWaitMs: number;
   private stopProgress = () => {};
@@ -67,6 +68,7 @@ export class NatsSource implements BrokerSource {
     this.ackWaitMs = config.ack_wait;
     const { clock, logger } = context;
     this.loop = new ReadLoop(clock);
+    this.health = context.health?.source(subject, config.max_lag);
     this.logReason = reasonLog(clock, (reason, suppressed) =>
       logger.error({ stream, consumer, subject, reason, suppressed }, "cannot read from the stream; retrying"),
     );
@@ -82,9 +84,18 @@ export class NatsSource implements BrokerSource {
     this.reportProgress();
     void this.loop.run({
       read: () => this.read(),
-      onEnd: (error) => error !== undefined && this.logReason(natsErrorMessage(error)),
+      onEnd: (error) => {
+        if (error === undefined) return;
+        this.health?.down(natsErrorMessage(error));
+        this.logReason(natsErrorMessage(error));
+      },
       waitMs: () => RETRY_MS,
     });
+  }
+
+  /** To be called when there is no connection. */
+  reportDown(reason: string): void {
+    this.health?.down(reason);
   }
 
   /** Resolves when every message has its outcome and the server has been told. */
@@ -109,6 +120,8 @@ export class NatsSource implements BrokerSource {
     const callback = (message: JsMsg) => void this.take(message, session);
     const messages = await consumer.consume({ callback, max_messages: MAX_PULLED, abort_on_missing_resource: true });
     this.messages = messages;
+    this.health?.up();
+    this.health?.setLag((await consumer.info(true).catch(() => undefined))?.num_pending ?? 0);
     if (this.loop.isStopping) void messages.close();
     // Without this the client would notice only by missing heartbeats, half a minute after the server is back.
     const forget = this.link.onceLost(() => void messages.close());
@@ -125,6 +138,7 @@ export class NatsSource implements BrokerSource {
     if (this.loop.isStopping) return tryAnswer(() => message.nak());
     const key = keyOf(message);
     if (message.redelivered && this.acknowledged.has(key)) return tryAnswer(() => message.ack());
+    this.health?.setLag(message.info.pending);
     const isKnown = this.inProgress.has(key);
     this.inProgress.set(key, message);
     if (isKnown) return;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MESSAGE_ENCODINGS } from "#brokers";
+import { MESSAGE_ENCODINGS, maxLagKey } from "#brokers";
 import { columnName, POSTGRES_CLIENT, postgresConnectionKeys, tableName } from "#brokers/postgres";
 import { withClient } from "#system";
 import { byteSize, duration, section } from "../../plugin.js";
@@ -82,6 +82,7 @@ export const outboxKeys = z
       description:
         "A row that was claimed this often without an outcome, because agents crashed, is kept as a dead letter without being processed.",
     }),
+    max_lag: maxLagKey,
     directory: z.string().default("./data/outbox").meta({
       description:
         'Where the agent keeps its name, by which it knows its rows again after a restart; "": it gets a new name each time.',

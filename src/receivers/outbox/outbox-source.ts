@@ -13,7 +13,7 @@ import {
   sqlState,
 } from "#brokers/postgres";
 import type { MessageSource, MessageWatch } from "#contract";
-import { reasonLog } from "#contract/operations";
+import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { duplicatesCounter, type MessageOutcome } from "#receiving";
 import { type Counter, limitedLog, type Receiver, type ReceiverContext, Refusal } from "../../plugin.js";
@@ -46,6 +46,7 @@ export class OutboxSource implements Receiver, MessageSource {
   private table!: OutboxTable;
   private readonly intake: MessageIntake;
   private readonly duplicates: Counter;
+  private readonly health: SourceHealth | undefined;
   private readonly logFailure: (error: unknown) => void;
   private readonly logFailedRow: (row: { readonly id: string; readonly error: string }) => void;
   private readonly inProgress = new Map<string, Promise<void>>();
@@ -91,7 +92,11 @@ export class OutboxSource implements Receiver, MessageSource {
     const logReason = reasonLog(clock, (reason, suppressed) =>
       logger.error({ endpoint, table, reason, suppressed }, "cannot read the outbox; retrying"),
     );
-    this.logFailure = (error) => logReason(describe(error));
+    this.health = context.health?.source(table, config.max_lag);
+    this.logFailure = (error) => {
+      this.health?.down(describe(error));
+      logReason(describe(error));
+    };
     this.logFailedRow = limitedLog(clock, ({ id, error }, suppressed) =>
       logger.error({ table, row: id, reason: error, suppressed }, "a row of the outbox has failed"),
     );
@@ -169,6 +174,7 @@ export class OutboxSource implements Receiver, MessageSource {
       const room = this.config.max_in_flight - this.inProgress.size - this.unconfirmed.size;
       const limit = Math.min(room, this.config.batch_size);
       const rows = limit > 0 ? await this.claim(client, limit) : [];
+      this.health?.up();
       if (!this.hasNewRows && (rows.length < limit || limit <= 0)) await this.pause(this.config.poll_interval);
     }
   }
@@ -365,6 +371,7 @@ export class OutboxSource implements Receiver, MessageSource {
       await this.extend(client);
       await this.settle();
       await table.release(client, this.known());
+      this.health?.setLag(await table.countWaiting(client));
       this.wake();
       const now = context.clock.monotonic();
       if (now - this.forgotAt < FORGET_INTERVAL_MS) return;

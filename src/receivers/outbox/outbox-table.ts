@@ -187,6 +187,13 @@ export class OutboxTable {
     return rows.map((row) => row.left_id);
   }
 
+  /** Counts rows that wait, up to a limit, because a long table takes long to count. */
+  async countWaiting(client: Client): Promise<number> {
+    const waiting = `SELECT 1 FROM ${this.table} WHERE ${this.column.status} = 'pending'${notDeleted(this.column)} LIMIT ${MAX_COUNTED}`;
+    const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM (${waiting}) waiting`);
+    return rows[0]!.count;
+  }
+
   async forget(client: Client): Promise<void> {
     const { handled_table, handled_retention } = this.config;
     if (handled_table !== undefined) await client.query(forgetHandledText(handled_table, handled_retention));
@@ -256,3 +263,4 @@ export class OutboxTable {
 }
 
 const MAX_ERROR_LENGTH = 2000;
+const MAX_COUNTED = 100_000;

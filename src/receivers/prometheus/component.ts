@@ -78,8 +78,8 @@ class PrometheusReceiver implements Receiver {
   }
 
   /** Callbacks that write problems to the log and count them. */
-  private reporters(job: string): Pick<JobServices, "onState" | "onLoss" | "onMissed" | "onBadTarget"> {
-    const { clock, logger, metrics, id } = this.context;
+  private reporters(job: string): Pick<JobServices, "onState" | "onHealth" | "onLoss" | "onMissed" | "onBadTarget"> {
+    const { clock, logger, metrics, id, health } = this.context;
     const counter = (name: string, description: string, unit: string) =>
       metrics.counter(name, { description, unit }, { receiver: id, job });
     const failed = counter("sluice_receiver_scrape_failures", "Scrapes that failed.", "{scrapes}");
@@ -106,6 +106,12 @@ class PrometheusReceiver implements Receiver {
         if (reason === undefined) return logger.info({ job, target: nameOf(target) }, "a target can be scraped again");
         failed.add(1);
         logFailure({ target: nameOf(target), reason });
+      },
+      onHealth: (target, problem) => {
+        const name = `${job} ${nameOf(target)}`;
+        if (problem === false) health?.removeSource(name);
+        else if (problem === undefined) health?.source(name).up();
+        else health?.source(name).down(problem);
       },
       onLoss: (target, count, reason) => {
         lost.add(count);

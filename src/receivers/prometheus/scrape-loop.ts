@@ -17,6 +17,8 @@ export interface LoopServices {
   readonly jobProblem: () => string | undefined;
   /** Called when a scrape fails, and when one succeeds after that. */
   readonly onState: (target: Target, problem: string | undefined) => void;
+  /** Called after every scrape, and with `false` when the target is gone. */
+  readonly onHealth: (target: Target, problem: string | undefined | false) => void;
   /** Called with samples and points that could not be accepted. */
   readonly onLoss: (target: Target, count: number, problem: string) => void;
   /** Called with the number of scrapes skipped because the previous one was not handed in yet. */
@@ -50,6 +52,7 @@ export class ScrapeLoop {
 
   /** Resolves when the last scrape has its outcome. `endsSeries` tells that the target's series no longer exist. */
   async stop(endsSeries: boolean): Promise<void> {
+    if (endsSeries) this.services.onHealth(this.target, false);
     this.endsSeries = endsSeries;
     this.stopped.abort();
     await this.done;
@@ -160,6 +163,7 @@ export class ScrapeLoop {
     const isUp = problem === undefined;
     if (!isUp || this.wasUp === false) this.services.onState(this.target, problem);
     this.wasUp = isUp;
+    this.services.onHealth(this.target, problem);
   }
 
   private async handInSeriesEnd(): Promise<void> {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dedupSection, MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection } from "#brokers";
+import { dedupSection, MESSAGE_ENCODINGS, maxLagKey, RABBITMQ_CLIENT, rabbitConnection } from "#brokers";
 import { withClient } from "#system";
 import { byteSize, caseInsensitiveEnum, duration, SIGNALS, section } from "../../plugin.js";
 
@@ -88,6 +88,7 @@ const receiverSchema = z
       .default(16 * 1024 * 1024)
       .meta({ description: "A larger message becomes a dead letter." }),
     dedup: dedupSection("messages"),
+    max_lag: maxLagKey,
     declare: section(declareSection)
       .optional()
       .meta({ description: "Declare the queue and what belongs to it; otherwise the queue must exist." }),

@@ -6,10 +6,12 @@ import {
   MessageIntake,
   type MessageIntakeSettings,
   type RabbitClient,
+  REDELIVERED_ATTRIBUTE,
   ReadLoop,
   setbackOfHeaders,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
+import type { SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage } from "#net";
 import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
@@ -17,6 +19,7 @@ import type { RabbitmqReceiverConfig } from "./config.js";
 import { SetAsideMessages } from "./set-aside-messages.js";
 import { type DeadLetterTarget, deadLetterTarget, declareTopology } from "./topology.js";
 
+const LAG_INTERVAL_MS = 10_000;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
 /** The time limit for declaring a queue and starting to consume it. */
@@ -43,6 +46,7 @@ export class QueueReader implements BrokerSource {
   private connection: ChannelModel | undefined;
   private consuming: { readonly channel: Channel; readonly tag: string } | undefined;
   private readonly loop: ReadLoop;
+  private readonly health: SourceHealth | undefined;
   private readonly settling = new Set<Promise<void>>();
   private finished: Promise<void> = Promise.resolve();
 
@@ -58,6 +62,7 @@ export class QueueReader implements BrokerSource {
     this.client = client;
     this.context = context;
     this.loop = new ReadLoop(context.clock);
+    this.health = context.health?.source(queue, config.max_lag);
     const retries = this.retryDelays.length > 0 ? { maxTries: TRIES_BEFORE_RETRY_QUEUE } : {};
     const limits = { transport: "rabbitmq", maxMessageBytes: config.max_message_size };
     this.intake = new MessageIntake({ ...settings, ...limits, ...retries }, context);
@@ -95,10 +100,12 @@ export class QueueReader implements BrokerSource {
       read: (onReading) =>
         this.read(() => {
           lastReason = undefined;
+          this.health?.up();
           onReading();
           onFirst();
         }).finally(onFirst),
       onEnd: (reason) => {
+        this.health?.down(String(reason));
         const { logger } = this.context;
         const facts = { queue: this.queue, peer: this.client.peer, reason };
         if (reason === lastReason) logger.debug(facts, "still cannot read from RabbitMQ");
@@ -170,8 +177,21 @@ export class QueueReader implements BrokerSource {
       end();
     });
     this.consuming = { channel, tag: consumerTag };
+    this.measureLag(channel);
     this.context.logger.info({ queue: this.queue, peer: this.client.peer }, "reading from RabbitMQ");
     return { ended };
+  }
+
+  /** Asks how many messages wait, for as long as the channel is read. */
+  private measureLag(channel: Channel): void {
+    if (this.health === undefined || this.consuming?.channel !== channel) return;
+    channel.checkQueue(this.queue).then(
+      ({ messageCount }) => {
+        this.health!.setLag(messageCount);
+        this.context.clock.after(LAG_INTERVAL_MS, () => this.measureLag(channel));
+      },
+      () => {}, // the channel is gone, and with it this measurement
+    );
   }
 
   private asideMessages(channel: ConfirmChannel): SetAsideMessages {
@@ -272,6 +292,7 @@ class QueueMessage implements IncomingMessage {
       "messaging.message.conversation_id": properties.correlationId,
       "messaging.message.content_type": properties.contentType,
       "messaging.message.type": properties.type,
+      ...(fields.redelivered && { [REDELIVERED_ATTRIBUTE]: true }),
     };
   }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dedupSection, MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys } from "#brokers";
+import { dedupSection, MESSAGE_ENCODINGS, maxLagKey, REDIS_CLIENT, redisConnectionKeys } from "#brokers";
 import { withClient } from "#system";
 import { byteSize, duration, type Signal, section } from "../../plugin.js";
 
@@ -64,6 +64,7 @@ export const redisStreamReceiverSchema = withClient(
       description: "Delete entries from the stream once they are acknowledged: for streams that no other group reads.",
     }),
     dedup: dedupSection("entries"),
+    max_lag: maxLagKey,
     dead_letter_stream: z.string().min(1).optional().meta({
       description:
         "Where entries go that are permanently refused and cannot be kept as a dead letter; otherwise they stay pending and are retried after claim_after.",

@@ -11,7 +11,7 @@ import {
   rejectedHeaders,
 } from "#brokers";
 
-import { reasonLog } from "#contract/operations";
+import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
 import type { RedisStreamReceiverConfig } from "./config.js";
@@ -56,6 +56,7 @@ export class StreamSource implements BrokerSource {
   /** Where the next search for abandoned entries starts. */
   private claimFrom = FIRST_ENTRY;
   private readonly loop: ReadLoop;
+  private readonly health: SourceHealth | undefined;
   private wake = () => {};
   private cancelUpkeep = () => {};
 
@@ -75,6 +76,7 @@ export class StreamSource implements BrokerSource {
     this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes, dedup }, context);
     const { clock, logger } = context;
     this.loop = new ReadLoop(clock);
+    this.health = context.health?.source(stream, config.max_lag);
     this.logReason = reasonLog(clock, (reason, suppressed) =>
       logger.error({ stream, group, reason, suppressed }, "cannot read from the stream; retrying"),
     );
@@ -126,10 +128,15 @@ export class StreamSource implements BrokerSource {
     return this.loop.run({
       read: async () => {
         await this.createGroup(writer, start);
+        this.health?.up();
+        void this.measureLag(writer);
         start = "0"; // if the stream is deleted later, all entries of its successor are new
         await this.readEntries(reader, writer);
       },
-      onEnd: (error) => this.logFailure(error),
+      onEnd: (error) => {
+        this.health?.down(redisErrorMessage(error, this.writer));
+        this.logFailure(error);
+      },
       waitMs: () => RETRY_MS,
     });
   }
@@ -271,9 +278,22 @@ export class StreamSource implements BrokerSource {
       const ids = this.inProgress.size === 0 ? [] : await this.heldInProgress(writer).catch(this.allIfForbidden);
       if (ids.length > 0) await writer.call("XCLAIM", this.stream, group, this.consumer, 0, ...ids, "JUSTID");
       await this.acknowledge(writer);
+      await this.measureLag(writer);
       await this.takeOver(writer);
     } catch (error) {
       if (!this.loop.isStopping && !isRedisError(error, "NOGROUP")) this.logFailure(error);
+    }
+  }
+
+  /** Servers before Redis 7 do not say how many entries the group has not read. */
+  private async measureLag(writer: Redis): Promise<void> {
+    if (this.health === undefined) return;
+    const groups = (await writer.call("XINFO", "GROUPS", this.stream).catch(() => [])) as unknown[][];
+    for (const group of groups) {
+      const facts = new Map(group.flatMap((_, i) => (i % 2 === 0 ? [[String(group[i]), group[i + 1]] as const] : [])));
+      const lag = facts.get("lag");
+      if (facts.get("name") === this.config.group && typeof lag === "number")
+        this.health.setLag(lag + Number(facts.get("pending") ?? 0));
     }
   }
 

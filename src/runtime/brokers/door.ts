@@ -43,6 +43,7 @@ export {
   MESSAGE_ENCODINGS,
   MESSAGE_HEADERS,
   type MessageEncoding,
+  REDELIVERED_ATTRIBUTE,
 } from "./messages/message.js";
 export { MessageIntake, type MessageIntakeSettings } from "./messages/message-intake.js";
 export { rejectOnAbort, sendAll } from "./messages/reject-on-abort.js";
@@ -58,4 +59,5 @@ export {
   sharedStateKeys,
 } from "./shared/shared-redis.js";
 export { BrokerReceiver, type BrokerSource, type OpenSources, type SourceServices } from "./sources/broker-receiver.js";
+export { maxLagKey } from "./sources/max-lag.js";
 export { pause, ReadLoop } from "./sources/read-loop.js";

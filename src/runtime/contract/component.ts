@@ -13,6 +13,7 @@ import type { AgentInspection } from "./inspect/inspection.js";
 import type { MessageSource } from "./message-source.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { Admin } from "./operations/admin.js";
+import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-health.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
@@ -60,6 +61,8 @@ export interface Intake {
 export interface ReceiverContext extends ComponentContext {
   /** A signal without an intake is read by no pipeline. */
   readonly intakes: Readonly<Partial<Record<Signal, Intake>>>;
+  /** @internal Where the receiver reports whether it can read its sources. */
+  readonly health?: ReceiverHealth;
 }
 
 /** Takes data from outside and hands it to its intakes. Stopped before the components that it feeds. */
@@ -183,8 +186,10 @@ export interface Host {
   loadMask?(): Promise<(batch: Batch) => Batch>;
   /** @internal A view of the agent's components; undefined until they are created. */
   readonly inspection?: AgentInspection | undefined;
-  /** @internal The receivers by id; empty until they are created. */
-  readonly receivers?: ReadonlyMap<string, Receiver>;
+  /** @internal Returns a receiver; undefined if there is none with this id, or none is created yet. */
+  receiver?(id: string): Receiver | undefined;
+  /** @internal How all receivers are; none until they are created. */
+  receivers?(): readonly ReceiverStatus[];
 }
 
 /** The context of an extension: the agent that runs it. */

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "#contract";
 import { checkComponent, type PluginTracker } from "#contract/border";
 import { directOutlet } from "#contract/calls";
 import { ERROR_CODES, errorMessage, isStartError, StartError } from "#contract/errors";
-import type { Admin, AgentInspection } from "#contract/operations";
+import type { Admin, AgentInspection, ReceiverStatus } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph } from "#pipeline";
@@ -100,8 +100,12 @@ export class Agent implements Host {
     return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
   }
 
-  get receivers(): ReadonlyMap<string, Receiver> {
-    return new Map(this.graph?.receivers.map(({ spec, receiver }) => [spec.id, receiver]));
+  receiver(id: string): Receiver | undefined {
+    return this.graph?.receivers.find(({ spec }) => spec.id === id)?.receiver;
+  }
+
+  receivers(): readonly ReceiverStatus[] {
+    return this.graph?.receivers.map(({ health }) => health.status()) ?? [];
   }
 
   get inspection(): AgentInspection | undefined {
@@ -273,6 +277,7 @@ export class Agent implements Host {
     const gauge = (name: string, description: string, read: () => number) =>
       this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
     gauge("sluice_intake_bytes", "Bytes taken from clients and not yet answered.", () => graph.budget.used);
+    for (const { health } of graph.receivers) this.removeGauges.push(health.start());
     gauge("sluice_intake_limit_bytes", "Limit for these bytes.", () => graph.budget.limit);
   }
 

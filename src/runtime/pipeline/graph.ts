@@ -15,6 +15,7 @@ import type {
 } from "#contract";
 import { checkComponent } from "#contract/border";
 import { StartError } from "#contract/errors";
+import { ReceiverHealth } from "#contract/operations";
 import type { JournalFactory, Outlet, OutletFactory, OutletSettings } from "#contract/operators";
 import type { Signal } from "#otlp/signals";
 import { ComponentCreateError, ComponentMaker, type ComponentServices, createComponent } from "./component-maker.js";
@@ -56,9 +57,15 @@ export interface RunningExporter {
   readonly outlet: Outlet;
 }
 
+interface RunningReceiver {
+  readonly spec: PlannedComponent<unknown>;
+  readonly receiver: Receiver;
+  readonly health: ReceiverHealth;
+}
+
 /** All components of a config, connected but not started. */
 export interface Graph extends RunningGraph {
-  readonly receivers: readonly { readonly spec: PlannedComponent<unknown>; readonly receiver: Receiver }[];
+  readonly receivers: readonly RunningReceiver[];
   readonly exporters: readonly RunningExporter[];
   /** In start order: each comes after those that it feeds. */
   readonly journals: readonly RunningJournal[];
@@ -287,15 +294,17 @@ class GraphBuilder {
     return { spec, exporter, outlet: createOutlet(spec, exporter, context, { ...this.settings, ...this.replay }) };
   }
 
-  private createReceiver(spec: PlannedComponent<ReceiverFactory>) {
+  private createReceiver(spec: PlannedComponent<ReceiverFactory>): RunningReceiver {
+    const health = new ReceiverHealth(spec.id, this.settings.clock, this.settings.metrics);
     const receiver = createComponent(spec, () => {
-      const context = { ...this.components.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
+      const common = this.components.contextOf(spec.id, "receiver");
+      const context = { ...common, intakes: this.intakesOf(spec.id, health), health };
       return checkComponent("receiver", spec.factory.create(spec.config, context));
     });
-    return { spec, receiver };
+    return { spec, receiver, health };
   }
 
-  private intakesOf(receiver: string): Partial<Record<Signal, Intake>> {
+  private intakesOf(receiver: string, health: ReceiverHealth): Partial<Record<Signal, Intake>> {
     const { budget } = this;
     const { isOpen } = this.settings;
     const tally = this.flows.tally(nodeId("receiver", receiver));
@@ -303,7 +312,7 @@ class GraphBuilder {
     const intakes: Partial<Record<Signal, Intake>> = {};
     for (const { signal } of readers) {
       const source = this.intakeSources.get(`${receiver} ${signal}`)!;
-      intakes[signal] ??= createIntake({ receiver, signal, budget, source, isOpen, tally });
+      intakes[signal] ??= createIntake({ receiver, signal, budget, source, isOpen, tally, health });
     }
     return intakes;
   }

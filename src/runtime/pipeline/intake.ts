@@ -1,6 +1,7 @@
 import { ACCEPTED, Debt, Delivery, type Intake, type Origin, type Outcome, type Setback } from "#contract";
 import { checkHandedIn, validateSetback } from "#contract/border";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal, shutdownRefusal } from "#contract/errors";
+import type { ReceiverHealth } from "#contract/operations";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import type { Tally } from "./flows.js";
@@ -16,10 +17,12 @@ export interface IntakeSettings {
   readonly isOpen: () => boolean;
   /** Counts the batches handed in, and their outcomes. */
   readonly tally: Tally;
+  /** Remembers when the last batch was handed in. */
+  readonly health?: Pick<ReceiverHealth, "noteMessage">;
 }
 
 /** The intake for one signal of one receiver, shared by all pipelines that read it. */
-export function createIntake({ receiver, signal, budget, source, isOpen, tally }: IntakeSettings): Intake {
+export function createIntake({ receiver, signal, budget, source, isOpen, tally, health }: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "", isNew: true };
   return {
     reserve: (bytes) => budget.reserve(bytes),
@@ -31,6 +34,7 @@ export function createIntake({ receiver, signal, budget, source, isOpen, tally }
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const { byteLength: bytes, count } = batch;
       tally.taken += count;
+      health?.noteMessage();
       if (!budget.reserve(bytes)) {
         tally.refused += count;
         return Promise.resolve({ ok: false, refusal: overloadRefusal(budget) });

@@ -95,6 +95,26 @@ describe.skipIf(!hasKafka)("the kafka receiver", { timeout: TEST_LIMIT_MS }, () 
     await until(async () => expect(await committedOffsets(kafka, group, topic, 2)).toEqual([8, 1]));
   });
 
+  test("says how many messages wait, and that a broker is gone", async () => {
+    const { topic, group } = await emptyTopic();
+    const { agent, sink } = await startReading(kafka, { group_id: group, logs: { topic }, max_lag: 5 });
+    const status = () => agent.receivers()[0]!;
+    sink.shut();
+    await produce(
+      kafka,
+      numbered(10).map((text) => logsMessage(topic, text)),
+    );
+    await until(() => expect(status()).toMatchObject({ state: "DEGRADED", lag: 10 }));
+    sink.open();
+    await until(() => expect(sink.count).toBe(10));
+    await produce(kafka, [logsMessage(topic, "one more")]);
+    await until(() => expect(status().lag).toBeLessThan(2));
+    expect(status().state).toBe("UP");
+    const elsewhere = { brokers: ["127.0.0.1:1"], connect_timeout: "1s", group_id: group, logs: { topic } };
+    const lost = await startReading(kafka, elsewhere);
+    await until(() => expect(lost.agent.receivers()[0]).toMatchObject({ state: "DOWN", down: [group] }));
+  });
+
   test("tries again what is refused for now until it is taken", async () => {
     const { topic, group } = await emptyTopic();
     const { sink } = await startReading(kafka, { group_id: group, logs: { topic } });

@@ -136,6 +136,30 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     await until(async () => expect(await session.waiting("once.in")).toBe(0));
   });
 
+  it("say how the receiver is: its lag, its last message, and a RabbitMQ that is gone", async () => {
+    await session.queue("healthy");
+    let open = () => {};
+    const closed = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const component = judge(() => closed);
+    for (let i = 0; i < 5; i++) session.publish("healthy", "a");
+    await until(async () => expect(await session.waiting("healthy")).toBe(5));
+    const receiver = "queue: healthy, encoding: text, prefetch: 1, max_lag: 2";
+    const agent = await start({ receiver, exporter: "judge: {}", components: [component], durable: false });
+    const status = () => agent.receivers()[0]!;
+    await until(() => expect(status().lag).toBeGreaterThan(3));
+    expect(status().state).toBe("DEGRADED");
+    expect(Date.now() - status().lastMessageAt!).toBeLessThan(60_000);
+    await rabbit.server.kill();
+    await until(() => expect(status()).toMatchObject({ state: "DOWN", down: ["healthy"] }));
+    expect(status().lastError).toMatchObject({ source: "healthy", message: expect.stringMatching(/\w/) });
+    open();
+    await rabbit.server.start();
+    session = await RabbitSession.open(rabbit.url);
+    await until(() => expect(status()).toMatchObject({ state: expect.not.stringMatching("DOWN"), reconnects: 1 }));
+  });
+
   it("know a message again by what its publisher sent, whatever a quorum queue adds to it", async () => {
     const taken: string[] = [];
     let refuse = true;

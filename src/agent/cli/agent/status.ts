@@ -1,4 +1,4 @@
-import type { ExporterStatus } from "#contract/operations";
+import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
@@ -23,9 +23,17 @@ export function status(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   return withAgent(context, async (api) => {
     const { exporters } = await api.get<{ exporters: readonly ExporterStatus[] }>("/exporters");
-    if (values["json"] === true) printJson(context, { exporters });
-    else terminal.out.write(`${describe(exporters, api.origin, Date.now(), terminal.out).join("\n")}\n`);
-    const isWell = exporters.every(({ state }) => state === "UP");
+    const { receivers } = await api.get<{ receivers: readonly ReceiverStatus[] }>("/receivers");
+    const now = Date.now();
+    if (values["json"] === true) printJson(context, { exporters, receivers });
+    else {
+      const lines = [
+        ...describe(exporters, api.origin, now, terminal.out),
+        ...describeReceivers(receivers, now, terminal.out),
+      ];
+      terminal.out.write(`${lines.join("\n")}\n`);
+    }
+    const isWell = [...exporters, ...receivers].every(({ state }) => state === "UP");
     return values["check"] === true && !isWell ? EXIT.failed : EXIT.ok;
   });
 }
@@ -40,6 +48,30 @@ function describe(exporters: readonly ExporterStatus[], origin: string, now: num
     ...table(COLUMNS, rows, out),
     ...(remarks.length === 0 ? [] : ["", ...remarks]),
   ];
+}
+
+const RECEIVER_COLUMNS: readonly Column[] = [
+  { title: "RECEIVER", shrinks: true },
+  { title: "STATE" },
+  { title: "LAG", align: "right" },
+  { title: "LAST MESSAGE" },
+  { title: "RECONNECTS", align: "right" },
+];
+
+function describeReceivers(receivers: readonly ReceiverStatus[], now: number, out: Output): string[] {
+  if (receivers.length === 0) return [];
+  const rows = receivers.map(({ id, state, lag, lastMessageAt, reconnects }) => [
+    id,
+    state,
+    lag === undefined ? "-" : String(lag),
+    ageText(lastMessageAt, now),
+    String(reconnects),
+  ]);
+  const remarks = receivers.flatMap(({ id, state, down, lastError }) => {
+    if (state === "UP" || lastError === undefined || down.length === 0) return [];
+    return [`${id}: cannot read ${down.join(", ")}; last error ${ageText(lastError.at, now)}: ${lastError.message}`];
+  });
+  return ["", ...table(RECEIVER_COLUMNS, rows, out), ...(remarks.length === 0 ? [] : ["", ...remarks])];
 }
 
 function summary(exporters: readonly ExporterStatus[]): string {

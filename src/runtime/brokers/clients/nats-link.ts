@@ -45,6 +45,8 @@ export class NatsLink {
   private cancelRetry: (() => void) | undefined;
   private readonly waiting = new Set<(session: NatsSession | undefined) => void>();
   private readonly waitingForLoss = new Set<() => void>();
+  /** Called with the reason whenever there is no connection. */
+  onFailure: ((reason: string) => void) | undefined;
 
   constructor(config: NatsConnectionConfig, context: ComponentContext) {
     this.config = config;
@@ -134,6 +136,7 @@ export class NatsLink {
     if (this.isStopped) return;
     this.lastError = error ?? new Error("the connection was closed");
     this.logReason(this.reason);
+    this.onFailure?.(this.reason);
     void this.renewFiles();
     this.cancelRetry = this.context.clock.after(RETRY_MS, () => void this.connect(...again));
   }

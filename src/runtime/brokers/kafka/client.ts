@@ -138,6 +138,7 @@ export interface KafkaFetchResponse {
 export interface KafkaPartitionAnswer {
   readonly partitionIndex: number;
   readonly errorCode: number;
+  readonly highWatermark: bigint;
   readonly records?: readonly KafkaRecordSet[];
 }
 

@@ -22,6 +22,9 @@ export type HeaderValue = string | number | boolean | Uint8Array;
 /** Prefix of record attributes made from a message's headers. */
 export const HEADER_ATTRIBUTE = "messaging.header.";
 
+/** Attribute of a record whose broker says that it has delivered the message before. */
+export const REDELIVERED_ATTRIBUTE = "messaging.message.redelivered";
+
 /** Headers of messages, in both directions. */
 export const MESSAGE_HEADERS = {
   idempotencyKey: "x-idempotency-key",

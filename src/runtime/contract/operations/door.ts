@@ -48,4 +48,5 @@ export {
 export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, ruleOf } from "./failure-reasons.js";
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export { reasonLog } from "./reason-log.js";
+export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";

@@ -40,6 +40,8 @@ export class ScrapingReceiver implements Receiver {
   private intake: BatchIntake | undefined;
   private cancel = () => {};
   private current: Promise<void> = Promise.resolve();
+  /** The scrapers that failed in the last scrape. */
+  private failing: ReadonlySet<string> = new Set();
 
   constructor(settings: ScrapingSettings, context: ReceiverContext, scrape: ScrapeFunction) {
     this.settings = settings;
@@ -75,15 +77,30 @@ export class ScrapingReceiver implements Receiver {
     });
   }
 
+  /** The scrape as a whole is one source, and each scraper that has failed is another until it works again. */
+  private reportHealth(failures: ReadonlyMap<string, string>, hasPoints: boolean): void {
+    const { health } = this.context;
+    if (health === undefined || this.aborting.signal.aborted) return;
+    for (const scraper of this.failing) if (!failures.has(scraper)) health.removeSource(scraper);
+    this.failing = new Set(failures.keys());
+    for (const [scraper, reason] of failures) health.source(scraper).down(reason);
+    const reason = failures.values().next().value;
+    if (hasPoints || reason === undefined) health.source("scrape").up();
+    else health.source("scrape").down(reason);
+  }
+
   private async collect(): Promise<void> {
     const now = this.context.clock.now();
     const { clock } = this.context;
     const limitMs = this.settings.timeout || MAX_COLLECTION_MS;
     const late = new AbortController();
     const cancel = clock.after(limitMs, () => late.abort());
+    const failures = new Map<string, string>();
     const failed = (scraper: string, error: unknown) => {
       const reason = late.signal.aborted ? `not done within ${limitMs} ms` : (error as Error).message;
-      if (!this.aborting.signal.aborted) this.logFailure({ scraper, reason });
+      if (this.aborting.signal.aborted) return;
+      failures.set(scraper, reason);
+      this.logFailure({ scraper, reason });
     };
     const abort = AbortSignal.any([this.aborting.signal, late.signal]);
     const collectors = await this.scrape({ now, abort, late: late.signal, failed })
@@ -93,6 +110,7 @@ export class ScrapingReceiver implements Receiver {
       })
       .finally(cancel);
     const batch = batchOfPoints(collectors, now);
+    this.reportHealth(failures, batch.count > 0);
     if (batch.count === 0) return;
     const outcome = await this.intake!.accept(batch, { transport: this.settings.transport });
     if (outcome.kind === "rejected") failed("all", outcome.refusal);

@@ -1,0 +1,63 @@
+import type { Receiver } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Ago, Badge, Facts, Load, type Tone } from "../../parts/bits.js";
+import { countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+
+const EVERY_MS = 2_000;
+const TONES: Readonly<Record<Receiver["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
+
+/** The state of every receiver: whether its sources can be read, and what waits there. */
+export function Receivers() {
+  const loaded = useLoad<{ receivers: readonly Receiver[] }>("/receivers", EVERY_MS);
+  return (
+    <section aria-label="Receivers">
+      <h1>Receivers</h1>
+      <Load of={loaded} part="Receivers">
+        {({ receivers }) => (
+          <div class="cards">
+            {receivers.map((each) => (
+              <ReceiverCard key={each.id} receiver={each} />
+            ))}
+          </div>
+        )}
+      </Load>
+    </section>
+  );
+}
+
+function ReceiverCard({ receiver }: { receiver: Receiver }) {
+  const { id, state, lag, lastMessageAt, lastError, reconnects, down } = receiver;
+  return (
+    <article class="card" aria-label={id}>
+      <header>
+        <h2>
+          <Text value={id} inline max={80} />
+        </h2>
+        <Badge tone={TONES[state]}>{state}</Badge>
+      </header>
+      {down.length > 0 && (
+        <p class="problem">
+          Cannot read <Text value={down.join(", ")} />
+        </p>
+      )}
+      <Facts
+        rows={[
+          ["Last message", <Ago key="message" at={lastMessageAt} />],
+          ...(lag === undefined ? [] : ([["Waiting at the source", countText(lag)]] as const)),
+          ["Reconnects", countText(reconnects)],
+          [
+            "Last error",
+            lastError === undefined ? (
+              "none"
+            ) : (
+              <>
+                <Ago at={lastError.at} />: <Text value={lastError.message} />
+              </>
+            ),
+          ],
+        ]}
+      />
+    </article>
+  );
+}

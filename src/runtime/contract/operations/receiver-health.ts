@@ -1,0 +1,161 @@
+import type { Clock } from "../clock.js";
+import type { Metrics } from "../observability.js";
+
+/** The state of a receiver, as operators see it. Times are milliseconds since the epoch. */
+export interface ReceiverStatus {
+  readonly id: string;
+  /** `DOWN`: nothing can be read. `DEGRADED`: a part of it cannot, or more messages wait than `max_lag` allows. */
+  readonly state: "UP" | "DEGRADED" | "DOWN";
+  /** When it was handed data for the last time. */
+  readonly lastMessageAt?: number;
+  readonly lastError?: { readonly at: number; readonly source: string; readonly message: string };
+  /** Number of messages that wait at the source, if it is known. */
+  readonly lag?: number;
+  /** How often a source could be read again after a failure. */
+  readonly reconnects: number;
+  /** The sources that cannot be read: queues, topics, targets. */
+  readonly down: readonly string[];
+}
+
+/**
+ * @internal The health of a receiver. A receiver that reads from somewhere has a source for each queue, stream or
+ * target, and reports whether it can be read. One that only listens is up while it runs.
+ */
+export class ReceiverHealth {
+  private readonly id: string;
+  private readonly clock: Clock;
+  private readonly metrics: Metrics;
+  private readonly sources = new Map<string, SourceHealth>();
+  private readonly endGauges: (() => void)[] = [];
+  private reconnects = 0;
+  private lastMessageAt: number | undefined;
+  private lastError: ReceiverStatus["lastError"];
+  private hasLag = false;
+
+  constructor(id: string, clock: Clock, metrics: Metrics) {
+    this.id = id;
+    this.clock = clock;
+    this.metrics = metrics;
+  }
+
+  /** Registers the gauges. The returned function removes them. */
+  start(): () => void {
+    const isUp = () => (this.status().state === "DOWN" ? 0 : 1);
+    this.gauge("sluice_receiver_up", "1 while the receiver can read its source or listens, 0 while it cannot.", isUp);
+    return () => {
+      for (const end of this.endGauges.splice(0)) end();
+    };
+  }
+
+  /** Returns the health of one source, which is unknown until it reports something. Names must be unique. */
+  source(name: string, maxLag = 0): SourceHealth {
+    const known = this.sources.get(name);
+    if (known !== undefined) return known;
+    const source = new SourceHealth(maxLag, {
+      onDown: (message) => {
+        this.lastError = { at: this.clock.now(), source: name, message };
+      },
+      onReconnected: () => this.countReconnect(),
+      onLag: () => this.registerLag(),
+    });
+    this.sources.set(name, source);
+    return source;
+  }
+
+  /** To be called when a source no longer exists, such as a target that was removed. */
+  removeSource(name: string): void {
+    this.sources.delete(name);
+  }
+
+  /** To be called when the receiver hands in data. */
+  noteMessage(): void {
+    if (this.lastMessageAt === undefined)
+      this.gauge("sluice_receiver_last_message_age", "Seconds since the receiver handed in data.", () =>
+        Math.max(0, (this.clock.now() - this.lastMessageAt!) / 1000),
+      );
+    this.lastMessageAt = this.clock.now();
+  }
+
+  status(): ReceiverStatus {
+    const sources = [...this.sources];
+    const down = sources.filter(([, { isUp }]) => isUp === false).map(([name]) => name);
+    const isBehind = sources.some(([, { isBehind }]) => isBehind);
+    const { id, lastMessageAt, lastError, reconnects } = this;
+    return {
+      id,
+      state: stateOf(down.length, sources.length, isBehind),
+      ...(lastMessageAt !== undefined && { lastMessageAt }),
+      ...(lastError !== undefined && { lastError }),
+      ...(this.hasLag && { lag: this.lag }),
+      reconnects,
+      down,
+    };
+  }
+
+  private get lag(): number {
+    let sum = 0;
+    for (const { lag = 0 } of this.sources.values()) sum += lag;
+    return sum;
+  }
+
+  private registerLag(): void {
+    if (this.hasLag) return;
+    this.hasLag = true;
+    this.gauge("sluice_receiver_lag", "Messages that wait at the source.", () => this.lag);
+  }
+
+  private countReconnect(): void {
+    this.reconnects += 1;
+    const description = "Times that a source could be read again after a failure.";
+    this.metrics.counter("sluice_receiver_reconnects", { description }, { receiver: this.id }).add(1);
+  }
+
+  private gauge(name: string, description: string, read: () => number): void {
+    this.endGauges.push(this.metrics.gauge(name, { description }, read, { receiver: this.id }));
+  }
+}
+
+function stateOf(down: number, sources: number, isBehind: boolean): ReceiverStatus["state"] {
+  if (down > 0) return down === sources ? "DOWN" : "DEGRADED";
+  return isBehind ? "DEGRADED" : "UP";
+}
+
+interface SourceListener {
+  onDown(message: string): void;
+  onReconnected(): void;
+  onLag(): void;
+}
+
+/** @internal Whether one source can be read. */
+export class SourceHealth {
+  /** Undefined until it is known. */
+  isUp: boolean | undefined;
+  lag: number | undefined;
+  private readonly maxLag: number;
+  private readonly listener: SourceListener;
+
+  constructor(maxLag: number, listener: SourceListener) {
+    this.maxLag = maxLag;
+    this.listener = listener;
+  }
+
+  get isBehind(): boolean {
+    return this.maxLag > 0 && (this.lag ?? 0) > this.maxLag;
+  }
+
+  up(): void {
+    if (this.isUp === false) this.listener.onReconnected();
+    this.isUp = true;
+  }
+
+  down(message: string): void {
+    this.isUp = false;
+    this.listener.onDown(message);
+  }
+
+  /** Sets how many messages wait at the source. */
+  setLag(messages: number): void {
+    this.lag = messages;
+    this.listener.onLag();
+  }
+}
