@@ -3,9 +3,10 @@ import { defineExporter } from "#contract";
 import type { Batch } from "#otlp";
 import { MalformedError } from "#otlp/signals";
 import { OldestFirstMap } from "../oldest-first-map.js";
+import { sourceOf } from "./dead-letter-headers.js";
 import { HandledEvents } from "./handled-events.js";
 import { type HandlerConfig, handlerSchema } from "./handler-config.js";
-import { HEADER_ATTRIBUTE, MESSAGE_HEADERS } from "./message.js";
+import { HEADER_ATTRIBUTE, MESSAGE_HEADERS, REDELIVERED_ATTRIBUTE } from "./message.js";
 import { type WrittenMessage, writeMessages } from "./write-messages.js";
 
 /** A message as a handler gets it: the sender's body and headers. */
@@ -13,8 +14,12 @@ export interface HandlerMessage {
   readonly body: Uint8Array;
   /** The body as text. */
   text(): string;
-  /** The body parsed as JSON. Throws a permanent refusal for invalid JSON: the message becomes a dead letter. */
-  json(): unknown;
+  /**
+   * The body parsed as JSON, and checked by the schema if there is one: anything with a `parse` method that throws, such
+   * as a schema of zod. Throws a permanent refusal for invalid JSON and for what the schema rejects: the message becomes
+   * a dead letter.
+   */
+  json<T = unknown>(schema?: { parse(value: unknown): T }): T;
   /** The sender's headers. */
   readonly headers: Readonly<Record<string, unknown>>;
   /** Further facts about the message: `messaging.message.id`, `messaging.destination.name` and so on. */
@@ -25,6 +30,22 @@ export interface HandlerMessage {
   readonly idempotencyKey: string;
   /** Only for a message that was a dead letter: its id, and how often it was replayed. */
   readonly replayed: SendOptions["replayed"];
+  readonly delivery: HandlerDelivery;
+}
+
+/** Where a message came from, and which attempt this is. */
+interface HandlerDelivery {
+  /** 1 for the first attempt since the message came, or since it was replayed. */
+  readonly attempt: number;
+  /** Whether it may have been handled before: it is tried again, was replayed, or the broker says that it has sent it before. */
+  readonly redelivered: boolean;
+  /** When the message came into the queue of the handler. */
+  readonly firstSeenAt: Date;
+  /** The queue, topic, stream or table, and for Kafka `topic/partition/offset`; the receiver if there is none. */
+  readonly source: string;
+  readonly receiver: string;
+  /** When the attempt times out; undefined if it never does. */
+  readonly deadline: Date | undefined;
 }
 
 /** What a handler gets beside the message. */
@@ -132,19 +153,39 @@ function toMessage({ body, headers, attributes }: WrittenMessage, options: SendO
   return {
     body,
     text,
-    json: () => parseJson(text()),
+    json: <T>(schema?: { parse(value: unknown): T }) => parseJson(text(), schema),
     headers: Object.fromEntries(own.map(([name, value]) => [name.slice(HEADER_ATTRIBUTE.length), value])),
     attributes,
     idempotencyKey: String(headers[MESSAGE_HEADERS.idempotencyKey] ?? ""),
     replayed: options?.replayed,
+    delivery: deliveryOf(attributes, options),
   };
 }
 
-function parseJson(text: string): unknown {
+function deliveryOf(attributes: WrittenMessage["attributes"], options: SendOptions | undefined): HandlerDelivery {
+  const { attempt = 1, firstSeenAt = Date.now(), receiver = "", deadlineAt } = options?.delivery ?? {};
+  return {
+    attempt,
+    redelivered: attempt > 1 || options?.replayed !== undefined || attributes[REDELIVERED_ATTRIBUTE] === true,
+    firstSeenAt: new Date(firstSeenAt),
+    source: sourceOf(attributes) ?? receiver,
+    receiver,
+    deadline: deadlineAt === undefined ? undefined : new Date(deadlineAt),
+  };
+}
+
+function parseJson<T>(text: string, schema: { parse(value: unknown): T } | undefined): T {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (cause) {
     throw new MalformedError(`the message is not JSON: ${(cause as Error).message}`, -1, { cause });
+  }
+  if (schema === undefined) return value as T;
+  try {
+    return schema.parse(value);
+  } catch (cause) {
+    throw new MalformedError(`the message is not what the schema says: ${(cause as Error).message}`, -1, { cause });
   }
 }
 

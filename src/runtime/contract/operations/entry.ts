@@ -32,6 +32,8 @@ export interface Entry {
    * A hash of the client metadata by which the pipeline keeps data apart. Entries with different keys are not merged.
    */
   readonly batchKey?: string;
+  /** @internal A hash of the key by which the queue keeps entries in order; see `sending_queue.ordered_by`. */
+  readonly orderKey?: string;
   /**
    * @internal The client headers that the receiver kept: in a pipeline's journal all of them, because processors may
    * need them; in an exporter's queue only those that the exporter sends. Not shown to people.

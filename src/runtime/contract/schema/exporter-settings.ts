@@ -38,6 +38,10 @@ const sendingQueue = section(
       .optional()
       .meta({ description: "If the queue is full, let clients wait instead of refusing." }),
     wait_for_result: z.boolean().optional().meta({ description: "Answer clients only when their data has been sent." }),
+    ordered_by: z.string().optional().meta({
+      description:
+        "Send entries with the same key one after the other: `key` is the key of a Kafka message or outbox row, anything else the name of a record attribute. Empty: no order.",
+    }),
     batch: section(
       z.strictObject({
         flush_timeout: duration()
@@ -420,6 +424,7 @@ export const DEFAULT_SETTINGS = {
     on_full: "refuse",
     block_on_overflow: false,
     wait_for_result: false,
+    ordered_by: "",
     batch: { flush_timeout: "200ms", min_size: 8192, max_size: 0, sizer: "items" },
     merge_backlog: true,
   },

@@ -15,6 +15,7 @@ import type { Entry } from "#contract/operations";
 import { type Batching, metadataFor, piecesOf } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import { Batch } from "#otlp";
+import { readRecords } from "#otlp/views";
 import { withReplay } from "../dead-letters/change/with-replay.js";
 import type { DeadLetterFacts } from "../dead-letters/dead-letter-facts.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
@@ -344,12 +345,14 @@ export class Admission {
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
     const metadata = metadataOnDisk === undefined ? sent : withAddress(metadataOnDisk(origin.metadata), origin.address);
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, isNew: origin.isNew ?? false };
+    const orderKey = orderKeyOf(batch, this.services.settings.sending_queue.ordered_by);
     const kept = {
+      ...(orderKey === undefined ? {} : { orderKey }),
       ...(batchKey === undefined ? {} : { batchKey }),
       ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),
       ...(origin.key === undefined ? {} : { id: keyedEntryId(id, pipeline, origin.key) }),
     };
-    const hasFields = batchKey !== undefined || metadata !== undefined || origin.key !== undefined;
+    const hasFields = [orderKey, batchKey, metadata, origin.key].some((field) => field !== undefined);
     const fields = hasFields ? { fields: kept } : {};
     if (deadLetterCause === undefined) return { ...fresh, ...fields };
     const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
@@ -451,6 +454,31 @@ function batchKeyOf(
 }
 
 const BATCH_KEY_LENGTH = 16;
+
+/** Attributes that hold the key of a message, by which its source keeps messages in order. */
+const KEY_ATTRIBUTES = ["messaging.kafka.message.key", "outbox.key", "messaging.sqs.message_group_id"];
+
+/** The order key of a batch: a hash of the value that its first record has. */
+function orderKeyOf(batch: Batch, orderedBy: string): string | undefined {
+  if (orderedBy === "") return undefined;
+  const names = orderedBy === "key" ? KEY_ATTRIBUTES : [orderedBy];
+  let key: string | undefined;
+  let isFirst = true;
+  readRecords(batch, ({ attributes }) => {
+    if (!isFirst) return;
+    isFirst = false;
+    const value = names.map((name) => attributes.get(name)).find((found) => found !== undefined);
+    if (value !== undefined && value !== null) key = value instanceof Uint8Array ? hexText(value) : String(value);
+  });
+  if (key === undefined) return undefined;
+  return createHash("sha256").update(key).digest("hex").slice(0, ORDER_KEY_LENGTH);
+}
+
+const ORDER_KEY_LENGTH = 32;
+
+function hexText(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
+}
 
 /** Sent headers are kept with every entry and do not count towards its size. */
 const MAX_SENT_METADATA = 8 * 1024;

@@ -5,6 +5,7 @@ import type { GroupLimits } from "../entry/send-group.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
 import { LoadedItems } from "./loaded-items.js";
+import { OrderedKeys } from "./ordered-keys.js";
 import { ParkedEntries, restAfter } from "./parked-entries.js";
 import { ReadyEntries } from "./ready-entries.js";
 
@@ -45,6 +46,7 @@ export class QueueHead {
   private readonly loaded: LoadedItems;
   private cursor: EntryRef | undefined;
   private hasMoreInStore = true;
+  private readonly ordered = new OrderedKeys();
   private readonly parked = new ParkedEntries();
   private readonly maxHeld: number;
   private lastReadParked = false;
@@ -102,14 +104,30 @@ export class QueueHead {
     const { ref } = stored;
     const isLoaded = this.loaded.has(ref);
     const isMissed = this.cursor !== undefined && ref < this.cursor;
-    const isLater = !isLoaded && !isMissed && (this.hasMoreInStore || this.size >= this.limits.entries);
+    const isFull = this.size >= this.limits.entries || this.isHoldingTooMany;
+    const isLater = !isLoaded && !isMissed && (this.hasMoreInStore || isFull);
     if (isLater) {
       this.hasMoreInStore = true;
       this.unloadedArrivals += 1;
     }
     if (isLoaded || isLater) return delivery && this.loaded.attachDelivery(ref, delivery);
     if (!isMissed) this.cursor = ref;
-    this.ready.add(this.loaded.add(stored, batch, delivery));
+    this.admit(this.loaded.add(stored, batch, delivery));
+  }
+
+  /** Gives the entry a turn, unless an earlier one of its order key has not left the queue. */
+  private admit(item: QueueItem): void {
+    if (this.ordered.admit(item)) this.giveTurn(item);
+  }
+
+  private giveTurn(item: QueueItem): void {
+    if (item.entry.calls > 0 && item.dueAt > this.clock.monotonic()) this.waiting.add(item);
+    else this.ready.add(item);
+  }
+
+  /** Entries that wait for others of their key take memory, so no more are loaded. */
+  private get isHoldingTooMany(): boolean {
+    return this.ordered.heldCount >= this.limits.waiting;
   }
 
   /** Settles this delivery with the end of a pending entry. Returns whether the entry is in memory. */
@@ -152,6 +170,8 @@ export class QueueHead {
   remove(item: QueueItem): void {
     this.loaded.remove(item);
     this.removedWhileLoading?.add(item.ref);
+    const next = this.ordered.remove(item);
+    if (next !== undefined) this.giveTurn(next);
     if (this.parked.isEmpty) return;
     const key = holdKeyOf(item);
     if (this.waiting.heldOf(key) === 0) this.parked.endHold(key);
@@ -215,7 +235,7 @@ export class QueueHead {
     if (this.waiting.heldCount * 2 <= this.maxHeld) this.parked.endHolds();
     const wantsParked = this.parked.isReadable && this.waiting.size * 2 <= this.limits.waiting;
     if (wantsParked && !(this.hasMoreInStore && this.lastReadParked)) this.readParked();
-    else if (this.hasMoreInStore) this.readNext();
+    else if (this.hasMoreInStore && !this.isHoldingTooMany) this.readNext();
   }
 
   /** Removes and returns the deliveries of clients that wait for a result. */
@@ -275,8 +295,6 @@ export class QueueHead {
   private load(stored: StoredEntry): void {
     const isRetry = stored.entry.calls > 0;
     if (isRetry && this.waiting.size >= this.limits.waiting) return this.parked.add(stored.ref);
-    const item = this.loaded.add(stored);
-    if (isRetry && item.dueAt > this.clock.monotonic()) this.waiting.add(item);
-    else this.ready.add(item);
+    this.admit(this.loaded.add(stored));
   }
 }
