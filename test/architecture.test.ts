@@ -184,7 +184,7 @@ function linesOf(file: string): { readonly place: string; readonly text: string 
 
 /** Whether a line has a number in place of the tag of a field; only a declaration is one in any file. */
 function isBareTag(line: string, usesWire: boolean): boolean {
-  return /\b\w*_TAG = [1-9]/.test(line) || (usesWire && BARE_TAGS.some((pattern) => pattern.test(line)));
+  return /\bconst (?!MAX_)\w*_TAG = [1-9]/.test(line) || (usesWire && BARE_TAGS.some((pattern) => pattern.test(line)));
 }
 
 /** The nearest folder that says what it may import, on the way up from a file: the file's room with all its parts. */

@@ -1,6 +1,5 @@
 import {
   after,
-  attributesTagOf,
   decodeMessage,
   encodedKey,
   findAttribute,
@@ -20,6 +19,7 @@ import {
   SCOPE_ATTRIBUTES_TAG,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
+  SPAN_EVENT_ATTRIBUTES_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_START_TIME_TAG,
 } from "#otlp/tags";
@@ -90,7 +90,7 @@ interface MessageRange {
 const ATTRIBUTES_TAGS: Readonly<Partial<Record<ContextName, number>>> = {
   log: LOG_ATTRIBUTES_TAG,
   span: SPAN_ATTRIBUTES_TAG,
-  spanevent: attributesTagOf(MESSAGES["Event"]!),
+  spanevent: SPAN_EVENT_ATTRIBUTES_TAG,
 };
 /** Tags of the times of a record. Data points of all kinds share theirs. */
 const TIME_TAGS: Readonly<Partial<Record<ContextName, readonly number[]>>> = {

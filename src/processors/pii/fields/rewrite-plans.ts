@@ -1,4 +1,4 @@
-import { attributesTagOf, MESSAGES, type Message } from "#otlp/bytes";
+import { MESSAGES, type Message } from "#otlp/bytes";
 import { TAG_LIMIT } from "#otlp/tags";
 
 /** Messages that have attributes. */
@@ -107,7 +107,7 @@ function compilePlans(texts: Readonly<Record<string, TextField>>, unknownAction:
       children: new Array(TAG_LIMIT).fill(undefined),
       texts: new Array(TAG_LIMIT).fill(undefined),
       owner: ATTRIBUTE_OWNERS[one.name],
-      attributesTag: attributesTagOf(one),
+      attributesTag: one.attributesTag,
       unknownAction,
     });
   }

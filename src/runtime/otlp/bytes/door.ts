@@ -20,7 +20,6 @@ export {
   readKey,
 } from "./key-value.js";
 export {
-  attributesTagOf,
   dataPointMessage,
   type Field,
   MESSAGES,

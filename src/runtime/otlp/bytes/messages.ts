@@ -60,6 +60,8 @@ export interface Message {
   readonly byNumber: readonly (Field | undefined)[];
   /** By lowerCamelCase and by snake_case name. */
   readonly byName: ReadonlyMap<string, Field>;
+  /** The tag of its attributes; for a metric, of its metadata; 0 if it has none. */
+  readonly attributesTag: number;
 }
 
 const ENUMS: Readonly<Record<string, readonly string[]>> = {
@@ -86,6 +88,9 @@ const RECORDS: ReadonlySet<string> = new Set([
   "ExponentialHistogramDataPoint",
   "SummaryDataPoint",
 ]);
+
+/** The names of fields that hold attributes. No message has two of them. */
+const ATTRIBUTES: ReadonlySet<string> = new Set(["attributes", "metadata", "filteredAttributes"]);
 
 type FieldRow = readonly [number: number, name: string, type: string];
 
@@ -309,13 +314,24 @@ export const REQUEST: Readonly<Record<Signal, Message>> = {
   metrics: MESSAGES["MetricsRequest"]!,
 };
 
+interface MessageDraft extends Message {
+  fields: Field[];
+  byNumber: (Field | undefined)[];
+  byName: Map<string, Field>;
+  attributesTag: number;
+}
+
 function buildMessages(): Record<string, Message> {
-  const messages: Record<
-    string,
-    Message & { fields: Field[]; byNumber: (Field | undefined)[]; byName: Map<string, Field> }
-  > = {};
+  const messages: Record<string, MessageDraft> = {};
   for (const name of Object.keys(TABLE)) {
-    messages[name] = { name, isRecord: RECORDS.has(name), fields: [], byNumber: [], byName: new Map() };
+    messages[name] = {
+      name,
+      isRecord: RECORDS.has(name),
+      fields: [],
+      byNumber: [],
+      byName: new Map(),
+      attributesTag: 0,
+    };
   }
   for (const [name, rows] of Object.entries(TABLE)) {
     const message = messages[name]!;
@@ -324,6 +340,7 @@ function buildMessages(): Record<string, Message> {
       message.fields.push(field);
       message.byNumber[field.number] = field;
       message.byName.set(field.snakeName, field).set(field.name, field);
+      if (ATTRIBUTES.has(field.name)) message.attributesTag = field.tag;
     }
   }
   return messages;
@@ -358,13 +375,6 @@ export function isPackable(field: Field): boolean {
   return (field.tag & 7) !== LENGTH_DELIMITED;
 }
 
-/** The tag of a message's attributes; for a metric, of its metadata; 0 if it has none. */
-export function attributesTagOf(message: Message): number {
-  const field =
-    message.byName.get("attributes") ?? message.byName.get("metadata") ?? message.byName.get("filteredAttributes");
-  return field === undefined ? 0 : field.tag;
-}
-
 /** The message of a metric's data, by its tag in the metric. */
 export function metricDataMessage(dataTag: number): Message {
   return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!;
@@ -379,7 +389,7 @@ export function dataPointMessage(dataTag: number): Message {
 export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
   MESSAGES["Metric"]!.fields.filter(({ oneof }) => oneof !== undefined).map(({ tag }) => [
     tag,
-    attributesTagOf(dataPointMessage(tag)),
+    dataPointMessage(tag).attributesTag,
   ]),
 );
 

@@ -1,5 +1,5 @@
 import { decodeMessage } from "../bytes/decode.js";
-import { attributesTagOf, type Message } from "../bytes/messages.js";
+import type { Message } from "../bytes/messages.js";
 import { DATA_POINT_START_TIME_TAG, DATA_POINT_TIME_TAG } from "../bytes/metric-tags.generated.js";
 import type { MetricType, MetricView } from "./owner-views.js";
 import { type RecordOwners, RecordView } from "./record-view.js";
@@ -11,7 +11,7 @@ export class DataPointView extends RecordView {
 
   constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: RecordOwners) {
     super(message, bytes, start, end, owners);
-    this.attributesTag = attributesTagOf(message);
+    this.attributesTag = message.attributesTag;
   }
 
   protected override viewOf(bytes: Uint8Array, start: number, end: number): this {

@@ -2,7 +2,6 @@ import {
   after,
   anyValueAt,
   anyValueEnd,
-  attributesTagOf,
   bodyEnd,
   encodedKey,
   findAttribute,
@@ -44,7 +43,7 @@ export class EditableMessage {
   readonly lastBody = { bytes: EMPTY_BYTES as Uint8Array, at: -1, text: "" };
   private readonly onFirstEdit: (() => void) | undefined;
   /** Reused for one message after the other, because most edited records are edited alike. */
-  private readonly reusedEdits = new MessageEdits();
+  private reusedEdits: MessageEdits | undefined;
 
   /** `onFirstEdit` is called with the first change after each `moveTo`. */
   constructor(message: Message, onFirstEdit?: () => void) {
@@ -56,7 +55,7 @@ export class EditableMessage {
   /** Called when the next message is of another kind, such as points of a histogram after those of a gauge. */
   setType(message: Message): void {
     this.type = message;
-    this.attributesTag = attributesTagOf(message);
+    this.attributesTag = message.attributesTag;
   }
 
   moveTo(bytes: Uint8Array, start: number, end: number): void {
@@ -68,7 +67,8 @@ export class EditableMessage {
 
   edit(): MessageEdits {
     if (this.edits === undefined) {
-      this.reusedEdits.clear();
+      if (this.reusedEdits === undefined) this.reusedEdits = new MessageEdits();
+      else this.reusedEdits.clear();
       this.edits = this.reusedEdits;
       this.onFirstEdit?.();
     }

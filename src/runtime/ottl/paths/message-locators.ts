@@ -31,17 +31,18 @@ export class RecordLocator implements MessageLocator {
   }
 }
 
-/** A message around the records. */
+/** A message around the records. It costs nothing unless a path leads into it: most walks need one or none of them. */
 export class FrameLocator implements MessageLocator, FrameEdit {
   protected readonly ctx: RecordContext;
   protected readonly depth: number;
-  protected readonly message: EditableMessage;
+  private readonly messageName: string;
+  private located: EditableMessage | undefined;
   private serial = -1;
 
-  constructor(ctx: RecordContext, depth: number, message: string) {
+  constructor(ctx: RecordContext, depth: number, messageName: string) {
     this.ctx = ctx;
     this.depth = depth;
-    this.message = new EditableMessage(MESSAGES[message]!, () => ctx.walk!.editFrame(depth, this));
+    this.messageName = messageName;
   }
 
   current(): EditableMessage {
@@ -53,6 +54,11 @@ export class FrameLocator implements MessageLocator, FrameEdit {
       this.locate(walk.bytes, start, end);
     }
     return this.message;
+  }
+
+  protected get message(): EditableMessage {
+    this.located ??= new EditableMessage(MESSAGES[this.messageName]!, () => this.ctx.walk!.editFrame(this.depth, this));
+    return this.located;
   }
 
   apply(out: WireWriter, start: number): void {
