@@ -3,6 +3,7 @@
 // Pipelines in memory.
 
 export type { ClientAnswer, ReceiverConformanceOptions } from "./agent/testing/conformance/receiver-harness.js";
+export { type HandlerHarness, handlerHarness } from "./agent/testing/handler-harness.js";
 export { logs, type PlainRecord, plainRecords, type TestLogInput } from "./agent/testing/plain-records.js";
 export {
   type RunPipelineOptions,

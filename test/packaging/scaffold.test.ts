@@ -13,7 +13,7 @@ import { installSluice } from "../support/installed.js";
 const project = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
 const root = mkdtempSync(join(tmpdir(), "sluice-scaffold-"));
-const KINDS = ["processor", "receiver", "exporter"] as const;
+const KINDS = ["processor", "receiver", "exporter", "handler"] as const;
 
 /** As `npm install` in each of them would leave it. */
 beforeAll(async () => {
@@ -70,7 +70,7 @@ describe("what sluice create writes", () => {
   });
 
   // What the same commands do is done for both at once where that is possible, and without npm: most of their time is starts.
-  it("is a receiver and an exporter for which the same commands pass", async () => {
+  it("is a receiver, an exporter and a handler for which the same commands pass", async () => {
     const { scripts } = manifestOf("processor");
     expect(scripts).toMatchObject({ check: "tsc -p tsconfig.json", build: "tsc -p tsconfig.build.json" });
     for (const kind of KINDS.slice(1)) {
@@ -86,7 +86,7 @@ describe("what sluice create writes", () => {
 
   it("has tests that pass, those of all kinds in one run", async () => {
     const { stdout } = await npm("processor", "test", "--", "--root=..", "--no-isolate", "--maxWorkers=1");
-    expect(stdout).toMatch(/Test Files .*3 passed/);
+    expect(stdout).toMatch(/Test Files .*4 passed/);
     expect(stdout).not.toContain("failed");
   });
 

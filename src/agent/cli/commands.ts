@@ -212,7 +212,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "create",
     summary: "Write a starter package for your own component.",
     details: [
-      "The kind is processor, receiver or exporter. The package has TypeScript source, a test, and a config that runs it;",
+      "The kind is processor, receiver, exporter or handler. The package has TypeScript source, a test, and a config that runs it;",
       "npm test and npm run build pass from the start. Never overwrites a file.",
     ],
     options: {

@@ -7,6 +7,7 @@ import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { exporterFiles } from "./exporter.js";
 import { commonFiles, type Scaffold, type ScaffoldFiles, type ScaffoldKind, VERSIONS } from "./files.js";
+import { handlerFiles } from "./handler.js";
 import { processorFiles } from "./processor.js";
 import { receiverFiles } from "./receiver.js";
 
@@ -14,6 +15,7 @@ const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => ScaffoldFiles
   processor: processorFiles,
   receiver: receiverFiles,
   exporter: exporterFiles,
+  handler: handlerFiles,
 };
 
 /** `sluice create processor NAME`: writes a package with a starter component. Never overwrites a file. */
@@ -81,7 +83,8 @@ function namedComponent(kind: ScaffoldKind, name: string | undefined, registry: 
   if (RESERVED.has(type)) {
     throw new UsageError(`"${type}" cannot be the type of a ${kind}`, `choose another name, such as my-${name}`);
   }
-  if (registry.get(kind, type) !== undefined) {
+  // A handler is an exporter to the config.
+  if (registry.get(kind === "handler" ? "exporter" : kind, type) !== undefined) {
     throw new UsageError(`Sluice has a ${kind} "${type}" already`, `choose another name, such as my-${name}`);
   }
   return { kind, name, type };

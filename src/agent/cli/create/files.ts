@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { packageFolder, packageVersion } from "#system";
 
-export type ScaffoldKind = "processor" | "receiver" | "exporter";
+export type ScaffoldKind = "processor" | "receiver" | "exporter" | "handler";
 
 /** The choices that a new package is made from. */
 export interface Scaffold {

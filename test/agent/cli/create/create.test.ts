@@ -11,31 +11,34 @@ afterAll(() => rmSync(root, { recursive: true }));
 const fresh = () => join(mkdtempSync(join(root, "x-")), "new");
 
 describe("sluice create", () => {
-  it.each(["processor", "receiver", "exporter"])("writes a package for a %s and says how to go on", async (kind) => {
-    const folder = fresh();
-    const { code, out, err } = await cli(["create", kind, "@acme/sluice-plugin-geo-ip", "--directory", folder]);
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toContain(`Wrote the ${kind} "geo_ip" to ${folder}`);
-    expect(out).toContain("npm test");
-    expect(readdirSync(folder, { recursive: true }).map(String).sort()).toEqual([
-      ".gitignore",
-      "README.md",
-      "example.yaml",
-      "package.json",
-      "src",
-      "src/index.ts",
-      "test",
-      "test/index.test.ts",
-      "tsconfig.build.json",
-      "tsconfig.json",
-    ]);
-    const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    expect(manifest).toMatchObject({
-      name: "@acme/sluice-plugin-geo-ip",
-      keywords: ["sluice-plugin", "sluice", "opentelemetry"],
-    });
-    expect(readFileSync(join(folder, "src/index.ts"), "utf8")).toContain('type: "geo_ip"');
-  });
+  it.each(["processor", "receiver", "exporter", "handler"])(
+    "writes a package for a %s and says how to go on",
+    async (kind) => {
+      const folder = fresh();
+      const { code, out, err } = await cli(["create", kind, "@acme/sluice-plugin-geo-ip", "--directory", folder]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toContain(`Wrote the ${kind} "geo_ip" to ${folder}`);
+      expect(out).toContain("npm test");
+      expect(readdirSync(folder, { recursive: true }).map(String).sort()).toEqual([
+        ".gitignore",
+        "README.md",
+        "example.yaml",
+        "package.json",
+        "src",
+        "src/index.ts",
+        "test",
+        "test/index.test.ts",
+        "tsconfig.build.json",
+        "tsconfig.json",
+      ]);
+      const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      expect(manifest).toMatchObject({
+        name: "@acme/sluice-plugin-geo-ip",
+        keywords: ["sluice-plugin", "sluice", "opentelemetry"],
+      });
+      expect(readFileSync(join(folder, "src/index.ts"), "utf8")).toContain('type: "geo_ip"');
+    },
+  );
 
   it("starts packages with the versions that Sluice itself uses", () => {
     const { dependencies, devDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
