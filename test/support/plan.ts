@@ -51,7 +51,7 @@ export interface SketchOptions {
 
 export function sketch(description: Sketch, options: SketchOptions = {}): SketchedGraph {
   const intakes = new Map<string, Partial<Record<Signal, Intake>>>();
-  let open = true;
+  const intakeState = { isOpen: true };
   const graph = buildGraph({
     plan: planOf(description, intakes, options.plugins === true),
     intakeLimit: options.limit ?? 1 << 20,
@@ -61,13 +61,13 @@ export function sketch(description: Sketch, options: SketchOptions = {}): Sketch
     random: Math.random,
     collectGarbage,
     outletFactory: directOutlet,
-    isOpen: () => open,
+    intakeState,
   });
   return {
     graph,
     intake: (receiver, signal = "logs") => intakes.get(receiver)![signal]!,
     close: () => {
-      open = false;
+      intakeState.isOpen = false;
     },
   };
 }

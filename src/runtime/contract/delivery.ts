@@ -61,7 +61,7 @@ export class Delivery {
   /** Returns several deliveries that share this debt. An empty list means a deliberate drop: the debt is accepted. */
   split(parts: readonly (Batch | DeadLetter)[]): Delivery[] {
     if (parts.length === 0) this.accept();
-    if (parts.length === 1) return [this.createPart(parts[0]!, this.debt)];
+    if (parts.length === 1) return parts[0] === this.batch ? [this] : [this.createPart(parts[0]!, this.debt)];
     const debts = this.debt.divide(parts.length);
     return parts.map((part, i) => this.createPart(part, debts[i]!));
   }

@@ -58,7 +58,7 @@ export class Agent implements Host {
   readonly loadMask: NonNullable<Host["loadMask"]>;
   private currentState: Host["state"] = "starting";
   /** True while receivers may hand in data: from before the first one starts until the stop. */
-  private isIntakeOpen = false;
+  private readonly intakeState = { isOpen: false };
   private graph: Graph | undefined;
   private seen: AgentInspection | undefined;
   /** Started components; they are stopped in reverse order. */
@@ -163,7 +163,7 @@ export class Agent implements Host {
     this.throwIfStopping();
     await this.startJournals(this.graph);
     this.throwIfStopping();
-    this.isIntakeOpen = true;
+    this.intakeState.isOpen = true;
     await this.startReceivers(this.graph);
   }
 
@@ -186,7 +186,6 @@ export class Agent implements Host {
     const journalFactory = this.extensions.find(({ extension }) => extension.journals !== undefined)?.extension
       .journals;
     try {
-      const isOpen = () => this.isIntakeOpen;
       const intakeLimit = this.config.service.intake.max_bytes;
       const { config: plan, clock } = this;
       const { pluginTracker, collectGarbage, keepsRefused } = this.options;
@@ -199,7 +198,7 @@ export class Agent implements Host {
         clock,
         random,
         ...factories,
-        isOpen,
+        intakeState: this.intakeState,
         authenticators: this.authenticators,
         pluginTracker,
         collectGarbage,
@@ -283,7 +282,7 @@ export class Agent implements Host {
 
   private async shutDown(timeoutMs: number): Promise<void> {
     this.currentState = "draining";
-    this.isIntakeOpen = false;
+    this.intakeState.isOpen = false;
     await this.waitFor(this.drain(), timeoutMs, () => {
       this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
       this.abort();

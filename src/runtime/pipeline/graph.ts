@@ -24,7 +24,7 @@ import { nodeId, processorNodeId } from "./describe-graph.js";
 import { copyStream, fanOut, routeToTargets } from "./fan-out.js";
 import { type Flow, Flows } from "./flows.js";
 import { GraphJournals, type RunningJournal } from "./graph-journals.js";
-import { createIntake, IntakeBudget } from "./intake.js";
+import { createIntake, IntakeBudget, type IntakeState } from "./intake.js";
 import { journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
 import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
@@ -48,7 +48,7 @@ export interface GraphSettings extends ComponentServices {
   readonly journalFactory?: JournalFactory | undefined;
   /** True when some senders never see a refusal: their refused data is kept. */
   readonly keepsRefused?: boolean | undefined;
-  readonly isOpen: () => boolean;
+  readonly intakeState: IntakeState;
 }
 
 export interface RunningExporter {
@@ -306,13 +306,13 @@ class GraphBuilder {
 
   private intakesOf(receiver: string, health: ReceiverHealth): Partial<Record<Signal, Intake>> {
     const { budget } = this;
-    const { isOpen } = this.settings;
+    const { intakeState: state } = this.settings;
     const tally = this.flows.tally(nodeId("receiver", receiver));
     const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
     const intakes: Partial<Record<Signal, Intake>> = {};
     for (const { signal } of readers) {
       const source = this.intakeSources.get(`${receiver} ${signal}`)!;
-      intakes[signal] ??= createIntake({ receiver, signal, budget, source, isOpen, tally, health });
+      intakes[signal] ??= createIntake({ receiver, signal, budget, source, state, tally, health });
     }
     return intakes;
   }

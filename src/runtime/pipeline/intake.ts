@@ -7,14 +7,19 @@ import type { Signal } from "#otlp/signals";
 import type { Tally } from "./flows.js";
 import type { DeliverySource } from "./stream-ends.js";
 
+/** Tells all intakes of a graph whether receivers may hand in data. */
+export interface IntakeState {
+  /** False once the agent drains: further batches are refused as transient. */
+  readonly isOpen: boolean;
+}
+
 export interface IntakeSettings {
   readonly receiver: string;
   readonly signal: Signal;
   readonly budget: IntakeBudget;
   /** The stream that the batches enter. */
   readonly source: DeliverySource;
-  /** False once the agent drains: further batches are refused as transient. */
-  readonly isOpen: () => boolean;
+  readonly state: IntakeState;
   /** Counts the batches handed in, and their outcomes. */
   readonly tally: Tally;
   /** Remembers when the last batch was handed in. */
@@ -22,13 +27,13 @@ export interface IntakeSettings {
 }
 
 /** The intake for one signal of one receiver, shared by all pipelines that read it. */
-export function createIntake({ receiver, signal, budget, source, isOpen, tally, health }: IntakeSettings): Intake {
+export function createIntake({ receiver, signal, budget, source, state, tally, health }: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "", isNew: true };
   return {
     reserve: (bytes) => budget.reserve(bytes),
     release: (bytes) => budget.release(bytes),
     accept(batch: Batch, origin?: Partial<Origin>, setback?: Setback): Promise<Outcome> {
-      if (!isOpen()) return Promise.resolve({ ok: false, refusal: shutdownRefusal() });
+      if (!state.isOpen) return Promise.resolve({ ok: false, refusal: shutdownRefusal() });
       const invalid = checkHandedIn(batch, receiver, signal);
       if (invalid !== undefined) return Promise.resolve({ ok: false, refusal: invalid });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);

@@ -11,9 +11,8 @@ import type { Exporter } from "../exporter.js";
 import { limitedLog } from "../limited-log.js";
 import type { Counter, Metrics } from "../observability.js";
 import type { OutletFactory } from "../operators/outlet.js";
-import { Semaphore } from "../operators/semaphore.js";
 import { completeSettings } from "../schema/exporter-settings.js";
-import { type CallWithDeadline, Deadlines } from "./deadlines.js";
+import { type CallWithDeadline, Deadlines, Semaphore } from "./call-limits.js";
 import { MergeWhileBusy } from "./merge-while-busy.js";
 
 /** More concurrent sends make no exporter faster, and each needs its own buffers. */

@@ -1,5 +1,6 @@
 /** Operators on deliveries, batching, and outlets as pipelines see them. */
 
+export { Semaphore } from "../calls/call-limits.js";
 export { metadataFor } from "../delivery.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
 export { type BatchResult, eachBatch } from "./each-batch.js";
@@ -17,6 +18,5 @@ export type {
   OutletFactory,
   OutletSettings,
 } from "./outlet.js";
-export { Semaphore } from "./semaphore.js";
 export { type DeliveryHandlers, type DeliveryOutput, statefulProcessor } from "./stateful-processor.js";
 export { withResource } from "./with-resource.js";

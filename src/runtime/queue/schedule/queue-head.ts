@@ -4,9 +4,8 @@ import { type BatchingOf, holdKeyOf, type QueueItem } from "../entry/queue-item.
 import type { GroupLimits } from "../entry/send-group.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
-import { LoadedItems } from "./loaded-items.js";
+import { LoadedItems, ParkedEntries, restAfter } from "./loaded-items.js";
 import { OrderedKeys } from "./ordered-keys.js";
-import { ParkedEntries, restAfter } from "./parked-entries.js";
 import { ReadyEntries } from "./ready-entries.js";
 
 export interface HeadLimits extends GroupLimits {

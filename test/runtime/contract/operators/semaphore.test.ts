@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Semaphore } from "../../../../src/runtime/contract/operators/semaphore.js";
+import { Semaphore } from "../../../../src/runtime/contract/calls/call-limits.js";
 
 const never = new AbortController().signal;
 
