@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
@@ -44,6 +44,12 @@ interface HttpServerSettings extends HttpServerPlace {
   /** Closes the connection of a client that sends no HTTP, where Node.js would answer 400. */
   readonly cutsBadClients?: boolean;
 }
+
+/**
+ * The maximum number of headers of a request. By default Node.js drops all headers after the first 2,000 without a
+ * word, so a sender could hide the headers that access depends on, such as Origin, behind others.
+ */
+const MAX_HEADERS = 1000;
 
 /** A running server. */
 export interface ListeningServer {
@@ -91,13 +97,31 @@ async function createHttpServer(settings: HttpServerSettings): Promise<Server> {
   const server = tls
     ? (process
         .getBuiltinModule("node:https")
-        .createServer({ ...timeouts, ...(await loadServerTls(tls, tlsPath)) }, listener) as unknown as Server)
-    : createServer(timeouts, listener);
-  if (onContinue !== undefined) server.on("checkContinue", onContinue);
+        .createServer({ ...timeouts, ...(await loadServerTls(tls, tlsPath)) }) as unknown as Server)
+    : createServer(timeouts);
+  server.maxHeadersCount = 0; // no header is dropped; their total size is limited by Node.js
+  server.on("request", withHeaderLimit(listener));
+  if (onContinue !== undefined) server.on("checkContinue", withHeaderLimit(onContinue));
   if (settings.keepsAlive === false) server.maxRequestsPerSocket = 1;
   if (settings.cutsBadClients) server.on("clientError", (_, socket) => socket.destroy());
   if (connections !== undefined) limitConnections(server, connections);
   return server;
+}
+
+/** Answers requests with too many headers before the listener sees them, and closes their connections. */
+function withHeaderLimit(listener: RequestListener): RequestListener {
+  return (request, response) => {
+    if (request.rawHeaders.length > 2 * MAX_HEADERS) refuseHeaders(request, response);
+    else listener(request, response);
+  };
+}
+
+function refuseHeaders(request: IncomingMessage, response: ServerResponse): void {
+  request.on("error", () => {});
+  response.on("error", () => {});
+  const body = `the request has more than ${MAX_HEADERS} headers\n`;
+  response.writeHead(431, { "content-type": "text/plain", "content-length": body.length, connection: "close" });
+  response.end(body);
 }
 
 function boundAddress(server: Server, asked: ListenAddress): ListenAddress {
