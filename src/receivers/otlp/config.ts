@@ -12,10 +12,13 @@ const httpSchema = z.strictObject({
   logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
 });
 
+/** Long enough for clients that send rarely; they connect again with their next call. */
+export const DEFAULT_MAX_CONNECTION_IDLE_MS = 3_600_000;
+
 const serverParameters = z.strictObject({
-  max_connection_idle: duration()
-    .optional()
-    .meta({ description: "A connection without calls is closed after this long." }),
+  max_connection_idle: duration().default(DEFAULT_MAX_CONNECTION_IDLE_MS).meta({
+    description: "A connection without calls and without pings of the client is closed after this long; 0 means never.",
+  }),
   max_connection_age: duration()
     .optional()
     .meta({ description: "A connection is closed after this time, so clients get redistributed." }),

@@ -1,6 +1,6 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Clock } from "../../plugin.js";
-import type { GrpcConfig } from "./config.js";
+import { DEFAULT_MAX_CONNECTION_IDLE_MS, type GrpcConfig } from "./config.js";
 
 /**
  * How many bytes a session may send before it must wait for us: wide, so a large message needs no extra round trips.
@@ -9,8 +9,12 @@ const SESSION_WINDOW = 16 * 1024 * 1024;
 
 type ServerKeepalive = NonNullable<NonNullable<GrpcConfig["keepalive"]>["server_parameters"]>;
 
-/** Used without a `keepalive` section: closes connections that went away silently or never spoke HTTP/2. */
-const DEFAULT_KEEPALIVE = { time: 120_000, timeout: 20_000 };
+/** Used without a `keepalive` section: closes connections that went away silently, never spoke HTTP/2 or are unused. */
+const DEFAULT_KEEPALIVE: ServerKeepalive = {
+  time: 120_000,
+  timeout: 20_000,
+  max_connection_idle: DEFAULT_MAX_CONNECTION_IDLE_MS,
+};
 
 /** How long a ping may stay in the queue of a session before the session counts as dead. */
 const UNSENT_PING_MS = 1500;
@@ -33,16 +37,16 @@ interface SessionTimes {
 export class GrpcSessions {
   private readonly sessions = new Map<ServerHttp2Session, SessionTimes>();
   private readonly clock: Clock;
-  private readonly keepAlive: ServerKeepalive | undefined;
+  private readonly keepAlive: ServerKeepalive;
 
-  constructor(clock: Clock, keepAlive: ServerKeepalive | undefined) {
+  constructor(clock: Clock, keepAlive: ServerKeepalive = DEFAULT_KEEPALIVE) {
     this.clock = clock;
     this.keepAlive = keepAlive;
   }
 
   add(session: ServerHttp2Session): void {
     const now = this.clock.monotonic();
-    this.sessions.set(session, {
+    const times: SessionTimes = {
       since: now,
       idleSince: now,
       closing: undefined,
@@ -50,11 +54,16 @@ export class GrpcSessions {
       provenBytes: 0,
       provenAt: now,
       pingedAt: undefined,
+    };
+    this.sessions.set(session, times);
+    // Only pings that the client sends on its own are reported here; its answers to our pings are not.
+    session.on("ping", () => {
+      times.idleSince = this.clock.monotonic();
     });
     session.setLocalWindowSize(SESSION_WINDOW);
     session.on("close", () => this.sessions.delete(session));
     session.on("error", () => session.destroy());
-    this.pingWhenSilent(session, this.keepAlive ?? DEFAULT_KEEPALIVE);
+    this.pingWhenSilent(session, this.keepAlive);
   }
 
   /** Ends connections that are dead, too old or idle for too long. `busy` tells which have calls. */
@@ -65,11 +74,7 @@ export class GrpcSessions {
 
   /** Closes gracefully first and destroys after the grace period. */
   private endIfOld(now: number, busy: (session: ServerHttp2Session) => boolean): void {
-    const {
-      max_connection_age: age,
-      max_connection_idle: idle,
-      max_connection_age_grace: grace,
-    } = this.keepAlive ?? {};
+    const { max_connection_age: age, max_connection_idle: idle, max_connection_age_grace: grace } = this.keepAlive;
     if (!age && !idle) return;
     for (const [session, times] of this.sessions) {
       if (busy(session)) times.idleSince = now;
