@@ -1,5 +1,5 @@
 import { type Place, type Problem, placeText } from "#config/text";
-import { type Paint, painter } from "#text";
+import { type Paint, painter, printable } from "#text";
 import type { Output } from "./terminal.js";
 
 /**
@@ -28,7 +28,7 @@ function countText(problems: readonly Problem[]): string {
 
 function problemText(problem: Problem, lineAt: (place: Place) => string | undefined, paint: Paint): string {
   const { severity, place, path, message, suggestion } = problem;
-  const head = `${paint(severity === "error" ? "red" : "yellow", severity)}: ${paint("bold", message)}`;
+  const head = `${paint(severity === "error" ? "red" : "yellow", severity)}: ${paint("bold", message.split("\n").map(printable).join("\n"))}`;
   const where = [place && placeText(place), path && paint("dim", path)].filter(Boolean).join("  ");
   const excerpt = place === undefined ? [] : excerptOf(place, lineAt(place), paint);
   const hint = suggestion === undefined ? [] : [`  ${paint("blue", suggestion)}`];
@@ -37,14 +37,18 @@ function problemText(problem: Problem, lineAt: (place: Place) => string | undefi
 
 const MAX_WIDTH = 160;
 
+function printableLine(line: string): string {
+  return line.split("\t").map(printable).join("\t");
+}
+
 function excerptOf(place: Place, line: string | undefined, paint: Paint): string[] {
   if (line === undefined || line.trim() === "" || place.column > MAX_WIDTH) return [];
   const number = String(place.line);
   const gap = " ".repeat(number.length);
   // Tabs stay tabs, so that the caret is under its place whatever their width.
-  const indent = line.slice(0, place.column - 1).replace(/[^\t]/g, " ");
+  const indent = printableLine(line.slice(0, place.column - 1)).replace(/[^\t]/g, " ");
   return [
-    `  ${paint("dim", `${number} |`)} ${line.slice(0, MAX_WIDTH)}`,
+    `  ${paint("dim", `${number} |`)} ${printableLine(line.slice(0, MAX_WIDTH))}`,
     `  ${paint("dim", `${gap} |`)} ${indent}${paint("red", "^")}`,
   ];
 }

@@ -2,12 +2,17 @@ import type { WriteStream } from "node:tty";
 
 /** Text from outside on its way to a person: removal of terminal control, and colours for our own text. */
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+/**
+ * Control characters, changes of direction, line separators, annotations, and tags, which are invisible copies of
+ * ASCII. A tag is a pair of code units.
+ */
+const UNPRINTABLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+  /[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb]|\udb40(?=[\udc00-\udc7f])|(?<=\udb40)[\udc00-\udc7f]/g;
 
 /**
- * The text with everything that a terminal might interpret (control characters, changes of direction) written as
- * escapes.
+ * The text with everything that a terminal might interpret or hide (control characters, changes of direction) written
+ * as escapes.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escapeCharacter);

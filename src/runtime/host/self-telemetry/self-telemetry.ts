@@ -4,7 +4,7 @@ import type { Place, Problem } from "#config/text";
 import type { Authenticators, Logger } from "#contract";
 import { isStartError } from "#contract/errors";
 import { keepAliveTimer, waitAtMost } from "#contract/time";
-import { painterFor } from "#text";
+import { painterFor, printable } from "#text";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";
@@ -76,7 +76,10 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   return { logger, metrics: registry, useAuthenticators, start, stop: () => (stopped ??= flush()) };
 }
 
-/** Logs to stderr, and to OTLP if configured. */
+/**
+ * Logs to stderr, and to OTLP if configured. People also read JSON in terminals, so characters that change the
+ * direction of text or are invisible are escaped in it.
+ */
 function createStderrLog(
   config: ResolvedConfig,
   { stderr, isTerminal }: SelfTelemetryOptions,
@@ -93,7 +96,7 @@ function createStderrLog(
     initialFields: logs.initial_fields ?? {},
     output: {
       write(line) {
-        stream.write(pretty ? prettyLine(line, paint) : line);
+        stream.write(pretty ? prettyLine(line, paint) : `${printable(line.trimEnd())}\n`);
         otlpLogs?.write(line);
       },
     },

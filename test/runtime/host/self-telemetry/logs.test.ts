@@ -27,6 +27,15 @@ describe("as JSON", () => {
     ]);
   });
 
+  test("escapes what is invisible or changes the direction of text, and stays the same JSON", () => {
+    const hostile = "user\u202egnp.exe \u2066a\u2069 \u200f \u009b31m \u{e0041}\ufeff";
+    const { logger, stderr } = observe({});
+    logger.warn({ path: hostile, [hostile]: 1, err: new Error(hostile) }, hostile);
+    expect(stderr.text).not.toMatch(/[\u007f-\u009f\u200f\u202e\u2066-\u2069\ufeff\u{e0041}]/u);
+    expect(stderr.text).toContain("user\\u202egnp.exe");
+    expect(stderr.lines[0]).toMatchObject({ msg: hostile, path: hostile, [hostile]: 1, err: { message: hostile } });
+  });
+
   test("leaves out what is below the level", () => {
     const { logger, stderr } = observe({ logs: { level: "WARN" } });
     logger.info({}, "not this");
