@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { GOOD, withExporter } from "../../runtime/config/load-text.js";
-import { cli } from "./terminal.js";
+import { cli, runCli } from "./terminal.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -197,6 +197,50 @@ describe("sluice print-config", () => {
     const { out, err } = await cli(["print-config", "-c", path, "--defaults"]);
     expect(out + err).not.toContain("s3cret");
     expect(parse(out).exporters.otlphttp.headers.authorization).toBe("[REDACTED]");
+  });
+
+  it("prints no value of a variable or file in statements, or where any value may be written", async () => {
+    const text = file("text.txt", "blue-canary");
+    const map = file("map.yaml", "inner: {word: blue-canary}");
+    const path = file(
+      "references.yaml",
+      `
+receivers: {otlp: {protocols: {http: }}}
+service: {pipelines: {logs: {receivers: [otlp], processors: [transform, filter, attributes], exporters: [webhook]}}}
+processors:
+  transform:
+    log_statements:
+      - set(attributes["a"], "\${env:WORD}") where body != "\${file:${text}}"
+      - \${env:STATEMENT}
+  filter: {logs: {log_record: ['attributes["a"] == "\${env:WORD}"']}}
+  attributes: {actions: [{key: a, action: insert, value: "\${file:${text}}"}, {key: b, action: insert, value: written}]}
+`,
+    );
+    const webhook = file(
+      "webhook.yaml",
+      `exporters: {webhook: {endpoint: "https://\${env:HOST}/hook", body: {one: "\${env:WORD}", two: "\${file:${map}}", three: kept}}}`,
+    );
+    const env = { WORD: "blue-canary", STATEMENT: 'set(attributes["b"], "blue-canary")', HOST: "example.com" };
+    for (const more of [[], ["--defaults"], ["--json"]]) {
+      const { out, err } = await runCli(["print-config", "-c", path, "-c", webhook, ...more], env);
+      expect(out + err).not.toContain("canary");
+      const { processors, exporters } = parse(out);
+      expect(processors.transform.log_statements).toEqual([
+        'set(attributes["a"], "[REDACTED]") where body != "[REDACTED]"',
+        "[REDACTED]",
+      ]);
+      expect(processors.attributes.actions.map(({ value }: { value: unknown }) => value)).toEqual([
+        "[REDACTED]",
+        "written",
+      ]);
+      expect(exporters.webhook.body).toMatchObject({ one: "[REDACTED]", three: "kept" });
+    }
+  });
+
+  it("prints addresses and paths that came from variables", async () => {
+    const path = file("address.yaml", withExporter("otlphttp", `endpoint: "http://\${env:HOST}:4318"`));
+    const { out } = await cli(["print-config", "-c", path], { HOST: "backend.internal" });
+    expect(parse(out).exporters.otlphttp.endpoint).toBe("http://backend.internal:4318");
   });
 });
 

@@ -134,6 +134,12 @@ export const valueKinds = readOnce((schema): ReadonlySet<ValueKind> => {
   return kinds;
 });
 
+/** Whether the schema accepts any scalar, such as the value of an attribute. */
+export function isUntypedSchema(schema: Schema): boolean {
+  const kinds = valueKinds(schema);
+  return kinds.has("any") || (["string", "number", "boolean"] as const).every((kind) => kinds.has(kind));
+}
+
 /** True if the schema converts null itself, so that an empty section (`grpc:`) has a meaning. */
 export function readsNull(schema: Schema): boolean {
   return schemaLayers(schema).some((layer) => {

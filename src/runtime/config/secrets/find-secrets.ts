@@ -9,7 +9,7 @@ import {
   type SchemaValue,
   visitSchema,
 } from "../schema/visit-schema.js";
-import { isSecretSchema } from "../schema/zod-schema.js";
+import { isSecretSchema, isUntypedSchema } from "../schema/zod-schema.js";
 import type { MapNode, Node, ScalarNode, Span } from "../text/node.js";
 
 const SECRET_WORDS =
@@ -58,17 +58,32 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
   const isSecret = isHidden || value.schemas.some(isSecretSchema);
   return visitSchema(value, {
     scalar: ({ node, schemas }) => visitor.scalar(node, isSecret, schemas),
-    list: (list) => visitor.list(itemsOf(list).map((item) => visitValue(item, isSecret, visitor))),
+    list: (list) =>
+      visitor.list(
+        itemsOf(list).map((item) =>
+          visitValue(item, isSecret || isIncluded(item.node, list.node, item.schemas), visitor),
+        ),
+      ),
     map: (map) =>
       visitor.map(
         entriesOf(map).map((entry) => {
           const schemas = schemasOfSimilarKey(entry, map.schemas);
           const isUnknown = entry.known.size > 0 && schemas.length === 0;
-          const isSecretEntry = isSecret || isUnknown || isSecretKey(entry.key) || isValueOfSecret(map.node, entry.key);
+          const isSecretEntry =
+            isSecret ||
+            isUnknown ||
+            isSecretKey(entry.key) ||
+            isValueOfSecret(map.node, entry.key) ||
+            isIncluded(entry.node, map.node, schemas);
           return [entry.key, visitValue({ ...entry, schemas }, isSecretEntry, visitor)] as const;
         }),
       ),
   });
+}
+
+/** Whether a key that accepts any value was filled from another file: nothing says that this file is config. */
+function isIncluded(node: Node, parent: Node, schemas: readonly z.ZodType[]): boolean {
+  return node.source.name !== parent.source.name && schemas.every(isUntypedSchema);
 }
 
 /** True for the value in `{key: api_key, value: ...}`, which sets an attribute or header of that name. */

@@ -4,7 +4,7 @@ import type { Registry } from "../resolve/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { withDefaults, writtenDefault } from "../schema/describe-keys.js";
 import { fullServiceSchema, serviceSchema } from "../schema/service-schema.js";
-import { isOpaqueSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
+import { isOpaqueSchema, isUntypedSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
 import type { MapNode, Node, ScalarNode } from "../text/node.js";
 import { visitSecrets } from "./find-secrets.js";
 import { componentSchemas } from "./masked-lines.js";
@@ -18,7 +18,8 @@ export interface RedactedConfigOptions {
 
 /**
  * A merged config as plain values for display, with secrets replaced, as found by schema and by name. If a component
- * has no schema here, its values from variables or files are replaced too.
+ * has no schema here, its values from variables or files are replaced too, and so are those of keys that accept any
+ * value.
  */
 export function redactedConfig(root: MapNode, options: RedactedConfigOptions): Record<string, unknown> {
   return mapEntries(root, (section, node) => {
@@ -50,11 +51,21 @@ function redactedValue(node: Node, schemas: readonly z.ZodType[], hideSubstitute
 
 function redactedScalar(node: ScalarNode, isSecret: boolean, schemas: readonly z.ZodType[]): unknown {
   if (node.value === null) return null;
-  if (isSecret) return REDACTED;
-  if (typeof node.value === "string") return withoutSecretTexts(node.value);
+  if (isSecret || (node.substituted && schemas.every(isUntypedSchema))) return REDACTED;
+  if (typeof node.value === "string") return shownText(node, node.value);
   const isText = schemas.some((schema) => valueKinds(schema).has("string") && !valueKinds(schema).has("number"));
   return isText ? node.text : node.value;
 }
+
+/**
+ * An address or a path that came from a variable is shown, because people need it. In a sentence or a statement, such as
+ * those of OTTL, it may be a value that the author kept out of the file, so only the written parts are shown.
+ */
+function shownText({ substituted, withoutReferences = REDACTED }: ScalarNode, value: string): string {
+  return withoutSecretTexts(substituted && STATEMENT.test(value) ? withoutReferences : value);
+}
+
+const STATEMENT = /[\s"'()]/;
 
 /** Adds the defaults of absent keys, in YAML form. */
 function withMissingDefaults(value: unknown, schemas: readonly z.ZodType[], options: RedactedConfigOptions): unknown {

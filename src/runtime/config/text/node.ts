@@ -23,6 +23,8 @@ export interface ScalarNode extends Span {
   readonly text: string;
   /** True if any part came from a variable or a file. Never shown in a message. */
   readonly substituted: boolean;
+  /** The text with a mask for each part that came from a variable or a file, if other parts did not. */
+  readonly withoutReferences?: string | undefined;
 }
 
 export interface MapNode extends Span {
@@ -103,8 +105,10 @@ export function scalarNode(
   value: ScalarNode["value"],
   text = value === null ? "" : String(value),
   substituted = false,
+  withoutReferences?: string,
 ): ScalarNode {
-  return { kind: "scalar", value, text, substituted, source: span.source, start: span.start, end: span.end };
+  const { source, start, end } = span;
+  return { kind: "scalar", value, text, substituted, withoutReferences, source, start, end };
 }
 
 /** Copies a tree with every place set to `span`: the variable or argument that its values came from. */

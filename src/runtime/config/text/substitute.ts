@@ -1,5 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import { didYouMean } from "#contract/schema";
+import { didYouMean, REDACTED } from "#contract/schema";
 import {
   listNode,
   type MapEntry,
@@ -66,12 +66,9 @@ class Substituter {
     const [first] = parts;
     if (parts.length === 1 && typeof first === "object") return this.replaceWhole(node, first, path);
     const text = this.text(parts, node, path);
-    return scalarNode(
-      node,
-      text,
-      text,
-      parts.some((part) => typeof part === "object"),
-    );
+    if (parts.every((part) => typeof part === "string")) return scalarNode(node, text, text);
+    const masked = parts.map((part) => (typeof part === "string" ? part : REDACTED)).join("");
+    return scalarNode(node, text, text, true, masked);
   }
 
   private replaceWhole(node: ScalarNode, reference: Substitution, path: string): Node {
