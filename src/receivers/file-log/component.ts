@@ -9,6 +9,7 @@ import { FileAttributes } from "./file-attributes.js";
 import { FileReader, type RecordOutput } from "./file-reader.js";
 import { FileTable, type FoundFile } from "./file-table.js";
 import { FileFinder, pathMatcher } from "./find-files.js";
+import { followsLinksByDefault, LinkGuard } from "./link-guard.js";
 import { type FileMark, OffsetStore } from "./offset-store.js";
 import { OperatorOutput } from "./operator-output.js";
 import { chooseFiles } from "./ordering.js";
@@ -71,7 +72,11 @@ class FileLogReceiver implements Receiver {
         compression: config.compression,
         onTruncate: config.on_truncate,
       },
-      { store: this.store, now, onProblem, onTruncated: ({ path }, action) => this.logTruncated({ path, action }) },
+      {
+        ...{ store: this.store, now, onProblem },
+        onTruncated: ({ path }, action) => this.logTruncated({ path, action }),
+        checkOpened: openedFileCheck(config),
+      },
     );
     this.finder = new FileFinder(config.include, config.exclude, onProblem);
     this.attributes = new FileAttributes(config);
@@ -220,6 +225,12 @@ const STATS_AT_ONCE = 64;
 const MAX_PAUSE_MS = 5000;
 const FORGET_AFTER_MS = 24 * 60 * 60 * 1000;
 const MAX_GONE_FILES = 10_000;
+
+function openedFileCheck({ include, follow_symlinks, symlink_roots }: FileLogConfig): LinkGuard["check"] {
+  if (follow_symlinks ?? followsLinksByDefault()) return async () => {};
+  const guard = new LinkGuard(include, symlink_roots);
+  return (path, handle) => guard.check(path, handle);
+}
 
 function cutterSettings(config: FileLogConfig): CutterSettings {
   const { multiline } = config;

@@ -75,6 +75,14 @@ export const fileLogSchema = z
     exclude_older_than: duration()
       .default(0)
       .meta({ description: "Skip files last modified longer ago than this; 0 skips none." }),
+    follow_symlinks: z.boolean().optional().meta({
+      description:
+        "Follow symbolic links to any place. Default: true, but false if the agent runs as root; then links may only lead into the folders of `include`, into `symlink_roots`, and from Kubernetes' folders of logs to each other.",
+    }),
+    symlink_roots: z
+      .array(z.string().startsWith("/", "expected an absolute path"))
+      .default([])
+      .meta({ description: "Further folders that links may lead into if `follow_symlinks` is false." }),
     start_at: z.enum(["beginning", "end"]).default("end").meta({
       description:
         "Where to start in files that exist when a pattern is first watched. Files that appear later, even while the agent is down, are read from the start.",

@@ -16,6 +16,8 @@ interface FileTableServices {
   readonly now: () => number;
   readonly onProblem: (path: string, error: unknown) => void;
   readonly onTruncated: (file: TrackedFile, message: string) => void;
+  /** Rejects if a file that was just opened must not be read. */
+  readonly checkOpened: (path: string, handle: FileHandle) => Promise<void>;
 }
 
 export interface FileTableSettings {
@@ -382,9 +384,13 @@ export class FileTable {
   }
 
   private async openPath(path: string): Promise<FileHandle | undefined> {
+    let handle: FileHandle | undefined;
     try {
-      return await open(path, "r");
+      handle = await open(path, "r");
+      await this.services.checkOpened(path, handle);
+      return handle;
     } catch (error) {
+      await handle?.close();
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") this.services.onProblem(path, error);
       return undefined;
     }

@@ -22,6 +22,17 @@ export function pathMatcher(patterns: readonly string[]): (path: string) => bool
   return (path) => expressions.some((expression) => expression.test(path));
 }
 
+/** Returns the folder of each pattern in front of its first wildcard. */
+export function literalFolders(patterns: readonly string[]): string[] {
+  return patterns
+    .flatMap((pattern) => expandBraces(cleanPath(pattern)).map(segmentsOf))
+    .map((segments) => {
+      const wild = segments.findIndex((segment) => typeof segment !== "string");
+      const literal = segments.slice(0, wild < 0 ? segments.length - 1 : wild) as string[];
+      return literal.reduce(joinPath, "") || ".";
+    });
+}
+
 /**
  * Finds the files that match the patterns each time `find` is called. Reports folders that cannot be read to
  * `onProblem`.
