@@ -54,7 +54,8 @@ export const ROOMS = [
   },
   {
     path: "src/runtime/text/",
-    purpose: "text for terminals; lines, delimited fields, diffs; the error for invalid text",
+    purpose:
+      "text for terminals; masking of text from outside; lines, delimited fields, diffs; the error for invalid text",
     imports: ["otlp"],
   },
   { path: "src/runtime/text/patterns/", purpose: "patterns that match in linear time" },
@@ -174,7 +175,7 @@ export const ROOMS = [
   {
     path: "src/runtime/queue/",
     purpose: "the durable queue in front of an exporter; `entry-lifecycle.ts` shows an entry's path through it",
-    imports: ["otlp", "codecs", "contract", "system", "brokers"],
+    imports: ["otlp", "codecs", "text", "contract", "system", "brokers"],
   },
   {
     path: "src/runtime/queue/store/",

@@ -87,6 +87,7 @@ const KEPT_SMALL_FILES: Readonly<Record<string, string>> = {
   "src/agent/cli/stream-errors.ts": "loaded when an agent starts, with RxJS",
   "src/agent/embed/pino/at-exit.ts": "the only file outside of the command line that touches the process",
   "src/agent/builtin-registry.ts": "belongs to the list of built-ins, not to the command line that asks for it",
+  "src/processors/pii/mask-text.ts": "belongs to the detectors, not to the agent that installs it",
   "src/agent/testing/free-port.ts": "used by tests of the whole project",
 };
 

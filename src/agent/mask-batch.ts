@@ -1,6 +1,7 @@
 import type { ProcessorContext, ReplayStep } from "#contract";
 import { noMetrics, silentLogger, systemClock } from "#contract";
 import type { Batch } from "#otlp";
+import { useTextMask } from "#text";
 import { findBuiltin } from "./builtins.js";
 
 let loading: Promise<ReplayStep> | undefined;
@@ -14,7 +15,8 @@ export async function maskBatch(batch: Batch): Promise<Batch> {
 }
 
 /**
- * Loads the masking function for repeated use. The function is synchronous, and throws when a batch cannot be masked.
+ * Loads the masking function for repeated use, and installs the mask for texts. The function is synchronous, and throws
+ * when a batch cannot be masked.
  */
 export function loadedMask(): Promise<ReplayStep> {
   loading ??= loadMask();
@@ -22,11 +24,15 @@ export function loadedMask(): Promise<ReplayStep> {
 }
 
 /** The sender decides where a text is put, so names and keys are masked like bodies and values. */
-const EVERYWHERE = ["names", "descriptions", "trace_state", "bytes", "keys"];
+const EVERYWHERE = ["names", "descriptions", "trace_state", "schema_urls", "bytes", "keys"];
 
 /** Uses the processor's defaults only, so that masking does not depend on the config of a pipeline. */
 async function loadMask(): Promise<ReplayStep> {
-  const factory = await findBuiltin("processor", "pii")!.load();
+  const [factory, { maskText }] = await Promise.all([
+    findBuiltin("processor", "pii")!.load(),
+    import("../processors/pii/mask-text.js"),
+  ]);
+  useTextMask(maskText);
   if (factory.kind !== "processor" || factory.replay === undefined) throw new TypeError("pii cannot mask");
   const context: ProcessorContext = {
     id: "pii",

@@ -74,6 +74,7 @@ async function runConfig(
     import("../../runtime/host/agent.js"),
     import("../../runtime/host/self-telemetry/self-telemetry.js"),
     import("./stream-errors.js"),
+    loadedMask(), // before the first line is logged
   ]);
   restrictNewFiles();
   tuneV8();

@@ -206,6 +206,7 @@ export class Sluice {
 export async function createSluice(options: SluiceOptions): Promise<Sluice> {
   const calledFrom = callerStack(createSluice);
   const receiver = new AppReceiver();
+  await loadedMask(); // before the first line is logged
   const loaded = await loadEmbedded(options, receiver).catch((error: unknown) => {
     throw error instanceof SluiceConfigError ? thrownTo(calledFrom, error) : error;
   });

@@ -17,7 +17,10 @@ export function readParameters(query: URLSearchParams, known: readonly string[])
   return values;
 }
 
-/** Checks only the form of the values, and whether the actor may search in records. The admin checks their meaning. */
+/**
+ * Checks only the form of the values, and whether the actor may search in records. The admin checks their meaning.
+ * Actors who see masked names search by masked names.
+ */
 export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>, actor: Actor): DeadLetterQuery {
   const filter = RECORD_FILTERS.find((name) => values[name] !== undefined);
   if (filter !== undefined) requireReveal(actor, `the filter ${filter} looks into records`);
@@ -26,6 +29,7 @@ export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>, a
     const value = values[name];
     if (value !== undefined) query[name] = READERS[kind](name, value);
   }
+  if (query["event"] !== undefined && !actor.roles.has("reveal")) query["matchesMasked"] = true;
   return query as DeadLetterQuery;
 }
 

@@ -10,6 +10,7 @@ import {
   plainAddress,
   startHttpServer,
 } from "#net";
+import { maskText } from "#text";
 import type { Host, Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
@@ -200,5 +201,8 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: un
   const { status, code, message, headers } =
     httpError ?? new HttpError("internal", "the request failed; see the log of the agent");
   const closing = request.complete ? {} : { connection: "close" };
-  sendJson(response, status, JSON.stringify({ error: { code, message } }), { ...headers, ...closing });
+  sendJson(response, status, JSON.stringify({ error: { code, message: maskText(message) } }), {
+    ...headers,
+    ...closing,
+  });
 }

@@ -9,6 +9,7 @@ import type { Admin, AgentInspection, ReceiverStatus } from "#contract/operation
 import { waitAtMost } from "#contract/time";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph } from "#pipeline";
+import { maskStrings } from "#text";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
 import { thrownAt } from "./errors/source-position.js";
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
@@ -32,6 +33,8 @@ export interface AgentOptions {
   readonly configFacts?: ConfigFacts;
 }
 
+/** Part of a receiver's status that stays as it is: its name in the config. */
+const KEPT_OF_STATUS: ReadonlySet<string> = new Set(["id"]);
 /** Time for a component to stop, and for a receiver to answer the requests refused at the last moment. */
 const STOP_GRACE_MS = 2000;
 /** A start may take long; after this time the log says which component is still starting. */
@@ -105,7 +108,7 @@ export class Agent implements Host {
   }
 
   receivers(): readonly ReceiverStatus[] {
-    return this.graph?.receivers.map(({ health }) => health.status()) ?? [];
+    return this.graph?.receivers.map(({ health }) => maskStrings(health.status(), KEPT_OF_STATUS)) ?? [];
   }
 
   get inspection(): AgentInspection | undefined {
@@ -151,6 +154,7 @@ export class Agent implements Host {
   }
 
   private async startAll(): Promise<void> {
+    await this.loadMask(); // whatever comes from outside is masked from now on
     this.throwIfStopping();
     await this.startExtensions();
     this.throwIfStopping();

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { maskText } from "#text";
 import { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
 
 /** Response of a small server to a GET. `headers` are added to content type and length. */
@@ -49,6 +50,6 @@ async function answerTo(settings: SimpleHttpServerSettings, request: IncomingMes
   try {
     return await settings.answer((request.url ?? "/").split("?", 1)[0]!, request);
   } catch (error) {
-    return { status: 500, type: "text/plain", body: `${(error as Error).message}\n` };
+    return { status: 500, type: "text/plain", body: `${maskText((error as Error).message)}\n` };
   }
 }

@@ -1,7 +1,8 @@
-/** Times, lines, delimited fields, differences and terminals. */
+/** Times, lines, delimited fields, differences, terminals, and the masking of text from outside. */
 
 export { parseCsvRow, parseKeyValue } from "./delimited-text.js";
 export { type DiffLine, diffLines, diffValues, withContext } from "./diff-lines.js";
+export { maskRecordText, maskStrings, maskText, useTextMask } from "./mask-text.js";
 export { toSnakeCase } from "./snake-case.js";
 export { splitLines } from "./split-lines.js";
 export { type Paint, painter, painterFor, printable, printableJson, type Style } from "./terminal.js";

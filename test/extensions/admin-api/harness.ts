@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { maskBatch } from "../../../src/agent/mask-batch.js";
+import { loadedMask, maskBatch } from "../../../src/agent/mask-batch.js";
 import { adminApi } from "../../../src/extensions/admin-api/component.js";
 import type { Host } from "../../../src/plugin.js";
 import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
@@ -41,6 +41,7 @@ export async function startApi(
   config: object = { endpoint: "127.0.0.1:0" },
   authenticator?: ServerAuthenticator,
 ): Promise<Api> {
+  await loadedMask();
   const [a, b] = [await control("a"), await control("b/x")];
   const said: Api["said"] = [];
   const note = (level: string) => (fields: object, message: string) => void said.push({ level, message, fields });

@@ -333,6 +333,19 @@ describe("the pii processor", () => {
     expect(after["resourceSpans"]![0]!["scopeSpans"]![0]!["spans"]![0]).toMatchObject({ traceState: "k=****" });
   });
 
+  it("treats schema URLs and references to entities if configured", () => {
+    const entityRefs = [
+      { schemaUrl: "of a@b.io", type: "a@b.io", idKeys: ["x", "a@b.io"], descriptionKeys: ["a@b.io"] },
+    ];
+    const container = { resource: { entityRefs }, schemaUrl: "https://x/a@b.io/1", scopeLogs: [] };
+    const scopeLogs = [{ schemaUrl: "a@b.io", logRecords: [{ body: { stringValue: "x" } }] }];
+    const logs = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ ...container, scopeLogs }] }));
+    expect(processed(pii, {}, logs)).toBe(logs);
+    const after = JSON.stringify(asJson(processed(pii, { look_into: ["schema_urls"] }, logs)));
+    expect(after).not.toContain("a@b.io");
+    expect(after.match(/\*\*\*\*/g)).toHaveLength(6);
+  });
+
   it("removes unknown OTLP fields if configured", () => {
     // A request with a container, and in it the unknown field 99 with a text.
     const unknown = Buffer.concat([Buffer.from([0x9a, 0x06, 6]), Buffer.from("a@b.io")]);

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { AdminError } from "#contract/operations";
 import type { OfflineQueues } from "#queue";
 import type { PostgresStoreConfig } from "#queue/store";
-import { maskBatch } from "../../mask-batch.js";
+import { loadedMask, maskBatch } from "../../mask-batch.js";
 import { agentAddress, findAgent } from "../agent/find-agent.js";
 import { reportFailure } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
@@ -55,6 +55,7 @@ async function openDirectory(
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { deadLetterLanguage: language } = await import("../../../runtime/ottl/compile/dead-letter-language.js");
   const { openOfflineQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
+  await loadedMask();
   return offline(
     await openOfflineQueues(directory, { language, mask: maskBatch }, queues?.keyring),
     directory,
@@ -69,6 +70,7 @@ async function openPostgres(
 ): Promise<DeadLetterConnection> {
   const { deadLetterLanguage: language } = await import("../../../runtime/ottl/compile/dead-letter-language.js");
   const { openOfflinePostgresQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
+  await loadedMask();
   const where = `PostgreSQL at ${config.endpoint}`;
   return offline(await openOfflinePostgresQueues(config, { language, mask: maskBatch }, keyring), where, terminal);
 }

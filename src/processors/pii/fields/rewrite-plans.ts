@@ -16,13 +16,23 @@ export type TextField =
   | "severity_text"
   | "metric.description"
   | "metric.unit"
-  | "trace_state";
+  | "trace_state"
+  | "schema_url"
+  | "entity";
 
 /**
  * Places that are treated only if the config names them, in addition to attributes, bodies, and names and messages of
  * spans.
  */
-export const EXTRA_PLACES = ["names", "descriptions", "trace_state", "bytes", "keys", "unknown_fields"] as const;
+export const EXTRA_PLACES = [
+  "names",
+  "descriptions",
+  "trace_state",
+  "schema_urls",
+  "bytes",
+  "keys",
+  "unknown_fields",
+] as const;
 export type ExtraPlace = (typeof EXTRA_PLACES)[number];
 
 /** The actions for the fields of one message. */
@@ -77,6 +87,17 @@ const EXTRA_TEXT_FIELDS: Readonly<Record<string, Readonly<Record<string, TextFie
   },
   descriptions: { "Metric.description": "metric.description", "Metric.unit": "metric.unit" },
   trace_state: { "Span.traceState": "trace_state", "Link.traceState": "trace_state" },
+  schema_urls: {
+    ...Object.fromEntries(
+      ["Logs", "Spans", "Metrics"].flatMap((records) =>
+        ["Resource", "Scope"].map((owner) => [`${owner}${records}.schemaUrl`, "schema_url" as const]),
+      ),
+    ),
+    "EntityRef.schemaUrl": "schema_url",
+    "EntityRef.type": "entity",
+    "EntityRef.idKeys": "entity",
+    "EntityRef.descriptionKeys": "entity",
+  },
 };
 
 export type RewritePlans = ReadonlyMap<Message, RewritePlan>;

@@ -149,6 +149,8 @@ export interface DeadLetterQuery {
   readonly until?: number;
   /** An event, span or metric name; `*` matches any text. */
   readonly event?: string;
+  /** @internal Whether `event` is compared with masked names, for operators who may not see others. */
+  readonly matchesMasked?: boolean;
   /** @internal Matches if this OTTL condition holds for a record. */
   readonly where?: string;
   /** @internal Matches if a record or its resource has this attribute: `key` or `key=value`, where `*` is any text. */
@@ -161,8 +163,12 @@ export interface DeadLetterQuery {
   readonly order?: "oldest" | "newest";
 }
 
-/** The type of each key of a query. It is a record, so that no key can be forgotten. */
-export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | "time" | "number" | "flag">> = {
+/**
+ * The type of each key of a query that an operator may set. It is a record, so that no key can be forgotten.
+ */
+export const DEAD_LETTER_QUERY: Readonly<
+  Record<Exclude<keyof DeadLetterQuery, "matchesMasked">, "text" | "time" | "number" | "flag">
+> = {
   exporter: "text",
   reason: "text",
   category: "text",

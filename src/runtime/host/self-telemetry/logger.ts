@@ -1,5 +1,6 @@
-import { pino } from "pino";
+import { type LogFn, type Logger as PinoLogger, pino } from "pino";
 import type { Logger } from "#contract";
+import { maskStrings, maskText } from "#text";
 import { sourceStack, thrownAt } from "../errors/source-position.js";
 
 /** Destination of log lines. Gets one line of JSON, including its line break; must not throw or block. */
@@ -13,7 +14,10 @@ interface LoggerSettings {
   readonly output: LogOutput;
 }
 
-/** The agent's own log: every line has `time` (ISO), `level` and `msg`, then the fields. */
+/**
+ * The agent's own log: every line has `time` (ISO), `level` and `msg`, then the fields. Texts may come from outside, so
+ * they are masked.
+ */
 export function createLogger({ level, initialFields, output }: LoggerSettings): Logger {
   const withStack = level === "debug";
   const options = {
@@ -24,10 +28,36 @@ export function createLogger({ level, initialFields, output }: LoggerSettings): 
     serializers: { err: (value: unknown) => value },
     formatters: {
       level: (label: string) => ({ level: label }),
-      log: (fields: object) => loggableFields(fields, withStack),
+      log: (fields: object) => maskStrings(loggableFields(fields, withStack), KEPT_FIELDS),
+    },
+    hooks: {
+      // Plugins may call it with a message alone.
+      logMethod(this: PinoLogger, args: Parameters<LogFn>, method: LogFn) {
+        const masked = args.map((argument: unknown) => (typeof argument === "string" ? maskText(argument) : argument));
+        method.apply(this, masked as Parameters<LogFn>);
+      },
     },
   };
   return pino(options, output);
+}
+
+/** The name of an authenticated operator, who may be known by an e-mail address, and our own advice. */
+const KEPT_FIELDS: ReadonlySet<string> = new Set(["actor", "advice"]);
+
+/**
+ * Masks what it passes on to another logger, such as that of the program around an embedded agent. Fields of child
+ * loggers are names in the config and stay.
+ */
+export function maskedLogger(logger: Logger): Logger {
+  const method = (level: "debug" | "info" | "warn" | "error") => (fields: object, message: string) =>
+    logger[level](maskStrings(fields, KEPT_FIELDS), maskText(message));
+  return {
+    debug: method("debug"),
+    info: method("info"),
+    warn: method("warn"),
+    error: method("error"),
+    child: (fields) => maskedLogger(logger.child(fields)),
+  };
 }
 
 const MAX_CAUSES = 4;

@@ -1,8 +1,10 @@
 import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics } from "#contract";
+import { maskStrings } from "#text";
 
 /**
- * The agent's own metrics. Incrementing a counter is one addition on a plain object. This file does not depend on
- * OpenTelemetry, which reads the families on collection.
+ * The agent's own metrics. Incrementing a counter is one addition on a plain object. Values of attributes, such as
+ * names of events, may come from outside, so they are masked. This file does not depend on OpenTelemetry, which reads
+ * the families on collection.
  */
 export interface CounterFamily extends MetricFamilyBase {
   readonly kind: "counter";
@@ -51,8 +53,9 @@ export class MetricRegistry implements Metrics {
 
   gauge(name: string, description: MetricDescription, read: () => number, attributes: MetricAttributes = {}) {
     const { series: all } = this.family(name, "gauge", description);
-    const key = keyOf(attributes);
-    const one = { attributes, read };
+    const shown = maskStrings(attributes);
+    const key = keyOf(shown);
+    const one = { attributes: shown, read };
     all.set(key, one);
     return () => {
       if (all.get(key) === one) all.delete(key);
@@ -70,7 +73,7 @@ export class MetricRegistry implements Metrics {
 
   read(name: string, attributes: MetricAttributes): number | undefined {
     const family = this.families.get(name);
-    return family?.kind === "counter" ? family.series.get(keyOf(attributes))?.read() : undefined;
+    return family?.kind === "counter" ? family.series.get(keyOf(maskStrings(attributes)))?.read() : undefined;
   }
 
   /** All families. */
@@ -157,10 +160,11 @@ function seriesFor<S, Made extends S>(
   attributes: MetricAttributes,
   make: (attributes: MetricAttributes) => Made,
 ): Made {
-  const key = keyOf(attributes);
+  const shown = maskStrings(attributes);
+  const key = keyOf(shown);
   const known = family.series.get(key);
   if (known !== undefined) return known as Made;
-  const made = make(attributes);
+  const made = make(shown);
   family.series.set(key, made);
   return made;
 }

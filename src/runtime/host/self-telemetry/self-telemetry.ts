@@ -6,7 +6,7 @@ import { isStartError } from "#contract/errors";
 import { keepAliveTimer, waitAtMost } from "#contract/time";
 import { painterFor, printable } from "#text";
 import { LogStream } from "./log-stream.js";
-import { createLogger } from "./logger.js";
+import { createLogger, maskedLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";
 import { MetricRegistry } from "./metric-registry.js";
 import { OtlpLogs } from "./otlp-logs.js";
@@ -47,7 +47,7 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   const registry = new MetricRegistry();
   const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
   const stderrLog = options.logger === undefined ? createStderrLog(config, options, otlpLogs) : undefined;
-  const logger = options.logger ?? stderrLog!.logger;
+  const logger = options.logger === undefined ? stderrLog!.logger : maskedLogger(options.logger);
   let metricExport: MetricExport | undefined;
   const authenticators = new OwnAuthenticators();
 

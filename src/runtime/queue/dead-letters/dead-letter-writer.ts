@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock, Logger } from "#contract";
 import { type AttemptError, type Entry, type Failure, ruleOf } from "#contract/operations";
 import type { Batch } from "#otlp";
+import { maskText } from "#text";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";
@@ -81,7 +82,8 @@ export class DeadLetterWriter {
     cause: DeadLetterCause,
     requestItems?: number,
   ): { readonly failure: Failure } {
-    const { reason, category, error, rejected } = cause;
+    const { reason, category, rejected } = cause;
+    const error = maskedError(cause.error);
     const signature = signatureOf(exporter, error);
     const at = this.services.clock.now();
     const request = {
@@ -124,6 +126,11 @@ export class DeadLetterWriter {
     metrics.filteredOut.add(1);
     return "discarded";
   }
+}
+
+/** Errors of backends are masked already; those of processors and replays are not. */
+function maskedError(error: AttemptError): AttemptError {
+  return { ...error, class: maskText(error.class), message: maskText(error.message) };
 }
 
 const allOf = (batch: Batch): Batch => batch;

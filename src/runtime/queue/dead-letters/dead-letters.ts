@@ -1,5 +1,6 @@
 import { AdminError, type DeadLetterQuery, type Entry } from "#contract/operations";
 import { glob } from "#contract/schema";
+import { maskRecordText } from "#text";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import { pagesOfDeadLetters } from "../store/walk-dead-letters.js";
 import { type ExporterControl, hasQueue, type QueueControl } from "./exporter-control.js";
@@ -17,8 +18,8 @@ export const MAX_PAGE_SIZE = 1000;
 
 /** Returns a predicate for entries that match the metadata filters of a query. */
 export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
-  const { reason, category, signature, signal, since, until, event, deleted = false } = query;
-  const isEvent = event === undefined ? undefined : glob(event);
+  const { reason, category, signature, signal, since, until, deleted = false } = query;
+  const isEvent = nameMatcher(query);
   return (entry) => {
     const { failure } = entry;
     return (
@@ -33,6 +34,19 @@ export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean 
       (isEvent === undefined || failure.names.some(isEvent))
     );
   };
+}
+
+/**
+ * Returns a predicate for the names of records; undefined if the query does not filter by name. Somebody who may not see
+ * names unmasked must not find them out by trying either, so their masked form has to match.
+ */
+export function nameMatcher({
+  event,
+  matchesMasked = false,
+}: DeadLetterQuery): ((name: string) => boolean) | undefined {
+  if (event === undefined) return undefined;
+  const matches = glob(event);
+  return matchesMasked ? (name) => matches(maskRecordText(name)) : matches;
 }
 
 /** Whether the entry was deleted. It can be restored for a while. */

@@ -1,6 +1,7 @@
 import { type Clock, type Logger, limitedLog } from "#contract";
 import type { AttemptError, Entry } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
+import { maskRecordText } from "#text";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 
 export interface FailureNotifierServices {
@@ -124,5 +125,14 @@ function errorText({ class: name, message }: AttemptError): string {
 
 function summaryOf({ id, pipeline, signal, items, attempts, calls, failure }: Entry): object {
   const { at, names } = failure!;
-  return { id, pipeline, signal, items, attempts, calls, at: new Date(at).toISOString(), events: names };
+  return {
+    id,
+    pipeline,
+    signal,
+    items,
+    attempts,
+    calls,
+    at: new Date(at).toISOString(),
+    events: names.map(maskRecordText),
+  };
 }

@@ -1,7 +1,7 @@
 import type { PartialRejection } from "#contract";
 import { ERROR_CODES, type ErrorCode, Refusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
-import { maskSecrets } from "./mask-secrets.js";
+import { maskText } from "#text";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /** The maximum number of characters of an error message kept with an entry. Backends may echo whole requests. */
@@ -64,7 +64,7 @@ export function partialSuccessError(
     class: "partial_success",
     code: ERROR_CODES.SLUICE_PARTIAL_SUCCESS,
     category: "schema",
-    message: `${rejected} of ${records} records${where} were rejected: ${maskSecrets(message)}`.slice(
+    message: `${rejected} of ${records} records${where} were rejected: ${maskText(message)}`.slice(
       0,
       MAX_ERROR_MESSAGE,
     ),

@@ -23,10 +23,10 @@ import { FailureIndexes } from "../dead-letters/search/failure-indexes.js";
 import { listPage } from "../dead-letters/search/list-page.js";
 import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
 import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
+import { shown, shownEntry } from "../entry/shown-entries.js";
 import { auditedAdmin } from "../records/audited-admin.js";
 import type { OperatorRecords } from "../records/operator-records.js";
 import { isStoreError } from "../store/store.js";
-import { ShownEntries } from "./shown-entries.js";
 
 const MAX_BY_LENGTH = 200;
 const DEFAULT_REPLAYS = 100;
@@ -46,7 +46,6 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
   services.records.watchEntries(async (id) => (await findEntry(controls, id)) !== undefined);
   moves.setControls(controls);
   const maskSample = view();
-  const shown = new ShownEntries(services.mask);
   const replayServices = { ...services, tracker, originals, moves, maskSample };
   const { clock, language } = services;
   const check = (query: DeadLetterQuery) => checkQuery(query, language);
@@ -54,8 +53,8 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
   const grouping = new DeadLetterGrouping(controls, indexes, clock);
   const admin: Admin = {
     actingAs: (operator) => auditedAdmin(admin, services.records, check, operator),
-    audit: (query) => withAdminErrors(() => audit.list(query)),
-    exporters: () => [...controls.values()].map((control) => control.status()),
+    audit: (query) => withAdminErrors(async () => shown(await audit.list(query))),
+    exporters: () => [...controls.values()].map((control) => shown(control.status())),
     pause: (exporter) => controlOf(controls, exporter).pause(),
     resume: (exporter) => controlOf(controls, exporter).resume(),
     retryNow: (exporter) => controlOf(controls, exporter).retryNow(),
@@ -69,30 +68,30 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       const checked = check(query);
       return withAdminErrors(async () => {
         const page = await listPage(controls, checked, { indexes, clock });
-        return { ...page, entries: await shown.all(page.entries) };
+        return { ...page, entries: page.entries.map(shownEntry) };
       });
     },
     deadLetter: (id) =>
       withAdminErrors(async () => {
         const found = await findEntry(controls, id);
         const delivered = found === undefined ? await tracker.deliveredEntry(id) : undefined;
-        if (found === undefined) return delivered && shown.one(delivered);
-        return shown.one(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
+        if (found === undefined) return delivered && shownEntry(delivered);
+        return shownEntry(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
     payload: (id, options) => withAdminErrors(() => payloadOf(controls, originals, id, view(options), options)),
     async deadLetterGroups(query) {
       const checked = check(query);
-      return withAdminErrors(() => grouping.list(checked));
+      return withAdminErrors(async () => shown(await grouping.list(checked)));
     },
     async deadLetterStats(query) {
       const checked = check(query);
-      return withAdminErrors(() => countDeadLetters(controls, checked, indexes));
+      return withAdminErrors(async () => shown(await countDeadLetters(controls, checked, indexes)));
     },
     editDeadLetter: (id, edit) =>
       withAdminErrors(async () => {
         checkBy(edit.by);
         await moves.settleInterrupted();
-        return shown.one(await editDeadLetter(controls, id, edit, { ...services, originals }));
+        return shownEntry(await editDeadLetter(controls, id, edit, { ...services, originals }));
       }),
     async replay(selection, options) {
       checkReplay(options);
@@ -106,9 +105,9 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
         ),
       );
     },
-    startReplay: (selection, options) => jobs.start(admin, selection, options),
-    replays: (limit = DEFAULT_REPLAYS) => withAdminErrors(() => tracker.list(limit)),
-    replayJob: (id) => withAdminErrors(() => tracker.get(id)),
+    startReplay: async (selection, options) => shown(await jobs.start(admin, selection, options)),
+    replays: (limit = DEFAULT_REPLAYS) => withAdminErrors(async () => shown(await tracker.list(limit))),
+    replayJob: (id) => withAdminErrors(async () => shown(await tracker.get(id))),
     controlReplay: (id, change) => jobs[change](id),
     watchReplay: (id, listener) => tracker.watch(id, listener),
     deleteDeadLetters: (selection, options) =>
@@ -127,10 +126,10 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       const onUnreadable = (id: string) =>
         services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
       const mask = view(options);
-      const show = mask && ((entry: Entry) => shown.one(entry));
+      const show = mask && shownEntry;
       return linesWithAdminErrors(exportLines(controls, checked, { mask, show, onUnreadable }));
     },
-    importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
+    importDeadLetters: (lines) => withAdminErrors(async () => shown(await importLines(controls, lines))),
   };
   return admin;
 }

@@ -129,7 +129,12 @@ function positionOf(cursor: string): number {
   );
 }
 
-function withoutUndefined(record: AuditRecord): AuditRecord {
+function withoutUndefined({ filter, ...record }: AuditRecord): AuditRecord {
+  const { matchesMasked: _, ...written } = filter ?? {};
+  return definedOnly({ ...record, filter: filter && written });
+}
+
+function definedOnly(record: AuditRecord): AuditRecord {
   return Object.fromEntries(
     Object.entries(record).filter(([, value]) => value !== undefined),
   ) as unknown as AuditRecord;

@@ -1,4 +1,5 @@
 import type { Admin, AuditedAction, AuditRecord, DeadLetterQuery, Operator, Selection } from "#contract/operations";
+import { shown } from "../entry/shown-entries.js";
 import type { OperatorRecords } from "./operator-records.js";
 
 type AuditedObject = Pick<AuditRecord, "target" | "filter" | "count">;
@@ -98,7 +99,8 @@ export function auditedAdmin(
       await audit.add(operator, { action: "reveal", ...recorded, outcome: "done" });
       return replay();
     },
-    startReplay: (selection, options) => jobs.start(acting, selection, { reason: operator.reason, ...options }),
+    startReplay: async (selection, options) =>
+      shown(await jobs.start(acting, selection, { reason: operator.reason, ...options })),
     controlReplay(id, change) {
       admin.controlReplay(id, change);
       void note("replay", { target: id, filter: { change } });

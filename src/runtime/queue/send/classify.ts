@@ -2,7 +2,7 @@ import { blameOf, type FailureKind } from "#contract";
 import type { Refusal, RefusalCategory, RefusalKind } from "#contract/errors";
 import { isGenericCode, toRefusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
-import { maskSecrets } from "../entry/mask-secrets.js";
+import { maskText } from "#text";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 export interface ClassifyRules {
@@ -92,7 +92,7 @@ function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptErr
   const category = refusal.category ?? (kind === "permanent" && refusal.kind !== kind ? "integration" : undefined);
   return {
     kind,
-    class: name,
+    class: maskText(name),
     message: maskedText(refusal.message, MAX_ERROR_MESSAGE),
     code,
     ...(status !== undefined && { status }),
@@ -103,7 +103,7 @@ function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptErr
 
 /** Masks more text than is kept, because a credential cut off at the end could not be recognised. */
 function maskedText(text: string, length: number): string {
-  return maskSecrets(text.slice(0, length + MAX_SECRET)).slice(0, length);
+  return maskText(text.slice(0, length + MAX_SECRET)).slice(0, length);
 }
 
 /** The maximum number of characters of a credential, such as a long signed token. */

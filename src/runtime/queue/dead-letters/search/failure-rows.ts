@@ -1,8 +1,8 @@
 import type { DeadLetterQuery, Entry } from "#contract/operations";
-import { glob } from "#contract/schema";
 import { entryId } from "../../store/format/entry-id.js";
 import type { FailureFacts } from "../../store/format/failure-facts.js";
 import type { EntryRef } from "../../store/store.js";
+import { nameMatcher } from "../dead-letters.js";
 import type { Searched } from "./match-records.js";
 
 /** The properties that dead letters of one cause share. */
@@ -96,7 +96,7 @@ export class FailureRows {
   select(query: DeadLetterQuery): { readonly sure: Float64Array; readonly unsure: Float64Array } {
     const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY, deleted = false } = query;
     const causes = this.causes.verdicts((cause) => isCauseWanted(cause, query));
-    const isEvent = query.event === undefined ? undefined : glob(query.event);
+    const isEvent = nameMatcher(query);
     const names = this.nameLists.verdicts((list) => isEvent === undefined || list.some(isEvent));
     if (isEvent === undefined) names[UNKNOWN] = YES;
     if (!asksForCause(query)) causes[UNKNOWN] = YES;

@@ -16,7 +16,7 @@ interface ExportServices {
   /** If set, lines have masked payloads and cannot be imported. */
   readonly mask: ((batch: Batch) => Promise<Batch>) | undefined;
   /** Set together with `mask`: returns the entry in the form people may see. */
-  readonly show?: ((entry: Entry) => Promise<Entry>) | undefined;
+  readonly show?: ((entry: Entry) => Entry) | undefined;
   readonly onUnreadable: (id: string) => void;
 }
 
@@ -32,7 +32,7 @@ export async function* exportLines(
       const shown = withoutSecrets(entry);
       yield mask === undefined
         ? writeTransferLine({ entry: shown, batch })
-        : writeMaskedLine({ entry: { ...shown, ...(await show?.(shown)) }, batch: await mask(batch) });
+        : writeMaskedLine({ entry: { ...shown, ...show?.(shown) }, batch: await mask(batch) });
     } catch (error) {
       if (!isEntryGone(error)) throw error;
       if (error.code === "corrupt") onUnreadable(entry.id);

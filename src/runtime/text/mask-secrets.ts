@@ -9,7 +9,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/((?:token|key)["']?\s*[:=]\s*["']?)(?=[^\s"',;&}]*\d|[^\s"',;&}]{20})[^\s"',;&}]{6,}/gi, `$1${MASK}`],
 ];
 
-/** Masks credentials that a backend's message may have echoed. Messages are kept with the entry and shown to people. */
+/** Masks credentials by their form alone. Used where the detectors are not loaded. */
 export function maskSecrets(text: string): string {
   return PATTERNS.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), text);
 }
