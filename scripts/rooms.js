@@ -455,6 +455,7 @@ export const ROOMS = [
     path: "src/agent/cli/outbox/",
     purpose: "`sluice outbox`: prepares a database for the receiver `outbox`",
   },
+  { path: "src/agent/cli/pii/", purpose: "`sluice pii`: what the processor `pii` finds in a text, and why" },
   {
     path: "src/agent/testing/",
     purpose: "`sluice/testing`: pipelines in memory, a fake clock, faulty exporters",

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { batchFromJson, readRecords } from "../../dist/plugin.js";
 import { piiSchema } from "../../dist/processors/pii/config.js";
@@ -8,7 +9,7 @@ import { judgeFolder, linesThrough } from "./lines.js";
 /**
  * Prints recall per kind and false positives of the processor pii on folders of lines.
  *
- *     node bench/pii-corpus/judge-lines.js bench/pii-corpus/web [--strict] [--confidence high] [--missed] [--json]
+ *     node bench/pii-corpus/judge-lines.js bench/pii-corpus/web [--strict] [--confidence high] [--missed] [--json] [--floors]
  */
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -17,6 +18,7 @@ const { values: options, positionals } = parseArgs({
     confidence: { type: "string" },
     missed: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
+    floors: { type: "boolean", default: false },
   },
 });
 
@@ -27,8 +29,15 @@ const config = {
 const treat = linesThrough({ batchFromJson, readRecords }, new PiiTreatment(piiSchema.parse(config)));
 const judged = positionals.map((folder) => ({ folder, ...judgeFolder(folder, treat, options.strict) }));
 
-if (options.json) console.log(JSON.stringify(judged, null, 2));
+if (options.floors) console.log(JSON.stringify(Object.fromEntries(judged.map(floorsOf)), null, 2));
+else if (options.json) console.log(JSON.stringify(judged, null, 2));
 else for (const one of judged) print(one);
+
+/** The floors of test/processors/pii/detect/line-floors.json, if these results are to be held. */
+function floorsOf(/** @type {import("./lines.js").LineJudgement & { folder: string }} */ { folder, kinds, changed }) {
+  const recall = kinds.map(({ kind, found, planted }) => [kind, Math.floor((100 * found) / planted)]);
+  return [basename(folder), { recall: Object.fromEntries(recall), changed: changed.length }];
+}
 
 function print(/** @type {import("./lines.js").LineJudgement & { folder: string }} */ one) {
   const row = (/** @type {string} */ name, /** @type {number} */ found, /** @type {number} */ planted) => [

@@ -3,6 +3,7 @@ import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from ".
 import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
 import { outboxCommands } from "./outbox/commands.js";
+import { piiCommands } from "./pii/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
   config: {
@@ -252,6 +253,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   EXPORTER,
   DLQ,
   outboxCommands(CONFIG),
+  piiCommands(CONFIG),
   {
     name: "completion",
     summary: "Print a completion script for your shell.",

@@ -60,6 +60,7 @@ import { findInWord } from "./word.js";
  */
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);
+  matches.traceText(b);
   const limit = work.spent + textBudget(end - start);
   const last = end - 3;
   if (hints >= 1 << HINT_LABEL_SHIFT) findLabelledValue(b, hints >> HINT_LABEL_SHIFT, start, KEY);

@@ -52,6 +52,25 @@ const wild = (await import(`${folder}wild/judge.js`)) as {
 const people = (await import(`${folder}people.js`)) as {
   judgePeople(treat: (lines: string[]) => string[], size: object): PeopleJudgement;
 };
+/** Recall and false positives on a folder of lines. */
+interface LineJudgement {
+  readonly kinds: readonly {
+    readonly kind: string;
+    readonly planted: number;
+    readonly found: number;
+    readonly missed: readonly string[];
+  }[];
+  readonly planted: number;
+  readonly found: number;
+  readonly ordinary: number;
+  readonly changed: readonly { readonly line: string; readonly after: string }[];
+}
+
+type TreatLines = (lines: readonly object[]) => string[];
+const lines = (await import(`${folder}lines.js`)) as {
+  judgeFolder(folder: string, treat: TreatLines, isStrict: boolean): LineJudgement;
+  linesThrough(telemetry: object, treatment: { treat(batch: never): unknown }): TreatLines;
+};
 const ordinary = (await import(`${folder}ordinary.js`)) as { ordinaryLines(count: number, seed?: number): string[] };
 
 /** Evaluates the detectors like the benchmark, on a corpus of this size. */
@@ -60,3 +79,7 @@ export const { plantedLines } = planted;
 export const { judgeWild } = wild;
 export const { judgePeople } = people;
 export const { ordinaryLines } = ordinary;
+/** Judges a folder of lines in bench/pii-corpus/. */
+export const judgeFolder = (name: string, treat: TreatLines, isStrict: boolean) =>
+  lines.judgeFolder(new URL(name, folder).pathname, treat, isStrict);
+export const { linesThrough } = lines;

@@ -1,7 +1,17 @@
 import { CARD_LABEL, OTHER_LABEL } from "../labels/label-words.js";
 import { labelBefore } from "../labels/labels.js";
 import { HINT_LABEL_SHIFT, PAYMENT_CARD } from "../text/detectors.js";
-import { AMONG_NUMBERS, CHECKSUM, COMMON_FORM, FORM, GROUPED, KEY, LABEL, OTHER_THING } from "../text/evidence.js";
+import {
+  AMONG_NUMBERS,
+  CHECKSUM,
+  COMMON_FORM,
+  FORM,
+  GROUPED,
+  KEY,
+  LABEL,
+  OTHER_THING,
+  WRONG_CHECKSUM,
+} from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { groups } from "./digit-groups.js";
@@ -105,11 +115,13 @@ function firstFour(b: Uint8Array, p: number): number {
 function addIfCard(b: Uint8Array, from: number, to: number): number {
   if (!groups.isDetachedAfter(to)) return 0;
   const form = formOf(b, from, to);
-  if (form === 0 || !passesLuhn(b, from, to)) return 0;
+  if (form === 0) return 0;
+  const checksum = passesLuhn(b, from, to) ? CHECKSUM : WRONG_CHECKSUM;
+  if (checksum === WRONG_CHECKSUM && !matches.isThorough) return 0;
   const start = groups.starts[from]!;
   const grouped = to - from > 1 ? GROUPED : 0;
   const among = grouped !== 0 && (from > 0 || to < groups.count) ? AMONG_NUMBERS : 0;
-  const evidence = form | CHECKSUM | grouped | among | labelEvidence(b, from);
+  const evidence = form | checksum | grouped | among | labelEvidence(b, from);
   return matches.propose(PAYMENT_CARD, start, groups.ends[to - 1]!, evidence) === NOT_FOUND ? 0 : to;
 }
 

@@ -19,6 +19,12 @@ export interface Candidate {
   readonly scan: number;
 }
 
+/** The candidates of a text, and the bytes of the texts that they are in, by their numbers. */
+export interface Trace {
+  readonly candidates: Candidate[];
+  readonly texts: Map<number, Uint8Array>;
+}
+
 /** The state of an outer text while a text inside it is scanned. */
 type OuterText = Pick<
   Matches,
@@ -51,7 +57,7 @@ class Matches {
   /** The score that candidates must reach. */
   threshold = THRESHOLDS.medium;
   /** Receives every candidate while a text is explained. */
-  candidates: Candidate[] | undefined;
+  private trace: Trace | undefined;
 
   begin(start: number, end: number, hints: number, enabled: number): void {
     this.count = 0;
@@ -77,6 +83,26 @@ class Matches {
     Object.assign(this, text);
   }
 
+  /** Whether candidates that miss the default threshold are of interest, such as numbers with wrong check digits. */
+  get isThorough(): boolean {
+    return this.trace !== undefined || this.threshold < THRESHOLDS.medium;
+  }
+
+  /** Keeps every candidate from now on, until `endTrace`. */
+  beginTrace(): Trace {
+    this.trace = { candidates: [], texts: new Map() };
+    return this.trace;
+  }
+
+  endTrace(): void {
+    this.trace = undefined;
+  }
+
+  /** Call this when the scan of the present text begins. */
+  traceText(b: Uint8Array): void {
+    this.trace?.texts.set(this.scan, b);
+  }
+
   /** Whether national numbers of all countries are enabled. */
   get hasAllCountries(): boolean {
     return this.countries === ALL_COUNTRIES;
@@ -93,7 +119,7 @@ class Matches {
   propose(detector: number, start: number, end: number, evidence: number): number {
     const score = scoreOf(evidence);
     const isFound = score >= this.threshold;
-    this.candidates?.push({ detector, start, end, evidence, score, isFound, scan: this.scan });
+    this.trace?.candidates.push({ detector, start, end, evidence, score, isFound, scan: this.scan });
     return isFound ? this.add(detector, start, end) : NOT_FOUND;
   }
 

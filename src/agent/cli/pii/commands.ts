@@ -1,0 +1,41 @@
+import { type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
+
+/** `options` are the options of every command that reads a config. */
+export function piiCommands(options: Readonly<Record<string, CommandOption>>): CommandGroup {
+  return {
+    name: "pii",
+    summary: "See what the processor `pii` finds in a text.",
+    details: ["Needs no agent."],
+    examples: ["sluice pii explain 'card 4111 1111 1111 1111 declined'"],
+    commands: [
+      {
+        name: "pii explain",
+        summary: "Show what is treated in a text, and why.",
+        details: [
+          "Shows each candidate with its detector, its score and the reasons for it, also those that stay because their score",
+          "is below the threshold; then the treated text. Reads stdin if no text is given.",
+          "Without a config, the defaults apply. With one, the settings of its processor `pii`.",
+        ],
+        options: {
+          key: { type: "string", value: "KEY", description: "The text is the value of an attribute with this key." },
+          confidence: { type: "string", value: "LEVEL", description: "low, medium (default) or high." },
+          profile: { type: "string", value: "NAME", description: "standard (default) or strict." },
+          ...options,
+          processor: {
+            type: "string",
+            value: "ID",
+            description: "The processor of the config, if it has several: pii/audit.",
+          },
+          ...JSON_OUT,
+        },
+        names: "[TEXT]",
+        examples: [
+          "sluice pii explain 'card 4111 1111 1111 1111 declined'",
+          "sluice pii explain --key user.dob 1999-04-07 --json",
+          "tail -n 1 app.log | sluice pii explain --config pipeline.yaml",
+        ],
+        load: async () => (await import("./explain.js")).explain,
+      },
+    ],
+  };
+}
