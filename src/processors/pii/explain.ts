@@ -67,7 +67,9 @@ function candidatesIn(texts: TextTreatment, text: string, hints: number): Explai
   const trace = matches.beginTrace();
   try {
     texts.find(b, 0, b.length, hints);
-    const distinct = new Map(trace.candidates.map((one) => [`${one.scan} ${one.detector} ${one.start} ${one.end}`, one]));
+    const distinct = new Map(
+      trace.candidates.map((one) => [`${one.scan} ${one.detector} ${one.start} ${one.end}`, one]),
+    );
     const explained = [...distinct.values()].map((one) => explainCandidate(texts, one, trace.texts.get(one.scan), b));
     return [...explained, ...withoutEvidence(texts, trace.candidates, b)].sort(
       (a, c) => (a.start ?? 0) - (c.start ?? 0),

@@ -97,22 +97,22 @@ export class FieldRules {
     const configured =
       fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
     const name = key.slice(-MAX_KEY_LENGTH); // its last words decide
-    const secrets = configured === undefined ? secretValues(name) : undefined;
+    const label = labelOfKey(name);
+    const secrets = configured === undefined ? secretValues(name, label) : undefined;
     const suggested = secrets === undefined ? undefined : secretKeys;
     return {
       path,
       strategy: configured ?? suggested,
       decidedBy: configured === undefined ? "secret_key" : "field",
-      hints: hintsOf(name),
+      hints: hintsOf(name, label),
       secrets: secrets ?? "any",
     };
   }
 }
 
 /** Returns which values of a field of this name are secret; undefined if none are. */
-function secretValues(key: string): SecretValues | undefined {
+function secretValues(key: string, label: number): SecretValues | undefined {
   if (isSecretKey(key)) return STATUS_KEY.test(key) ? "no_status" : "any";
-  const label = labelOfKey(key);
   if (label === PASSWORD_LABEL || label === CODE_LABEL || label === CARD_CODE_LABEL) return "any";
   return label === SECRET_LABEL ? "random" : undefined;
 }
@@ -121,7 +121,7 @@ function secretValues(key: string): SecretValues | undefined {
 const STATUS_KEY = /(?:^|[^a-z])(?:auth|credentials?|pwd)$|(?:Auth|Credentials?|Pwd)$/i;
 
 /** Returns the hints that the last word of a key gives about the value. */
-function hintsOf(key: string): number {
+function hintsOf(key: string, label: number): number {
   if (/version$/i.test(key)) return HINT_VERSION;
   if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
     return HINT_PHONE;
@@ -132,7 +132,6 @@ function hintsOf(key: string): number {
     )
   )
     return HINT_HOST;
-  const label = labelOfKey(key);
   if (label === PHONE_LABEL) return HINT_PHONE;
   if (label === SSN_LABEL) return HINT_SSN;
   const kind = label >= BIRTH_LABEL && label < OTHER_LABEL ? label << HINT_LABEL_SHIFT : HINT_NONE;

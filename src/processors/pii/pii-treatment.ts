@@ -4,7 +4,8 @@ import type { Batch } from "../../plugin.js";
 import { HOLDS_NO_TEXT, keyOf } from "./attribute-values.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
 import { hintsAtNumber } from "./detect/text/detectors.js";
-import { HASH_COST, PATTERN_COST, work } from "./detect/text/work.js";
+import { MASK } from "./detect/text/treated.js";
+import { HASH_COST, PATTERN_COST, TooCostlyError, work } from "./detect/text/work.js";
 import { type FieldRule, FieldRules } from "./field-rules.js";
 import { type FieldVisitor, rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "./fields/rewrite-fields.js";
 import { type AttributeOwner, plansFor, type TextField } from "./fields/rewrite-plans.js";
@@ -17,10 +18,12 @@ import type { PiiTreatmentSettings } from "./value-treatment.js";
 import { ValueTreatment } from "./value-treatment.js";
 
 /** Work units that a batch may use for each of its bytes, without hashes and patterns. */
-const UNITS_PER_BYTE = 48;
+const UNITS_PER_BYTE = 128;
 /** JSON must be parsed to be treated. A larger text is masked instead. */
 const MAX_JSON_BYTES = 1 << 20;
 const JSON_UNITS_PER_BYTE = 16;
+/** Limit for the values of one JSON text, which is treated in one go. A text that needs more is masked instead. */
+const MAX_JSON_UNITS = 16_000_000;
 
 const SUMMARY_COUNT = "pii.treated.count";
 const SUMMARY_KEYS = "pii.treated.keys";
@@ -212,11 +215,14 @@ export class PiiTreatment implements FieldVisitor {
     }
     work.spent += size * JSON_UNITS_PER_BYTE;
     const text = decodeText(b, textStart, end);
-    const treated = treatJson(text, field, {
-      member: (parent, key) => this.fields.forMember(parent, key),
-      treat: (value, of, strategy) => this.values.treatText(value, of, strategy),
-      countField: (of) => this.counts.countField(of, of.path),
-    });
+    const limit = work.spent + MAX_JSON_UNITS;
+    const treated = this.treatJsonText(text, field, limit);
+    if (treated === MASK) {
+      const outStart = rewriter.outputPosition(start);
+      this.values.maskText(rewriter, field, start + 1, end);
+      rewriter.closeMessage(start, end, outStart, start - lengthAt);
+      return true;
+    }
     if (treated === undefined) return false;
     if (treated === text || !this.settings.isEnforced) return true;
     const outStart = rewriter.outputPosition(start);
@@ -224,5 +230,29 @@ export class PiiTreatment implements FieldVisitor {
     rewriter.skipTo(end);
     rewriter.closeMessage(start, end, outStart, start - lengthAt);
     return true;
+  }
+
+  /** Returns the treated JSON, undefined if the text is not JSON, or a mask if it would take too much work. */
+  private treatJsonText(text: string, field: FieldRule, limit: number): string | undefined {
+    const checkWork = () => {
+      if (work.spent > limit) throw new TooCostlyError();
+    };
+    const treatment = {
+      member: (parent: FieldRule, key: string) => {
+        checkWork();
+        return this.fields.forMember(parent, key);
+      },
+      treat: (value: string, of: FieldRule, strategy: FieldRule["strategy"]) => {
+        checkWork();
+        return this.values.treatText(value, of, strategy);
+      },
+      countField: (of: FieldRule) => this.counts.countField(of, of.path),
+    };
+    try {
+      return treatJson(text, field, treatment);
+    } catch (error) {
+      if (error instanceof TooCostlyError) return MASK;
+      throw error;
+    }
   }
 }

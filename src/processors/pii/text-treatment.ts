@@ -8,7 +8,7 @@ import { COUNTRIES, type Country, DETECTORS, OPTIONAL_DETECTORS } from "./detect
 import { type Confidence, THRESHOLDS } from "./detect/text/evidence.js";
 import { areIsolated, matches } from "./detect/text/matches.js";
 import { MASK, TREATED } from "./detect/text/treated.js";
-import { PATTERN_COST, work } from "./detect/text/work.js";
+import { PATTERN_COST, textBudget, work } from "./detect/text/work.js";
 import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
 interface UserPattern {
@@ -81,7 +81,8 @@ export class TextTreatment {
    * matches are in `matches`.
    */
   treat(b: Uint8Array, start: number, end: number, hints: number, count: () => void): Uint8Array {
-    for (let round = 0; round < MAX_ROUNDS; round++) {
+    const limit = work.spent + textBudget(end - start);
+    for (let round = 0; round < MAX_ROUNDS && work.spent < limit; round++) {
       count();
       b = this.replaceMatches(b, start, end);
       start = 0;
@@ -226,7 +227,7 @@ function toByteRanges(text: string, size: number, places: TextRanges): TextRange
 }
 
 /** Limit for the bytes that users' patterns together may run over in one text. */
-const MAX_PATTERN_BYTES = 4 << 20;
+const MAX_PATTERN_BYTES = 1 << 20;
 
 /** Limit for the rounds of one text. A text with matches after that is masked as a whole. */
 const MAX_ROUNDS = 8;

@@ -59,7 +59,7 @@ function isNumber(tag: number): boolean {
 }
 
 /** Limit for one attribute or body, because it is treated in one go and blocks everything else. */
-const MAX_UNITS_PER_FIELD = 64_000_000;
+const MAX_UNITS_PER_FIELD = 28_000_000;
 const UNITS_PER_ELEMENT = 10;
 
 /**

@@ -76,9 +76,9 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
       const found = detectAt(b, p, anchor);
       p = found === NOT_FOUND ? p + 1 : found;
     } else p++;
-    if (work.spent > limit) return TOO_COSTLY;
+    if (work.spent > limit || matches.count > MAX_MATCHES) return TOO_COSTLY;
   }
-  return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
+  return matches.count;
 }
 
 /** Returned instead of a number of matches when the scan stopped early: the text may contain anything. */
@@ -217,7 +217,9 @@ function detectAtEquals(b: Uint8Array, p: number): number {
   return findAssigned(b, p);
 }
 
+/** Finds the value after the sign at `p`. Of several equal signs, the last one counts. */
 function findAssigned(b: Uint8Array, p: number): number {
+  if (b[p + 1] === b[p]) return NOT_FOUND;
   return (matches.enabled & ASSIGNED) !== 0 && mayFollowLabel(b, p) ? findAssignedSecret(b, p) : NOT_FOUND;
 }
 

@@ -21,6 +21,8 @@ for (let c = 128; c < 256; c++) BEFORE_VALUE[c] = 1;
 const QUOTES = new Uint8Array(256);
 for (const c of "\"'`") QUOTES[c.charCodeAt(0)] = 1;
 
+/** Work units of looking for the start of a value. */
+const VALUE_COST = 10;
 const MAX_BACK = 48;
 let triedScan = -1;
 let triedStart = -1;
@@ -64,7 +66,7 @@ function valueStart(b: Uint8Array, p: number): number {
     else if (c > 127 && start - 2 >= floor && b[start - 2]! >= 0xc3 && b[start - 2]! < 0xe0) start -= 2;
     else break;
   }
-  work.spent += p - start;
+  work.spent += VALUE_COST + p - start;
   return start;
 }
 

@@ -21,6 +21,7 @@ class ColumnLabels {
 
   /** Returns the label of the column that the value at `p` is in, or NO_LABEL. */
   labelAt(b: Uint8Array, p: number): number {
+    work.spent += LOOKUP_COST;
     if (this.scan !== matches.scan) this.read(b);
     if (this.labels === undefined || p < this.at) return NO_LABEL;
     this.moveTo(b, p);
@@ -80,6 +81,7 @@ class ColumnLabels {
   }
 }
 
+const LOOKUP_COST = 30;
 const MAX_HEAD = 600;
 const MAX_NAME = 40;
 const COMMA = 44;

@@ -65,6 +65,8 @@ const COMMANDS: Readonly<Record<string, readonly PasswordOption[]>> = {
   rpcclient: [pair("U", "%")],
   wget: [],
 };
+/** Whether any of the commands is in a line. */
+const COMMAND = new RegExp(`\\b(?:${Object.keys(COMMANDS).join("|")})[\\s"',]`);
 const LETTERS = new Uint8Array(256);
 for (const options of Object.values(COMMANDS)) for (const { option } of options) LETTERS[option.charCodeAt(0)] = 1;
 
@@ -108,7 +110,7 @@ function endsOption(b: Uint8Array, p: number): boolean {
 function shortOption(b: Uint8Array, p: number): number {
   const letter = b[p + 1]!;
   if (LETTERS[letter] === 0) return NOT_FOUND;
-  work.spent += 4 * TEXT_COST;
+  work.spent += 6 * TEXT_COST;
   const line = latin1(b, Math.max(matches.floor, p - MAX_COMMAND), p);
   const option = optionOf(line.slice(line.lastIndexOf("\n") + 1), String.fromCharCode(letter), b[p + 2] === BLANK);
   if (option === undefined) return NOT_FOUND;
@@ -141,6 +143,8 @@ function secureStart(b: Uint8Array, p: number): number {
 
 /** Returns the option of the last command before it that has one. */
 function optionOf(line: string, letter: string, isApart: boolean): PasswordOption | undefined {
+  if (!COMMAND.test(line)) return undefined;
+  work.spent += 20 * TEXT_COST;
   const words = line.split(/[\s|;&"'()[\],]+/).reverse();
   for (const word of words) {
     const options = COMMANDS[word.slice(word.lastIndexOf("/") + 1)];

@@ -10,6 +10,8 @@ import { BIRTH_LABEL, COOKIE_LABEL, LINK, PASSWORD_LABEL } from "./label-words.j
 import { findLabelledValue } from "./labelled-value.js";
 import { labelBefore } from "./labels.js";
 
+/** Work units of looking for a tag. */
+const TAG_COST = 10;
 const MAX_TAG = 120;
 const MAX_VALUE = 400;
 
@@ -40,7 +42,7 @@ function tagStart(b: Uint8Array, p: number): number {
   const floor = Math.max(matches.lastEnd, p - MAX_TAG);
   let open = p - 1;
   while (open >= floor && b[open] !== LESS && b[open] !== 62) open--;
-  work.spent += p - open;
+  work.spent += TAG_COST + p - open;
   if (open < floor || b[open] !== LESS || b[open + 1] === 47 || b[p - 1] === 47) return -1;
   return open;
 }

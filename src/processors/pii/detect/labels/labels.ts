@@ -119,6 +119,9 @@ export const label = {
   monthAt: -1,
 };
 
+/** Work units of a lookup, and of each byte of a label. */
+const LOOKUP_COST = 60;
+const BYTE_COST = 5;
 /** The most words between a label and its value. */
 const MAX_LINKS = 5;
 const MAX_BETWEEN = 12;
@@ -132,6 +135,7 @@ const MAX_ASIDE = 16;
  * `label`.
  */
 export function labelBefore(b: Uint8Array, p: number, floor: number): number {
+  work.spent += LOOKUP_COST;
   label.hasSign = label.hasLink = false;
   label.isQuoted = p > floor && QUOTES[b[p - 1]!] === 1;
   label.monthAt = -1;
@@ -248,7 +252,7 @@ export function labelEndingAt(b: Uint8Array, end: number, floor: number): number
     found = p;
     foundNeedsSign = node.needsSign;
   }
-  work.spent += end - p;
+  work.spent += BYTE_COST * (end - p);
   return kind;
 }
 

@@ -22,8 +22,8 @@ const CASH_ADDRESS = /^[qp][02-9ac-hj-np-z]{41}$/;
 
 const MIN_LENGTH = 26;
 const MAX_LENGTH = 115;
-/** Work units that two hashes cost. */
-const CHECKSUM_COST = 500;
+/** Work units of a number with hundreds of bits, and of the hashes of it. */
+const CHECKSUM_COST = 4000;
 
 /**
  * Finds a wallet address that is exactly the word [start, stop). Ethereum addresses are recognised by their form, all

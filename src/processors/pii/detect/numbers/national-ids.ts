@@ -4,6 +4,7 @@ import { COUNTRIES, type Country, HINT_NATIONAL_ID, NATIONAL_ID } from "../text/
 import { CHECKSUM, FORM, GROUPED, LABEL } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
+import { work } from "../text/work.js";
 import {
   type CheckDigits,
   isAadhaar,
@@ -74,6 +75,8 @@ const FORMS_BY_SIZE: readonly (readonly NumberForm[])[] = Array.from({ length: 1
   FORMS.filter(({ sizes }) => sizes[0] === size),
 );
 
+/** Work units of verifying check digits. */
+const CHECK_COST = 100;
 const digits = new Uint8Array(18);
 
 /** Finds a national number that begins with group `i`, and returns the group after it, or 0. */
@@ -86,6 +89,7 @@ export function findNationalId(b: Uint8Array, i: number): number {
     if ((matches.countries & one.bit) === 0 || !hasForm(one, i) || !groups.isDetachedAfter(end)) continue;
     if (!one.needsLabel && groups.separators[i] === BLANK && !(i === 0 && end === groups.count)) continue; // among other numbers
     if (one.needsLabel ? !isLabelled(b, i) : one.check === isNir && !beginsNir(b[groups.starts[i]!]!)) continue;
+    work.spent += CHECK_COST;
     readDigits(b, i, end);
     if (!one.check(digits)) continue;
     const evidence = FORM | CHECKSUM | (one.sizes.length > 1 ? GROUPED : 0) | (isLabelled(b, i) ? LABEL : 0);

@@ -14,6 +14,7 @@ import {
 } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
+import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
 
 /**
@@ -116,6 +117,7 @@ function addIfCard(b: Uint8Array, from: number, to: number): number {
   if (!groups.isDetachedAfter(to)) return 0;
   const form = formOf(b, from, to);
   if (form === 0) return 0;
+  work.spent += LUHN_COST;
   const checksum = passesLuhn(b, from, to) ? CHECKSUM : WRONG_CHECKSUM;
   if (checksum === WRONG_CHECKSUM && !matches.isThorough) return 0;
   const start = groups.starts[from]!;
@@ -124,6 +126,9 @@ function addIfCard(b: Uint8Array, from: number, to: number): number {
   const evidence = form | checksum | grouped | among | labelEvidence(b, from);
   return matches.propose(PAYMENT_CARD, start, groups.ends[to - 1]!, evidence) === NOT_FOUND ? 0 : to;
 }
+
+/** Work units of verifying the digits of a card. */
+const LUHN_COST = 80;
 
 /** Whether an issuer has numbers that begin like this one and are as long. */
 function formOf(b: Uint8Array, from: number, to: number): number {

@@ -50,14 +50,19 @@ function prefixesByEnding() {
   return lists;
 }
 
+/** Work units of looking for the prefixes that end like a text, and of comparing one. */
+const LOOKUP_COST = 20;
+const PREFIX_COST = 5;
+
 /** Finds a key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   if (p < floor + 2) return NOT_FOUND;
   const candidates = PREFIXES_BY_ENDING[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)];
   if (candidates === undefined) return NOT_FOUND;
+  work.spent += LOOKUP_COST;
   for (const { prefix, minLength, bits, isUnique, tail, isUuid } of candidates) {
-    work.spent += prefix.length;
+    work.spent += PREFIX_COST + prefix.length;
     const start = p + 1 - prefix.length;
     if (start < lastEnd || !hasTextAt(b, start, end, prefix) || (tail === "" && isInWord(b, start, floor))) continue;
     const body = p + 1 + tail.length;
