@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { credentials } from "@grpc/grpc-js";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { GrpcJsClient } from "../receivers/otlp/grpc-client.js";
 import { wire } from "../receivers/otlp/requests.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
@@ -16,6 +16,29 @@ const VIOLATIONS: readonly (readonly [string, Buffer])[] = [
   ["headers that cannot be decoded", frame(1, 4, 1, Buffer.alloc(7, 0xff))],
   ["a continuation of nothing", frame(9, 4, 1, Buffer.from([0x82]))],
 ];
+
+describe("an agent with a limit for idle connections", () => {
+  it("closes the connection of a client that sends nothing, or nothing after its greeting", async () => {
+    const keepalive = "keepalive: {server_parameters: {max_connection_idle: 100ms}}";
+    const agent = await startAgentProcess({
+      yaml: `
+receivers: {otlp: {protocols: {grpc: {endpoint: 127.0.0.1:0, ${keepalive}}}}}
+exporters: {nop: {}}
+service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}
+`,
+    });
+    onTestFinished(async () => {
+      agent.child.kill("SIGTERM");
+      await agent.exited;
+    });
+    for (const greeting of [Buffer.alloc(0), Buffer.concat([PREFACE, SETTINGS])]) {
+      const socket = connect({ port: agent.ports.grpc, host: "127.0.0.1" });
+      socket.on("error", () => {}).resume();
+      socket.write(greeting);
+      await once(socket, "close");
+    }
+  });
+});
 
 // Each waits for seconds in which nothing happens.
 describe.concurrent.each([
