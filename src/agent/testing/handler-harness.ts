@@ -56,9 +56,11 @@ export interface HandlerHarness {
  * messages and outages of what it calls.
  *
  * @example
- * const harness = await handlerHarness(defineHandler({ type: "ship_order", handle: async (message) => message.json() }));
- * await harness.crashAfterEffect({ id: "42" });
- * await harness.stop();
+ * async function testCrash() {
+ *   const harness = await handlerHarness(defineHandler({ type: "ship_order", handle: async () => {} }));
+ *   await harness.crashAfterEffect({ id: "42" });
+ *   await harness.stop();
+ * }
  */
 export async function handlerHarness(
   handler: ExporterFactory,

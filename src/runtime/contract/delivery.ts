@@ -171,13 +171,16 @@ export interface Origin {
   readonly isUnattended?: boolean;
   /** @internal Whether it has come from outside and is in no store of the agent yet. */
   readonly isNew?: boolean;
+  /** @internal The queue, topic, stream or table that a message came from, and the kind of event that it is about. */
+  readonly queue?: string;
+  readonly event?: string | undefined;
   /** @internal Wants to know how the entries end that queues make from this delivery. Merged deliveries have none. */
   readonly watch?: MessageWatch;
 }
 
 /** Data must not be sent in the name of another client, so properties that differ are dropped. */
 function commonOrigin(deliveries: readonly Delivery[]): Origin {
-  const { metadata, address, watch: _, ...others } = withoutIdentity(deliveries[0]!.origin);
+  const { metadata, address, watch: _, queue: __, event: ___, ...others } = withoutIdentity(deliveries[0]!.origin);
   const isOfOne = address !== undefined && deliveries.every(({ origin }) => origin.address === address);
   const rest = isOfOne ? { ...others, address } : others;
   if (metadata === undefined) return rest;

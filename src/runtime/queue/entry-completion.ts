@@ -1,4 +1,4 @@
-import type { Logger } from "#contract";
+import type { Clock, Logger } from "#contract";
 import type { AttemptError, Entry, ReplayEnd } from "#contract/operations";
 import type { Batch } from "#otlp";
 import type { RecentIds } from "./admit/recent-ids.js";
@@ -14,6 +14,7 @@ import { partsOf, undeliveredShares } from "./send/bisect.js";
 import { isEntryGone, type QueueStore } from "./store/store.js";
 
 export interface EntryCompletionServices {
+  readonly clock: Clock;
   readonly store: QueueStore;
   readonly backlog: Backlog;
   readonly deadLetters: DeadLetterWriter;
@@ -70,7 +71,9 @@ export class EntryCompletion {
   }
 
   private delivered(item: QueueItem, sent: Batch): EntryEnd {
-    this.services.metrics.sent[sent.signal].add(sent.count);
+    const { metrics, clock } = this.services;
+    metrics.sent[sent.signal].add(sent.count);
+    metrics.messages.delivered(item.entry, clock.now(), item.sentAt);
     this.services.store.ack(item.ref);
     this.noteEnd(item, "delivered");
     if (item.entry.source.message !== undefined) this.services.delivered.add(item.entry.id);
@@ -90,6 +93,7 @@ export class EntryCompletion {
 
   private retry(item: QueueItem, delayMs: number): EntryEnd {
     this.services.store.update(item.ref, item.entry);
+    this.services.metrics.messages.retried(item.entry);
     this.services.backlog.retryIn(item, delayMs);
     this.services.metrics.retryScheduled(delayMs);
     return PENDING;

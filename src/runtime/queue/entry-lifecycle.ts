@@ -153,6 +153,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     const { items } = group;
     if (group.refusal === undefined) this.policy.countAttempt(group);
     this.sending.add(items);
+    for (const item of items) if (item.entry.source.queue !== undefined) item.sentAt = this.services.clock.now();
     this.sender.attempt(group, (result) => {
       this.sending.delete(items);
       this.mergeLimit.onResult(group, result);

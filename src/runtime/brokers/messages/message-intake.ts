@@ -96,14 +96,25 @@ export class MessageIntake {
     }
   }
 
-  private originOf({ headers }: IncomingMessage): Partial<Origin> {
+  private originOf(message: IncomingMessage): Partial<Origin> {
+    const { headers } = message;
     const metadata = new Map<string, readonly string[]>();
     for (const [name, value] of Object.entries(headers)) {
       if (typeof value === "string") metadata.set(name.toLowerCase(), [value]);
     }
-    const { transport } = this.settings;
-    return metadata.size === 0 ? { transport } : { transport, metadata };
+    const { transport, encoding } = this.settings;
+    const labels = encoding.startsWith("otlp_") ? {} : labelsOf(message);
+    return metadata.size === 0 ? { transport, ...labels } : { transport, metadata, ...labels };
   }
+}
+
+/** Where a message came from and what it is about, for metrics. */
+function labelsOf({ facts, headers }: IncomingMessage): Pick<Origin, "queue" | "event"> {
+  const queue = facts["messaging.destination.name"];
+  if (typeof queue !== "string") return {};
+  const given = [facts["event.name"], headers["event-type"], headers["ce_type"], headers["ce-type"]];
+  const event = [...given, facts["messaging.message.type"]].find((name) => typeof name === "string" && name !== "");
+  return event === undefined ? { queue } : { queue, event: event as string };
 }
 
 /** The sender's key, or else the broker's id. */

@@ -25,6 +25,9 @@ export interface Entry {
     readonly receiver: string;
     readonly transport: string;
     readonly metadata?: Readonly<Record<string, string>>;
+    /** For a message: the queue, topic, stream or table that it came from, and the kind of event that it is about. */
+    readonly queue?: string;
+    readonly event?: string;
     /** @internal The message that the entry was made from, if its source shows the state of each message. */
     readonly message?: string;
   };

@@ -338,6 +338,8 @@ export class Admission {
     const watch = this.watchOf({ origin });
     const source = {
       ...(shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown }),
+      ...(origin.queue !== undefined && { queue: origin.queue }),
+      ...(origin.event !== undefined && { event: origin.event }),
       ...(watch !== undefined && { message: watch.message }),
     };
     const { metadataOnDisk, exporter = {} } = this.services;

@@ -98,6 +98,7 @@ export class DeadLetterWriter {
   /** Counts and logs a dead letter that has been written. */
   countAndLog(entry: Entry, cause: DeadLetterCause): void {
     this.services.metrics.deadLettered(cause.reason, ruleOf(cause), cause.error.class, entry.calls);
+    this.services.metrics.messages.deadLettered(entry);
     const what = "could not be delivered: kept as a dead letter";
     this.log.write(entry, cause, entry.failure?.names ?? [], what);
     this.services.notifier.add(entry);

@@ -43,6 +43,8 @@ export interface QueueItem {
   refused: { readonly firstAt: number; readonly sinceOvertaken: number } | undefined;
   /** The number of the item's call. Calls are numbered only after such a refusal. */
   callNumber: number | undefined;
+  /** When the current attempt began, for entries of messages; milliseconds since the epoch. */
+  sentAt: number | undefined;
   /** Set if the item is to become a dead letter but has not been written as one yet. */
   deadLetterCause: DeadLetterCause | undefined;
 }
@@ -83,7 +85,7 @@ export function createQueueItem(
   // make others fail.
   const isSuspect = entry.parent !== undefined || entry.replays > 0;
   const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
-  const notRefused = { isHeld: false, refused: undefined, callNumber: undefined };
+  const notRefused = { isHeld: false, refused: undefined, callNumber: undefined, sentAt: undefined };
   return {
     ref,
     entry,

@@ -3,6 +3,7 @@ import type { FailureReason, FailureRule } from "#contract/operations";
 import { SHAPES } from "#otlp/bytes";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import type { StoreStats } from "../store/store.js";
+import { MessageMetrics } from "./message-metrics.js";
 
 /** Later attempts share one label. */
 const MAX_ATTEMPT_LABEL = 10;
@@ -28,6 +29,8 @@ export interface QueueReadings {
 
 /** All metrics of one exporter's queue. They are listed in docs/reliability.md. */
 export class QueueMetrics {
+  /** By event and source, for messages of brokers. */
+  readonly messages: MessageMetrics;
   readonly sent: Readonly<Record<Signal, Counter>>;
   readonly sendFailed: Readonly<Record<Signal, Counter>>;
   readonly enqueueFailed: Readonly<Record<Signal, Counter>>;
@@ -58,6 +61,7 @@ export class QueueMetrics {
   private readonly removeGauges: (() => void)[] = [];
 
   constructor(id: string, metrics: Metrics) {
+    this.messages = new MessageMetrics(id, metrics);
     this.id = id;
     this.metrics = metrics;
     const count = (name: string, description: string, more = {}) =>
