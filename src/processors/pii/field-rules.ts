@@ -118,7 +118,7 @@ function secretValues(key: string, label: number): SecretValues | undefined {
 }
 
 /** Keys that may hold a status or a map of settings as well. */
-const STATUS_KEY = /(?:^|[^a-z])(?:auth|credentials?|pwd)$|(?:Auth|Credentials?|Pwd)$/i;
+const STATUS_KEY = /(?:^|[^a-z])(?:auth|credentials?)$|(?:Auth|Credentials?)$/i;
 
 /** Returns the hints that the last word of a key gives about the value. */
 function hintsOf(key: string, label: number): number {
@@ -132,7 +132,7 @@ function hintsOf(key: string, label: number): number {
     )
   )
     return HINT_HOST;
-  if (label === PHONE_LABEL) return HINT_PHONE;
+  if (label === PHONE_LABEL && !/id$/i.test(key)) return HINT_PHONE;
   if (label === SSN_LABEL) return HINT_SSN;
   const kind = label >= BIRTH_LABEL && label < OTHER_LABEL ? label << HINT_LABEL_SHIFT : HINT_NONE;
   if (label === NATIONAL_LABEL) return kind | HINT_NATIONAL_ID;

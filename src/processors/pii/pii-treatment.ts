@@ -128,9 +128,32 @@ export class PiiTreatment implements FieldVisitor {
       }
       if (HOLDS_NO_TEXT[b[valueStart]!] === 1 && !hintsAtNumber(field.hints)) return true;
     }
-    this.values.begin();
-    this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueEnd);
+    this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueEnd);
     return false;
+  }
+
+  /** Treats a KeyValue. A value that would take too much work is masked as a whole. */
+  private keyValue(
+    rewriter: Rewriter,
+    field: FieldRule,
+    at: number,
+    lengthAt: number,
+    start: number,
+    end: number,
+    valueAt: number,
+    valueStart: number,
+    valueEnd: number,
+  ): void {
+    const outStart = rewriter.outputPosition(start);
+    const outValue = rewriter.outputPosition(valueStart);
+    this.values.begin();
+    try {
+      this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueEnd);
+    } catch (error) {
+      if (!(error instanceof TooCostlyError)) throw error;
+      this.values.maskValue(rewriter, field, outValue, valueAt, valueStart, valueEnd);
+      rewriter.closeMessage(start, end, outStart, start - lengthAt);
+    }
   }
 
   body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
@@ -145,10 +168,16 @@ export class PiiTreatment implements FieldVisitor {
         return found === 0;
       }
     }
+    const outStart = rewriter.outputPosition(start);
     this.values.begin();
-    if (field.strategy === "redact") this.values.removeField(rewriter, field, at, end);
-    else if (!this.settings.jsonBodies || !this.jsonBody(rewriter, field, lengthAt, start, end))
-      this.values.value(rewriter, field, field.strategy, lengthAt, start, end);
+    try {
+      if (field.strategy === "redact") this.values.removeField(rewriter, field, at, end);
+      else if (!this.settings.jsonBodies || !this.jsonBody(rewriter, field, lengthAt, start, end))
+        this.values.value(rewriter, field, field.strategy, lengthAt, start, end);
+    } catch (error) {
+      if (!(error instanceof TooCostlyError)) throw error;
+      this.values.maskValue(rewriter, field, outStart, lengthAt, start, end);
+    }
     return false;
   }
 
@@ -196,8 +225,7 @@ export class PiiTreatment implements FieldVisitor {
     const size = varint(b, valueAt);
     const valueStart = after;
     const field = this.fields.forMember(undefined, keyOf(b, start, end));
-    this.values.begin();
-    this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
+    this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
   /** Returns true if the body was JSON; it is treated then. */

@@ -295,6 +295,27 @@ export class ValueTreatment {
     rewriter.skipTo(end);
   }
 
+  /**
+   * Masks the AnyValue [start, end), whose length is at `lengthAt`, because it would take too long to treat. It begins at
+   * `outStart` in the output; what was written of it is removed.
+   */
+  maskValue(
+    rewriter: Rewriter,
+    field: FieldRule,
+    outStart: number,
+    lengthAt: number,
+    start: number,
+    end: number,
+  ): void {
+    this.counts.countTooCostly(field.path);
+    if (!this.isEnforced) return;
+    rewriter.removeSince(outStart, end);
+    const out = rewriter.copyTo(end);
+    out.byte(STRING_VALUE_TAG);
+    out.text(MASK);
+    rewriter.closeMessage(start, end, outStart, start - lengthAt);
+  }
+
   /** Treats a number, a boolean or bytes as a whole: a text takes its place. */
   private leaf(
     rewriter: Rewriter,

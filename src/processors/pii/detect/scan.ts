@@ -2,6 +2,7 @@ import { findEmail } from "./email.js";
 import { findIpv6 } from "./ipv6.js";
 import { beginsOption, findOption } from "./labels/command-line.js";
 import { findInElement } from "./labels/element.js";
+import { beginsForeignWord, FOREIGN_ANCHORS, findInForeignProse } from "./labels/foreign-prose.js";
 import { findLabelledValue } from "./labels/labelled-value.js";
 import { mayFollowLabel } from "./labels/labels.js";
 import { findInProse } from "./labels/prose.js";
@@ -22,7 +23,7 @@ import { findAssignedSecret } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
 import { findDiscordToken } from "./secrets/long-word.js";
 import { findPrivateKey } from "./secrets/private-key.js";
-import { findAuthorization, findJwt, findUrlCredentials } from "./secrets/tokens.js";
+import { findAuthorization, findJwt, findLogin, findUrlCredentials } from "./secrets/tokens.js";
 import { SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
 import {
@@ -105,6 +106,7 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
   if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p);
   if (anchor === LETTER_W) return (b[p - 1]! | 32) === 115 || (b[p - 1]! | 32) === 112; // passw, pw
   if (anchor === MORE) return mayFollowLabel(b, p) || b[p - 1] === 34;
+  if (anchor === FOREIGN) return beginsForeignWord(b, p);
   if (anchor === WIDE) return b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
@@ -151,6 +153,7 @@ const PERCENT = 512;
 const MARK = 1024;
 const LETTER_W = 2048;
 const MORE = 4096;
+const FOREIGN = 16384;
 /** The first byte of signs as wide as a Chinese character. */
 const WIDE = 8192;
 
@@ -175,13 +178,14 @@ function anchorTable(): Uint16Array {
   set("Ww", LETTER_W);
   set(">", MORE);
   table[0xef] = WIDE;
+  for (const c of FOREIGN_ANCHORS) table[c] = FOREIGN;
   return table;
 }
 
 function detectAt(b: Uint8Array, p: number, anchor: number): number {
   switch (anchor) {
     case AT:
-      return matches.isEnabled(EMAIL) ? findEmail(b, p) : NOT_FOUND;
+      return detectAtAt(b, p);
     case PERCENT:
       return findEncoded(b, p, scanWrapped);
     case EQUALS:
@@ -192,6 +196,8 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
       return matches.isEnabled(JWT) ? findJwt(b, p) : NOT_FOUND;
     case LETTER_W:
       return findInProse(b, p);
+    case FOREIGN:
+      return findInForeignProse(b, p);
     case MORE:
       return findInElement(b, p);
     case WIDE:
@@ -201,6 +207,11 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
     default:
       return detectAtSign(b, p, anchor);
   }
+}
+
+function detectAtAt(b: Uint8Array, p: number): number {
+  const email = matches.isEnabled(EMAIL) ? findEmail(b, p) : NOT_FOUND;
+  return email === NOT_FOUND && matches.isEnabled(URL_CREDENTIALS) ? findLogin(b, p) : email;
 }
 
 /** Detectors that recognise a value by the name before it. */

@@ -8,7 +8,7 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { AUTHORIZATION_LABEL, BIRTH_LABEL, PASSWORD_LABEL, SECRET_LABEL } from "./label-words.js";
 import { findLabelledValue } from "./labelled-value.js";
-import { labelBefore } from "./labels.js";
+import { labelOfKey } from "./labels.js";
 
 /** How a command takes a password: the option, and where in its value the password is. */
 interface PasswordOption {
@@ -92,7 +92,7 @@ function longOption(b: Uint8Array, p: number): number {
   while (end < limit && (CHARACTER_BITS[b[end]!]! & NAME) !== 0) end++;
   work.spent += end - p;
   if (end >= limit || !endsOption(b, end)) return shortOption(b, p);
-  const kind = labelBefore(b, end, name);
+  const kind = labelOfKey(latin1(b, name, end));
   const start = secureStart(b, end + (b[end] === BLANK ? 1 : 3));
   if (kind === 0 && isUserOption(b, name, end)) return findPair(b, start, ":");
   if (b[start] === DASH || kind === 0) return shortOption(b, p);

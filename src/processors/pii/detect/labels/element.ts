@@ -1,14 +1,14 @@
 import { proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
 import { EQUALS, LESS } from "../text/ascii.js";
-import { CHARACTER_BITS, WORD } from "../text/characters.js";
+import { CHARACTER_BITS, latin1, WORD } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
 import { LABEL, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
-import { BIRTH_LABEL, COOKIE_LABEL, LINK, PASSWORD_LABEL } from "./label-words.js";
+import { BIRTH_LABEL, COOKIE_LABEL, PASSWORD_LABEL } from "./label-words.js";
 import { findLabelledValue } from "./labelled-value.js";
-import { labelBefore } from "./labels.js";
+import { labelOfKey } from "./labels.js";
 
 /** Work units of looking for a tag. */
 const TAG_COST = 10;
@@ -22,8 +22,8 @@ export function findInElement(b: Uint8Array, p: number): number {
   if (open < 0) return NOT_FOUND;
   let nameEnd = open + 1;
   while (nameEnd < p && ((CHARACTER_BITS[b[nameEnd]!]! & WORD) !== 0 || NAME_SIGNS.includes(b[nameEnd]!))) nameEnd++;
-  const kind = labelBefore(b, nameEnd, open + 1);
-  if (kind === 0 || kind === LINK || kind === COOKIE_LABEL) return NOT_FOUND;
+  const kind = labelOfKey(latin1(b, open + 1, nameEnd));
+  if (kind === 0 || kind === COOKIE_LABEL) return NOT_FOUND;
   const start = p + 1;
   const close = valueEnd(b, start);
   if (close < 0) return NOT_FOUND;

@@ -36,6 +36,10 @@ export const SOME_ACCOUNT_LABEL = 25;
 export const OTHER_LABEL = 20;
 /** A word that may stand between a label and its value: `is`, `number`, `Nr.` */
 export const LINK = 21;
+/** A link that says that the value is a number. It connects like a sign. */
+export const NUMBER_LINK = 28;
+/** A number whose kind a word near it tells: `type=passport number=...`. */
+export const DOCUMENT_LABEL = 27;
 /** A link that says that the value is an identifier. Only some labels go with it. */
 export const ID_LINK = 22;
 /** A word between a label and a link: `the password for user anna is`. */
@@ -55,7 +59,7 @@ export const MONTH = 23;
 export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = [
   [
     PASSWORD_LABEL,
-    "*password,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw!,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
+    "*password,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw!,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
       "mots_de_passe!,contraseña,clave!,clave_de_acceso,clave_secreta,palabra_de_paso,senha,palavra_passe,palavra_chave!,parola," +
       "parola_d'ordine,parola_chiave!,hasło,hasła,hasłem,*wachtwoord,toegangscode,lösenord,adgangskode,kodeord,passord,salasana," +
       "heslo,jelszó,parolă,lozinka,geslo,slaptažodis,parool,parole!,şifre,şifresi,şifreniz,parolası,mật_khẩu,kata_sandi,sandi!," +
@@ -77,7 +81,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   [
     SECRET_LABEL,
     "*secret,*token,*access_key,*credential,*credentials,*session,*session_id,sid!,*sessid,*connect_sid,session_index,remember_me,remember_token,signature!," +
-      "*authtoken,bearer!,api_id!,jeton,токен,токена,令牌,トークン,토큰,*apikey,pat!,jti!,nonce!,csrf,xsrf,*saml_response," +
+      "*authtoken,bearer!,api_id!,jeton,токен,токена,令牌,トークン,토큰,*apikey,pat!,jti!,csrf,xsrf,*saml_response," +
       "samlresponse,saml_assertion,assertion!,jwt,sas!,sess!,dsn!,auth_cookie,magic_link,reset_link",
   ],
   [AUTHORIZATION_LABEL, "*auth,*authorization"],
@@ -117,7 +121,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     LICENCE_LABEL,
-    "driver_license,drivers_license,driver's_license,driver_licence,drivers_licence,driver's_licence,driving_license,driving_licence," +
+    "driver_license,drv_lic,driv_lic,driver_lic,lic_no!,drivers_license,driver's_license,driver_licence,drivers_licence,driver's_licence,driving_license,driving_licence," +
       "licence!,license!,dl,dl_number,dl_no,dln,dlnumber,driverlicense,drivinglicence,*führerschein,*führerscheinnummer," +
       "fuehrerschein,permis_de_conduire,permis,licencia_de_conducir,licencia_de_conduccion,carnet_de_conducir,permiso_de_conducir,patente_di_guida," +
       "patente,carta_de_condução,cnh,habilitação,rijbewijs,rijbewijsnummer,prawo_jazdy,prawa_jazdy,водительское_удостоверение,водительские_права," +
@@ -142,7 +146,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     DEVICE_LABEL,
-    "imei,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
+    "imei,device_serial,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
       "apns_token,vin,vin_number,vehicle_identification_number,chassis_number,chassis,fahrgestellnummer,fahrzeugidentnummer,fin_nummer,fin_nr,numéro_de_châssis,bastidor,telaio," +
       "ccid,cimi,cgsn,esn,eid_number,euicc,mac_address,mac,hardware_address,device_imei,oaid,устройство_imei,車台番号,車架號,车架号",
   ],
@@ -159,7 +163,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     POSITION_LABEL,
-    "position,location,loc,geo,gps,gps_fix,coordinates,coords,coordinate,latlng,lat_lng,latlon,lat_lon,lat/lon,lat/lng,point,geopoint,geo_point,standort,koordinaten,koordinates,ubicación,coordenadas,localização,coordonnées,posizione,coordinate_gps,locatie,coördinaten,współrzędne,lokalizacja,местоположение,координаты,konum,koordinat,位置,坐标,座標,現在地,위치,좌표,الموقع,स्थान,near,at!,geocoded,q!",
+    "position,location,loc,geo,gps,gps_fix,coordinates,coords,coordinate,latlng,lat_lng,latlon,lat_lon,lat/lon,lat/lng,point,geopoint,geo_point,standort,koordinaten,koordinates,ubicación,coordenadas,localização,coordonnées,posizione,coordinate_gps,locatie,coördinaten,współrzędne,lokalizacja,местоположение,координаты,konum,koordinat,位置,坐标,座標,現在地,위치,좌표,الموقع,स्थान,near,at!,geocoded,q!,ll!,pos!",
   ],
   [
     CARD_LABEL,
@@ -169,7 +173,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     CODE_LABEL,
-    "*otp,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
+    "*otp,your_code,ihr_code,votre_code,su_código,tu_código,seu_código,il_tuo_codice,uw_code,je_code,twój_kod,ваш_код,kodunuz,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
       "tan,einmalcode,einmalpasswort,bestätigungscode,freischaltcode,tan_code,code_de_validation,código!,código_é,session_code,code_de_vérification,code_de_sécurité,code_de_confirmation,code_pin,code_secret," +
       "código_de_verificación,código_de_seguridad,código_de_confirmación,código_de_verificação,código_de_segurança,codice_di_verifica,codice_di_accesso,codice_di_sicurezza,codice_otp,codice_pin,verificatiecode,beveiligingscode,pincode," +
       "kod_weryfikacyjny,kod_pin,kod_sms,код_подтверждения,код_доступа,пин,пин_код,пин-код,код_из_смс,doğrulama_kodu,onay_kodu,güvenlik_kodu,验证码,驗證碼,校验码,动态码,安全码,認証コード,確認コード,認証番号,セキュリティコード,인증번호,인증코드,رمز_التحقق,رمز_الأمان,सत्यापन_कोड,ओटीपी," +
@@ -181,7 +185,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     WALLET_LABEL,
-    "mnemonic,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
+    "mnemonic,eth_key,wallet_key,signer_key,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
   ],
   [SSN_LABEL, "*ssn,social_security,social_security_number,social_security_no,ss_number,soc_sec,sozialversicherung"],
   [
@@ -190,13 +194,18 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     OTHER_LABEL,
-    "order,orders,order_id,trace,trace_id,span,span_id,request,request_id,req,req_id,rows,row,count,total,offset,sequence,seq,lease,index,idx,size,bytes,length,len,port,pid,tid,thread,job,job_id,build,run,pipeline,batch,invoice,document,doc,reference,ref,message,msg,message_id,event,event_id," +
-      "transaction,transaction_id,txn,txn_id,tx,tx_id,stan,rrn,correlation,correlation_id,timestamp,time,ts,epoch,version,ver,release,revision,rev,commit,sku,ndc,oid,ean,upc,isbn,gtin,asin,lot,part,item,product,article,material,shipment,tracking,parcel,ticket,case,claim,journal,entry,ledger,block,height,nonce,generation,lsn,xid,zxid,partition,segment,node,shard,bucket,object,object_id,user_id,customer_id,account_id,tenant,org,project,device_no," +
+    "order,orders,next_token,page_token,pagination_token,continuation_token,sync_token,resume_token,nonce,cursor,order_id,trace,trace_id,span,span_id,request,request_id,req,req_id,rows,row,count,total,offset,sequence,seq,lease,index,idx,size,bytes,length,len,port,pid,tid,thread,job,job_id,build,run,pipeline,batch,invoice,document,doc,reference,ref,message,msg,message_id,event,event_id," +
+      "transaction,transaction_id,txn,txn_id,tx,tx_id,stan,rrn,correlation,correlation_id,timestamp,time,ts,epoch,version,ver,release,revision,rev,commit,sku,ndc,oid,ean,upc,isbn,gtin,asin,lot,part,item,product,article,material,shipment,tracking,parcel,ticket,case,claim,journal,entry,ledger,block,height,generation,lsn,xid,zxid,partition,segment,node,shard,bucket,object,object_id,user_id,customer_id,account_id,tenant,org,project,device_no," +
       "retry,attempt,attempts,delay,timeout,duration,elapsed,latency,bestellung,bestellnummer,auftrag,auftragsnummer,rechnung,rechnungsnummer,vorgang,belegnummer,commande,facture,pedido,factura,fatura,ordine,fattura,zamówienie,faktura,заказ,заказа,счёт_фактура,订单,订单号,流水号,注文番号,주문번호",
   ],
   [
     LINK,
-    "is,was,are,be,to,number,numbers,no,num,nr,n°,nº,№,n,value,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,nummer,am,vom,est,était,numéro,numero,le,du,de,es,era,número,el,è,il,di,é,em,op,jest,to_jest,numer,номер,это,серия,numarası,numarasi,numaranız,是,为,為,号,號,号码,號碼,编号,は,番号,은,는,이,가,번호,هو,هي,رقم,है,संख्या,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges",
+    "is,was,are,be,to,value,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
+  ],
+  [DOCUMENT_LABEL, "doc_number,document_number,doc_no,document_no,doc_id,document_id,documentnumber"],
+  [
+    NUMBER_LINK,
+    "number,numbers,no,num,nr,n°,nº,№,n,nummer,numéro,numero,número,numer,номер,numarası,numarasi,numaranız,号,號,号码,號碼,编号,番号,번호,رقم,संख्या",
   ],
   [ASIDE, "for,für,pour,para,user,usuario,usuário,utilisateur,benutzer,cliente,customer,do,da,del"],
   [ID_LINK, "id,ids,identifier,key_id,code"],

@@ -60,7 +60,7 @@ const DATE = new RegExp(
 const NUMBER_END = "(?![\\w.]*\\w)";
 const COORDINATE = new RegExp(`^-?\\d{1,3}\\.\\d{4,16}${NUMBER_END}`);
 const POSITION = new RegExp(
-  `^[(\\[]?(?:\\w{1,8}[=:] ?)?-?\\d{1,3}\\.\\d{3,16}(?:\\xc2\\xb0)?[ NS]{0,2}[,;/ ] {0,2}(?:\\w{1,8}[=:] ?)?-?\\d{1,3}\\.\\d{3,16}${NUMBER_END}`,
+  `^[(\\[]?(?:\\w{1,8}[=:] ?)?-?\\d{1,3}\\.\\d{3,16}(?:\\xc2\\xb0)?[ NS]{0,2}(?:[,;/] {0,2}(?:\\w{1,8}[=:] ?)?-?\\d{1,3}\\.\\d{3,16}| {1,2}-?\\d{1,3}\\.\\d{6,16})${NUMBER_END}`,
 );
 const DEVICE = new RegExp(
   "^(?:" +
@@ -131,7 +131,7 @@ const DETECTOR_OF: Readonly<Record<number, number>> = {
 const COUNTED = new Set([CODE_LABEL, HEALTH_LABEL, ACCOUNT_LABEL, NATIONAL_LABEL, PASSPORT_LABEL, LICENCE_LABEL]);
 
 const BANK_WORDS =
-  /bank|sort.?code|\bbsb\b|routing|\baba\b|\bbic\b|swift|sepa|iban|\bach\b|\bwire\b|bacs|ag[eê\xc3]|branch|sucursal|filiale|cdtr|dbtr|credit transfer/i;
+  /bank|beneficiary|payee|blz|sort.?code|\bbsb\b|routing|\baba\b|\bbic\b|swift|sepa|iban|\bach\b|\bwire\b|bacs|ag[eê\xc3]|branch|sucursal|filiale|cdtr|dbtr|credit transfer/i;
 const MAX_BANK_CONTEXT = 64;
 
 /** Whether the text before an account number is about banks. */

@@ -9,8 +9,9 @@ import {
   LINK,
   MONTH,
   NO_LABEL,
+  NUMBER_LINK,
   OTHER_LABEL,
-  PHONE_LABEL,
+  SOME_ACCOUNT_LABEL,
 } from "./label-words.js";
 
 /**
@@ -97,10 +98,11 @@ for (const c of "\"'`") QUOTES[c.charCodeAt(0)] = 1;
 /** Whether a label may end before `p`, perhaps with signs and quotes between them. */
 export function mayFollowLabel(b: Uint8Array, p: number): boolean {
   let q = p - 1;
-  if (b[q] === 41 || (b[q] === 10 && (b[q - 1] === 10 || b[q - 1] === 13))) return true;
+  if (b[q] === 10 && (b[q - 1] === 10 || b[q - 1] === 13)) return true;
   const least = Math.max(2, p - MAX_BETWEEN);
-  while (q > least && BETWEEN[b[q]!] === 1) q--;
+  for (; q > least && BETWEEN[b[q]!] === 1; q--) if (b[q] === 41) return true;
   if (q === least && BETWEEN[b[q]!] === 1) return true;
+  if (CLASSES[b[q]!] === DIGIT_CLASS && SIGNS[b[q + 1]!] === 1) q -= CLASSES[b[q - 1]!] === DIGIT_CLASS ? 2 : 1;
   if (CLASSES[b[q]!] === DIGIT_CLASS && b[q - 1] === 32 && q > 4) q -= 2;
   return ENDINGS[(CLASSES[b[q - 2]!]! << 10) | (CLASSES[b[q - 1]!]! << 5) | CLASSES[b[q]!]!] === 1 || q < 3;
 }
@@ -115,6 +117,8 @@ export const label = {
   isQuoted: false,
   /** Whether a word such as `is` stands between them. */
   hasLink: false,
+  /** Whether a word such as `number` or `#` stands between them. */
+  hasNumber: false,
   /** The start of the name of a month that belongs to the value, or -1. */
   monthAt: -1,
 };
@@ -141,11 +145,12 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
   label.monthAt = -1;
   label.kind = NO_LABEL;
   let isId = false;
-  let end = skipDigit(b, skipBetween(b, p, floor), floor);
+  label.hasNumber = false;
+  let end = skipDigits(b, skipBetween(b, p, floor), floor);
   for (let words = 0; words <= MAX_LINKS; words++) {
     const kind = labelEndingAt(b, end, floor);
     if (kind === ASIDE && !label.hasSign && !label.hasLink) break;
-    if (kind !== LINK && kind !== ID_LINK && kind !== MONTH && kind !== ASIDE) {
+    if (kind !== LINK && kind !== NUMBER_LINK && kind !== ID_LINK && kind !== MONTH && kind !== ASIDE) {
       label.kind = endedBy(kind, isId);
       break;
     }
@@ -154,8 +159,9 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
       label.monthAt = found;
     } else if (kind === ID_LINK) isId = true;
     else if (kind === LINK) label.hasLink = true;
+    else if (kind === NUMBER_LINK) label.hasNumber = true;
     const next = skipSibling(b, skipBetween(b, found, floor), floor);
-    if (next === found && !isCapital(b, found) && (CHARACTER_BITS[b[found]!]! & LETTER) !== 0 && kind === LINK) {
+    if (next === found && !isCapital(b, found) && (CHARACTER_BITS[b[found]!]! & LETTER) !== 0 && kind !== MONTH) {
       // A link inside a word is a link only after a label, as in accountno.
       if (labelEndingAt(b, found, floor) === NO_LABEL) break;
     }
@@ -165,16 +171,23 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
 }
 
 function endedBy(kind: number, isId: boolean): number {
-  if (kind === NO_LABEL || (foundNeedsSign && !label.hasSign)) return NO_LABEL;
+  if (kind === NO_LABEL || (foundNeedsSign && !label.hasSign && !label.hasNumber)) return NO_LABEL;
+  if (kind === OTHER_LABEL && label.hasLink) return NO_LABEL; // too far away to speak against a value
   label.start = found;
-  const isOther = isId && (kind === ACCOUNT_LABEL || kind === CARD_LABEL || kind === PHONE_LABEL);
+  if (kind === SOME_ACCOUNT_LABEL && label.hasNumber) return ACCOUNT_LABEL;
+  const isOther = isId && (kind === ACCOUNT_LABEL || kind === CARD_LABEL);
   return isOther ? OTHER_LABEL : kind;
 }
 
-/** Skips the single digit that says how a router keeps a password: `secret 5 ...`. */
-function skipDigit(b: Uint8Array, p: number, floor: number): number {
-  const isDigit = p - 2 >= floor && b[p] === 32 && b[p - 1]! >= 48 && b[p - 1]! <= 57 && b[p - 2] === 32;
-  return isDigit ? p - 2 : p;
+/**
+ * Skips the single digit that says how a router keeps a password (`secret 5 ...`), and digits that number a name
+ * (`password2=`).
+ */
+function skipDigits(b: Uint8Array, p: number, floor: number): number {
+  if (p - 2 < floor || CLASSES[b[p - 1]!] !== DIGIT_CLASS) return p;
+  if (b[p] === 32 && b[p - 2] === 32) return p - 2;
+  if (SIGNS[b[p]!] === 0) return p;
+  return CLASSES[b[p - 2]!] === DIGIT_CLASS ? p - 2 : p - 1;
 }
 
 /** Skips the comma between members of an object: `"type":"PASSPORT","number":`. */
@@ -195,6 +208,7 @@ function skipBetween(b: Uint8Array, p: number, floor: number): number {
     } else if (c === 41 && q < p && labelEndingAt(b, q - 1, floor) === NO_LABEL) q = asideStart(b, q, floor);
     else if (BETWEEN[c] === 1) {
       if (SIGNS[c] === 1) label.hasSign = true;
+      if (c === 35) label.hasNumber = true;
       q--;
     } else if (c > 127 && q - 3 >= least && isWideSign(b, q - 3)) {
       label.hasSign = true;

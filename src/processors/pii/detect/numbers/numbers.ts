@@ -3,6 +3,8 @@ import { mayFollowLabel } from "../labels/labels.js";
 import { BLANK, DASH, DOT, PLUS } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
 import {
+  ASSIGNED_SECRET,
+  GEO_LOCATION,
   HINT_NATIONAL_ID,
   HINT_PHONE,
   HINT_SSN,
@@ -23,6 +25,7 @@ import { findMac } from "./mac.js";
 import { findNationalId, isEnabled, mayBeNationalId } from "./national-ids.js";
 import { findPaymentCard, mayBeCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
+import { findNamedCode, findPosition } from "./positions.js";
 import { findSsn } from "./ssn.js";
 
 /** Work units that the detectors spend on each group of digits. */
@@ -41,6 +44,8 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   if (labelled !== NOT_FOUND) return labelled;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
+  const named = findNamedBehind(b, p, digitsEnd);
+  if (named !== NOT_FOUND) return named;
   if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
   // IP addresses are checked first: they are the most common match, and an address is never one of the other kinds.
   if (b[digitsEnd] === DOT && hasSecondDot(b, digitsEnd) && matches.isEnabled(IPV4)) {
@@ -59,6 +64,12 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
   if (groups.wordAt < matches.lastEnd) return Math.max(groups.resumeAt, matches.lastEnd);
   return findInWord(b, groups.wordAt);
+}
+
+/** Finds positions and one-time codes, which have their names behind them, or none. */
+function findNamedBehind(b: Uint8Array, p: number, stop: number): number {
+  if (stop - p <= 3) return matches.isEnabled(GEO_LOCATION) ? findPosition(b, p, stop) : NOT_FOUND;
+  return matches.isEnabled(ASSIGNED_SECRET) ? findNamedCode(b, p, stop) : NOT_FOUND;
 }
 
 /** Whether the second number of an IP address ends shortly after the dot at `p`. */

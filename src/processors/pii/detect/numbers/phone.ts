@@ -160,8 +160,20 @@ function northAmerican(b: Uint8Array, i: number): number {
   )
     return 0;
   if (between === BLANK && !isOpen(b, first) && (i > 0 || first + 3 < groups.count)) return 0; // among other numbers
-  return addPhone(b, i, first + 3, (between === BLANK && !isOpen(b, first) ? COMMON_FORM : FORM) | GROUPED);
+  if (between !== BLANK || isOpen(b, first)) return addPhone(b, i, first + 3, FORM | GROUPED);
+  return addPhone(b, i, first + 3, COMMON_FORM | GROUPED | (standsAlone(b, i, first + 3) ? PLACE : 0));
 }
+
+/** Whether no words stand on either side of the number, so that it is no row of numbers in a sentence. */
+function standsAlone(b: Uint8Array, from: number, to: number): boolean {
+  const { floor, end } = matches;
+  const start = groups.starts[from]!;
+  const stop = groups.ends[to - 1]!;
+  return (start === floor || ALONE[b[start - 1]!] === 1) && (stop === end || ALONE[b[stop]!] === 1);
+}
+
+const ALONE = new Uint8Array(256);
+for (const c of "\n\r\t\"'`()[]{}<>|,;=:.") ALONE[c.charCodeAt(0)] = 1;
 
 /** Finds an area code in brackets, perhaps after a 1 or an 8, and the rest in groups. */
 function bracketed(b: Uint8Array, i: number): number {
@@ -236,8 +248,8 @@ function addPhone(b: Uint8Array, from: number, to: number, form: number): number
 
 function labelEvidence(b: Uint8Array, i: number): number {
   if ((matches.hints & HINT_PHONE) !== 0) return KEY;
-  if (groups.followsWord(b, i, PHONE_WORDS)) return LABEL;
-  return i === 0 && labelBefore(b, groups.starts[0]!, matches.lastEnd) === OTHER_LABEL ? OTHER_THING : 0;
+  const other = i === 0 && labelBefore(b, groups.starts[0]!, matches.lastEnd) === OTHER_LABEL ? OTHER_THING : 0;
+  return groups.followsWord(b, i, PHONE_WORDS) ? LABEL | other : other;
 }
 
 function isPhoneSeparator(c: number): boolean {

@@ -3,9 +3,14 @@ import {
   AUTHORIZATION_LABEL,
   BIRTH_LABEL,
   COOKIE_LABEL,
+  DOCUMENT_LABEL,
+  LICENCE_LABEL,
+  NATIONAL_LABEL,
   NO_LABEL,
+  PASSPORT_LABEL,
   PASSWORD_LABEL,
   QUERY_LABEL,
+  SECRET_LABEL,
 } from "../labels/label-words.js";
 import { findLabelledValue } from "../labels/labelled-value.js";
 import { label, labelBefore } from "../labels/labels.js";
@@ -33,6 +38,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   const kind = labelBefore(b, p + 1, matches.lastEnd);
   if (kind === NO_LABEL || isPublic(b, label.start)) return NOT_FOUND;
   assigned.read(b, p + 1);
+  if (kind === DOCUMENT_LABEL) return findDocument(b, assigned.start);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, afterBracket(b, assigned.start, kind), LABEL | SIGN);
   if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   if (kind === COOKIE_LABEL) return findCookies(b);
@@ -40,6 +46,23 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (kind === QUERY_LABEL && !isInQuery(b)) return NOT_FOUND;
   assigned.cut(b, kind !== PASSWORD_LABEL);
   return proposeSecret(b, kind, LABEL | SIGN, b[p] === EQUALS || b[p + 1]! > BLANK);
+}
+
+const DOCUMENT_NEAR =
+  /(passport|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
+const MAX_NEAR = 64;
+
+/** Finds the number of a document whose kind a word before its label tells. */
+function findDocument(b: Uint8Array, start: number): number {
+  work.spent += TEXT_COST;
+  const near = DOCUMENT_NEAR.exec(latin1(b, Math.max(matches.lastEnd, label.start - MAX_NEAR), label.start));
+  if (near === null) return NOT_FOUND;
+  const kind = /^(?:pass|reise|pasa)/i.test(near[1]!)
+    ? PASSPORT_LABEL
+    : /^licen|^f/i.test(near[1]!)
+      ? LICENCE_LABEL
+      : NATIONAL_LABEL;
+  return findLabelledValue(b, kind, start, LABEL | SIGN);
 }
 
 /** Proposes the value that was read last as the secret that a label of this kind announces. */
@@ -116,11 +139,15 @@ function passScheme(b: Uint8Array): void {
 function findCookies(b: Uint8Array): number {
   const { start } = assigned;
   const nameEnd = nameStop(b, start);
-  if (nameEnd === start || b[nameEnd] !== EQUALS || !isAt(b, nameEnd + 1, matches.end, SECRET)) return NOT_FOUND;
+  if (nameEnd === start || b[nameEnd] !== EQUALS || !isAt(b, nameEnd + 1, matches.end, SECRET))
+    return assigned.stop - start >= MIN_COOKIE ? proposeSecret(b, SECRET_LABEL, LABEL | SIGN, true) : NOT_FOUND;
   assigned.extendToLineEnd(b);
   const evidence = isPlaceholder(b, nameEnd + 1, assigned.stop) ? PLACEHOLDER : COMMON_FORM | PLACE;
   return matches.propose(ASSIGNED_SECRET, nameEnd + 1, assigned.stop, LABEL | SIGN | evidence);
 }
+
+/** A shorter text after `cookie` that is no pair is a word about it. */
+const MIN_COOKIE = 20;
 
 function nameStop(b: Uint8Array, p: number): number {
   const limit = Math.min(matches.end, p + MAX_WORD_LENGTH);

@@ -94,7 +94,7 @@ const NO_SHAPES: readonly KeyShape[] = [];
 
 /** What a path or query says before a secret: links that reset passwords, confirm addresses, or call webhooks. */
 const BEFORE_SECRET =
-  /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|passwd|passwort|login|sign-?in|one-?time|token|oauth|hooks?|session|sess|sid|approve|unsubscribe)[a-z-]{0,12}(?:[/_-][a-z-]{1,16})?[/=:](?:\w{1,3}=)?$/i;
+  /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|passwd|passwort|login|sign-?in|one-?time|token|oauth|hooks?|session|sess|sid|approve|unsubscribe)[a-z-]{0,12}(?:[/_-][a-z-]{1,16})?[/=:](?:\w{1,3}=)?$|hooks?\.[\w.-]{1,32}\/(?:[\w-]{1,20}\/){0,2}$/i;
 /** The name of a short parameter: `?t=`, `&c=`. */
 const SHORT_PARAMETER =
   /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|login|sign-?in|auth)[\w/.-]{0,24}\?[a-z_]{1,8}=$/i;

@@ -1,7 +1,7 @@
 import { AT, BLANK, COLON, DOT, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
 import { ALNUM, BASE64URL, DIGIT, hasTextAt, isBefore, latin1, TOKEN } from "../text/characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "../text/detectors.js";
-import { FORM, LABEL, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
+import { FORM, LABEL, PLACE, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
@@ -84,4 +84,29 @@ function afterBlanks(b: Uint8Array, p: number): number {
   let q = p;
   while (q < matches.end && (b[q] === BLANK || b[q] === COLON) && q < p + 3) q++;
   return q === p ? NOT_FOUND : q;
+}
+
+/** A user and a password before the `@` of a host: `root:tiger@10.0.0.5`, `scott/tiger@//db1` after a command of Oracle. */
+const LOGIN = /(?:^|[\s"'=(,[])([\w.-]{1,32}):([^\s:@/"']{3,64})$/;
+const ORACLE_LOGIN =
+  /(?:conn(?:ect)?|sqlplus|expdp|impdp|exp|imp|sqlldr|rman|target|catalog|auxiliary|userid|thin)\b[^\n]{0,40}?[\s:='"]([\w$]{1,32})\/([^\s@/"']{3,64})$/i;
+const NO_USER =
+  /^(?:sips?|mailto|acct|xmpp|ssh|git|npm|docker|image|tel|http|https|user|from|to|cc|bcc|by|email|mail)$/i;
+const HOST_AFTER =
+  /^(?:\/\/)?(?!sha\d|latest)[a-z][\w-]{1,40}(?:[.:/ ,"')]|$)|^(?:\/\/)?\d{1,3}(?:\.\d{1,3}){3}(?:[:/ ,"')]|$)/i;
+const MAX_LOGIN = 112;
+
+/** Finds the password of a login whose `@` is at `p`. */
+export function findLogin(b: Uint8Array, p: number): number {
+  const from = Math.max(matches.lastEnd, p - MAX_LOGIN);
+  let sign = p - 1;
+  while (sign > from && b[sign]! > BLANK && b[sign] !== COLON && b[sign] !== SLASH && b[sign] !== AT) sign--;
+  work.spent += p - sign;
+  if (sign <= from || (b[sign] !== COLON && b[sign] !== SLASH)) return NOT_FOUND;
+  work.spent += 4 * TEXT_COST;
+  const before = latin1(b, from, p);
+  if (!HOST_AFTER.test(latin1(b, p + 1, Math.min(matches.end, p + 48)))) return NOT_FOUND;
+  const login = LOGIN.exec(before) ?? ORACLE_LOGIN.exec(before);
+  if (login === null || NO_USER.test(login[1]!)) return NOT_FOUND;
+  return matches.propose(URL_CREDENTIALS, p - login[2]!.length, p, FORM | PLACE);
 }

@@ -21,7 +21,7 @@ const uuids = (prefixes: string) =>
 /** Secrets in the path of a URL, which may be written with `%2F`. */
 const path = (prefix: string, tail: string, minLength: number): readonly KeyPrefix[] =>
   [tail, tail.replaceAll("/", "%2F")].map((one) => ({
-    ...{ prefix, minLength, bits: TOKEN, isUnique: true, tail: one, isUuid: false },
+    ...{ prefix, minLength, bits: SECRET, isUnique: true, tail: one, isUuid: false },
   }));
 
 /** Keys whose prefix ends with `_`, `-`, `.`, `~` or `$`, the anchors of the scan. */

@@ -1,0 +1,83 @@
+import { proposeSecret } from "../secrets/assigned-secret.js";
+import { assigned } from "../secrets/assigned-value.js";
+import { latin1 } from "../text/characters.js";
+import { ASSIGNED_SECRET } from "../text/detectors.js";
+import { LABEL, PLACE, SIGN } from "../text/evidence.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
+import { PASSWORD_LABEL } from "./label-words.js";
+import { labelBefore } from "./labels.js";
+
+/** UTF-8 as it looks when it is read as Latin-1. */
+const bytesOf = (text: string) => Buffer.from(text).toString("latin1");
+
+/**
+ * Words for a password in other languages, from a letter on that English does not have. The value behind them may have
+ * no digit that would lead to them (see `after-label.ts`).
+ */
+const LATIN_WORDS = ["ña", "ło", "şifre", "şifreniz", "şifresi"];
+const OTHER_WORDS = [...["пароль", "كلمة المرور", "كلمة السر", "पासवर्ड", "パスワード", "密码", "密碼", "비밀번호"]];
+/** Verbs that end a sentence about a password: `a senha é tiger`. */
+const VERBS = ["é ", "è "];
+const LINKS = [
+  "は",
+  "是",
+  "为",
+  "為",
+  "는",
+  "은",
+  "이",
+  "هي",
+  "هو",
+  "है",
+  "to",
+  "es",
+  "jest",
+  "temporal",
+  "nueva",
+  "это",
+].map(bytesOf);
+
+const wordsThenValue = (words: readonly string[]) =>
+  new RegExp(`^(?:${words.map(bytesOf).join("|")})["'\\]]?( ?(?:${LINKS.join("|")})?[ :=]{0,3})(["'\`]?)(?=[!-~]{4})`);
+const LATIN = wordsThenValue(LATIN_WORDS);
+const OTHER = wordsThenValue(OTHER_WORDS);
+const MAX_LENGTH = 80;
+
+/** The first three bytes of these words. */
+const FIRST = new Set([...LATIN_WORDS, ...OTHER_WORDS, ...VERBS].map((word) => threeBytes(Buffer.from(word), 0)));
+/** Their first bytes, which are anchors of the scan. */
+export const FOREIGN_ANCHORS: readonly number[] = [
+  ...new Set([...LATIN_WORDS, ...OTHER_WORDS, ...VERBS].map((word) => Buffer.from(word)[0]!)),
+];
+
+function threeBytes(b: Uint8Array, p: number): number {
+  return (b[p]! << 16) | (b[p + 1]! << 8) | b[p + 2]!;
+}
+
+/** Whether one of the words may begin at `p`. */
+export function beginsForeignWord(b: Uint8Array, p: number): boolean {
+  return FIRST.has(threeBytes(b, p));
+}
+
+/** Finds the password behind the word that begins at `p`. */
+export function findInForeignProse(b: Uint8Array, p: number): number {
+  if (!matches.isEnabled(ASSIGNED_SECRET) || p < matches.lastEnd) return NOT_FOUND;
+  work.spent += 3 * TEXT_COST;
+  if (b[p + 2] === 32) {
+    if (labelBefore(b, p + 3, matches.lastEnd) !== PASSWORD_LABEL) return NOT_FOUND;
+    return proposeAt(b, p + 3, LABEL, false);
+  }
+  const text = latin1(b, p, Math.min(matches.end, p + MAX_LENGTH));
+  const other = OTHER.exec(text);
+  if (other !== null) return proposeAt(b, p + other[0].length - other[2]!.length, LABEL | PLACE, true);
+  const latin = LATIN.exec(text);
+  if (latin === null) return NOT_FOUND;
+  const isLinked = /[^ ]/.test(latin[1]!) || latin[2] !== "";
+  return proposeAt(b, p + latin[0].length - latin[2]!.length, isLinked ? LABEL | SIGN : LABEL, isLinked);
+}
+
+function proposeAt(b: Uint8Array, start: number, evidence: number, isExact: boolean): number {
+  assigned.read(b, start);
+  return proposeSecret(b, PASSWORD_LABEL, evidence, isExact);
+}
