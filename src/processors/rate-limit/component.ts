@@ -10,6 +10,7 @@ import {
   defineProcessor,
   eachBatch,
   limitedLog,
+  type Origin,
   type ProcessorContext,
   Refusal,
   type Setback,
@@ -54,11 +55,16 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
       logExcess(judgement);
       return excess(batch, judgement, limiter, config);
     };
-    const processor = eachBatch((batch, { origin }) => {
+    // Other batches may take the permits that came, so the batch is judged until asking for more is pointless.
+    const limitBatch = (batch: Batch, origin: Origin): BatchResult | Promise<BatchResult> => {
       const judgement = limiter.judge(batch, origin);
       const fetching = judgement.marks === undefined ? undefined : limiter.fetchMissingPermits();
       if (fetching === undefined) return finish(batch, judgement);
-      return fetching.then(() => finish(batch, limiter.judge(batch, origin)));
+      return fetching.then(() => limitBatch(batch, origin));
+    };
+    const processor = eachBatch((batch, { origin }) => {
+      const unknown = redis?.untilKnown;
+      return unknown === undefined ? limitBatch(batch, origin) : unknown.then(() => limitBatch(batch, origin));
     });
     return withResource(processor, redis);
   },

@@ -15,7 +15,8 @@ export class Lease {
   readonly key: string;
   /** The pool is known to be empty until this time, so asking earlier is useless. */
   deniedUntil = Number.NEGATIVE_INFINITY;
-  isAsking = false;
+  /** The request under way; resolves with its answer. */
+  asking: Promise<void> | undefined;
   private readonly lifeMs: number;
   private readonly grants: Grant[] = [];
   /** Expired permits that were never used, by slot. They can be given back for others. */

@@ -74,8 +74,8 @@ export class Limiter {
     if (!this.shared?.perKey.isUp) return undefined;
     const fetches = this.leased().flatMap(([permits, { lease, asked, room }]) => {
       const lacking = Math.min(asked, permits.capacity) - lease!.available(this.now);
-      const mayAsk = asked > room && lacking > 0 && !lease!.isAsking && this.now >= lease!.deniedUntil;
-      return mayAsk ? [permits.fetch(lease!, lacking)] : [];
+      const mayAsk = asked > room && lacking > 0 && this.now >= lease!.deniedUntil;
+      return mayAsk ? [lease!.asking ?? permits.fetch(lease!, lacking)] : [];
     });
     return fetches.length === 0 ? undefined : Promise.all(fetches);
   }

@@ -89,17 +89,22 @@ export class SharedPermits {
 
   /** Fetches up to `want` more permits, with one request per lease at a time. Resolves when the answer is known. */
   async fetch(lease: Lease, want: number): Promise<void> {
-    if (lease.isAsking || want <= 0 || this.clock.monotonic() < lease.deniedUntil) return;
+    if (lease.asking !== undefined || want <= 0 || this.clock.monotonic() < lease.deniedUntil) return;
     await this.ask(lease, want);
   }
 
-  private async ask(lease: Lease, want: number): Promise<void> {
+  private ask(lease: Lease, want: number): Promise<void> {
+    lease.asking = this.request(lease, want).finally(() => {
+      lease.asking = undefined;
+    });
+    return lease.asking;
+  }
+
+  private async request(lease: Lease, want: number): Promise<void> {
     const askedAt = this.clock.monotonic();
-    lease.isAsking = true;
     const answer = await this.redis.run((redis) =>
       redis.eval(GRANT, 1, `${this.name}:${lease.key}`, ...this.argumentsFor(lease, want, askedAt)),
     );
-    lease.isAsking = false;
     if (answer === undefined) return;
     const [granted, slot, waitMs] = answer as [number, string, number];
     if (granted > 0) {
@@ -112,7 +117,7 @@ export class SharedPermits {
   /** Gives unused permits back when a key becomes idle, so that other agents can use them. */
   private returnUnused(lease: Lease): void {
     const now = this.clock.monotonic();
-    if (this.isUp && !lease.isAsking && lease.hasUnused(now)) void this.ask(lease, 0);
+    if (this.isUp && lease.asking === undefined && lease.hasUnused(now)) void this.ask(lease, 0);
   }
 
   private argumentsFor(lease: Lease, want: number, now: number): (string | number)[] {

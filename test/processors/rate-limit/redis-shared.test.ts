@@ -72,6 +72,23 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     expect(Math.min(...agents.map(({ passed }) => sum(passed)))).toBeGreaterThan(0);
   });
 
+  it("admits no more than the limit among agents that have just started", async () => {
+    const id = `rate_limit/${names++}`;
+    const settings = { limit: 100, window: "60s", redis: { endpoint: server.endpoint, timeout: "30s" } };
+    const agents = [agent(id, settings), agent(id, settings)];
+    for (const { give } of agents) for (let i = 0; i < 13; i++) give(5);
+    await until(() => expect(agents.every(({ isUp }) => isUp())).toBe(true));
+    const total = () => agents.reduce((all, { passed }) => all + sum(passed), 0);
+    // Permits that an agent has fetched in vain come back after a twentieth of the window: these are not waited for.
+    await until(() => expect(total()).toBeGreaterThanOrEqual(65));
+    for (let i = 0; i < 20; i++) {
+      for (const { give } of agents) give(5);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(total()).toBeLessThanOrEqual(100);
+    for (const { stop } of agents) stop();
+  });
+
   it("limits by itself without the server, logs that, and shares again when the server is back", async () => {
     const id = `rate_limit/${names++}`;
     const [one, two] = [agent(id, { window: "10s" }), agent(id, { window: "10s" })];

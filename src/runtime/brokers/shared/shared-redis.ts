@@ -65,6 +65,8 @@ export class SharedRedis {
   private up = false;
   private wasTold = false;
   private cancelProbe = () => {};
+  private onKnown = () => {};
+  private known: Promise<void> | undefined;
   private readonly removeGauge: () => void;
 
   constructor(config: SharedRedisConfig, context: ComponentContext, attributes: MetricAttributes) {
@@ -79,9 +81,25 @@ export class SharedRedis {
     return this.up;
   }
 
+  /**
+   * Set from the start until it is known whether the server answers, or a second has passed. Whoever goes on without
+   * the server before that may use what other agents have used already.
+   */
+  get untilKnown(): Promise<void> | undefined {
+    return this.known;
+  }
+
   /** Returns at once; the server is used as soon as it answers. */
   start(): void {
     this.isStopped = false;
+    this.known = new Promise((resolve) => {
+      this.onKnown = () => {
+        this.known = undefined;
+        resolve();
+      };
+    });
+    const cancel = this.context.clock.after(PROBE_MS, () => this.onKnown());
+    void this.known.then(cancel);
     connectRedis(this.config, this.context).then(
       (redis) => {
         this.redis = redis;
@@ -96,6 +114,7 @@ export class SharedRedis {
   stop(): void {
     this.isStopped = true;
     this.up = false;
+    this.onKnown();
     this.cancelProbe();
     this.removeGauge();
     this.redis?.disconnect();
@@ -132,6 +151,7 @@ export class SharedRedis {
     if (this.isStopped || this.up || redis === undefined) return;
     if ((await this.ask(redis, (server) => server.ping())) === undefined || this.isStopped || this.up) return;
     this.up = true;
+    this.onKnown();
     this.cancelProbe();
     const { endpoint } = this.config;
     this.context.logger.info({ endpoint }, "state is shared with other agents through Redis");
@@ -141,6 +161,7 @@ export class SharedRedis {
   private lose(reason: string): void {
     if (this.isStopped) return;
     this.up = false;
+    this.onKnown();
     this.cancelProbe();
     this.cancelProbe = this.context.clock.after(PROBE_MS, () => void this.probe());
     if (this.wasTold) return;
