@@ -14,6 +14,7 @@
 /** The rooms whose doors built-in components may import. */
 export const COMPONENT_ROOMS = [
   "otlp",
+  "work",
   "codecs",
   "text",
   "contract",
@@ -47,6 +48,11 @@ export const ROOMS = [
   { path: "src/runtime/otlp/edit/", purpose: "edits of records and resources, split and partition of batches" },
   { path: "src/runtime/otlp/json/", purpose: "OTLP/JSON and plain objects" },
   { path: "src/runtime/otlp/json/plain/", purpose: "plain values and JSON for other systems" },
+  {
+    path: "src/runtime/work/",
+    purpose: "turns of the event loop for work that may take long",
+    imports: [],
+  },
   { path: "src/runtime/codecs/", purpose: "checksums and hashes", imports: [] },
   {
     path: "src/runtime/codecs/compression/",
@@ -157,7 +163,7 @@ export const ROOMS = [
   {
     path: "src/runtime/ottl/",
     purpose: "OTTL, run on the bytes of batches",
-    imports: ["otlp", "codecs", "text", "contract"],
+    imports: ["otlp", "work", "codecs", "text", "contract"],
   },
   { path: "src/runtime/ottl/syntax/", purpose: "from text to a syntax tree" },
   { path: "src/runtime/ottl/values/", purpose: "values: comparison, arithmetic, conversion, limits" },
@@ -170,7 +176,7 @@ export const ROOMS = [
   {
     path: "src/runtime/pipeline/",
     purpose: "intakes, isolation, fan-out, the graph as one composition of streams, and its only subscribe",
-    imports: ["otlp", "contract"],
+    imports: ["otlp", "work", "contract"],
   },
   {
     path: "src/runtime/queue/",
@@ -254,7 +260,7 @@ export const ROOMS = [
   {
     path: "src/runtime/host/",
     purpose: "the agent, which runs a config",
-    imports: ["otlp", "text", "contract", "system", "net", "pipeline", "config"],
+    imports: ["otlp", "work", "text", "contract", "system", "net", "pipeline", "config"],
   },
   { path: "src/runtime/host/plugins/", purpose: "finds, loads and watches plugins" },
   {

@@ -55,6 +55,7 @@ export function sketch(description: Sketch, options: SketchOptions = {}): Sketch
   const graph = buildGraph({
     plan: planOf(description, intakes, options.plugins === true),
     intakeLimit: options.limit ?? 1 << 20,
+    maxRecordValues: Number.POSITIVE_INFINITY,
     logger: options.logger ?? silentLogger,
     metrics: noMetrics,
     clock: options.clock ?? systemClock,

@@ -8,6 +8,7 @@ export const metricsTransform = defineProcessor<readonly MetricTransform[]>({
   aliases: ["metricstransform"],
   summary: "Renames, copies, combines, groups and scales metrics, and changes their attributes.",
   signals: ["metrics"],
+  needsWholeBatches: true,
   schema: metricsTransformSchema,
   create(transforms, { clock, logger }) {
     const onSkipped = limitedLog<string>(clock, (reason, suppressed) => logger.warn({ suppressed }, reason));

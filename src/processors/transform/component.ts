@@ -14,10 +14,11 @@ export const transform = defineProcessor<TransformConfig>({
       ...group,
       onError: errorHandler(group.mode, context, all),
     }));
+    const { maxRecordSize } = context;
     return eachBatch((batch, { origin }) => {
       let current = batch;
       for (const { statements, conditions, onError } of signalGroups)
-        current = transformBatch(current, statements, conditions, onError, origin);
+        current = transformBatch(current, statements, conditions, onError, { origin, maxRecordSize });
       return current;
     });
   },

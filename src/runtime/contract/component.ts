@@ -38,6 +38,8 @@ export interface ComponentContext {
   readonly random: () => number;
   /** @internal The extensions that `auth` may name. An extension finds those that were started before it. */
   readonly authenticators?: Authenticators;
+  /** @internal How large a processor may make a record, in bytes. */
+  readonly maxRecordSize?: number | undefined;
 }
 
 /** Takes the batches that a receiver got. There is one for each signal that a pipeline takes from the receiver. */
@@ -259,6 +261,11 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
    * A limit that is not below the limit of the whole agent causes a warning.
    */
   maxHeldBytes?(config: Config): HeldBytesLimit;
+  /**
+   * @internal For processors that compute over all records of a batch, such as sums over points. Large batches are not
+   * cut into slices before they reach it, so it must itself give other work its turn.
+   */
+  readonly needsWholeBatches?: true;
   create(config: Config, context: ProcessorContext): Processor;
   /**
    * @internal For processors that pass everything on and also create another signal from it. A connector with the same

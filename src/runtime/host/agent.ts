@@ -190,13 +190,15 @@ export class Agent implements Host {
     const journalFactory = this.extensions.find(({ extension }) => extension.journals !== undefined)?.extension
       .journals;
     try {
-      const intakeLimit = this.config.service.intake.max_bytes;
+      const { intake, max_record_size: maxRecordSize } = this.config.service;
       const { config: plan, clock } = this;
       const { pluginTracker, collectGarbage, keepsRefused } = this.options;
       const factories = { outletFactory, journalFactory };
       return buildGraph({
         plan,
-        intakeLimit,
+        intakeLimit: intake.max_bytes,
+        maxRecordValues: intake.max_record_values || Number.POSITIVE_INFINITY,
+        maxRecordSize,
         logger,
         metrics,
         clock,

@@ -1,5 +1,6 @@
 /** Batches: checked on entry, split by size, stamped with resource attributes. */
 
 export { Batch, isBatch } from "./batch.js";
+export { hasTooManyValues } from "./bytes/check/count-values.js";
 export { ResourceStamp, stampResources } from "./edit/resource-stamp.js";
-export { SplitOverflow, splitBatch } from "./edit/split-batch.js";
+export { cutBatch, type PieceLimits, SplitOverflow, splitBatch } from "./edit/split-batch.js";

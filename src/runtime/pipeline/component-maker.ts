@@ -31,6 +31,8 @@ export interface ComponentServices {
   readonly collectGarbage?: (() => void) | undefined;
   /** True as soon as the whole graph is being aborted. */
   readonly isAborting?: (() => boolean) | undefined;
+  /** How large a processor may make a record, in bytes. */
+  readonly maxRecordSize?: number | undefined;
 }
 
 /** Settings that differ between processors and connectors. */
@@ -77,8 +79,9 @@ export class ComponentMaker {
   }
 
   contextOf(id: string, kind: ComponentKind): ComponentContext {
-    const { logger, metrics, clock, random, authenticators } = this.settings;
-    const context = { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
+    const { logger, metrics, clock, random, authenticators, maxRecordSize } = this.settings;
+    const own = { id, kind, logger: logger.child({ component: `${kind} ${id}` }) };
+    const context = { ...own, metrics, clock, random, maxRecordSize };
     return authenticators === undefined ? context : { ...context, authenticators };
   }
 

@@ -1,6 +1,7 @@
 import { merge, tap } from "rxjs";
 import type {
   ConnectorFactory,
+  Delivery,
   Exporter,
   GraphPlan,
   Intake,
@@ -27,9 +28,10 @@ import { GraphJournals, type RunningJournal } from "./graph-journals.js";
 import { createIntake, IntakeBudget, type IntakeState } from "./intake.js";
 import { journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
-import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
+import { needsWholeBatches, pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { type RunningGraph, runGraph } from "./run-graph.js";
+import { SlicedIntake } from "./sliced-intake.js";
 import {
   type Deliveries,
   DeliverySource,
@@ -44,6 +46,8 @@ export interface GraphSettings extends ComponentServices {
   readonly plan: GraphPlan;
   /** Limit for bytes that were accepted from clients and not yet answered. */
   readonly intakeLimit: number;
+  /** How many values a record may have on its way in. */
+  readonly maxRecordValues: number;
   readonly outletFactory: OutletFactory;
   readonly journalFactory?: JournalFactory | undefined;
   /** True when some senders never see a refusal: their refused data is kept. */
@@ -306,15 +310,31 @@ class GraphBuilder {
 
   private intakesOf(receiver: string, health: ReceiverHealth): Partial<Record<Signal, Intake>> {
     const { budget } = this;
-    const { intakeState: state } = this.settings;
+    const { intakeState: state, maxRecordValues } = this.settings;
     const tally = this.flows.tally(nodeId("receiver", receiver));
     const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
     const intakes: Partial<Record<Signal, Intake>> = {};
     for (const { signal } of readers) {
       const source = this.intakeSources.get(`${receiver} ${signal}`)!;
-      intakes[signal] ??= createIntake({ receiver, signal, budget, source, state, tally, health });
+      intakes[signal] ??= createIntake({
+        receiver,
+        signal,
+        budget,
+        handIn: this.handInTo(source, receiver, signal),
+        maxRecordValues,
+        state,
+        tally,
+        health,
+      });
     }
     return intakes;
+  }
+
+  /** Large batches are cut into slices, unless a component must see them whole. */
+  private handInTo(source: DeliverySource, receiver: string, signal: Signal): (delivery: Delivery) => void {
+    if (needsWholeBatches(this.plan, receiver, signal)) return (delivery) => source.next(delivery);
+    const intake = new SlicedIntake(source, this.settings.clock);
+    return (delivery) => intake.handIn(delivery);
   }
 
   /** A pipeline is available while all of its exporters are, and at least one pipeline behind each connector. */

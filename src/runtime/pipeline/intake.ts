@@ -2,10 +2,9 @@ import { ACCEPTED, Debt, Delivery, type Intake, type Origin, type Outcome, type 
 import { checkHandedIn, validateSetback } from "#contract/border";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal, shutdownRefusal } from "#contract/errors";
 import type { ReceiverHealth } from "#contract/operations";
-import type { Batch } from "#otlp";
+import { type Batch, hasTooManyValues } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import type { Tally } from "./flows.js";
-import type { DeliverySource } from "./stream-ends.js";
 
 /** Tells all intakes of a graph whether receivers may hand in data. */
 export interface IntakeState {
@@ -17,8 +16,10 @@ export interface IntakeSettings {
   readonly receiver: string;
   readonly signal: Signal;
   readonly budget: IntakeBudget;
-  /** The stream that the batches enter. */
-  readonly source: DeliverySource;
+  /** Takes the batches into the stream. */
+  readonly handIn: (delivery: Delivery) => void;
+  /** How many values a record may have; see `service.intake.max_record_values`. */
+  readonly maxRecordValues: number;
   readonly state: IntakeState;
   /** Counts the batches handed in, and their outcomes. */
   readonly tally: Tally;
@@ -27,7 +28,16 @@ export interface IntakeSettings {
 }
 
 /** The intake for one signal of one receiver, shared by all pipelines that read it. */
-export function createIntake({ receiver, signal, budget, source, state, tally, health }: IntakeSettings): Intake {
+export function createIntake({
+  receiver,
+  signal,
+  budget,
+  handIn,
+  maxRecordValues,
+  state,
+  tally,
+  health,
+}: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "", isNew: true };
   return {
     reserve: (bytes) => budget.reserve(bytes),
@@ -38,6 +48,8 @@ export function createIntake({ receiver, signal, budget, source, state, tally, h
       if (invalid !== undefined) return Promise.resolve({ ok: false, refusal: invalid });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const { byteLength: bytes, count } = batch;
+      if (hasTooManyValues(signal, batch.bytes, maxRecordValues))
+        return Promise.resolve({ ok: false, refusal: crowdedRefusal(maxRecordValues) });
       tally.taken += count;
       health?.noteMessage();
       if (!budget.reserve(bytes)) {
@@ -52,10 +64,15 @@ export function createIntake({ receiver, signal, budget, source, state, tally, h
           resolve(outcome);
         });
         const whole = origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin };
-        source.next(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
+        handIn(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
       });
     },
   };
+}
+
+function crowdedRefusal(limit: number): Refusal {
+  const message = `a record or resource has more than ${limit} values (service.intake.max_record_values)`;
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_TOO_MANY_VALUES });
 }
 
 function overloadRefusal(budget: IntakeBudget): Refusal {

@@ -11,3 +11,12 @@ export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedP
   const leadsToExporter = (id: string) => pipelinesFedBy(plan, id, signal).some((next) => reachesExporter(plan, next));
   return exporters.some((id) => plan.exporters.has(id) || leadsToExporter(id));
 }
+
+/** Whether a processor behind this receiver or connector must see its batches whole. */
+export function needsWholeBatches(plan: GraphPlan, id: string, signal: Signal): boolean {
+  return pipelinesFedBy(plan, id, signal).some(
+    ({ processors, exporters }) =>
+      processors.some((each) => plan.processors.get(each)!.factory.needsWholeBatches === true) ||
+      exporters.some((each) => plan.connectors.has(each) && needsWholeBatches(plan, each, signal)),
+  );
+}

@@ -18,24 +18,24 @@ export async function ottl(context: CommandContext): Promise<number> {
   if ((statements.length === 0) === (condition === undefined))
     throw new UsageError("expected statements or --condition", `such as 'set(log.body, "x")'`);
   const record = await readRecord(values["record"] as string | undefined);
-  const results = runStatements(record, values, statements, condition);
+  const results = await runStatements(record, values, statements, condition);
   if (values["json"] === true) printJson(context, { results });
   else terminal.out.write(`${describe(record, results, terminal.out).join("\n")}\n`);
   return results.some(({ error, matched }) => error !== undefined || matched === false) ? EXIT.failed : EXIT.ok;
 }
 
-function runStatements(
+async function runStatements(
   record: JsonObject,
   values: CommandContext["values"],
   statements: readonly string[],
   condition: string | undefined,
-): OttlTrialResult[] {
+): Promise<OttlTrialResult[]> {
   const named = oneOf<ContextName>("context", values["context"], CONTEXTS);
   const signal = oneOf<Signal>("signal", values["signal"], SIGNALS) ?? (named ? undefined : "logs");
   const ofRequest = signalOfRequest(record);
   const texts = condition === undefined ? { statements } : { condition };
   try {
-    return tryOttl({ ...texts, record, context: named, signal: ofRequest ?? signal });
+    return await tryOttl({ ...texts, record, context: named, signal: ofRequest ?? signal });
   } catch (error) {
     if (isMalformed(error)) throw new UsageError(`the record is no OTLP/JSON: ${error.message}`);
     if (isOttlError(error)) throw new UsageError(error.message);

@@ -34,7 +34,7 @@ export const ottlRoutes: readonly ApiRoute[] = [
     async answer({ request }) {
       const trial = await readBody(request, ottlBody);
       try {
-        return { body: { results: tryOttl(trial) } };
+        return { body: { results: await tryOttl(trial) } };
       } catch (error) {
         if (isMalformed(error)) throw badRequest(`record: this is not OTLP: ${error.message}`);
         if (isOttlError(error)) throw badRequest(error.message);

@@ -12,6 +12,8 @@ import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces
 const MAX_MERGED_BYTES = 1024 * 1024;
 /** Minimum time between two rounds of decisions. */
 const DECISION_INTERVAL_MS = 100;
+/** Other work gets its turn between two rounds, so one must not take long. */
+const MAX_TRACES_PER_ROUND = 2000;
 
 /** The spans of a delivery: those of traces that still wait, and late spans of traces that were decided before. */
 export interface SortedSpans {
@@ -234,9 +236,10 @@ export class TailSampler {
   }
 
   private decideDue(): void {
-    for (const trace of this.waiting.takeDue(this.context.clock.monotonic())) this.decide(trace);
+    const due = this.waiting.takeDue(this.context.clock.monotonic(), MAX_TRACES_PER_ROUND);
+    for (const trace of due) this.decide(trace);
     this.endRound();
-    this.setTimer(DECISION_INTERVAL_MS);
+    this.setTimer(due.length < MAX_TRACES_PER_ROUND ? DECISION_INTERVAL_MS : 0);
   }
 
   private refuseOverflow(ids: readonly string[]): void {

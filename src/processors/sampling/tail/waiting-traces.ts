@@ -140,13 +140,14 @@ export class WaitingTraces {
     return a === undefined ? undefined : Math.min(a.deadline, b?.deadline ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Removes and returns all traces whose deadline has passed. */
-  takeDue(now: number): WaitingTrace[] {
+  /** Removes and returns traces whose deadline has passed, but not more than `max`. */
+  takeDue(now: number, max: number): WaitingTrace[] {
     const due: WaitingTrace[] = [];
     for (const queue of [this.byRootDeadline, this.byArrival]) {
-      for (let trace = queue.first(); trace !== undefined && trace.deadline <= now; trace = queue.first()) {
+      for (let trace = queue.first(); due.length < max && trace !== undefined && trace.deadline <= now; ) {
         this.remove(trace);
         due.push(trace);
+        trace = queue.first();
       }
     }
     return due;

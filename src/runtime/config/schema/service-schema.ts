@@ -161,10 +161,19 @@ export const serviceSchema = z.strictObject({
         .meta({
           description: "Limit for bytes accepted and not yet answered; above it, clients get a retryable refusal.",
         }),
+      max_record_values: z.int().min(0).default(10_000).meta({
+        description:
+          "How many values a record or resource may have: attributes, events, links, exemplars, buckets, and the items of lists and maps. Requests with more are refused for good. 0: no limit.",
+      }),
     }),
   )
     .prefault({})
     .meta({ description: "Limits for data inside the agent." }),
+  max_record_size: byteSize()
+    .default(4 * 1024 * 1024)
+    .meta({
+      description: "How large OTTL statements may make a record. A statement that would make it larger fails.",
+    }),
 });
 
 /** The keys of `intake:` in a pipeline. */

@@ -327,6 +327,14 @@ export const ERRORS = {
     cause: "The backend refused a request as too large. The queue cuts it in two by itself and sends the halves.",
     action: "When single records become dead letters with this code, raise the backend's limit or shorten the records.",
   },
+  SLUICE_TOO_MANY_VALUES: {
+    appearsIn: "refusal",
+    kind: "permanent",
+    cause:
+      "A record or resource has more attributes, events, buckets and other values than `service.intake.max_record_values` allows.",
+    action:
+      "Send smaller records, or raise the limit: records with very many values block the agent while it processes them.",
+  },
   SLUICE_TRACES_WAITING: {
     appearsIn: "refusal",
     kind: "throttled",

@@ -5,6 +5,7 @@ import type { Authenticators, Logger } from "#contract";
 import { isStartError } from "#contract/errors";
 import { keepAliveTimer, waitAtMost } from "#contract/time";
 import { painterFor, printable } from "#text";
+import { turns } from "#work";
 import { LogStream } from "./log-stream.js";
 import { createLogger, maskedLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";
@@ -117,6 +118,11 @@ function addProcessMetrics(registry: MetricRegistry): void {
       const { user, system } = cpuUsage();
       return (user + system) / 1e6;
     },
+  );
+  registry.observedCounter(
+    "sluice_work_slices",
+    { description: "Pieces of work that were measured or cut so that none holds the event loop for long." },
+    () => turns.slices,
   );
   registry.gauge(
     "otelcol_process_memory_rss",

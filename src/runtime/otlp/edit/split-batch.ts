@@ -37,10 +37,27 @@ export class SplitOverflow extends Error {
  * const pieces = (batch: Batch) => splitBatch(batch, { records: 1000, bytes: 1024 * 1024 });
  */
 export function splitBatch(batch: Batch, limits: SplitLimits): Batch[] {
-  const records = Math.max(1, limits.records ?? Number.POSITIVE_INFINITY);
-  const bytes = Math.max(1, limits.bytes ?? Number.POSITIVE_INFINITY);
-  if (batch.count <= records && batch.byteLength <= bytes) return [batch];
-  return new Splitter(batch, records, bytes, limits.total ?? Number.POSITIVE_INFINITY).run();
+  if (batch.count <= maxRecords(limits) && batch.byteLength <= maxBytes(limits)) return [batch];
+  return [...new Splitter(batch, () => limits).run()];
+}
+
+/** Limits for a piece that is cut off from a batch. */
+export interface PieceLimits extends SplitLimits {
+  /** The points of a metric stay together, also beyond the other limits, as long as they are at most this many. */
+  readonly metricPoints?: number;
+}
+
+/** Cuts off one piece after the other, when it is asked for. The limits of a piece are asked for before it. */
+export function cutBatch(batch: Batch, nextLimits: () => PieceLimits): Generator<Batch> {
+  return new Splitter(batch, nextLimits).run();
+}
+
+function maxRecords({ records = Number.POSITIVE_INFINITY }: SplitLimits): number {
+  return Math.max(1, records);
+}
+
+function maxBytes({ bytes = Number.POSITIVE_INFINITY }: SplitLimits): number {
+  return Math.max(1, bytes);
 }
 
 /** A message around records, with the fields that are repeated in each piece of it. */
@@ -55,69 +72,84 @@ class Splitter {
   private readonly batch: Batch;
   private readonly bytes: Uint8Array;
   private readonly shape: SignalShape;
-  private readonly maxRecords: number;
-  private readonly maxBytes: number;
-  private readonly maxTotal: number;
+  private readonly nextLimits: () => PieceLimits;
+  private maxRecords = 0;
+  private maxBytes = 0;
+  private maxTotal = 0;
+  private maxMetricPoints = 0;
   private readonly frames: SplitFrame[] = [];
-  private readonly pieces: Batch[] = [];
   private writer: WireWriter;
   private count = 0;
   private total = 0;
   /** The number of frames open in the current piece. */
   private open = 0;
+  /** The number of points of the current metric in the current piece. */
+  private metricPoints = 0;
 
-  constructor(batch: Batch, maxRecords: number, maxBytes: number, maxTotal: number) {
+  constructor(batch: Batch, nextLimits: () => PieceLimits) {
     this.batch = batch;
     this.bytes = batch.bytes;
     this.shape = SHAPES[batch.signal];
-    this.maxRecords = maxRecords;
-    this.maxBytes = maxBytes;
-    this.maxTotal = maxTotal;
-    this.writer = this.newWriter();
+    this.nextLimits = nextLimits;
+    this.writer = this.beginPiece();
   }
 
-  run(): Batch[] {
+  *run(): Generator<Batch> {
     for (const [from, to] of this.headsOf(0, 0, this.bytes.length)) this.writer.copy(this.bytes, from, to);
-    this.children(0, 0, this.bytes.length);
-    this.endPiece();
-    return this.pieces;
+    yield* this.children(0, 0, this.bytes.length);
+    const last = this.endPiece();
+    if (last !== undefined) yield last;
   }
 
-  private children(depth: number, p: number, end: number): void {
+  private *children(depth: number, p: number, end: number): Generator<Batch> {
     while (p < end) {
       const at = p;
       p = stepOver(this.bytes, p);
       const tag = fieldTag;
       if (!leadsToRecord(this.shape, depth, tag)) continue;
-      if (depth === this.shape.levels.length) this.record(at, p);
-      else this.frame(depth, tag, valueAt, p);
+      if (depth < this.shape.levels.length) yield* this.frame(depth, tag, valueAt, p);
+      else {
+        if (this.mustCutBefore(p - at)) yield* this.nextPiece();
+        this.record(at, p);
+      }
     }
   }
 
-  private frame(depth: number, tag: number, lengthAt: number, end: number): void {
+  private *frame(depth: number, tag: number, lengthAt: number, end: number): Generator<Batch> {
     varint(this.bytes, lengthAt);
     const start = after;
     const heads = this.headsOf(depth + 1, start, end);
     const headSize = heads.reduce((sum, [from, to]) => sum + to - from, 0);
     const frame: SplitFrame = { tag, heads, headSize, emitted: false };
     this.frames.push(frame);
-    this.children(depth + 1, start, end);
-    if (!frame.emitted) this.emptyFrame();
+    yield* this.children(depth + 1, start, end);
+    if (!frame.emitted) {
+      if (this.isTooLarge(0)) yield* this.nextPiece(); // a frame without records is kept too
+      this.openFrames();
+    }
     if (this.open === this.frames.length) this.closeFrame();
     this.frames.pop();
   }
 
+  /** Whether a record of this size belongs to the next piece. */
+  private mustCutBefore(size: number): boolean {
+    if (this.count < this.maxRecords && !this.isTooLarge(size)) return false;
+    const isInMetric = this.open > METRIC_DEPTH && this.metricPoints > 0;
+    return !(isInMetric && this.metricPoints < this.maxMetricPoints);
+  }
+
   private record(at: number, end: number): void {
-    if (this.count >= this.maxRecords || this.isTooLarge(end - at)) this.endPiece();
+    if (this.open <= METRIC_DEPTH) this.metricPoints = 0;
     this.openFrames();
     this.writer.copy(this.bytes, at, end);
     this.count++;
+    this.metricPoints++;
   }
 
-  /** A frame without records is kept too. */
-  private emptyFrame(): void {
-    if (this.isTooLarge(0)) this.endPiece();
-    this.openFrames();
+  private *nextPiece(): Generator<Batch> {
+    const piece = this.endPiece();
+    if (piece !== undefined) yield piece;
+    this.writer = this.beginPiece();
   }
 
   /** Whether a record of this size would take the piece over the limit. */
@@ -142,17 +174,23 @@ class Splitter {
     this.open--;
   }
 
-  private endPiece(): void {
+  /** Returns the current piece, unless it is empty. */
+  private endPiece(): Batch | undefined {
     while (this.open > 0) this.closeFrame();
-    if (this.writer.length === 0) return;
+    if (this.writer.length === 0) return undefined;
     this.total += this.writer.length + PIECE_OVERHEAD;
     if (this.total > this.maxTotal) throw new SplitOverflow(this.maxTotal);
-    this.pieces.push(Batch.trusted(this.batch.signal, this.writer.written(), this.count));
-    this.writer = this.newWriter();
-    this.count = 0;
+    return Batch.trusted(this.batch.signal, this.writer.written(), this.count);
   }
 
-  private newWriter(): WireWriter {
+  private beginPiece(): WireWriter {
+    const limits = this.nextLimits();
+    this.maxRecords = maxRecords(limits);
+    this.maxBytes = maxBytes(limits);
+    this.maxTotal = limits.total ?? Number.POSITIVE_INFINITY;
+    this.maxMetricPoints = this.batch.signal === "metrics" ? (limits.metricPoints ?? 0) : 0;
+    this.count = 0;
+    this.metricPoints = 0;
     const share = Math.min(1, this.maxRecords / this.batch.count);
     return new WireWriter(Math.min(this.maxBytes, this.batch.byteLength * share * 1.1) + 64);
   }
@@ -161,6 +199,9 @@ class Splitter {
     return fieldsBesideRecords(this.bytes, start, end, this.shape, depth);
   }
 }
+
+/** The depth of metrics among the frames around a data point. */
+const METRIC_DEPTH = 2;
 
 /** The memory of a piece besides its bytes. */
 const PIECE_OVERHEAD = 512;

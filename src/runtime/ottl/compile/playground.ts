@@ -9,6 +9,7 @@ import {
   signalOfRequest,
 } from "#otlp/json";
 import { SIGNALS, type Signal } from "#otlp/signals";
+import { turns } from "#work";
 import { CONTEXT_SIGNALS, type ContextName } from "../paths/context.js";
 import { isOttlSyntaxError, OttlError, toOttlError } from "../values/error.js";
 import { type CompiledGroup, compileIn, compileInferred, type GroupFailure } from "./infer-context.js";
@@ -44,11 +45,16 @@ export interface OttlTrialResult {
   readonly scope?: JsonObject;
 }
 
+/** Limits for a trial, which anybody may ask an agent for. */
+const MAX_TRIAL_RECORD = 512 * 1024;
+const MAX_TRIAL_RESULTS = 4 * 1024 * 1024;
+const MAX_TRIAL_MS = 2000;
+
 /**
- * Tries each text by itself. Throws a `MalformedError` if the record is not OTLP, and an `OttlError` if its signal is
- * unknown.
+ * Tries each text by itself, with turns for other work in between. Throws a `MalformedError` if the record is not OTLP,
+ * and an `OttlError` if its signal is unknown, or the trial takes too long or gets too large.
  */
-export function tryOttl(trial: OttlTrial): OttlTrialResult[] {
+export async function tryOttl(trial: OttlTrial): Promise<OttlTrialResult[]> {
   const isRequest = signalOfRequest(trial.record) !== undefined;
   const signal = signalOf(trial);
   const { record, resource = {}, scope = {} } = trial;
@@ -59,11 +65,22 @@ export function tryOttl(trial: OttlTrial): OttlTrialResult[] {
     const outcome = tryCondition(trial, signal, trial.condition, batch);
     return [{ statement: trial.condition, changed: false, ...outcome, ...shown() }];
   }
-  return (trial.statements ?? []).map((statement) => {
-    const { result, ...outcome } = tryStatement(trial, signal, statement, batch);
-    batch = result;
-    return { statement, ...outcome, ...shown() };
-  });
+  const results: OttlTrialResult[] = [];
+  let bytes = 0;
+  let spentMs = 0;
+  for (const statement of trial.statements ?? []) {
+    if (!turns.hasTime) await turns.next();
+    spentMs += turns.run(() => {
+      const { result, ...outcome } = tryStatement(trial, signal, statement, batch);
+      batch = result;
+      bytes += batch.byteLength;
+      results.push({ statement, ...outcome, ...shown() });
+    });
+    if (spentMs > MAX_TRIAL_MS) throw new OttlError(`the trial takes too long: more than ${MAX_TRIAL_MS} ms`);
+    if (bytes > MAX_TRIAL_RESULTS)
+      throw new OttlError(`the results are too large: more than ${MAX_TRIAL_RESULTS} bytes`);
+  }
+  return results;
 }
 
 function signalOf({ signal, context, record }: OttlTrial): Signal {
@@ -81,7 +98,7 @@ function tryStatement({ context }: OttlTrial, signal: Signal, statement: string,
   const compiled = compileOne(signal, context, [statement], []);
   if (!("context" in compiled)) return { changed: false, ...failureOf(compiled.error), result: batch };
   try {
-    const result = transformBatch(batch, compiled.statements);
+    const result = transformBatch(batch, compiled.statements, [], undefined, { maxRecordSize: MAX_TRIAL_RECORD });
     const changed = result !== batch && Buffer.compare(result.bytes, batch.bytes) !== 0;
     return { context: compiled.context, changed, result };
   } catch (error) {

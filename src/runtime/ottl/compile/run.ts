@@ -75,6 +75,12 @@ export function anyMatches(batch: Batch, conditions: readonly Condition[], onErr
   return searcher.found;
 }
 
+export interface TransformSettings {
+  readonly origin?: Origin | undefined;
+  /** How large the statements may make a record, in bytes. */
+  readonly maxRecordSize?: number | undefined;
+}
+
 /**
  * Executes statements of one context on every item of that context in the batch, one after the other, if there are no
  * conditions or any of them holds for it. Returns the same batch if nothing changed.
@@ -84,10 +90,10 @@ export function transformBatch(
   statements: readonly Statement[],
   conditions: readonly Condition[] = [],
   onError?: OnOttlError,
-  origin?: Origin,
+  { origin, maxRecordSize }: TransformSettings = {},
 ): Batch {
   if (statements.length === 0) return batch;
-  const visitor = new TransformingVisitor(statements, conditions, onError);
+  const visitor = new TransformingVisitor(statements, conditions, onError, maxRecordSize);
   visitor.ctx.origin = origin;
   const result = runVisitor(batch, statements[0]!.context, visitor);
   return visitor.ctx.addedPoints ? recounted(result) : result;
@@ -199,11 +205,16 @@ class TransformingVisitor implements RecordVisitor {
   private readonly onError: OnOttlError | undefined;
   readonly ctx: RecordContext;
 
-  constructor(statements: readonly Statement[], conditions: readonly Condition[], onError: OnOttlError | undefined) {
+  constructor(
+    statements: readonly Statement[],
+    conditions: readonly Condition[],
+    onError: OnOttlError | undefined,
+    maxRecordSize: number | undefined,
+  ) {
     this.statements = statements;
     this.conditions = conditions;
     this.onError = onError;
-    this.ctx = new RecordContext(statements[0]!.context);
+    this.ctx = new RecordContext(statements[0]!.context, maxRecordSize);
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
@@ -211,9 +222,18 @@ class TransformingVisitor implements RecordVisitor {
     ctx.begin(walk, start, end);
     if (this.conditions.length > 0 && !anyHolds(this.conditions, ctx, this.onError)) return KEEP;
     for (let i = 0; i < this.statements.length; i++) this.execute(this.statements[i]!);
-    ctx.finish();
+    this.finish();
     if (ctx.addedMetrics.length > 0) this.visitAdded();
     return KEEP;
+  }
+
+  private finish(): void {
+    if (this.onError === undefined) return this.ctx.finish();
+    try {
+      this.ctx.finish();
+    } catch (error) {
+      this.onError(toOttlError(error), this.statements.at(-1)!);
+    }
   }
 
   /** Added metrics are transformed like any other, which may add more. */

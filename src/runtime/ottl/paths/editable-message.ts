@@ -44,9 +44,11 @@ export class EditableMessage {
   private readonly onFirstEdit: (() => void) | undefined;
   /** Reused for one message after the other, because most edited records are edited alike. */
   private reusedEdits: MessageEdits | undefined;
+  private readonly maxSize: number | undefined;
 
   /** `onFirstEdit` is called with the first change after each `moveTo`. */
-  constructor(message: Message, onFirstEdit?: () => void) {
+  constructor(message: Message, onFirstEdit?: () => void, maxSize?: number) {
+    this.maxSize = maxSize;
     this.type = message;
     this.onFirstEdit = onFirstEdit;
     this.setType(message);
@@ -67,7 +69,7 @@ export class EditableMessage {
 
   edit(): MessageEdits {
     if (this.edits === undefined) {
-      if (this.reusedEdits === undefined) this.reusedEdits = new MessageEdits();
+      if (this.reusedEdits === undefined) this.reusedEdits = new MessageEdits(this.maxSize);
       else this.reusedEdits.clear();
       this.edits = this.reusedEdits;
       this.onFirstEdit?.();
@@ -119,6 +121,7 @@ export class EditableMessage {
   /** Replaces the attributes by the map; equal ones stay untouched. */
   setAttributes(map: OttlMap): void {
     const current = this.attributes();
+    if (map.size > current.size) checkSize(map);
     for (const [key, value] of map) checkStorable(value, current.get(key));
     for (const key of current.keys()) if (!map.has(key)) this.edit().change(key, encodedKey(key), DELETED);
     for (const [key, value] of map) {
@@ -129,6 +132,7 @@ export class EditableMessage {
 
   /** Merges the map into the attributes with the same result as `editMap` on all of them. */
   mergeAttributes(map: OttlMap, isWanted: (exists: boolean) => boolean): void {
+    checkSize(map);
     const all = map.size > MAX_LINEAR_LOOKUPS ? this.attributes() : undefined;
     const has = (key: string, encoded: Uint8Array) =>
       all === undefined ? this.hasAttribute(key, encoded) : all.has(key);

@@ -1,5 +1,6 @@
 import { hasKey, readKey, type WireWriter } from "#otlp/bytes";
 import { KEY_TAG } from "#otlp/tags";
+import { DEFAULT_MAX_RECORD_SIZE, encodedSize, recordTooLarge } from "../values/limits.js";
 import type { OttlValue } from "../values/value.js";
 import { writeOttlKeyValue } from "../values/wire-value.js";
 
@@ -10,6 +11,9 @@ export const DELETED = Symbol("deleted");
  * attributes.
  */
 const MAX_LINEAR_SEARCH = 12;
+
+/** Texts up to this length are not counted. */
+const SMALL_SIZE = 1024;
 
 /**
  * The changes to one message. They are kept in arrays that are reused: with a map cleared for every record, setting one
@@ -28,6 +32,20 @@ export class MessageEdits {
   private readonly encodedKeys: Uint8Array[] = [];
   private readonly values: (OttlValue | typeof DELETED)[] = [];
   private readonly written: boolean[] = [];
+  /** The sizes of large new values by index, and of all of them. */
+  private largeSizes: Map<number | string, number> | undefined;
+  private largeSize = 0;
+  private readonly maxSize: number;
+
+  /** `maxSize` is a limit for all new values together. */
+  constructor(maxSize = DEFAULT_MAX_RECORD_SIZE) {
+    this.maxSize = maxSize;
+  }
+
+  /** About as many bytes as the new values take; small ones are not counted. */
+  get size(): number {
+    return this.largeSize;
+  }
   /** By key, once there are more than a few. */
   private indexes: Map<string, number> | undefined;
 
@@ -36,6 +54,10 @@ export class MessageEdits {
     this.keyLengths = 0;
     this.bodyText = undefined;
     this.indexes = undefined;
+    if (this.largeSize > 0) {
+      this.largeSizes = undefined;
+      this.largeSize = 0;
+    }
     if (this.fields.size > 0) this.fields.clear();
   }
 
@@ -59,7 +81,13 @@ export class MessageEdits {
   }
 
   changeAt(index: number, value: OttlValue | typeof DELETED): void {
+    this.noteSize(index, value);
     this.values[index] = value;
+  }
+
+  /** Counts the size of the body or of a field's bytes. */
+  noteFieldSize(name: string, size: number): void {
+    if (size > SMALL_SIZE || this.largeSizes?.has(name)) this.replaceSize(name, size);
   }
 
   change(key: string, encoded: Uint8Array, value: OttlValue | typeof DELETED): void {
@@ -71,7 +99,22 @@ export class MessageEdits {
       this.keyLengths |= 1 << encoded.length;
       if (this.count > MAX_LINEAR_SEARCH) this.index(key, index);
     }
+    this.noteSize(index, value);
     this.values[index] = value;
+  }
+
+  private noteSize(index: number, value: OttlValue | typeof DELETED): void {
+    const isLarge = typeof value === "string" ? value.length > SMALL_SIZE : typeof value === "object" && value !== null;
+    if (isLarge || this.largeSizes?.has(index)) this.replaceSize(index, isLarge ? encodedSize(value as OttlValue) : 0);
+  }
+
+  private replaceSize(key: number | string, size: number): void {
+    this.largeSizes ??= new Map();
+    const before = this.largeSizes.get(key) ?? 0;
+    const total = this.largeSize - before + size;
+    if (total > this.maxSize && size > before) throw recordTooLarge(this.maxSize);
+    this.largeSizes.set(key, size);
+    this.largeSize = total;
   }
 
   beginWriting(): void {

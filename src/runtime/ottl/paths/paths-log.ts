@@ -2,6 +2,7 @@ import { after, varint, WireWriter } from "#otlp/bytes";
 import { LOG_BODY_TAG } from "#otlp/tags";
 import { plainText } from "../values/conversions.js";
 import { OttlError } from "../values/error.js";
+import { encodedSize } from "../values/limits.js";
 import { isMap, type OttlValue, sameValue, typeName } from "../values/value.js";
 import { checkStorable, readOttlValue, writeOttlValue } from "../values/wire-value.js";
 import type { EditableMessage } from "./editable-message.js";
@@ -63,10 +64,12 @@ function writeBody(message: EditableMessage, value: OttlValue): void {
   if (sameValue(current, value)) return;
   const edits = message.edit();
   if (typeof value === "string") {
+    edits.noteFieldSize("body", value.length);
     edits.bodyText = value.toWellFormed(); // as it would be read again: UTF-8 cannot encode a lone surrogate
     edits.fields.delete(BODY_FIELD);
     return;
   }
+  edits.noteFieldSize("body", encodedSize(value));
   edits.bodyText = undefined;
   scratch.clear();
   scratch.byte(LOG_BODY_TAG);

@@ -2,6 +2,7 @@ import type { Origin } from "#contract";
 import { dataPointMessage, decodeMessage, encodeMessage, MESSAGES, type Tree, WireWriter } from "#otlp/bytes";
 import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import type { RecordWalk } from "#otlp/views";
+import { DEFAULT_MAX_RECORD_SIZE, recordTooLarge, recordWork } from "../values/limits.js";
 import type { OttlMap } from "../values/value.js";
 import type { ContextName } from "./context.js";
 import { EditableMessage } from "./editable-message.js";
@@ -53,9 +54,12 @@ export class RecordContext {
   private readonly pointFrame: { serial: number };
   private spanSerial = -1;
 
-  constructor(context: ContextName) {
+  private readonly maxRecordSize: number;
+
+  constructor(context: ContextName, maxRecordSize = DEFAULT_MAX_RECORD_SIZE) {
     this.context = context;
-    this.record = new EditableMessage(MESSAGES[RECORD_MESSAGE[context]]!);
+    this.maxRecordSize = maxRecordSize;
+    this.record = new EditableMessage(MESSAGES[RECORD_MESSAGE[context]]!, undefined, maxRecordSize);
     const recordMessage = new RecordLocator(this.record);
     const isResource = context === "resource";
     const isScope = context === "scope";
@@ -75,6 +79,7 @@ export class RecordContext {
   begin(walk: RecordWalk, start: number, end: number): void {
     this.walk = walk;
     this.recordSerial++;
+    recordWork.spent = 0;
     this.cacheMap = undefined;
     this.isReplaced = false;
     if (this.context === "datapoint") this.setPointType(walk);
@@ -86,12 +91,25 @@ export class RecordContext {
     record.edits = undefined;
   }
 
-  /** Passes the changes of the record to the walk; those of the messages around it are already there. */
+  /**
+   * Passes the changes of the record to the walk; those of the messages around it are already there. Throws if they make
+   * the record too large; it then stays as it came.
+   */
   finish(): void {
     this.applyNestedEdits();
     if (this.record.edits === undefined && !this.isReplaced) return;
+    if (this.isTooLarge()) throw recordTooLarge(this.maxRecordSize);
     this.record.encodeInto(this.walk!.beginRecord());
     this.walk!.endRecord();
+  }
+
+  private isTooLarge(): boolean {
+    const { record, maxRecordSize } = this;
+    const size = record.end - record.start;
+    if (size + (record.edits?.size ?? 0) <= maxRecordSize) return false;
+    const writer = new WireWriter(size + maxRecordSize);
+    record.encodeInto(writer);
+    return writer.length > maxRecordSize && writer.length > size;
   }
 
   /** Values that statements leave for later statements on the same record. */

@@ -7,8 +7,33 @@ import type { OttlValue } from "./value.js";
  */
 export const MAX_TEXT_LENGTH = 2 * 1024 * 1024;
 /** For maps and lists: the number of values in them, and the length of all their texts together. */
-export const MAX_ITEMS = 250_000;
-export const MAX_CHARACTERS = 16 * 1024 * 1024;
+export const MAX_ITEMS = 100_000;
+export const MAX_CHARACTERS = 4 * 1024 * 1024;
+/** How large statements may make a record, unless the config says otherwise. */
+export const DEFAULT_MAX_RECORD_SIZE = 4 * 1024 * 1024;
+
+/**
+ * The work that statements did on the current record, in values read. Texts count by their length. One record is
+ * processed in one go, so statements beyond the limit fail instead of blocking everything else.
+ */
+export const recordWork = { spent: 0 };
+const MAX_RECORD_WORK = 400_000;
+const CHARACTERS_PER_UNIT = 32;
+
+/** Counts that a text of this length was read or searched. */
+export function spendOnText(length: number): void {
+  recordWork.spent += length / CHARACTERS_PER_UNIT;
+}
+
+/** Throws once the statements have done too much work on one record. */
+export function checkWork(): void {
+  if (recordWork.spent > MAX_RECORD_WORK)
+    throw new OttlError("the record is too large for that many statements that read all of it");
+}
+
+export function recordTooLarge(maxSize: number): OttlError {
+  return new OttlError(`the record would be too large: more than ${maxSize} bytes (service.max_record_size)`);
+}
 
 export function textTooLong(maxLength = MAX_TEXT_LENGTH): OttlError {
   return new OttlError(`the text would be longer than ${maxLength} characters`);
@@ -37,9 +62,22 @@ export function checkSize(value: OttlValue, current: OttlValue = null): void {
   } else if (Array.isArray(value) || value instanceof Map) new SizeCounter().add(value);
 }
 
+/** About as many bytes as a value takes in a record. */
+export function encodedSize(value: OttlValue): number {
+  if (typeof value === "string") return value.length;
+  if (value instanceof Uint8Array) return value.length;
+  if (!Array.isArray(value) && !(value instanceof Map)) return 0;
+  const counter = new SizeCounter();
+  counter.add(value);
+  return counter.characters + counter.items * BYTES_PER_ITEM;
+}
+
+/** The tags and lengths around a value in a list or map. */
+const BYTES_PER_ITEM = 8;
+
 class SizeCounter {
-  private items = 0;
-  private characters = 0;
+  items = 0;
+  characters = 0;
 
   add(value: OttlValue): void {
     if (++this.items > MAX_ITEMS) throw tooManyItems();

@@ -21,7 +21,7 @@ import {
   STRING_VALUE_TAG,
 } from "#otlp/tags";
 import { OttlError } from "./error.js";
-import { checkSize, MAX_TEXT_LENGTH } from "./limits.js";
+import { checkSize, checkWork, MAX_TEXT_LENGTH, recordWork, spendOnText } from "./limits.js";
 import {
   isNil,
   OttlDuration,
@@ -40,17 +40,26 @@ const OTTL_VALUES: ValueBuilder<OttlValue, OttlMap> = {
   newMap: () => new Map(),
   has: (map, key) => map.has(key),
   put(map, key, value) {
+    recordWork.spent++;
     map.set(key, value);
   },
 };
 
+/** Shorter texts are read faster than their work is counted. */
+const LONG_TEXT = 4096;
+
 /** Reads the AnyValue in [start, end). */
 export function readOttlValue(b: Uint8Array, start: number, end: number): OttlValue {
+  if (end - start > LONG_TEXT) {
+    spendOnText(end - start);
+    checkWork();
+  }
   return readAnyValue(OTTL_VALUES, b, start, end);
 }
 
 /** Reads all KeyValues with this tag in the message [start, end); of several with the same key the first counts. */
 export function readOttlMap(b: Uint8Array, start: number, end: number, tag: number): OttlMap {
+  if (recordWork.spent > 0) checkWork();
   return readKeyValues(OTTL_VALUES, b, start, end, tag, new Map());
 }
 

@@ -33,6 +33,16 @@ describe("POST /ottl", () => {
     expect(results[2]).toMatchObject({ changed: true, record: { body: { stringValue: "c" } } });
   });
 
+  it("stops a trial whose record or results get too large", async () => {
+    const { ask } = await startApi();
+    const statements = Array.from({ length: 50 }, (_, i) => `set(attributes["${i % 2}"], attributes)`);
+    const large = { ...record, attributes: [{ key: "k", value: { stringValue: "v".repeat(10_000) } }] };
+    const { status, body } = await ask("POST", "/ottl", { context: "log", statements, record: large });
+    expect(JSON.stringify(body).length).toBeLessThan(8 * 1024 * 1024);
+    if (status === 200) expect(body.results.at(-1).error).toMatch(/too large|nested/);
+    else expect([status, body.error.message]).toEqual([400, expect.stringContaining("too large")]);
+  });
+
   it("finds the context of a statement that names it", async () => {
     const { ask } = await startApi();
     const asked = { signal: "logs", statements: ['set(resource.attributes["a"], 1)'], record, resource: {} };

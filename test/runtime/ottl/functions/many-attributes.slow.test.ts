@@ -3,7 +3,7 @@ import { batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
 
-const COUNT = 100_000;
+const COUNT = 90_000;
 
 /** With a look over all of them for each, the limit of a test is over before they are through. */
 it.each([

@@ -1,0 +1,58 @@
+/**
+ * How long work may hold the event loop before other work gets its turn, in milliseconds. One slice may take longer than
+ * estimated, and several may meet in one turn, so this is well below the 100 ms that nothing may exceed.
+ */
+export const SLICE_MS = 20;
+
+/**
+ * Shares the event loop between pieces of work that may take long. Whoever has such work cuts it into slices of about
+ * `SLICE_MS`, waits for its turn before each slice, and reports the slice's duration. However many are waiting, one of
+ * them gets the next turn of the event loop, in the order they asked. In between, the event loop serves everything else.
+ */
+class Turns {
+  /** The number of slices since the process started. */
+  slices = 0;
+  private readonly waiting: (() => void)[] = [];
+  private spentMs = 0;
+  private isScheduled = false;
+
+  /** Whether another slice may begin in the current turn of the event loop. */
+  get hasTime(): boolean {
+    return this.spentMs < SLICE_MS && this.waiting.length === 0;
+  }
+
+  /** Resolves when the caller may begin its next slice. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+      this.schedule();
+    });
+  }
+
+  /** Runs a slice and counts its duration. Returns its duration in milliseconds. */
+  run(slice: () => void): number {
+    const start = performance.now();
+    try {
+      slice();
+    } finally {
+      this.slices++;
+      this.spentMs += performance.now() - start;
+      this.schedule();
+    }
+    return performance.now() - start;
+  }
+
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    setImmediate(() => {
+      this.isScheduled = false;
+      this.spentMs = 0;
+      if (this.waiting.length > 1) this.schedule();
+      this.waiting.shift()?.();
+    });
+  }
+}
+
+/** There is one event loop, so all agents of a process share its turns. */
+export const turns = new Turns();
