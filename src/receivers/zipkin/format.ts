@@ -1,12 +1,9 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { DecompressError, SUPPORTED_ENCODINGS } from "#codecs/compression";
 import { joinPieces, type RequestFormat, type RequestRefusals, standardRefusals } from "#receiving/requests";
+import { SliceTimer } from "#work";
 import { type Batch, isMalformed } from "../../plugin.js";
 import { ZipkinBatchWriter } from "./from-zipkin.js";
 import { jsonElements } from "./json-elements.js";
-
-/** The number of spans processed before yielding to other work. */
-const SPANS_PER_TURN = 500;
 
 /** Lists of spans as JSON of version 2, taken at `path`. Clients get plain text. */
 export function zipkinFormat(path: string, parsesStringTags: boolean): RequestFormat {
@@ -20,10 +17,10 @@ export function zipkinFormat(path: string, parsesStringTags: boolean): RequestFo
 
 async function batchOf(json: Buffer, parsesStringTags: boolean): Promise<Batch> {
   const writer = new ZipkinBatchWriter(parsesStringTags);
-  let count = 0;
+  const timer = new SliceTimer();
   for (const element of jsonElements(json)) {
     writer.add(element);
-    if (++count % SPANS_PER_TURN === 0) await nextTurn();
+    if (timer.isOver) await timer.nextSlice();
   }
   return writer.finish();
 }

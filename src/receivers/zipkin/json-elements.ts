@@ -19,15 +19,21 @@ export function* jsonElements(json: Buffer): Generator<unknown> {
   }
 }
 
+/** An element is parsed in one go, so it must not have very many values. */
+const MAX_VALUES = 20_000;
+
 /** Returns where the comma or bracket after the element is. The element itself is checked when it is parsed. */
 function elementEnd(json: Buffer, start: number): number {
   let depth = 0;
+  let values = 0;
   for (let p = start; p < json.length; p++) {
     const byte = json[p];
     if (byte === QUOTE) p = textEnd(json, p);
     else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
     else if (depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) return p;
     else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth--;
+    else if (byte === COMMA && ++values > MAX_VALUES)
+      throw new MalformedError(`an element of the list has more than ${MAX_VALUES} values`, start);
   }
   throw new MalformedError("the JSON ends within its list", json.length);
 }

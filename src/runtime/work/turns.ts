@@ -56,3 +56,18 @@ class Turns {
 
 /** There is one event loop, so all agents of a process share its turns. */
 export const turns = new Turns();
+
+/** For a loop that may take long: ask `isOver` from time to time, and then wait for `nextSlice`. */
+export class SliceTimer {
+  private startedAt = performance.now();
+
+  get isOver(): boolean {
+    return performance.now() - this.startedAt > SLICE_MS;
+  }
+
+  async nextSlice(): Promise<void> {
+    turns.slices++;
+    await turns.next();
+    this.startedAt = performance.now();
+  }
+}

@@ -1,0 +1,142 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SIGNALS, type Signal } from "../../../src/plugin.js";
+import { type AgentProcess, startAgentProcess } from "../../support/agent-process.js";
+import { WORST_CASES, type WorstCase } from "./components.js";
+import { WORST_REQUESTS } from "./requests.js";
+
+/**
+ * Nothing may hold the event loop for more than 100 ms. The test allows for code that is not compiled yet and for garbage
+ * collection; work that is not cut takes seconds.
+ */
+const MAX_TURN_MS = 400;
+const MAX_PEAK_MIB = 900;
+
+const hasSchedulerStatistics = existsSync("/proc/self/schedstat");
+const preload = new URL("longest-turn.mjs", import.meta.url).href;
+
+interface Placed extends WorstCase {
+  readonly name: string;
+  readonly signal: Signal;
+}
+
+const placed: readonly Placed[] = Object.entries(WORST_CASES).flatMap(([name, one]) =>
+  (one.signals ?? SIGNALS).map((signal) => ({ ...one, name, signal })),
+);
+
+/** One agent with a receiver, a pipeline and the component itself for each case. */
+function configOf(sink: string, folder: string): object {
+  const all = { receivers: {}, processors: {}, exporters: { nop: {} }, connectors: {}, pipelines: {} };
+  for (const [number, one] of placed.entries()) addCase(all, one, number);
+  const { pipelines, ...components } = all;
+  const config = {
+    ...components,
+    extensions: { reliability: { directory: "$FOLDER/queue" } },
+    service: { extensions: ["reliability"], telemetry: { metrics: { level: "none" } }, pipelines },
+  };
+  return JSON.parse(JSON.stringify(config).replaceAll("$SINK", sink).replaceAll("$FOLDER", folder));
+}
+
+type Sections = Record<"receivers" | "processors" | "exporters" | "connectors" | "pipelines", object>;
+
+function addCase(all: Sections, { processor, exporter, connector, signal, to = signal }: Placed, number: number): void {
+  const receiver = `otlp/${number}`;
+  Object.assign(all.receivers, { [receiver]: { protocols: { http: { endpoint: "127.0.0.1:0" } } } });
+  const add = (section: keyof Sections, component: object | undefined): string[] =>
+    Object.entries(component ?? {}).map(([type, config]) => {
+      Object.assign(all[section], { [`${type}/${number}`]: config });
+      return `${type}/${number}`;
+    });
+  const processors = add("processors", processor);
+  const connectors = add("connectors", connector);
+  const exporters = [...add("exporters", exporter), ...connectors];
+  const pipeline = { receivers: [receiver], processors, exporters: exporters.length > 0 ? exporters : ["nop"] };
+  Object.assign(all.pipelines, { [`${signal}/${number}`]: pipeline });
+  if (connectors.length > 0)
+    Object.assign(all.pipelines, { [`${to}/${number}-out`]: { receivers: connectors, exporters: ["nop"] } });
+}
+
+describe.runIf(hasSchedulerStatistics)("the worst request a component can be given", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-worst-"));
+  const file = join(folder, "longest-turn.json");
+  let agent: AgentProcess;
+  let sink: Server;
+  let ports: ReadonlyMap<string, string>;
+
+  beforeAll(async () => {
+    sink = createServer((request, response) => {
+      request.resume().on("end", () => {
+        response.setHeader("content-type", "application/json");
+        response.end(request.url?.includes("_bulk") ? '{"errors":false,"items":[]}' : "{}");
+      });
+    });
+    await new Promise<void>((resolve) => void sink.listen(0, "127.0.0.1", resolve));
+    const yaml = JSON.stringify(configOf(`http://127.0.0.1:${(sink.address() as AddressInfo).port}`, folder));
+    const env = { NODE_OPTIONS: `--import ${preload}`, LONGEST_TURN_FILE: file };
+    agent = await startAgentProcess({ yaml }, { env });
+    agent.child.stdout!.removeAllListeners("data").resume(); // what the debug exporter prints
+    ports = listeningPorts(agent.output.stderr);
+  });
+
+  afterAll(async () => {
+    agent.child.kill("SIGKILL");
+    await agent.exited;
+    sink.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function measure(): Promise<{ longestMs: number; peakMiB: number }> {
+    rmSync(file, { force: true });
+    agent.child.kill("SIGUSR2");
+    await expect.poll(() => existsSync(file)).toBe(true);
+    return JSON.parse(readFileSync(file, "utf8"));
+  }
+
+  async function post(address: string, signal: Signal, body: Uint8Array): Promise<number> {
+    const headers = { "content-type": "application/x-protobuf", "content-encoding": "gzip" };
+    const answer = await fetch(`http://${address}/v1/${signal}`, {
+      method: "POST",
+      headers,
+      body: new Uint8Array(body),
+    });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  const bodies = new Map<string, Buffer>();
+  const bodyOf = (signal: Signal, name: string) => {
+    const known = bodies.get(signal + name) ?? gzipSync(WORST_REQUESTS[signal][name]!(), { level: 1 });
+    bodies.set(signal + name, known);
+    return known;
+  };
+
+  it.each(placed.map((one, number) => [one.name, one.signal, number] as const))(
+    "does not block %s of %s",
+    async (_, signal, number) => {
+      const address = ports.get(`receiver otlp/${number}`)!;
+      for (const name of Object.keys(WORST_REQUESTS[signal])) {
+        await measure();
+        const status = await post(address, signal, bodyOf(signal, name));
+        expect([name, status]).toEqual([name, expect.toBeOneOf([200, 400, 503])]);
+        const { longestMs, peakMiB } = await measure();
+        if (process.env["SHOW_TURNS"])
+          process.stdout.write(`${longestMs.toFixed(0)} ms, ${peakMiB.toFixed(0)} MiB: ${name}\n`);
+        expect([name, longestMs < MAX_TURN_MS || longestMs, peakMiB < MAX_PEAK_MIB || peakMiB]).toEqual([
+          name,
+          true,
+          true,
+        ]);
+      }
+    },
+  );
+});
+
+function listeningPorts(log: string): ReadonlyMap<string, string> {
+  const lines = log.split("\n").filter((line) => line.includes("listening for OTLP"));
+  return new Map(lines.map((line) => JSON.parse(line)).map(({ component, http }) => [component, http]));
+}
