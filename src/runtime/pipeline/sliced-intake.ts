@@ -81,13 +81,15 @@ export class SlicedIntake {
     const cut = cutBatch(delivery.batch, () => limits.next());
     for (;;) {
       await turns.next();
-      let isLast = false;
-      turns.run(() => {
-        const piece = cut.next();
-        isLast = piece.done === true;
-        if (!isLast) this.handInSlice(slices.add(piece.value as Batch), limits);
-      });
-      if (isLast || slices.refusal !== undefined) break;
+      let slice: Batch | undefined;
+      turns.run(
+        () => {
+          slice = cut.next().value as Batch | undefined;
+          if (slice !== undefined) this.handInSlice(slices.add(slice), limits);
+        },
+        (ms) => slice !== undefined && this.cost.measured(slice, ms),
+      );
+      if (slice === undefined || slices.refusal !== undefined) break;
     }
     slices.end((sizes) => this.remembered.remember(delivery, sizes));
   }
@@ -95,9 +97,7 @@ export class SlicedIntake {
   private handInSlice(slice: Delivery | undefined, limits: SliceLimits): void {
     if (slice === undefined) return;
     limits.emitted += slice.batch.byteLength;
-    const start = performance.now();
     this.source.next(slice);
-    this.cost.measured(slice.batch, performance.now() - start);
   }
 
   /** Hands a delivery in as a whole, and measures it. */

@@ -13,6 +13,7 @@ class Turns {
   /** The number of slices since the process started. */
   slices = 0;
   private readonly waiting: (() => void)[] = [];
+  private readonly measured: ((now: number) => void)[] = [];
   private spentMs = 0;
   private isScheduled = false;
 
@@ -29,9 +30,13 @@ class Turns {
     });
   }
 
-  /** Runs a slice and counts its duration. Returns its duration in milliseconds. */
-  run(slice: () => void): number {
+  /**
+   * Runs a slice and counts its duration. Returns its duration in milliseconds. `onTurnEnd` gets the duration of the
+   * whole turn, with everything that the slice caused to run later in the turn, before anyone else gets the next turn.
+   */
+  run(slice: () => void, onTurnEnd?: (ms: number) => void): number {
     const start = performance.now();
+    if (onTurnEnd !== undefined) this.measured.push((now) => onTurnEnd(now - start));
     try {
       slice();
     } finally {
@@ -48,6 +53,10 @@ class Turns {
     setImmediate(() => {
       this.isScheduled = false;
       this.spentMs = 0;
+      if (this.measured.length > 0) {
+        const now = performance.now();
+        for (const tell of this.measured.splice(0)) tell(now);
+      }
       if (this.waiting.length > 1) this.schedule();
       this.waiting.shift()?.();
     });

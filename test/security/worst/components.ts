@@ -74,7 +74,7 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
       },
     },
   },
-  rate_limit: { processor: { rate_limit: { limit: 1_000_000_000, window: "1s" } } },
+  rate_limit: { processor: { rate_limit: { limit: 1_000_000, window: "1s", global: false } } },
   metrics_transform: {
     signals: ["metrics"],
     processor: {
@@ -93,7 +93,7 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   cumulative_to_delta: { signals: ["metrics"], processor: { cumulativetodelta: {} } },
   delta_to_cumulative: { signals: ["metrics"], processor: { deltatocumulative: {} } },
   debug: { exporter: { debug: { verbosity: "detailed" } } },
-  file: { exporter: { file: { path: "$FOLDER/out.json" } } },
+  file: { exporter: { file: { path: "$FOLDER/$NUMBER.json" } } },
   "otlp_http, JSON": { exporter: { otlphttp: { endpoint: "$SINK", encoding: "json", ...DIRECT } } },
   "otlp_http with a queue": { exporter: { otlphttp: { endpoint: "$SINK" } } },
   loki: { signals: ["logs"], exporter: { loki: { endpoint: "$SINK/loki/api/v1/push", ...DIRECT } } },

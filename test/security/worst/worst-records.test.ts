@@ -49,7 +49,8 @@ function addCase(all: Sections, { processor, exporter, connector, signal, to = s
   Object.assign(all.receivers, { [receiver]: { protocols: { http: { endpoint: "127.0.0.1:0" } } } });
   const add = (section: keyof Sections, component: object | undefined): string[] =>
     Object.entries(component ?? {}).map(([type, config]) => {
-      Object.assign(all[section], { [`${type}/${number}`]: config });
+      const own = JSON.parse(JSON.stringify(config).replaceAll("$NUMBER", String(number)));
+      Object.assign(all[section], { [`${type}/${number}`]: own });
       return `${type}/${number}`;
     });
   const processors = add("processors", processor);
