@@ -1,4 +1,5 @@
 import { ERROR_CODES } from "#contract/errors";
+import { SliceTimer } from "#work";
 import { Refusal } from "../../plugin.js";
 
 /** Characters per write. A batch of any size needs no more memory than this. */
@@ -14,6 +15,9 @@ const streamsWithHandler = new WeakSet<NodeJS.WritableStream>();
 export class Printer {
   private readonly stream: NodeJS.WritableStream;
   private last: Promise<void> = Promise.resolve();
+  /** Texts that are being printed or wait. The timer runs while there are any. */
+  private unfinished = 0;
+  private timer = new SliceTimer();
 
   constructor(stream: NodeJS.WritableStream) {
     this.stream = stream;
@@ -23,8 +27,13 @@ export class Printer {
 
   /** Resolves when the stream has accepted every line. */
   print(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
+    if (this.unfinished++ === 0) this.timer = new SliceTimer();
     const printed = this.last.then(() => this.writeLines(makeLines, abort));
-    this.last = printed.catch(() => {});
+    this.last = printed
+      .catch(() => {})
+      .finally(() => {
+        this.unfinished--;
+      });
     return rejectOnAbort(printed, abort);
   }
 
@@ -41,10 +50,12 @@ export class Printer {
     if (text !== "") await this.write(text);
   }
 
-  private write(text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
+  /** A stream may accept everything at once, so other work gets its turn here. */
+  private async write(text: string): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
       this.stream.write(text, (error) => (error ? reject(refusalOf(error)) : resolve()));
     });
+    if (this.timer.isOver) await this.timer.nextSlice();
   }
 }
 

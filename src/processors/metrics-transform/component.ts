@@ -8,7 +8,7 @@ export const metricsTransform = defineProcessor<readonly MetricTransform[]>({
   aliases: ["metricstransform"],
   summary: "Renames, copies, combines, groups and scales metrics, and changes their attributes.",
   signals: ["metrics"],
-  needsWholeBatches: true,
+  needsWholeBatches: (transforms) => transforms.some(({ action }) => action === "combine"),
   schema: metricsTransformSchema,
   create(transforms, { clock, logger }) {
     const onSkipped = limitedLog<string>(clock, (reason, suppressed) => logger.warn({ suppressed }, reason));

@@ -262,10 +262,10 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
    */
   maxHeldBytes?(config: Config): HeldBytesLimit;
   /**
-   * @internal For processors that compute over all records of a batch, such as sums over points. Large batches are not
-   * cut into slices before they reach it, so it must itself give other work its turn.
+   * @internal Whether the processor computes over all metrics of a batch. Only very large batches are then cut into
+   * slices before they reach it.
    */
-  readonly needsWholeBatches?: true;
+  needsWholeBatches?(config: Config): boolean;
   create(config: Config, context: ProcessorContext): Processor;
   /**
    * @internal For processors that pass everything on and also create another signal from it. A connector with the same

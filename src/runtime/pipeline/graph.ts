@@ -330,10 +330,8 @@ class GraphBuilder {
     return intakes;
   }
 
-  /** Large batches are cut into slices, unless a component must see them whole. */
   private handInTo(source: DeliverySource, receiver: string, signal: Signal): (delivery: Delivery) => void {
-    if (needsWholeBatches(this.plan, receiver, signal)) return (delivery) => source.next(delivery);
-    const intake = new SlicedIntake(source, this.settings.clock);
+    const intake = new SlicedIntake(source, this.settings.clock, needsWholeBatches(this.plan, receiver, signal));
     return (delivery) => intake.handIn(delivery);
   }
 

@@ -16,7 +16,9 @@ export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedP
 export function needsWholeBatches(plan: GraphPlan, id: string, signal: Signal): boolean {
   return pipelinesFedBy(plan, id, signal).some(
     ({ processors, exporters }) =>
-      processors.some((each) => plan.processors.get(each)!.factory.needsWholeBatches === true) ||
-      exporters.some((each) => plan.connectors.has(each) && needsWholeBatches(plan, each, signal)),
+      processors.some((each) => {
+        const { factory, config } = plan.processors.get(each)!;
+        return factory.needsWholeBatches?.(config) === true;
+      }) || exporters.some((each) => plan.connectors.has(each) && needsWholeBatches(plan, each, signal)),
   );
 }

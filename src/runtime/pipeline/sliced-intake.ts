@@ -8,6 +8,8 @@ import type { DeliverySource } from "./stream-ends.js";
 /** Batches above these sizes are always sliced. A batch of the Collector usually has at most 8192 records. */
 const MAX_RECORDS = 10_000;
 const MAX_BYTES = 4 * 1024 * 1024;
+/** Up to this many records a batch stays whole if a component needs that. */
+const MAX_WHOLE_RECORDS = 25_000;
 /** The duration of smaller batches says little about the cost of a record or byte. */
 const MIN_MEASURED_RECORDS = 256;
 /** No slice is smaller, however long its records took. */
@@ -46,8 +48,12 @@ export class SlicedIntake {
   /** Resolves when the batches before have been handed in. Undefined while none is being sliced. */
   private previous: Promise<void> | undefined;
 
-  constructor(source: DeliverySource, clock: Clock) {
+  private readonly needsWhole: boolean;
+
+  /** `needsWhole`: a component computes over whole batches, so only those with very many records are sliced. */
+  constructor(source: DeliverySource, clock: Clock, needsWhole = false) {
     this.source = source;
+    this.needsWhole = needsWhole;
     this.remembered = new PartialAcceptance(clock, { add() {} });
   }
 
@@ -66,6 +72,7 @@ export class SlicedIntake {
   /** A delivery with a key must stay whole, because its key stands for all of it. */
   private takesLong({ batch, origin }: Delivery): boolean {
     if (batch.count <= MIN_SLICE_RECORDS || origin.key !== undefined) return false;
+    if (this.needsWhole && batch.count <= MAX_WHOLE_RECORDS) return false;
     return batch.count > MAX_RECORDS || batch.byteLength > MAX_BYTES || this.cost.expectedMs(batch) > LONG_MS;
   }
 

@@ -1,4 +1,5 @@
 import { ERROR_CODES } from "#contract/errors";
+import { turns } from "#work";
 import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider } from "./decider.js";
@@ -224,22 +225,32 @@ export class TailSampler {
     this.cancelTimer?.();
     const now = this.context.clock.monotonic();
     this.timerAt = Math.max(now + minDelayMs, deadline);
-    this.cancelTimer = this.context.clock.after(Math.ceil(this.timerAt - now), () => {
-      this.cancelTimer = undefined;
-      this.timerAt = Number.POSITIVE_INFINITY;
-      try {
-        this.decideDue();
-      } catch (error) {
-        this.fail(error);
-      }
-    });
+    this.cancelTimer = this.context.clock.after(Math.ceil(this.timerAt - now), () => this.startRound());
+  }
+
+  private startRound(): void {
+    this.cancelTimer = undefined;
+    this.timerAt = Number.POSITIVE_INFINITY;
+    try {
+      turns.run(() => this.decideDue());
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   private decideDue(): void {
     const due = this.waiting.takeDue(this.context.clock.monotonic(), MAX_TRACES_PER_ROUND);
     for (const trace of due) this.decide(trace);
     this.endRound();
-    this.setTimer(due.length < MAX_TRACES_PER_ROUND ? DECISION_INTERVAL_MS : 0);
+    if (due.length < MAX_TRACES_PER_ROUND) return this.setTimer(DECISION_INTERVAL_MS);
+    let isStopped = false;
+    this.timerAt = Number.NEGATIVE_INFINITY; // no other timer until the next round
+    this.cancelTimer = () => {
+      isStopped = true;
+    };
+    void turns.next().then(() => {
+      if (!isStopped) this.startRound();
+    });
   }
 
   private refuseOverflow(ids: readonly string[]): void {
