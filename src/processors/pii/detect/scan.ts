@@ -104,13 +104,17 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
   if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p);
-  if (anchor === LETTER_W) return (b[p - 1]! | 32) === 115 || (b[p - 1]! | 32) === 112; // passw, pw
+  if (anchor === LETTER_W) return MAY_PRECEDE_W[b[p - 1]! | 32] === 1;
   if (anchor === MORE) return mayFollowLabel(b, p) || b[p - 1] === 34;
   if (anchor === FOREIGN) return beginsForeignWord(b, p);
   if (anchor === WIDE) return b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
 }
+
+/** The letters before the w of words for a password: passw, pw, kennw, wachtw. */
+const MAY_PRECEDE_W = new Uint8Array(256);
+for (const c of "spnt") MAY_PRECEDE_W[c.charCodeAt(0)] = 1;
 
 /** Whether Q~ or v1 ends at `p`. */
 function isMarked(b: Uint8Array, p: number): boolean {

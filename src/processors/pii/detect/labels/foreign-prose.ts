@@ -6,7 +6,7 @@ import { LABEL, PLACE, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { PASSWORD_LABEL } from "./label-words.js";
-import { labelBefore } from "./labels.js";
+import { labelBefore, labelEndingAt } from "./labels.js";
 
 /** UTF-8 as it looks when it is read as Latin-1. */
 const bytesOf = (text: string) => Buffer.from(text).toString("latin1");
@@ -73,8 +73,14 @@ export function findInForeignProse(b: Uint8Array, p: number): number {
   if (other !== null) return proposeAt(b, p + other[0].length - other[2]!.length, LABEL | PLACE, true);
   const latin = LATIN.exec(text);
   if (latin === null) return NOT_FOUND;
+  const wordEnd = p + latin[0].length - latin[1]!.length - latin[2]!.length;
+  if (labelEndingAt(b, wordEnd, matches.lastEnd) !== PASSWORD_LABEL) return NOT_FOUND;
   const isLinked = /[^ ]/.test(latin[1]!) || latin[2] !== "";
-  return proposeAt(b, p + latin[0].length - latin[2]!.length, isLinked ? LABEL | SIGN : LABEL, isLinked);
+  const start = p + latin[0].length - latin[2]!.length;
+  if (isLinked) return proposeAt(b, start, LABEL | SIGN, true);
+  assigned.read(b, start);
+  const value = latin1(b, assigned.start, assigned.stop);
+  return /[!#$%&*+?@^~\d]/.test(value) ? proposeSecret(b, PASSWORD_LABEL, LABEL, false) : NOT_FOUND;
 }
 
 function proposeAt(b: Uint8Array, start: number, evidence: number, isExact: boolean): number {

@@ -59,7 +59,7 @@ export const MONTH = 23;
 export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = [
   [
     PASSWORD_LABEL,
-    "*password,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw!,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
+    "*password,pass_phrase,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw!,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
       "mots_de_passe!,contraseña,clave!,clave_de_acceso,clave_secreta,palabra_de_paso,senha,palavra_passe,palavra_chave!,parola," +
       "parola_d'ordine,parola_chiave!,hasło,hasła,hasłem,*wachtwoord,toegangscode,lösenord,adgangskode,kodeord,passord,salasana," +
       "heslo,jelszó,parolă,lozinka,geslo,slaptažodis,parool,parole!,şifre,şifresi,şifreniz,parolası,mật_khẩu,kata_sandi,sandi!," +
@@ -89,7 +89,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   [COOKIE_LABEL, "*cookie"],
   [
     BIRTH_LABEL,
-    "dob,d.o.b,*date_of_birth,*birth_date,*birthday,*birthdate,born,born_on,birth,bday,birth_dt,dateofbirth,dt_of_birth," +
+    "dob,дата_рожд,d.o.b,*date_of_birth,*birth_date,*birthday,*birthdate,born,born_on,birth,bday,birth_dt,dateofbirth,dt_of_birth," +
       "geboren,geboren_am,*geburtsdatum,geb,geb_datum,geb.-datum,geburtstag,date_de_naissance,né_le,née_le,né(e)_le,naissance,fecha_de_nacimiento," +
       "fecha_nacimiento,nacido_el,nacida_el,nacimiento,data_di_nascita,nato_il,nata_il,nascita,data_de_nascimento,data_nascimento," +
       "nascido_em,nascida_em,nascimento,geboortedatum,geboren_op,data_urodzenia,urodzony,urodzona,ur,дата_рождения,д.р,родился,родилась," +
@@ -107,7 +107,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     ACCOUNT_LABEL,
-    "*account_number,*account_no,*account_nr,*account_num,acc_no,acc_number,accno,*acct_no,*acct_number,*acct_num,bank_account,*bankaccount,a/c,*accountnumber," +
+    "*account_number,*account_no,*account_nr,*account_num,acc_no,kto_nr,kto,c/c,acc_number,accno,*acct_no,*acct_number,*acct_num,bank_account,*bankaccount,a/c,*accountnumber," +
       "routing,routing_number,aba,aba_number,rtn,transit_number,sort_code,*kontonummer,*kontonr,konto_nr,bankkonto,bankverbindung,blz,bankleitzahl,ifsc," +
       "clabe,clabe_interbancaria,bsb,iban,cbu,cvu,numéro_de_compte,compte_bancaire,n°_de_compte,rib,número_de_cuenta,cuenta_bancaria," +
       "conta_corrente,conta_bancária,conto_corrente,numero_di_conto,rekeningnummer,bankrekening," +
@@ -130,7 +130,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     NATIONAL_LABEL,
-    "national_id,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
+    "national_id,national!,national_number,identification!,identification_number,identity!,social!,matricule,matricule_national,ic!,социальный!,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
       "resident_id,tax_id,taxpayer,tax_number,tax_file_number,tin,fiscal_number,vat_id!,government_id,govt_id,social_insurance,social_insurance_number,sin,tfn,nhs,nino,national_insurance," +
       "national_insurance_number,ni!,ni_number,pps!,pps_number,ppsn,ppsno,steuer_id,steuerid,steuer_identifikationsnummer,steuerliche_identifikationsnummer," +
       "identifikationsnummer,idnr,steuernummer,steuernr,sozialversicherungsnummer,svnr,sv_nummer,sv_nr,versicherungsnummer!,rentenversicherungsnummer,ahv,ahv_nr,ahv_nummer,avs," +
@@ -146,13 +146,13 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     DEVICE_LABEL,
-    "imei,device_serial,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
+    "imei,sim!,device_serial,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
       "apns_token,vin,vin_number,vehicle_identification_number,chassis_number,chassis,fahrgestellnummer,fahrzeugidentnummer,fin_nummer,fin_nr,numéro_de_châssis,bastidor,telaio," +
       "ccid,cimi,cgsn,esn,eid_number,euicc,mac_address,mac,hardware_address,device_imei,oaid,устройство_imei,車台番号,車架號,车架号",
   ],
   [
     HEALTH_LABEL,
-    "mrn,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
+    "mrn,hospital!,insured!,insured_id,clinic!,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
       "health_plan,insurance_number,insurance_no,insurance!,insurance_id,insurance_policy,insurance_member,insurance_member_id,member!,member_id,member_number,memberid,subscriber_id,beneficiary_id,medicare,medicare_number,medicaid,medicaid_id,mbi,hicn,policy!,policy_no,policy_number," +
       "ohip,phn,versichertennummer,krankenversichertennummer,kvnr,kv_nummer,krankenkasse_nr,patientennummer,patientnummer,patientnr,patienten_id,fallnummer!,ehic,carte_vitale,numéro_de_patient,dossier_médical,numéro_d'assuré,número_de_paciente," +
       "historia_clínica,nhc,tarjeta_sanitaria,tessera_sanitaria,número_de_utente,cartão_sus,cns!,zorgverzekering,polisnummer,numer_pacjenta,полис,полис_омс,омс,номер_полиса,hasta_no,protokol_no!,病历号,医保卡,医保号,住院号,就诊卡号,診察券番号,保険証番号,被保険者番号,患者番号,건강보험번호,환자번호,رقم_المريض,npi!,dea_number",
@@ -190,7 +190,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   [SSN_LABEL, "*ssn,social_security,social_security_number,social_security_no,ss_number,soc_sec,sozialversicherung"],
   [
     PHONE_LABEL,
-    "*phone,wa_id,رقم_الجوال,رقم_الهاتف,मोबाइल_नंबर,फ़ोन,caller,call_from,callee,*telephone,tel,*mobile,msisdn,fax,cell,*phonenumber,handy,telefon,telefono,téléphone,celular,whatsapp,telefonnummer,mobilnummer,rufnummer,telefoonnummer,numero_di_telefono,número_de_teléfono,numéro_de_téléphone,numer_telefonu,telefon_numarası,номер_телефона,телефон,手机,手机号,电话,電話番号,携帯,휴대폰,전화번호,gsm,mobil,sms",
+    "*phone,ph!,wa_id,رقم_الجوال,رقم_الهاتف,मोबाइल_नंबर,फ़ोन,caller,call_from,callee,*telephone,tel,*mobile,msisdn,fax,cell,*phonenumber,handy,telefon,telefono,téléphone,celular,whatsapp,telefonnummer,mobilnummer,rufnummer,telefoonnummer,numero_di_telefono,número_de_teléfono,numéro_de_téléphone,numer_telefonu,telefon_numarası,номер_телефона,телефон,手机,手机号,电话,電話番号,携帯,휴대폰,전화번호,gsm,mobil,sms",
   ],
   [
     OTHER_LABEL,
@@ -200,12 +200,12 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     LINK,
-    "is,was,are,be,to,value,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
+    "is,was,are,be,to,value,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,incorrecta,incorrecto,incorreta,incorrecte,inválida,inválido,invalide,invalid,incorrect,wrong,errata,sbagliata,falsches,ungültiges,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
   ],
   [DOCUMENT_LABEL, "doc_number,document_number,doc_no,document_no,doc_id,document_id,documentnumber"],
   [
     NUMBER_LINK,
-    "number,numbers,no,num,nr,n°,nº,№,n,nummer,numéro,numero,número,numer,номер,numarası,numarasi,numaranız,号,號,号码,號碼,编号,番号,번호,رقم,संख्या",
+    "number,numbers,no,num,nr,n°,nº,n.º,№,n,nummer,numéro,numero,número,numer,номер,numarası,numarasi,numaranız,号,號,号码,號碼,编号,番号,번호,رقم,संख्या",
   ],
   [ASIDE, "for,für,pour,para,user,usuario,usuário,utilisateur,benutzer,cliente,customer,do,da,del"],
   [ID_LINK, "id,ids,identifier,key_id,code"],

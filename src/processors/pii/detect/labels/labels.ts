@@ -11,6 +11,7 @@ import {
   NO_LABEL,
   NUMBER_LINK,
   OTHER_LABEL,
+  SECRET_LABEL,
   SOME_ACCOUNT_LABEL,
 } from "./label-words.js";
 
@@ -175,6 +176,7 @@ function endedBy(kind: number, isId: boolean): number {
   if (kind === OTHER_LABEL && label.hasLink) return NO_LABEL; // too far away to speak against a value
   label.start = found;
   if (kind === SOME_ACCOUNT_LABEL && label.hasNumber) return ACCOUNT_LABEL;
+  if (isId && foundNeedsSign && kind !== SECRET_LABEL) return OTHER_LABEL;
   const isOther = isId && (kind === ACCOUNT_LABEL || kind === CARD_LABEL);
   return isOther ? OTHER_LABEL : kind;
 }
@@ -205,7 +207,8 @@ function skipBetween(b: Uint8Array, p: number, floor: number): number {
     if (c === 46 && q - 2 >= floor && b[q - 2] === 46 && p - q < MAX_DOTS) {
       least = Math.max(floor, --q - MAX_BETWEEN);
       label.hasSign = true;
-    } else if (c === 41 && q < p && labelEndingAt(b, q - 1, floor) === NO_LABEL) q = asideStart(b, q, floor);
+    } else if ((c === 41 || c === 93) && q < p && labelEndingAt(b, q - 1, floor) === NO_LABEL)
+      q = asideStart(b, q, floor);
     else if (BETWEEN[c] === 1) {
       if (SIGNS[c] === 1) label.hasSign = true;
       if (c === 35) label.hasNumber = true;
@@ -230,7 +233,7 @@ function isWideSign(b: Uint8Array, p: number): boolean {
 /** Returns the start of the bracket that ends before `p`, or the position before it if it is none. */
 function asideStart(b: Uint8Array, p: number, floor: number): number {
   const least = Math.max(floor, p - MAX_ASIDE);
-  for (let q = p - 2; q > least; q--) if (b[q] === 40) return q;
+  for (let q = p - 2; q > least; q--) if (b[q] === 40 || b[q] === 91) return q;
   return p - 1;
 }
 

@@ -13,7 +13,7 @@ import { PASSWORD_LABEL } from "./label-words.js";
  * leads to its label (see `after-label.ts`).
  */
 const LINKED =
-  /^(?:passw(?:or[dt]|d)|pwd?)["'\]]?(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
+  /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
 /** SQL names the password of a user like that. */
 const IDENTIFIED = /^identified (?:with \S+ )?by (?:password )?(?!values\b)(["'`]?)/i;
 /** What a value follows for sure, and what a sentence may follow as well. */
@@ -51,5 +51,6 @@ export function findInProse(b: Uint8Array, p: number): number {
 
 /** Returns the start of `passw...` or `pw...` around the `w` at `p`. */
 function wordStart(b: Uint8Array, p: number): number {
-  return (b[p - 1]! | 32) === 112 ? p - 1 : p - 4;
+  const before = b[p - 1]! | 32;
+  return before === 112 ? p - 1 : before === 116 ? p - 5 : p - 4; // pw, wachtw, and passw or kennw
 }

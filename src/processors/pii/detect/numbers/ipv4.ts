@@ -7,12 +7,12 @@ import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
 
 const VERSION_WORD =
-  /(?:version|(?<![a-z])ver|build|release|(?<![a-z])rev|firmware|(?<![a-z])driver|assembly)['"]?[ =:]{0,3}['"]?v?$/i;
+  /(?:version|(?<![a-z])ver|build|release|(?<![a-z])rev|firmware|(?<![a-z])driver|assembly|(?<![a-z])(?:mac)?os|(?<![a-z])ios|kernel|darwin)['"]?[ =:]{0,3}['"]?v?$/i;
 
 /**
  * The last letters of the words that announce a version, and the characters allowed between such a word and the number.
  */
-const VERSION_ENDS = byteTable("nrdevyNRDEVY");
+const VERSION_ENDS = byteTable("nrdevyslNRDEVYSL");
 const VERSION_GAP = byteTable("'\" =:");
 
 /**

@@ -1,5 +1,6 @@
 import { CARD_LABEL, OTHER_LABEL } from "../labels/label-words.js";
 import { labelBefore } from "../labels/labels.js";
+import { SLASH } from "../text/ascii.js";
 import { HINT_LABEL_SHIFT, PAYMENT_CARD } from "../text/detectors.js";
 import {
   AMONG_NUMBERS,
@@ -114,7 +115,7 @@ function firstFour(b: Uint8Array, p: number): number {
 }
 
 function addIfCard(b: Uint8Array, from: number, to: number): number {
-  if (!groups.isDetachedAfter(to)) return 0;
+  if (!groups.isDetachedAfter(to) && groups.separators[to - 1] !== SLASH) return 0;
   const form = formOf(b, from, to);
   if (form === 0) return 0;
   work.spent += LUHN_COST;

@@ -1,11 +1,22 @@
 import { OTHER_LABEL } from "../labels/label-words.js";
 import { labelBefore } from "../labels/labels.js";
 import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "../text/ascii.js";
-import { ALNUM, isBefore } from "../text/characters.js";
+import { ALNUM, isBefore, latin1 } from "../text/characters.js";
 import { HINT_PHONE, PHONE } from "../text/detectors.js";
-import { COMMON_FORM, FORM, GROUPED, KEY, LABEL, OTHER_THING, PLACE, UNIQUE_FORM } from "../text/evidence.js";
+import {
+  AMONG_NUMBERS,
+  COMMON_FORM,
+  FORM,
+  GROUPED,
+  KEY,
+  LABEL,
+  OTHER_THING,
+  PLACE,
+  UNIQUE_FORM,
+} from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
 
 /**
@@ -219,7 +230,16 @@ function labelled(b: Uint8Array, i: number): number {
     if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
   }
   if (digits < 7 || !isDetachedAfter(end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i)) return 0;
-  return addPhone(b, i, end, FORM);
+  return addPhone(b, i, end, FORM | (isCounted(b, groups.ends[end - 1]!) ? AMONG_NUMBERS : 0));
+}
+
+/** Whether a unit follows: `mobile data usage 24322535 bytes`. */
+function isCounted(b: Uint8Array, p: number): boolean {
+  if (b[p] !== BLANK) return false;
+  work.spent += TEXT_COST;
+  return /^ (?:bytes|ms|s|sec|seconds|min|minutes|rows|items|entries|times|users|calls|messages|[kmgt]i?b|%)\b/i.test(
+    latin1(b, p, Math.min(matches.end, p + 12)),
+  );
 }
 
 /** Numbers such as 000123 are never dialled. */
