@@ -1,9 +1,18 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startAgentProcess } from "../support/agent-process.js";
 import { startSink } from "../support/otlp-sink.js";
 import { project } from "./packed.js";
@@ -79,6 +88,37 @@ service:
   it("validates a config with a plugin beside it that imports what is inside", async () => {
     const { stdout, stderr } = await sluice("validate", "--config", writeConfig("http://127.0.0.1:1"));
     expect([stdout, stderr]).toEqual(["The config is valid: logs.\n", ""]);
+  });
+
+  it("loads clients of brokers and databases that are installed where it runs", async () => {
+    const place = `${folder}-with-clients`;
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+    mkdirSync(place);
+    writeFileSync(join(place, "package.json"), "{}");
+    symlinkSync(join(project, "node_modules"), join(place, "node_modules"));
+    const file = join(place, "brokers.yaml");
+    writeFileSync(
+      file,
+      `receivers:
+  rabbitmq: {connection: {endpoint: "amqp://127.0.0.1:1"}, queue: q, encoding: raw}
+  nats: {servers: ["nats://127.0.0.1:1"], stream: s, logs: {subject: s.logs}}
+  redis_stream: {endpoint: "127.0.0.1:1", logs: {stream: l}}
+  outbox: {endpoint: "127.0.0.1:1", directory: ""}
+exporters: {nop: }
+extensions:
+  reliability: {directory: ${join(place, "queue")}}
+  health_check: {endpoint: "127.0.0.1:0"}
+service:
+  telemetry: {metrics: {level: none}}
+  extensions: [reliability, health_check]
+  pipelines: {logs: {receivers: [rabbitmq, nats, redis_stream, outbox], exporters: [nop]}}
+`,
+    );
+    const agent = await startAgentProcess({ file }, { command: [binary], env, cwd: place });
+    for (const peer of ["RabbitMQ", "NATS", "stream", "outbox"]) expect(agent.output.stderr).toContain(peer);
+    expect(agent.output.stderr).not.toMatch(/cannot be loaded|ERR_VM/);
+    agent.child.kill("SIGTERM");
+    await agent.exited;
   });
 
   it("keeps a record in LevelDB while the backend is down, and delivers it after a restart", async () => {

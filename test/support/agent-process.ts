@@ -18,6 +18,8 @@ export interface AgentProcess {
 }
 
 export interface AgentProcessOptions {
+  /** Where it runs; by default in the folder of its config. */
+  readonly cwd?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** What is run in the place of this checkout's `sluice`, alone in its environment. */
@@ -35,7 +37,7 @@ export async function startAgentProcess(
   const [program, ...first] = options.command ?? [process.execPath, join(project, "bin/sluice.js")];
   const args = [...first, "run", "--config", file, ...(options.args ?? [])];
   const env = { ...(options.command === undefined ? process.env : {}), ...options.env };
-  const child = spawn(program, args, { cwd: directory, env });
+  const child = spawn(program, args, { cwd: options.cwd ?? directory, env });
   const output = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output.stdout += text;

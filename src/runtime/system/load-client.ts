@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { z } from "zod";
 import { StartError } from "#contract/errors";
+import { importModule } from "./package-info.js";
 
 /**
  * Client libraries of brokers and databases are optional peer dependencies. Users of such a component install its
@@ -18,7 +19,7 @@ export async function loadClient<T>(name: string): Promise<T> {
   const file = findClient(name);
   if (file === undefined) throw new StartError(missingClient(name));
   try {
-    const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+    const module = await importModule(pathToFileURL(file).href);
     // CommonJS modules have everything under default, but only the names that Node.js detects at the top level.
     return (isObject(module.default) ? { ...module.default, ...module } : module) as T;
   } catch (cause) {

@@ -26,3 +26,8 @@ function readManifest(folder: string): { readonly name?: unknown; readonly versi
     return undefined;
   }
 }
+
+/** Imports a module of another package. A single executable does it in another way. */
+export function importModule(url: string): Promise<Record<string, unknown>> {
+  return import(url) as Promise<Record<string, unknown>>;
+}
