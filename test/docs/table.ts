@@ -66,7 +66,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/loki.md", by: namesKeys("loki") },
   { page: "docs/network-logs.md", by: namesKeys("tcp_log", "udp_log", "syslog") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
-  { page: "docs/pii.md", by: pii },
+  { page: "docs/pii.md", runs: ["sh"], by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins, isSlow: true },
   { page: "docs/postgres.md", runs: ["sql"], by: postgres },
   { page: "docs/prometheus.md", by: namesKeys("prometheus", "prometheus_remote_write") },

@@ -3,6 +3,7 @@ import { parse } from "yaml";
 import { pii as piiProcessor } from "../../../src/processors/pii/component.js";
 import { DETECTORS, OPTIONAL_DETECTORS } from "../../../src/processors/pii/detect/text/detectors.js";
 import { redaction } from "../../../src/processors/pii/redaction/component.js";
+import { runCli } from "../../agent/cli/terminal.js";
 import { logOf, processed, readLog } from "../../processors/pii/pii-harness.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { blocksIn, type Page } from "../pages.js";
@@ -59,5 +60,11 @@ export function pii(page: Page): void {
       (name) => !page.text.includes(`\`${name}\``),
     );
     expect(missing).toEqual([]);
+  });
+
+  it("shows a command that explains a text", async () => {
+    const [, text] = /sluice pii explain '(.*)'/.exec(blocksIn(page, "sh")[0]!)!;
+    const { code, out } = await runCli(["pii", "explain", text!]);
+    expect([code, out]).toEqual([0, expect.stringContaining("treated: card **** declined")]);
   });
 }

@@ -10,13 +10,16 @@ export function identifierEnd(text: string, least: number, most: number, minDigi
   let end = 0;
   let characters = 0;
   let digits = 0;
+  let groups = 0;
   for (let at = 0; at < text.length; ) {
     const group = GROUP.exec(text.slice(at, at + MAX_GROUP));
     if (group === null) break;
     const size = group[0].length;
     const counted = countDigits(group[0]);
     const isLetters = counted === 0;
-    if (end > 0 && isLetters && (text[at - 1] === " " || size > 3)) break;
+    const isLast = size === 1 && groups >= 3; // AB 12 34 56 C
+    if (end > 0 && isLetters && ((text[at - 1] === " " && !isLast) || size > 3)) break;
+    groups++;
     if (characters + size > most)
       return characters >= least && text[at - 1] === " " ? finish(text, end, digits, minDigits) : 0;
     characters += size;
