@@ -14,6 +14,7 @@ processors: {pii: {json_bodies: true, strategy: hash, hash_key: "a key for hashe
 exporters: {nop: {}}
 extensions: {health_check: {endpoint: "127.0.0.1:0"}}
 service:
+  intake: {max_record_values: 0} # or requests with many values would not reach pii
   telemetry: {metrics: {level: none}}
   extensions: [health_check]
   pipelines: {logs: {receivers: [otlp], processors: [pii], exporters: [nop]}}

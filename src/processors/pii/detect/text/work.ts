@@ -11,9 +11,9 @@ const UNITS_PER_BYTE = 64;
 const UNITS_PER_TEXT = 8192;
 /**
  * Limit for any text, because a text is scanned in one go and blocks everything else. A unit takes two to five
- * nanoseconds, so no text takes longer than 80 ms, and ordinary texts of two megabytes stay below the limit.
+ * nanoseconds, so no text takes longer than 60 ms, and ordinary texts of a megabyte and a half stay below the limit.
  */
-const MAX_UNITS_PER_TEXT = 16_000_000;
+const MAX_UNITS_PER_TEXT = 12_000_000;
 
 /** Returns the maximum cost of a text of this size. */
 export function textBudget(size: number): number {
