@@ -181,7 +181,7 @@ export const ROOMS = [
   {
     path: "src/runtime/queue/",
     purpose: "the durable queue in front of an exporter; `entry-lifecycle.ts` shows an entry's path through it",
-    imports: ["otlp", "codecs", "text", "contract", "system", "brokers"],
+    imports: ["otlp", "work", "codecs", "text", "contract", "system", "brokers"],
   },
   {
     path: "src/runtime/queue/store/",

@@ -12,6 +12,8 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_WHOLE_RECORDS = 25_000;
 /** The duration of smaller batches says little about the cost of a record or byte. */
 const MIN_MEASURED_RECORDS = 256;
+/** No slice is larger, because what comes behind a queue or journal is not measured. */
+const MAX_SLICE_RECORDS = 2500;
 /** No slice is smaller, however long its records took. */
 const MIN_SLICE_RECORDS = 64;
 const MIN_SLICE_BYTES = 32 * 1024;
@@ -138,7 +140,7 @@ class MeasuredCost {
 
   get sliceRecords(): number {
     if (!this.isKnown) return FIRST_SLICE_RECORDS;
-    return Math.min(MAX_RECORDS, Math.max(MIN_SLICE_RECORDS, SLICE_MS / this.recordMs));
+    return Math.min(MAX_SLICE_RECORDS, Math.max(MIN_SLICE_RECORDS, SLICE_MS / this.recordMs));
   }
 
   get sliceBytes(): number {

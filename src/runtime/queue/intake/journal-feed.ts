@@ -14,6 +14,7 @@ import type { EntrySettlement } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
+import { SliceTimer } from "#work";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { PrepareReplayed } from "../dead-letters/exporter-control.js";
@@ -194,11 +195,20 @@ export class JournalFeed implements AdmittedEntries {
 
   /**
    * Hands on the entries that fit and sets the timer for the others. To be called when room, time or state has changed.
+   * If the pipeline takes long for them, other work gets its turn in between.
    */
   private pump(): void {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
-    for (let item = this.next(); item !== undefined; item = this.next()) this.handOn(item);
+    const slice = new SliceTimer();
+    for (let item = this.next(); item !== undefined; item = this.next()) {
+      this.handOn(item);
+      if (slice.isOver)
+        return void slice.nextSlice().then(() => {
+          this.isPumping = false;
+          this.pump();
+        });
+    }
     this.isPumping = false;
     if (!this.isStarted) return;
     this.setTimer();
