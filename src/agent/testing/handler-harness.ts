@@ -54,13 +54,6 @@ export interface HandlerHarness {
 /**
  * Runs a handler as an agent does, for tests: duplicates, crashes between its effect and the acknowledgement, poison
  * messages and outages of what it calls.
- *
- * @example
- * async function testCrash() {
- *   const harness = await handlerHarness(defineHandler({ type: "ship_order", handle: async () => {} }));
- *   await harness.crashAfterEffect({ id: "42" });
- *   await harness.stop();
- * }
  */
 export async function handlerHarness(
   handler: ExporterFactory,

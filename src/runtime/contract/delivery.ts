@@ -171,8 +171,9 @@ export interface Origin {
   readonly isUnattended?: boolean;
   /** @internal Whether it has come from outside and is in no store of the agent yet. */
   readonly isNew?: boolean;
-  /** @internal The queue, topic, stream or table that a message came from, and the kind of event that it is about. */
+  /** @internal The queue, topic, stream or table that a message came from. */
   readonly queue?: string;
+  /** @internal The kind of event that a message is about. */
   readonly event?: string | undefined;
   /** @internal Wants to know how the entries end that queues make from this delivery. Merged deliveries have none. */
   readonly watch?: MessageWatch;

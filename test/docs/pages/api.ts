@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { type Page, project } from "../pages.js";
 
 /** A page that is longer is not read. */
-const MAX_LINES = 1500;
+const MAX_LINES = 1550;
 
 export function api({ text }: Page): void {
   it("says what the types say (npm run build && node scripts/api-reference.js makes it)", () => {
