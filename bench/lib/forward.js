@@ -21,7 +21,7 @@ export const CLIENTS = { own: ownClient, node: nodeClient, sockets: socketClient
 async function ownClient(port, connections) {
   const dist = "../../dist/runtime";
   const { Http1Client } = await import(`${dist}/net/http1/client.js`);
-  const { requestHead } = await import(`${dist}/net/http1/request-head.js`);
+  const { requestHead } = await import(`${dist}/net/http1/request-writer.js`);
   const { systemClock } = await import(`${dist}/contract/clock.js`);
   const settings = { maxConnections: connections, maxIdle: connections, idleTimeoutMs: 90_000, maxAnswerBytes: 65_536 };
   const client = new Http1Client({ host: "127.0.0.1", port }, { clock: systemClock, ...settings });

@@ -76,7 +76,7 @@ describe("the package", () => {
 
   it("is small", () => {
     console.log(`packed ${kB(packed.size)}, unpacked ${kB(packed.unpackedSize)}, ${packed.files.length} files`);
-    expect(packed.size).toBeLessThan(2_500_000);
+    expect(packed.size).toBeLessThan(2_700_000);
   });
 
   it("has all that its doors name", () => {
@@ -131,13 +131,15 @@ describe("the package", () => {
     }
   });
 
-  // Lists of words and scripts for Redis are texts, which the bundler writes in one line.
+  // Lists of words and labels, and scripts for Redis, are texts, which the bundler writes in one line.
   it("has no line of code that nobody could read", () => {
     const long = packed.files
       .filter(({ path }) => /^dist\/bundle\/.*\.js$/.test(path))
       .flatMap(({ path }) => readFileSync(installed(path), "utf8").split("\n"))
       .filter(
-        (line) => line.length > 1200 && !/^(import|export) \{|new Worker\(|\bwords\("|redis\.eval\("/.test(line.trim()),
+        (line) =>
+          line.length > 1200 &&
+          !/^(import|export) \{|new Worker\(|\bwords\("|redis\.eval\("|^\[\d+, "/.test(line.trim()),
       );
     expect(long).toEqual([]);
   });

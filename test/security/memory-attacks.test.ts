@@ -81,6 +81,7 @@ processors:
   batch: {}
 exporters: {debug: {verbosity: detailed, output_paths: [/dev/null]}}
 service:
+  intake: {max_record_values: 0}
   telemetry: {metrics: {level: none}}
   pipelines:
     logs: {receivers: [otlp], processors: [memory_limiter, transform, groupbyattrs, pii, batch], exporters: [debug]}
