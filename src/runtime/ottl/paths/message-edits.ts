@@ -92,6 +92,7 @@ export class MessageEdits {
 
   change(key: string, encoded: Uint8Array, value: OttlValue | typeof DELETED): void {
     let index = this.indexOf(key);
+    this.noteSize(index < 0 ? this.count : index, value); // may throw, so nothing has changed yet
     if (index < 0) {
       index = this.count++;
       this.keys[index] = key;
@@ -99,7 +100,6 @@ export class MessageEdits {
       this.keyLengths |= 1 << encoded.length;
       if (this.count > MAX_LINEAR_SEARCH) this.index(key, index);
     }
-    this.noteSize(index, value);
     this.values[index] = value;
   }
 
