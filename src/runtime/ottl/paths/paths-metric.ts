@@ -1,5 +1,4 @@
 import type { Tree } from "#otlp/bytes";
-import {} from "#otlp/bytes";
 import { METRIC_DATA_TAGS } from "#otlp/metric-tags";
 import { OttlError } from "../values/error.js";
 import { type OttlValue, sameValue } from "../values/value.js";
