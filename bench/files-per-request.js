@@ -32,6 +32,7 @@ const { createSelfTelemetry } = await import("../dist/runtime/host/self-telemetr
 const { loadConfigWithPlugins } = await import("../dist/runtime/host/plugins/load-config-with-plugins.js");
 const { Registry } = await import("../dist/runtime/config/resolve/registry.js");
 const { builtins } = await import("../dist/agent/builtins.js");
+const { loadedMask } = await import("../dist/agent/mask-batch.js");
 const { batchFromJson } = await import("../dist/runtime/otlp/json/batch-json.js");
 
 /** One record in protobuf. */
@@ -74,9 +75,7 @@ service:
   const loaded = await loadConfigWithPlugins({ sources: [{ text, name: "bench.yaml" }], registry, addDefaults: true });
   if (loaded.config === undefined) throw new Error(loaded.problems.map((each) => each.message).join("\n"));
   const telemetry = createSelfTelemetry(loaded.config, { stderr: process.stderr, isTerminal: false });
-  const agent = new Agent(loaded.config, telemetry, async () => {
-    throw new Error("nothing is shown to people here");
-  });
+  const agent = new Agent(loaded.config, telemetry, loadedMask);
   await agent.start();
   for (let i = 0; i < WARM_UP; i++) await send(port);
   const rounds = [];
