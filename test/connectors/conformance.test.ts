@@ -16,7 +16,7 @@ import { span, spansOfService } from "./spans/support.js";
 import { connectorContext } from "./support.js";
 
 /**
- * What every connector must do, whatever downstream answers. The test feeds it, as from a journal if it asks for one,
+ * The duties of every connector, whatever downstream answers. The test feeds it, as from a journal if it asks for one,
  * and moves its clock.
  */
 interface Trial {

@@ -25,7 +25,7 @@ export interface ExplainedCandidate {
   readonly reasons: readonly Reason[];
 }
 
-/** What the processor makes of a text, and why. */
+/** A text after the treatment, and the reason for each change. */
 export interface PiiExplanation {
   readonly text: string;
   readonly treated: string;

@@ -15,7 +15,7 @@ export function quoteColumns(columns: OutboxColumns): QuotedColumns {
 }
 
 /**
- * What a replay changes in a failed row, as the list after SET: its cycle goes into the history, and its counters start
+ * The changes that a replay makes to a failed row, as the list after SET: its cycle goes into the history, and its counters start
  * again. `by` and `generation` are SQL expressions; a generation that is null counts one up.
  */
 export function replayChanges(c: QuotedColumns, by: string, generation: string): string {

@@ -118,7 +118,7 @@ export class SlicedIntake {
   }
 }
 
-/** What the pipelines took for a record and for a byte lately, in milliseconds. */
+/** The time that the pipelines took for a record and for a byte lately, in milliseconds. */
 class MeasuredCost {
   private recordMs = 0;
   private byteMs = 0;

@@ -42,7 +42,7 @@ export function maskStrings<T>(value: T, kept: ReadonlySet<string> = NOTHING_KEP
 
 const MASK = "****";
 const NOTHING_KEPT: ReadonlySet<string> = new Set();
-/** What is deeper, or comes after so many values, is masked as a whole: a plugin may log any object. */
+/** Values that are deeper, or come after so many others, are masked as a whole: a plugin may log any object. */
 const MAX_DEPTH = 16;
 const MAX_VALUES = 100_000;
 

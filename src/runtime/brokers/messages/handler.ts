@@ -48,7 +48,7 @@ interface HandlerDelivery {
   readonly deadline: Date | undefined;
 }
 
-/** What a handler gets beside the message. */
+/** The second argument of a handler, beside the message. */
 export interface HandlerContext {
   /** Fires when the timeout is over, or the agent gives up at its stop. */
   readonly abort: AbortSignal;

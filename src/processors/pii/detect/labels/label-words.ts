@@ -1,4 +1,4 @@
-/** What a label announces. */
+/** The kind of value that a label announces. */
 export const NO_LABEL = 0;
 /** A word whose value is a secret, whatever it looks like. */
 export const PASSWORD_LABEL = 1;

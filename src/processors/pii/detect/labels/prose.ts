@@ -16,7 +16,7 @@ const LINKED =
   /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
 /** SQL names the password of a user like that. */
 const IDENTIFIED = /^identified (?:with \S+ )?by (?:password )?(?!values\b)(["'`]?)/i;
-/** What a value follows for sure, and what a sentence may follow as well. */
+/** Words that only a value follows, and words that a sentence may follow as well. */
 const EXACT = /(?: (?:set|changed|reset|updated) to| lautet|:| ge\xc3\xa4ndert auf|=>|->) ["'`]?$/i;
 const VERB = / (?:is|was|to|ist|war|auf) $/i;
 const MAX_LENGTH = 80;

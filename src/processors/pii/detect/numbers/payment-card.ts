@@ -139,7 +139,7 @@ function formOf(b: Uint8Array, from: number, to: number): number {
   return isIssued(COMMON_ISSUERS, first4, length) ? COMMON_FORM : 0;
 }
 
-/** What the key and the words before the number say about it. */
+/** The evidence in the key and in the words before the number. */
 function labelEvidence(b: Uint8Array, from: number): number {
   if (matches.hints >> HINT_LABEL_SHIFT === CARD_LABEL) return KEY;
   if (from > 0) return 0;

@@ -7,7 +7,7 @@ import { TEXT_COST, work } from "../text/work.js";
 
 /** A latitude and a longitude with five decimals or more. */
 const PAIR = /^-?([0-8]?\d)\.\d{5,16}, ?-?(1?\d?\d)\.\d{5,16}(?![\d.]|, ?-?\d)/;
-/** What stands before the position of somebody. */
+/** Labels in front of a person's position. */
 const BEFORE_PAIR =
   /(?:\b(?:at|near|around|from|to|towards|in|position|location|gps|fix|geo\w*|home|user\S{0,20})|[?&]\w{1,8}=|@)[ :=]{0,2}[([]?$/i;
 const DEGREES =

@@ -74,7 +74,7 @@ export function proposeSecret(b: Uint8Array, kind: number, evidence: number, isE
   return matches.propose(ASSIGNED_SECRET, start, stop, evidence | valueEvidence(b, kind, isExact));
 }
 
-/** What the value that was read last says for itself. `isExact` means that it can be nothing but a value. */
+/** The evidence in the value that was read last. `isExact` means that it can be nothing but a value. */
 function valueEvidence(b: Uint8Array, kind: number, isExact: boolean): number {
   const { start, stop, isQuoted } = assigned;
   if (isPlaceholder(b, start, stop)) return PLACEHOLDER;

@@ -92,7 +92,7 @@ function discordEnd(b: Uint8Array, start: number, stop: number): number {
 
 const NO_SHAPES: readonly KeyShape[] = [];
 
-/** What a path or query says before a secret: links that reset passwords, confirm addresses, or call webhooks. */
+/** Parts of a path or query in front of a secret: links that reset passwords, confirm addresses, or call webhooks. */
 const BEFORE_SECRET =
   /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|passwd|passwort|login|sign-?in|one-?time|token|oauth|hooks?|session|sess|sid|approve|unsubscribe)[a-z-]{0,12}(?:[/_-][a-z-]{1,16})?[/=:](?:\w{1,3}=)?$|hooks?\.[\w.-]{1,32}\/(?:[\w-]{1,20}\/){0,2}$/i;
 /** The name of a short parameter: `?t=`, `&c=`. */

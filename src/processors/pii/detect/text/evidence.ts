@@ -1,5 +1,5 @@
 /**
- * What speaks for or against a candidate, as bits. The points of all bits together are the score of the candidate, and
+ * The evidence for or against a candidate, as bits. The points of all bits together are the score of the candidate, and
  * a candidate is treated if its score reaches the threshold of the configured confidence. This table is the only place
  * that weighs one observation against another.
  */
