@@ -7,10 +7,12 @@ import { isFuzzing } from "../support/runs.js";
 import { stopCounting } from "./coverage.js";
 import { type FuzzTarget, fuzz } from "./fuzz.js";
 import { mutateBytes } from "./mutate-bytes.js";
+import { eventTargets } from "./targets/events.js";
 import { expositionTargets } from "./targets/exposition.js";
 import { languageTargets } from "./targets/language.js";
 import { lineTargets } from "./targets/log-lines.js";
 import { spanTargets } from "./targets/span-formats.js";
+import { statisticsTargets } from "./targets/statistics.js";
 import { storeTargets } from "./targets/store.js";
 import { telemetryTargets } from "./targets/telemetry.js";
 import { wireTargets } from "./targets/wire.js";
@@ -21,6 +23,8 @@ const TARGETS = [
   ...spanTargets,
   ...expositionTargets,
   ...lineTargets,
+  ...eventTargets,
+  ...statisticsTargets,
   ...languageTargets,
   ...storeTargets,
 ];

@@ -102,6 +102,7 @@ class GraphBuilder {
   private readonly journals: GraphJournals;
   /** Entry points of each receiver's batches, by "receiver signal". */
   private readonly intakeSources = new Map<string, DeliverySource>();
+  private readonly slicedIntakes: SlicedIntake[] = [];
   /** Streams from receivers and connectors to pipelines, by "receiver signal" and "connector from>to", then by pipeline. */
   private readonly outputs = new Map<string, ReadonlyMap<string, Deliveries>>();
   /** Streams from pipelines to exporters, by exporter. */
@@ -145,7 +146,10 @@ class GraphBuilder {
   private run(ends: readonly EndedStream[]): RunningGraph {
     const { drain, abort } = runGraph(ends, [...this.intakeSources.values(), this.idle], this.settings.logger);
     return {
-      drain,
+      drain: async () => {
+        await Promise.all(this.slicedIntakes.map((intake) => intake.drain()));
+        return drain();
+      },
       abort: () => {
         this.isAborting = true;
         abort();
@@ -332,6 +336,7 @@ class GraphBuilder {
 
   private handInTo(source: DeliverySource, receiver: string, signal: Signal): (delivery: Delivery) => void {
     const intake = new SlicedIntake(source, this.settings.clock, needsWholeBatches(this.plan, receiver, signal));
+    this.slicedIntakes.push(intake);
     return (delivery) => intake.handIn(delivery);
   }
 

@@ -4,6 +4,9 @@ import type { Clock, Counter, Delivery, Outcome } from "#contract";
 /** The consumers that accepted a delivery which others refused, with their outcomes. */
 export type TakenBefore<Consumer> = ReadonlyMap<Consumer, Outcome>;
 
+/** By what a delivery is recognised. */
+type Recognised = Pick<Delivery, "batch" | "origin"> & Partial<Pick<Delivery, "setback">>;
+
 interface Remembered<Consumer> {
   readonly taken: TakenBefore<Consumer>;
   readonly byteLength: number;
@@ -44,7 +47,7 @@ export class PartialAcceptance<Consumer> {
   }
 
   /** Returns who accepted this delivery before, and forgets it; undefined if nobody did. */
-  take(delivery: Delivery): TakenBefore<Consumer> | undefined {
+  take(delivery: Recognised): TakenBefore<Consumer> | undefined {
     if (!this.lengths.has(delivery.batch.byteLength)) return undefined;
     const key = keyOf(delivery);
     const found = this.remembered.get(key);
@@ -56,7 +59,7 @@ export class PartialAcceptance<Consumer> {
   }
 
   /** Called for a refused delivery, with the consumers that accepted it. */
-  remember(delivery: Delivery, taken: TakenBefore<Consumer>): void {
+  remember(delivery: Recognised, taken: TakenBefore<Consumer>): void {
     const { byteLength } = delivery.batch;
     const key = keyOf(delivery);
     const earlier = this.remembered.get(key);
@@ -82,7 +85,7 @@ export class PartialAcceptance<Consumer> {
 }
 
 /** Uses a strong hash: a collision would lose a delivery. */
-function keyOf({ batch, origin, setback }: Delivery): string {
+function keyOf({ batch, origin, setback }: Recognised): string {
   const context = JSON.stringify([batch.signal, setback?.code ?? null, [...(origin.metadata ?? [])]]);
   return createHash("sha256").update(context).update(batch.bytes).digest("base64");
 }

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Batch, Delivery, type Origin, type Outcome, Refusal } from "../../../src/plugin.js";
+import { Batch, Delivery, type Origin, type Outcome, Refusal, type Setback } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { Debt } from "../../../src/runtime/contract/debt.js";
+import { ERROR_CODES } from "../../../src/runtime/contract/errors/error-codes.js";
 import { SlicedIntake } from "../../../src/runtime/pipeline/sliced-intake.js";
 import { DeliverySource } from "../../../src/runtime/pipeline/stream-ends.js";
 import { runs } from "../../support/runs.js";
@@ -10,6 +11,9 @@ import { bodies, logs } from "../../support/telemetry/batches.js";
 import { metricsOf } from "../../support/telemetry/ottl.js";
 
 const full = () => new Refusal("throttled", "full");
+const bad = () => new Refusal("permanent", "bad");
+const deadLettered = () => new Refusal("permanent", "kept", { code: ERROR_CODES.SLUICE_DEAD_LETTERED });
+const SETBACK: Setback = { reason: "rejected", category: "schema", code: "X", message: "bad" };
 const numbered = (count: number, prefix = "") => logs(...Array.from({ length: count }, (_, i) => `${prefix}${i}`));
 
 /** The pipelines behind an intake. `answer` decides about every delivery by its number; undefined keeps it unsettled. */
@@ -18,19 +22,22 @@ function pipelines(answer: (index: number, delivery: Delivery) => Refusal | "acc
   const intake = new SlicedIntake(source, systemClock);
   const got: Delivery[] = [];
   const taken: string[] = [];
+  const kept: string[] = [];
   source.deliveries.subscribe((delivery) => {
     const decision = answer(got.length, delivery);
     got.push(delivery);
     if (decision instanceof Refusal) return delivery.refuse(decision);
     if (decision === undefined) return;
-    if (delivery.batch.signal === "logs") taken.push(...bodies(delivery.batch));
+    const list = delivery.setback === undefined ? taken : kept;
+    if (delivery.batch.signal === "logs") list.push(...bodies(delivery.batch));
     delivery.accept();
   });
-  const handIn = (batch: Batch, origin: Partial<Origin> = {}) =>
+  const handIn = (batch: Batch, origin: Partial<Origin> = {}, setback?: Setback) =>
     new Promise<Outcome>((resolve) => {
-      intake.handIn(new Delivery(batch, { receiver: "r", transport: "http", ...origin }, new Debt(resolve)));
+      const whole = { receiver: "r", transport: "http", ...origin };
+      intake.handIn(new Delivery(batch, whole, new Debt(resolve), undefined, setback));
     });
-  return { got, taken, handIn };
+  return { got, taken, kept, handIn, intake, source };
 }
 
 describe("an intake", () => {
@@ -49,10 +56,31 @@ describe("an intake", () => {
     expect(got.map(({ batch: each }) => each)).toEqual([batch]);
   });
 
-  it("keeps a batch whole that has a key", async () => {
+  it("cuts a batch with a key in the same places each time, and gives every slice a key for its records", async () => {
+    const batch = numbered(25_000);
+    const [cold, warm] = [pipelines(), pipelines()];
+    await warm.handIn(numbered(9_000));
+    warm.got.length = 0;
+    await cold.handIn(batch, { key: "message 1" });
+    await warm.handIn(batch, { key: "message 1" });
+    const keys = ({ got }: typeof cold) => got.map(({ origin }) => origin.key);
+    expect(keys(cold).slice(0, 2)).toEqual(["message 1/0-500", "message 1/500-1000"]);
+    expect(keys(warm)).toEqual(keys(cold));
+    expect(cold.taken).toEqual(bodies(batch));
+  });
+
+  it("keeps a batch whole whose outcome somebody watches", async () => {
     const { got, handIn } = pipelines();
-    await handIn(numbered(25_000), { key: "message 1" });
+    await handIn(numbered(25_000), { key: "row 1", watch: {} as NonNullable<Origin["watch"]> });
     expect(got).toHaveLength(1);
+  });
+
+  it("slices a batch of few large records", async () => {
+    const { got, taken, handIn } = pipelines();
+    const batch = logs(...Array.from({ length: 20 }, (_, i) => String(i).repeat(100_000)));
+    await handIn(batch);
+    expect(got.length).toBeGreaterThan(5);
+    expect(taken).toEqual(bodies(batch));
   });
 
   it("keeps the points of a metric together", async () => {
@@ -72,6 +100,80 @@ describe("an intake", () => {
     isFull = false;
     expect(await handIn(batch)).toMatchObject({ ok: true });
     expect(taken).toEqual(bodies(batch));
+  });
+
+  it("hands in what follows a slice that is refused for good, and tells a client how many records were rejected", async () => {
+    const { got, taken, handIn } = pipelines((index) => (index === 1 ? bad() : "accept"));
+    const batch = numbered(25_000);
+    const rejected = () => got[1]!.batch.count;
+    expect(await handIn(batch)).toEqual({ ok: true, rejected: rejected(), message: "bad" });
+    expect(taken).toHaveLength(25_000 - rejected());
+  });
+
+  it("refuses a batch when all of its slices are refused for good", async () => {
+    const { handIn } = pipelines(bad);
+    expect(await handIn(numbered(12_000))).toMatchObject({ ok: false, refusal: { kind: "permanent", message: "bad" } });
+  });
+
+  it("hands in nothing but the refused slices when the sender repeats the batch as a dead letter", async () => {
+    const { got, taken, kept, handIn } = pipelines((index) => (index === 1 ? bad() : "accept"));
+    const batch = numbered(12_000);
+    expect(await handIn(batch, { transport: "file" })).toMatchObject({ ok: false, refusal: { kind: "permanent" } });
+    expect(await handIn(batch, { transport: "file" }, SETBACK)).toMatchObject({ ok: true });
+    expect(kept).toEqual(bodies(got[1]!.batch));
+    expect([...taken, ...kept].toSorted()).toEqual(bodies(batch).toSorted());
+  });
+
+  it("says that a batch was kept as a dead letter only after all of its slices were handed in", async () => {
+    const { got, taken, handIn } = pipelines((index) => (index === 0 ? deadLettered() : "accept"));
+    const outcome = await handIn(numbered(12_000), { transport: "kafka" });
+    expect(outcome).toMatchObject({ ok: false, refusal: { code: ERROR_CODES.SLUICE_DEAD_LETTERED } });
+    expect(got[0]!.batch.count + taken.length).toBe(12_000);
+  });
+
+  it("does not call a batch kept if one of its slices was refused and not kept", async () => {
+    const { handIn } = pipelines((index) => (index === 1 ? bad() : deadLettered()));
+    const outcome = await handIn(numbered(12_000), { transport: "kafka" });
+    expect(outcome).toMatchObject({ ok: false, refusal: { message: "bad" } });
+  });
+
+  it("loses no record behind large fields without records when the sender repeats", async () => {
+    let isFull = true;
+    const { taken, handIn } = pipelines((index) => (isFull && index === 1 ? full() : "accept"));
+    const unknownField = Buffer.concat([Buffer.from([0x9a, 0x06, 0x80, 0x80, 0xc0, 0x02]), Buffer.alloc(5 * 2 ** 20)]);
+    const records = numbered(12_000);
+    const batch = Batch.admit("logs", Buffer.concat([unknownField, records.bytes]));
+    expect(await handIn(batch)).toMatchObject({ ok: false });
+    isFull = false;
+    expect(await handIn(batch)).toMatchObject({ ok: true });
+    expect(taken).toEqual(bodies(records));
+  });
+
+  it("refuses a batch on which handing in fails", async () => {
+    const { source, handIn } = pipelines();
+    source.next = () => {
+      throw new Error("broken");
+    };
+    expect(await handIn(numbered(12_000))).toMatchObject({ ok: false, refusal: { message: "broken" } });
+  });
+
+  it("is drained when the last slice was handed in", async () => {
+    const { taken, handIn, intake } = pipelines();
+    void handIn(numbered(12_000));
+    expect(taken).toHaveLength(0);
+    await intake.drain();
+    expect(taken).toHaveLength(12_000);
+  });
+
+  it("hands in a slice of a source with an order when the one before it is settled", async () => {
+    const { got, handIn } = pipelines((index) => (index === 0 ? undefined : "accept"));
+    const done = handIn(numbered(12_000), { transport: "file" });
+    await expect.poll(() => got.length).toBe(1);
+    await handIn(numbered(12_000, "others ")); // requests do not wait
+    expect(got.filter(({ origin }) => origin.transport === "file")).toHaveLength(1);
+    got[0]!.refuse(full());
+    expect(await done).toMatchObject({ ok: false });
+    expect(got.filter(({ origin }) => origin.transport === "file")).toHaveLength(1);
   });
 
   it("answers only when all slices are settled", async () => {
@@ -100,6 +202,30 @@ describe("an intake", () => {
     const { taken, handIn } = pipelines();
     await Promise.all([handIn(numbered(12_000, "large ")), handIn(numbered(3, "small "))]);
     expect(taken.slice(0, 3)).toEqual(["small 0", "small 1", "small 2"]);
+  });
+
+  it("delivers or keeps each record exactly once, whatever is refused for now or for good", async () => {
+    const refusal = fc.constantFrom(full, bad, deadLettered);
+    const refusals = fc.dictionary(fc.nat(12).map(String), refusal, { maxKeys: 5 });
+    await fc.assert(
+      fc.asyncProperty(refusals, async (refusedAt) => {
+        let calls = 0;
+        const keptElsewhere: string[] = [];
+        const { taken, kept, handIn } = pipelines((_, { batch }) => {
+          const refused = refusedAt[String(calls++)]?.();
+          if (refused?.code === ERROR_CODES.SLUICE_DEAD_LETTERED) keptElsewhere.push(...bodies(batch));
+          return refused ?? "accept";
+        });
+        const batch = numbered(11_000);
+        for (let setback: Setback | undefined; ; ) {
+          const outcome = await handIn(batch, { transport: "file" }, setback);
+          if (outcome.ok || outcome.refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED) break;
+          if (outcome.refusal.kind === "permanent") setback = SETBACK;
+        }
+        expect([...taken, ...kept, ...keptElsewhere].toSorted()).toEqual(bodies(batch).toSorted());
+      }),
+      runs(10),
+    );
   });
 
   it("delivers each record exactly once, wherever slices are refused and the sender repeats", async () => {

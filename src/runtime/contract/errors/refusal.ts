@@ -155,10 +155,11 @@ const BLAMES: ReadonlySet<unknown> = new Set(["backend", "entry"]);
 const KINDS: ReadonlySet<unknown> = new Set(["transient", "throttled", "permanent"]);
 
 /**
- * Chooses the refusal to answer with if a delivery has several. A retryable one wins, because a retry loses nothing.
+ * Chooses the refusal to answer with if a delivery has several. A retryable one wins, because a retry loses nothing. A
+ * dead letter loses, because its sender need not keep the data.
  */
 export function chooseRefusal(a: Refusal, b: Refusal): Refusal {
-  if (a.kind === "permanent") return b;
+  if (a.kind === "permanent") return b.code === ERROR_CODES.SLUICE_DEAD_LETTERED ? a : b;
   if (b.kind === "permanent") return a;
   return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;
 }
