@@ -85,7 +85,7 @@ export const ROOMS = [
     purpose: "the operators' interface: entries, dead letters, replays, the audit",
   },
   { path: "src/runtime/contract/calls/", purpose: "calls of exporters: direct sends, abort signals, timeouts" },
-  { path: "src/runtime/contract/time/", purpose: "waiting with a limit" },
+  { path: "src/runtime/contract/time/", purpose: "waiting with a limit; cron expressions" },
   { path: "src/runtime/contract/inspect/", purpose: "inspection of a running agent's components" },
   {
     path: "src/runtime/contract/operators/",

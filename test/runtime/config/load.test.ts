@@ -281,6 +281,16 @@ describe("loadConfig", () => {
     ],
     [withExporter("debug", "timeout: soon"), "expected a duration such as 50ms, 5s or 1m", undefined],
     [
+      withExporter("debug", 'dead_letter: {auto_replay: {schedule: "0 25 * * *"}}'),
+      'hour: expected 0 to 23, not "25"',
+      undefined,
+    ],
+    [
+      withExporter("debug", "dead_letter: {auto_replay: {time_zone: Berlin}}"),
+      "expected a time zone such as UTC or Europe/Berlin",
+      undefined,
+    ],
+    [
       GOOD.replace("  debug:\n", "  debgu:\n").replace("[debug]", "[debgu]"),
       'there is no exporter of type "debgu"',
       'did you mean "debug"?',

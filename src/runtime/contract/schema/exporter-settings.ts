@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { SIGNALS } from "#otlp/signals";
 import { FAILURE_CATEGORIES, FAILURE_REASONS } from "../operations/failure-reasons.js";
-import { byteSize, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
+import { isTimeZone } from "../time/cron.js";
+import { byteSize, cronSchedule, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
 import { nearest } from "./suggest.js";
 
 /**
@@ -307,9 +308,18 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
       auto_replay: section(
         z.strictObject({
           enabled: z.boolean().optional().meta({ description: "Replay dead letters automatically." }),
-          interval: duration()
+          interval: duration().optional().meta({
+            description: "How often dead letters that can be replayed are searched; the pause between batches.",
+          }),
+          schedule: cronSchedule().optional().meta({
+            description:
+              "When all dead letters that can be replayed are, as a cron expression such as 0 2 * * *; empty: every interval.",
+          }),
+          time_zone: z
+            .string()
+            .refine(isTimeZone, "expected a time zone such as UTC or Europe/Berlin")
             .optional()
-            .meta({ description: "How often dead letters that can be replayed are searched." }),
+            .meta({ description: "The time zone of schedule." }),
           batch_size: z
             .number()
             .int()
@@ -477,7 +487,15 @@ export const DEFAULT_SETTINGS = {
     filter: { never_save: [], always_save: [], save_if: "" },
     forward_to: "",
     notify: { url: "", headers: {}, interval: "60s" },
-    auto_replay: { enabled: false, interval: "60s", batch_size: 50, max_age: "24h", max_replays: 3 },
+    auto_replay: {
+      enabled: false,
+      interval: "60s",
+      schedule: "",
+      time_zone: "UTC",
+      batch_size: 50,
+      max_age: "24h",
+      max_replays: 3,
+    },
   },
   durability: "fsync",
   durability_interval: "100ms",

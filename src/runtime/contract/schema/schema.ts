@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseCron } from "../time/cron.js";
 import { parseRecordPattern } from "./record-pattern.js";
 import { parseByteSize, parseDuration } from "./units.js";
 
@@ -67,6 +68,17 @@ export function recordPattern() {
       if (typeof pattern === "object") context.addIssue({ code: "custom", message: pattern.problem });
     })
     .meta({ format: "pattern" });
+}
+
+/** A cron expression of five fields or a name such as `@daily`, or an empty text. It stays text; see `parseCron`. */
+export function cronSchedule() {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      const cron = text.trim() === "" ? undefined : parseCron(text);
+      if (cron !== undefined && "problem" in cron) context.addIssue({ code: "custom", message: cron.problem });
+    })
+    .meta({ format: "cron" });
 }
 
 /**

@@ -62,7 +62,7 @@ function rateOf({ control }: LocatedEntry, { rate, dryRun, to }: PlannedOptions)
 }
 
 /** Waits until a time of the monotonic clock, or for the abort. */
-function waitUntil(due: number, abort: AbortSignal | undefined, clock: Clock): Promise<void> {
+export function waitUntil(due: number, abort: AbortSignal | undefined, clock: Clock): Promise<void> {
   const wait = due - clock.monotonic();
   if (wait < 1 || abort?.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -241,3 +241,75 @@ describe("automatic replay", () => {
     expect(await ids()).toHaveLength(0);
   });
 });
+
+describe("automatic replay by a schedule", () => {
+  const NIGHTLY = { enabled: true, schedule: "0 2 * * *", interval: 60_000, batch_size: 2, max_age: 48 * HOUR };
+  const failed = { reason: "retry_exhausted", error: transient } as const;
+
+  /** Starts at one in the morning, with three dead letters. */
+  async function atNight(auto_replay: object = NIGHTLY) {
+    const clock = new FakeClock();
+    clock.set(Date.parse("2026-11-17T01:00:00Z"));
+    const all = await setup({ dead_letter: { auto_replay } }, clock);
+    for (let i = 0; i < 3; i++) await deadLetter(all.a, { at: clock.now(), ...failed });
+    const passHours = async (hours: number) => {
+      for (let minutes = 0; minutes < hours * 60; minutes++) await all.pass(60_000);
+    };
+    return { ...all, passHours, pending: () => all.a.store.stats.pending.entries };
+  }
+
+  it("puts back everything at its time, one batch per interval", async () => {
+    const { pass, pending, passHours } = await atNight();
+    await passHours(59 / 60);
+    expect(pending()).toBe(0);
+    await pass(60_000);
+    expect(pending()).toBe(2);
+    await pass(60_000);
+    expect(pending()).toBe(3);
+  });
+
+  it("leaves what fails after that to the next time", async () => {
+    const { a, clock, pending, passHours } = await atNight();
+    await passHours(1);
+    await deadLetter(a, { at: clock.now() + 1, ...failed });
+    await passHours(22);
+    expect(pending()).toBe(3);
+    await passHours(2);
+    expect(pending()).toBe(4);
+  });
+
+  it("ends when the backend fails again, and goes on at the next time", async () => {
+    const { a, clock, pending, passHours } = await atNight();
+    await passHours(1);
+    a.lastError = { at: clock.now() + 30_000, class: "HTTP 503", message: "later" };
+    await passHours(22);
+    expect(pending()).toBe(2);
+    await passHours(2);
+    expect(pending()).toBe(3);
+  });
+
+  it("goes by the clocks of its time zone", async () => {
+    const { pending, passHours } = await atNight({ ...NIGHTLY, schedule: "0 3 * * *", time_zone: "Europe/Berlin" });
+    await passHours(1);
+    expect(pending()).toBe(2);
+  });
+
+  it("notices a clock that was set forward or back", async () => {
+    const { a, clock, pass, pending, passHours } = await atNight();
+    clock.set(Date.parse("2026-11-17T01:58:00Z"));
+    await passHours(0.1);
+    expect(pending()).toBe(3);
+    clock.set(Date.parse("2026-11-16T01:58:00Z"));
+    await deadLetter(a, { at: clock.now(), ...failed });
+    for (let i = 0; i < 3; i++) await pass(60_000);
+    expect(pending()).toBe(4);
+  });
+
+  it("makes no dead letter wait for those that cannot be replayed", async () => {
+    const { a, clock, ids, passHours } = await atNight({ ...NIGHTLY, max_replays: 1 });
+    const { entry: tooOften } = await deadLetter(a, { at: clock.now(), ...failed, replays: 1 });
+    await deadLetter(a, { at: clock.now(), ...failed });
+    await passHours(1.1);
+    expect(await ids()).toEqual([tooOften.id]);
+  });
+});
