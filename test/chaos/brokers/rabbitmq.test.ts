@@ -5,21 +5,23 @@ import { patience } from "../long-form.js";
 import { expectExactlyOnce, type FillableBroker, runBrokerCampaign, runFullBroker } from "./broker-oracle.js";
 
 describe.skipIf(rabbitmqProgram === undefined)("what was acknowledged on its way through rabbitmq", () => {
-  it("arrives once, though the agent and the server are killed again and again", {
-    timeout: patience(240_000),
-  }, async () => {
-    expectExactlyOnce("rabbitmq", await runBrokerCampaign(rabbitmq));
-  });
+  it.each(["quorum", "classic"] as const)(
+    "arrives once through a %s queue, though the agent and the server are killed again and again",
+    { timeout: patience(240_000) },
+    async (type) => {
+      expectExactlyOnce(`rabbitmq ${type}`, await runBrokerCampaign(() => rabbitmq(type)));
+    },
+  );
 
   it("waits in the agent while the server is slow or low on disk", { timeout: patience(240_000) }, async () => {
-    expectExactlyOnce("rabbitmq low on disk", await runFullBroker(rabbitmq));
+    expectExactlyOnce("rabbitmq low on disk", await runFullBroker(() => rabbitmq("quorum")));
   });
 });
 
-async function rabbitmq(): Promise<FillableBroker> {
+async function rabbitmq(type: "quorum" | "classic"): Promise<FillableBroker> {
   const { server, url, control, close } = await startRabbitMq();
   const session = await RabbitSession.open(url);
-  await session.channel.assertQueue("numbers", { durable: true, arguments: { "x-queue-type": "quorum" } });
+  await session.channel.assertQueue("numbers", { durable: true, arguments: { "x-queue-type": type } });
   await session.close();
   // RabbitMQ 3.10 writes down where its quorum queues are when it stops, or after minutes: killed before that it has none.
   await server.kill("SIGTERM");
