@@ -456,10 +456,7 @@ export const DEFAULT_SETTINGS = {
     permanent_on: [],
     blame_backend_on: [],
     blame_entry_on: [],
-    hold_on: [
-      ...["3xx", "401", "402", "403", "404", "405", "407", "410", "415"],
-      ...["UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED"],
-    ],
+    hold_on: ["3xx", "401", "402", "403", "407", "UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED"],
     hold_retries: 0,
   },
   circuit_breaker: {

@@ -39,8 +39,8 @@ export const RETRYABLE_GRPC_STATUSES: ReadonlySet<number> = new Set([
 /**
  * The code for a response without grpc-status, because a proxy answered in plain HTTP. gRPC's own table maps some 5xx
  * to UNKNOWN, which OTLP does not retry; here a broken proxy must never cause data loss.
- * Statuses that blame the way and not the data, such as a redirect to a login, get a code that holds the queue, as they
- * do over HTTP.
+ * Statuses that blame the way and not the data, such as a redirect to a login, get a code that holds the queue. Unlike
+ * over HTTP, a wrong path is among them: the path of a gRPC call is that of the method and never that of the data.
  */
 export function grpcCodeOfHttp(status: number): number {
   switch (status) {

@@ -26,7 +26,7 @@ describe("more than there is room for in memory that a backend refuses", () => {
     const queue = await startQueue({
       limits: LIMITS,
       backend: async ([body = ""], { signal }) => {
-        if (signal === "metrics") throw http(404);
+        if (signal === "metrics") throw http(403);
         if (failed.has(body)) return undefined;
         failed.add(body);
         throw http(503);
@@ -66,7 +66,7 @@ describe("more than there is room for in memory that a backend refuses", () => {
       limits: LIMITS,
       settings: { sending_queue: { num_consumers: 1 } },
       backend: async (bodies, { signal }) => {
-        if (signal === "metrics") throw http(404);
+        if (signal === "metrics") throw http(403);
         if (phase === "parting" && bodies.length <= 2) phase = "refusing";
         if (phase === "parting") throw http(400);
         if (phase === "refusing") throw http(401);

@@ -26,7 +26,7 @@ function refusesAll(status: number): { readonly backend: Backend; mend(): void }
 }
 
 describe("a backend that refuses everything", () => {
-  it.each([401, 403, 404, 308])(
+  it.each([401, 403, 308])(
     "with %i keeps all of it in the queue, says so, and gets it when that is fixed",
     async (status) => {
       const { backend, mend } = refusesAll(status);
@@ -113,8 +113,66 @@ describe("a backend that refuses everything", () => {
   });
 });
 
+describe("a backend that answers that the address is wrong", () => {
+  it.each([404, 405, 410, 415])(
+    "with %i makes dead letters after one call, and a replay delivers them when that is fixed",
+    async (status) => {
+      const { backend, mend } = refusesAll(status);
+      const queue = await startQueue({ backend });
+      for (const body of numbers(5)) queue.send(body, `${body}'`);
+      await queue.pass(60_000, 1000);
+      expect(queue.calls).toHaveLength(5);
+      const deadLetters = await queue.deadLetters();
+      expect(deadLetters).toHaveLength(5);
+      for (const { items, attempts, failure } of deadLetters)
+        expect({ items, attempts, ...failure }).toMatchObject({
+          ...{ items: 2, attempts: 1, reason: "permanent", category: "integration" },
+          error: { class: `HTTP ${status}` },
+        });
+      expect(await queue.pending()).toEqual([]);
+      expect(queue.outlet.status().refused).toBeUndefined();
+      mend();
+      await queue.replayAll();
+      await queue.pass(60_000, 1000);
+      expect(queue.taken.sort()).toEqual(numbers(5).flatMap((body) => [body, `${body}'`]));
+      expect(await queue.deadLetters()).toEqual([]);
+    },
+  );
+
+  it("holds everything where hold_on says so", async () => {
+    const { backend, mend } = refusesAll(404);
+    const queue = await startQueue({ backend, settings: { ...UNTIMED, retry_on_failure: { hold_on: ["404"] } } });
+    for (const body of numbers(5)) queue.send(body);
+    await queue.pass(600_000, 10_000);
+    expect(await queue.deadLetters()).toEqual([]);
+    expect(queue.outlet.status()).toMatchObject({ state: "DOWN", refused: { class: "HTTP 404" } });
+    mend();
+    await queue.pass(120_000, 1000);
+    expect(queue.taken.sort()).toEqual(numbers(5));
+  });
+
+  it("for one signal makes dead letters of that one, and others go on", async () => {
+    const queue = await startQueue({
+      backend: async (_bodies, { signal }) => {
+        if (signal === "metrics") throw http(404);
+        return undefined;
+      },
+    });
+    for (let i = 0; i < 3; i++) queue.outlet.accept(owed(gauge(`m${i}`)).delivery, "metrics");
+    for (const body of numbers(20)) queue.send(body);
+    await queue.pass(20_000, 1000);
+    expect(queue.taken.sort()).toEqual(numbers(20).sort());
+    expect(await queue.deadLetters()).toMatchObject([
+      { signal: "metrics" },
+      { signal: "metrics" },
+      { signal: "metrics" },
+    ]);
+    expect(queue.outlet.status().state).toBe("UP");
+  });
+});
+
 describe("a backend that refuses", () => {
-  it.each([401, 403, 404])(
+  it.each([401, 403])(
     "single records with %i leaves only those as dead letters, and others do not wait for it",
     async (status) => {
       const bad = new Set(["r3", "r14"]);
@@ -164,7 +222,7 @@ describe("a backend that refuses", () => {
     let hasMetrics = false;
     const queue = await startQueue({
       backend: async (_bodies, { signal }) => {
-        if (signal === "metrics" && !hasMetrics) throw http(404);
+        if (signal === "metrics" && !hasMetrics) throw http(403);
         return undefined;
       },
     });

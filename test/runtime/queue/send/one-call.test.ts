@@ -23,7 +23,7 @@ describe("a permanent refusal", () => {
     expect((await queue.deadLetters())[0]).toMatchObject({ attempts: 1, calls: 1, history: [{}] });
   });
 
-  it.each([400, 403, 404])("needs one call and its bisection when it has several records: %i", async (status) => {
+  it.each([400, 403])("needs one call and its bisection when it has several records: %i", async (status) => {
     const queue = await startQueue({ backend: refusing((body) => body === "bad", status) });
     queue.send("bad", ...numbers(7));
     for (let i = 7; i < 30; i++) {
@@ -35,6 +35,20 @@ describe("a permanent refusal", () => {
     expect(await callsWithBad(queue)).toEqual([4, ["permanent_refusal"]]);
     expect(queue.taken.sort()).toEqual(numbers(30).sort());
   });
+
+  it.each([404, 405, 410, 415])(
+    "needs one call without a bisection when it is about the address: %i",
+    async (status) => {
+      const queue = await startQueue({ backend: refusing((body) => body === "bad", status) });
+      queue.send("bad", ...numbers(7));
+      await queue.pass(2000, 500);
+      queue.send("r7");
+      await queue.pass(5000, 500);
+      expect(await callsWithBad(queue)).toEqual([1, ["permanent_refusal"]]);
+      expect(queue.taken).toEqual(["r7"]);
+      expect(await queue.deadLetters()).toMatchObject([{ items: 8 }]);
+    },
+  );
 
   it.each([400, 403])("takes only the bad entry of a merged request: %i", async (status) => {
     const queue = await startQueue({ batching: {}, backend: refusing((body) => body === "bad", status) });

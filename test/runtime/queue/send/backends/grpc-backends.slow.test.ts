@@ -100,7 +100,7 @@ describe("a lone record that gRPC may take later", () => {
 });
 
 describe("a proxy that answers gRPC in plain HTTP", () => {
-  it.each([302, 402, 405, 407, 410, 415])("holds the queue as it does over HTTP: %i", async (status) => {
+  it.each([302, 402, 405, 407, 410, 415])("holds the queue: %i", async (status) => {
     let isBroken = true;
     const taken: string[] = [];
     const proxy = createServer();

@@ -161,6 +161,24 @@ describe("a backend that refuses for good", () => {
     expect(wrapped.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(1);
   });
 
+  it("with 404 for a wrong path leaves dead letters after one call, which a replay delivers when it is right", async () => {
+    sink.respond(status(404));
+    const wrapped = await startWrapped(exporter());
+    await wrapped.send("a", "b");
+    await eventually(() => deadLetters(wrapped)).toMatchObject([
+      {
+        attempts: 1,
+        items: 2,
+        failure: { reason: "permanent", category: "integration", error: { class: "HTTP 404" } },
+      },
+    ]);
+    expect(sink.requests).toHaveLength(1);
+    sink.respond(undefined);
+    await wrapped.agent.admin!.replay({ query: { exporter: "otlp_http" } }, { by: "test" });
+    await eventually(taken).toEqual(["a", "b"]);
+    expect(await deadLetters(wrapped)).toEqual([]);
+  });
+
   it("is retried where the config says so", async () => {
     sink.respond(status(404));
     const wrapped = await startWrapped(
