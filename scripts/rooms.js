@@ -175,8 +175,12 @@ export const ROOMS = [
   { path: "src/runtime/ottl/compile/", purpose: "compiling conditions and statements, and running them on batches" },
   {
     path: "src/runtime/pipeline/",
-    purpose: "intakes, isolation, fan-out, the graph as one composition of streams, and its only subscribe",
+    purpose: "intakes, isolation, fan-out, and the graph, which can change while it runs",
     imports: ["otlp", "work", "contract"],
+  },
+  {
+    path: "src/runtime/pipeline/stages/",
+    purpose: "the parts of a running graph: stages with links that can be exchanged, and exporters; the only subscribe",
   },
   {
     path: "src/runtime/queue/",

@@ -58,8 +58,7 @@ export class ComponentCreateError extends Error {
   }
 }
 
-/** Creates a component. An error is rethrown with the component's name. */
-export function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
+function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
   try {
     return create();
   } catch (error) {
@@ -83,6 +82,11 @@ export class ComponentMaker {
     const own = { id, kind, logger: logger.child({ component: `${kind} ${id}` }) };
     const context = { ...own, metrics, clock, random, maxRecordSize };
     return authenticators === undefined ? context : { ...context, authenticators };
+  }
+
+  /** Creates a component. An error is rethrown with the component's name. */
+  create<T>(spec: PlannedComponent<unknown>, create: () => T): T {
+    return createComponent(spec, create);
   }
 
   createExporter(spec: PlannedExporter): Exporter {

@@ -11,6 +11,8 @@ export interface RunningJournal {
   readonly journal: Journal;
   /** Puts the journal into the stream of its owner. */
   readonly operator: Processor;
+  /** The pipeline, or the name that stands for one. */
+  readonly name: string;
 }
 
 /** The pipeline or connector behind a journal, and its path in the config. */
@@ -25,12 +27,14 @@ interface GraphJournalsSettings extends ComponentServices {
   readonly journalFactory?: JournalFactory | undefined;
   readonly keepsRefused?: boolean | undefined;
   readonly replay: Pick<OutletSettings, "prepareReplay" | "hasPipeline">;
+  /** Returns the running journal of this name if it stays. */
+  readonly kept: (name: string) => RunningJournal | undefined;
 }
 
 /** A connector behind a journal keeps debts, not bytes: the window bounds how much is read again after a crash. */
 const CONNECTOR_WINDOW_BYTES = 256 * 1024 * 1024;
 
-/** Creates the journals of a graph. */
+/** Creates the journals of a graph, and takes over those that stay. */
 export class GraphJournals {
   private readonly settings: GraphJournalsSettings;
   private readonly journals = new Map<string, RunningJournal>();
@@ -80,13 +84,18 @@ export class GraphJournals {
     component: string,
   ): RunningJournal | undefined {
     const { journalFactory, clock, random, metrics, replay } = this.settings;
+    const kept = this.settings.kept(settings.pipeline);
+    if (kept !== undefined) {
+      this.journals.set(settings.pipeline, kept);
+      return kept;
+    }
     const logger = this.settings.logger.child({ component });
     const output = new DeliverySource();
     const consumer: JournalSettings["consumer"] = (delivery) => output.next(delivery);
     const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...replay });
     if (journal === undefined) return undefined;
     const operator: Processor = (input) => passThroughJournal(input, journal, output, logger);
-    const running = { owner, journal, operator };
+    const running = { owner, journal, operator, name: settings.pipeline };
     this.journals.set(settings.pipeline, running);
     return running;
   }

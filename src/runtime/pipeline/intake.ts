@@ -85,7 +85,7 @@ function overloadRefusal(budget: IntakeBudget): Refusal {
  * because a pipeline holds no data that was not reserved here.
  */
 export class IntakeBudget {
-  readonly limit: number;
+  limit: number;
   private reserved = 0;
 
   constructor(limit: number) {

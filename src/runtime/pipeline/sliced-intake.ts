@@ -56,7 +56,7 @@ const ORDERED_WAIT_MS = 1000;
  * repeats the batch, it is cut in the same places, and slices that were accepted are not handed in a second time.
  */
 export class SlicedIntake {
-  private readonly source: DeliverySource;
+  private readonly source: Pick<DeliverySource, "next">;
   private readonly clock: Clock;
   private readonly remembered: PartialAcceptance<Slice>;
   private readonly cost = new MeasuredCost();
@@ -68,7 +68,7 @@ export class SlicedIntake {
   private readonly needsWhole: boolean;
 
   /** `needsWhole`: a component computes over whole batches, so only those with very many records are sliced. */
-  constructor(source: DeliverySource, clock: Clock, needsWhole = false) {
+  constructor(source: Pick<DeliverySource, "next">, clock: Clock, needsWhole = false) {
     this.source = source;
     this.clock = clock;
     this.needsWhole = needsWhole;

@@ -1,25 +1,14 @@
-import {
-  catchError,
-  concat,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  ignoreElements,
-  merge,
-  type Observable,
-  Subject,
-  tap,
-} from "rxjs";
+import { catchError, concat, defer, EMPTY, finalize, ignoreElements, merge, type Observable, Subject, tap } from "rxjs";
 import { type Delivery, type Logger, refusalOfSetback } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
-import type { Journal, Outlet } from "#contract/operators";
+import type { Journal } from "#contract/operators";
+
 /** A stream of deliveries. A pipeline consists of such streams, from its receivers to its exporters. */
 export type Deliveries = Observable<Delivery>;
 
 /**
- * The entry of deliveries into a stream: an intake, a journal or a branch of a fan-out. Without a subscriber (before
- * the graph runs, after `complete`, and after an abort) a delivery is refused as transient, so that none stays
+ * The entry of deliveries into a stream: a stage or a journal. Without a subscriber (after
+ * `complete`, and after an abort) a delivery is refused as transient, so that none stays
  * unsettled.
  */
 export class DeliverySource {
@@ -38,19 +27,7 @@ export class DeliverySource {
 }
 
 /** A stream with its end: emits nothing, and completes when all of its input has been handled. */
-export type EndedStream = Observable<never>;
-
-/** The deliveries of one pipeline for one exporter. */
-export interface OutletFeed {
-  readonly pipeline: string;
-  readonly deliveries: Deliveries;
-}
-
-/** Ends streams in an exporter's outlet. When all of them complete, the outlet drains; unsubscribing aborts it. */
-export function endInOutlet(outlet: Outlet, feeds: readonly OutletFeed[], logger: Logger): EndedStream {
-  const taken = feeds.map(({ pipeline, deliveries }) => handTo(deliveries, (one) => outlet.accept(one, pipeline)));
-  return thenDrain(merge(...taken), outlet, logger);
-}
+type EndedStream = Observable<never>;
 
 /**
  * Puts a journal into a stream: the journal gets the input, and `output` emits what it hands on. The end of the input
@@ -68,19 +45,15 @@ export function passThroughJournal(
 }
 
 /**
- * Removes deliveries with a setback from the stream to a connector that changes the signal: a dead letter is not
- * converted. It is accepted if another branch of its pipeline keeps it, and refused otherwise.
+ * Returns false, and settles the delivery, if it has a setback: a connector that changes the signal does not convert
+ * dead letters. The delivery is accepted if another branch of its pipeline keeps it, and refused otherwise.
  */
-export function settleSetbacks(stream: Deliveries, isKeptElsewhere: boolean): Deliveries {
-  return stream.pipe(
-    filter((delivery) => {
-      const { setback } = delivery;
-      if (setback === undefined) return true;
-      if (isKeptElsewhere || setback.onlyIfAlwaysSaved) return delivery.drop();
-      delivery.refuse(refusalOfSetback(setback));
-      return false;
-    }),
-  );
+export function passesToOtherSignal(delivery: Delivery, isKeptElsewhere: boolean): boolean {
+  const { setback } = delivery;
+  if (setback === undefined) return true;
+  if (isKeptElsewhere || setback.onlyIfAlwaysSaved) delivery.drop();
+  else delivery.refuse(refusalOfSetback(setback));
+  return false;
 }
 
 /** An exception refuses the delivery: an error would end the whole graph. */
@@ -97,8 +70,8 @@ function handTo(deliveries: Deliveries, accept: (delivery: Delivery) => void): E
   );
 }
 
-/** Completes when the stream has completed and the journal or outlet behind it has drained. */
-function thenDrain(stream: EndedStream, end: Pick<Outlet, "drain" | "abort">, logger: Logger): EndedStream {
+/** Completes when the stream has completed and the journal behind it has drained. */
+function thenDrain(stream: EndedStream, end: Pick<Journal, "drain" | "abort">, logger: Logger): EndedStream {
   return defer(() => {
     let isDrained = false;
     const drain = defer(() => end.drain()).pipe(

@@ -227,7 +227,12 @@ function createBatchingOf({ settings, isBatching, batching }: QueueOutletSetting
   if (!isBatching) return (pipeline) => batching?.get(pipeline);
   const { flush_timeout: timeoutMs, min_size: minSize, max_size: maxSize, sizer } = settings.sending_queue.batch;
   const own: Batching = { timeoutMs, minSize, maxSize, sizer, metadataKeys: [] };
-  const merged = new Map<string, Batching>();
-  for (const [pipeline, { metadataKeys }] of batching ?? []) merged.set(pipeline, { ...own, metadataKeys });
-  return (pipeline) => merged.get(pipeline) ?? own;
+  const merged = new Map<Batching, Batching>();
+  return (pipeline) => {
+    const ofPipeline = batching?.get(pipeline);
+    if (ofPipeline === undefined) return own;
+    const known = merged.get(ofPipeline) ?? { ...own, metadataKeys: ofPipeline.metadataKeys };
+    merged.set(ofPipeline, known);
+    return known;
+  };
 }

@@ -3,9 +3,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type Batch, type Clock, Delivery, eachBatch, type Outcome, Refusal } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { Debt } from "../../../src/runtime/contract/debt.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { fanOut, routeToTargets } from "../../../src/runtime/pipeline/fan-out.js";
 import { PartialAcceptance } from "../../../src/runtime/pipeline/partial-acceptance.js";
-import { type Deliveries, DeliverySource } from "../../../src/runtime/pipeline/stream-ends.js";
+import { type Distribute, GraphStage } from "../../../src/runtime/pipeline/stages/stage.js";
 import { startSink } from "../../support/otlp-sink.js";
 import { sketch } from "../../support/plan.js";
 import { runs } from "../../support/runs.js";
@@ -17,12 +18,10 @@ class Branch {
   readonly taken: string[] = [];
   answer: { rejected: number; message: string } | Refusal = { rejected: 0, message: "" };
 
-  end(deliveries: Deliveries): void {
-    deliveries.subscribe((delivery) => {
-      if (this.answer instanceof Refusal) return delivery.refuse(this.answer);
-      this.taken.push(...bodies(delivery.batch));
-      delivery.accept(this.answer);
-    });
+  next(delivery: Delivery): void {
+    if (this.answer instanceof Refusal) return delivery.refuse(this.answer);
+    this.taken.push(...bodies(delivery.batch));
+    delivery.accept(this.answer);
   }
 }
 
@@ -33,7 +32,18 @@ interface Offer {
   readonly route?: readonly string[];
 }
 
-function offered(source: DeliverySource, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
+type Source = Pick<GraphStage, "next">;
+
+function stageWith(distribute: Distribute, all: readonly Branch[]): GraphStage {
+  const stage = new GraphStage("test", { processor: (stream) => stream, distribute, logger: silentLogger });
+  stage.links = all.map((branch, i) => ({
+    ...{ key: `branch ${i}`, pipeline: `p${i}`, to: branch },
+    next: (delivery) => branch.next(delivery),
+  }));
+  return stage;
+}
+
+function offered(source: Source, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
   let outcome: Outcome | undefined;
   const debt = new Debt((settled) => {
     outcome = settled;
@@ -54,9 +64,8 @@ function branches({ clock = systemClock, count = 2, maxRemembered }: BranchesOpt
   const add = (records: number) => {
     prevented += records;
   };
-  const memory = new PartialAcceptance<DeliverySource>(clock, { add }, maxRemembered);
-  const source = new DeliverySource();
-  for (const [i, branch] of fanOut(source.deliveries, count, memory).entries()) all[i]!.end(branch);
+  const memory = new PartialAcceptance<string>(clock, { add }, maxRemembered);
+  const source = stageWith(fanOut(memory), all);
   return { all, memory, source, prevented: () => prevented };
 }
 
@@ -140,9 +149,7 @@ describe("a fan-out that one source refused", () => {
 
   it("does so among the pipelines that a connector chose", () => {
     const { all, memory } = branches({ count: 3 });
-    const source = new DeliverySource();
-    const byTarget = routeToTargets(source.deliveries, ["p0", "p1", "p2"], memory);
-    for (const [i, branch] of [...byTarget.values()].entries()) all[i]!.end(branch);
+    const source = stageWith(routeToTargets(memory), all);
     all[2]!.answer = busy();
     for (let i = 0; i < 2; i++) offered(source, logs("a"), { route: ["p1", "p2"] });
     expect(all.map(({ taken }) => taken)).toEqual([[], ["a"], []]);

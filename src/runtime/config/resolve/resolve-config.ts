@@ -1,11 +1,10 @@
-import { createHash } from "node:crypto";
 import type { ComponentKind, ExtensionFactory } from "#contract";
 import type { ConfigPath } from "#contract/schema";
 import { alternatives, didYouMean } from "#contract/schema";
 import { SECTIONS } from "../schema/component-id.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
-import { locatePath, type MapNode, mapNode, type Node, withCorrectedKeys } from "../text/node.js";
+import { comparable, locatePath, type MapNode, mapNode, withCorrectedKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import { authenticatorsFirst, checkAuthenticators } from "./check-authenticators.js";
 import { checkIntervals } from "./check-intervals.js";
@@ -41,7 +40,6 @@ import type {
   ResolvedConfig,
 } from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
-import { warnOfUnused } from "./unused-components.js";
 import { checkZoneOrder } from "./zone-order.js";
 
 export interface ResolveOptions {
@@ -49,6 +47,8 @@ export interface ResolveOptions {
   readonly allowNoReceivers: boolean;
   readonly addDefaults: boolean;
   readonly findings: Findings;
+  /** Computes the generation of the config. */
+  readonly hash: (root: MapNode) => string;
 }
 
 /**
@@ -100,6 +100,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   warnOfOpenListeners(listeners, root, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
   const running = unwritten.filter(([id]) => !displaced.has(`extension "${id}"`));
+  let generation: string | undefined; // computed on demand, because it takes some milliseconds
 
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
@@ -109,7 +110,10 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
     extensions: authenticatorsFirst([...running, ...enabled], asked),
     pipelines: ordered.map(pipelineSpec),
     service: displaced.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
-    generation: configHash(root),
+    get generation() {
+      generation ??= options.hash(root);
+      return generation;
+    },
     placeOf(path: ConfigPath) {
       const found = locatePath(root, path);
       return found.exact ? found.place : undefined;
@@ -151,7 +155,7 @@ function defaultExtensions(
       const parsed = parseNode(mapNode(root, new Map()), schema, ["extensions", type], findings, { key: root });
       if (parsed === undefined) return [];
       const spec = { id: type, path: `extensions.${type}`, factory, config: parsed.value, placeOf: () => undefined };
-      return [[type, spec]];
+      return [[type, { ...spec, written: null }]];
     });
 }
 
@@ -200,6 +204,7 @@ class SpecBuilder {
       id: definition.id,
       path: base.join("."),
       config,
+      written: comparable(definition.node),
       ...(plugin === undefined ? {} : { plugin }),
       placeOf: (path: ConfigPath) => locatePath(this.root, [...base, ...path]).place,
     };
@@ -270,19 +275,23 @@ function pipelineSpec({ pipeline, receivers, processors, exporters }: LinkedPipe
   };
 }
 
-const LENGTH = 12;
-
-/** A short hash of the config's values; the order of keys, comments and formatting do not change it. */
-function configHash(root: Node): string {
-  return createHash("sha256")
-    .update(JSON.stringify(canonical(root)))
-    .digest("hex")
-    .slice(0, LENGTH);
+/** Warns about components that are defined but not used. Their config is checked anyway. */
+function warnOfUnused(
+  definitions: ComponentDefinitions,
+  used: ReadonlySet<ComponentDefinition>,
+  findings: Findings,
+): void {
+  for (const section of Object.values(definitions)) {
+    for (const definition of section.values()) if (isUnused(definition, used)) warnOfUnusedOne(definition, findings);
+  }
 }
 
-function canonical(node: Node): unknown {
-  if (node.kind === "scalar") return node.value;
-  if (node.kind === "list") return node.items.map(canonical);
-  const entries = [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { map: entries.map(([key, { value }]) => [key, canonical(value)]) };
+/** Components without effect and unknown types are reported elsewhere. */
+function isUnused(definition: ComponentDefinition, used: ReadonlySet<ComponentDefinition>): boolean {
+  return !used.has(definition) && definition.factory !== undefined && definition.noEffect === undefined;
+}
+
+function warnOfUnusedOne({ kind, id, section, name, key }: ComponentDefinition, findings: Findings): void {
+  const where = kind === "extension" ? "service.extensions does not name it" : "no pipeline names it";
+  findings.warn("unused_component", key, [section, name], `${kind} "${id}" is not used: ${where}`);
 }

@@ -18,6 +18,8 @@ import type { Place } from "../text/problem.js";
 
 /** A component as the config names it. */
 export interface ComponentSpec<Factory> extends PlannedComponent<Factory> {
+  /** The config as written, after substitution, for comparing it with another one. It may contain secrets. */
+  readonly written: unknown;
   /** Place of a key in this component's config; the place of the component if the key is absent. */
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }

@@ -43,7 +43,8 @@ function secretSpansOfSource(
     .filter((span) => span.source.name === source.name);
 }
 
-function secretSpansOfConfig(root: MapNode, registry: Registry): Span[] {
+/** The places of all secrets in a config, found by schema and by name. */
+export function secretSpansOfConfig(root: MapNode, registry: Registry): Span[] {
   return [...root.entries].flatMap(([section, { value }]) => {
     if (section === "service") return secretSpans(value, [fullServiceSchema]);
     const kind = Object.hasOwn(SECTIONS, section) ? SECTIONS[section as SectionName] : undefined;

@@ -154,6 +154,14 @@ export function mergeNodes(earlier: Node, later: Node, onConflict?: OnConflict):
   return mapNode(later, entries);
 }
 
+/** Converts a tree to plain values that are equal if a schema reads the same from both trees. */
+export function comparable(node: Node): unknown {
+  if (node.kind === "list") return node.items.map(comparable);
+  if (node.kind === "map")
+    return Object.fromEntries([...node.entries].map(([key, { value }]) => [key, comparable(value)]));
+  return typeof node.value === "string" || node.value === null ? node.value : { [typeof node.value]: node.text };
+}
+
 /** Converts a tree to plain values, as parsed by YAML. */
 export function toPlain(node: Node): unknown {
   if (node.kind === "scalar") return node.value;

@@ -10,7 +10,7 @@ import { Refusal, toRefusal } from "../errors/refusal.js";
 import type { Exporter } from "../exporter.js";
 import { limitedLog } from "../limited-log.js";
 import type { Counter, Metrics } from "../observability.js";
-import type { OutletFactory } from "../operators/outlet.js";
+import type { Batching, OutletFactory } from "../operators/outlet.js";
 import { completeSettings } from "../schema/exporter-settings.js";
 import { type CallWithDeadline, Deadlines, Semaphore } from "./call-limits.js";
 import { MergeWhileBusy } from "./merge-while-busy.js";
@@ -118,16 +118,20 @@ export const directOutlet: OutletFactory = (outletSettings) => {
       (error: unknown) => fail(call, error),
     );
   };
-  const mergers = new Map<string, MergeWhileBusy>();
-  for (const [pipeline, wanted] of batching ?? []) {
+  const mergers = new Map<Batching, MergeWhileBusy>();
+  const mergerFor = (pipeline: string) => {
+    const wanted = batching?.get(pipeline);
+    const known = wanted && mergers.get(wanted);
+    if (wanted === undefined || known !== undefined) return known;
     const merger = new MergeWhileBusy(wanted, exporter, clock, (merged) => begin(merged, () => merger.sent()));
-    mergers.set(pipeline, merger);
-  }
+    mergers.set(wanted, merger);
+    return merger;
+  };
 
   return {
     accept(delivery, pipeline) {
       if (delivery.setback !== undefined) return settleSetback(delivery, delivery.setback);
-      const merger = mergers.get(pipeline);
+      const merger = mergerFor(pipeline);
       if (merger === undefined) return begin(delivery);
       heldDebts.add(delivery.debt);
       merger.add(delivery);

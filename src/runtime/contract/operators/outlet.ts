@@ -44,11 +44,14 @@ export interface OutletSettings {
   readonly settings: ExporterSettings;
   /** The defaults of the exporter's type for these keys. */
   readonly typeDefaults: ExporterSettings;
-  /** The signals of the pipelines that end in this exporter. */
+  /** The signals of the pipelines that end in this exporter. It follows the config while the outlet runs. */
   readonly signals?: readonly Signal[];
-  /** @internal The pipelines that end in this exporter. */
+  /** @internal The pipelines that end in this exporter. They follow the config while the outlet runs. */
   readonly pipelines?: readonly EndingPipeline[];
-  /** How deliveries are merged, by pipeline that ends in this exporter. Pipelines without merging have no entry. */
+  /**
+   * How deliveries are merged, by pipeline that ends in this exporter. Pipelines without merging have no entry. It
+   * follows the config while the outlet runs.
+   */
   readonly batching?: ReadonlyMap<string, Batching>;
   readonly clock: Clock;
   readonly random: () => number;

@@ -1,0 +1,40 @@
+import { createHash, scryptSync } from "node:crypto";
+import type { Registry } from "../resolve/registry.js";
+import type { MapNode, Node, Span } from "../text/node.js";
+import { secretSpansOfConfig } from "./masked-lines.js";
+
+const LENGTH = 12;
+
+/**
+ * Only this much of a hash of the secrets goes into the hash of the config. It shows that a secret has changed, and
+ * tells nothing to somebody who wants to confirm a guess: one in 65,536 guesses fits by chance.
+ */
+const SECRET_BYTES = 2;
+
+const SALT = "sluice config generation";
+
+/**
+ * A short hash of the config's values; the order of keys, comments and formatting do not change it. Values that are
+ * secret, or come from variables or files, go in only as `SECRET_BYTES` of a slow hash of all of them.
+ */
+export function configHash(root: MapNode, registry: Registry): string {
+  const secretSpans = new Set(secretSpansOfConfig(root, registry));
+  const secrets: string[] = [];
+  const values = canonical(root, (node, text) => {
+    if (!node.substituted && !secretSpans.has(node)) return false;
+    secrets.push(text);
+    return true;
+  });
+  const hash = createHash("sha256").update(JSON.stringify(values));
+  if (secrets.length > 0) hash.update(scryptSync(JSON.stringify(secrets), SALT, SECRET_BYTES, { N: 8192 }));
+  return hash.digest("hex").slice(0, LENGTH);
+}
+
+type IsSecret = (node: Span & { readonly substituted: boolean }, text: string) => boolean;
+
+function canonical(node: Node, isSecret: IsSecret): unknown {
+  if (node.kind === "scalar") return isSecret(node, node.text) ? { secret: true } : node.value;
+  if (node.kind === "list") return node.items.map((item) => canonical(item, isSecret));
+  const entries = [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { map: entries.map(([key, { value }]) => [key, canonical(value, isSecret)]) };
+}

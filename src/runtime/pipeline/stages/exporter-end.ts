@@ -1,0 +1,87 @@
+import type { Delivery, Exporter, Logger, PlannedExporter } from "#contract";
+import { shutdownRefusal } from "#contract/errors";
+import type { Outlet } from "#contract/operators";
+import type { ReplaceableExporter } from "./replaceable-exporter.js";
+
+interface ExporterEndSettings {
+  readonly spec: PlannedExporter;
+  readonly replaceable: ReplaceableExporter;
+  readonly outlet: Outlet;
+  readonly logger: Logger;
+}
+
+/** An exporter of a graph and its outlet, at which streams end. Deliveries can be held while the outlet is replaced. */
+export class ExporterEnd {
+  readonly id: string;
+  /** As the current config describes it. */
+  spec: PlannedExporter;
+  readonly outlet: Outlet;
+  private readonly replaceable: ReplaceableExporter;
+  private readonly logger: Logger;
+  private held: { readonly delivery: Delivery; readonly pipeline: string }[] | undefined;
+  private state: "running" | "drained" | "aborted" = "running";
+
+  constructor({ spec, replaceable, outlet, logger }: ExporterEndSettings) {
+    this.id = spec.id;
+    this.spec = spec;
+    this.replaceable = replaceable;
+    this.outlet = outlet;
+    this.logger = logger;
+  }
+
+  get exporter(): Exporter {
+    return this.replaceable.exporter;
+  }
+
+  /** Refuses the delivery if the outlet throws or has ended. */
+  accept(delivery: Delivery, pipeline: string): void {
+    if (this.held !== undefined) return void this.held.push({ delivery, pipeline });
+    if (this.state !== "running") return delivery.refuse(shutdownRefusal());
+    try {
+      this.outlet.accept(delivery, pipeline);
+    } catch (error) {
+      delivery.refuse(error);
+    }
+  }
+
+  /** Whether the outlet can go on with this exporter: it was told whether there is a health check when it was made. */
+  canUse(exporter: Exporter): boolean {
+    return (exporter.check === undefined) === (this.exporter.check === undefined);
+  }
+
+  /** The outlet calls this exporter from now on. Resolves when the former one can be stopped. */
+  use(exporter: Exporter): Promise<void> {
+    return this.replaceable.replace(exporter);
+  }
+
+  /** From now on deliveries wait, and their senders with them, until `release`. */
+  hold(): void {
+    this.held ??= [];
+  }
+
+  /** Hands what was held to the end that takes this one's place, or to this one. */
+  release(successor: Pick<ExporterEnd, "accept"> = this): void {
+    const held = this.held ?? [];
+    this.held = undefined;
+    for (const { delivery, pipeline } of held) successor.accept(delivery, pipeline);
+  }
+
+  /** Never rejects. */
+  async drain(): Promise<void> {
+    if (this.state !== "running") return;
+    try {
+      await this.outlet.drain();
+    } catch (error) {
+      this.logger.error({ err: error }, "the drain failed");
+    }
+    if (this.state === "running") this.state = "drained";
+  }
+
+  /** Everything unsettled is refused. */
+  abort(): void {
+    if (this.state === "running") this.outlet.abort();
+    this.state = "aborted";
+    for (const { delivery } of this.held?.splice(0) ?? []) delivery.refuse(shutdownRefusal());
+    this.held = undefined;
+  }
+}
