@@ -27,15 +27,19 @@ const REPLACED = new Map(
     "src/runtime/host/plugins/import-url.ts": "import-url.ts",
     "src/runtime/queue/store/level/classic-level.ts": "classic-level.ts",
     "src/extensions/admin-api/console/built-file.ts": "built-file.ts",
+    "src/runtime/ottl/trials/trial-thread-file.ts": "trial-thread-file.ts",
   }).map(([from, to]) => [join(root, from), join(root, "packaging", "binary", to)]),
 );
 REPLACED.set(join(level, "binding.js"), join(root, "packaging", "binary", "level-binding.cjs"));
 
-await bundle();
+const unused = new Set(REPLACED.keys());
+await bundle("packaging/binary/main.ts", "sluice.cjs");
+await bundle("src/runtime/ottl/trials/trial-thread.ts", "trial-thread.cjs");
+if (unused.size > 0) throw new Error(`nothing imports ${[...unused].join(", ")} any more; see scripts/binary.js`);
 await build();
 
-async function bundle() {
-  const unused = new Set(REPLACED.keys());
+/** @param {string} input @param {string} file */
+async function bundle(input, file) {
   const replace = {
     name: "replace",
     async resolveId(source, importer, options) {
@@ -48,7 +52,7 @@ async function bundle() {
   };
   const bundled = await rolldown({
     cwd: root,
-    input: "packaging/binary/main.ts",
+    input,
     platform: "node",
     resolve: {
       extensionAlias: { ".js": [".ts", ".js"] },
@@ -57,9 +61,8 @@ async function bundle() {
     transform: { define: { SLUICE_VERSION: JSON.stringify(version) } },
     plugins: [replace],
   });
-  await bundled.write({ file: join(out, "sluice.cjs"), format: "cjs", codeSplitting: false });
+  await bundled.write({ file: join(out, file), format: "cjs", codeSplitting: false });
   await bundled.close();
-  if (unused.size > 0) throw new Error(`nothing imports ${[...unused].join(", ")} any more; see scripts/binary.js`);
 }
 
 /** The console as built by `npm run build`. */
@@ -77,7 +80,7 @@ async function build() {
     output: blob,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    assets: { "classic-level.node": native, ...consoleFiles() },
+    assets: { "classic-level.node": native, "trial-thread.cjs": join(out, "trial-thread.cjs"), ...consoleFiles() },
   };
   writeFileSync(config, JSON.stringify(settings));
   execFileSync(process.execPath, ["--experimental-sea-config", config], { stdio: ["ignore", "ignore", "inherit"] });

@@ -173,6 +173,7 @@ export const ROOMS = [
   { path: "src/runtime/ottl/functions/xml/", purpose: "XML: reading, writing, XPath" },
   { path: "src/runtime/ottl/functions/text/", purpose: "helpers of functions: grok, user agents, formats, encodings" },
   { path: "src/runtime/ottl/compile/", purpose: "compiling conditions and statements, and running them on batches" },
+  { path: "src/runtime/ottl/trials/", purpose: "the thread in which the admin API tries statements" },
   {
     path: "src/runtime/pipeline/",
     purpose: "intakes, isolation, fan-out, and the graph, which can change while it runs",

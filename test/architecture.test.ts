@@ -89,6 +89,8 @@ const KEPT_SMALL_FILES: Readonly<Record<string, string>> = {
   "src/agent/builtin-registry.ts": "belongs to the list of built-ins, not to the command line that asks for it",
   "src/processors/pii/mask-text.ts": "belongs to the detectors, not to the agent that installs it",
   "src/agent/testing/free-port.ts": "used by tests of the whole project",
+  "src/runtime/ottl/trials/trial-thread.ts": "the main module of a thread",
+  "src/runtime/ottl/trials/trial-thread-file.ts": "the executable has another file in its place",
 };
 
 const project = join(import.meta.dirname, "..");
@@ -98,14 +100,14 @@ const { ROOMS, COMPONENT_ROOMS } = (await import(table)) as {
   COMPONENT_ROOMS: readonly string[];
 };
 const { imports } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as {
-  imports: Readonly<Record<string, { "sluice-source": string }>>;
+  imports: Readonly<Record<string, { "sluice-source"?: string }>>;
 };
 const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
 const importsOf = new Map(sources.map((file) => [file, readImports(file)]));
 const doors = sources.filter((file) => file.endsWith("/door.ts"));
 /** `#otlp/tags` and `#otlp/metric-tags`: generated files that are imported directly. */
 const TAG_DOORS = Object.values(imports).flatMap(({ "sluice-source": path }) =>
-  path.includes("*") ? [] : [path.replace("./", "")],
+  path === undefined || path.includes("*") ? [] : [path.replace("./", "")],
 );
 
 function filesBelow(folder: string): string[] {
@@ -146,7 +148,7 @@ function listed(names: string): { name: string; isType: boolean }[] {
 
 function targetOf(file: string, specifier: string): string | undefined {
   if (specifier.startsWith("#")) {
-    const found = (imports[specifier] ?? imports["#*"]!)["sluice-source"];
+    const found = (imports[specifier] ?? imports["#*"]!)["sluice-source"]!;
     return found.replace("./", "").replace("*", specifier.slice(1));
   }
   if (!specifier.startsWith(".")) return undefined;

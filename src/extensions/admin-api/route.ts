@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Admin, AgentInspection } from "#contract/operations";
+import type { OttlTrials } from "#ottl";
 import type { Clock, Host } from "../../plugin.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
@@ -16,6 +17,7 @@ export interface RouteRequest {
   readonly history: History;
   readonly samples: LiveSamples;
   readonly tapBudget: TapBudget;
+  readonly trials: OttlTrials;
   /** Template of the links from the console to a trace. */
   readonly traceUrl: string | undefined;
   readonly params: Readonly<Record<string, string>>;

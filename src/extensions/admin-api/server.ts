@@ -10,6 +10,7 @@ import {
   plainAddress,
   startHttpServer,
 } from "#net";
+import { OttlTrials } from "#ottl";
 import { maskText } from "#text";
 import type { Host, Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
@@ -44,7 +45,8 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<L
   const { address, allowedHosts, clock } = settings;
   const readers = new EventReaders(clock);
   const history = new History(settings.host, clock);
-  const kept = { history, samples: new LiveSamples(settings.host, clock), tapBudget: new TapBudget(clock) };
+  const trials = new OttlTrials((ms, run) => clock.after(ms, run));
+  const kept = { history, trials, samples: new LiveSamples(settings.host, clock), tapBudget: new TapBudget(clock) };
   const hosts = new Set([address.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const server = await startHttpServer({
     ...settings,
@@ -59,9 +61,10 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<L
   history.start();
   return {
     ...server,
-    close() {
+    async close() {
       history.stop();
-      return server.close();
+      await trials.stop();
+      await server.close();
     },
   };
 }
@@ -70,7 +73,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "history" | "samples" | "tapBudget">,
+  kept: Pick<RouteRequest, "history" | "samples" | "tapBudget" | "trials">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

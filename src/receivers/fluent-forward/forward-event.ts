@@ -194,8 +194,8 @@ function readOptions(reader: MessagePackReader, isThere: boolean): LogMap {
 
 function unpack(packed: Buffer, { compressed }: LogMap, reserve: Reserve): Buffer | Promise<Buffer> {
   if (compressed === undefined || compressed === "" || compressed === "text") return packed;
-  if (typeof compressed !== "string" || !COMPRESSIONS.has(compressed))
-    throw new MessagePackError(`compression ${String(compressed)} is not known`);
+  if (typeof compressed !== "string") throw new MessagePackError("the name of the compression is not a text");
+  if (!COMPRESSIONS.has(compressed)) throw new MessagePackError(`compression ${compressed} is not known`);
   return decompress(compressed, packed, { limit: MAX_UNPACKED_BYTES, reserve });
 }
 

@@ -2,5 +2,6 @@
 
 export { Batch, isBatch } from "./batch.js";
 export { hasTooManyValues } from "./bytes/check/count-values.js";
+export { type LargestParts, largestParts } from "./bytes/check/largest-part.js";
 export { ResourceStamp, stampResources } from "./edit/resource-stamp.js";
 export { cutBatch, type PieceLimits, SplitOverflow, splitBatch } from "./edit/split-batch.js";

@@ -29,6 +29,7 @@ export {
   RECORD_CONTEXTS,
   SIGNAL_CONTEXTS,
 } from "./paths/context.js";
+export { OttlTrials } from "./trials/ottl-trials.js";
 export { quoteJson } from "./values/conversions.js";
 export { isOttlError, isOttlSyntaxError } from "./values/error.js";
 export type { OttlValue } from "./values/value.js";

@@ -127,6 +127,7 @@ export class ComponentMaker {
         takesSetbacks: kind === "connector",
         keepsFailures,
         isAborting: this.settings.isAborting,
+        maxRecordSize: this.settings.maxRecordSize,
         onSetback,
         flow,
         tally,

@@ -11,6 +11,7 @@ import {
   LostDeliveries,
   type OutputRules,
   type PluginTracker,
+  RecordGrowth,
 } from "#contract/border";
 import { ERROR_CODES, errorMessage, isGenericCode, Refusal, toRefusal } from "#contract/errors";
 import { type DeliveryHandlers, type DeliveryOutput, holdingOf, statefulProcessor } from "#contract/operators";
@@ -45,6 +46,8 @@ export interface IsolateSettings extends OutputRules {
   /** The component's output in its pipeline; a connector has several. */
   readonly flow?: Flow | undefined;
   readonly tally?: Tally | undefined;
+  /** How large the component may make a record, in bytes. */
+  readonly maxRecordSize?: number | undefined;
   /** True as soon as the whole graph is being aborted: the component must not catch refusals any more. */
   readonly isAborting?: (() => boolean) | undefined;
 }
@@ -90,6 +93,7 @@ class IsolatedProcessor implements DeliveryHandlers {
   private readonly trackerId: number;
   private readonly out: DeliveryOutput;
   private readonly heldDebts: HeldDebts;
+  private readonly growth: RecordGrowth;
   /** Input and subscription of the running operator; both are replaced after a failure. */
   private input = new Subject<Delivery>();
   private subscription: Subscription | undefined;
@@ -112,6 +116,7 @@ class IsolatedProcessor implements DeliveryHandlers {
     this.out = out;
     const onFailure = settings.keepsFailures === true ? failures.keep : undefined;
     this.heldDebts = new HeldDebts({ mapRefusal: failures.report, onFailure, isAborting: settings.isAborting });
+    this.growth = new RecordGrowth(settings.maxRecordSize ?? Number.POSITIVE_INFINITY);
     if (settings.tally !== undefined) settings.tally.isIdle = () => this.heldDebts.size === 0;
   }
 
@@ -119,6 +124,7 @@ class IsolatedProcessor implements DeliveryHandlers {
     const { settings, failures } = this;
     if (delivery.setback !== undefined && settings.takesSetbacks !== true) return this.out.next(delivery);
     settings.incoming.add(delivery.batch.count);
+    this.growth.noteInput(delivery.batch, this.heldDebts.size === 0);
     this.heldDebts.add(delivery.debt);
     const trackedBefore = settings.pluginTracker?.enter(this.trackerId);
     const passingBefore = this.passing;
@@ -223,6 +229,8 @@ class IsolatedProcessor implements DeliveryHandlers {
     const refusal = checkOutput(delivery, settings) ?? (out.closed ? abortRefusal(settings.id) : undefined);
     if (refusal !== undefined) return delivery.refuse(refusal);
     if (delivery.debt.isRefused) return; // the sender will send it again, so it would arrive twice
+    const tooLarge = delivery.setback === undefined ? this.growth.check(delivery.batch) : undefined;
+    if (tooLarge !== undefined) return this.keepOrRefuse(delivery, tooLarge);
     this.heldDebts.remove(delivery.debt);
     if (delivery.setback === undefined) {
       settings.outgoing.add(delivery.batch.count);
@@ -234,6 +242,13 @@ class IsolatedProcessor implements DeliveryHandlers {
     const trackedBefore = settings.pluginTracker?.enter(0);
     out.next(delivery);
     settings.pluginTracker?.enter(trackedBefore!);
+  }
+
+  /** Keeps records that have grown too large as dead letters, or refuses their delivery. */
+  private keepOrRefuse(delivery: Delivery, tooLarge: Refusal): void {
+    const setback = this.heldDebts.onFailure?.(tooLarge);
+    if (setback === undefined) return delivery.refuse(tooLarge);
+    for (const part of delivery.split(this.growth.separate(delivery.batch, setback))) this.handOn(part);
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ContextName, isOttlError, tryOttl } from "#ottl";
+import { type ContextName, isOttlError } from "#ottl";
 import { isMalformed, SIGNALS } from "../../../plugin.js";
 import { readBody } from "../body.js";
 import { badRequest } from "../http-error.js";
@@ -31,10 +31,10 @@ export const ottlRoutes: readonly ApiRoute[] = [
     path: "/ottl",
     role: "view",
     needs: "nothing",
-    async answer({ request }) {
+    async answer({ request, trials }) {
       const trial = await readBody(request, ottlBody);
       try {
-        return { body: { results: await tryOttl(trial) } };
+        return { json: await trials.run(trial) };
       } catch (error) {
         if (isMalformed(error)) throw badRequest(`record: this is not OTLP: ${error.message}`);
         if (isOttlError(error)) throw badRequest(error.message);

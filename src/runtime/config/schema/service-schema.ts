@@ -172,7 +172,8 @@ export const serviceSchema = z.strictObject({
   max_record_size: byteSize()
     .default(4 * 1024 * 1024)
     .meta({
-      description: "How large OTTL statements may make a record. A statement that would make it larger fails.",
+      description:
+        "How large processors and connectors may make a record, or what records share. An OTTL statement that would make it larger fails; otherwise the data is refused for good.",
     }),
 });
 

@@ -8,3 +8,4 @@ export { guardStream } from "./guard-stream.js";
 export { DELIVERY_LOST, LostDeliveries } from "./lost-deliveries.js";
 export type { PluginTracker } from "./plugin-tracker.js";
 export { validateRejection, validateSetback } from "./read-answers.js";
+export { RecordGrowth } from "./record-growth.js";

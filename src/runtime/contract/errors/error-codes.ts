@@ -246,6 +246,13 @@ export const ERRORS = {
       "More records came than the `rate_limit` processor allows. With `on_excess: dead_letter` they become dead letters. A refused request may be retried, unless it is so large that it never fits.",
     action: "Raise the limit or the burst, choose a finer key, or have the sender send smaller requests.",
   },
+  SLUICE_RECORD_TOO_LARGE: {
+    appearsIn: "refusal",
+    kind: "permanent",
+    cause: "A processor or connector made a record, or what records share, larger than `service.max_record_size`.",
+    action:
+      "Look at the component that the message names: it adds too much. Raise `service.max_record_size` if such records are intended. With `error_mode: dead_letter` of the pipeline, the other records go on and the large ones are kept as dead letters.",
+  },
   SLUICE_REDACTION_FAILED: {
     appearsIn: "refusal",
     kind: "permanent",

@@ -71,7 +71,7 @@ export class MetricOutput<Table extends MetricTable> {
     return this.wanted.has(name);
   }
 
-  /** A value that is not a number is unknown, and skipped. */
+  /** A value that is not a number, or does not fit into a point, is skipped. */
   add(
     points: PointCollector,
     name: keyof Table & string,
@@ -79,9 +79,14 @@ export class MetricOutput<Table extends MetricTable> {
     attributes: PointLabels = {},
   ): void {
     if (value === undefined || !Number.isFinite(value) || !this.wanted.has(name)) return;
-    points.add(this.table[name]!, name, value, attributes);
+    const metric = this.table[name]!;
+    if (metric.isInteger && Math.abs(value) >= MAX_INTEGER) return;
+    points.add(metric, name, value, attributes);
   }
 }
+
+/** Integers of points have 64 bits and a sign. */
+const MAX_INTEGER = 2 ** 63;
 
 function wantedMetrics(table: MetricTable, metrics: Readonly<Record<string, unknown>>): ReadonlySet<string> {
   const names = Object.entries(table).flatMap(([name, { isOptional }]) => {
