@@ -76,6 +76,12 @@ export async function replayChunk(
   });
 }
 
+/** Entries that are pending again, and why others could not be put back. */
+interface PutBack {
+  readonly replayed: readonly StoredEntry[];
+  readonly failure: PromiseRejectedResult | undefined;
+}
+
 /** The old payload of a changed entry is stored in the history first. The entries of one chunk share commits. */
 async function putBack(
   control: QueueControl,
@@ -92,25 +98,34 @@ async function putBack(
   await Promise.all(
     changed.map(async ({ stored }) => originals!.keep(stored.entry, await store.payload(stored.ref), now)),
   );
-  const replayed = await (target === control ? replayHere() : moves!.move(control, target, await moved()));
+  const { replayed, failure } = await (target === control ? replayHere() : moveThere());
   if (id !== undefined)
     tracker?.queued(
       id,
       replayed.map((stored) => stored.entry.id),
     );
-  target.onReplayed(replayed.map((stored) => stored.entry));
+  if (replayed.length > 0) target.onReplayed(replayed.map((stored) => stored.entry));
   for (const stored of replayed) {
     const watch = watches.get(stored.entry.id);
     if (watch !== undefined) target.watch?.(stored, watch);
   }
+  if (failure !== undefined) throw failure.reason;
 
-  async function replayHere(): Promise<StoredEntry[]> {
+  /** Entries that were put back are sent, even if others could not be written. */
+  async function replayHere(): Promise<PutBack> {
     const unchanged = planned.filter(({ batch }) => batch === undefined);
-    const [same, others] = await Promise.all([
+    const written = await Promise.allSettled([
       unchanged.length === 0 ? [] : store.replay(unchanged.map(({ stored, entry }) => ({ ref: stored.ref, entry }))),
-      Promise.all(changed.map(({ stored, entry, batch }) => store.replace(stored.ref, [replacementOf(entry, batch!)]))),
+      ...changed.map(({ stored, entry, batch }) => store.replace(stored.ref, [replacementOf(entry, batch!)])),
     ]);
-    return [...same, ...others.flat()];
+    return {
+      replayed: written.flatMap((one) => (one.status === "fulfilled" ? one.value : [])),
+      failure: written.find((one) => one.status === "rejected"),
+    };
+  }
+
+  async function moveThere(): Promise<PutBack> {
+    return { replayed: await moves!.move(control, target, await moved()), failure: undefined };
   }
 
   function moved() {

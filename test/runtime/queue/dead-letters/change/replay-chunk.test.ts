@@ -62,6 +62,28 @@ describe("a replay with statements", () => {
   });
 });
 
+describe("a replay of which a part cannot be written", () => {
+  it("sends the entries that were put back, and says that it failed", async () => {
+    const transform = ['set(log.body, "new") where log.body == "old"'];
+    for (let failsAfter = 0; ; failsAfter++) {
+      const { a, run, everything } = await operated();
+      for (const body of ["old", "same"]) await deadLetter(a, { body });
+      const sent: string[] = [];
+      a.onReplayed = (entries) => void sent.push(...entries.map(({ id }) => id));
+      const { admin, writes } = run(failsAfter);
+      const replay = admin.replay({ query: {} }, { by: "ann", transform });
+      const isWhole = await replay.then(
+        () => true,
+        () => false,
+      );
+      expect(isWhole).toBe(writes() <= failsAfter);
+      const pending = (await a.store.pending(undefined, 10)).map(({ entry }) => entry.id);
+      expect(sent.toSorted(), (await everything()).join()).toEqual(pending.toSorted());
+      if (isWhole) break;
+    }
+  });
+});
+
 describe("a replay to another exporter", () => {
   it("moves the entries into its queue, with their ids and their histories", async () => {
     const { a, b, run, everything } = await operated();
