@@ -1,60 +1,27 @@
-import { createHash } from "node:crypto";
-import {
-  type Clock,
-  Debt,
-  Delivery,
-  type Exporter,
-  type Logger,
-  limitedLog,
-  type MessageWatch,
-  type Origin,
-  type Setback,
-} from "#contract";
+import { type Delivery, type Logger, limitedLog, type MessageWatch, type Setback } from "#contract";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Entry } from "#contract/operations";
-import { type Batching, metadataFor, piecesOf } from "#contract/operators";
-import type { CompleteSettings } from "#contract/schema";
-import { Batch } from "#otlp";
-import { readRecords } from "#otlp/views";
-import { withReplay } from "../dead-letters/change/with-replay.js";
+import { piecesOf } from "#contract/operators";
+import type { Batch } from "#otlp";
 import type { DeadLetterFacts } from "../dead-letters/dead-letter-facts.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
-import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
-import { runExclusively } from "../dead-letters/run-exclusively.js";
-import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/client-metadata.js";
-import { deadLetteredRefusal } from "../entry/queue-errors.js";
-import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
+import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import { keyedEntryId } from "../store/format/entry-id.js";
-import { replacementOf } from "../store/format/entry-value.js";
 import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 import { ZERO_AMOUNT } from "../store/store.js";
 import { Capacity, type Incoming, Overflow, type Size } from "./capacity.js";
+import { endAsDeadLetter, KeyedEntries, type KnownEntry, watchedDelivery } from "./keyed-entries.js";
+import { NewEntries, type NewEntryServices } from "./new-entries.js";
 import type { RecentIds } from "./recent-ids.js";
 import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 import { TakenKeys } from "./taken-keys.js";
 
-export interface AdmissionServices {
-  readonly id: string;
-  readonly settings: CompleteSettings;
-  /** Batches larger than one request become several entries. */
-  readonly batchingOf: BatchingOf;
-  /** Identifies the config that the agent runs with. */
-  readonly generation: string;
-  readonly clock: Clock;
+export interface AdmissionServices extends NewEntryServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly store: QueueStore;
   readonly filter: DeadLetterFilter;
-  readonly deadLetters: DeadLetterWriter;
   readonly queue: AdmittedEntries;
-  /**
-   * Selects the client headers that a journal keeps for its processors. If left out, only the headers to be sent are
-   * kept.
-   */
-  readonly metadataOnDisk?: (metadata: Origin["metadata"]) => Origin["metadata"];
-  /** The exporter may ask for client headers; these are kept with the entry. */
-  readonly exporter?: Pick<Exporter, "metadataKeys">;
   /** Entries of watched messages that were delivered lately. Left out by journals, whose entries nobody watches. */
   readonly delivered?: RecentIds;
 }
@@ -73,11 +40,6 @@ export interface AdmittedEntries {
   attach?(ref: EntryRef, delivery: Delivery): boolean;
 }
 
-/** An entry that the queue has, or had, under the id of a new one; `known` is undefined if it was delivered. */
-interface KnownEntry {
-  readonly known: StoredEntry | undefined;
-}
-
 /**
  * Admits deliveries to the queue: makes room or refuses when the queue is full, and accepts a delivery when it is
  * stored. Records that a processor dead-lettered, and batches that found no room, go into the same store as dead
@@ -87,8 +49,9 @@ export class Admission {
   private readonly services: AdmissionServices;
   private readonly capacity: Capacity;
   private readonly overflow: Overflow;
-  private readonly pickMetadata: PickMetadata;
+  private readonly newEntries: NewEntries;
   private readonly takenKeys: TakenKeys;
+  private readonly keyedEntries: KeyedEntries;
   private readonly logWriteFailure: (error: unknown) => void;
   private readonly logFull: (refusal: Refusal) => void;
   /**
@@ -105,7 +68,9 @@ export class Admission {
     const { settings, clock, logger } = services;
     this.capacity = new Capacity(settings.sending_queue);
     this.takenKeys = new TakenKeys(services.store);
-    this.pickMetadata = createMetadataPicker(settings.dead_letter.keep_metadata);
+    const { queue } = services;
+    this.keyedEntries = new KeyedEntries({ ...services, attach: queue.attach?.bind(queue) });
+    this.newEntries = new NewEntries(services);
     this.overflow = new Overflow({
       settings: settings.sending_queue,
       fits: (incoming) => this.fits(incoming),
@@ -171,8 +136,8 @@ export class Admission {
     const batching = this.services.batchingOf(pipeline);
     const batches = batching === undefined ? [delivery.batch] : piecesOf(delivery.batch, batching);
     if (batches instanceof Refusal) return this.refuseAll([delivery], batches);
-    if (isTooLong(metadataFor(this.services.exporter ?? {}, delivery.origin.metadata)))
-      return this.refuseAll([delivery], METADATA_TOO_LONG);
+    const refusal = this.newEntries.checkMetadata(delivery);
+    if (refusal !== undefined) return this.refuseAll([delivery], refusal);
     const { key, isOnce } = delivery.origin;
     const onceKey = isOnce === true && key !== undefined ? JSON.stringify([pipeline, key]) : undefined;
     const incoming: Incoming = { pieces: delivery.split(batches), pipeline, onceKey };
@@ -192,7 +157,7 @@ export class Admission {
   /** Stores all pieces in one write, unless the queue has already taken this key. */
   private putOnce(pieces: readonly Delivery[], pipeline: string, key: string): void {
     for (const piece of pieces) this.beginPut(piece);
-    const entries = pieces.map((piece) => this.newEntry(piece, pipeline, undefined));
+    const entries = pieces.map((piece) => this.newEntries.create(piece, pipeline, this.watchOf(piece), undefined));
     this.takenKeys.put(key, entries).then(
       (stored) => {
         for (const [i, piece] of pieces.entries()) {
@@ -210,7 +175,7 @@ export class Admission {
   private put(delivery: Delivery, pipeline: string, deadLetterCause?: DeadLetterCause): void {
     if (deadLetterCause === undefined) this.beginPut(delivery);
     else this.pendingPuts.add(delivery);
-    const entry = this.newEntry(delivery, pipeline, deadLetterCause);
+    const entry = this.newEntries.create(delivery, pipeline, this.watchOf(delivery), deadLetterCause);
     this.store(entry, deadLetterCause === undefined ? this.watchOf(delivery) : undefined).then(
       (stored) => {
         this.putDone(delivery);
@@ -237,63 +202,20 @@ export class Admission {
     this.overflow.putWaiting();
   }
 
-  /**
-   * Returns a known entry if the store already has it, because a sender that died before it could record the acceptance
-   * has sent it again. A dead letter of a message that was replayed at its source goes back into the queue.
-   */
   private store(entry: NewEntry, watch: MessageWatch | undefined): Promise<StoredEntry | KnownEntry> {
     const id = entry.fields?.id;
-    return id === undefined ? this.services.store.put(entry) : this.storeOnce(id, entry, watch);
-  }
-
-  private async storeOnce(
-    id: string,
-    entry: NewEntry,
-    watch: MessageWatch | undefined,
-  ): Promise<StoredEntry | KnownEntry> {
-    const { store, delivered } = this.services;
-    const found = await store.find(id);
-    if (found === undefined) return delivered?.has(id) ? { known: undefined } : store.put(entry);
-    if (found.entry.state !== "failed" || watch?.replayedBy === undefined) return { known: found };
-    return runExclusively(store, () => this.replayFailed(id, entry, watch.replayedBy!));
-  }
-
-  /** Keeps the id and the history of the dead letter; its payload is the one that came now. */
-  private async replayFailed(id: string, { batch }: NewEntry, by: string): Promise<StoredEntry | KnownEntry> {
-    const { store, clock, generation, logger } = this.services;
-    const found = await store.find(id);
-    if (found?.entry.state !== "failed") return { known: found };
-    const { deletedAt: _, ...entry } = withReplay(found.entry, { at: clock.now(), by, generation });
-    const [stored] = await store.replace(found.ref, [replacementOf(entry, batch)]);
-    logger.info({ id, by, message: entry.source.message }, "a dead letter was replayed at its source");
-    return stored!;
+    return id === undefined ? this.services.store.put(entry) : this.keyedEntries.store(id, entry, watch);
   }
 
   private acceptKnown(delivery: Delivery, { known }: KnownEntry, deadLetterCause: DeadLetterCause | undefined): void {
     const watched = known && this.watched(delivery, known.entry);
-    if (watched !== undefined) void this.watchKnown(known!, watched);
+    if (watched !== undefined) void this.keyedEntries.watchKnown(known!, watched);
     this.acceptDuplicate(delivery, deadLetterCause);
-  }
-
-  /** Settles `watched` with the end of an entry that the store had when it was looked up. */
-  private async watchKnown(known: StoredEntry, watched: Delivery): Promise<void> {
-    const { store, queue, logger } = this.services;
-    if (known.entry.state === "failed") return endAsDeadLetter(known.entry, watched);
-    if (queue.attach!(known.ref, watched)) return;
-    // The entry waits in the store, or it has ended since it was looked up.
-    try {
-      const now = await store.find(known.entry.id);
-      if (now === undefined) watched.accept();
-      else if (now.entry.state === "failed") endAsDeadLetter(now.entry, watched);
-    } catch (error) {
-      logger.warn({ err: error, id: known.entry.id }, "the state of an entry could not be read");
-    }
   }
 
   /** Lets a watch know how a pending entry ends that did not come through `accept`, such as a replayed one. */
   watch(stored: StoredEntry, watch: MessageWatch): void {
-    const { receiver, transport } = stored.entry.source;
-    void this.watchKnown(stored, watchedDelivery({ receiver, transport, watch }, watch, stored.entry));
+    this.keyedEntries.watch(stored, watch);
   }
 
   private watchOf({ origin }: Pick<Delivery, "origin">): MessageWatch | undefined {
@@ -325,40 +247,6 @@ export class Admission {
     this.pendingPuts.delete(delivery);
     this.pendingQueuePuts.delete(delivery);
     if (this.pendingPuts.size === 0) this.onAllPut?.();
-  }
-
-  private newEntry(
-    { batch, origin }: Delivery,
-    pipeline: string,
-    deadLetterCause: DeadLetterCause | undefined,
-  ): NewEntry {
-    const { clock, generation, deadLetters, id } = this.services;
-    const shown = this.pickMetadata(origin.metadata);
-    const { receiver, transport } = origin;
-    const watch = this.watchOf({ origin });
-    const source = {
-      ...(shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown }),
-      ...(origin.queue !== undefined && { queue: origin.queue }),
-      ...(origin.event !== undefined && { event: origin.event }),
-      ...(watch !== undefined && { message: watch.message }),
-    };
-    const { metadataOnDisk, exporter = {} } = this.services;
-    const sent = metadataFor(exporter, origin.metadata);
-    const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
-    const metadata = metadataOnDisk === undefined ? sent : withAddress(metadataOnDisk(origin.metadata), origin.address);
-    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, isNew: origin.isNew ?? false };
-    const orderKey = orderKeyOf(batch, this.services.settings.sending_queue.ordered_by);
-    const kept = {
-      ...(orderKey === undefined ? {} : { orderKey }),
-      ...(batchKey === undefined ? {} : { batchKey }),
-      ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),
-      ...(origin.key === undefined ? {} : { id: keyedEntryId(id, pipeline, origin.key) }),
-    };
-    const hasFields = [orderKey, batchKey, metadata, origin.key].some((field) => field !== undefined);
-    const fields = hasFields ? { fields: kept } : {};
-    if (deadLetterCause === undefined) return { ...fresh, ...fields };
-    const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
-    return { ...fresh, fields: { ...fields.fields, state: "failed", failure } };
   }
 
   /** An entry that is being stored cannot be dropped yet. In that case this waits until it is stored. */
@@ -425,76 +313,8 @@ export class Admission {
   }
 }
 
-/** The delivery keeps no payload in memory. */
-function watchedDelivery(origin: Origin, watch: MessageWatch, { id, signal }: Entry): Delivery {
-  return new Delivery(Batch.empty(signal), origin, new Debt(watch.begin(id)));
-}
-
-function endAsDeadLetter(entry: Entry, watched: Delivery): void {
-  const { reason, error } = entry.failure!;
-  watched.origin.watch!.report(entry, error);
-  watched.refuse(deadLetteredRefusal({ entry }, { reason, error }, "saved"));
-}
-
 function savedBy(filter: DeadLetterFilter, batch: Batch, facts: DeadLetterFacts): Batch | undefined {
   return filter.decide(batch, facts) === "save" ? batch : undefined;
-}
-
-/** Returns a hash, because the values may be secret and entries are shown to people. Undefined if there are no keys. */
-function batchKeyOf(
-  batching: Batching | undefined,
-  { metadata }: Origin,
-  sentKeys: readonly string[] = [],
-): string | undefined {
-  const keys = batching?.metadataKeys ?? [];
-  if (keys.length + sentKeys.length === 0) return undefined;
-  // The names of sent headers are hashed too, because with other keys in the config the same values mean something
-  // else.
-  const sent = sentKeys.map((key) => ({ [key]: metadata?.get(key) ?? null }));
-  const values = [...keys.map((key) => metadata?.get(key) ?? null), ...sent];
-  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, BATCH_KEY_LENGTH);
-}
-
-const BATCH_KEY_LENGTH = 16;
-
-/** Attributes that hold the key of a message, by which its source keeps messages in order. */
-const KEY_ATTRIBUTES = ["messaging.kafka.message.key", "outbox.key", "messaging.sqs.message_group_id"];
-
-/** The order key of a batch: a hash of the value that its first record has. */
-function orderKeyOf(batch: Batch, orderedBy: string): string | undefined {
-  if (orderedBy === "") return undefined;
-  const names = orderedBy === "key" ? KEY_ATTRIBUTES : [orderedBy];
-  let key: string | undefined;
-  let isFirst = true;
-  readRecords(batch, ({ attributes }) => {
-    if (!isFirst) return;
-    isFirst = false;
-    const value = names.map((name) => attributes.get(name)).find((found) => found !== undefined);
-    if (value !== undefined && value !== null) key = value instanceof Uint8Array ? hexText(value) : String(value);
-  });
-  if (key === undefined) return undefined;
-  return createHash("sha256").update(key).digest("hex").slice(0, ORDER_KEY_LENGTH);
-}
-
-const ORDER_KEY_LENGTH = 32;
-
-function hexText(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("hex");
-}
-
-/** Sent headers are kept with every entry and do not count towards its size. */
-const MAX_SENT_METADATA = 8 * 1024;
-
-const METADATA_TOO_LONG = new Refusal(
-  "permanent",
-  `the headers to be sent have more than ${MAX_SENT_METADATA} characters`,
-);
-
-function isTooLong(metadata: Origin["metadata"]): boolean {
-  if (metadata === undefined) return false;
-  let length = 0;
-  for (const values of metadata.values()) for (const value of values) length += value.length;
-  return length > MAX_SENT_METADATA;
 }
 
 function causeOf({ reason, category, code, message }: Setback): DeadLetterCause {

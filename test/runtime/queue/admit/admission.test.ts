@@ -50,6 +50,32 @@ describe("a queue", () => {
     expect(await queue.store.find(entry.id)).toMatchObject({ entry: { id: entry.id, state: "pending" } });
   });
 
+  it("keeps one entry for a batch whose key comes a second time while the first is being stored", async () => {
+    const queue = await startQueue({ backend: hangs });
+    const both = [1, 2].map(() => owed(logs("a"), { key: "k" }));
+    for (const { delivery } of both) queue.outlet.accept(delivery, "logs");
+    await queue.settle();
+    expect(both.map(({ outcomes }) => outcomes)).toMatchObject([[{ ok: true }], [{ ok: true }]]);
+    expect(await queue.pending()).toEqual(["a"]);
+    expect(queue.outlet.status()).toMatchObject({ queue: { entries: 1 } });
+  });
+
+  it("stores a batch whose key came a second time if the first could not be written", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const put = store.put.bind(store);
+    let failures = 1;
+    store.put = async (entry) => {
+      if (failures-- > 0) throw new StoreError("io", "no");
+      return put(entry);
+    };
+    const queue = await startQueue({ store, backend: hangs });
+    const both = [1, 2].map(() => owed(logs("a"), { key: "k" }));
+    for (const { delivery } of both) queue.outlet.accept(delivery, "logs");
+    await queue.settle();
+    expect(both.map(({ outcomes }) => outcomes)).toMatchObject([[{ ok: false }], [{ ok: true }]]);
+    expect(await queue.pending()).toEqual(["a"]);
+  });
+
   it("takes a batch only once that is sent again after its delivery, even after a restart, with all its pieces", async () => {
     const store = new MemoryStore({ exporter: "otlp_http/test" });
     const sendTo = async (queue: Queue, key: string, ...texts: string[]) => {
