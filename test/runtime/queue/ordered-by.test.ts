@@ -1,8 +1,10 @@
 import { afterEach, expect, it } from "vitest";
 import { z } from "zod";
 import { batchFromJson, defineHandler, type HandlerMessage, Refusal } from "../../../src/plugin.js";
+import { owed } from "../../support/deliveries.js";
 import { cleanUp, type FedAgent, startFed } from "../../support/fed-agent.js";
 import { until } from "../../support/until.js";
+import { refusing, startQueue } from "./queue.js";
 
 afterEach(cleanUp);
 
@@ -118,4 +120,43 @@ it("makes a dead letter of what is not as the schema says", async () => {
     const [letter] = (await agent.admin!.listDeadLetters({})).entries;
     expect(letter?.failure?.error).toMatchObject({ kind: "permanent", message: expect.stringContaining("schema") });
   });
+});
+
+/** A batch whose records have the same key. */
+function keyed(...texts: string[]) {
+  const attributes = [{ key: "customer", value: { stringValue: "a" } }];
+  const logRecords = texts.map((text) => ({ body: { stringValue: text }, attributes }));
+  return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+}
+
+it("sends the parts of a refused entry before the next entry of its key", async () => {
+  const queue = await startQueue({
+    settings: { sending_queue: { ordered_by: "customer", num_consumers: 8 } },
+    backend: refusing((body) => body === "bad"),
+  });
+  const first = owed(keyed("1", "2", "bad", "4"));
+  const second = owed(keyed("5"));
+  for (const { delivery } of [first, second]) queue.outlet.accept(delivery, "logs");
+  await queue.settle();
+  expect(queue.taken).toEqual(["1", "2", "4", "5"]);
+});
+
+it("sends the undelivered records of an entry before the next entry of its key", async () => {
+  let isHalfDown = true;
+  const queue = await startQueue({
+    settings: { sending_queue: { ordered_by: "customer", num_consumers: 8 } },
+    backend: async (texts) => {
+      if (!isHalfDown || texts.length < 2) return undefined;
+      isHalfDown = false;
+      const marks = Uint16Array.from(texts, (text) => Number(text === "2"));
+      throw new Refusal("transient", "one server is down", { undelivered: { marks, isOutage: false } });
+    },
+  });
+  const first = owed(keyed("1", "2"));
+  const second = owed(keyed("3"));
+  for (const { delivery } of [first, second]) queue.outlet.accept(delivery, "logs");
+  await queue.settle();
+  expect(queue.calls).toEqual([["1", "2"]]);
+  await queue.pass(5000, 500);
+  expect(queue.calls).toEqual([["1", "2"], ["2"], ["3"]]);
 });

@@ -2,8 +2,8 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { EntryRef } from "../store/store.js";
 
 interface KeyLine {
-  /** The entry that may be sent, in memory or not. */
-  active: EntryRef;
+  /** The entry that may be sent, in memory or not, or the parts that replaced it. */
+  readonly active: Set<EntryRef>;
   /** Entries behind it, by ref. */
   readonly held: Map<EntryRef, QueueItem>;
 }
@@ -22,21 +22,30 @@ export class OrderedKeys {
     const key = item.entry.orderKey;
     if (key === undefined) return true;
     const line = this.lines.get(key);
-    if (line === undefined) this.lines.set(key, { active: item.ref, held: new Map() });
-    if (line === undefined || line.active === item.ref) return true;
+    if (line === undefined) this.lines.set(key, { active: new Set([item.ref]), held: new Map() });
+    if (line === undefined || line.active.has(item.ref)) return true;
     line.held.set(item.ref, item);
     this.heldCount += 1;
     return false;
   }
 
-  /** To be called when the entry has left the queue. Returns the next entry of its key, which may be sent now. */
+  /** To be called with each part of the entry that may be sent, before that entry is removed. */
+  addPart({ entry: { orderKey }, ref }: QueueItem): void {
+    if (orderKey !== undefined) this.lines.get(orderKey)?.active.add(ref);
+  }
+
+  /**
+   * To be called when the entry has left the queue. Returns the next entry of its key, which may be sent now; undefined
+   * if there is none or another part is still in the queue.
+   */
   remove({ entry: { orderKey }, ref }: QueueItem): QueueItem | undefined {
     const line = orderKey === undefined ? undefined : this.lines.get(orderKey);
     if (line === undefined) return undefined;
-    if (line.active !== ref) {
+    if (!line.active.delete(ref)) {
       if (line.held.delete(ref)) this.heldCount -= 1;
       return undefined;
     }
+    if (line.active.size > 0) return undefined;
     const next = oldestOf(line.held);
     if (next === undefined) {
       this.lines.delete(orderKey!);
@@ -44,7 +53,7 @@ export class OrderedKeys {
     }
     line.held.delete(next.ref);
     this.heldCount -= 1;
-    line.active = next.ref;
+    line.active.add(next.ref);
     return next;
   }
 }

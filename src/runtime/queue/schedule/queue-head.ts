@@ -116,7 +116,7 @@ export class QueueHead {
 
   /** Gives the entry a turn, unless an earlier one of its order key has not left the queue. */
   private admit(item: QueueItem): void {
-    if (this.ordered.admit(item)) this.giveTurn(item);
+    if (item.entry.orderKey === undefined || this.ordered.admit(item)) this.giveTurn(item);
   }
 
   private giveTurn(item: QueueItem): void {
@@ -137,7 +137,9 @@ export class QueueHead {
 
   /** Loads the parts of an entry that was taken. They are sent before all others. */
   addPart(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): QueueItem {
-    return this.loaded.add(stored, batch, delivery);
+    const part = this.loaded.add(stored, batch, delivery);
+    this.ordered.addPart(part);
+    return part;
   }
 
   /** Takes out the oldest ready entry. */
@@ -169,7 +171,7 @@ export class QueueHead {
   remove(item: QueueItem): void {
     this.loaded.remove(item);
     this.removedWhileLoading?.add(item.ref);
-    const next = this.ordered.remove(item);
+    const next = item.entry.orderKey === undefined ? undefined : this.ordered.remove(item);
     if (next !== undefined) this.giveTurn(next);
     if (this.parked.isEmpty) return;
     const key = holdKeyOf(item);

@@ -24,7 +24,7 @@ export function isWorthBisecting(error: AttemptError): boolean {
  */
 export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): NewEntry[] {
   const { pipeline, source, enqueuedAt, generation, cycles, replays, history, firstFailedAt, lastError } = entry;
-  const { metadata, batchKey, forwardOf } = entry;
+  const { metadata, batchKey, orderKey, forwardOf } = entry;
   const fields = {
     parent: rootOf(entry),
     cycles,
@@ -33,6 +33,7 @@ export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): N
     ...(firstFailedAt !== undefined && { firstFailedAt }),
     ...(lastError !== undefined && { lastError }),
     ...(forwardOf !== undefined && { forwardOf }),
+    ...(orderKey !== undefined && { orderKey }),
     ...(metadata !== undefined && { metadata, ...(batchKey !== undefined && { batchKey }) }),
   };
   const parts = cut(batch, sizes).filter((part) => part.count > 0);
