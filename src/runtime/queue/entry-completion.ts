@@ -73,7 +73,7 @@ export class EntryCompletion {
   private delivered(item: QueueItem, sent: Batch): EntryEnd {
     const { metrics, clock } = this.services;
     metrics.sent[sent.signal].add(sent.count);
-    metrics.messages.delivered(item.entry, clock.now(), item.sentAt);
+    if (item.entry.source.queue !== undefined) metrics.messages.delivered(item.entry, clock.now(), item.sentAt);
     this.services.store.ack(item.ref);
     this.noteEnd(item, "delivered");
     if (item.entry.source.message !== undefined) this.services.delivered.add(item.entry.id);

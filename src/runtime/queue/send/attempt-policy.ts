@@ -248,7 +248,7 @@ export class AttemptPolicy {
     for (const item of items) this.services.bisections.delivered(item);
     if (partial !== undefined) this.logPartial(partial);
     if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
-    return outcomeOfEach(items, (_item, i) => ({ kind: "delivered", sent: sent[i]! }));
+    return { outcomes: sent.map((batch) => ({ kind: "delivered", sent: batch })), regrouped: [] };
   }
 
   /** It is not known which records were rejected, so the whole request is kept, with the number of rejected records. */
