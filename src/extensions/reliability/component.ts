@@ -20,6 +20,7 @@ import {
   givenStores,
   journalId,
   journalSettings,
+  MessageIndexes,
   type NeededMetadata,
   type OperatorRecords,
   PipelineJournal,
@@ -65,6 +66,11 @@ class Reliability implements Extension {
   private readonly defaults: ExporterSettings;
   private readonly context: ExtensionContext;
   private readonly controls = new Map<string, ExporterControl>();
+  private readonly messageIndexes = new MessageIndexes(this.controls);
+  private readonly messageSources = {
+    find: (receiver: string) => this.context.host.receiver?.(receiver)?.messages,
+    deadLetters: (receiver: string, message: string) => this.messageIndexes.find(receiver, message),
+  };
   private readonly forwardMarks: ForwardMarks;
   private readonly records: OperatorRecords;
   private readonly generation: string;
@@ -110,8 +116,8 @@ class Reliability implements Extension {
 
   private get services() {
     const { clock, logger, metrics } = this.context;
-    const messageSource = (receiver: string) => this.context.host.receiver?.(receiver)?.messages;
-    return { clock, logger, metrics, language: deadLetterLanguage, generation: this.generation, messageSource };
+    const { generation, messageSources } = this;
+    return { clock, logger, metrics, language: deadLetterLanguage, generation, messageSources };
   }
 
   /**

@@ -2,13 +2,11 @@ import { defineReceiver } from "../../plugin.js";
 import { type OutboxReceiverConfig, outboxReceiverSchema } from "./config.js";
 import { OutboxSource } from "./outbox-source.js";
 
-/**
- * Reads the rows of an outbox in PostgreSQL. A row is marked as delivered once every exporter in the pipeline has its
- * data on disk.
- */
+/** Reads the rows of an outbox in PostgreSQL. A row is marked as delivered once every exporter has delivered it. */
 export const outboxReceiver = defineReceiver<OutboxReceiverConfig>({
   type: "outbox",
-  summary: "Reads rows of an outbox table in PostgreSQL, in order per key, and marks them when their data is safe.",
+  summary:
+    "Reads rows of an outbox table in PostgreSQL, in order per key, and marks them when they are delivered or failed.",
   signals: ["logs"],
   schema: outboxReceiverSchema,
   create: (config, context) => new OutboxSource(config, context),

@@ -12,7 +12,8 @@ export interface RowEnd {
 
 /**
  * Gathers how the queues of exporters end with the entries of one row. The row ends when everybody has taken its data
- * and no entry is left; it has failed if one of them is a dead letter.
+ * and no entry is left; it has failed if one of them is a dead letter then. A dead letter that is replayed before that
+ * counts as it ends the next time.
  */
 export class RowWatch implements MessageWatch {
   readonly message: string;
@@ -22,7 +23,8 @@ export class RowWatch implements MessageWatch {
   /** Resolves when the row has ended. */
   readonly ended: Promise<RowEnd>;
   private readonly open = new Set<string>();
-  private error: string | undefined;
+  /** Why entries failed, by their id. `root` is the entry that they are parts of, or the same id. */
+  private readonly errors = new Map<string, { readonly root: string; readonly message: string }>();
   private attempts = 0;
   private firstFailedAt: number | undefined;
   private resolve: (end: RowEnd) => void = () => {};
@@ -37,32 +39,43 @@ export class RowWatch implements MessageWatch {
 
   begin(entry: string): (outcome: Outcome) => void {
     this.open.add(entry);
+    this.errors.delete(entry);
     return (outcome) => {
-      if (!outcome.ok) this.error ??= outcome.refusal.message;
+      if (outcome.ok) this.errors.delete(entry);
+      // Parts of the entry that failed have reported their errors already.
+      else if (![...this.errors.values()].some(({ root }) => root === entry))
+        this.errors.set(entry, { root: entry, message: outcome.refusal.message });
       this.open.delete(entry);
       this.endIfDone();
     };
   }
 
-  report({ calls, firstFailedAt }: Pick<Entry, "calls" | "firstFailedAt">, error?: AttemptError): void {
+  report(entry: Pick<Entry, "id" | "parent" | "calls" | "firstFailedAt">, error?: AttemptError): void {
+    const { id, parent = id, calls, firstFailedAt } = entry;
     this.attempts = Math.max(this.attempts, calls);
     this.firstFailedAt = Math.min(
       this.firstFailedAt ?? Number.POSITIVE_INFINITY,
       firstFailedAt ?? Number.POSITIVE_INFINITY,
     );
-    if (error !== undefined) this.error ??= error.message;
+    if (error !== undefined) this.errors.set(id, { root: parent, message: error.message });
+  }
+
+  hasDeadLetter({ id, failure }: Pick<Entry, "id" | "failure">): void {
+    const message = failure?.error.message ?? "it is a dead letter";
+    if (!this.open.has(id)) this.errors.set(id, { root: id, message });
   }
 
   /** To be called when every exporter has taken the row's data. `error` says why it was kept as a dead letter. */
   taken(error?: string): void {
     this.isTaken = true;
-    this.error ??= error;
+    if (error !== undefined && this.errors.size === 0) this.errors.set("", { root: "", message: error });
     this.endIfDone();
   }
 
   private endIfDone(): void {
     if (!this.isTaken || this.open.size > 0) return;
-    const { error, attempts, firstFailedAt = Number.POSITIVE_INFINITY } = this;
-    this.resolve({ error, attempts, ...(Number.isFinite(firstFailedAt) && { firstFailedAt }) });
+    const { attempts, firstFailedAt = Number.POSITIVE_INFINITY } = this;
+    const [first] = this.errors.values();
+    this.resolve({ error: first?.message, attempts, ...(Number.isFinite(firstFailedAt) && { firstFailedAt }) });
   }
 }

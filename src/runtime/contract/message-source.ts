@@ -19,7 +19,9 @@ export interface MessageWatch {
    */
   begin(entry: string): (outcome: Outcome) => void;
   /** Called before the outcome of an entry, with the entry as it was at its end, and the error if it failed. */
-  report(entry: Pick<Entry, "calls" | "firstFailedAt">, error?: AttemptError): void;
+  report(entry: Pick<Entry, "id" | "parent" | "calls" | "firstFailedAt">, error?: AttemptError): void;
+  /** Called if a queue has another dead letter of the message, which is not replayed with this one. */
+  hasDeadLetter(entry: Pick<Entry, "id" | "failure">): void;
 }
 
 /** @internal The messages of a receiver whose source shows the state of each message. */

@@ -185,6 +185,97 @@ service:
     expect((await agent.admin!.listDeadLetters({})).entries).toHaveLength(1);
   });
 
+  /** An outbox with two handlers behind it, which refuse everything until they are told not to. */
+  async function twoHandlers(more = "") {
+    const { config, add, statuses, table } = await newOutbox(() => db, postgres.keys);
+    const { handler, factory } = testHandler();
+    handler.handle = async () => {
+      throw new Refusal("permanent", "not mine");
+    };
+    const { agent, metrics } = await startFed(
+      (directory) => `
+extensions: { reliability: { directory: ${directory} } }
+exporters: { test_handler/a: , test_handler/b: , ${more} }
+service:
+  extensions: [reliability]
+  pipelines: { logs: { receivers: [outbox, hand], exporters: [test_handler/a, test_handler/b] } }`,
+      { components: [factory], receivers: { outbox: config } },
+    );
+    const letters = async (exporter: string) => (await agent.admin!.listDeadLetters({ exporter })).entries;
+    const row = async () => (await db.query(`SELECT * FROM ${table}`)).rows[0];
+    return { add, statuses, handler, agent, metrics, letters, row };
+  }
+
+  it("is failed again if only one of its two dead letters was replayed and delivered", async () => {
+    const { add, statuses, handler, agent, letters, row } = await twoHandlers();
+    await add({ n: 1 });
+    await expect.poll(statuses).toEqual(["failed"]);
+    handler.handle = async () => {};
+    const replay = (exporter: string) => agent.admin!.replay({ query: { exporter } }, { by: "ann" });
+    expect(await replay("test_handler/a")).toMatchObject({ replayed: 1 });
+    await expect.poll(() => letters("test_handler/a")).toEqual([]);
+    await expect.poll(row).toMatchObject({ status: "failed", last_error: "not mine", generation: "1" });
+    expect(handler.handled).toHaveLength(1);
+    expect(await replay("test_handler/b")).toMatchObject({ replayed: 1 });
+    await expect.poll(statuses).toEqual(["delivered"]);
+    expect(handler.handled).toHaveLength(2);
+  });
+
+  it("is delivered if all of its dead letters are replayed, one exporter after the other", async () => {
+    const { add, statuses, handler, agent } = await twoHandlers();
+    for (let n = 0; n < 60; n++) await add({ n });
+    await expect.poll(async () => new Set(await statuses())).toEqual(new Set(["failed"]));
+    handler.handle = async () => {};
+    expect(await agent.admin!.replay({ query: {} }, { by: "ann" })).toMatchObject({ replayed: 120, skipped: {} });
+    await expect.poll(async () => new Set(await statuses())).toEqual(new Set(["delivered"]));
+    expect(handler.handled).toHaveLength(120);
+  });
+
+  it("is delivered if a dead letter was replayed and delivered while another exporter still had the row", async () => {
+    const { add, statuses, handler, agent, letters } = await twoHandlers();
+    let finish = () => {};
+    let calls = 0;
+    handler.handle = () => {
+      calls += 1;
+      if (calls === 1) throw new Refusal("permanent", "not mine");
+      return new Promise<void>((resolve) => (finish = resolve));
+    };
+    await add({ n: 1 });
+    await expect.poll(async () => calls + (await agent.admin!.listDeadLetters({})).entries.length).toBe(3);
+    handler.handle = async () => {};
+    expect(await agent.admin!.replay({ query: {} }, { by: "ann" })).toMatchObject({ replayed: 1 });
+    await until(() => expect(handler.handled).toHaveLength(1));
+    expect(await statuses()).toEqual(["in_flight"]);
+    finish();
+    await expect.poll(statuses).toEqual(["delivered"]);
+    expect([...(await letters("test_handler/a")), ...(await letters("test_handler/b"))]).toEqual([]);
+  });
+
+  it("is failed if the row was rejected and the filter of dead letters does not keep it", async () => {
+    const { config, add, statuses, table } = await newOutbox(
+      () => db,
+      postgres.keys,
+      {},
+      "ALTER payload DROP NOT NULL",
+    );
+    const { factory } = testHandler();
+    const { agent } = await startFed(
+      (directory) => `
+extensions: { reliability: { directory: ${directory} } }
+processors: { rate_limit: { global: { limit: 1, window: 1h }, on_excess: drop } }
+exporters: { test_handler: { dead_letter: { filter: { never_save: ["*"] } } } }
+service:
+  extensions: [reliability]
+  pipelines: { logs: { receivers: [outbox, hand], processors: [rate_limit], exporters: [test_handler] } }`,
+      { components: [factory], receivers: { outbox: config } },
+    );
+    for (let n = 0; n < 3; n++) await add({ n });
+    await expect.poll(async () => (await statuses()).sort()).toEqual(["delivered", "failed", "failed"]);
+    expect((await agent.admin!.listDeadLetters({})).entries).toEqual([]);
+    const { rows } = await db.query(`SELECT DISTINCT last_error FROM ${table} WHERE status = 'failed'`);
+    expect(rows).toEqual([{ last_error: expect.stringMatching(/limit/) }]);
+  });
+
   it("is one that a table of an earlier version gets with the migration", async () => {
     const table = newName("old");
     await db.query(`CREATE TABLE ${table} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, aggregate_key text,

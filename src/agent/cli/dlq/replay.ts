@@ -150,7 +150,8 @@ const SKIP_REASONS: Readonly<Record<string, string>> = {
   skip_transform: "a statement of --transform fails on them",
   skip_destination:
     "the exporter of --to is in no pipeline of their signal, or they have not passed the processors of their own",
-  skip_source: "the source of their messages cannot be reached, or says that they have not failed",
+  skip_source:
+    "the source of their messages cannot be reached, no agent runs to tell it, or it says that they have not failed (--approve replays them without telling it)",
   skip_moving: "being moved to another exporter, which broke off (--approve sends them all the same)",
 };
 

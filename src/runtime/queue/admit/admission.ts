@@ -7,6 +7,7 @@ import type { DeadLetterFacts } from "../dead-letters/dead-letter-facts.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
+import { keyedEntryId } from "../store/format/entry-id.js";
 import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 import { ZERO_AMOUNT } from "../store/store.js";
 import { Capacity, type Incoming, Overflow, type Size } from "./capacity.js";
@@ -279,13 +280,21 @@ export class Admission {
     metrics.setBack(setback.reason, savedItems, batch.count - savedItems);
     if (saved !== undefined) return this.put(delivery.with(saved), pipeline, cause);
     if (!setback.onlyIfAlwaysSaved) metrics.filteredOut.add(1);
-    delivery.accept();
+    this.acceptDiscarded(delivery, pipeline, cause);
   }
 
   private saveAsDeadLetter(delivery: Delivery, pipeline: string, cause: DeadLetterCause): void {
     if (this.services.filter.decide(delivery.batch, this.factsOf(cause)) === "save")
       return this.put(delivery, pipeline, cause);
     this.services.metrics.filteredOut.add(1);
+    this.acceptDiscarded(delivery, pipeline, cause);
+  }
+
+  /** The filter says that the delivery is not kept. The source of a watched message learns that it was not delivered. */
+  private acceptDiscarded(delivery: Delivery, pipeline: string, { error }: DeadLetterCause): void {
+    const { key = "" } = delivery.origin;
+    const refusal = new Refusal("permanent", error.message);
+    this.watchOf(delivery)?.begin(keyedEntryId(this.services.id, pipeline, key))({ ok: false, refusal });
     delivery.accept();
   }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Cron, parseCron } from "../../../../src/runtime/contract/time/cron.js";
+import { runs } from "../../../support/runs.js";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -170,7 +171,7 @@ describe("the next time of any cron expression", () => {
               throw new Error(`${new Date(first + i * MINUTE).toISOString()}`);
         },
       ),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });

@@ -62,6 +62,18 @@ describe("a replay", () => {
     expect(metrics.counts).toEqual({ "sluice_dead_letters_replayed{exporter=a}": 1 });
   });
 
+  it("leaves a dead letter whose source does not run and would not learn of it, unless it is approved", async () => {
+    const { a, replay } = await setup();
+    const { ref, entry } = await deadLetter(a);
+    await a.store.fail(ref, { ...entry, source: { ...entry.source, receiver: "outbox", message: "17" } });
+    expect(await replay({ ids: [entry.id] })).toMatchObject({
+      replayed: 0,
+      skipped: { skip_source: 1 },
+      examples: [{ message: expect.stringContaining("the receiver outbox does not run") }],
+    });
+    expect(await replay({ ids: [entry.id] }, { approved: true })).toMatchObject({ replayed: 1 });
+  });
+
   it("that fails again is a dead letter with one more cycle", async () => {
     const { a, replay, admin } = await setup();
     const { entry } = await deadLetter(a);

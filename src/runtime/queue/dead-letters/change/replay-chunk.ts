@@ -8,7 +8,7 @@ import type { QueueControl } from "../exporter-control.js";
 import { destinationOf, replaySkipReason, withPipeline } from "../replay-check.js";
 import type { ReplayTally } from "../replay-tally.js";
 import { runExclusively } from "../run-exclusively.js";
-import { type FindMessageSource, tellSources } from "./message-replays.js";
+import { type MessageSources, tellSources } from "./message-replays.js";
 import type { Moves } from "./moves.js";
 import { type Originals, withEdit } from "./originals.js";
 import { type MaskSample, sampleOf } from "./samples.js";
@@ -25,7 +25,7 @@ export interface ReplayServices {
   /** Keeps payloads that a replay changes. Only replays of operators need it, and `moves`. */
   readonly originals?: Originals | undefined;
   readonly moves?: Moves | undefined;
-  readonly messageSource?: FindMessageSource | undefined;
+  readonly messageSources?: MessageSources | undefined;
   /** Masks samples of a dry run. */
   readonly maskSample?: MaskSample | undefined;
 }
@@ -68,7 +68,7 @@ export async function replayChunk(
     }
     const { ready, watches } = options.dryRun
       ? { ready: planned, watches: new Map() }
-      : await tellSources(planned, options, services.messageSource, (id, message) =>
+      : await tellSources(planned, options, services.messageSources, (id, message) =>
           tally.countSkipped(id, "skip_source", control.id, message),
         );
     if (!options.dryRun && ready.length > 0) await putBack(control, ready, options, now, services, watches);
