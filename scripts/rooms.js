@@ -438,6 +438,10 @@ export const ROOMS = [
     purpose: "the complete agent: the list of built-in components, and everything that needs that list",
     imports: ALL,
   },
+  {
+    path: "src/agent/rehearsal/",
+    purpose: "runs configs on a sample of traffic without exporters, and compares the results",
+  },
   { path: "src/agent/embed/", purpose: "Sluice inside a program" },
   { path: "src/agent/embed/pino/", purpose: "log records from pino's lines" },
   { path: "src/agent/embed/sdk/", purpose: "exporters for the OpenTelemetry SDK in the same process" },

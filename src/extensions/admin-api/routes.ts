@@ -5,6 +5,7 @@ import { exporterRoutes } from "./exporter-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
 import { ottlRoutes } from "./live/ottl-routes.js";
+import { sampleRoutes } from "./live/sample-routes.js";
 import { tapRoutes } from "./live/tap-routes.js";
 import { receiverRoutes } from "./receiver-routes.js";
 import { replayRoutes } from "./replay-routes.js";
@@ -18,6 +19,7 @@ export const ROUTES: readonly ApiRoute[] = [
   consoleRoute(() => ROUTES),
   ...liveRoutes,
   ...tapRoutes,
+  ...sampleRoutes,
   ...ottlRoutes,
   ...receiverRoutes,
   ...exporterRoutes,

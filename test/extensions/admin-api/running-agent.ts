@@ -28,6 +28,8 @@ export interface EventReader {
 
 export interface RunningApi extends FedAgent {
   readonly url: string;
+  /** The header that authenticates the owner. */
+  readonly authorization: string;
   ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: Json }>;
   read(path: string): Promise<EventReader>;
 }
@@ -46,7 +48,13 @@ export async function startRunningApi(pipelines: string, options: FedOptions = {
   onTestFinished(() => fed.agent.stop(0));
   const url = `http://${endpoint}/api/v1`;
   const headers = { authorization: `Bearer ${readFileSync(file, "utf8").trim()}` };
-  return { ...fed, url, ask: (...args) => ask(url, headers, ...args), read: (path) => readEvents(url + path, headers) };
+  return {
+    ...fed,
+    url,
+    ...headers,
+    ask: (...args) => ask(url, headers, ...args),
+    read: (path) => readEvents(url + path, headers),
+  };
 }
 
 function ask(url: string, owner: Record<string, string>, method: string, path: string, body?: unknown) {

@@ -10,8 +10,11 @@ export interface AgentApi {
   readonly origin: string;
   get<T>(path: string): Promise<T>;
   post<T>(path: string, json: unknown): Promise<T>;
-  /** For a response that does not end by itself, such as a stream of events; the caller must destroy it. */
-  open(path: string): Promise<IncomingMessage>;
+  /**
+   * For a response that does not end by itself, such as a stream of events; the caller must destroy it. Posts `json` if
+   * it is given.
+   */
+  open(path: string, json?: unknown): Promise<IncomingMessage>;
 }
 
 /** Runs a command on a running agent, prints the error if it fails, and returns the exit code. */
@@ -34,6 +37,6 @@ export async function connectToAgent(context: CommandContext): Promise<AgentApi>
     origin: base.origin,
     get: (path) => requestJson(at(path), { method: "GET" }, access),
     post: (path, json) => requestJson(at(path), { method: "POST", json }, access),
-    open: (path) => sendRequest(at(path), { method: "GET" }, access),
+    open: (path, json) => sendRequest(at(path), { method: json === undefined ? "GET" : "POST", json }, access),
   };
 }

@@ -1,5 +1,12 @@
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
-import { type Command, JSON_OUT } from "../command.js";
+import { OPERATOR_OPTIONS } from "../agent/operator.js";
+import { type Command, type CommandOption, JSON_OUT } from "../command.js";
+
+/** Options of commands that take a sample of live traffic. */
+export const SAMPLE_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  for: { type: "string", value: "DURATION", description: "How long to take a sample; default: 60s, at most 1h." },
+  "sample-rate": { type: "string", value: "SHARE", description: "Share of the batches to take: 10% or 0.1." },
+};
 
 export const TOP: Command = {
   name: "top",
@@ -24,6 +31,8 @@ export const TAP: Command = {
     "Taps a component (its output; for an exporter its input), a pipeline (its output), or an id of the API's /graph.",
     "Personal data and secrets are masked. Tapping changes and delays nothing; the number of records that were not shown",
     "is printed to stderr.",
+    "--record FILE records a sample for sluice rehearse instead: the batches as receivers hand them in, unmasked, from all",
+    "receivers or those named. Needs --why TEXT, and is recorded in the audit. Only you can read the file.",
   ],
   options: {
     where: {
@@ -33,11 +42,19 @@ export const TAP: Command = {
     },
     limit: { type: "string", value: "N", description: "Exit after this many records; default: 1000." },
     rate: { type: "string", value: "N", description: "Records per second; default: 10, at most 1000." },
+    record: { type: "string", value: "FILE", description: "Record a sample to this file, which must not exist." },
+    ...SAMPLE_OPTIONS,
+    "max-size": { type: "string", value: "SIZE", description: "With --record: size of the sample; default: 64MiB." },
+    ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     json: { type: "boolean", description: "Print a line of JSON per record, for programs." },
   },
   names: "COMPONENT|PIPELINE",
-  examples: ["sluice tap logs", "sluice tap otlp_http/backend --where 'severity_number >= 17' --limit 5 --json"],
+  examples: [
+    "sluice tap logs",
+    "sluice tap otlp_http/backend --where 'severity_number >= 17' --limit 5 --json",
+    "sluice tap --record traffic.sample --for 60s --why 'rehearse the new filter'",
+  ],
   load: async () => (await import("./tap.js")).tap,
 };
 

@@ -6,11 +6,13 @@ import { withAgent } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
+import { recordSample } from "./record-sample.js";
 import { type TappedRecord, tappedLine } from "./tapped-line.js";
 
 /** `sluice tap` */
 export function tap(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
+  if (values["record"] !== undefined) return recordSample(context);
   const [at, ...others] = positionalArguments(context);
   if (at === undefined || others.length > 0) throw new UsageError("expected one component or pipeline");
   const query = new URLSearchParams({ at });

@@ -65,6 +65,11 @@ export interface Admin {
   exportDeadLetters(query: DeadLetterQuery, options?: RevealOptions): AsyncIterable<string>;
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
 
+  /**
+   * Records in the audit that data other than dead letters is shown unmasked, and to whom. Rejects if that cannot be
+   * recorded; then the data must not be shown.
+   */
+  noteReveal(target: string, filter: Readonly<Record<string, unknown>>): Promise<void>;
   /** Lists who did what, the newest first. Pass the `cursor` of the previous page to get the next one. */
   audit(query: AuditQuery): Promise<AuditPage>;
 }

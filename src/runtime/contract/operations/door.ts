@@ -3,6 +3,7 @@
 export type { GraphDescription, GraphEdge, GraphNode } from "../inspect/graph.js";
 export { layerGraph, type Slot } from "../inspect/graph-layers.js";
 export type { AgentInspection, BatchWatcher, EdgeWatcher, NodeCounts, Traffic } from "../inspect/inspection.js";
+export { sampleTraffic } from "../inspect/sample-traffic.js";
 export {
   type Admin,
   AdminError,

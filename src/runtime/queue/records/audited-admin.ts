@@ -68,6 +68,7 @@ export function auditedAdmin(
       if (reveal) await audit.add(operator, { action: "reveal", target: id, ...which, outcome: "done" });
       return admin.payload(id, options);
     },
+    noteReveal: (target, filter) => audit.add(operator, { action: "reveal", target, filter, outcome: "done" }),
     async *exportDeadLetters(query, options) {
       const lines = admin.exportDeadLetters(query, options);
       if (options?.reveal) await audit.add(operator, { action: "export", filter: { ...query }, outcome: "done" });

@@ -1,6 +1,11 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readSample } from "../../../../src/agent/rehearsal/sample-file.js";
+import { batchToJson } from "../../../../src/plugin.js";
 import { type AgentProcess, adminToken, startAgentProcess } from "../../../support/agent-process.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
+import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { sluice } from "../dlq/support.js";
 
 let sink: OtlpSink;
@@ -83,6 +88,26 @@ describe("sluice tap", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(records).toMatchObject([{ record: { body: { stringValue: "b" } } }, { signal: "logs" }]);
+  });
+
+  it("records a sample of what receivers hand in, unmasked, in a file that only its owner can read", async () => {
+    const file = join(temporaryFolder(), "traffic.sample");
+    const args = ["tap", "--record", file, "--for", "1s", "--why", "a test", ...api];
+    const { code, err } = await whileSending("ann@example.com", sluice(args));
+    expect([code, err]).toEqual([0, expect.stringMatching(/^Recorded \d+ batch.* unmasked: keep it private\.\n$/)]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const { batches, damage } = readSample(readFileSync(file));
+    expect([batches[0]?.receiver, batches[0]?.batch.count, damage]).toEqual(["otlp", 1, undefined]);
+    expect(batchToJson(batches[0]!.batch)).toContain("ann@example.com");
+    expect(await sluice(args)).toMatchObject({ code: 1, err: expect.stringContaining("EEXIST") });
+  });
+
+  it("records nothing without a reason", async () => {
+    expect(await sluice(["tap", "--record", "nosuch.sample", ...api])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("needs a reason"),
+    });
+    expect(existsSync("nosuch.sample")).toBe(false);
   });
 
   it("says what is wrong", async () => {

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { type AgentInspection, sampleTraffic } from "#contract/operations";
+import type { Batch, Clock } from "../../../plugin.js";
+import { readBody } from "../body.js";
+import type { EventSource, EventStream } from "../events.js";
+import { badRequest, HttpError } from "../http-error.js";
+import { operatorFields, operatorOf, requiredReason } from "../operator.js";
+import type { ApiRoute, RouteRequest } from "../route.js";
+import type { TapBudget } from "./tap.js";
+
+const MAX_SECONDS = 3600;
+const MAX_BYTES = 1024 ** 3;
+const DEFAULT_BYTES = 64 * 1024 ** 2;
+/** A larger batch is not sent, because it would fill the memory of a slow reader. */
+const MAX_BATCH_BYTES = 8 * 1024 ** 2;
+
+const sampleBody = z.strictObject({
+  ...operatorFields,
+  reason: requiredReason,
+  seconds: z.number().min(1).max(MAX_SECONDS).default(60),
+  max_bytes: z.number().int().min(1).max(MAX_BYTES).default(DEFAULT_BYTES),
+  share: z.number().gt(0).max(1).default(1),
+  receivers: z.array(z.string()).min(1).optional(),
+});
+
+type SampleBody = z.infer<typeof sampleBody>;
+
+/** Streams batches as receivers hand them in, unmasked: the audit has who asked, and why. */
+export const sampleRoutes: readonly ApiRoute[] = [{ method: "POST", path: "/samples", role: "reveal", answer: sample }];
+
+async function sample({ admin, inspection, clock, tapBudget: budget, request, actor }: RouteRequest) {
+  const { by, reason, ...wanted } = await readBody(request, sampleBody);
+  if (inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
+  checkReceivers(wanted.receivers, inspection);
+  const operator = operatorOf(request, { by, reason }, actor);
+  await admin.actingAs(operator).noteReveal("live traffic", wanted);
+  return { events: sampleEvents(wanted, { inspection, clock, budget }), counted: "records" };
+}
+
+function checkReceivers(wanted: SampleBody["receivers"], { graph }: AgentInspection): void {
+  const known = graph.nodes.filter(({ kind }) => kind === "receiver").map(({ name }) => name);
+  const unknown = wanted?.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw badRequest(`there is no receiver ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`);
+}
+
+interface SampleServices {
+  readonly inspection: AgentInspection;
+  readonly clock: Clock;
+  readonly budget: TapBudget;
+}
+
+type SampleLimits = Omit<SampleBody, "by" | "reason">;
+
+/** Sends an event `batch` for each batch, and `end` when the time or the bytes are used up. */
+function sampleEvents({ seconds, max_bytes, share, receivers }: SampleLimits, services: SampleServices): EventSource {
+  const { inspection, clock, budget } = services;
+  return (stream) => {
+    let left = max_bytes;
+    let isOver = false;
+    const end = (reason: string) => {
+      if (isOver) return;
+      isOver = true;
+      stream.reportDropped();
+      stream.send("end", { reason });
+      stream.end();
+    };
+    const settings = { share, receivers: receivers && new Set(receivers) };
+    const stopSampling = sampleTraffic(inspection, settings, (batch, receiver) => {
+      if (isOver) return;
+      if (batch.byteLength > left) return end("bytes");
+      const missed = budget.run(() => sendBatch(stream, batch, receiver, clock.now())) ?? batch.count;
+      stream.drop(missed);
+      if (missed === 0) left -= batch.byteLength;
+    });
+    const cancelEnd = clock.after(seconds * 1000, () => end("time"));
+    const report = () => {
+      stream.reportDropped();
+      cancelReport = clock.after(REPORT_MS, report);
+    };
+    let cancelReport = clock.after(REPORT_MS, report);
+    return () => {
+      isOver = true;
+      stopSampling();
+      cancelEnd();
+      cancelReport();
+    };
+  };
+}
+
+const REPORT_MS = 1000;
+
+/** Returns how many records were not sent and are not counted as lost yet: the stream itself counts one. */
+function sendBatch(stream: EventStream, { signal, bytes, count }: Batch, receiver: string, at: number): number {
+  if (bytes.length > MAX_BATCH_BYTES) return count;
+  const payload = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
+  return stream.sendJson("batch", JSON.stringify({ at, receiver, signal, payload })) ? 0 : count - 1;
+}
