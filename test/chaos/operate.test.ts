@@ -69,6 +69,11 @@ service:
       await end();
       agent = await startAgentProcess({ yaml });
     },
+    async stopAndRestart() {
+      agent.child.kill("SIGTERM");
+      expect(await agent.exited).toBe(0);
+      agent = await startAgentProcess({ yaml });
+    },
   };
 }
 
@@ -166,5 +171,23 @@ describe("an agent that is killed", () => {
       expect([...texts]).toHaveLength(1);
       expect([...texts].join()).not.toContain(mailOf(n));
     }
+  }, 120_000);
+});
+
+describe("an agent that is stopped", () => {
+  it("while dead letters are replayed has each as a dead letter or has delivered it once, and says how far it came", async () => {
+    const operated = await withDeadLetters();
+    const { api, ids, own, stopAndRestart } = operated;
+    const job = await api("/dead-letters/replay", { all: true, by: "ann", rate: 5 });
+    await expect.poll(() => own.count, { ...PATIENCE, interval: 1 }).toBeGreaterThan(6);
+    await stopAndRestart();
+    await expect.poll(async () => own.count + (await ids()).length, PATIENCE).toBe(RECORDS);
+    const left = (await ids()).length;
+    expect(left).toBeGreaterThan(0);
+    const report = await api(`/replays/${job.id}`);
+    expect(report).toMatchObject({ queued: RECORDS - left, delivered: RECORDS - left, pending: 0 });
+    expect(["failed", "cancelled"]).toContain(report.state);
+    await replayUntilAllCame(operated, own, {});
+    expect(own.count).toBe(RECORDS);
   }, 120_000);
 });

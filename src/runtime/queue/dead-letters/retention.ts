@@ -3,6 +3,7 @@ import { SteadyTime } from "../entry/steady-time.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
 import { DELETE_CHUNK_SIZE, walkDeadLetters } from "../store/walk-dead-letters.js";
 import type { QueueControl } from "./exporter-control.js";
+import { KnownTime } from "./known-time.js";
 import { expiryOf } from "./replay-check.js";
 import { runExclusively } from "./run-exclusively.js";
 
@@ -29,15 +30,24 @@ export function createRetention(control: QueueControl, services: RetentionServic
   const times = [retention, keep_deleted, ...Object.values(retention_by_category)].filter((ms) => ms > 0);
   const maxPauseMs = Math.min(MAX_PAUSE_MS, ...times);
   const time = new SteadyTime(services.clock);
-  const started = times.length === 0 ? undefined : startFromLastKnown(time, store);
+  const knownTime = new KnownTime(store);
   const removedCounters = createRemovedCounters(control.id, services.metrics);
   let nextDue = Number.NEGATIVE_INFINITY;
   let hasWarned = false;
+  let isStarted = false;
+
+  /** The clock may be wrong when the agent starts. Nothing is removed before that can be known. */
+  async function start(): Promise<void> {
+    const lastKnown = await knownTime.load();
+    if (lastKnown !== undefined) time.startFrom(lastKnown);
+    isStarted = true;
+  }
 
   async function removeExpired(): Promise<void> {
     if (times.length === 0) return;
-    await started;
+    if (!isStarted) await start();
     const now = time.now();
+    if (store.stats.failed.entries > 0) knownTime.keep(now);
     if (!time.isAhead) hasWarned = false;
     const mustWarn = time.isAhead && !hasWarned;
     if (!mustWarn && now < nextDue && nextDue - now <= MAX_PAUSE_MS) return;
@@ -109,12 +119,6 @@ export function createRetention(control: QueueControl, services: RetentionServic
         );
       }
     });
-}
-
-/** The clock may be wrong when the agent starts. The time of the last dead letter is known to have been correct. */
-async function startFromLastKnown(time: SteadyTime, store: QueueStore): Promise<void> {
-  const [last] = await store.failed(undefined, 1, "newest").catch(() => []);
-  if (last?.entry.failure !== undefined) time.startFrom(last.entry.failure.at);
 }
 
 /** Deletes entries in chunks. */

@@ -85,6 +85,35 @@ describe("retention", () => {
     },
   );
 
+  it("does not believe a clock that is ahead because a dead letter was made by it before a restart", async () => {
+    const clock = new FakeClock();
+    const a = await control("a", { dead_letter: { retention: 720 * HOUR } });
+    for (let i = 0; i < 2; i++) await deadLetter(a, { at: clock.now() });
+    clock.set(clock.now() + 31 * 24 * HOUR);
+    await deadLetter(a, { at: clock.now() });
+    for (let restarts = 0; restarts < 3; restarts++) {
+      const { pass, ids, stop } = await setup({}, clock, a);
+      for (let i = 0; i < 3; i++) await pass(5000);
+      expect(await ids()).toHaveLength(3);
+      stop();
+    }
+  });
+
+  it("removes what is too old also in an agent that never runs for an hour", async () => {
+    const clock = new FakeClock();
+    const a = await control("a", { dead_letter: { retention: 24 * HOUR } });
+    await deadLetter(a, { at: clock.now() });
+    for (let restarts = 0; restarts < 50; restarts++) {
+      const { pass, stop } = await setup({}, clock, a);
+      for (let i = 0; i < 6; i++) await pass(HOUR / 12);
+      await pass(5000);
+      stop();
+      clock.advance(2 * 60_000);
+    }
+    expect(a.store.stats.failed.entries).toBe(0);
+    expect(await a.store.notes.load()).toHaveLength(1);
+  });
+
   it("removes what was deleted when its time is over, and is not late for a short one", async () => {
     const { a, clock, pass, ids } = await setup({ dead_letter: { keep_deleted: HOUR / 6, retention: 24 * HOUR } });
     await pass(5000);

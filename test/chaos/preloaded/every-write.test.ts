@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { freePort } from "../../src/agent/testing/free-port.js";
-import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
-import { isLongForm, patience, seed } from "./long-form.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
+import { type AgentProcess, startAgentProcess } from "../../support/agent-process.js";
+import { isLongForm, patience, seed } from "../long-form.js";
 
 const TOKEN = "token-of-the-operator";
 const TEXTS = ["good 1", "bad 2", "good 3", "bad 4", "good 5", "bad 6"];
