@@ -3,11 +3,12 @@ import { parseArgs } from "node:util";
 import { logsBatch, MANY_LANES, measureExporter, measureReceiver, report } from "./lib/broker-load.js";
 
 /**
- * Compares the receivers and exporters of RabbitMQ, NATS and Redis with a bare client of the same library, in
- * alternating rounds: CPU per record.
+ * Compares the receivers and exporters of RabbitMQ, NATS, Redis and SQS with a bare client, of the same library if there
+ * is one, in alternating rounds: CPU per record.
  *
  *     npm run build && node bench/brokers.js rabbitmq --endpoint amqp://guest:guest@127.0.0.1:5672
  *     npm run build && node bench/brokers.js nats --endpoint nats://127.0.0.1:4222
+ *     npm run build && node bench/brokers.js sqs --endpoint http://127.0.0.1:9324
  *     npm run build && node bench/brokers.js redis --endpoint 127.0.0.1:6379      [--messages 4000] [--records 100] [--rounds 5]
  *
  * Each creates its own queue or stream and deletes it at the end. Writers wait for the server's confirmation of each
@@ -34,7 +35,7 @@ const MESSAGES = Number(options.messages);
 const RECORDS = Number(options.records);
 const ROUNDS = Number(options.rounds);
 
-const BROKERS = ["rabbitmq", "nats", "redis"];
+const BROKERS = ["rabbitmq", "nats", "redis", "sqs"];
 const [name = ""] = positionals;
 if (!BROKERS.includes(name)) {
   console.error(`Say which: node bench/brokers.js ${BROKERS.join("|")} --endpoint <where it is>`);

@@ -117,6 +117,7 @@ export const ROOMS = [
     path: "src/runtime/net/sending/",
     purpose: "POST to one URL, with credentials, proxies and TLS; sending a batch in several requests",
   },
+  { path: "src/runtime/net/aws/", purpose: "requests to AWS: keys, roles, signatures" },
   { path: "src/runtime/net/kubernetes/", purpose: "a client for the Kubernetes API: lists that are kept up to date" },
   { path: "src/runtime/metrics/", purpose: "Prometheus's names and units", imports: ["otlp"] },
   { path: "src/runtime/metrics/points/", purpose: "access to data points in the bytes of a batch" },
@@ -149,6 +150,7 @@ export const ROOMS = [
   { path: "src/runtime/brokers/clients/", purpose: "connections to NATS and Redis" },
   { path: "src/runtime/brokers/kafka/", purpose: "connections to a Kafka cluster, and the names of its errors" },
   { path: "src/runtime/brokers/rabbitmq/", purpose: "connections to RabbitMQ" },
+  { path: "src/runtime/brokers/sqs/", purpose: "requests to Amazon SQS; bodies and headers as it takes them" },
   { path: "src/runtime/brokers/postgres/", purpose: "connections to PostgreSQL, its names and its errors" },
   { path: "src/runtime/brokers/messages/", purpose: "messages of all brokers: reading, writing, handing in" },
   {
@@ -287,6 +289,7 @@ export const ROOMS = [
   { path: "src/receivers/nats/", purpose: "messages of NATS JetStream", component: true },
   { path: "src/receivers/outbox/", purpose: "rows of an outbox table in PostgreSQL", component: true },
   { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
+  { path: "src/receivers/aws-sqs/", purpose: "messages of Amazon SQS queues, standard and FIFO", component: true },
   {
     path: "src/receivers/fluent-forward/",
     purpose: "records of Fluentd and Fluent Bit, over their forward protocol",
@@ -390,6 +393,7 @@ export const ROOMS = [
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each exactly once", component: true },
   { path: "src/exporters/redis-stream/", purpose: "entries to Redis streams", component: true },
+  { path: "src/exporters/aws-sqs/", purpose: "messages to Amazon SQS queues, standard and FIFO", component: true },
   { path: "src/exporters/otlp-grpc/", purpose: "OTLP over gRPC", component: true },
   {
     path: "src/exporters/otlp-grpc/load-balancing/",

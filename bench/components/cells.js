@@ -39,6 +39,7 @@ export const MEASURED_ELSEWHERE = {
   "receiver/rabbitmq": "lib/brokers/rabbitmq.js",
   "receiver/redis_stream": "lib/brokers/redis.js",
   "receiver/nats": "lib/brokers/nats.js",
+  "receiver/aws_sqs": "lib/brokers/sqs.js",
   "receiver/outbox": "postgres.js",
   "receiver/file_log": "scenarios/receivers/file-log.js",
   "processor/batch": "lib/sluice-config.js",
@@ -56,5 +57,6 @@ export const MEASURED_ELSEWHERE = {
   "exporter/rabbitmq": "lib/brokers/rabbitmq.js",
   "exporter/redis_stream": "lib/brokers/redis.js",
   "exporter/nats": "lib/brokers/nats.js",
+  "exporter/aws_sqs": "lib/brokers/sqs.js",
   "exporter/postgres": "postgres.js",
 };

@@ -43,6 +43,8 @@ export interface Receiver {
   readonly lag?: number;
   readonly reconnects: number;
   readonly down: readonly string[];
+  /** Facts about sources, by their names. */
+  readonly facts?: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
 }
 
 export interface Amount {

@@ -47,6 +47,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["aws_sqs"],
+    load: async () => (await import("../receivers/aws-sqs/component.js")).awsSqsReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["redis_stream"],
     load: async () => (await import("../receivers/redis-stream/component.js")).redisStreamReceiver,
   },
@@ -289,6 +294,11 @@ export const BUILTINS: readonly Builtin[] = [
     kind: "exporter",
     types: ["postgres"],
     load: async () => (await import("../exporters/postgres/component.js")).postgresExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["aws_sqs"],
+    load: async () => (await import("../exporters/aws-sqs/component.js")).awsSqsExporter,
   },
   {
     kind: "exporter",

@@ -209,7 +209,7 @@ function exporterHealth({
   };
 }
 
-function receiverHealth({ state, lastMessageAt, lastError, lag, reconnects, down }: ReceiverStatus) {
+function receiverHealth({ state, lastMessageAt, lastError, lag, reconnects, down, facts }: ReceiverStatus) {
   return {
     status: state,
     down,
@@ -217,6 +217,7 @@ function receiverHealth({ state, lastMessageAt, lastError, lag, reconnects, down
     lastMessageAt: lastMessageAt === undefined ? null : new Date(lastMessageAt).toISOString(),
     lastError: lastError === undefined ? null : { ...lastError, at: new Date(lastError.at).toISOString() },
     reconnects,
+    ...(facts !== undefined && { facts }),
   };
 }
 

@@ -57,6 +57,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/http-check.md", by: namesKeys("http_check") },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
   { page: "docs/metrics-transform.md", by: namesKeys("metrics_transform") },
+  { page: "docs/aws-sqs.md", by: namesKeys("aws_sqs") },
   { page: "docs/nats.md", by: namesKeys("nats") },
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
   { page: "docs/jaeger.md", by: namesKeys("jaeger") },

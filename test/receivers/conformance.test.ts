@@ -2,13 +2,17 @@ import { createSocket } from "node:dgram";
 import { connect } from "node:net";
 import { beforeEach, describe, it, onTestFinished } from "vitest";
 import type { ReceiverFactory } from "../../src/plugin.js";
+import { awsSqsReceiver } from "../../src/receivers/aws-sqs/component.js";
 import { dockerStatsReceiver } from "../../src/receivers/docker-stats/component.js";
 import { hostMetricsReceiver } from "../../src/receivers/host-metrics/component.js";
 import { httpCheckReceiver } from "../../src/receivers/http-check/component.js";
 import { kubeletStatsReceiver } from "../../src/receivers/kubelet-stats/component.js";
 import { syslogReceiver, tcpLogReceiver, udpLogReceiver } from "../../src/receivers/net-log/component.js";
+import { useEnvironment } from "../../src/runtime/system/environment.js";
 import { receiverConformance } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../support/limits.js";
+import { SqsTester, sqsEnvironment } from "../support/servers/sqs.js";
+import { SqsEmulator } from "../support/servers/sqs-emulator.js";
 import { startDockerServer } from "./docker-stats/docker-server.js";
 import { SUMMARY, startKubelet } from "./kubelet-stats/kubelet-server.js";
 
@@ -45,11 +49,26 @@ const fed = (send: (port: number) => void, config: (listen_address: string) => o
 
 let docker = "";
 let kubelet = "";
+let sqs: object = {};
 beforeEach(async () => {
   docker = (await startDockerServer([{ id: "a".repeat(64), image: "shop", stats: { pids_stats: { current: 3 } } }]))
     .endpoint;
   kubelet = (await startKubelet({ "/stats/summary": SUMMARY })).endpoint;
+  sqs = await startFullQueue();
 });
+
+/** A queue that always has messages. */
+async function startFullQueue(): Promise<object> {
+  useEnvironment(sqsEnvironment);
+  const emulator = await new SqsEmulator().start();
+  onTestFinished(() => emulator.close());
+  const tester = new SqsTester(emulator.endpoint);
+  const url = await tester.createQueue("q");
+  const timer = setInterval(() => void tester.send(url, "AAAA").catch(() => {}), EVERY_MS);
+  onTestFinished(() => clearInterval(timer));
+  return { endpoint: emulator.endpoint, queue_name: "q", wait_time: "1s" };
+}
+
 const quick = { collection_interval: "5ms", initial_delay: 0 };
 
 const RECEIVERS: readonly [ReceiverFactory, (port: number) => object][] = [
@@ -69,6 +88,7 @@ const RECEIVERS: readonly [ReceiverFactory, (port: number) => object][] = [
   ],
   // Nobody listens at the discard port: that is measured too.
   [httpCheckReceiver as ReceiverFactory, () => ({ targets: [{ endpoint: "http://127.0.0.1:9" }], ...quick })],
+  [awsSqsReceiver as ReceiverFactory, () => sqs],
   [kubeletStatsReceiver as ReceiverFactory, () => ({ endpoint: kubelet, auth_type: "none", ...quick })],
   [hostMetricsReceiver as ReceiverFactory, () => ({ scrapers: { load: {} }, ...quick })],
 ];

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../src/agent/testing/free-port.js";
+import { useEnvironment } from "../../src/runtime/system/environment.js";
 import { countedMetrics } from "../runtime/queue/counted-metrics.js";
 import { agentOf } from "../support/agent.js";
 import { until } from "../support/until.js";
@@ -25,14 +26,17 @@ it("is told of brokers that cannot be reached, of scrapes that fail, and of rece
     rabbitmq: { connection: { endpoint: `amqp://${gone}` }, queue: "orders" },
     nats: { servers: [`nats://${gone}`], stream: "s", logs: { subject: "s.logs" } },
     redis_stream: { endpoint: gone, logs: { stream: "l" } },
+    aws_sqs: { endpoint: `http://${gone}`, queue_name: "orders" },
     outbox: { endpoint: gone, directory: "" },
     prometheus: scrape(await startTarget(), gone),
     "prometheus/gone": scrape(gone),
     postgresql: { endpoint: gone, username: "u", password: "p", collection_interval: "200ms", initial_delay: "1ms" },
   };
-  const ofLogs = ["otlp", "rabbitmq", "nats", "redis_stream", "outbox"];
+  const ofLogs = ["otlp", "rabbitmq", "nats", "redis_stream", "aws_sqs", "outbox"];
   const ofMetrics = ["prometheus", "prometheus/gone", "postgresql"];
   const metrics = countedMetrics();
+  useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
+  onTestFinished(() => useEnvironment({}));
   const agent = agentOf(
     JSON.stringify({
       receivers,
@@ -57,6 +61,7 @@ it("is told of brokers that cannot be reached, of scrapes that fail, and of rece
       rabbitmq: "DOWN",
       nats: "DOWN",
       redis_stream: "DOWN",
+      aws_sqs: "DOWN",
       outbox: "DOWN",
       prometheus: "DEGRADED",
       "prometheus/gone": "DOWN",
@@ -73,7 +78,7 @@ it("is told of brokers that cannot be reached, of scrapes that fail, and of rece
     lastMessageAt: null,
     lastError: { source: "orders", message: expect.stringMatching(/refused/i) },
   });
-  for (const id of ["nats", "redis_stream", "outbox", "postgresql"])
+  for (const id of ["nats", "redis_stream", "aws_sqs", "outbox", "postgresql"])
     expect(body.receivers[id]).toMatchObject({ lastError: { message: expect.stringMatching(/refused/i) } });
   expect(await (await fetch(`http://127.0.0.1:${port}/`)).json()).toMatchObject({ receivers: "DOWN" });
   expect(metrics.value("sluice_receiver_up", { receiver: "rabbitmq" })).toBe(0);

@@ -27,7 +27,7 @@ export function Receivers() {
 }
 
 function ReceiverCard({ receiver }: { receiver: Receiver }) {
-  const { id, state, lag, lastMessageAt, lastError, reconnects, down } = receiver;
+  const { id, state, lag, lastMessageAt, lastError, reconnects, down, facts = {} } = receiver;
   return (
     <article class="card" aria-label={id}>
       <header>
@@ -46,6 +46,9 @@ function ReceiverCard({ receiver }: { receiver: Receiver }) {
           ["Last message", <Ago key="message" at={lastMessageAt} />],
           ...(lag === undefined ? [] : ([["Waiting at the source", countText(lag)]] as const)),
           ["Reconnects", countText(reconnects)],
+          ...Object.entries(facts).map(
+            ([source, own]) => [source, <Text key={source} value={factText(own)} />] as const,
+          ),
           [
             "Last error",
             lastError === undefined ? (
@@ -60,4 +63,11 @@ function ReceiverCard({ receiver }: { receiver: Receiver }) {
       />
     </article>
   );
+}
+
+/** Such as `max receive count: 5, dead letter queue: arn:...`. */
+function factText(facts: NonNullable<Receiver["facts"]>[string]): string {
+  return Object.entries(facts)
+    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`)
+    .join(", ");
 }

@@ -43,6 +43,7 @@ export {
   MESSAGE_ENCODINGS,
   MESSAGE_HEADERS,
   type MessageEncoding,
+  RECEIVE_COUNT_ATTRIBUTE,
   REDELIVERED_ATTRIBUTE,
 } from "./messages/message.js";
 export { MessageIntake, type MessageIntakeSettings } from "./messages/message-intake.js";

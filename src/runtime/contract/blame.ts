@@ -81,7 +81,8 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
     ],
   },
   {
-    failure: "`kafka`, `nats`, `rabbitmq`, `redis_stream`: the broker is away, or takes nothing at the moment",
+    failure:
+      "`aws_sqs`, `kafka`, `nats`, `rabbitmq`, `redis_stream`: the broker is away, or takes nothing at the moment",
     blame: "backend",
     names: [],
     statuses: ["DISCONNECTED", "BLOCKED"],

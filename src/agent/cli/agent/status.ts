@@ -71,7 +71,15 @@ function describeReceivers(receivers: readonly ReceiverStatus[], now: number, ou
     if (state === "UP" || lastError === undefined || down.length === 0) return [];
     return [`${id}: cannot read ${down.join(", ")}; last error ${ageText(lastError.at, now)}: ${lastError.message}`];
   });
-  return ["", ...table(RECEIVER_COLUMNS, rows, out), ...(remarks.length === 0 ? [] : ["", ...remarks])];
+  const all = [...remarks, ...receivers.flatMap(({ id, facts = {} }) => factLines(id, facts))];
+  return ["", ...table(RECEIVER_COLUMNS, rows, out), ...(all.length === 0 ? [] : ["", ...all])];
+}
+
+function factLines(id: string, facts: NonNullable<ReceiverStatus["facts"]>): string[] {
+  return Object.entries(facts).map(([source, own]) => {
+    const values = Object.entries(own).map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`);
+    return `${id}: ${source}: ${values.join(", ")}`;
+  });
 }
 
 function summary(exporters: readonly ExporterStatus[]): string {

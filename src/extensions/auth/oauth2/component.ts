@@ -1,8 +1,7 @@
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
 import { loadClientTls } from "#net";
-import { isLocalHost } from "#net/auth";
+import { isLocalHost, RenewedCredentials } from "#net/auth";
 import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
-import { RenewedCredentials } from "../renewed-credentials.js";
 import { type OAuth2ClientConfig, oauth2ClientSchema } from "./config.js";
 import { type TokenHeaders, TokenRequest } from "./token-request.js";
 

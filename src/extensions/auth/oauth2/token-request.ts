@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { TlsClientOptions } from "#net";
+import type { FetchedCredentials } from "#net/auth";
 import { parseRetryAfter } from "#net/otlp";
 import { type SmallAnswer, sendSmallRequest } from "#net/sending";
 import { type Clock, Refusal } from "../../../plugin.js";
-import type { FetchedCredentials } from "../renewed-credentials.js";
 import type { OAuth2ClientConfig } from "./config.js";
 
 /** The header that carries a token. */

@@ -1,14 +1,7 @@
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "#contract";
-import { type Clock, defineExtension, type Extension, type ExtensionContext, Refusal } from "../../../plugin.js";
-import { RenewedCredentials } from "../renewed-credentials.js";
-import { assumeRole, assumeRoleWithWebIdentity } from "./assume-role.js";
-import { findAwsCredentials } from "./aws-credentials.js";
-import type { FetchedKeys } from "./aws-keys.js";
+import { type AwsCredentials, renewedAwsKeys, signRequest } from "#net/aws";
+import { defineExtension, type Extension, type ExtensionContext, Refusal } from "../../../plugin.js";
 import { type SigV4Config, sigV4Schema } from "./config.js";
-import { type AwsCredentials, signRequest } from "./sign.js";
-
-/** Keys are renewed this long before they end. */
-const BUFFER_MS = 300_000;
 
 /** Signs requests for AWS. */
 export const sigV4Auth = defineExtension<SigV4Config>({
@@ -23,14 +16,12 @@ export const sigV4Auth = defineExtension<SigV4Config>({
 class SigV4Auth implements Extension {
   private readonly config: SigV4Config;
   private readonly context: ExtensionContext;
-  private readonly keys: RenewedCredentials<AwsCredentials>;
+  private readonly keys: ReturnType<typeof renewedAwsKeys>;
 
   constructor(config: SigV4Config, context: ExtensionContext) {
     this.config = config;
     this.context = context;
-    const { clock, random, logger } = context;
-    const fetch = () => fetchKeys(config, clock);
-    this.keys = new RenewedCredentials({ fetch, bufferMs: BUFFER_MS, clock, random, logger });
+    this.keys = renewedAwsKeys(config, context);
   }
 
   readonly clientAuthenticator: ClientAuthenticator = {
@@ -53,16 +44,6 @@ class SigV4Auth implements Extension {
     if (service === "" || region === "") throw unknownServiceOrRegion(url.hostname);
     return signRequest({ method, url, headers, body, region, service, at: this.context.clock.now() }, keys);
   }
-}
-
-/** Returns the keys to sign with: those of the role, or those found in the environment. */
-async function fetchKeys(config: SigV4Config, clock: Clock): Promise<FetchedKeys> {
-  const { assume_role: own, assume_role_with_web_identity: web } = config;
-  const { arn = "", sts_region: stsRegion = "" } = web?.arn ? web : (own ?? {});
-  const role = { arn, sessionName: own?.session_name, region: stsRegion || config.region, clock };
-  if (web?.arn) return assumeRoleWithWebIdentity(role, web.token_file);
-  const found = await findAwsCredentials(clock);
-  return arn === "" ? found : assumeRole(role, found.value);
 }
 
 /**

@@ -6,7 +6,7 @@ import { OldestFirstMap } from "../oldest-first-map.js";
 import { sourceOf } from "./dead-letter-headers.js";
 import { HandledEvents } from "./handled-events.js";
 import { type HandlerConfig, handlerSchema } from "./handler-config.js";
-import { HEADER_ATTRIBUTE, MESSAGE_HEADERS, REDELIVERED_ATTRIBUTE } from "./message.js";
+import { HEADER_ATTRIBUTE, MESSAGE_HEADERS, RECEIVE_COUNT_ATTRIBUTE, REDELIVERED_ATTRIBUTE } from "./message.js";
 import { type WrittenMessage, writeMessages } from "./write-messages.js";
 
 /** A message as a handler gets it: the sender's body and headers. */
@@ -35,7 +35,10 @@ export interface HandlerMessage {
 
 /** Where a message came from, and which attempt this is. */
 interface HandlerDelivery {
-  /** 1 for the first attempt since the message came, or since it was replayed. */
+  /**
+   * 1 for the first attempt since the message came, or since it was replayed. A broker that counts its deliveries, as
+   * SQS does, adds the earlier ones.
+   */
   readonly attempt: number;
   /** Whether it may have been handled before: it is tried again, was replayed, or the broker says that it has sent it before. */
   readonly redelivered: boolean;
@@ -164,8 +167,9 @@ function toMessage({ body, headers, attributes }: WrittenMessage, options: SendO
 
 function deliveryOf(attributes: WrittenMessage["attributes"], options: SendOptions | undefined): HandlerDelivery {
   const { attempt = 1, firstSeenAt = Date.now(), receiver = "", deadlineAt } = options?.delivery ?? {};
+  const received = options?.replayed === undefined ? Number(attributes[RECEIVE_COUNT_ATTRIBUTE] ?? 1) : 1;
   return {
-    attempt,
+    attempt: attempt + received - 1,
     redelivered: attempt > 1 || options?.replayed !== undefined || attributes[REDELIVERED_ATTRIBUTE] === true,
     firstSeenAt: new Date(firstSeenAt),
     source: sourceOf(attributes) ?? receiver,

@@ -25,6 +25,9 @@ export const HEADER_ATTRIBUTE = "messaging.header.";
 /** Attribute of a record whose broker says that it has delivered the message before. */
 export const REDELIVERED_ATTRIBUTE = "messaging.message.redelivered";
 
+/** Attribute of a record whose broker counts how often it has delivered the message, this time included. */
+export const RECEIVE_COUNT_ATTRIBUTE = "messaging.message.receive_count";
+
 /** Headers of messages, in both directions. */
 export const MESSAGE_HEADERS = {
   idempotencyKey: "x-idempotency-key",

@@ -15,7 +15,12 @@ export interface ReceiverStatus {
   readonly reconnects: number;
   /** The sources that cannot be read: queues, topics, targets. */
   readonly down: readonly string[];
+  /** What is known about sources, by their names: for SQS the redrive policy. */
+  readonly facts?: Readonly<Record<string, SourceFacts>>;
 }
+
+/** Facts about a source, by their names. */
+type SourceFacts = Readonly<Record<string, string | number>>;
 
 /**
  * @internal The health of a receiver. A receiver that reads from somewhere has a source for each queue, stream or
@@ -89,6 +94,7 @@ export class ReceiverHealth {
       ...(this.hasLag && { lag: this.lag }),
       reconnects,
       down,
+      ...factsOf(sources),
     };
   }
 
@@ -120,6 +126,11 @@ function stateOf(down: number, sources: number, isBehind: boolean): ReceiverStat
   return isBehind ? "DEGRADED" : "UP";
 }
 
+function factsOf(sources: readonly (readonly [string, SourceHealth])[]): Pick<ReceiverStatus, "facts"> {
+  const known = sources.flatMap(([name, { facts }]) => (facts === undefined ? [] : [[name, facts] as const]));
+  return known.length === 0 ? {} : { facts: Object.fromEntries(known) };
+}
+
 interface SourceListener {
   onDown(message: string): void;
   onReconnected(): void;
@@ -131,6 +142,7 @@ export class SourceHealth {
   /** Undefined until it is known. */
   isUp: boolean | undefined;
   lag: number | undefined;
+  facts: SourceFacts | undefined;
   private readonly maxLag: number;
   private readonly listener: SourceListener;
 
@@ -157,5 +169,10 @@ export class SourceHealth {
   setLag(messages: number): void {
     this.lag = messages;
     this.listener.onLag();
+  }
+
+  /** Sets what operators are told about the source. */
+  describe(facts: SourceFacts): void {
+    this.facts = Object.keys(facts).length === 0 ? undefined : facts;
   }
 }

@@ -17,4 +17,5 @@ export {
 } from "./authorized-send.js";
 export { CredentialGate, type VerifiedCredentials } from "./credential-gate.js";
 export { rejectUnauthenticated } from "./reject-unauthenticated.js";
+export { type FetchedCredentials, RenewedCredentials } from "./renewed-credentials.js";
 export { http2AuthRequest, httpAuthRequest } from "./server-auth-request.js";

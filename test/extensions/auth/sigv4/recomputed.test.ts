@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type SigningRequest, signRequest } from "../../../../src/extensions/auth/sigv4/sign.js";
+import { type SigningRequest, signRequest } from "../../../../src/runtime/net/aws/sign.js";
 import { useEnvironment } from "../../../../src/runtime/system/environment.js";
 import { type Sink, startSink } from "../../../exporters/harness.js";
 import { cleanUp, startFed } from "../../../support/fed-agent.js";

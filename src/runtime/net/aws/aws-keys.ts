@@ -1,7 +1,8 @@
-import { isLocalHost } from "#net/auth";
-import type { SmallAnswer } from "#net/sending";
-import { type Clock, Refusal } from "../../../plugin.js";
-import type { FetchedCredentials } from "../renewed-credentials.js";
+import type { Clock } from "#contract";
+import { Refusal } from "#contract/errors";
+import { isLocalHost } from "../auth/authorized-send.js";
+import type { FetchedCredentials } from "../auth/renewed-credentials.js";
+import type { SmallAnswer } from "../sending/small-request.js";
 import type { AwsCredentials } from "./sign.js";
 
 /** AWS keys with their lifetime. */

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { sendSmallRequest } from "#net/sending";
+import type { Clock } from "#contract";
+import { Refusal } from "#contract/errors";
 import { environmentVariable } from "#system";
-import { type Clock, Refusal } from "../../../plugin.js";
+import { sendSmallRequest } from "../sending/small-request.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
 

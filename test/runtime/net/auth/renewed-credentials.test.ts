@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock, flushPromises } from "../../../src/agent/testing/fake-clock.js";
-import { RenewedCredentials } from "../../../src/extensions/auth/renewed-credentials.js";
-import { Refusal } from "../../../src/plugin.js";
-import { contextOf } from "./requests.js";
+import { FakeClock, flushPromises } from "../../../../src/agent/testing/fake-clock.js";
+import { Refusal } from "../../../../src/plugin.js";
+import { RenewedCredentials } from "../../../../src/runtime/net/auth/renewed-credentials.js";
+import { contextOf } from "../../../extensions/auth/requests.js";
 
 /** Credentials whose fetches the test answers. */
 function scene(lifetimeMs?: number) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type SigningRequest, signRequest } from "../../../../src/extensions/auth/sigv4/sign.js";
+import { type SigningRequest, signRequest } from "../../../../src/runtime/net/aws/sign.js";
 
 /** The keys, the time and the signatures that AWS publishes for its examples. */
 const keys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };

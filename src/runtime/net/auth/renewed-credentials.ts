@@ -1,5 +1,5 @@
-import { toRefusal } from "#contract/errors";
-import { type Clock, type Logger, limitedLog, Refusal } from "../../plugin.js";
+import { type Clock, type Logger, limitedLog } from "#contract";
+import { Refusal, toRefusal } from "#contract/errors";
 
 /** Fetched credentials. Without `lifetimeMs` they are valid until they are refused. */
 export interface FetchedCredentials<T extends object> {

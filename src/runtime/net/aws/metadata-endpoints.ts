@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { type SmallAnswer, sendSmallRequest } from "#net/sending";
+import type { Clock } from "#contract";
 import { environmentVariable } from "#system";
-import type { Clock } from "../../../plugin.js";
+import { type SmallAnswer, sendSmallRequest } from "../sending/small-request.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 
 const CONTAINER_TIMEOUT_MS = 5000;

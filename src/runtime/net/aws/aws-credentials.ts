@@ -1,18 +1,54 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { Clock, ComponentContext } from "#contract";
 import { environmentVariable } from "#system";
-import type { Clock } from "../../../plugin.js";
-import { assumeRoleWithWebIdentity } from "./assume-role.js";
+import { RenewedCredentials } from "../auth/renewed-credentials.js";
+import { assumeRole, assumeRoleWithWebIdentity } from "./assume-role.js";
 import { type FetchedKeys, FILE_LIFETIME_MS, keysOf, noCredentials } from "./aws-keys.js";
 import { fromContainer, fromInstance } from "./metadata-endpoints.js";
+import type { AwsCredentials } from "./sign.js";
+
+/** Whose keys to use: those of a role, or by default those of the environment. */
+export interface AwsKeySource {
+  readonly region?: string | undefined;
+  readonly assume_role?: (RoleConfig & { readonly session_name?: string | undefined }) | undefined;
+  readonly assume_role_with_web_identity?: (RoleConfig & { readonly token_file: string }) | undefined;
+}
+
+interface RoleConfig {
+  readonly arn: string;
+  readonly sts_region: string;
+}
+
+/** Keys are renewed this long before they end. */
+const BUFFER_MS = 300_000;
+
+/** AWS keys that are fetched on first use, and renewed before they end. */
+export function renewedAwsKeys(
+  source: AwsKeySource,
+  { clock, random, logger }: Pick<ComponentContext, "clock" | "random" | "logger">,
+): RenewedCredentials<AwsCredentials> {
+  const fetch = () => fetchKeys(source, clock);
+  return new RenewedCredentials({ fetch, bufferMs: BUFFER_MS, clock, random, logger });
+}
+
+/** Returns the keys to sign with: those of the role, or those found in the environment. */
+async function fetchKeys(source: AwsKeySource, clock: Clock): Promise<FetchedKeys> {
+  const { assume_role: own, assume_role_with_web_identity: web } = source;
+  const { arn = "", sts_region: stsRegion = "" } = web?.arn ? web : (own ?? {});
+  const role = { arn, sessionName: own?.session_name, region: stsRegion || source.region, clock };
+  if (web?.arn) return assumeRoleWithWebIdentity(role, web.token_file);
+  const found = await findAwsCredentials(clock);
+  return arn === "" ? found : assumeRole(role, found.value);
+}
 
 /**
  * Returns AWS keys from the first of these sources that has any: the environment, the role of a web identity in the
  * environment, the shared credentials file, the endpoint of an ECS or EKS container, and the metadata of an EC2
  * instance. If there are none, rejects with a `Refusal` that holds the queue.
  */
-export async function findAwsCredentials(clock: Clock): Promise<FetchedKeys> {
+async function findAwsCredentials(clock: Clock): Promise<FetchedKeys> {
   const found =
     fromEnvironment() ??
     (await fromWebIdentity(clock)) ??

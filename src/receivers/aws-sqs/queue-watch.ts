@@ -1,0 +1,46 @@
+import { type SqsQueue, timeLimit } from "#brokers/sqs";
+import type { SourceHealth } from "#contract/operations";
+import type { Clock } from "../../plugin.js";
+import { REQUEST_LIMIT_MS } from "./held-messages.js";
+
+const INTERVAL_MS = 10_000;
+
+/**
+ * Asks at intervals how many messages wait, and where SQS moves those that nobody deletes. An agent without the
+ * permission for that goes without. The returned function ends it.
+ */
+export function watchQueue(queue: SqsQueue, health: SourceHealth, clock: Clock): () => void {
+  const stopping = new AbortController();
+  let cancel = () => {};
+  const measure = async () => {
+    const { abort, end } = timeLimit(REQUEST_LIMIT_MS, clock, stopping.signal);
+    try {
+      const AttributeNames = ["ApproximateNumberOfMessages", "RedrivePolicy"];
+      const { Attributes = {} } = await queue.call("GetQueueAttributes", { AttributeNames }, abort);
+      const { ApproximateNumberOfMessages: lag, RedrivePolicy: policy } = Attributes as Record<string, string>;
+      if (lag !== undefined && Number.isFinite(Number(lag))) health.setLag(Number(lag));
+      health.describe(redriveFacts(policy));
+    } catch {
+      // The requests for messages say what is wrong.
+    } finally {
+      end();
+    }
+    if (!stopping.signal.aborted) cancel = clock.after(INTERVAL_MS, () => void measure());
+  };
+  void measure();
+  return () => {
+    stopping.abort();
+    cancel();
+  };
+}
+
+/** What the redrive policy of a queue says: after how many deliveries SQS moves a message, and where to. */
+function redriveFacts(policy: string | undefined): Readonly<Record<string, string | number>> {
+  try {
+    const { maxReceiveCount, deadLetterTargetArn } = JSON.parse(policy ?? "{}") as Record<string, unknown>;
+    if (deadLetterTargetArn === undefined) return {};
+    return { max_receive_count: Number(maxReceiveCount), dead_letter_queue: String(deadLetterTargetArn) };
+  } catch {
+    return {};
+  }
+}
