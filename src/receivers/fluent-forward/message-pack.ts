@@ -152,13 +152,16 @@ export class MessagePackReader {
     return this.take(bytes);
   }
 
-  /** Nanoseconds since the epoch, from whole seconds or from Fluentd's extension type for times. */
+  /**
+   * Nanoseconds since the epoch, from whole seconds or from Fluentd's extension type for times. A time that OTLP cannot
+   * represent becomes 0 (unknown).
+   */
   time(): bigint {
     if (this.nextKind !== "ext") {
       const seconds = this.value();
-      if (typeof seconds === "bigint") return seconds * 1_000_000_000n;
-      if (typeof seconds === "number" && Number.isFinite(seconds)) return BigInt(Math.round(seconds * 1e9));
-      throw new MessagePackError("expected a time");
+      if (typeof seconds === "bigint") return representable(seconds * 1_000_000_000n);
+      if (typeof seconds !== "number" || !Number.isFinite(seconds)) throw new MessagePackError("expected a time");
+      return Math.abs(seconds) < 2 ** 64 ? representable(BigInt(Math.round(seconds * 1e9))) : 0n;
     }
     const bytes = this.extension();
     if (bytes.length !== 9 || bytes[0] !== 0) throw new MessagePackError("expected a time");
@@ -271,6 +274,10 @@ export class MessagePackReader {
     if (found === undefined) throw new MessagePackError("it ends in the middle of a value");
     return found;
   }
+}
+
+function representable(nanoseconds: bigint): bigint {
+  return BigInt.asUintN(64, nanoseconds) === nanoseconds ? nanoseconds : 0n;
 }
 
 /** An integer too large for a signed one becomes text, as in the Collector. */
