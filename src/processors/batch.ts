@@ -32,6 +32,7 @@ export const batch = defineProcessor<BatchConfig>({
   summary:
     "Sends records in larger requests, by number and by time. Batches are merged behind the queue, so no client waits.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   schema: schema
     .transform(withDefaultSize)
     .refine((c) => c.send_batch_max_size === 0 || c.send_batch_max_size >= c.send_batch_size, {

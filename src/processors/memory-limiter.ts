@@ -53,6 +53,7 @@ export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   type: "memory_limiter",
   summary: "Refuses data while the process uses too much memory.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   schema,
   create(config, { clock, logger }) {
     const softLimit = softLimitOf(config, availableMemory());

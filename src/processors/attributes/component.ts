@@ -16,6 +16,7 @@ export const attributesProcessor = defineProcessor<AttributesConfig>({
   type: "attributes",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of records.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   schema: attributesSchema,
   create({ actions, include, exclude }, { logger }) {
     const changes = actions.map(createAction);
@@ -35,6 +36,7 @@ export const resourceProcessor = defineProcessor<ResourceConfig>({
   type: "resource",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of resources.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   schema: resourceSchema,
   create({ attributes }, { logger }) {
     const changes = attributes.map(createAction);

@@ -16,6 +16,7 @@ export const groupByAttrs = defineProcessor<GroupByAttrsConfig>({
   type: "groupbyattrs",
   summary: "Moves attributes of records to their resources, and merges equal resources.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   schema: groupByAttrsSchema,
   create({ keys }, { id, signal, metrics, logger, clock }) {
     const noun = METRIC_NOUNS[signal];

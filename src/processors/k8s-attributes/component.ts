@@ -14,6 +14,7 @@ export const k8sAttributes = defineProcessor<K8sAttributesConfig>({
   aliases: ["k8sattributes"],
   summary: "Adds names, labels and annotations of Kubernetes pods to the resources of their telemetry.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   schema: k8sAttributesSchema,
   create(config, context) {
     const associations = associationsOf(config);

@@ -14,6 +14,7 @@ export const pii = defineProcessor<PiiConfig>({
   type: "pii",
   summary: "Masks, hashes or removes personal data and secrets.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   zone: "pii",
   schema: piiSchema,
   create: (config, context) =>

@@ -32,6 +32,7 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   type: "rate_limit",
   summary: "Limits how many records of a kind pass in any span of time.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   zone: "rate_limit",
   schema: rateLimitSchema,
   create(config, context) {

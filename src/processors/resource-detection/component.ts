@@ -30,6 +30,7 @@ export function createResourceDetection(endpoints: DetectorEndpoints) {
     aliases: ["resourcedetection"],
     summary: "Adds attributes of the machine, cloud or cluster that the agent runs in to resources.",
     signals: SIGNALS,
+    takesSinglePoints: true,
     schema,
     create(config, context) {
       const detection = detectionOf(config, context);

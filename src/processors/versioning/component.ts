@@ -36,6 +36,7 @@ export function defineVersioning({ type, summary, upcasters = {} }: VersioningDe
     type,
     summary,
     signals: SIGNALS,
+    takesSinglePoints: true,
     zone: "versioning",
     schema: versioningSchema(upcasters),
     create: (config, context) => {

@@ -266,6 +266,11 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
    * slices before they reach it.
    */
   needsWholeBatches?(config: Config): boolean;
+  /**
+   * @internal Whether the processor looks at one data point at a time. Otherwise the points of a metric reach it
+   * together, unless they are very many.
+   */
+  readonly takesSinglePoints?: boolean;
   create(config: Config, context: ProcessorContext): Processor;
   /**
    * @internal For processors that pass everything on and also create another signal from it. A connector with the same

@@ -25,7 +25,7 @@ import { GraphJournals, type RunningJournal } from "./graph-journals.js";
 import { createIntake, type IntakeBudget, type IntakeState } from "./intake.js";
 import { journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
-import { needsWholeBatches, pipelinesFedBy, reachesExporter } from "./plan-paths.js";
+import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { connectorJournalName } from "./replay-steps.js";
 import { SlicedIntake } from "./sliced-intake.js";
 import { ExporterEnd } from "./stages/exporter-end.js";
@@ -339,7 +339,8 @@ export class GraphBuilder {
     const intakes: Partial<Record<Signal, Intake>> = {};
     for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
       const source = this.sourceOf(receiver, signal);
-      const intake = new SlicedIntake(source, this.settings.clock, needsWholeBatches(this.plan, receiver, signal));
+      const intake = new SlicedIntake(source, this.settings.clock, signal);
+      intake.follow(this.plan, receiver);
       const handIn = (delivery: Delivery) => intake.handIn(delivery);
       sliced.push(intake);
       intakes[signal] = createIntake({ receiver, signal, budget, handIn, maxRecordValues, state, tally, health });

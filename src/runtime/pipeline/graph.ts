@@ -80,6 +80,7 @@ export class Graph {
     this.current = parts;
     this.connect(parts);
     for (const [id, routes] of parts.routes) routes.follow(parts.plan, id);
+    for (const [id, { intakes }] of parts.receivers) for (const intake of intakes) intake.follow(parts.plan, id);
     for (const [id, end] of parts.exporters) end.spec = parts.plan.exporters.get(id)!;
   }
 

@@ -12,13 +12,22 @@ export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedP
   return exporters.some((id) => plan.exporters.has(id) || leadsToExporter(id));
 }
 
-/** Whether a processor behind this receiver or connector must see its batches whole. */
-export function needsWholeBatches(plan: GraphPlan, id: string, signal: Signal): boolean {
-  return pipelinesFedBy(plan, id, signal).some(
-    ({ processors, exporters }) =>
-      processors.some((each) => {
-        const { factory, config } = plan.processors.get(each)!;
-        return factory.needsWholeBatches?.(config) === true;
-      }) || exporters.some((each) => plan.connectors.has(each) && needsWholeBatches(plan, each, signal)),
-  );
+/** What components behind a receiver or connector must see as a whole. */
+export interface Wholeness {
+  readonly batches: boolean;
+  /** All points of a metric. */
+  readonly metrics: boolean;
+}
+
+/** A connector may do anything with a metric, such as counting it, so metrics stay whole in front of one. */
+export function wholenessBehind(plan: GraphPlan, id: string, signal: Signal): Wholeness {
+  const pipelines = pipelinesFedBy(plan, id, signal);
+  const processors = pipelines.flatMap((pipeline) => pipeline.processors.map((each) => plan.processors.get(each)!));
+  const connectors = pipelines.flatMap(({ exporters }) => exporters.filter((each) => plan.connectors.has(each)));
+  return {
+    batches:
+      processors.some(({ factory, config }) => factory.needsWholeBatches?.(config) === true) ||
+      connectors.some((each) => wholenessBehind(plan, each, signal).batches),
+    metrics: connectors.length > 0 || processors.some(({ factory }) => factory.takesSinglePoints !== true),
+  };
 }

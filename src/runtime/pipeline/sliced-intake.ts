@@ -1,7 +1,9 @@
-import type { Clock, Delivery } from "#contract";
+import type { Clock, Delivery, GraphPlan } from "#contract";
 import { type Batch, cutBatch, type PieceLimits } from "#otlp";
+import type { Signal } from "#otlp/signals";
 import { SLICE_MS, turns } from "#work";
 import { PartialAcceptance } from "./partial-acceptance.js";
+import { type Wholeness, wholenessBehind } from "./plan-paths.js";
 import { type Slice, SliceOutcomes } from "./slice-outcomes.js";
 import type { DeliverySource } from "./stream-ends.js";
 
@@ -23,8 +25,8 @@ const FIRST_SLICE_UNITS = 1000;
 /** A batch that should take longer is sliced. */
 const LONG_MS = 2 * SLICE_MS;
 /**
- * The points of a metric stay together up to this many, because conditions on metrics and sums over points are about all
- * of them.
+ * The points of a metric stay together up to this many in front of components that look at more than one point, because
+ * conditions on metrics and sums over points are about all of them.
  */
 const MAX_METRIC_POINTS = 10_000;
 /**
@@ -41,7 +43,7 @@ const REQUEST_TRANSPORTS: ReadonlySet<string> = new Set(["http", "grpc"]);
  * same when it is sent again after a crash. It is sliced above this many records or `MAX_BYTES`.
  */
 const MAX_KEYED_RECORDS = 2500;
-const KEYED_LIMITS: PieceLimits = { records: 500, bytes: 256 * 1024, metricPoints: MAX_METRIC_POINTS };
+const KEYED_LIMITS: PieceLimits = { records: 500, bytes: 256 * 1024 };
 
 /** Few requests are refused in the middle, and each may have thousands of slices. */
 const MAX_REMEMBERED = 1000;
@@ -65,14 +67,19 @@ export class SlicedIntake {
   /** Resolves when the batches before have been handed in. Undefined while none is being sliced. */
   private previous: Promise<void> | undefined;
 
-  private readonly needsWhole: boolean;
+  private readonly signal: Signal;
+  private whole: Wholeness = { batches: false, metrics: true };
 
-  /** `needsWhole`: a component computes over whole batches, so only those with very many records are sliced. */
-  constructor(source: Pick<DeliverySource, "next">, clock: Clock, needsWhole = false) {
+  constructor(source: Pick<DeliverySource, "next">, clock: Clock, signal: Signal) {
     this.source = source;
     this.clock = clock;
-    this.needsWhole = needsWhole;
+    this.signal = signal;
     this.remembered = new PartialAcceptance(clock, { add() {} }, MAX_REMEMBERED);
+  }
+
+  /** To be called with each plan that has the receiver. */
+  follow(plan: GraphPlan, receiver: string): void {
+    this.whole = wholenessBehind(plan, receiver, this.signal);
   }
 
   handIn(delivery: Delivery): void {
@@ -97,7 +104,7 @@ export class SlicedIntake {
   private takesLong({ batch, origin }: Delivery): boolean {
     const { count, byteLength } = batch;
     if (count === 1 || origin.watch !== undefined) return false;
-    if (this.needsWhole && count <= MAX_WHOLE_RECORDS) return false;
+    if (this.whole.batches && count <= MAX_WHOLE_RECORDS) return false;
     if (origin.key !== undefined) return count > MAX_KEYED_RECORDS || byteLength > MAX_BYTES;
     return count > MAX_RECORDS || byteLength > MAX_BYTES || this.cost.expectedMs(batch) > LONG_MS;
   }
@@ -117,7 +124,8 @@ export class SlicedIntake {
     const { batch, origin } = delivery;
     const slices = new SliceOutcomes(delivery, this.remembered.take({ batch, origin }), isRequest(delivery));
     const limits = new SliceLimits(delivery, this.cost, slices);
-    const cut = cutBatch(batch, () => limits.next());
+    const metricPoints = this.whole.metrics ? MAX_METRIC_POINTS : 0;
+    const cut = cutBatch(batch, () => ({ metricPoints, ...limits.next() }));
     for (;;) {
       if (!isRequest(delivery)) await this.settledOrLate(slices);
       await turns.next();
@@ -191,7 +199,7 @@ class MeasuredCost {
   get limits(): PieceLimits {
     const units = this.unitMs === 0 ? FIRST_SLICE_UNITS : Math.max(MIN_SLICE_UNITS, SLICE_MS / this.unitMs);
     const records = Math.min(MAX_SLICE_UNITS, units);
-    return { records, bytes: records * UNIT_BYTES, metricPoints: MAX_METRIC_POINTS };
+    return { records, bytes: records * UNIT_BYTES };
   }
 }
 
@@ -213,7 +221,7 @@ class SliceLimits {
   next(): PieceLimits {
     const { batch, origin } = this.delivery;
     const records = this.slices.earlierSize(this.index++);
-    if (records !== undefined) return { records };
+    if (records !== undefined) return { records, metricPoints: 0 };
     const growth = (this.emitted - MAX_BYTES) / batch.byteLength - 1;
     if (growth > 2 * MAX_GROWTH) return {};
     if (growth > MAX_GROWTH) return { records: MAX_SLICE_UNITS };

@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Batch, Delivery, type Origin, type Outcome, Refusal, type Setback } from "../../../src/plugin.js";
+import { Batch, type Clock, Delivery, type Origin, type Outcome, Refusal, type Setback } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { Debt } from "../../../src/runtime/contract/debt.js";
 import { ERROR_CODES } from "../../../src/runtime/contract/errors/error-codes.js";
+import type { GraphPlan } from "../../../src/runtime/contract/plan.js";
 import { SlicedIntake } from "../../../src/runtime/pipeline/sliced-intake.js";
 import { DeliverySource } from "../../../src/runtime/pipeline/stream-ends.js";
+import { FakeClock } from "../../support/fake-clock.js";
 import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 import { metricsOf } from "../../support/telemetry/ottl.js";
@@ -17,9 +19,12 @@ const SETBACK: Setback = { reason: "rejected", category: "schema", code: "X", me
 const numbered = (count: number, prefix = "") => logs(...Array.from({ length: count }, (_, i) => `${prefix}${i}`));
 
 /** The pipelines behind an intake. `answer` decides about every delivery by its number; undefined keeps it unsettled. */
-function pipelines(answer: (index: number, delivery: Delivery) => Refusal | "accept" | undefined = () => "accept") {
+function pipelines(
+  answer: (index: number, delivery: Delivery) => Refusal | "accept" | undefined = () => "accept",
+  clock: Clock = systemClock,
+) {
   const source = new DeliverySource();
-  const intake = new SlicedIntake(source, systemClock);
+  const intake = new SlicedIntake(source, clock, "logs");
   const got: Delivery[] = [];
   const taken: string[] = [];
   const kept: string[] = [];
@@ -38,6 +43,12 @@ function pipelines(answer: (index: number, delivery: Delivery) => Refusal | "acc
       intake.handIn(new Delivery(batch, whole, new Debt(resolve), undefined, setback));
     });
   return { got, taken, kept, handIn, intake, source };
+}
+
+function planWith(factory: object): GraphPlan {
+  const pipeline = { id: "metrics", signal: "metrics", receivers: ["r"], processors: ["p"], exporters: ["e"] };
+  const processors = new Map([["p", { id: "p", factory, config: {} }]]);
+  return { pipelines: [pipeline], processors, connectors: new Map(), exporters: new Map() } as unknown as GraphPlan;
 }
 
 describe("an intake", () => {
@@ -89,6 +100,26 @@ describe("an intake", () => {
     await handIn(metricsOf(...Array.from({ length: 6 }, (_, i) => ({ name: `m${i}`, gauge: { dataPoints } }))));
     expect(got.length).toBeGreaterThan(1);
     for (const { batch } of got) expect(batch.count % 3000).toBe(0);
+  });
+
+  it.each([
+    [true, "cuts a metric if all processors take single points"],
+    [false, "keeps a metric whole if a processor looks at several points"],
+  ])("follows the plan: takesSinglePoints %s %s", async (takesSinglePoints) => {
+    const source = new DeliverySource();
+    const intake = new SlicedIntake(source, systemClock, "metrics");
+    intake.follow(planWith({ takesSinglePoints }), "r");
+    const counts: number[] = [];
+    source.deliveries.subscribe((delivery) => {
+      counts.push(delivery.batch.count);
+      delivery.accept();
+    });
+    const dataPoints = Array.from({ length: 9000 }, (_, i) => ({ asInt: BigInt(i) }));
+    const batch = metricsOf({ name: "m", gauge: { dataPoints } }, { name: "n", gauge: { dataPoints } });
+    await new Promise((resolve) => {
+      intake.handIn(new Delivery(batch, { receiver: "r", transport: "http" }, new Debt(resolve)));
+    });
+    expect(Math.max(...counts) < 9000).toBe(takesSinglePoints);
   });
 
   it("hands nothing more in once a slice is refused, and not what was accepted when the batch is sent again", async () => {
@@ -166,7 +197,8 @@ describe("an intake", () => {
   });
 
   it("hands in a slice of a source with an order when the one before it is settled", async () => {
-    const { got, handIn } = pipelines((index) => (index === 0 ? undefined : "accept"));
+    const clock = new FakeClock(); // or the slice would wait no longer than a second
+    const { got, handIn } = pipelines((index) => (index === 0 ? undefined : "accept"), clock);
     const done = handIn(numbered(12_000), { transport: "file" });
     await expect.poll(() => got.length).toBe(1);
     await handIn(numbered(12_000, "others ")); // requests do not wait

@@ -48,6 +48,13 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
     "more attributes than a record may have": () => log(attributes(6, 200_000)),
     "empty records": () => logs(times(300_000, message(2))),
     "records with attributes": () => logs(times(100_000, message(2, attributes(6, 10)))),
+    "a few records with as many attributes as they may have": () =>
+      logs(times(12, message(2, attributes(6, MOST_VALUES)))),
+    "many records with as many attributes as they may have": () =>
+      logs(times(100, message(2, attributes(6, MOST_VALUES)))),
+    "records with as many attributes as fit into a small record": () =>
+      logs(times(100, message(2, attributes(6, 1200)))),
+    "a long text": () => log(message(5, text(1, "a text of words and numbers 42; ".repeat(500_000)))),
     "a list as body": () => log(message(5, message(5, times(MOST_VALUES, message(1, text(1, "a")))))),
     "a large resource of many records": () =>
       message(

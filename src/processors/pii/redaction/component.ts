@@ -16,6 +16,7 @@ export const redaction = defineProcessor<RedactionConfig>({
   type: "redaction",
   summary: "Removes attributes that are not allowed, and masks blocked values.",
   signals: SIGNALS,
+  takesSinglePoints: true,
   zone: "pii",
   schema: redactionSchema,
   create: (config, context) =>

@@ -12,6 +12,7 @@ export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
   aliases: ["deltatocumulative"],
   summary: "Turns deltas of sums and histograms into cumulative ones.",
   signals: ["metrics"],
+  takesSinglePoints: true,
   schema: deltaToCumulativeSchema,
   create({ maxStaleMs, maxStreams }, { clock, metrics, logger, id }) {
     const rules: TemporalityRules = {
