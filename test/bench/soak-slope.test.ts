@@ -47,7 +47,7 @@ function randomFrom(seed: number): () => number {
 const verdict = (samples: readonly Point[]) => verdictOf(slopeOf(leastOfEachCycle(samples, 60)), BOUND);
 
 describe("the slope of a soak", () => {
-  it("finds a leak of a few kilobytes a second, whatever the noise", () => {
+  it("finds a leak of a few kilobytes a second in spite of noise", () => {
     fc.assert(
       fc.property(fc.integer(), fc.integer({ min: 3000, max: 50_000 }), (seed, bytesPerSecond) => {
         const slope = slopeOf(leastOfEachCycle(samplesOf(seed, bytesPerSecond), 60));

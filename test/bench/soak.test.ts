@@ -65,7 +65,7 @@ describe("npm run soak, in short", () => {
     expect(code).toBe(1);
   });
 
-  it("says what it does not understand, with exit code 2", async () => {
+  it("reports unknown arguments with exit code 2", async () => {
     const { code, stderr } = await runSoak("--parts=none,such");
     expect(stderr).toContain('there is no "none"');
     expect(code).toBe(2);

@@ -93,7 +93,7 @@ describe("poison", () => {
     await sink.close();
   });
 
-  it("among good records takes none of them along, through outages, kills and restarts", {
+  it("takes no good record with it, through outages, kills and restarts", {
     timeout: patience(600_000),
   }, async () => {
     const isPoison = (number: number) => number % 41 === 5;

@@ -120,7 +120,7 @@ describe.each([
     expect(mine.verdict().missing).toBe(missing);
   });
 
-  it("says so when everything in the directory is gone but the directory", async () => {
+  it("reports that everything in the directory was removed", async () => {
     const queue = copyOf(master, join(directory, `copy-${++serial}`));
     for (const file of filesBelow(queue).filter((name) => /\.(log|ldb)$|CURRENT$|MANIFEST[^/]*$/.test(name)))
       rmSync(file);

@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)("the pipelines page", () => {
     await page.getByRole("row", { name: /Queue size/ }).waitFor();
   });
 
-  it("draws every component, and shows the config of one that is clicked", async () => {
+  it("draws every component, and shows the config of a clicked one", async () => {
     const page = await open("");
     for (const name of ["receiver otlp", "processor attributes/stage", "exporter otlp_http/bad"])
       await page.getByRole("link", { name, exact: true }).waitFor();

@@ -83,7 +83,7 @@ service:
     await page.getByText("No dead letter matches.").waitFor();
   }, 120_000);
 
-  it("does not offer to look into records to those who may not see them", async () => {
+  it("does not offer to open records to users who may not see them", async () => {
     const page = await openPage(`${url}/#/failures`, VIEWER_TOKEN);
     await page.locator('input[placeholder="needs the role reveal"]').first().waitFor();
     expect(await page.locator("input:disabled").count()).toBe(3);

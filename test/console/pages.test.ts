@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)("the exporters page", () => {
 });
 
 describe.skipIf(!hasBrowser)("the failures page", () => {
-  it("tells of a cause how often, since when and until when", async () => {
+  it("shows how often each cause occurred, since when and until when", async () => {
     const page = await open("#/failures");
     const row = rows(page).filter({ hasText: "HTTP 400" });
     const cell = (name: string) => row.locator(`td[data-label="${name}"]`);
@@ -210,7 +210,7 @@ describe.skipIf(!hasBrowser)("the audit page", () => {
 });
 
 describe.skipIf(!hasBrowser)("the audit page with much in it", () => {
-  it("shows further records when asked, and says so when they cannot be had", async () => {
+  it("shows more records on request, and reports when they are not available", async () => {
     const asked = 105;
     for (let n = 0; n < asked; n++) expect((await post("/exporters/otlp_http%2Fgood/retry", {})).status).toBe(200);
     const page = await open("#/audit?action=retry");

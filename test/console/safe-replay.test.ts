@@ -71,7 +71,7 @@ describe.skipIf(!hasBrowser)("a dry run in the console", () => {
 });
 
 describe.skipIf(!hasBrowser)("an edit in the console", () => {
-  it("shows what was changed, is refused when it is no OTLP, and keeps the original", async () => {
+  it("shows the change, refuses a text that is not OTLP, and keeps the original", async () => {
     const [, { id }] = (await deadLetters()) as [ListedEntry, ListedEntry];
     const page = await open(`#/failures/${id}`);
     await page.getByRole("link", { name: "Edit…" }).click();
@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)("an edit in the console", () => {
 });
 
 describe.skipIf(!hasBrowser)("a replay in the console", () => {
-  it("is paused, goes on and is cancelled, and the page is told of it", async () => {
+  it("is paused, resumed and cancelled, and the page shows it", async () => {
     const page = await open("#/replay/new?exporter=otlp_http/bad");
     await page.getByLabel("Entries per second").fill("0.5");
     await page.getByRole("button", { name: "Dry run" }).click();

@@ -159,7 +159,7 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(transport.seen("authorization")).toEqual([]);
   });
 
-  it("gives up when it is aborted while it waits for credentials", async () => {
+  it("stops when it is aborted while it waits for credentials", async () => {
     const exporter = await transport.start({ isConfidential: true, authorize: () => new Promise(() => {}) });
     const abort = new AbortController();
     const sending = exporter.send(batch, abort.signal);

@@ -66,7 +66,7 @@ describe("packaging/Dockerfile", () => {
       expect(manifest.scripts).toHaveProperty(script!);
   });
 
-  it("has in it all that the build needs", () => {
+  it("contains all files that the build needs", () => {
     const place = join(folder, "build");
     for (const text of all("COPY").filter((each) => !each.startsWith("--from") && !each.includes("/etc/"))) {
       const paths = text.split(" ");

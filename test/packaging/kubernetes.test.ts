@@ -128,7 +128,7 @@ describe.each(WORKLOADS)("the %s %s", (kind, name) => {
     expect(drains).toBeGreaterThan(0);
   });
 
-  it("runs as nobody special, with files that it cannot change", () => {
+  it("runs as an unprivileged user, with files that it cannot change", () => {
     const context = { ...pod.securityContext, ...container.securityContext };
     expect(context).toMatchObject({
       runAsNonRoot: true,

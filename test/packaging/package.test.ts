@@ -79,7 +79,7 @@ describe("the package", () => {
     expect(packed.size).toBeLessThan(2_700_000);
   });
 
-  it("has all that its doors name", () => {
+  it("contains every file that its entry points name", () => {
     const doors = Object.values(manifest.exports).flatMap((door) =>
       typeof door === "string" ? [door] : [door.types, door.default],
     );
@@ -132,7 +132,7 @@ describe("the package", () => {
   });
 
   // Lists of words and labels, and scripts for Redis, are texts, which the bundler writes in one line.
-  it("has no line of code that nobody could read", () => {
+  it("contains no line of code that is too long to read", () => {
     const long = packed.files
       .filter(({ path }) => /^dist\/bundle\/.*\.js$/.test(path))
       .flatMap(({ path }) => readFileSync(installed(path), "utf8").split("\n"))

@@ -15,7 +15,7 @@ async function startTarget(): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-it("is told of brokers that cannot be reached, of scrapes that fail, and of receivers that listen", async () => {
+it("includes unreachable brokers, failed scrapes and listening receivers", async () => {
   const port = await freePort();
   const gone = "127.0.0.1:1";
   const scrape = (...targets: string[]) => ({

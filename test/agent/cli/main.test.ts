@@ -263,7 +263,7 @@ describe("--config", () => {
     expect((await cli(["validate", "-c", "env:NONE"])).err).toContain("there is no environment variable NONE");
   });
 
-  it("takes YAML, in which a double colon stands for a map in a map", async () => {
+  it("accepts YAML in which a double colon means a nested map", async () => {
     expect((await timeoutOf("env:WHOLE", "yaml:exporters::debug::verbosity: detailed")).verbosity).toBe("detailed");
     expect((await timeoutOf("env:WHOLE", "yaml:exporters:\n  debug: {verbosity: normal}")).verbosity).toBe("normal");
   });

@@ -57,7 +57,7 @@ describe("supervise", () => {
     expect(await code).toBe(0);
   });
 
-  it("keeps the process alive while it runs, also when nothing of the agent does", async () => {
+  it("keeps the process alive while it runs, even if no component does", async () => {
     const { signals, start, drained } = scene();
     const living = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
     const before = living();
@@ -70,7 +70,7 @@ describe("supervise", () => {
     expect(await code).toBe(0);
   });
 
-  it("goes on after what a plugin threw where nobody catches it, and names it", async () => {
+  it("continues after an uncaught error of a plugin, and names the plugin", async () => {
     const { calls, logged, signals, start, drained } = scene();
     const code = start();
     await settled();
@@ -155,7 +155,7 @@ describe("supervise", () => {
     expect(await code).toBe(0);
   });
 
-  it("gives up on a drain that hangs, and ends with 1", async () => {
+  it("exits with 1 when a drain hangs", async () => {
     const { calls, timers, signals, start } = scene();
     const code = start();
     await settled();

@@ -78,7 +78,7 @@ describe("logs.emit", () => {
     for (const record of records) expect(record["observedTimeUnixNano"]).toBeGreaterThanOrEqual(before);
   });
 
-  it("takes whatever a program logs", async () => {
+  it("accepts every value that a program logs", async () => {
     const circular: Record<string, unknown> = { name: "loop" };
     circular["self"] = circular;
     let deep: unknown = "bottom";
@@ -199,7 +199,7 @@ describe("logs.emit", () => {
     expect(seen).toEqual([undefined]);
   });
 
-  it("writes what the reference decoder reads, whatever the values are", async () => {
+  it("writes bytes that the reference decoder reads, for all values", async () => {
     const { batches, components } = keeper();
     const resource = { "service.name": "shop" };
     const sluice = await started({ config: INTO_KEPT, components, resource });
@@ -348,7 +348,7 @@ describe("failOnError", () => {
     await expect(quiet.logs.emit({ body: 1 })).resolves.toBeUndefined();
   });
 
-  it("causes no unhandled rejection when nobody looks", async () => {
+  it("causes no unhandled rejection when the promise is ignored", async () => {
     const unhandled: unknown[] = [];
     const listener = (reason: unknown) => unhandled.push(reason);
     process.on("unhandledRejection", listener);
@@ -381,7 +381,7 @@ describe("failOnError", () => {
     expect(batches.flatMap(bodies)).toEqual(["one", "two"]);
   });
 
-  it("never throws, whatever is given as a list", async () => {
+  it("never throws for any value given as a list", async () => {
     const sluice = await started({ config: INTO_KEPT, components: keeper().components });
     const revoked = Proxy.revocable([] as LogInput[], {});
     revoked.revoke();

@@ -68,7 +68,7 @@ describe("createSluice", () => {
     expect(problems).toMatchObject([{ path: "exporters.debug.verbosity", place: undefined }]);
   });
 
-  it("rejects what is no config", async () => {
+  it("rejects a value that is not a config", async () => {
     const circular: Record<string, unknown> = {};
     circular["self"] = circular;
     for (const config of [circular, { file: "/nowhere/sluice.yaml" }, "", "a: [", undefined as never, 3 as never]) {
@@ -163,7 +163,7 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     await expect(sluice.start()).rejects.toThrow(SluiceConfigError);
   });
 
-  it("says so when another one has its queue's directory", async () => {
+  it("reports that another agent uses the directory of its queue", async () => {
     const config = {
       exporters: { otlp_http: { endpoint: "http://127.0.0.1:1" } },
       service: { pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
@@ -257,7 +257,7 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     expect(sluice.status().state).toBe("stopped");
   });
 
-  it("refuses what is no batch", async () => {
+  it("refuses a value that is not a batch", async () => {
     const sluice = await started({ config: INTO_KEPT, components: keeper().components });
     for (const batch of [undefined, null, 5, {}, { signal: "toString" }]) {
       const outcome = await sluice.accept(batch as never);

@@ -36,7 +36,7 @@ describe("a pipeline in memory", () => {
     await pipeline.stop();
   });
 
-  it("throws what is wrong with a config as createSluice does, to whoever called", async () => {
+  it("throws config errors to its caller, as createSluice does", async () => {
     const error = await runPipeline(THROUGH("memroy")).catch((thrown: Error) => thrown);
     expect(error).toMatchObject({ name: "SluiceConfigError", code: "SLUICE_CONFIG" });
     const { message, stack } = error as Error;
@@ -45,7 +45,7 @@ describe("a pipeline in memory", () => {
     expect(framesOf(stack)[0]).toContain("run-pipeline.test.ts");
   });
 
-  it("throws what cannot start to whoever called", async () => {
+  it("throws start errors to its caller", async () => {
     const create = () => {
       throw new Error("no");
     };

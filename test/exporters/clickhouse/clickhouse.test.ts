@@ -283,7 +283,7 @@ describe("the clickhouse exporter", () => {
     ]);
   });
 
-  it("retries what the server may accept later, and gives up on rows that it cannot parse", async () => {
+  it("retries rows that the server may accept later, and permanently refuses rows that it cannot parse", async () => {
     let code: number | undefined = 252;
     const server = await startClickhouseServer((text) =>
       text.startsWith("INSERT") && code !== undefined ? { status: 500, code, message: "Too many parts" } : undefined,

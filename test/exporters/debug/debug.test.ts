@@ -366,7 +366,7 @@ describe("a stream that is slow or gone", () => {
     await second;
   });
 
-  test("gives up when aborted, and continues with the next batch", async () => {
+  test("stops when aborted, and continues with the next batch", async () => {
     let release: (() => void) | undefined;
     const slow = new Writable({
       write(_chunk, _, done) {

@@ -313,7 +313,7 @@ describe("rotation", () => {
     expect((await readdir(directory)).sort()[0]).toBe("out-2026-01-31T22-59-58.123.json");
   });
 
-  test("keeps as many backups as it is told to, and touches no other file", async () => {
+  test("keeps the configured number of backups, and touches no other file", async () => {
     const directory = await temporaryDirectory();
     await writeFile(join(directory, "out-of-here.json"), "mine");
     await writeFile(join(directory, "out-2026-99-99T00-00-00.000.json"), "mine");
@@ -464,7 +464,7 @@ describe("a disk that fails", () => {
     expect((await linesOf(path)).map(bodyOf)).toEqual(["three"]);
   });
 
-  test("gives up what is not written yet when it is aborted", async () => {
+  test("drops unwritten data when it is aborted", async () => {
     const path = join(await temporaryDirectory(), "out.json");
     const exporter = await start({ path });
     const abort = new AbortController();

@@ -133,7 +133,7 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     expect(messages.flatMap(({ value }) => bodies(Batch.admit("logs", value)))).toEqual(texts);
   });
 
-  test("gives up when it is aborted, and sends again once the broker answers", async () => {
+  test("stops when it is aborted, and sends again once the broker answers", async () => {
     const topic = await newTopic();
     const exporter = await startExporter({ logs: { topic }, request_timeout: "1s" });
     await exporter.send(logs("a"), never());

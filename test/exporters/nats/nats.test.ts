@@ -132,7 +132,7 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     expect((await stored(stream)).map(({ data }) => bodies(Batch.admit("logs", data)))).toContainEqual(["b"]);
   });
 
-  it("gives up when it is aborted while the server is silent", async () => {
+  it("stops when it is aborted while the server is silent", async () => {
     const { config } = await newStream();
     const exporter = await start(config);
     nats.server.pause();

@@ -273,7 +273,7 @@ describe("otlp_grpc exporter", () => {
       expect(calls).toBe(5);
     });
 
-    it("gives up on a server that accepts and says nothing", async () => {
+    it("times out on a server that accepts the connection and never answers", async () => {
       await serve(createServer((socket) => void socket.resume()));
       const abort = new AbortController();
       const sending = refusalOf(exporter.send(logs(), abort.signal));
@@ -291,7 +291,7 @@ describe("otlp_grpc exporter", () => {
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
 
-    it("closes it also when connecting took longer than the time between pings", async () => {
+    it("closes it even if connecting took longer than the time between pings", async () => {
       await serve(createServer((socket) => void socket.resume()));
       await restart({
         endpoint: `127.0.0.1:${(broken.address() as { port: number }).port}`,

@@ -107,7 +107,7 @@ describe("otlp_http exporter", () => {
     expect(message).not.toContain(":80");
   });
 
-  it("closes connections that it was told not to keep", async () => {
+  it("closes connections that the server wants closed", async () => {
     await restart({ disable_keep_alives: true });
     await exporter.send(logs(), never);
     expect(sink.requests[0]!.headers.connection).toBe("close");

@@ -75,7 +75,7 @@ describe("the prometheus exporter", () => {
     expect(await scrape()).toBe('# TYPE g gauge\ng{a="1",b="2"} 3\ng{x_y="1;2"} 4\n');
   });
 
-  it("adds up deltas, and rejects one that comes again", async () => {
+  it("adds up deltas, and rejects a repeated one", async () => {
     const { send, scrape } = await startPrometheusExporter();
     const delta = (value: number, ms: number) =>
       sum("n", value, {}, { timeUnixNano: at(ms) }, { aggregationTemporality: 1 });

@@ -76,7 +76,7 @@ describe("metrics_transform", () => {
     expect(shown(transforms, sum("a_total", [[{}, 1]]), sum("b_total", [[{}, 2]]))).toEqual(["z{} 1", "b.count{} 2"]);
   });
 
-  it("puts a new name in the place of the old one, and leaves all other bytes of the metric as they are", () => {
+  it("replaces the name and leaves all other bytes of the metric unchanged", () => {
     const [named, unknownField, value] = [field(1, "cpu"), field(99, "kept"), field(3, "s")];
     const metricsOf = (...fields: Buffer[]) => field(1, field(2, field(2, Buffer.concat(fields))));
     const rename = [{ include: "cpu", action: "update", new_name: "processor.time" }];

@@ -130,7 +130,7 @@ describe("a limiter", () => {
     expect(table.size).toBe(1);
   });
 
-  it("does not keep keys of which no record passed", () => {
+  it("forgets keys without passing records", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 5, window: "1s", global: { limit: 1, window: "1s" } }, clock);
     pass(limiter, ["a"]);

@@ -48,7 +48,7 @@ describe("detectors", () => {
     expect((await detect({})).found).toEqual({ old: "1" });
   });
 
-  it.each(["novalue", "=x", "a=%ZZ"])("env finds nothing in %s, and says so", async (text) => {
+  it.each(["novalue", "=x", "a=%ZZ"])("env finds nothing in %s, and reports it", async (text) => {
     useEnvironment({ OTEL_RESOURCE_ATTRIBUTES: text });
     const { found, warnings } = await detect({ detectors: ["env"] });
     expect(found).toEqual({});
@@ -213,7 +213,7 @@ describe("detectors", () => {
     expect((await detect(aks, { linkLocal: url })).found).toEqual({ ...onAzure, "k8s.cluster.name": "cluster" });
   });
 
-  it("k8snode asks the cluster for the node, and has its name also when that is refused", async () => {
+  it("k8snode asks the cluster for the node, and keeps its name if the cluster refuses", async () => {
     useEnvironment({ K8S_NODE_NAME: "node-1" });
     const { url } = await startMetadataServer({ "/api/v1/nodes/node-1": { metadata: { uid: "u-1" } } });
     const asked = await detect({ detectors: ["k8snode"] }, { kubernetes: url });

@@ -154,7 +154,7 @@ describe("the docker_stats receiver", () => {
     expect(docker.paths[0]).toMatch(/^\/v1\.25\/containers/);
   });
 
-  it("starts where Docker is not, says so, and stops at once", async () => {
+  it("starts without Docker, reports it, and stops at once", async () => {
     const { logger } = await start({ endpoint: "unix:///nowhere/docker.sock" });
     await until(() => expect(logger.lines.length).toBeGreaterThan(0));
     expect(logger.lines[0]!.fields).toMatchObject({ scraper: "all", reason: expect.stringContaining("ENOENT") });

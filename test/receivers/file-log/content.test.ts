@@ -10,7 +10,7 @@ import { readHead } from "../../../src/receivers/file-log/content.js";
 const folder = mkdtempSync(join(tmpdir(), "sluice-content-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("a gzip file stays open after its first bytes were read, for whoever reads on", async () => {
+it("a gzip file stays open after its first bytes were read", async () => {
   const path = join(folder, "a.gz");
   writeFileSync(path, gzipSync("x".repeat(2_000_000)));
   const handle = await open(path);

@@ -78,7 +78,7 @@ describe("the file_log receiver", () => {
     await until(() => expect(offsets()).toContain('"o":4'));
   });
 
-  it("tries again what is refused for now, and hands in as a dead letter what is refused for good", async () => {
+  it("retries temporarily refused data, and hands in permanently refused data as a dead letter", async () => {
     const files = new LogFiles();
     writeFileSync(files.path("a.log"), "one\n");
     const answers = [new Refusal("transient", "not now"), new Refusal("permanent", "never")];
@@ -189,7 +189,7 @@ describe("rotation", () => {
     await until(() => expect(files.bodies).toEqual(["started", "started", "again"]));
   });
 
-  it("reads gzip files, also one that was a file before it was compressed", async () => {
+  it("reads gzip files, including one that was compressed after it had been read", async () => {
     const files = new LogFiles();
     const text = Array.from({ length: 300 }, (_, i) => `line ${i}\n`).join("");
     writeFileSync(files.path("a.log"), text);
@@ -294,7 +294,7 @@ describe("records", () => {
     await until(() => expect(files.bodies).toEqual(["grün"]));
   });
 
-  it("replaces what is no UTF-8, or keeps it as bytes, and leaves NULs of a hole out", async () => {
+  it("replaces invalid UTF-8 or keeps it as bytes, and skips the NULs of a hole", async () => {
     const text = Buffer.concat([
       Buffer.alloc(3000),
       Buffer.from("a\n"),
@@ -355,7 +355,7 @@ describe("bad input", () => {
     if (process.getuid?.() !== 0) await until(() => expect(lines.join()).toContain("secret.log"));
   });
 
-  it("reads all again when the file of offsets is damaged, and says so", async () => {
+  it("reads everything again when the file of offsets is damaged, and logs it", async () => {
     const files = new LogFiles();
     const { logger, lines } = keepingLogger();
     writeFileSync(files.path("a.log"), "one\n");

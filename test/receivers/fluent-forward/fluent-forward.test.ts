@@ -130,7 +130,7 @@ describe("the fluent_forward receiver", () => {
     });
   });
 
-  it("takes keys and texts as they are, whatever they look like", async () => {
+  it("keeps keys and texts unchanged", async () => {
     const { port, intake } = await start();
     const fields = JSON.parse('{"log": "a \\uFFFD", "__proto__": "p", "toString": "t", "": "e"}') as Packable;
     (await client({ port })).write(pack(["t", 1, fields]));
@@ -145,7 +145,7 @@ describe("the fluent_forward receiver", () => {
     });
   });
 
-  it("acknowledges a chunk when it is safe, and not before; one that is not taken is not acknowledged", async () => {
+  it("acknowledges a chunk only when it is safe, and never a refused one", async () => {
     const { port, intake, receiver } = await start();
     let settle = (_: typeof ACCEPTED) => {};
     intake.answer = () => new Promise((resolve) => void (settle = resolve as typeof settle));
@@ -431,7 +431,7 @@ describe("a client that does not read its acknowledgements", () => {
 });
 
 describe("what waits for room", () => {
-  it("is no more than a number of bytes, whoever sent them", async () => {
+  it("is limited in bytes, for all senders together", async () => {
     const context = { clock: new FakeClock(), random: () => 0.5 } as unknown as ReceiverContext;
     const room = new WaitingRoom(context);
     let isOver = false;
@@ -477,7 +477,7 @@ describe("MessagePack", () => {
       runs(60),
     ));
 
-  it("is refused with its own error and nothing else, whatever the bytes are", () =>
+  it("is refused with its own error for all bytes", () =>
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {

@@ -167,7 +167,7 @@ describe("the http_check receiver", () => {
     expect(statuses.every(({ data }) => Number(data["asInt"]) === 0)).toBe(true);
   });
 
-  it("ends a collection in its time, whatever the targets may take", async () => {
+  it("ends a collection in time, even if targets are slow", async () => {
     const silent = await serveBytes((socket) => void socket.resume());
     const { values } = await firstPoints([{ endpoint: silent.url, timeout: "1h" }], { timeout: "100ms" });
     expect(values).toEqual({ ...ofStatus(0), "error{no answer within the time of a collection}": 1 });
@@ -240,12 +240,12 @@ describe("the http_check receiver", () => {
     ["/again", "there were more than 10 redirects"],
     ["file:///etc/passwd", "it was redirected to something other than an http URL"],
     ["http://[", "it was redirected to something other than an http URL"],
-  ])("gives up on redirects to %s", async (location, reason) => {
+  ])("does not follow redirects to %s", async (location, reason) => {
     const { url } = await serve((_, response) => void response.writeHead(301, { Location: location }).end());
     expect((await firstPoints([{ endpoint: url }])).values).toEqual({ ...ofStatus(0), [`error{${reason}}`]: 1 });
   });
 
-  it("tells of TLS: how long the certificate holds, who signed it, and the time of each step", async () => {
+  it("reports TLS: how long the certificate is valid, who signed it, and the time of each step", async () => {
     const url = await serveTls(TLS_FILES.serverCert);
     const { all, values } = await firstPoints([{ endpoint: url, tls: { ca_file: TLS_FILES.ca } }], { metrics: ALL });
     expect(values).toMatchObject(ofStatus(200));
@@ -262,7 +262,7 @@ describe("the http_check receiver", () => {
     expect(sum / 1_000_000).toBeLessThan(Number(whole.data["asInt"]) + 1);
   });
 
-  it("takes a wrong certificate for an error, unless it is told to take any", async () => {
+  it("treats a wrong certificate as an error unless any certificate is allowed", async () => {
     const expired = await serveTls(TLS_FILES.serverExpiredCert);
     const good = await serveTls(TLS_FILES.serverCert);
     const ca = { ca_file: TLS_FILES.ca };
@@ -405,7 +405,7 @@ describe("the http_check receiver", () => {
     expect(all.filter(({ data, name }) => name === "httpcheck.status" && data["asInt"] === "1").length).toBe(2);
   });
 
-  it("finds that an empty body and one that is no JSON are not what they should be", async () => {
+  it("reports an empty body and an invalid JSON body as failed checks", async () => {
     const { url } = await serve((request, response) => void response.end(request.url === "/health" ? "" : "<html>"));
     const targets = [url, `${url}2`].map((endpoint) => ({ endpoint, validations: [{ json_path: "status" }] }));
     const { all } = await firstPoints(targets, { metrics: ALL });

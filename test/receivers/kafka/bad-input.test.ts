@@ -67,7 +67,7 @@ describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, (
       expect(payloads).toContain(word);
   });
 
-  test("holds its partition when nobody can keep it, or is skipped where the config says so", async () => {
+  test("holds up its partition when no exporter can keep it, or is skipped if configured", async () => {
     const topic = await kafka.createTopic(uniqueName("logs"));
     await produce(kafka, [{ topic, value: Buffer.from("this is not OTLP") }, logsMessage(topic, "fine")]);
     const [waits, skips] = [uniqueName("group"), uniqueName("group")];
@@ -84,7 +84,7 @@ describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, (
     expect(await committedOffsets(kafka, waits, topic)).toEqual([0]);
   });
 
-  test("goes to the dead-letter topic with its key, its headers and the reason when nobody can keep it, and finds its way back", async () => {
+  test("goes to the dead-letter topic with its key, headers and reason when no exporter can keep it, and can be replayed from there", async () => {
     const topic = await kafka.createTopic(uniqueName("logs"));
     await kafka.createTopic(`${topic}.dlq`);
     const group = uniqueName("group");

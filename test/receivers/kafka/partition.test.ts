@@ -4,7 +4,7 @@ import { assignPartitions } from "../../../src/receivers/kafka/assign-partitions
 import { Partition, type UnsettledMessage } from "../../../src/receivers/kafka/partition.js";
 
 describe("a partition of Kafka", () => {
-  test("may be committed up to the first message that is not settled, whatever the order of settling", () => {
+  test("may be committed up to the first unsettled message, for every order of settlement", () => {
     const step = fc.oneof(fc.constant("take" as const), fc.constant("skip" as const), fc.nat());
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -22,7 +22,7 @@ describe("a partition of Kafka", () => {
     );
   });
 
-  test("forgets what was on its way when its offsets begin anew", () => {
+  test("forgets messages in flight when its offsets are reset", () => {
     const partition = new Partition("topic", 0, "id", 100n, 100n);
     const old = partition.take(100n, 10);
     partition.beginAt(3n);

@@ -252,7 +252,7 @@ describe("what a kubelet may answer", () => {
     expect(await firstReason({ endpoint })).toMatch(reason);
   });
 
-  it("gives up on an answer that does not come, and on one that does not end, and goes on", async () => {
+  it("times out on an answer that does not come or does not end, and continues", async () => {
     const kubelet = await startKubelet({ "/stats/summary": () => {} });
     const { intake, logger } = await start({ endpoint: kubelet.endpoint, timeout: "100ms" });
     const reason = { scraper: "/stats/summary", reason: "not done within 100 ms" };
@@ -278,7 +278,7 @@ describe("what a kubelet may answer", () => {
     expect(await firstReason({ endpoint, timeout: "1m" })).toMatch(/the answer is longer than \d+ bytes$/);
   });
 
-  it("does not unfold an answer that is made of nothing but objects", async () => {
+  it("does not expand an answer that consists of nested objects only", async () => {
     const text = `{"pods":[${"{},".repeat(1_000_000)}{}]}`;
     const { endpoint } = await startKubelet({ "/stats/summary": (response) => void response.end(text) });
     expect(await firstReason({ endpoint, timeout: "1m" })).toMatch(
@@ -328,7 +328,7 @@ describe("what a kubelet may answer", () => {
 });
 
 describe("how a kubelet knows the agent", () => {
-  it("shows the token of its account, read anew each time", async () => {
+  it("sends the token of its account, reloaded for each request", async () => {
     const kubelet = await startKubelet({ "/stats/summary": SUMMARY }, true);
     const token_file = join(temporaryFolder(), "token");
     writeFileSync(token_file, "one\n");

@@ -99,7 +99,7 @@ describe.skipIf(natsProgram === undefined)("the nats receiver", () => {
     await expect.poll(state).toBe(0);
   });
 
-  it("publishes what is refused for good to the dead-letter subject before it acknowledges it", async () => {
+  it("publishes permanently refused messages to the dead-letter subject before it acknowledges them", async () => {
     const { stream, subject, config, state } = await newStream();
     const intake = new SetbackIntake();
     intake.answer = () => REFUSED;
@@ -114,7 +114,7 @@ describe.skipIf(natsProgram === undefined)("the nats receiver", () => {
     expect(dead?.data).toEqual(new Uint8Array(logs("poison").bytes));
   });
 
-  it("leaves what is refused for good in the stream where there is no such subject", async () => {
+  it("leaves permanently refused messages in the stream if there is no such subject", async () => {
     const { subject, config, state } = await newStream();
     const intake = new SetbackIntake();
     intake.answer = () => REFUSED;
@@ -141,7 +141,7 @@ describe.skipIf(natsProgram === undefined)("the nats receiver", () => {
     await until(() => expect(second.batches.flatMap(bodies)).toEqual(["m3", "m4"]));
   });
 
-  it("makes the stream when it is told to, and reads on when stream and consumer were deleted", async () => {
+  it("creates the stream if configured, and continues after stream and consumer were deleted", async () => {
     const config = { servers: nats.url, stream: "MADE", create_stream: true, logs: { subject: "made.logs" } };
     const intake = new SetbackIntake();
     await start(config, intake);
@@ -206,7 +206,7 @@ describe.skipIf(natsProgram === undefined)("the nats receiver, before a server t
   it.each([
     ["wants other credentials", ["-js", "--user", "agent", "--pass", "secret"], /authorization violation/i],
     ["has no JetStream", [], /JetStream is not enabled/],
-  ])("%s starts, and says so", async (_what, args, words) => {
+  ])("%s starts, and reports it", async (_what, args, words) => {
     const nats = await startNats(args);
     const said: string[] = [];
     const say = (fields: { reason?: string }) => void said.push(fields.reason ?? "");

@@ -56,7 +56,7 @@ async function sendPacket(port: number, ...packets: string[]): Promise<void> {
 const LISTEN = { listen_address: "127.0.0.1:0" };
 
 describe("the tcp_log receiver", () => {
-  it("makes a record of each line, however it comes, and of what is left when a connection ends", async () => {
+  it("makes a record of each line, however it is split, and of the rest when a connection ends", async () => {
     const { port, bodies } = await start(tcpLogReceiver, { ...LISTEN, resource: { a: "b" } });
     const socket = await connection(port);
     socket.write("one\r\ntw");
@@ -86,7 +86,7 @@ describe("the tcp_log receiver", () => {
     });
   });
 
-  it("cuts a line that is longer than it may be, and takes what is no UTF-8", async () => {
+  it("cuts a line that is too long, and accepts invalid UTF-8", async () => {
     const { port, bodies } = await start(tcpLogReceiver, { ...LISTEN, max_log_size: "64KiB" });
     const socket = await connection(port);
     socket.write("x".repeat(100_000));

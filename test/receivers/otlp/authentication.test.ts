@@ -77,7 +77,7 @@ describe.each([
     expect(running.intakes.logs.records).toBe(code === 0 ? 2 : 0);
   });
 
-  it("reads nothing of a body before it knows the client, and lets nobody else send one", async () => {
+  it("reads no body before it has authenticated the client", async () => {
     await start({}, keys(isLate));
     const socket = connect(running.http, "127.0.0.1");
     let received = "";

@@ -166,7 +166,7 @@ describe("OTLP over gRPC", () => {
     expect([answer.code, answer.details]).toEqual([12, expect.stringContaining("service.pipelines.traces.receivers")]);
   });
 
-  it("answers what is no gRPC in HTTP", async () => {
+  it("answers requests that are not gRPC in HTTP", async () => {
     expect((await bare({ "content-type": "application/json" }))[":status"]).toBe(415);
     expect((await bare({ ":method": "GET" }))[":status"]).toBe(405);
   });

@@ -95,7 +95,7 @@ describe("OTLP over HTTP", () => {
     expect((await post(running.http, "/v1/logs", packed.subarray(0, packed.length - 1), headers)).status).toBe(400);
   });
 
-  it("accepts only the compression algorithms it is told to", async () => {
+  it("accepts only the configured compression algorithms", async () => {
     await restart({ compression_algorithms: ["gzip"] });
     const gzip = { ...PROTO, "content-encoding": "gzip" };
     expect((await post(running.http, "/v1/logs", gzipSync(wire("logs")), gzip)).status).toBe(200);
@@ -208,7 +208,7 @@ describe("OTLP over HTTP", () => {
       expect([sent.status, sent.headers["access-control-allow-origin"]]).toEqual([200, "http://localhost:1"]);
     });
 
-    it("allows whatever headers are asked for with *", async () => {
+    it("allows all requested headers with *", async () => {
       await restart({ cors: { allowed_origins: ["*"], allowed_headers: ["*"] } });
       expect((await preflight("http://anywhere")).headers["access-control-allow-headers"]).toBe("x-key");
     });

@@ -137,7 +137,7 @@ describe("otlp receiver config", () => {
     expect(parse({ protocols: { http: null } }).data?.protocols.http?.endpoint).toBe("127.0.0.1:4318");
   });
 
-  it("says what to write when there is no protocol", () => {
+  it("reports which keys to write when no protocol is configured", () => {
     const expected = ["protocols: expected at least one protocol, such as `protocols: {grpc: , http: }`"];
     for (const config of [{}, { protocols: null }, { protocols: {} }]) expect(problems(config)).toEqual(expected);
   });

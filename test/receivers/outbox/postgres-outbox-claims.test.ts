@@ -112,7 +112,7 @@ describe.skipIf(postgresProgram === undefined)("claims of rows of an outbox", ()
     await expect.poll(statuses).toEqual(["delivered", "delivered"]);
   });
 
-  it("marks a row whose data is safe also when others have let it wait again, and does not hand it in twice", async () => {
+  it("marks a row whose data is safe even if another agent has released it, and does not hand it in twice", async () => {
     const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, { max_in_flight: 1 });
     await add({ n: 1 });
     const { intake, accepts } = heldIntake();

@@ -68,7 +68,7 @@ service: { extensions: [reliability], pipelines: { logs: { receivers: [outbox, h
     expect(await row()).toMatchObject({ attempts: 1, last_error: null, first_failed_at: null });
   });
 
-  it("is failed with error, attempts and time once the row is a dead letter, of which there is one", async () => {
+  it("is failed with error, attempts and time once its only entry is a dead letter", async () => {
     for (const exporter of [{}, { sending_queue: { wait_for_result: true } }]) {
       const { add, statuses, handler, start, row } = await outboxAgent({}, exporter);
       handler.handle = async () => {

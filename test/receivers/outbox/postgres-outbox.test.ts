@@ -161,7 +161,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     });
   });
 
-  it("marks what is refused for good as failed with its error, and takes it again when it is replayed", async () => {
+  it("marks permanently refused rows as failed with their error, and takes them again when they are replayed", async () => {
     const { table, config, add, states, statuses } = await newOutbox(() => db, postgres.keys);
     const intake = new SetbackIntake();
     intake.answer = () => REFUSED;
@@ -193,7 +193,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     ]);
   });
 
-  it("keeps a row that agents die of as a dead letter, and leaves one that is too large where it is", async () => {
+  it("keeps a row that crashes agents as a dead letter, and leaves a row that is too large in the table", async () => {
     const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, {
       max_attempts: 3,
       max_message_size: "1KiB",
@@ -209,7 +209,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     expect(intake.batches).toHaveLength(1);
   });
 
-  it("waits for nobody who has locked a row, and leaves those of its key behind it", async () => {
+  it("does not wait for locked rows, and keeps the rows of the same key behind them", async () => {
     const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys);
     for (const key of ["a", "a", "b"]) await add({ key }, { aggregate_key: key });
     const operator = await postgres.connect();
@@ -223,7 +223,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     expect(keysOf(intake.batches)).toEqual(["b", "a", "a"]);
   });
 
-  it("settles other rows while one that is done with is locked", async () => {
+  it("settles other rows while a finished one is locked", async () => {
     const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, { claim_after: "300ms" });
     const { intake, accepts } = heldIntake();
     await add({ n: 1 });
@@ -256,7 +256,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     ]);
   });
 
-  it("says so when a column is gone, and goes on when it is back", async () => {
+  it("reports a missing column, and continues when it is back", async () => {
     const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys);
     const { logger, said } = listening();
     const { intake, accepts } = heldIntake();
@@ -273,7 +273,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     expect(intake.batches).toHaveLength(2);
   });
 
-  it("starts and says so when there is no table, or no way in, and goes on when there is", async () => {
+  it("starts without a table or access, reports it, and continues when both are there", async () => {
     await db.query("CREATE ROLE ann LOGIN PASSWORD 'secret'");
     const locked = listening();
     await start(

@@ -156,7 +156,7 @@ describe.skipIf(postgresProgram === undefined)("the postgresql receiver", () => 
     expect(intake.batches.length).toBeGreaterThan(1);
   });
 
-  it("starts while nobody answers, says so, and measures once somebody does; none of its connections are left", async () => {
+  it("starts while no server answers, reports it, measures once one does, and leaves no connection open", async () => {
     const own = await startPostgres();
     await own.server.kill();
     const warnings: string[] = [];

@@ -150,7 +150,7 @@ describe("the prometheus receiver, through a proxy", () => {
     expect([wrong.up, requests.length]).toEqual([0, before]);
   });
 
-  it("says that the target is down when the proxy does not lead on, and goes past it where no_proxy says so", async () => {
+  it("reports the target as down when the proxy fails, and bypasses the proxy for no_proxy", async () => {
     const proxy = await openProxy();
     proxy.status = 403;
     const { port } = await startSecureTarget();

@@ -302,7 +302,7 @@ target_info{service_version="1.2"} 1
     expect(said.join()).toMatch(/more than once/);
   });
 
-  it("tells of a histogram that is none, and takes the rest", async () => {
+  it("reports an invalid histogram, and accepts the rest", async () => {
     const text =
       '# TYPE h histogram\nh_bucket{le="1"} 5\nh_bucket{le="+Inf"} 3\nh_sum 1\nh_count 3\n# TYPE g histogram\ng_sum 1\ng_count 2\ng 7\nrest 1\n';
     const { points, said } = await scrapeOnce(text);
@@ -330,7 +330,7 @@ target_info{service_version="1.2"} 1
     await until(() => expect(said.join()).toMatch(/scrapes were skipped/));
   });
 
-  it("hands in as a dead letter what a processor refuses for good", async () => {
+  it("hands in permanently refused data as a dead letter", async () => {
     const setbacks: unknown[] = [];
     class KeepingIntake extends TestIntake {
       override async accept(batch: Parameters<TestIntake["accept"]>[0], _origin?: unknown, setback?: unknown) {

@@ -196,7 +196,7 @@ describe("the prometheus receiver, with protobuf", () => {
     expect(read(alone)).toMatchObject({ points: [], lost: ["g: it is a gauge histogram, which OTLP does not have"] });
   });
 
-  it("reads names that are no words of text, and series of such families", () => {
+  it("reads quoted names, and series of such families", () => {
     const odd = family("my.requests", "counter", metric({ "a.b": "c" }, counter(3)));
     expect(read(odd).points).toEqual([
       expect.objectContaining({ name: "my.requests", kind: "sum", labels: { "a.b": "c" }, value: 3 }),
@@ -205,7 +205,7 @@ describe("the prometheus receiver, with protobuf", () => {
     expect(read(named)).toMatchObject({ points: [{ name: "my.sizes", kind: "exponentialHistogram" }], lost: [] });
   });
 
-  it("reads the same in whatever pieces it comes", () => {
+  it("reads the same from any pieces", () => {
     const whole = read(PAGE);
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 20 }), (cuts) => {

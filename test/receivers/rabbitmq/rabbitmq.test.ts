@@ -160,7 +160,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     await until(() => expect(status()).toMatchObject({ state: expect.not.stringMatching("DOWN"), reconnects: 1 }));
   });
 
-  it("know a message again by what its publisher sent, whatever a quorum queue adds to it", async () => {
+  it("recognise a message by what its publisher sent, in spite of headers that a quorum queue adds", async () => {
     const taken: string[] = [];
     let refuse = true;
     const component = judge((batch) => {
@@ -290,7 +290,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     expect(await session.waiting("poison")).toBe(0);
   });
 
-  it("send what nobody can take or keep through the retry queues to the dead-letter queue", async () => {
+  it("send messages that no exporter can take or keep through the retry queues to the dead-letter queue", async () => {
     let tries = 0;
     const component = judge(() => {
       tries++;
@@ -325,7 +325,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     expect(properties.headers).not.toHaveProperty("x-death");
   });
 
-  it("lose nothing when a retry queue is gone, and make it anew", async () => {
+  it("lose nothing when a retry queue was deleted, and create it again", async () => {
     const seen: string[] = [];
     let refused = 0;
     const component = judge((batch) => {
@@ -363,7 +363,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     await until(async () => expect(await session.waiting("deep")).toBe(1));
   });
 
-  it("leave a message in a queue without a dead-letter exchange when nobody can keep it", async () => {
+  it("leave a message in a queue without a dead-letter exchange when no exporter can keep it", async () => {
     await session.queue("stuck");
     let tries = 0;
     const component = judge(() => {
@@ -382,7 +382,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     await until(async () => expect(await session.waiting("stuck")).toBe(1));
   });
 
-  it("wait for a queue that is not there, and for one that is deleted", async () => {
+  it("wait for a queue that is missing or was deleted", async () => {
     const seen: string[] = [];
     const component = judge((batch) => void seen.push(...bodies(batch)));
     await start({
@@ -401,7 +401,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     await until(() => expect(seen).toEqual(["a", "b"]));
   });
 
-  it("hold what no queue is bound for until one is, or dead-letter it at once where the config says so", async () => {
+  it("hold unroutable messages until a queue is bound, or dead-letter them at once if configured", async () => {
     await session.queue("unrouted.in");
     await start({
       receiver: "queue: unrouted.in, encoding: text",
@@ -424,7 +424,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     });
   });
 
-  it("notice of every message that no queue wants it, also when several have the same id", async () => {
+  it("notice every unroutable message, even if several have the same id", async () => {
     const config = rabbitConnection().parse({ endpoint: rabbit.url });
     const channel = new ConfirmedChannel(await RabbitClient.create(config, "test"), "permanent");
     await channel.open();

@@ -134,7 +134,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     await relay.close();
   });
 
-  it("tells of what it works on also when it may not ask what is pending", async () => {
+  it("reports its work in progress even if it may not ask what is pending", async () => {
     const { add, pending, config } = newStream();
     await redis.call("ACL", "SETUSER", "plain", "on", ">p", "~*", "+@all", "-xpending");
     await add(logs("one").bytes);
@@ -187,7 +187,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     await expect.poll(pending).toBe(0);
   });
 
-  it("adds what is refused for good to the dead-letter stream before it acknowledges it, or leaves it pending", async () => {
+  it("adds permanently refused entries to the dead-letter stream before it acknowledges them, or leaves them pending", async () => {
     const { stream, add, pending, config } = newStream();
     const intake = new SetbackIntake();
     intake.answer = () => REFUSED;
@@ -241,7 +241,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     expect(intake.batches.flatMap(bodies)).toEqual(["a", "b", "c"]);
   });
 
-  it("starts and says so when the password is wrong", async () => {
+  it("starts with a wrong password and reports it", async () => {
     const locked = await startRedis(["--requirepass", "secret"]);
     const said: string[] = [];
     const say = (fields: { reason?: string }) => void said.push(fields.reason ?? "");

@@ -104,7 +104,7 @@ describe("the zipkin receiver", () => {
     expect(metrics.sums.get("sluice_receiver_refused_requests{zipkin,http,415}")).toBe(2);
   });
 
-  it("tells senders to come back when there is no room or the pipeline refuses for now", async () => {
+  it("asks senders to retry when there is no room or the pipeline refuses temporarily", async () => {
     const { intake, port } = await start();
     intake.room = 10;
     const full = await post(port, JSON.stringify([SPAN]));

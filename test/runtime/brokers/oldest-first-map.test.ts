@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { OldestFirstMap } from "../../../src/runtime/brokers/oldest-first-map.js";
 import { runs } from "../../support/runs.js";
 
-it("names the oldest key as a list would, whatever is set, deleted and asked for", () => {
+it("names the same oldest key as a list, for any sequence of calls", () => {
   const keys = fc.constantFrom("a", "b", "c", "d", "e");
   const step = fc.record({ what: fc.constantFrom("set", "delete", "oldest", "drop"), key: keys });
   fc.assert(

@@ -17,7 +17,7 @@ test("is what the standard says", () => {
   expect(crc32c(Buffer.alloc(32, 0xff))).toBe(0x62a8ab43);
 });
 
-test("is the same wherever the bytes lie in memory, however many, and at once or in two steps", () => {
+test("is the same for bytes at any address and of any length, in one step or two", () => {
   const around = fc.record({
     bytes: fc.uint8Array({ maxLength: 80, size: "max" }),
     offset: fc.nat(9),

@@ -11,7 +11,7 @@ import { GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 const PIPELINE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
 
 describe("loadConfig", () => {
-  it.runIf(existsSync("/dev/zero"))("gives up on a file without end", () => {
+  it.runIf(existsSync("/dev/zero"))("rejects a file without end", () => {
     const { problems } = loadConfig({ sources: [{ file: "/dev/zero" }], registry: new Registry([]) });
     expect(problems).toMatchObject([{ code: "unreadable_file", message: expect.stringContaining("16 MiB") }]);
   });
@@ -37,7 +37,7 @@ describe("loadConfig", () => {
     expect(config?.service).toMatchObject({ shutdown_timeout: 10_000, telemetry: { logs: { level: "info" } } });
   });
 
-  it("knows where each key stands, and the nearest written one of a key that is not", () => {
+  it("knows the place of each key, and the nearest written key of a missing one", () => {
     const { config } = loadText(GOOD);
     const otlp = config!.receivers.get("otlp")!;
     expect(otlp.placeOf(["protocols", "http", "endpoint"])).toEqual({ file: "c.yaml", line: 6, column: 19 });
@@ -216,7 +216,7 @@ describe("loadConfig", () => {
     ]);
   });
 
-  it("takes a list of headers as the map that it stands for", () => {
+  it("accepts a list of headers as a map", () => {
     const headers = (text: string) =>
       loadText(withExporter("otlphttp", `endpoint: http://h\nheaders: ${text}`)).config?.exporters.get("otlphttp")
         ?.config;

@@ -65,7 +65,7 @@ describe("whose failure a call is", () => {
     expect(blameOf(new Refusal("transient", "no", { status: "HTTP 503", ...odd }))).toBe("backend");
   });
 
-  it("is decided by names that stand in one row only", () => {
+  it("is decided by names that occur in one row only", () => {
     const all = FAILURE_KINDS.flatMap(({ names, statuses = [] }) => [...names, ...statuses]);
     const names = all.filter((name) => typeof name === "string");
     expect(new Set(names).size).toBe(names.length);

@@ -49,7 +49,7 @@ describe("a delivery", () => {
     expect(outcomes).toEqual([ACCEPTED]);
   });
 
-  it("comes back when it is refused, and is settled by whoever takes it in the end", () => {
+  it("comes back when it is refused, and is settled by the last one to take it", () => {
     const { delivery, outcomes } = owed(logs("a"));
     const back: [Delivery, Refusal][] = [];
     const first = delivery.catchRefusal((again, refusal) => back.push([again, refusal]));
@@ -89,7 +89,7 @@ describe("a delivery", () => {
     expect([returns, outcomes]).toEqual([1, [ACCEPTED]]);
   });
 
-  it("is refused when whoever caught its refusal throws, and whoever refused it hears nothing of that", () => {
+  it("is refused when the handler of its refusal throws, and the refusing side does not notice", () => {
     const { delivery, outcomes } = owed(logs("a"));
     const first = delivery.catchRefusal(() => {
       throw new Error("a mistake");
@@ -196,7 +196,7 @@ describe("held debts", () => {
     expect(b.outcomes).toEqual([ACCEPTED]);
   });
 
-  it("holds a merged debt of which the first was settled before", () => {
+  it("holds a merged debt whose first part was settled before", () => {
     const heldDebts = new HeldDebts();
     const [a, b] = [owed(logs("a")), owed(logs("b"))];
     for (const { delivery } of [a, b]) heldDebts.add(delivery.debt);

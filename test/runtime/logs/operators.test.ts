@@ -342,7 +342,7 @@ describe("if and on_error", () => {
     ["drop", 0, 1],
     ["send_quiet", 1, 0],
     ["drop_quiet", 0, 0],
-  ])("%s: passes on or leaves out what cannot be parsed, and says so or not", (on_error, entries, words) => {
+  ])("%s: passes on or drops unparsable entries, with or without a log line", (on_error, entries, words) => {
     const { out, lines } = run([{ type: "json_parser", on_error }], ["no json, with a secret"]);
     expect(out).toHaveLength(entries);
     expect(lines).toHaveLength(words);

@@ -21,7 +21,7 @@ describe("names of Prometheus", () => {
     expect(metricName(name, unit, kind, suffixed)).toBe(expected);
   });
 
-  it("leaves suffixes, underscores and characters alone where it is told to", () => {
+  it("keeps suffixes, underscores and characters if configured", () => {
     expect(metricName("a__b.c", "s", "counter", nameRules("ns", false, undefined))).toBe("ns_a__b_c");
     expect(metricName("a.b", "s", "counter", nameRules("", true, "NoTranslation"))).toBe("a.b");
     expect(metricName("a.b", "By/s", "counter", nameRules("", false, "NoUTF8EscapingWithSuffixes"))).toBe(

@@ -84,7 +84,7 @@ describe("decompressing", () => {
     }
   });
 
-  it.each(["gzip", "deflate"])("stops %s at the limit and when there is no room", async (name) => {
+  it.each(["gzip", "deflate"])("stops %s at the limit and when there is no room left", async (name) => {
     for (const bytes of [big, big.subarray(0, 50_000)]) {
       const packed = name === "gzip" ? gzipSync(bytes) : deflateSync(bytes);
       await expect(unpack(name, packed, bounds(bytes.length - 1))).rejects.toMatchObject({ fault: "too_large" });

@@ -19,7 +19,7 @@ async function answerOf(respond: (response: ServerResponse) => void): Promise<In
 }
 
 describe("an answer", () => {
-  it("is read to its end, in whatever pieces it comes", async () => {
+  it("is read to its end from any pieces", async () => {
     const response = await answerOf((to) => {
       to.write("a");
       setImmediate(() => to.end("b"));
@@ -53,7 +53,7 @@ describe("an answer", () => {
     await closed;
   });
 
-  it.each(["length", "chunked"])("that breaks off is no answer (%s)", async (how) => {
+  it.each(["length", "chunked"])("that breaks off is not a response (%s)", async (how) => {
     const response = await answerOf((to) => {
       if (how === "length") to.setHeader("content-length", 100);
       to.write("a", () => to.destroy());

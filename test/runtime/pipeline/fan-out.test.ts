@@ -70,7 +70,7 @@ function branches({ clock = systemClock, count = 2, maxRemembered }: BranchesOpt
 }
 
 describe("a fan-out that one source refused", () => {
-  it("gives what is sent again only to those that have it not", () => {
+  it("gives repeated data only to the branches that do not have it", () => {
     const { all, source, prevented } = branches();
     const [healthy, full] = all;
     full!.answer = busy();
@@ -85,7 +85,7 @@ describe("a fan-out that one source refused", () => {
     expect(prevented()).toBe(6);
   });
 
-  it("takes the same again from who sends it on purpose after a success", () => {
+  it("accepts the same data again after a success", () => {
     const { all, source } = branches();
     all[1]!.answer = busy();
     offered(source, logs("a"));
@@ -98,7 +98,7 @@ describe("a fan-out that one source refused", () => {
     ]);
   });
 
-  it("still tells the sender what the one that took it has rejected", () => {
+  it("still reports to the sender what the accepting branch has rejected", () => {
     const { all, source } = branches();
     all[0]!.answer = { rejected: 1, message: "too old" };
     all[1]!.answer = busy();
@@ -108,7 +108,7 @@ describe("a fan-out that one source refused", () => {
     expect(offered(source, logs("a", "b"))).toEqual({ ok: true, rejected: 1, message: "too old" });
   });
 
-  it("does not give it again to one that has it as a dead letter, and says so", () => {
+  it("does not give it again to a branch that has it as a dead letter, and reports it", () => {
     const { all, source } = branches();
     const kept = new Refusal("permanent", "a dead letter", { code: "SLUICE_DEAD_LETTERED" });
     all[0]!.answer = kept;
@@ -119,7 +119,7 @@ describe("a fan-out that one source refused", () => {
     expect(all.map(({ taken }) => taken)).toEqual([[], ["a"]]);
   });
 
-  it("takes the same bytes of another client's headers for another delivery", () => {
+  it("treats the same bytes with other client headers as another delivery", () => {
     const { all, source } = branches();
     const of = (tenant: string) => ({ metadata: new Map([["tenant", [tenant]]]) });
     all[1]!.answer = busy();
@@ -128,7 +128,7 @@ describe("a fan-out that one source refused", () => {
     expect(all[0]!.taken).toEqual(["a", "a"]);
   });
 
-  it("remembers nothing of what is refused for good, and nothing for ever", () => {
+  it("remembers no permanently refused data, and nothing forever", () => {
     let now = 0;
     const { all, source } = branches({ clock: { ...systemClock, monotonic: () => now } });
     all[1]!.answer = new Refusal("permanent", "never");
@@ -140,7 +140,7 @@ describe("a fan-out that one source refused", () => {
     expect(all[0]!.taken).toEqual(["a", "a", "b", "b"]);
   });
 
-  it("remembers the newest of very many", () => {
+  it("remembers the newest when there are too many", () => {
     const { all, source } = branches({ maxRemembered: 2 });
     all[1]!.answer = busy();
     for (const body of ["a", "b", "c", "c", "b", "a"]) offered(source, logs(body));
@@ -155,7 +155,7 @@ describe("a fan-out that one source refused", () => {
     expect(all.map(({ taken }) => taken)).toEqual([[], ["a"], []]);
   });
 
-  it("gives every source as many of each content as succeeded, and at most one more", () => {
+  it("gives every source each content as often as it succeeded, and at most once more", () => {
     const step = fc.record({ body: fc.constantFrom("a", "b", "c"), refusing: fc.subarray([0, 1, 2]) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -177,7 +177,7 @@ describe("a fan-out that one source refused", () => {
 });
 
 describe("a request that one pipeline of several refused", () => {
-  it("goes only to the exporters that have it not when it is sent again, through the processors before them", async () => {
+  it("goes only to the exporters that do not have it when it is sent again, through the processors before them", async () => {
     const taken: Record<string, string[]> = { a: [], b: [], c: [] };
     const refusing = new Set(["c"]);
     const exporter = (id: string) => ({
@@ -205,7 +205,7 @@ describe("a request that one pipeline of several refused", () => {
 describe("exporters of which one has a full queue", () => {
   afterEach(cleanUp);
 
-  it("get what a client sends again once each", async () => {
+  it("get repeated data of a client once each", async () => {
     const [healthy, slow] = [await startSink(), await startSink()];
     slow.decide(() => 503);
     const { send, agent, metrics } = await startWrapped(`

@@ -78,7 +78,7 @@ describe("the traffic of an agent", () => {
     ]);
   });
 
-  it("takes no notice of a watcher that throws", async () => {
+  it("ignores a watcher that throws", async () => {
     const { hand, inspection, node } = await start();
     inspection.watch(inspection.graph.edges, () => {
       throw new Error("in a watcher");
@@ -89,7 +89,7 @@ describe("the traffic of an agent", () => {
 });
 
 describe("a flow", () => {
-  it("forgets a watcher, and only that one", () => {
+  it("removes one watcher and no other", () => {
     const flow = new Flow();
     const seen: string[] = [];
     const watcher = () => void seen.push("x");

@@ -32,7 +32,7 @@ const holding = () =>
   });
 
 describe("a graph that drains", () => {
-  it("flushes pipelines before those behind them, through connectors that several feed", async () => {
+  it("flushes pipelines before those they feed, through shared connectors", async () => {
     const { taken, exporter } = collecting();
     const { graph, intake } = sketch({
       processors: { first: holding, second: holding },
@@ -50,7 +50,7 @@ describe("a graph that drains", () => {
     expect(await Promise.all(answers)).toMatchObject([{ ok: true }, { ok: true }]);
   });
 
-  it("refuses what is handed in afterwards, retryably", async () => {
+  it("refuses later deliveries with a retryable error", async () => {
     const { exporter } = collecting();
     const { graph, intake } = sketch({
       exporters: { a: exporter, b: exporter },
@@ -63,7 +63,7 @@ describe("a graph that drains", () => {
 });
 
 describe("a graph that is aborted", () => {
-  it("refuses what is inside, also what a connector would offer to a branch that is gone", async () => {
+  it("refuses all deliveries inside, including one that a connector would offer to a branch that has ended", async () => {
     const stuck: Exporter = {
       send: (_batch, abort) => new Promise((_, reject) => abort.addEventListener("abort", reject)),
     };

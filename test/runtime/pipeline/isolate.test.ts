@@ -51,7 +51,7 @@ const failOn = (body: string) => () =>
   }) as Processor;
 
 describe("an isolated processor", () => {
-  it("is made once before the first delivery, and again only after a failure", () => {
+  it("is created once before the first delivery, and again only after a failure", () => {
     const { source, out, made } = isolated(failOn("bad"));
     expect(made()).toBe(1);
     for (const body of ["a", "b"]) source.next(owed(logs(body)).delivery);
@@ -65,7 +65,7 @@ describe("an isolated processor", () => {
     expect(out.flatMap(({ batch }) => bodies(batch))).toEqual(["a", "b", "c"]);
   });
 
-  it("refuses all that it held when it fails, and only then is idle", () => {
+  it("refuses all deliveries that it holds when it fails, and is idle only then", () => {
     const tally = { taken: 0, handedOn: 0, refused: 0, deadLettered: 0, isIdle: () => true };
     const dying = () =>
       statefulProcessor((out) => ({
@@ -81,7 +81,7 @@ describe("an isolated processor", () => {
     expect([held.outcomes, bad.outcomes]).toMatchObject([[{ ok: false }], [{ ok: false }]]);
   });
 
-  it("hands on what it holds when its input ends, and ends then", async () => {
+  it("hands on the deliveries it holds when its input completes, and then completes", async () => {
     const { source, out, isComplete } = isolated(holding);
     source.next(owed(logs("a")).delivery);
     source.complete();
@@ -89,7 +89,7 @@ describe("an isolated processor", () => {
     await expect.poll(isComplete).toBe(true);
   });
 
-  it("ends, with all refused, when it fails while it drains", async () => {
+  it("completes with all deliveries refused when it fails while it drains", async () => {
     const { source, isComplete, errors } = isolated(
       () => (input: Observable<Delivery>) =>
         new Observable<Delivery>((out) =>
@@ -104,14 +104,14 @@ describe("an isolated processor", () => {
     expect(outcomes).toMatchObject([{ ok: false, refusal: { message: "processor own failed: no flush" } }]);
   });
 
-  it("ends at once when it drains and nothing runs", () => {
+  it("completes at once when it drains without a running operator", () => {
     const { source, isComplete, made } = isolated(holding);
     source.complete();
     expect(isComplete()).toBe(true);
     expect(made()).toBe(1);
   });
 
-  it("refuses what it holds when it is aborted", () => {
+  it("refuses the deliveries it holds when it is aborted", () => {
     const { source, out, unsubscribe } = isolated(holding);
     const { delivery, outcomes } = owed(logs("a"));
     source.next(delivery);
@@ -120,7 +120,7 @@ describe("an isolated processor", () => {
     expect(outcomes).toMatchObject([{ ok: false, refusal: { code: "SLUICE_SHUTTING_DOWN" } }]);
   });
 
-  it("ignores what comes out of it after it was aborted, and has refused that", async () => {
+  it("ignores output after an abort, because it has refused that delivery", async () => {
     const answers: (() => void)[] = [];
     const slow = () => eachBatch((batch) => new Promise((resolve) => answers.push(() => resolve(batch))));
     const { source, out, unsubscribe } = isolated(slow);

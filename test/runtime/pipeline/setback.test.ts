@@ -58,7 +58,7 @@ function severe(body: string): Batch {
 }
 
 describe("what a processor takes out of a pipeline", () => {
-  it("is kept as a dead letter of every exporter, unseen by the processors that follow, and is accepted", async () => {
+  it("is kept as a dead letter of every exporter, bypasses the following processors, and is accepted", async () => {
     const { seen, sent, options } = parts();
     const { agent, send } = await startWrapped("  out: {}\n  out/second: {}", options);
     expect(await send("good 1", "bad 2", "good 3")).toMatchObject({ ok: true });
@@ -75,7 +75,7 @@ describe("what a processor takes out of a pipeline", () => {
     await expect.poll(() => [...sent].sort()).toEqual(["good 1", "good 1", "good 3", "good 3"]);
   });
 
-  it("is sent to its exporter when it is replayed", async () => {
+  it("is sent to its exporter after a replay", async () => {
     const { sent, options } = parts();
     const { agent, send } = await startWrapped("  out: {}", options);
     await send("bad");
@@ -83,7 +83,7 @@ describe("what a processor takes out of a pipeline", () => {
     await expect.poll(() => sent).toEqual(["bad"]);
   });
 
-  it("is kept only where the filter always saves it, when it was dropped on purpose", async () => {
+  it("is kept only where the filter always saves it, if it was dropped on purpose", async () => {
     const { options } = parts({ ...setback, onlyIfAlwaysSaved: true });
     const filter = 'dead_letter: {filter: {always_save: ["severity>=ERROR"]}}';
     const { agent, hand } = await startWrapped(`  out: {${filter}}\n  out/second: {}`, options);
@@ -93,7 +93,7 @@ describe("what a processor takes out of a pipeline", () => {
     expect(entries.map(({ exporter, items }) => ({ exporter, items }))).toEqual([{ exporter: "out", items: 1 }]);
   });
 
-  it("is refused for good where there is no queue to keep it in", async () => {
+  it("is permanently refused where there is no queue to keep it", async () => {
     const { graph, intake } = sketch({
       processors: { reject: () => rejecting() },
       exporters: { out: { send: async () => undefined } },
@@ -121,7 +121,7 @@ describe("what a processor without a zone takes out of a pipeline", () => {
     return lines;
   }
 
-  it("gets one warning if personal data is treated only behind it", async () => {
+  it("causes one warning if personal data is treated only after it", async () => {
     expect(await warnings({}, "good")).toEqual([]);
     const [warning, ...others] = await warnings({}, "good", "bad 1", "bad 2");
     expect(warning).toBe(
@@ -130,7 +130,7 @@ describe("what a processor without a zone takes out of a pipeline", () => {
     expect(others).toEqual([]);
   });
 
-  it("gets it also when the treatment is in a pipeline that a connector leads to", async () => {
+  it("causes it also when the treatment is in a pipeline behind a connector", async () => {
     const pipelines = {
       logs: { receivers: ["in"], processors: ["reject"], exporters: ["way"] },
       "logs/treated": { receivers: ["way"], processors: ["pii"], exporters: ["out"] },
@@ -139,7 +139,7 @@ describe("what a processor without a zone takes out of a pipeline", () => {
     expect(await warnings({ pipelines, connectors }, "bad")).toHaveLength(1);
   });
 
-  it("gets none where it was treated before, where nothing is, and where the processor says that it belongs there", async () => {
+  it("causes none where data was treated before, where nothing is treated, and where the processor declares its zone", async () => {
     const order = (...processors: string[]) => ({ logs: { receivers: ["in"], processors, exporters: ["out"] } });
     expect(await warnings({ pipelines: order("pii", "reject") }, "bad")).toEqual([]);
     expect(await warnings({ pipelines: order("reject") }, "bad")).toEqual([]);

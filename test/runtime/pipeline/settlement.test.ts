@@ -200,7 +200,7 @@ const scenario = fc.record({
 });
 
 describe("every delivery", () => {
-  it("is settled exactly once, and what is acknowledged arrived everywhere or was dropped on purpose", async () => {
+  it("is settled exactly once, and acknowledged data arrived everywhere or was dropped on purpose", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (s) => {
         const dropped = new Set<string>();

@@ -52,7 +52,7 @@ function planWith(factory: object): GraphPlan {
 }
 
 describe("an intake", () => {
-  it("hands a large batch in as slices, in order and complete", async () => {
+  it("hands in a large batch as slices, in order and complete", async () => {
     const { got, taken, handIn } = pipelines();
     const batch = numbered(25_000);
     expect(await handIn(batch)).toEqual({ ok: true, rejected: 0, message: "" });
@@ -60,7 +60,7 @@ describe("an intake", () => {
     expect(taken).toEqual(bodies(batch));
   });
 
-  it("hands a batch of usual size in as it is", async () => {
+  it("hands in a batch of usual size unchanged", async () => {
     const { got, handIn } = pipelines();
     const batch = numbered(8192);
     await handIn(batch);
@@ -122,7 +122,7 @@ describe("an intake", () => {
     expect(Math.max(...counts) < 9000).toBe(takesSinglePoints);
   });
 
-  it("hands nothing more in once a slice is refused, and not what was accepted when the batch is sent again", async () => {
+  it("hands in nothing more once a slice is refused, and skips accepted slices when the batch is sent again", async () => {
     let isFull = true;
     const { got, taken, handIn } = pipelines((index) => (isFull && index === 2 ? full() : "accept"));
     const batch = numbered(25_000);
@@ -230,7 +230,7 @@ describe("an intake", () => {
     expect(taken).toEqual([...bodies(large), ...bodies(small)]);
   });
 
-  it("lets small requests of other clients pass by a large one", async () => {
+  it("lets small requests of other clients overtake a large one", async () => {
     const { taken, handIn } = pipelines();
     await Promise.all([handIn(numbered(12_000, "large ")), handIn(numbered(3, "small "))]);
     expect(taken.slice(0, 3)).toEqual(["small 0", "small 1", "small 2"]);

@@ -54,7 +54,7 @@ describe("sluice create", () => {
     expect(readdirSync(folder)).toEqual(["mine.txt"]);
   });
 
-  it("says so when nothing can be written there", async () => {
+  it("reports that the directory is not writable", async () => {
     writeFileSync(join(root, "file"), "");
     for (const folder of ["/proc/nowhere/new", join(root, "file", "new")]) {
       const { code, err } = await cli(["create", "processor", "mine", "--directory", folder]);

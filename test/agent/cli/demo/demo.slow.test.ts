@@ -89,7 +89,7 @@ describe.concurrent("sluice demo", () => {
     expect(left()).toEqual([]);
   });
 
-  it("refuses what is no port", async (context) => {
+  it("refuses a value that is not a port", async (context) => {
     const { ended, output } = startDemo(context, "--port", "eighty");
     expect(await ended).toBe(2);
     expect(output.err).toContain("--port eighty is no port");

@@ -514,7 +514,7 @@ describe("without an agent", () => {
     });
   });
 
-  it("says so when a named agent does not answer, or is something else", async () => {
+  it("reports that a named agent does not answer or is not a Sluice agent", async () => {
     expect(await sluice(["dlq", "list", "--api", "http://127.0.0.1:1"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("no agent answers"),

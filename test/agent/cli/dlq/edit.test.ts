@@ -132,7 +132,7 @@ describe("dlq replay", () => {
     expect(await text()).toBe("right");
   });
 
-  it("does not send to what is no exporter, or without one that runs", async () => {
+  it("refuses to send to an unknown exporter, or when no agent runs", async () => {
     const { id, dlq } = await running("x");
     const unknown = await dlq(["replay", id, "--to", "nowhere"]);
     expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('no exporter "nowhere"')]);

@@ -32,7 +32,7 @@ describe("the sluice dlq process", () => {
     expect((await sluiceProcess(["dlq", "list", "--dir", directory])).out).toBe("No dead letters.\n");
   });
 
-  it("takes ./data/queue when nobody answers, and says so", async () => {
+  it("uses ./data/queue when no agent answers, and reports it", async () => {
     const folder = await temporary();
     const nobody = { SLUICE_API: "http://127.0.0.1:1" };
     expect(await sluiceProcess(["dlq", "list"], folder, nobody)).toMatchObject({

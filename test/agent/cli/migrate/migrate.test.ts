@@ -89,7 +89,7 @@ describe("sluice migrate", () => {
     }
   });
 
-  it("writes the file when it is told to, keeps the old text beside it, and does nothing the second time", async () => {
+  it("writes the file on request, keeps the old text next to it, and changes nothing the second time", async () => {
     const path = file(OLD);
     expect(await runCli(["migrate", path, "--write"])).toMatchObject({ code: 0, err: "" });
     expect(readFileSync(path, "utf8")).toBe(NEW);
@@ -147,7 +147,7 @@ describe("sluice migrate", () => {
     });
   });
 
-  it("says that there is no such file, and asks for one", async () => {
+  it("reports a missing file and asks for another", async () => {
     const missing = join(folder, "missing.yaml");
     expect(await runCli(["migrate", missing])).toMatchObject({ code: 1, err: expect.stringContaining("no such file") });
     expect(await runCli(["migrate"])).toMatchObject({ code: 2 });
@@ -240,7 +240,7 @@ describe("odd texts", () => {
     expect(migrated(text)).toMatchObject({ text, remarks: [{ action: "left", path: "extensions.zpages" }] });
   });
 
-  it("takes a component out that stands last, without a line break, or behind which a comment stands", () => {
+  it("removes a component that comes last, has no line break, or is followed by a comment", () => {
     const at = (last: string) => `${config({})}\n# end\nprocessors:\n  batch:${last}`;
     expect(migrated(at("\n  queued_retry: {a: 1}")).text).toBe(at("\n"));
     expect(migrated(at("\n  queued_retry:\n    a: |\n      b\n\n  # kept\n")).text).toBe(at("\n\n  # kept\n"));
@@ -277,7 +277,7 @@ describe("odd texts", () => {
     expect(migrated(text).text).toBe(text);
   });
 
-  it("leaves alone what stands in another file, and the text where that would be", async () => {
+  it("changes nothing in other files, or in the text where their content would be", async () => {
     // The old key of the part stands in the line and column of a good one of the whole.
     const part = file("#\n#\n#\n#\n#\n      endpoint: http://a:1\n      insecure: true\n");
     const exporters = `exporters:
@@ -438,7 +438,7 @@ service:
     );
   });
 
-  it("whatever the text, it does not throw and twice is once", () => {
+  it("never throws, and applying it twice changes nothing more", () => {
     const word = fc.constantFrom(
       "exporters:",
       "  logging:",

@@ -32,7 +32,7 @@ function open(process = new FakeProcess()) {
 }
 
 describe("a screen", () => {
-  it("tells of keys, of a new size, and of signals as a wish to end", () => {
+  it("reports keys, a new size, and signals as a request to quit", () => {
     const { process, keys, screen, resizes } = open();
     process.stdin.emit("data", "x");
     process.stdin.emit("data", "\u0003");

@@ -36,7 +36,7 @@ describe("a line of pino", () => {
     expect(record.timestamp).toBeGreaterThanOrEqual(before);
   });
 
-  it("tells of an error as OpenTelemetry does", () => {
+  it("reports an error as OpenTelemetry does", () => {
     const error = Object.assign(new RangeError("too far"), { code: "FAR" });
     expect(recordOf((logger) => logger.error(error)).attributes).toMatchObject({
       "exception.type": "RangeError",
@@ -52,7 +52,7 @@ describe("a line of pino", () => {
     expect(recordOf((logger) => logger.info(ids, "x"))).toMatchObject({ traceId: ids.trace_id, spanId: ids.span_id });
   });
 
-  it("keeps its level whatever the levels are", () => {
+  it("keeps its level with custom levels", () => {
     const levels = [10, 20, 30, 35, 40, 50, 60, 90, 5];
     const numbers = levels.map((level) => recordFromLine(JSON.stringify({ level })).severityNumber);
     expect(numbers).toEqual([1, 5, 9, 11, 13, 17, 21, 24, 1]);
@@ -69,7 +69,7 @@ describe("a line of pino", () => {
     expect(odd).toEqual({ body: "x", attributes: { level: null, time: "yesterday" }, traceId: 7 });
   });
 
-  it("keeps fields whatever they are called", () => {
+  it("keeps fields of any name", () => {
     const { attributes } = recordFromLine('{"constructor":1,"__proto__":2,"toString":{"__proto__":3}}');
     expect(Object.entries(attributes!)).toEqual([
       ["constructor", 1],

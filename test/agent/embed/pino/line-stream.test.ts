@@ -30,7 +30,7 @@ function streamInto(answers: Outcome[], patienceMs: number) {
 }
 
 describe("LineStream", () => {
-  it("takes lines however they are cut", async () => {
+  it("accepts lines that are split at any place", async () => {
     const { stream, taken, settled } = streamInto([], 1000);
     const text = line("one") + line("zwei €") + line("three");
     for (const char of text) stream.write(char);
@@ -90,7 +90,7 @@ describe("LineStream", () => {
     expect(settled.at(-1)).toEqual([sum(1), sum(1)]);
   });
 
-  it("gives up in time when it is told to hurry", async () => {
+  it("stops within the limit when asked to hurry", async () => {
     const reports: string[] = [];
     let stop = () => {};
     const stopped = new Promise<void>((resolve) => {

@@ -27,7 +27,7 @@ const workerOf = (transport: SupervisedTransport) =>
   (transport as unknown as { stream: { worker: { terminate(): Promise<number> } } }).stream.worker;
 
 describe.concurrent("sluiceTransport", () => {
-  it("loses the lines of which one worker after the other dies, and no others", async () => {
+  it("loses only the lines that crash each worker", async () => {
     const { transport, settled } = supervised();
     transport.write("before\n");
     await flushed(transport);
@@ -61,7 +61,7 @@ describe.concurrent("sluiceTransport", () => {
     expect([count, transport.lostLines, settled().at(-1)]).toEqual([20, 81, "last"]);
   });
 
-  it("counts lines as its worker does, however they are written", async () => {
+  it("counts lines as its worker does, for every way of writing them", async () => {
     const { transport, settled } = supervised();
     for (const text of ["one\ntwo\nthree", "", "four\n", "\n"]) transport.write(text);
     await transport.end();

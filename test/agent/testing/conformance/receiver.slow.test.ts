@@ -153,7 +153,7 @@ describe("the conformance suite for receivers", () => {
     );
   });
 
-  it("finds a receiver that tells clients to give up what they should send again", async () => {
+  it("detects a receiver that tells clients to drop data that they should retry", async () => {
     class Harsh extends Small {
       protected override status({ ok }: Outcome) {
         return ok ? 200 : 400;

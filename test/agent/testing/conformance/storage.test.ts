@@ -68,7 +68,7 @@ describe("the conformance suite for stores", () => {
     expect(found).toHaveProperty(["pages through what is pending"]);
   });
 
-  it("finds a store whose change of state is no single step", async () => {
+  it("detects a store whose state changes are not atomic", async () => {
     class Hasty extends MemoryStore {
       override async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]) {
         const back: StoredEntry[] = [];

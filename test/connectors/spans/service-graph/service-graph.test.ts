@@ -69,7 +69,7 @@ describe("service_graph", () => {
     expect(await without.flush()).toEqual([]);
   });
 
-  it("gives up on the oldest span when too many wait, and adds dimensions of both sides", async () => {
+  it("drops the oldest span when too many wait, and adds dimensions of both sides", async () => {
     const { give, flush } = running(serviceGraph, { store: { max_items: 1 }, dimensions: ["env"] });
     give(spansOfService("web", [client(1, 1), client(2, 1)], { env: text("eu") }));
     give(spansOfService("shop", [server(2, 1, { attributes: attributes({ env: text("us") }) })]));
@@ -104,7 +104,7 @@ describe("service_graph", () => {
     expect(totals(pointsOf(await next.flush()))).toEqual([`${TOTAL}{${EDGE}} 1`]);
   });
 
-  it("gives up after a crash on spans that waited before it, even if nothing more arrives", async () => {
+  it("drops spans after a crash that had waited before it, even if nothing more arrives", async () => {
     const config = { store: { ttl: "90s" } };
     const { give, flush, journal } = running(serviceGraph, config);
     give(web(client(1, 1)), 1);

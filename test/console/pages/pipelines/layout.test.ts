@@ -25,7 +25,7 @@ describe.each([
   ["from left to right", false],
   ["from top to bottom", true],
 ])("the picture of a graph, %s", (_, isVertical) => {
-  it("lets no node lie on another, or outside", () => {
+  it("places no node on another one or outside the picture", () => {
     fc.assert(
       fc.property(graphs, fc.integer({ min: 300, max: 1500 }), (graph, width) => {
         const layout = layOut(graph, width, isVertical);

@@ -102,7 +102,7 @@ describe("the webhook", () => {
     expect(headers["x-sluice-timestamp"]).toBeUndefined();
   });
 
-  it("gets no record twice when one of them fails: the queue is told which ones are left", async () => {
+  it("gets no record twice when one of them fails: the queue learns which ones are left", async () => {
     const hook = await start({ body: "{{ body }}" });
     const bad = new Map([
       ["b", 422],

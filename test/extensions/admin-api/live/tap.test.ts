@@ -69,7 +69,7 @@ describe("GET /tap", () => {
     expect(JSON.stringify(reader.events)).not.toMatch(/ann@|4111/);
   });
 
-  it("masks them wherever they stand", async () => {
+  it("masks them everywhere", async () => {
     const { read, hand } = await startRunningApi(CONFIG);
     const reader = await read("/tap?at=filter");
     const mail = "ann@example.com";

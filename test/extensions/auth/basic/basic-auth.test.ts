@@ -130,7 +130,7 @@ describe("basicauth", () => {
     });
   });
 
-  it("verifies one at a time, sends a retryable error to those over the limit, and forgets none of them", async () => {
+  it("verifies one at a time, and answers requests over the limit with a retryable error", async () => {
     const { server } = await started({ inline: `joe:${BCRYPT}` });
     const asked = Array.from({ length: 200 }, (_, n) =>
       refusalOf(() => server.authenticate(head(basic("joe", `guess ${n}`), `192.0.2.${n}`))),

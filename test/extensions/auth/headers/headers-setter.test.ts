@@ -84,7 +84,7 @@ describe("headers_setter", () => {
     expect(refusal).toMatchObject({ kind: "permanent", message: expect.stringContaining('"tenant"') });
   });
 
-  it("adds another authenticator on top, which sees the headers that were set, and is told of refusals", async () => {
+  it("adds another authenticator on top, which sees the headers that were set and learns of refusals", async () => {
     const seen: ClientAuthRequest[] = [];
     const refused: AuthHeaders[] = [];
     const inner = { authorization: "Bearer one" };

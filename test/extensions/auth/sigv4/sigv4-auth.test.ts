@@ -34,7 +34,7 @@ describe("sigv4auth", () => {
     expect((await authorize("aps-workspaces.us-west-2.amazonaws.com"))["authorization"]).toContain("/us-west-2/aps/");
   });
 
-  it("signs for the region and service of the config, whatever the host", async () => {
+  it("signs for the region and service of the config, for every host", async () => {
     const { authorize } = await started(KEYS, { region: "eu-central-1", service: "osis" });
     expect((await authorize("collector.example"))["authorization"]).toContain("/eu-central-1/osis/");
     expect((await authorize())["authorization"]).toContain("/eu-central-1/osis/");
@@ -79,13 +79,13 @@ describe("sigv4auth", () => {
     await expect.poll(async () => (await authorize())["authorization"]).toContain("AKID2");
   });
 
-  it("gives the container's token to nobody else", async () => {
+  it("gives the container's token to no other host", async () => {
     const environment = { AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://evil.example/creds" };
     const { authorize } = await started(environment);
     await expect(authorize()).rejects.toThrow(/neither https nor an address of this machine/);
   });
 
-  it("holds the queue while there are no keys, and reveals none that it has", async () => {
+  it("keeps the queue while there are no keys, and reveals no key", async () => {
     const { authorize, lines } = await started({});
     const refused = await authorize().catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(Refusal);

@@ -81,7 +81,7 @@ const batches = fc
 const strategies = fc.constantFrom<Strategy>("mask", "hash", "partial", "redact");
 
 describe("a treatment", () => {
-  it("changes nothing the second time, whatever the strategy", () => {
+  it("changes nothing the second time, for every strategy", () => {
     fc.assert(
       fc.property(text, strategies, (line, strategy) => {
         const once = treatment(strategy).treat(logs(line));
@@ -133,7 +133,7 @@ describe("a treatment", () => {
     );
   });
 
-  it("touches nothing but texts", () => {
+  it("changes only texts", () => {
     const strip = (_: string, value: unknown) => {
       if (typeof value === "bigint") return String(value);
       return typeof value === "object" && value !== null && "stringValue" in value ? "text" : value;

@@ -57,7 +57,7 @@ const hostileText = fc
   });
 
 describe("the work of a scan", () => {
-  it("is in proportion to the text, whatever is in it", () => {
+  it("is proportional to the length of the text, for every content", () => {
     fc.assert(
       fc.property(hostileText, (text) => {
         const { units, size } = costOf(text);

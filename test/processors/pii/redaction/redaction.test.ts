@@ -91,7 +91,7 @@ describe("the redaction processor", () => {
     });
   });
 
-  it("masks values of blocked keys whatever their type, line by line", () => {
+  it("masks values of blocked keys of every type, line by line", () => {
     const config = { allow_all_keys: true, blocked_key_patterns: [".*token.*"] };
     expect(attributesOf(config, { my_token: "a\nb", token_n: 5, other: 5 })).toEqual({
       my_token: "****\n****",

@@ -185,7 +185,7 @@ describe("adaptive_sampling", () => {
     }
   });
 
-  it("acknowledges a batch of which nothing is kept", () => {
+  it("acknowledges a batch from which no record is kept", () => {
     const { source, out } = sampling({ ...QUIET, severity: { info: 0 } });
     const { delivery, outcomes } = owed(logBatch([{ severity: INFO }]));
     source.next(delivery);

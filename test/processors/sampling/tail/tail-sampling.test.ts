@@ -78,7 +78,7 @@ describe("tail_sampling", () => {
     expect([...first, ...second]).toEqual([ACCEPTED, ACCEPTED]);
   });
 
-  it("answers no sender before the decision, and then at once those of which nothing is kept", () => {
+  it("answers no sender before the decision, and then at once those whose traces are dropped", () => {
     const { send, clock } = sampling({});
     const outcomes = send([span(1, 1), span(2, 1)]);
     expect(outcomes).toEqual([]);
@@ -164,7 +164,7 @@ describe("tail_sampling", () => {
     expect(spansIn(out)).toEqual(["2/2", "2/1", "1/2"]);
   });
 
-  it("decides the oldest early when more traces wait than num_traces, and says so", () => {
+  it("decides the oldest trace early when more than num_traces wait, and logs it", () => {
     const { send, out, counts } = sampling({ num_traces: 2 });
     const first = send([span(1, 1, { error: true })]);
     send([span(2, 1), span(3, 1)]);
@@ -198,7 +198,7 @@ describe("tail_sampling", () => {
     expect(counts.get("otelcol_processor_tail_sampling_traces_dropped_too_large")).toBe(1);
   });
 
-  it("decides on all that waits when the pipeline drains", () => {
+  it("decides all waiting traces when the pipeline drains", () => {
     const { send, source, out, isComplete, clock } = sampling({});
     const dropped = send([span(2, 1)]);
     send([span(1, 1, { error: true })]);

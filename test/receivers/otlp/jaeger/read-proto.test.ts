@@ -105,7 +105,7 @@ it("replaces what is not UTF-8, and refuses what is cut off anywhere", () => {
   });
 });
 
-it("puts no spans of two scopes together, whatever is in their names", () => {
+it("never merges spans of two scopes", () => {
   const scopes = [
     ["a", "b\n"],
     ["a\nb", ""],

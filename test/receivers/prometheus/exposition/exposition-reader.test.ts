@@ -59,7 +59,7 @@ describe("the exposition reader", () => {
     ]);
   });
 
-  it("reads what is said of families, and passes over what is for people", () => {
+  it("reads the metadata of families, and skips comments", () => {
     expect(
       read("# HELP a Some  text\n#TYPE a counter\n# TYPE a counter\n# a comment\n#\n# HELP b\n# TYPEs a\n"),
     ).toEqual([
@@ -120,7 +120,7 @@ describe("the exposition reader", () => {
     expect(() => read(Buffer.from('a{b="\xff"} 1\n', "latin1"))).toThrow("line 1: a text is not valid UTF-8");
   });
 
-  it("reads the same in whatever pieces a text comes", () => {
+  it("reads the same from a text in any pieces", () => {
     const text = '# HELP a Text\n# TYPE a counter\na{x="ü\\n"} 1.5 1700000000000\nb 2\n\n# rest\nc{y="}"} +Inf';
     const whole = read(text);
     fc.assert(

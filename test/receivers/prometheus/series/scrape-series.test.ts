@@ -80,7 +80,7 @@ describe("a scrape that is late", () => {
     expect([series.size, room.left]).toEqual([0, MAX_SERIES]);
   });
 
-  it("leaves nothing when the next one is no good", () => {
+  it("leaves nothing behind when the next one is invalid", () => {
     const { series, room } = newSeries();
     read(series, page(0, 20));
     end(series, "late");

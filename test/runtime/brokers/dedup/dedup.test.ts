@@ -92,7 +92,7 @@ describe("deduplication", () => {
     expect(await it.accept("a", logs("victim"), taking(OK))).toEqual(OK);
   });
 
-  it("tells large records apart, whatever their borders", async () => {
+  it("distinguishes large records", async () => {
     const { it } = dedup();
     const take = taking(OK);
     const large = "x".repeat(200_000);
@@ -130,7 +130,7 @@ const keyOf = (...entries: KeyedEntry[]) => {
 const entry = (id: string, items = 1): KeyedEntry => ({ id, items });
 
 describe("deduplication of merged requests", () => {
-  it("leaves out the entries that were taken before, however they are grouped", async () => {
+  it("skips entries that were taken before, in any grouping", async () => {
     const { it, duplicates } = dedup();
     const { taken, take } = takingBodies();
     await it.accept(keyOf(entry("t-1", 2), entry("t-2")), logs("a", "b", "c"), take);
@@ -210,7 +210,7 @@ describe("deduplication of merged requests", () => {
     expect(it["acceptedAt"].oldest!.length).toBeLessThan(60);
   });
 
-  it("takes a key that does not fit the records as it stands", async () => {
+  it("uses a key that does not fit the records unchanged", async () => {
     const { it } = dedup();
     const { taken, take } = takingBodies();
     const key = keyOf(entry("t-1"), entry("t-2"));

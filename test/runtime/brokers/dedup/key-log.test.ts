@@ -37,7 +37,7 @@ async function appended(directory: string, keys: readonly string[], maxKeys?: nu
 const read = async (directory: string) => (await keyLog(directory).open()).map(([key]) => key);
 
 describe("the keys that a receiver has taken", () => {
-  it("are there after a crash, whatever is in them", async () => {
+  it("survive a crash, whatever their content", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: "binary" }), { maxLength: 20 }), async (keys) => {
         const directory = temporaryFolder();
@@ -74,7 +74,7 @@ describe("the keys that a receiver has taken", () => {
     expect(kept.length).toBeLessThanOrEqual(40);
   });
 
-  it("are only told of when the disk fails", async () => {
+  it("are only reported when the disk fails", async () => {
     const directory = temporaryFolder();
     const said: string[] = [];
     const logger = { ...silentLogger, error: (_fields: object, message: string) => void said.push(message) };

@@ -54,7 +54,7 @@ describe.skipIf(redisProgram === undefined)("deduplication that agents share thr
     };
   }
 
-  it("does not take what another agent has taken, however it is grouped", async () => {
+  it("does not take messages that another agent has taken, in any grouping", async () => {
     const [one, two] = [await agent(), await agent()];
     expect(await one.accept("q-1", logs("a"))).toEqual(OK);
     expect(await two.accept("q-1", logs("a"))).toEqual(OK);

@@ -55,7 +55,7 @@ describe("a message of a broker", () => {
     expect(keysOf("entries;t-1+0:2")).toEqual(["t-1/0", "t-1/1"]);
   });
 
-  it.each(SIGNALS)("that is no %s is kept with its bytes and headers", (signal) => {
+  it.each(SIGNALS)("that is not valid %s is kept with its bytes and headers", (signal) => {
     const batch = wholeMessage(signal, message(Uint8Array.of(0xff, 0), { tenant: "acme", "x-death": [{ count: 3n }] }));
     expect(batch.count).toBe(1);
     const text = JSON.stringify(decodeTree(batch), (_key, value) => (typeof value === "bigint" ? `${value}` : value));
@@ -129,7 +129,7 @@ describe("the intake of messages", () => {
     expect(headers).toEqual({ tenant: "acme", header: "(the values in it are nested too deeply)" });
   });
 
-  it("hands in again, as a dead letter, what is refused for good, and gives it back when nobody keeps it", async () => {
+  it("hands permanently refused data in again as a dead letter, and gives it back when no exporter keeps it", async () => {
     const no: Outcome = { ok: false, refusal: new Refusal("permanent", "never") };
     expect(await intakeOf((times) => (times === 1 ? no : ACCEPTED), "text").accept(message("a"))).toMatchObject({
       kind: "taken",

@@ -51,7 +51,7 @@ describe("the read loop of broker sources", () => {
     expect(failures).toEqual([0, 0, 0, 0]);
   });
 
-  it("ends pauses and does not read again when it stops, whatever the last read reports", async () => {
+  it("ends pauses and does not read again when it stops, for every result of the last read", async () => {
     const loop = new ReadLoop(new FakeClock());
     const ends: unknown[] = [];
     let fail = (_: Error) => {};

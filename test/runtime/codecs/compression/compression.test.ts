@@ -57,7 +57,7 @@ describe.each(CODECS)("$name", ({ name, pack, unpack }) => {
     );
   });
 
-  it("never gives back less, hangs, or fails with anything but an error of its own, whatever is changed", async () => {
+  it("never returns less, hangs, or fails with a foreign error, for any change of the input", async () => {
     await fc.assert(
       fc.asyncProperty(someBytes, fc.nat(), fc.nat(255), fc.boolean(), async (bytes, place, value, isCut) => {
         const packed = await pack(bytes);
@@ -89,7 +89,7 @@ describe.each(CODECS)("$name", ({ name, pack, unpack }) => {
     );
   });
 
-  it("stops at the limit, and where there is no room", async () => {
+  it("stops at the limit and when there is no room", async () => {
     const packed = await pack(Buffer.alloc(3_000_000, "telemetry "));
     await expect(unpack(packed, { limit: 2_999_999, reserve: () => true })).rejects.toMatchObject({
       fault: "too_large",

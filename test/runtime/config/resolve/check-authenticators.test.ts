@@ -86,14 +86,14 @@ describe("an auth of a component", () => {
   });
 });
 
-it("an empty auth is no way to switch it off", () => {
+it("an empty auth does not switch it off", () => {
   expect(problems("auth: ", "")).toEqual(["error missing_key 1:31 receivers.in.ports.1.auth.authenticator"]);
 });
 
 describe("extensions that ask each other", () => {
   const asks = (id: string) => `{also: {authenticator: ${id}}}`;
 
-  it("start in the order in which they ask, whatever their order in the config", () => {
+  it("start in the order of their dependencies, not of the config", () => {
     const { config } = load(
       "",
       "",

@@ -77,7 +77,7 @@ const generation = (yaml: string) => resolve(yaml).generation;
 const rest = "service: {pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}";
 
 describe("the generation of a config", () => {
-  it("is the same for the same config, however it is written", () => {
+  it("is the same for the same config in any notation", () => {
     const flow = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}\nexporters: {nop: }\n${rest}`;
     const block = `# a comment
 exporters:

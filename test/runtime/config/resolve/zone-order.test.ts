@@ -91,7 +91,7 @@ describe("the order of processors", () => {
     ]);
   });
 
-  it("goes on through connectors, however many, and by every way", () => {
+  it("continues through any number of connectors and on every path", () => {
     const found = problems({
       "logs/c": "way/2 | rate_limit | debug",
       "logs/b": "way | homeless | way/2",
@@ -110,7 +110,7 @@ describe("the order of processors", () => {
     expect(found[0]!.message).toMatch(/^"pii" comes after "router" in pipeline "logs\/in"/);
   });
 
-  it("begins anew where a connector makes another signal of the data", () => {
+  it("starts again where a connector changes the signal", () => {
     expect(problems({ logs: "otlp | sampling | way", metrics: "way | rate_limit | debug" })).toEqual([]);
   });
 

@@ -160,7 +160,7 @@ describe("the JSON Schema of a config", () => {
     expect(wrong(section)).toEqual([]);
   });
 
-  it("knows the components of plugins, whatever schema they have", () => {
+  it("knows the components of plugins with any schema", () => {
     const schema = z.strictObject({ wait: duration().default(5), token: secret() });
     const standard = { "~standard": { version: 1, vendor: "x", validate: (value: unknown) => ({ value }) } } as const;
     const registry = new Registry([

@@ -70,7 +70,7 @@ describe("files that belong to a config", () => {
 });
 
 describe("what a schema is given", () => {
-  it("gives string fields what was written, whatever YAML makes of it", () => {
+  it("gives string fields the written text, not YAML's interpretation", () => {
     const text = withExporter(
       "otlphttp",
       'endpoint: 0123\nheaders: {a: 1.10, b: true, c: "${env:N}", d: "x${env:N}", e: }',

@@ -54,7 +54,7 @@ describe("shareDefinitions", () => {
     );
   });
 
-  it("writes equal parts once, and keeps what is said of each where it stands", () => {
+  it("writes equal parts once, and keeps the description of each in its place", () => {
     const tls = (description: string) => ({
       type: "object",
       description,

@@ -66,7 +66,7 @@ describe("a secret", () => {
     expect(message("abc")).toBe("[REDACTED] is no token: write at least nine characters");
   });
 
-  it("is known by its schema, whatever is around it", () => {
+  it("is recognised by its schema, in any context", () => {
     const inner = secret();
     const wrapped = [
       inner.optional(),
@@ -132,7 +132,7 @@ describe("a secret", () => {
     expect(maskParsedLine(line)).toBe(masked);
   });
 
-  it("is not marked behind a key without a value in a file that is no YAML", () => {
+  it("is not marked after a key without a value in a file that is not YAML", () => {
     const { problems, lineAt } = loadText('exporters:\n  a:\n    headers:\n    authorization:\n  b: "x\n');
     const place = { ...problems[0]!.place!, line: 4 };
     expect(lineAt(place)).toBe("    authorization:");

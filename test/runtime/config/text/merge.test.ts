@@ -53,7 +53,7 @@ describe("several sources", () => {
     expect(config?.exporters.get("debug")?.config).toEqual({ verbosity: "detailed" });
   });
 
-  it("report a problem where the winning value stands", () => {
+  it("report a problem at the place of the winning value", () => {
     const { problems } = load([GOOD, "exporters:\n  debug:\n    verbosity: lots"]);
     expect(problems[0]?.place).toEqual({ file: "1.yaml", line: 3, column: 16 });
   });

@@ -79,7 +79,7 @@ describe("parseYaml", () => {
     expect(nodeAt(parse("a: 50_000").node, ["a"])).toMatchObject({ value: 50_000, text: "50_000" });
   });
 
-  it("knows where each value stands", () => {
+  it("knows the place of each value", () => {
     const { node } = parse("a:\r\n  - b: x\r\n    c: y");
     expect(placeOf(nodeAt(node, ["a", 0, "c"])!)).toEqual({ file: "c.yaml", line: 3, column: 8 });
   });
@@ -172,7 +172,7 @@ describe("any text", () => {
     );
   });
 
-  it("gives problems, never a throw, wherever it stands in a config", () => {
+  it("reports problems and never throws, at any place in a config", () => {
     fc.assert(
       fc.property(
         fc.constantFrom("receivers", "exporters.debug", "service.pipelines", "service.telemetry.logs"),

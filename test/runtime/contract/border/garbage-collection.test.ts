@@ -21,7 +21,7 @@ describe("a collection of garbage on request", () => {
     expect(secondsOf(250)).toEqual([0, 2, 6, 14, 30, 62, 122, 182, 242]);
   });
 
-  it("comes soon again after one that finds something", () => {
+  it("comes again soon after one that finds something", () => {
     expect(secondsOf(31, (second) => second === 14)).toEqual([0, 2, 6, 14, 16, 18, 22, 30]);
   });
 });

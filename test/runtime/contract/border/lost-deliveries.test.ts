@@ -131,7 +131,7 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
     expect(graph.budget.used).toBe(0);
   });
 
-  it("cannot hand on what its sender was told to send again", async () => {
+  it("cannot hand on data that its sender was asked to send again", async () => {
     let late: Delivery | undefined;
     const { send, exported } = pipelineOf(
       mergeMap((delivery) => {
@@ -146,7 +146,7 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
     expect(exported).toEqual(["b"]);
   });
 
-  it("is made anew when take ends its stream", async () => {
+  it("is recreated when take ends its stream", async () => {
     const { send, graph } = pipelineOf(take(1));
     expect([await send("a"), await send("b")]).toMatchObject([{ ok: true }, { ok: true }]);
     expect(graph.budget.used).toBe(0);

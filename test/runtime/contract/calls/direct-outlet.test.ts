@@ -29,7 +29,7 @@ const handIn = (outlet: Outlet) => {
   return outcomes;
 };
 
-it("goes on without an exporter's sends that do not even give up", async () => {
+it("continues without sends that ignore the abort", async () => {
   const clock = new FakeClock();
   let hangs = true;
   const outlet = outletOf({ send: () => (hangs ? new Promise(() => {}) : Promise.resolve(undefined)) }, clock);
@@ -83,7 +83,7 @@ it("tells each send of its own timeout alone, though signals are used again", as
   expect(clock.pending).toBe(0);
 });
 
-it("takes an exporter that throws, or gives no promise, as it would one that rejects or resolves", async () => {
+it("treats an exporter that throws or returns no promise like one that rejects or resolves", async () => {
   const answers = [
     () => {
       throw new Error("broken");

@@ -17,7 +17,7 @@ describe("a refusal", () => {
     },
   );
 
-  it("has a code and a status that are texts, whatever they were given as", () => {
+  it("has a code and a status that are texts, whatever their type was", () => {
     expect(new Refusal("transient", "no", { code: 7, status: 503 } as never)).toMatchObject({
       code: "7",
       status: "503",

@@ -67,7 +67,7 @@ describe("a batcher", () => {
     expect(texts(out).slice(1)).toEqual([[large, "b"]]);
   });
 
-  it("refuses a request that would be many times as large in pieces, and nobody it was merged with", () => {
+  it("refuses a request that would be many times as large in pieces, but none that it was merged with", () => {
     const { source, out } = batching({ minSize: 2, maxSize: 2 });
     const resource = { attributes: [{ key: "k", value: { stringValue: "x".repeat(1024 * 1024) } }] };
     const scopeLogs = [{ logRecords: Array(100).fill({ severityNumber: 1 }) }];

@@ -116,7 +116,7 @@ describe("eachBatch", () => {
     await expect.poll(() => out.length).toBe(1);
   });
 
-  it.each([undefined, "kept", 3, {}, [undefined]])("refuses what is no batch: %j", (answer) => {
+  it.each([undefined, "kept", 3, {}, [undefined]])("refuses a value that is not a batch: %j", (answer) => {
     const { source, out } = feed(eachBatch((() => answer) as never));
     const { delivery, outcomes } = owed(logs("a"));
     source.next(delivery);

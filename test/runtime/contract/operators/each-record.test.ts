@@ -123,7 +123,7 @@ describe("eachRecord", () => {
     expect(most).toBe(3);
   });
 
-  it("refuses the batch of which one record's answer is a rejection", async () => {
+  it("refuses a batch if one of its records is rejected", async () => {
     const { source, out } = feed(
       eachRecord(async (record: LogRecordView) => {
         if (record.body === "bad") throw new Error("no");

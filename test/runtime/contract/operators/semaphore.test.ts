@@ -19,7 +19,7 @@ describe("turns", () => {
     expect(turns.acquire(never)).toBeUndefined();
   });
 
-  it("passes over one that gave up waiting", async () => {
+  it("skips one that has stopped waiting", async () => {
     const turns = new Semaphore(1);
     turns.acquire(never);
     const impatient = new AbortController();

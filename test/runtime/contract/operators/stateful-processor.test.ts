@@ -29,7 +29,7 @@ function run(create: (out: DeliveryOutput) => DeliveryHandlers) {
 }
 
 describe("a stateful processor", () => {
-  it("begins anew with each subscription", () => {
+  it("starts fresh with each subscription", () => {
     let made = 0;
     const processor = statefulProcessor(() => ({ next: () => void made++ }));
     for (let i = 0; i < 2; i++) processor(new Subject<Delivery>()).subscribe();

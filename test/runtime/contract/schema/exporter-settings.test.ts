@@ -8,7 +8,7 @@ describe("the times of categories of dead letters", () => {
   const problemsOf = (times: string) =>
     loadText(withExporter("debug", `dead_letter: {retention_by_category: {${times}}}`)).problems;
 
-  it("are refused for a category that is mistyped, with the one that is meant", () => {
+  it("are refused for a misspelt category, with a suggestion", () => {
     expect(problemsOf("schema: 1h, busines: 2h, Downstream-Timeout: 3h")).toMatchObject([
       {
         severity: "error",

@@ -8,7 +8,7 @@ const failure = async (error: unknown) => {
 };
 
 describe("importing a plugin", () => {
-  it("gives up on a module that does not come to an end", async () => {
+  it("stops a module that does not end", async () => {
     const clock = new FakeClock();
     const loading = importPlugin("file:///x/p.js", () => new Promise(() => {}), clock);
     clock.advance(10_000);
@@ -21,7 +21,7 @@ describe("importing a plugin", () => {
     [undefined, "threw while it was loaded: undefined"],
     ["a text", "threw while it was loaded: a text"],
     [Object.assign(new Error("x"), { stack: undefined }), "threw while it was loaded: Error: x"],
-  ])("finds words for whatever is thrown: %j", async (error, problem) => {
+  ])("describes every thrown value: %j", async (error, problem) => {
     expect(await failure(error)).toMatchObject({ code: "plugin_failed", problem });
   });
 

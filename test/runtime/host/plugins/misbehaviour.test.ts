@@ -54,17 +54,17 @@ describe("a plugin's create", () => {
     ["nothing", () => undefined, /create returned nothing; expected an operator: return eachRecord/],
     ["a promise", async () => map((x) => x), /create must not be asynchronous/],
     ["an object", () => ({}), /create returned an object; expected an operator/],
-  ])("is told what to return when it returns %s", async (_what, create, words) => {
+  ])("learns what to return when it returns %s", async (_what, create, words) => {
     await expect(run(processor(create))).rejects.toThrow(words);
   });
 
-  it("is told which methods an exporter and a receiver have", async () => {
+  it("learns which methods an exporter and a receiver have", async () => {
     const create = (() => ({ start: async () => {} })) as never;
     await expect(run(defineExporter({ type: "mine", create }))).rejects.toThrow(/an object without send\(\)/);
     await expect(run(defineReceiver({ type: "mine", create }))).rejects.toThrow(/an object without stop\(\)/);
   });
 
-  it("is told to wrap a plain function", async () => {
+  it("learns to wrap a plain function", async () => {
     const { lines, logger } = keptLog();
     const pipeline = await run(
       processor(() => () => undefined),
@@ -104,7 +104,7 @@ describe("a plugin's processor", () => {
     });
   });
 
-  it("holds nobody up at the end though it holds on to what it got", async () => {
+  it("delays no shutdown although it keeps its deliveries", async () => {
     const pipeline = await run(processor(() => () => NEVER));
     const outcome = pipeline.send(logs("a"));
     await pipeline.stop(1);

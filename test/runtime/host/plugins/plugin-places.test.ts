@@ -58,7 +58,7 @@ describe("PluginPlaces", () => {
     expect(known.pluginOf(thrown(`run (${join(around, "lib/mine.js")}:1:2)`))).toBe("mine");
   });
 
-  it("knows nobody for what has no stack, or none that can be read", () => {
+  it("blames no plugin for an error without a readable stack", () => {
     const { places: known } = places();
     const unreadable = Object.defineProperty(new Error("no"), "stack", { get: () => Symbol("none") });
     for (const what of [undefined, "text", thrown(), thrown("node:internal/timers:1:2"), unreadable]) {

@@ -130,7 +130,7 @@ describe("for a person", () => {
 });
 
 describe("a stderr that does not work", () => {
-  test("that nobody reads costs log lines, not memory or time, and says how many", async () => {
+  test("that is not read costs log lines, not memory or time, and reports how many", async () => {
     let stalled: (() => void) | undefined;
     let reading = false;
     let text = "";

@@ -246,7 +246,7 @@ describe("as OTLP", () => {
 });
 
 describe("the registry", () => {
-  test("gives the same instrument for the same name and attributes, in whatever order", () => {
+  test("returns the same instrument for the same name and attributes in any order", () => {
     const registry = new MetricRegistry();
     const counter = registry.counter("c", description, { a: "1", b: "2" });
     expect(registry.counter("c", description, { b: "2", a: "1" })).toBe(counter);

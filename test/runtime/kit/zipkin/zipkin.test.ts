@@ -94,7 +94,7 @@ function normal(value: unknown): unknown {
 }
 
 describe("spans of Zipkin", () => {
-  it("keep of OTLP's all that Zipkin can express, there and back", () => {
+  it("keep everything that Zipkin can express, in both directions", () => {
     fc.assert(
       fc.property(fc.array(span, { minLength: 1, maxLength: 4 }), text, text, (spans, service, scope) => {
         const request = {

@@ -8,7 +8,7 @@ import { runs } from "../../../support/runs.js";
 const key = (text: string) => Buffer.from(text);
 
 describe("a table of byte keys", () => {
-  it("finds what a map of the same keys finds, whatever is added and removed", () => {
+  it("finds the same as a map, for any additions and removals", () => {
     const step = fc.record({
       remove: fc.boolean(),
       owner: fc.integer({ min: 0, max: 3 }),
@@ -74,7 +74,7 @@ describe("a table of series", () => {
     expect(series.size).toBe(1);
   });
 
-  it("finds what follows as it finds anything else, whatever order keys come in and whichever are forgotten", () => {
+  it("finds following keys like all others, in any order and after any removal", () => {
     const step = fc.record({ name: fc.constantFrom("a", "b", "c", "d"), ahead: fc.nat(60), remove: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
@@ -93,7 +93,7 @@ describe("a table of series", () => {
     );
   });
 
-  it("takes no more than its limit, and lets one series stand for the rest", () => {
+  it("accepts no more than its limit, and counts the rest in one series", () => {
     const series = table({ overflow: () => ({ n: -1 }) });
     put(series, "a", 0);
     put(series, "b", 0);

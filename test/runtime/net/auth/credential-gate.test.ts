@@ -89,7 +89,7 @@ describe("an address that guesses", () => {
     expect(verified).toHaveLength(31);
   });
 
-  it("shuts out nobody who was verified, and no other address", async () => {
+  it("locks out no verified client and no other address", async () => {
     const { ask, fail } = gate();
     const client = ask("right", "192.0.2.7");
     await fail(50, "192.0.2.7");
@@ -97,7 +97,7 @@ describe("an address that guesses", () => {
     expect(await refusalOf(() => ask("new", "192.0.2.8"))).toMatchObject({ kind: "unauthenticated" });
   });
 
-  it("begins anew after ten minutes", async () => {
+  it("starts again after ten minutes", async () => {
     const { clock, ask, fail } = gate();
     await fail(12);
     clock.advance(600_000);

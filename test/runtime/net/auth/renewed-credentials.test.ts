@@ -96,7 +96,7 @@ describe("RenewedCredentials", () => {
     expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 22_500, 22_500, 22_500]);
   });
 
-  it("wait as long as they are told to", async () => {
+  it("wait as long as the server asks", async () => {
     const { credentials, clock, fetches } = scene();
     const first = credentials.get() as Promise<unknown>;
     fetches[0]!.fail(new Refusal("throttled", "later", { retryAfterMs: 10_000 }));

@@ -11,7 +11,7 @@ describe("the head of a request", () => {
     expect(request("x-other", "authorization").header("authorization")).toBeUndefined();
   });
 
-  it("has no header that came twice: nobody knows which of them counts", () => {
+  it("ignores a header that occurs twice, because it is ambiguous", () => {
     const twice = request("authorization", "a", "AUTHORIZATION", "a");
     expect(() => twice.header("authorization")).toThrow("more than once");
     expect(request("authorization", "a", "cookie", "b", "cookie", "c").header("authorization")).toBe("a");
@@ -22,7 +22,7 @@ describe("the head of a request", () => {
   });
 });
 
-it("an IPv4 address is one, whatever socket it came by", () => {
+it("an IPv4 address is shown as IPv4 for every kind of socket", () => {
   expect(["::ffff:192.0.2.1", "192.0.2.1", "::1", undefined].map(plainAddress)).toEqual([
     "192.0.2.1",
     "192.0.2.1",

@@ -82,7 +82,7 @@ function readInPieces(bytes: Buffer, sizes: readonly number[]) {
 
 const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 });
 
-it("an answer means the same in whatever pieces it comes, and so does one that is damaged", () => {
+it("a response means the same in any pieces, valid or damaged", () => {
   fc.assert(
     fc.property(
       fc.oneof(wellFormed, damaged),
@@ -107,7 +107,7 @@ it("an answer is used up to its last byte and no further", () => {
   );
 });
 
-it("a well-formed answer is understood as node:http understands it, in whatever pieces the server writes it", async () => {
+it("a well-formed response is read as node:http reads it, in any pieces", async () => {
   let answer = "";
   let cuts: readonly number[] = [];
   const server = await startRawServer(async (socket) => {

@@ -135,7 +135,7 @@ describe("an answer that is not as it should be", () => {
     ["switches the protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"],
     ["has a head without end", `HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(20_000)}`],
     ["has 1xx answers without end", "HTTP/1.1 100 Continue\r\nA: b\r\n\r\n".repeat(5000)],
-  ])("%s: is no answer, and its connection is closed", async (_, text) => {
+  ])("%s: is not a response, and its connection is closed", async (_, text) => {
     const { result, closes } = await answeredWith(text);
     expect(result).toMatchObject({ error: "EPROTO" });
     await closes();

@@ -66,7 +66,7 @@ describe("a client's connections", () => {
     expect([server.accepted, server.requests.length]).toEqual([2, 6]);
   });
 
-  it("are opened anew for those that wait when one ends", async () => {
+  it("are opened again for waiting requests when one ends", async () => {
     let count = 0;
     const server = await startRawServer((socket) => (++count === 1 ? socket.destroy() : answer(socket)));
     const client = clientOf(server, { maxConnections: 1 });
@@ -82,7 +82,7 @@ describe("a client's connections", () => {
     await expect.poll(() => [...server.sockets].filter((socket) => !socket.readableEnded).length).toBe(1);
   });
 
-  it("are closed when nobody has used them for a while", async () => {
+  it("are closed when they were not used for a while", async () => {
     const clock = new FakeClock();
     const server = await startRawServer(answer);
     const client = clientOf(server, { clock, idleTimeoutMs: 5000 });
@@ -122,7 +122,7 @@ describe("a client's connections", () => {
     expect(server.accepted).toBe(2);
   });
 
-  it("are closed when something comes that nobody asked for", async () => {
+  it("are closed when unexpected data arrives", async () => {
     const server = await startRawServer(answer);
     const client = clientOf(server);
     await client.request(HEAD, BODY);
@@ -132,7 +132,7 @@ describe("a client's connections", () => {
     expect(server.accepted).toBe(2);
   });
 
-  it("are closed when the server ends or resets them while nobody uses them", async () => {
+  it("are closed when the server ends or resets them while they are idle", async () => {
     const server = await startRawServer(answer);
     const client = clientOf(server);
     for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
@@ -291,7 +291,7 @@ describe("an origin", () => {
     expect((await clientOf(server, {}, "::1").request(HEAD, BODY)).status).toBe(200);
   });
 
-  it("that refuses, or is not known, is told with Node.js's code", async () => {
+  it("that refuses or is unknown is reported with Node.js's code", async () => {
     const client = clientOf({ port: 1 });
     expect((await errorOf(client.request(HEAD, BODY)))?.cause.code).toBe("ECONNREFUSED");
     const unknown = clientOf({ port: 1 }, {}, "no-such-host.invalid");

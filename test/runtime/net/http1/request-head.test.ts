@@ -6,7 +6,7 @@ it("a head has each header once, as it was given last", () => {
   expect(text).toBe("POST /v1/logs?a=b HTTP/1.1\r\nHost: x\r\ncontent-type: b\r\n");
 });
 
-it("what is configured cannot say anything about the length of a body", () => {
+it("configured headers cannot change the length of a body", () => {
   expect(requestHead("POST", "/", { "content-length": "5", "Transfer-Encoding": "chunked" }).text).toBe(
     "POST / HTTP/1.1\r\n",
   );
@@ -27,6 +27,6 @@ it.each([
   ["GET", "/a b"],
   ["GET", "/\r\nX: y"],
   ["GET", ""],
-])("there is no request %j %j", (method, target) => {
+])("refuses to send the request %j %j", (method, target) => {
   expect(() => requestHead(method, target, {})).toThrow(RangeError);
 });

@@ -18,7 +18,7 @@ function numbers(seed: number): (below: number) => number {
 const isLeft = (socket: Socket) => socket.readableEnded || socket.destroyed;
 
 describe("an answer", () => {
-  it("is that to its own request, with servers that dawdle, break off and leave, and senders that give up", async () => {
+  it("belongs to its own request, with servers that are slow, break off and close, and senders that abort", async () => {
     const next = numbers(7);
     const pause = () => new Promise((resolve) => setTimeout(resolve, next(3)));
     const talk = async (socket: Socket, request: string) => {
@@ -63,7 +63,7 @@ describe("an answer", () => {
     await expect.poll(() => [...server.sockets].every(isLeft)).toBe(true);
   });
 
-  it("is not one that was there before its request: the rest of a full read", async () => {
+  it("is never data that arrived before its request: the rest of a full read", async () => {
     const first = `HTTP/1.1 200 OK\r\nX-Fill: ${"f".repeat(8192)}`;
     const tail = "\r\nContent-Length: 2\r\n\r\nok";
     const whole = first.slice(0, 8192 - tail.length) + tail;
@@ -107,7 +107,7 @@ describe("an answer", () => {
     }
   });
 
-  it("reaches those who wait, when every connection dies", async () => {
+  it("reaches waiting requests when every connection breaks", async () => {
     let dead = 0;
     const server = await startRawServer((socket) => (++dead <= 40 ? socket.destroy() : socket.write(OK)));
     const client = clientOf(server, { maxConnections: 4 });

@@ -75,7 +75,7 @@ it("goes on where it was when a watch breaks, and does not list again", async ()
 it.each([
   ["at the beginning of a watch", () => server.dropWatches()],
   ["in the middle of one", () => {}],
-])("reads the list anew when the server has forgotten its version (410), %s", async (_when, before) => {
+])("reads the list again when the server has forgotten its version (410), %s", async (_when, before) => {
   put("a", "b");
   await list.start();
   await expect.poll(() => server.watches).toBe(1);
@@ -112,7 +112,7 @@ it("asks again when no answer comes", async () => {
   await until(["a"]);
 });
 
-it("reads the token anew for every request: those of pods change", async () => {
+it("reloads the token for every request, because tokens of pods change", async () => {
   await list.start();
   await expect.poll(() => server.watches).toBe(1);
   await writeFile(tokenFile, "second");
@@ -120,7 +120,7 @@ it("reads the token anew for every request: those of pods change", async () => {
   await expect.poll(() => server.requests.at(-1)?.authorization).toBe("Bearer second");
 });
 
-it("says what to write where there is no cluster", async () => {
+it("reports what to configure outside of a cluster", async () => {
   const api = new KubernetesApi({});
   await expect(api.get("/x", new AbortController().signal)).rejects.toThrow(/does not run in a Kubernetes cluster/);
 });

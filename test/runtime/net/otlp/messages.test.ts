@@ -121,7 +121,7 @@ describe("gRPC's headers", () => {
   });
 });
 
-it("a frame is found however it is cut", () => {
+it("a frame is found however its bytes are split", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.array(fc.nat(305), { maxLength: 8 }), (message, cuts) => {
       const frame = grpcFrame(message);

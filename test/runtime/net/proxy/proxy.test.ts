@@ -52,7 +52,7 @@ describe("a proxy of the environment", () => {
     expect(proxied({ http_proxy: "p", no_proxy: rule }, url) !== undefined).toBe(isUsed);
   });
 
-  it("that cannot be used is told of at once", () => {
+  it("that cannot be used is reported at once", () => {
     expect(() => useProxyEnvironment({ HTTPS_PROXY: "socks5://p:1080" })).toThrow(/^HTTPS_PROXY: expected/);
   });
 });

@@ -32,7 +32,7 @@ describe("sendSmallRequest", () => {
     ]);
   });
 
-  it("takes what is no JSON object for an empty one, and follows no redirect", async () => {
+  it("treats invalid JSON as an empty object, and follows no redirect", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());
     const url = new URL(`http://127.0.0.1:${sink.port}/`);

@@ -16,13 +16,13 @@ function countingCache(slots?: number) {
   return { get, asked };
 }
 
-it("finds out about a key once, wherever it lies", () => {
+it("examines a key once, wherever it is", () => {
   const { get, asked } = countingCache();
   expect(["a", "bc", "", "a", "bc", ""].map(get)).toEqual(["A", "BC", "", "A", "BC", ""]);
   expect(asked).toEqual(["a", "bc", ""]);
 });
 
-it("says of every key what was found out about it, however many there are", () => {
+it("remembers the result for every key, for any number of keys", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 5 });
   fc.assert(
     fc.property(fc.array(key, { maxLength: 60 }), (keys) => {

@@ -14,7 +14,7 @@ const steps = fc.array(
 );
 
 describe("the rewriter", () => {
-  test("gives the source with every change in its place, however much is added or taken out", () => {
+  test("returns the source with every change in its place, for any additions and removals", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2000, size: "max" }), steps, (source, changes) => {
         const rewriter = new Rewriter(source);

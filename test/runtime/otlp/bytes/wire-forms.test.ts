@@ -85,7 +85,7 @@ describe("a singular field that comes twice", () => {
     editRecords(batch, (record) => expect(record.signal === "logs" && record.body).toBe(8));
   });
 
-  it("merges lists of a value that comes twice, and forgets one that another choice has overruled", () => {
+  it("merges the lists of a repeated value, and drops a value that another oneof choice replaces", () => {
     const array = (value: string) => field(5, ...field(1, ...stringValue(value)));
     expect(only(logs(...field(5, ...array("a")), ...field(5, ...array("b"))))).toEqual({
       body: { arrayValue: { values: [{ stringValue: "a" }, { stringValue: "b" }] } },

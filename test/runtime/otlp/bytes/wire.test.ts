@@ -56,7 +56,7 @@ function writeField(out: WireWriter, plan: FieldPlan): Written {
 }
 
 describe("the fields of a message", () => {
-  it("are found one by one, whatever stands between them", () => {
+  it("are found one by one, with anything between them", () => {
     fc.assert(
       fc.property(fc.array(field, { maxLength: 12 }), (plans) => {
         const { bytes, fields, start, end } = write(plans);

@@ -55,7 +55,7 @@ describe.each(SIGNALS)("editing %s with a function that may answer later", (sign
 });
 
 describe.each(SIGNALS)("splitting %s", (signal) => {
-  it("puts as many records in the place of one as asked for", () => {
+  it("replaces one record with the requested number of records", () => {
     fc.assert(
       fc.property(request(signal), fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1 }), (tree, counts) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));

@@ -51,7 +51,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
     );
   });
 
-  it("agrees with the same edits on the tree whatever form the bytes have", () => {
+  it("agrees with the same edits on the tree, for every form of the bytes", () => {
     fc.assert(
       fc.property(request(signal), edits(signal), fc.integer(), (tree, plan, seed) => {
         const odd = { shuffled: true, padded: true, repeated: true, unpacked: true };
@@ -62,7 +62,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
     );
   });
 
-  it("keeps unknown fields in whatever it does not drop", () => {
+  it("keeps unknown fields of everything that it does not drop", () => {
     fc.assert(
       fc.property(request(signal), edits(signal), fc.integer(), (tree, plan, seed) => {
         const odd = { unknown: true, shuffled: true };

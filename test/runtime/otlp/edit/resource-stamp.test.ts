@@ -67,7 +67,7 @@ describe("a stamp on resources", () => {
     },
   );
 
-  it("gives a container without a resource one, and leaves one that has no records", () => {
+  it("adds a missing resource to a container, and keeps a container without records", () => {
     const batch = encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: [{}] }] }, {}] });
     const after = new ResourceStamp(new Map([["host.name", "h"]]), "where_absent").apply(batch);
     const entry = [["host.name", { stringValue: "h" }]];

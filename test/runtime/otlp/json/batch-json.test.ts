@@ -92,7 +92,7 @@ describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
     );
   });
 
-  it("is refused or read, whatever is wrong with it", () => {
+  it("is refused or read, for any damage", () => {
     fc.assert(
       fc.property(
         request(signal),
@@ -214,7 +214,7 @@ describe.each(SIGNALS)("what is made of JSON for %s", (signal) => {
     fc.string().map((text) => JSON.stringify(text)),
   );
 
-  it("is the same as when all of it is built first, also of what is no JSON", () => {
+  it("is the same as when it is built as a whole first, including invalid JSON", () => {
     fc.assert(
       fc.property(request(signal), fc.integer(), fc.nat(), fc.nat({ max: 30 }), token, (tree, seed, at, cut, other) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
@@ -272,7 +272,7 @@ describe("batchFromJson", () => {
     });
   });
 
-  it("makes the same of an attribute with and without blanks, whatever its lengths", () => {
+  it("reads an attribute in the same way with and without blanks, for all lengths", () => {
     const word = fc.oneof(
       fc.string({ maxLength: 12 }),
       fc.string({ minLength: 90, maxLength: 140, unit: fc.constantFrom("a", "b", "7", "é", " ") }),
@@ -344,7 +344,7 @@ describe("batchFromJson", () => {
     expect(read('{"body":{"stringValue":"a","intValue":1}}')).toEqual({ body: { intValue: 1n } });
   });
 
-  it("merges messages and lists that come again, as protobuf and the Collector do", () => {
+  it("merges repeated messages and lists, as protobuf and the Collector do", () => {
     expect(read('{"body":{"stringValue":"a"},"flags":1,"body":{"intValue":1}}')).toEqual({
       body: { intValue: 1n },
       flags: 1,
@@ -396,7 +396,7 @@ describe("batchFromJson", () => {
     expect(read(`{"other":${"[".repeat(10_000)}${"]".repeat(10_000)}}`)).toEqual({});
   });
 
-  it("names the place of a mistake in so many words, however deep it is", () => {
+  it("names the exact place of a mistake at any depth", () => {
     const [open, close] = ['{"arrayValue":{"values":['.repeat(50), "]}}".repeat(50)];
     const problem = /body\.arrayValue\.values\[0\]\.arrayValue.{0,150}\.\.\.: expected an object$/;
     expect(() => read(`{"body":${open}7${close}}`)).toThrow(problem);

@@ -20,7 +20,7 @@ const attribute = fc.constantFrom(
 const attributes = fc.array(attribute, { minLength: 1, maxLength: 6 });
 
 describe("attributes that come again", () => {
-  it("are written as they would be alone, whatever stands around them", () => {
+  it("are written as they would be alone, with anything around them", () => {
     const record = fc.record({ body: fc.nat(300).map((n) => ({ stringValue: "b".repeat(n) })), attributes });
     const scoped = fc.record({
       scope: fc.record({ name: fc.constantFrom("s", "scope"), attributes }),

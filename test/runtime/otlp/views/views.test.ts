@@ -127,7 +127,7 @@ describe("attributes", () => {
     );
   });
 
-  it("are found, changed and deleted by key, however many there are", () => {
+  it("are found, changed and deleted by key, for any number of them", () => {
     const key = fc.stringMatching(/^[a-cäß€]{0,2}$/);
     const change = fc.tuple(fc.constantFrom("set", "delete", "rename", "get"), key, key);
     fc.assert(
@@ -341,7 +341,7 @@ describe("a data point", () => {
     { name: "q", summary: { dataPoints: [{ count: 1n, sum: 2, quantileValues: [{ quantile: 0.5, value: 1 }] }] } },
   );
 
-  it("knows its metric, whatever the kind", () => {
+  it("knows its metric, for every kind of metric", () => {
     const read = ({ name, type, metric }: DataPointView) => [
       name,
       type,

@@ -167,7 +167,7 @@ describe("statements that make values grow", () => {
     expect(Batch.admit("logs", result.bytes).count).toBe(batch.count);
   });
 
-  it("are stopped where a record would be too large, however they grow it", () => {
+  it("are stopped where a record would become too large, for every way to grow it", () => {
     const maxRecordSize = 64 * 1024;
     const growing = fc.constantFrom(
       'set(attributes["a"], attributes)',

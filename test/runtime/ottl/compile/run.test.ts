@@ -46,7 +46,7 @@ describe("dropWhere", () => {
     expect(dropWhere(LOGS, [])).toBe(LOGS);
   });
 
-  it("drops resources, scopes, metrics, data points and span events with all that is in them", () => {
+  it("drops resources, scopes, metrics, data points and span events with their content", () => {
     expect(admitted(dropWhere(LOGS, conditions("resource", 'attributes["service.name"] == "checkout"'))).count).toBe(0);
     expect(admitted(dropWhere(LOGS, conditions("scope", 'name == "lib"'))).count).toBe(0);
     const metrics = metricsOf(...Object.values(METRICS));
@@ -97,7 +97,7 @@ describe("transformBatch", () => {
     expect(bodies(result)).toEqual(["a", "x", "x"]);
   });
 
-  it("goes on with the next statement when one fails and somebody is told", () => {
+  it("continues with the next statement when one fails, and reports the failure", () => {
     const failing = statements("log", 'set(attributes["n"], attributes["missing"] + 1)', 'set(body, "x")');
     expect(() => transformBatch(LOGS, failing)).toThrow(/cannot calculate/);
     const errors: unknown[] = [];
@@ -113,7 +113,7 @@ describe("transformBatch", () => {
     expect(result).toBe(LOGS);
   });
 
-  it("keeps fields nobody knows", () => {
+  it("keeps unknown fields", () => {
     const unknown = Buffer.from([0xa2, 0x06, 3, 1, 2, 3]);
     const record = Buffer.concat([Buffer.from([26, 1, 65]), unknown]);
     const wrap = (tag: number, body: Buffer) => Buffer.concat([Buffer.from([tag, body.length]), body]);
@@ -382,7 +382,7 @@ describe("an editor of metrics", () => {
     expect(evaluate("[attributes, value_int]", "datapoint", batch)).toEqual([{ route: "/a" }, value]);
   });
 
-  it("merges exponential histograms of one scale, whatever their offsets", () => {
+  it("merges exponential histograms of one scale with any offsets", () => {
     const point = (offset: number, ...bucketCounts: bigint[]) => ({
       timeUnixNano: 1n,
       startTimeUnixNano: BigInt(Math.max(0, 10 - offset)),

@@ -37,7 +37,7 @@ function attributesAfter(attributes: object[], statements: readonly string[]): R
 }
 
 describe("editors of all attributes", () => {
-  it("do to the bytes what they do to a map of the same attributes, whatever was changed before", () => {
+  it("change the bytes as they change a map of the same attributes, after any earlier changes", () => {
     const value = fc.oneof(
       fc.constantFrom("u-1", "user u-22", "é u-3", "x", "").map((stringValue) => ({ stringValue })),
       fc.constant({ intValue: "5" }),

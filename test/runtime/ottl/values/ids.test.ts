@@ -35,7 +35,7 @@ describe("the flags of a span", () => {
 });
 
 describe("a replacement", () => {
-  it("fails when it is no text, also where there is nothing to replace", () => {
+  it("fails for a value that is not a text, even if there is nothing to replace", () => {
     for (const editor of ["replace_pattern", "replace_match"])
       expect(() => edited(`${editor}(attributes["int"], "4*", attributes["missing"])`)).toThrow(
         "replacement: expected string, got nil",

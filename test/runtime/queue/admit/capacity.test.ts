@@ -22,7 +22,7 @@ class SlowStore extends MemoryStore {
 }
 
 describe("the room in a queue", () => {
-  it("is its size minus its entries, whatever was put, delivered, dead-lettered, split and replayed meanwhile", async () => {
+  it("is its size minus its entries, for any puts, deliveries, dead letters, splits and replays", async () => {
     const step = fc.constantFrom("send", "send", "send pair", "put", "deliver", "refuse", "replay", "wake");
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60, size: "max" }), async (steps) => {

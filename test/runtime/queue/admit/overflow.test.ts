@@ -84,7 +84,7 @@ describe("a full queue", () => {
     expect(await queue.pending()).toEqual(["a", "b"]);
   });
 
-  it("gives up the oldest that is not being sent with drop_oldest", async () => {
+  it("dead-letters the oldest entry that is not being sent with drop_oldest", async () => {
     const queue = await startQueue({ settings: withQueue({ on_full: "drop_oldest" }), backend: hangs });
     const outcomes = ["a", "b", "c", "d"].map((body) => queue.send(body));
     await queue.settle();
@@ -93,7 +93,7 @@ describe("a full queue", () => {
     expect((await queue.deadLetters()).map(({ failure }) => failure?.reason)).toEqual(["queue_full", "queue_full"]);
   });
 
-  it("gives up the oldest by age with drop_oldest, though it waits for a retry and newer ones have not been tried", async () => {
+  it("dead-letters the oldest entry by age with drop_oldest, even if it waits for a retry and newer ones have not been tried", async () => {
     const settings = { sending_queue: { queue_size: 5, on_full: "drop_oldest" }, retry_on_failure: LONG_WAIT };
     const queue = await startQueue({ settings, backend: down });
     for (const body of numbers(12)) {

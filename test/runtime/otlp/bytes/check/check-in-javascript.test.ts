@@ -20,7 +20,7 @@ function outcome(check: () => number): number | string {
 }
 
 describe.each(SIGNALS)("the check of %s without WebAssembly", (signal) => {
-  it("answers as the one with it, whatever the request is and whatever is broken in it", () => {
+  it("answers like the one with it, for every valid and broken request", () => {
     const changes = fc.array(fc.tuple(fc.nat({ max: 5000 }), fc.nat({ max: 255 })), { maxLength: 3 });
     fc.assert(
       fc.property(request(signal), changes, fc.nat({ max: 5000 }), (tree, changed, cut) => {
@@ -35,7 +35,7 @@ describe.each(SIGNALS)("the check of %s without WebAssembly", (signal) => {
     );
   });
 
-  it("refuses too many messages, of which it counts an attribute with its value as one", () => {
+  it("refuses too many messages, counting an attribute with its value as one", () => {
     fc.assert(
       fc.property(request(signal), fc.nat({ max: 60 }), (tree, most) => {
         const bytes = referenceEncode(signal, tree);

@@ -152,7 +152,7 @@ describe.each(SIGNALS)("the check of %s", (signal) => {
 });
 
 describe("the check", () => {
-  it("leaves pieces as they are, and joins them for whoever needs them in one", () => {
+  it("keeps pieces apart, and joins them only where one buffer is needed", () => {
     const bytes = logWithBody("a body");
     const pieces = cut(bytes, [3, 7]);
     const batch = Batch.admitPieces("logs", pieces);

@@ -63,7 +63,7 @@ describe("an edited dead letter", () => {
     ],
     ['{"resourceSpans":[]}', "resourceSpans"],
     ['{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"soon"}]}]}]}', "timeUnixNano"],
-  ])("is not what is no OTLP: %s", async (text, words) => {
+  ])("refuses a payload that is not OTLP: %s", async (text, words) => {
     const { a, run, everything } = await operated();
     const { entry } = await deadLetter(a);
     const edit = run().admin.editDeadLetter(entry.id, { by: "ann", payload: text, revision: 0 });
