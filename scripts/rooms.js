@@ -107,6 +107,7 @@ export const ROOMS = [
   },
   { path: "src/runtime/net/proxy/", purpose: "proxies from the config and the environment, and tunnels through them" },
   { path: "src/runtime/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
+  { path: "src/runtime/net/websocket/", purpose: "a WebSocket client for binary messages" },
   { path: "src/runtime/net/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
   {
     path: "src/runtime/net/auth/",
@@ -428,6 +429,11 @@ export const ROOMS = [
   { path: "src/extensions/auth/oauth2/", purpose: "`oauth2client`: tokens of an OAuth 2.0 server" },
   { path: "src/extensions/auth/headers/", purpose: "`headers_setter`: headers that depend on the data's origin" },
   { path: "src/extensions/auth/sigv4/", purpose: "`sigv4auth`: requests signed for AWS" },
+  {
+    path: "src/extensions/opamp/",
+    purpose: "reports to an OpAMP server: identity, health, config; over WebSocket or HTTP",
+    component: true,
+  },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API for operators", component: true },
   { path: "src/extensions/admin-api/console/", purpose: "serves the console, which is built from `console/`" },
   { path: "src/extensions/admin-api/live/", purpose: "the running agent: graph, rates, taps" },

@@ -362,6 +362,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["opamp"],
+    load: async () => (await import("../extensions/opamp/component.js")).opamp,
+  },
+  {
+    kind: "extension",
     types: ["health_check"],
     onByDefault: true,
     load: async () => (await import("../extensions/health-check.js")).healthCheck,

@@ -59,6 +59,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/metrics-transform.md", by: namesKeys("metrics_transform") },
   { page: "docs/aws-sqs.md", by: namesKeys("aws_sqs") },
   { page: "docs/nats.md", by: namesKeys("nats") },
+  { page: "docs/opamp.md", by: namesKeys("opamp") },
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
   { page: "docs/jaeger.md", by: namesKeys("jaeger") },
   { page: "docs/k8s-attributes.md", by: namesKeys("k8s_attributes") },

@@ -42,9 +42,10 @@ export async function run(context: CommandContext): Promise<number> {
   try {
     const { config, problems: warnings, tree, registry } = loaded;
     const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
-    const shown = () => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults: true }));
+    const redacted = (defaults: boolean) => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults }));
+    const facts = { warnings, shown: () => redacted(true), merged: () => redacted(false) };
     const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders };
-    return await runConfig(config, { warnings, shown }, environment);
+    return await runConfig(config, facts, environment);
   } catch (error) {
     return reportFailedStart(error, loaded, terminal);
   }

@@ -12,6 +12,8 @@ export interface ConfigFacts {
   readonly warnings: readonly Problem[];
   /** The whole config as plain values for display: with defaults, and with secrets masked. */
   readonly shown: () => Readonly<Record<string, unknown>>;
+  /** The same without defaults, as `sluice print-config` shows it. */
+  readonly merged?: () => Readonly<Record<string, unknown>>;
 }
 
 /** The parts of an agent that are inspected. */
@@ -27,7 +29,8 @@ interface InspectedAgent {
 export function inspectAgent({ config, facts, startedAt, flows, metrics }: InspectedAgent): AgentInspection {
   const graph = describeGraph(config);
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
-  const { "service.name": name = "sluice" } = resourceAttributes(config.service.telemetry.resource);
+  const resource = resourceAttributes(config.service.telemetry.resource, null);
+  const { "service.name": name = "sluice" } = resource;
   let shown: Readonly<Record<string, unknown>> | undefined;
   return {
     agent: {
@@ -47,6 +50,8 @@ export function inspectAgent({ config, facts, startedAt, flows, metrics }: Inspe
       shown ??= facts?.shown() ?? {};
       return configIn(shown, node) ?? {};
     },
+    resource,
+    config: () => facts?.merged?.(),
     traffic: trafficReader(config, graph, flows, metrics),
     watch: (edges, watcher) => watchEdges(edges, flows, watcher),
   };

@@ -30,3 +30,5 @@ export { readAnswer } from "./read-answer.js";
 export { type SimpleHttpResponse, startSimpleHttpServer } from "./simple-http-server.js";
 export { type TlsClientConfig, type TlsServerConfig, tlsClient, tlsServer } from "./tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, renewClientTls, type TlsClientOptions } from "./tls-load.js";
+export type { WebSocketConnection } from "./websocket/connection.js";
+export { openWebSocket } from "./websocket/open-web-socket.js";

@@ -18,13 +18,15 @@ export interface StreamedRequest {
   readonly signal: AbortSignal;
   /** Agents that keep connections; without them each request opens its own connection. */
   readonly agents?: { readonly plain: Agent; readonly secure: SecureAgent };
+  /** Goes through a tunnel of the proxy also without TLS: most proxies forward no connection that is upgraded. */
+  readonly isTunnelled?: boolean;
 }
 
 type OnConnection = (error: Error | null, socket?: Duplex) => void;
 
 /** Opens a request, through the proxy if there is one. The caller attaches listeners, and ends it. */
 export function openRequest(request: StreamedRequest): ClientRequest {
-  const { method = "GET", url, headers, tls, proxy, signal, agents } = request;
+  const { method = "GET", url, headers, tls, proxy, signal, agents, isTunnelled } = request;
   const { isSecure, host, port } = addressOfUrl(url);
   const path = `${url.pathname}${url.search}`;
   const options = { method, host, port, path, headers: { Host: url.host, ...headers }, signal };
@@ -33,7 +35,7 @@ export function openRequest(request: StreamedRequest): ClientRequest {
       ? requestHttps({ ...options, ...tls, agent: agents?.secure ?? false })
       : requestHttp({ ...options, agent: agents?.plain ?? false });
   }
-  if (!isSecure && !proxy.isSecure) {
+  if (!isSecure && !proxy.isSecure && !isTunnelled) {
     // A forwarding proxy needs the whole URL.
     const credentials = proxy.authorization && { "Proxy-Authorization": proxy.authorization };
     const whole = { path: `http://${url.host}${path}`, headers: { ...options.headers, ...credentials } };

@@ -1,9 +1,13 @@
+import { decodeServerToAgent } from "../../../src/extensions/opamp/messages.js";
 import { DecompressError } from "../../../src/runtime/codecs/compression/bounded-output.js";
 import { compress } from "../../../src/runtime/codecs/compression/compress.js";
 import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
 import { AnswerFormatError } from "../../../src/runtime/net/http1/answer-head.js";
 import { AnswerReader } from "../../../src/runtime/net/http1/answer-reader.js";
 import { grpcFrame, singleFrame } from "../../../src/runtime/net/otlp/grpc-frame.js";
+import { FrameReader, WebSocketError } from "../../../src/runtime/net/websocket/frame-reader.js";
+import { proto } from "../../extensions/opamp/proto.js";
+import { serverFrame } from "../../runtime/net/websocket/server-frame.js";
 import { assert, type FuzzTarget, magnitude, pieces, shapeOf } from "../fuzz.js";
 import { mutateBytes } from "../mutate-bytes.js";
 import { textMutator } from "../mutate-text.js";
@@ -69,7 +73,62 @@ export const wireTargets: readonly FuzzTarget[] = [
     mutate: textMutator(HTTP_WORDS),
     run: runAnswer,
   },
+  {
+    name: "WebSocket frames",
+    share: 6,
+    seeds: [
+      serverFrame(2, Buffer.from("a message")),
+      Buffer.concat([serverFrame(2, Buffer.from("a"), { isFinal: false }), serverFrame(9, Buffer.from("?"))]),
+      Buffer.concat([serverFrame(2, Buffer.alloc(200)), serverFrame(8, Buffer.of(3, 232))]),
+    ],
+    mutate: mutateBytes,
+    run: runWebSocket,
+  },
+  {
+    name: "OpAMP messages",
+    share: 4,
+    seeds: [
+      proto([1, Buffer.alloc(16)], [6, 1], [8, proto([1, Buffer.alloc(16, 1)])]),
+      proto([2, proto([1, 2], [2, "busy"], [3, proto([1, 1_000_000_000n])])]),
+      proto([4, proto([2, proto([1, "ws://a"], [4, 30])])]),
+    ],
+    mutate: mutateBytes,
+    run: runOpamp,
+  },
 ];
+
+const MAX_WEBSOCKET_MESSAGE = 1024;
+
+/** Whatever the chunks, the same messages come of it, and none is longer than it may be. */
+function runWebSocket(input: Buffer, random: Random): string {
+  const outcomes = [[input], pieces(input, random)].map((chunks) => {
+    const seen: string[] = [];
+    const reader = new FrameReader(MAX_WEBSOCKET_MESSAGE, {
+      onMessage: (message) => {
+        assert(message.length <= MAX_WEBSOCKET_MESSAGE, "a message is too long");
+        seen.push(`message ${message.length}`);
+      },
+      onPing: ({ length }) => seen.push(`ping ${length}`),
+      onClose: (code) => seen.push(`close ${code}`),
+    });
+    try {
+      for (const chunk of chunks) reader.read(chunk);
+    } catch (error) {
+      if (!(error instanceof WebSocketError)) throw error;
+      seen.push(`refused ${error.closeCode}`);
+    }
+    return seen;
+  });
+  assert(outcomes[0]!.join() === outcomes[1]!.join(), "the chunks made a difference");
+  return outcomes[0]!.map((outcome) => outcome.split(" ")[0]).join();
+}
+
+function runOpamp(input: Buffer): string {
+  const message = decodeServerToAgent(input);
+  if (message === undefined) return "refused";
+  const { error, wantsFullState, newInstanceUid, heartbeatMs } = message;
+  return [error?.isUnavailable, wantsFullState, newInstanceUid?.length === 16, heartbeatMs !== undefined].join();
+}
 
 /** It stays within its limit and reserves what it makes; and what is compressed comes back. */
 async function runCodec(name: (typeof CODECS)[number][0], input: Buffer, random: Random): Promise<string> {

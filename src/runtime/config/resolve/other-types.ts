@@ -144,7 +144,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     dbstorage: "take it out: every sending queue is durable anyway",
     redisstorage: "take it out: every sending queue is durable anyway",
     cgroupruntime: "take it out: Node.js keeps to the limits of its container by itself",
-    opamp: "run sluice under your own supervisor; sluice validate tells beforehand whether a config is good",
     remotetap: "take it out: sluice tap and the console show records as they pass",
     sdnotify: "take it out: packaging/sluice.service does without",
   },

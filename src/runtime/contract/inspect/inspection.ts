@@ -8,6 +8,10 @@ import type { GraphDescription, GraphEdge } from "./graph.js";
 export interface AgentInspection {
   readonly agent: AgentFacts;
   readonly graph: GraphDescription;
+  /** The resource attributes of the agent's own telemetry, without an instance id that was made up. */
+  readonly resource: Readonly<Record<string, string | number | boolean | string[]>>;
+  /** The whole merged config without secrets, as `sluice print-config` shows it; undefined if it is not known. */
+  config(): Readonly<Record<string, unknown>> | undefined;
   /** The effective config of a node, with defaults and without secrets; undefined if there is no such node. */
   configOf(node: string): unknown;
   /** The numbers of records so far. */

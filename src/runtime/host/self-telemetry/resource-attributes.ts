@@ -7,14 +7,14 @@ export type ResourceAttributes = Record<string, string | number | boolean | stri
 const PATH = ["service", "telemetry", "resource"];
 
 /**
- * The agent's resource attributes. Accepts all forms of service.telemetry.resource: a map (null removes a default), or
+ * The agent's resource attributes. `instanceId` is used unless the config has one; with null there is none. Accepts all forms of service.telemetry.resource: a map (null removes a default), or
  * `attributes: [{name, value}]` and `attributes_list: "a=b,c=d"` of newer configs.
  */
-export function resourceAttributes(written: unknown): ResourceAttributes {
+export function resourceAttributes(written: unknown, instanceId: string | null = randomUUID()): ResourceAttributes {
   const attributes: ResourceAttributes = {
     "service.name": "sluice",
     "service.version": packageVersion(),
-    "service.instance.id": randomUUID(),
+    ...(instanceId !== null && { "service.instance.id": instanceId }),
   };
   for (const [key, value] of writtenEntries(written)) {
     if (value === null || value === undefined) delete attributes[key];

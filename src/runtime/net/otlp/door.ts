@@ -2,6 +2,7 @@
 
 export { claimedLength, type FrameFault, GRPC_FRAME_HEADER, grpcFrame, singleFrame } from "./grpc-frame.js";
 export { encodeGrpcMessage, GRPC_STATUS, grpcStatusName, parseGrpcTimeout } from "./grpc-status.js";
+export { bytesField, intField, readWholeFields, textField } from "./proto-fields.js";
 export {
   answerOfRefusal,
   type ErrorAnswer,

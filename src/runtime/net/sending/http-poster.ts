@@ -16,6 +16,8 @@ export interface HttpPosterOptions {
   readonly lookup?: LookupFunction | undefined;
   /** The server's name in errors, if the path of its URL is a secret. */
   readonly peer?: string;
+  /** The maximum size of a response; default: 4 MiB. */
+  readonly maxAnswerBytes?: number;
 }
 
 /** POSTs to one URL with all settings of an HTTP client: TLS, proxies, credentials, kept connections. */
@@ -25,6 +27,7 @@ export class HttpPoster {
   private readonly target: HttpTarget;
   private readonly lookup: LookupFunction | undefined;
   private readonly peer: string;
+  private readonly maxAnswerBytes: number | undefined;
   private client: Http1Client | undefined;
   private authenticator: ClientAuthenticator | undefined;
 
@@ -33,13 +36,14 @@ export class HttpPoster {
     config: HttpClientConfig,
     headers: Readonly<Record<string, string>>,
     context: ExporterContext,
-    { lookup, peer }: HttpPosterOptions = {},
+    { lookup, peer, maxAnswerBytes }: HttpPosterOptions = {},
   ) {
     this.config = config;
     this.context = context;
     this.lookup = lookup;
     this.target = httpTarget(url, config, headers);
     this.peer = peer ?? this.target.url;
+    this.maxAnswerBytes = maxAnswerBytes;
   }
 
   get metadataKeys(): readonly string[] {
@@ -59,7 +63,8 @@ export class HttpPoster {
     const tls = servername === undefined ? loaded : { servername, ...loaded };
     const { host, port, proxy, isSecure } = target;
     const origin = { host, port, proxy, lookup: this.lookup, ...(isSecure && { tls }) };
-    this.client = new Http1Client(origin, clientSettings(config, context));
+    const { maxAnswerBytes = MAX_ANSWER_BYTES } = this;
+    this.client = new Http1Client(origin, { ...clientSettings(config, context), maxAnswerBytes });
   }
 
   /**

@@ -31,6 +31,8 @@ function counted() {
       agent: { name: "", version: "", startedAt: 0, pipelines: [], warnings: [] },
       graph: { nodes: [node("a", "receiver"), node("b", "exporter")], edges: [] },
       configOf: () => undefined,
+      resource: {},
+      config: () => undefined,
       traffic: () => ({
         edges: new Map([["e", counts.in]]),
         nodes: new Map<string, NodeCounts>([["a", { ...counts }]]),

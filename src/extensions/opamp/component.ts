@@ -1,0 +1,95 @@
+import { errorMessage } from "#contract/errors";
+import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
+import { AgentReport } from "./agent-report.js";
+import { OpampClient } from "./client.js";
+import { type OpampConfig, opampSchema } from "./config.js";
+import { HttpLink } from "./http-link.js";
+import { parseInstanceUid } from "./instance-uid.js";
+import type { ServerLink } from "./link.js";
+import { AGENT_CAPABILITIES } from "./messages.js";
+import { Session } from "./session.js";
+import { OpampStorage } from "./storage.js";
+import { WebSocketLink } from "./websocket-link.js";
+
+/** Connects the agent to an OpAMP server, which shows and manages a fleet of agents. */
+export const opamp = defineExtension<OpampConfig>({
+  type: "opamp",
+  summary: "Reports the agent's identity, health and config to an OpAMP server.",
+  schema: opampSchema,
+  create: (config, context) => new OpampExtension(config, context),
+});
+
+class OpampExtension implements Extension {
+  private readonly config: OpampConfig;
+  private readonly context: ExtensionContext;
+  private readonly storage: OpampStorage;
+  private link: ServerLink | undefined;
+  private client: OpampClient | undefined;
+
+  constructor(config: OpampConfig, context: ExtensionContext) {
+    this.config = config;
+    this.context = context;
+    this.storage = new OpampStorage(config.storage.directory, context.id);
+  }
+
+  /** Does not wait for the server: an agent runs without it. */
+  async start(): Promise<void> {
+    const { config, context } = this;
+    const { clock, random, logger, metrics, host } = context;
+    const report = new AgentReport(config, context);
+    const session = new Session(await this.instanceUid(), {
+      clock,
+      logger,
+      report: (uid) => report.read(uid),
+      capabilities: () => capabilities(config),
+      keepInstanceUid: (uid) => this.keepInstanceUid(uid),
+    });
+    const { link, heartbeatMs } = this.createLink(session);
+    await link.start();
+    this.link = link;
+    const isReady = () => host.state !== "starting";
+    this.client = new OpampClient({ clock, random, logger, metrics, link, session, heartbeatMs, isReady });
+    this.client.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.client?.stop();
+    this.link?.stop();
+  }
+
+  /** A poll is a heartbeat too, so over HTTP there is always one. */
+  private createLink(session: Session): { readonly link: ServerLink; readonly heartbeatMs: number | undefined } {
+    const { server, max_message_size: maxBytes, capabilities, heartbeat_interval } = this.config;
+    const { context } = this;
+    if (server.http !== undefined) {
+      const link = new HttpLink(server.http, maxBytes, context, () => session.uid);
+      return { link, heartbeatMs: server.http.polling_interval };
+    }
+    const heartbeatMs = capabilities.reports_heartbeat ? heartbeat_interval : undefined;
+    return { link: new WebSocketLink(server.ws!, maxBytes, context), heartbeatMs };
+  }
+
+  private async instanceUid(): Promise<Buffer> {
+    const { instance_uid: configured } = this.config;
+    if (configured !== undefined) return parseInstanceUid(configured)!;
+    return this.storage.instanceUid(this.context.clock.now());
+  }
+
+  /** A configured identity is not replaced for good: at the next start the config decides again. */
+  private keepInstanceUid(uid: Buffer): void {
+    if (this.config.instance_uid !== undefined) return;
+    this.storage.keepInstanceUid(uid).catch((error: unknown) => {
+      this.context.logger.error({ error: errorMessage(error) }, "the new identity of this agent could not be kept");
+    });
+  }
+}
+
+function capabilities({ capabilities, server }: OpampConfig): number {
+  const { reportsStatus, reportsEffectiveConfig, reportsHealth, reportsHeartbeat } = AGENT_CAPABILITIES;
+  return (
+    reportsStatus |
+    (capabilities.reports_effective_config ? reportsEffectiveConfig : 0) |
+    (capabilities.reports_health ? reportsHealth : 0) |
+    (capabilities.reports_heartbeat || server.http !== undefined ? reportsHeartbeat : 0)
+  );
+}
