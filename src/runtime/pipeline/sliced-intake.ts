@@ -1,4 +1,5 @@
 import type { Clock, Delivery, GraphPlan } from "#contract";
+import { ERROR_CODES, Refusal } from "#contract/errors";
 import { type Batch, cutBatch, type PieceLimits } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { SLICE_MS, turns } from "#work";
@@ -30,10 +31,11 @@ const LONG_MS = 2 * SLICE_MS;
  */
 const MAX_METRIC_POINTS = 10_000;
 /**
- * Each slice repeats the resource and scope of its records. When that has added this many times the batch's own size,
- * slices become as large as they may be. After twice as much, the rest is not cut any more.
+ * Each slice repeats the resource and scope of its records. All slices together may have this many bytes, or twice as many
+ * as their batch. From half of that on, slices are as large as they may be. What is left beyond it is refused, because
+ * uncut it would take too long.
  */
-const MAX_GROWTH = 4;
+const MAX_SLICED_BYTES = 32 * 1024 * 1024;
 
 /** Clients wait for the answer to a request before they send what must come after it. */
 const REQUEST_TRANSPORTS: ReadonlySet<string> = new Set(["http", "grpc"]);
@@ -144,8 +146,12 @@ export class SlicedIntake {
         while (slice?.count === 0);
         if (slice === undefined) return;
         limits.emitted += slice.byteLength;
+        const { isExhausted } = limits; // the next limits are asked for with the next slice
         const delivery = slices.add(slice);
-        if (delivery !== undefined) this.source.next(delivery);
+        if (delivery === undefined) return;
+        // A dead letter passes no processor, so it may be large.
+        if (isExhausted && delivery.setback === undefined) delivery.refuse(overflowRefusal());
+        else this.source.next(delivery);
       },
       (ms) => slice !== undefined && this.cost.measured(slice, ms),
     );
@@ -169,6 +175,11 @@ export class SlicedIntake {
     this.source.next(delivery);
     this.cost.measured(delivery.batch, performance.now() - start);
   }
+}
+
+function overflowRefusal(): Refusal {
+  const message = "the request cannot be cut into slices, because its records share too much";
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_SPLIT_OVERFLOW, category: "schema" });
 }
 
 function isRequest({ origin }: Delivery): boolean {
@@ -207,6 +218,8 @@ class MeasuredCost {
 class SliceLimits {
   /** Bytes of all slices so far. */
   emitted = 0;
+  /** Whether the current slice is all that is left, uncut. */
+  isExhausted = false;
   private readonly delivery: Delivery;
   private readonly cost: MeasuredCost;
   private readonly slices: SliceOutcomes;
@@ -222,9 +235,10 @@ class SliceLimits {
     const { batch, origin } = this.delivery;
     const records = this.slices.earlierSize(this.index++);
     if (records !== undefined) return { records, metricPoints: 0 };
-    const growth = (this.emitted - MAX_BYTES) / batch.byteLength - 1;
-    if (growth > 2 * MAX_GROWTH) return {};
-    if (growth > MAX_GROWTH) return { records: MAX_SLICE_UNITS };
+    const room = Math.max(MAX_SLICED_BYTES, 2 * batch.byteLength);
+    this.isExhausted = this.emitted > room;
+    if (this.isExhausted) return {};
+    if (this.emitted > room / 2) return { records: MAX_SLICE_UNITS };
     return origin.key === undefined ? this.cost.limits : KEYED_LIMITS;
   }
 }

@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Batch, type Clock, Delivery, type Origin, type Outcome, Refusal, type Setback } from "../../../src/plugin.js";
+import {
+  Batch,
+  batchFromJson,
+  type Clock,
+  Delivery,
+  type Origin,
+  type Outcome,
+  Refusal,
+  type Setback,
+} from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { Debt } from "../../../src/runtime/contract/debt.js";
 import { ERROR_CODES } from "../../../src/runtime/contract/errors/error-codes.js";
@@ -34,7 +43,7 @@ function pipelines(
     if (decision instanceof Refusal) return delivery.refuse(decision);
     if (decision === undefined) return;
     const list = delivery.setback === undefined ? taken : kept;
-    if (delivery.batch.signal === "logs") list.push(...bodies(delivery.batch));
+    if (delivery.batch.signal === "logs") for (const body of bodies(delivery.batch)) list.push(body);
     delivery.accept();
   });
   const handIn = (batch: Batch, origin: Partial<Origin> = {}, setback?: Setback) =>
@@ -178,6 +187,20 @@ describe("an intake", () => {
     isFull = false;
     expect(await handIn(batch)).toMatchObject({ ok: true });
     expect(taken).toEqual(bodies(records));
+  });
+
+  it("refuses what is left when slices would repeat too much of what records share", async () => {
+    const resource = { attributes: [{ key: "k", value: { stringValue: "x".repeat(2 ** 20) } }] };
+    const logRecords = Array.from({ length: 200_000 }, () => ({}));
+    const json = JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] });
+    const batch = batchFromJson("logs", json);
+    const { got, handIn } = pipelines();
+    const outcome = await handIn(batch);
+    const taken = got.reduce((sum, each) => sum + each.batch.count, 0);
+    expect(outcome).toMatchObject({ ok: true, rejected: 200_000 - taken, message: expect.stringContaining("share") });
+    expect(got.reduce((sum, each) => sum + each.batch.byteLength, 0)).toBeLessThan(34 * 2 ** 20);
+    expect(Math.max(...got.map((each) => each.batch.count))).toBeLessThanOrEqual(2500);
+    expect(await handIn(batch, {}, SETBACK)).toMatchObject({ ok: true, rejected: 0 });
   });
 
   it("refuses a batch on which handing in fails", async () => {

@@ -54,6 +54,8 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
       logs(times(100, message(2, attributes(6, MOST_VALUES)))),
     "records with as many attributes as fit into a small record": () =>
       logs(times(100, message(2, attributes(6, 1200)))),
+    "a long text that very many records share": () =>
+      message(1, message(1, attribute(1, "k", "x".repeat(1_000_000))), message(2, times(300_000, message(2)))),
     "a long text": () => log(message(5, text(1, "a text of words and numbers 42; ".repeat(500_000)))),
     "a list as body": () => log(message(5, message(5, times(MOST_VALUES, message(1, text(1, "a")))))),
     "a large resource of many records": () =>

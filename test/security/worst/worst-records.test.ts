@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SIGNALS, type Signal } from "../../../src/plugin.js";
-import { type AgentProcess, startAgentProcess } from "../../support/agent-process.js";
+import { type AgentProcess, adminToken, startAgentProcess } from "../../support/agent-process.js";
 import { WORST_CASES, type WorstCase } from "./components.js";
 import { WORST_REQUESTS } from "./requests.js";
 
@@ -118,6 +118,22 @@ describe.runIf(hasSchedulerStatistics)("the worst request a component can be giv
     return answer.status;
   }
 
+  it.each([
+    ["grows its record", Array.from({ length: 50 }, (_, i) => `set(attributes["${i % 2}"], attributes)`)],
+    ["has a pattern that takes very long", ['replace_pattern(body, "(?:x|xx|xxx|xxxx){1,200}[yz]", "")']],
+  ])("does not block on a trial of OTTL that %s", async (_, statements) => {
+    const origin = `http://${logged("admin API is listening", agent.output.stderr)[0]!["endpoint"]}`;
+    const headers = { authorization: `Bearer ${await adminToken(origin)}`, "content-type": "application/json" };
+    const attributes = [{ key: "k", value: { stringValue: "v".repeat(10_000) } }];
+    const record = { body: { stringValue: "x".repeat(400_000) }, attributes };
+    const body = JSON.stringify({ context: "log", statements, record });
+    await measure();
+    const answer = await fetch(`${origin}/api/v1/ottl`, { method: "POST", headers, body });
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringMatching(/too (large|long)/)]);
+    const { longestMs } = await measure();
+    expect(longestMs < MAX_TURN_MS || longestMs).toBe(true);
+  });
+
   const bodies = new Map<string, Buffer>();
   const bodyOf = (signal: Signal, name: string) => {
     const known = bodies.get(signal + name) ?? gzipSync(WORST_REQUESTS[signal][name]!(), { level: 1 });
@@ -147,6 +163,10 @@ describe.runIf(hasSchedulerStatistics)("the worst request a component can be giv
 });
 
 function listeningPorts(log: string): ReadonlyMap<string, string> {
-  const lines = log.split("\n").filter((line) => line.includes("listening for OTLP"));
-  return new Map(lines.map((line) => JSON.parse(line)).map(({ component, http }) => [component, http]));
+  return new Map(logged("listening for OTLP", log).map(({ component, http }) => [component!, http!]));
+}
+
+function logged(message: string, log: string): Readonly<Record<string, string>>[] {
+  const lines = log.split("\n").filter((line) => line.includes(message));
+  return lines.map((line) => JSON.parse(line));
 }

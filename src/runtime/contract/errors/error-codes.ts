@@ -307,9 +307,10 @@ export const ERRORS = {
   SLUICE_SPLIT_OVERFLOW: {
     appearsIn: "refusal",
     kind: "permanent",
-    cause: "A request cannot be cut into pieces of the given maximum without becoming many times its size.",
+    cause:
+      "A request cannot be cut into slices, or into pieces of the given maximum, without becoming many times its size.",
     action:
-      "Raise `send_batch_max_size` (`batch.max_size`), or have the sender send fewer records with less around them.",
+      "Have the sender send fewer records with less around them, or raise `send_batch_max_size` (`batch.max_size`).",
   },
   SLUICE_START: {
     appearsIn: "thrown",
