@@ -1,5 +1,5 @@
 import { type MessageEncoding, OldestFirstMap, type WrittenMessage, writeMessages } from "#brokers";
-import { refusedSqsSignal, SqsClient, SqsQueue, sqsQueueOf } from "#brokers/sqs";
+import { refusedSqsSignal, SqsClient, SqsQueue, type SqsQueueAddress, sqsQueueOf } from "#brokers/sqs";
 import { chooseRefusal, copyRefusal, toRefusal } from "#contract/errors";
 import {
   type Batch,
@@ -49,13 +49,14 @@ class AwsSqsExporter implements Exporter {
   }
 
   async start(): Promise<void> {
+    const queues = new Map<SqsQueueAddress, SqsQueue>();
     for (const signal of SIGNALS) {
       const found = sqsQueueOf(this.config, signal);
       if (found === undefined) continue;
-      const client = new SqsClient(this.config, found.address, this.context);
-      this.clients.push(client);
-      await client.start();
-      this.targets.set(signal, { queue: new SqsQueue(client, found.address), encoding: found.encoding });
+      const { address, encoding } = found;
+      const queue = queues.get(address) ?? (await this.openQueue(address));
+      queues.set(address, queue);
+      this.targets.set(signal, { queue, encoding });
     }
   }
 
@@ -77,7 +78,7 @@ class AwsSqsExporter implements Exporter {
 
   /** Asks for an attribute of each queue. An answer without the permission for it is an answer too. */
   async check(abort: AbortSignal): Promise<void> {
-    for (const { queue } of this.targets.values()) {
+    for (const queue of new Set([...this.targets.values()].map((target) => target.queue))) {
       try {
         await queue.call("GetQueueAttributes", { AttributeNames: ["QueueArn"] }, abort);
       } catch (error) {
@@ -88,6 +89,13 @@ class AwsSqsExporter implements Exporter {
 
   async stop(): Promise<void> {
     for (const client of this.clients) client.stop();
+  }
+
+  private async openQueue(address: SqsQueueAddress): Promise<SqsQueue> {
+    const client = new SqsClient(this.config, address, this.context);
+    this.clients.push(client);
+    await client.start();
+    return new SqsQueue(client, address);
   }
 
   private byQueue(messages: readonly WrittenMessage[], queue: SqsQueue): Map<SqsQueue, number[]> {

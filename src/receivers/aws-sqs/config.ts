@@ -12,7 +12,7 @@ export const awsSqsReceiverSchema = z
     ...sqsConnectionKeys,
     ...sqsQueueKeys,
     wait_time: duration()
-      .refine((ms) => ms <= MAX_WAIT_MS, "expected at most 20s, the limit of SQS")
+      .refine((ms) => ms >= 1000 && ms <= MAX_WAIT_MS, "expected 1s to 20s, the limit of SQS")
       .default(MAX_WAIT_MS)
       .meta({ description: "How long a request waits for messages at the server (long polling), in whole seconds." }),
     num_pollers: z

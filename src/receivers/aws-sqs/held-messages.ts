@@ -25,6 +25,7 @@ export class HeldMessages {
   private extending: Promise<void> = Promise.resolve();
   private returning: Promise<void> | undefined;
   private cancelTimer = () => {};
+  private isStopped = false;
   /** How many messages have been deleted or given back. */
   releases = 0;
   private wakes: (() => void)[] = [];
@@ -40,6 +41,7 @@ export class HeldMessages {
   }
 
   start(): void {
+    if (this.isStopped) return;
     this.cancelTimer = this.context.clock.after(this.visibilityMs / 3, () => {
       this.extending = this.extend();
       void this.extending.then(() => this.start());
@@ -48,7 +50,7 @@ export class HeldMessages {
 
   /** Hides nothing any more. Resolves when no request is under way. */
   async stop(): Promise<void> {
-    this.start = () => {};
+    this.isStopped = true;
     this.cancelTimer();
     await this.extending;
     await this.returning;

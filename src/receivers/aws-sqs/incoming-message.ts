@@ -40,12 +40,12 @@ export function receiveCount({ Attributes: { ApproximateReceiveCount = "1" } }: 
   return Math.max(1, Number(ApproximateReceiveCount) || 1);
 }
 
-/** A message as the rest of the agent sees it. Its properties are computed on demand, because OTLP needs few of them. */
+/** A message as the rest of the agent sees it. */
 export class SqsMessage implements IncomingMessage {
   readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, HeaderValue>>;
   private readonly message: ReceivedMessage;
   private readonly queue: string;
-  private readonly wasBase64: boolean;
 
   constructor(message: ReceivedMessage, queue: string, isBinary: boolean) {
     this.message = message;
@@ -53,12 +53,8 @@ export class SqsMessage implements IncomingMessage {
     const { Body, MessageAttributes } = message;
     const { bytes, wasBase64 } = readSqsBody(Body, MessageAttributes[BASE64_ATTRIBUTE], isBinary);
     this.body = bytes;
-    this.wasBase64 = wasBase64;
-  }
-
-  get headers(): Readonly<Record<string, HeaderValue>> {
-    const { [BASE64_ATTRIBUTE]: encoding, ...others } = this.message.MessageAttributes;
-    return fromAttributes(this.wasBase64 ? others : { ...others, ...(encoding && { [BASE64_ATTRIBUTE]: encoding }) });
+    const { [BASE64_ATTRIBUTE]: _, ...others } = MessageAttributes;
+    this.headers = fromAttributes(wasBase64 ? others : MessageAttributes);
   }
 
   get facts(): Readonly<Record<string, unknown>> {

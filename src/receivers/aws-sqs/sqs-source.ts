@@ -33,9 +33,10 @@ const TRIES_BEFORE_RETURN = 1;
 const BUSY_WAIT_MS = 2000;
 /**
  * A request that waits at a FIFO queue is not always answered when a deletion releases a group. So while messages are
- * held, requests do not wait there, but here for the next release, and at most this long.
+ * held, requests do not wait there, but here for the next release, and at most this long. The same holds for a server
+ * that does not wait.
  */
-const BLOCKED_WAIT_MS = 1000;
+const EMPTY_WAIT_MS = 1000;
 /** How long a stop waits for messages that may be on their way, and for the last deletions. */
 const LAST_ANSWER_MS = 500;
 const FLUSH_LIMIT_MS = 5000;
@@ -115,12 +116,12 @@ export class SqsSource implements BrokerSource {
     await waitAtMost(limitMs, this.running, this.context.clock, () => this.polls.abort());
     await this.running;
     await this.intake.stop();
-    await Promise.all(this.inProgress);
     await waitAtMost(FLUSH_LIMIT_MS, this.flush(), this.context.clock);
     this.deletions.stop();
   }
 
   private async flush(): Promise<void> {
+    await Promise.all(this.inProgress);
     await this.deletions.flush();
     await this.held.stop();
   }
@@ -145,12 +146,14 @@ export class SqsSource implements BrokerSource {
       if (room <= 0) await this.held.nextRelease(MAX_WAIT_MS);
       else {
         const { releases } = this.held;
+        const askedAt = this.context.clock.monotonic();
         const messages = await this.receive(Math.min(room, MAX_MESSAGES));
         onReading();
         this.health?.up();
         for (const message of messages) this.take(message);
-        const isBlocked = messages.length === 0 && this.queue.isFifo && this.held.size > 0;
-        if (isBlocked && releases === this.held.releases) await this.held.nextRelease(BLOCKED_WAIT_MS);
+        const isEarly = this.context.clock.monotonic() - askedAt < EMPTY_WAIT_MS;
+        if (messages.length === 0 && isEarly && releases === this.held.releases)
+          await this.held.nextRelease(EMPTY_WAIT_MS);
       }
     }
   }

@@ -20,7 +20,7 @@ async function sqs(queue: string): Promise<BrokerUnderTest> {
   const { server, endpoint, close } = await startElasticMq();
   await new SqsTester(endpoint).createQueue(queue);
   const receiver = { endpoint, queue_name: queue, visibility_timeout: "3s", wait_time: "1s" };
-  // A group is read message by message, so a FIFO queue needs large messages to keep up with the clients.
-  const merging = queue.endsWith(".fifo") ? { sending_queue: { num_consumers: 4, merge_backlog: true } } : {};
-  return { server, type: "aws_sqs", receiver, exporter: { endpoint, queue_name: queue, ...merging }, close };
+  // The server is slow: large messages, and a short queue, so that clients do not get far ahead of it.
+  const sending_queue = { num_consumers: 4, merge_backlog: true, queue_size: 300 };
+  return { server, type: "aws_sqs", receiver, exporter: { endpoint, queue_name: queue, sending_queue }, close };
 }

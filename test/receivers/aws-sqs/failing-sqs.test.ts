@@ -185,7 +185,7 @@ describe("the receiver aws_sqs", () => {
     ],
     [{ queue_name: "a b" }, "expected the name of a queue"],
     [{ queue_url: "https://sqs.eu-west-1.amazonaws.com/" }, "expected the URL of a queue, which ends with its name"],
-    [{ queue_name: "q", wait_time: "21s" }, "expected at most 20s, the limit of SQS"],
+    [{ queue_name: "q", wait_time: "21s" }, "expected 1s to 20s, the limit of SQS"],
     [{ queue_name: "q", traces: { queue_name: "t", encoding: "text" } }, "text messages are log records"],
   ])("says what is wrong with %j", (config, problem) => {
     const { error } = awsSqsReceiver.schema.safeParse(config) as { error: Error };

@@ -112,6 +112,21 @@ it("tells a handler which attempt it is, where the message came from, and how lo
   expect(deadline!.getTime()).toBeGreaterThan(firstSeenAt.getTime());
 });
 
+it("tells a handler how often a broker that counts has delivered the message", async () => {
+  const { state, start } = newHandler();
+  const attempts: number[] = [];
+  state.fail = ({ delivery }) => {
+    attempts.push(delivery.attempt);
+    if (attempts.length < 2) throw new Error("once more");
+  };
+  const { hand } = await start();
+  const attributes = [{ key: "messaging.message.receive_count", value: { intValue: 3 } }];
+  const record = { body: { stringValue: '{"key":"a","n":0}' }, attributes };
+  await hand(batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] })));
+  await until(() => expect(state.handled).toEqual(["a0"]));
+  expect(attempts).toEqual([3, 4]);
+});
+
 it("makes a dead letter of what is not as the schema says", async () => {
   const { start } = newHandler();
   const { hand, agent } = await start();

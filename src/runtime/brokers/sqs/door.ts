@@ -10,5 +10,12 @@ export {
 } from "./sqs-attributes.js";
 export { BASE64_ATTRIBUTE, readSqsBody, writeSqsBody } from "./sqs-body.js";
 export { SqsClient } from "./sqs-client.js";
-export { checkSqsQueues, refusedSqsSignal, sqsConnectionKeys, sqsQueueKeys, sqsQueueOf } from "./sqs-config.js";
+export {
+  checkSqsQueues,
+  refusedSqsSignal,
+  type SqsQueueAddress,
+  sqsConnectionKeys,
+  sqsQueueKeys,
+  sqsQueueOf,
+} from "./sqs-config.js";
 export { SqsQueue, timeLimit } from "./sqs-queue.js";

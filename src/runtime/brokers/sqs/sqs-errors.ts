@@ -19,7 +19,7 @@ const UNAUTHORIZED =
 const OLD_KEYS = /^(ExpiredToken|UnrecognizedClient|InvalidClientTokenId|InvalidAccessKeyId)/;
 /** Queues and keys for encryption can be created and repaired; the message is not at fault. */
 const MISSING = /NonExistentQueue$|^(QueueDoesNotExist|QueueDeletedRecently|Kms\w+)$/;
-const TOO_LARGE = /^BatchRequestTooLong$|must be shorter than|too (long|large)|exceed\w* the (maximum|allowed)/i;
+const TOO_LARGE = /^BatchRequestTooLong|^MessageTooLong|must be shorter than|message (is )?too (long|large)/i;
 
 /** Classifies an error of SQS. Messages are refused permanently only if they are at fault. */
 export function refusalOfSqs(error: SqsError, peer: string): Refusal {
@@ -33,7 +33,7 @@ export function refusalOfSqs(error: SqsError, peer: string): Refusal {
   if (UNAUTHORIZED.test(code) || httpStatus === 401 || httpStatus === 403)
     return new Refusal("permanent", message, { status: "HTTP 403", category: "integration" });
   if (MISSING.test(code)) return new Refusal("transient", message, { status, blame: "backend" });
-  if (TOO_LARGE.test(`${code}: ${error.message}`) || TOO_LARGE.test(code))
+  if (TOO_LARGE.test(`${code}: ${error.message}`))
     return new Refusal("permanent", message, { status, code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
   return isSenderFault
     ? new Refusal("permanent", message, { status, category: "schema" })

@@ -41,7 +41,7 @@ const sendingQueue = section(
     wait_for_result: z.boolean().optional().meta({ description: "Answer clients only when their data has been sent." }),
     ordered_by: z.string().optional().meta({
       description:
-        "Send entries with the same key one after the other: `key` is the key of a Kafka message or outbox row, anything else the name of a record attribute. Empty: no order.",
+        "Send entries with the same key one after the other: `key` is the key of a Kafka message or outbox row or the group of an SQS message, anything else the name of a record attribute. Empty: no order.",
     }),
     batch: section(
       z.strictObject({
