@@ -92,7 +92,7 @@ class FileLogReceiver implements Receiver {
     this.removeGauge = this.context.metrics.gauge(
       "otelcol_fileconsumer_open_files",
       { description: "Number of files that are held open.", unit: "1" },
-      () => this.table.openFiles,
+      () => this.table.openFiles.count,
       { receiver: this.context.id },
     );
     // Find the files first: everything written from now on is read, even in files where reading starts at the end.
@@ -108,7 +108,7 @@ class FileLogReceiver implements Receiver {
     await this.running;
     await stopped;
     await this.store.close();
-    await this.table.closeAll();
+    await this.table.openFiles.closeAll();
     this.removeGauge();
   }
 
@@ -197,7 +197,7 @@ class FileLogReceiver implements Receiver {
         if (await this.reader.read(file)) hasMore = true;
       } catch (error) {
         this.logProblem({ path: file.path, reason: (error as Error).message });
-        await this.table.close(file);
+        await this.table.openFiles.close(file);
       }
     }
     return hasMore;

@@ -47,7 +47,7 @@ export class FileReader {
     const isIdle = this.flushPeriodMs > 0 && clock.monotonic() - file.lastGrowthAt >= this.flushPeriodMs;
     if (file.size === file.readSize && !(isIdle && file.hasPartialRecord)) return false;
     if (!file.isGzip && file.size <= file.position.offset) return false;
-    const handle = await this.services.table.open(file);
+    const handle = await this.services.table.openFiles.open(file);
     if (handle === undefined) return false;
     const content = file.isGzip ? new GzipContent(handle) : new PlainContent(handle);
     try {

@@ -1,8 +1,9 @@
 import type { Stats } from "node:fs";
-import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { type FileHandle, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type FileCompression, isGzipFile, readHead } from "./content.js";
 import type { FileMark, OffsetStore } from "./offset-store.js";
+import { OpenFiles, type OpenFilesServices } from "./open-files.js";
 import { inodeKey, START, TrackedFile } from "./tracked-file.js";
 
 /** A path that matches a pattern, with the file's stats. */
@@ -11,13 +12,10 @@ export interface FoundFile {
   readonly stats: Stats;
 }
 
-interface FileTableServices {
+interface FileTableServices extends Omit<OpenFilesServices, "maxOpenFiles"> {
   readonly store: OffsetStore;
   readonly now: () => number;
-  readonly onProblem: (path: string, error: unknown) => void;
   readonly onTruncated: (file: TrackedFile, message: string) => void;
-  /** Rejects if a file that was just opened must not be read. */
-  readonly checkOpened: (path: string, handle: FileHandle) => Promise<void>;
 }
 
 export interface FileTableSettings {
@@ -37,22 +35,18 @@ export interface FileTableSettings {
  */
 export class FileTable {
   readonly files = new Set<TrackedFile>();
+  readonly openFiles: OpenFiles;
   private readonly settings: FileTableSettings;
   private readonly services: FileTableServices;
   private readonly byInode = new Map<string, TrackedFile>();
   /** Copies of files that still exist, keyed by the copy's inode, with the copy's stats when it was recognised. */
   private readonly copies = new Map<string, { readonly of: TrackedFile; readonly stats: Stats }>();
-  /** Files with an open handle, least recently used first. */
-  private readonly opened = new Set<TrackedFile>();
   private round = 0;
 
   constructor(settings: FileTableSettings, services: FileTableServices) {
     this.settings = settings;
     this.services = services;
-  }
-
-  get openFiles(): number {
-    return this.opened.size;
+    this.openFiles = new OpenFiles({ ...services, maxOpenFiles: settings.maxOpenFiles });
   }
 
   add(file: TrackedFile): void {
@@ -81,21 +75,6 @@ export class FileTable {
     return [...this.files].filter((file) => file.lastSeenRound === this.round || file.isFollowed);
   }
 
-  /** Returns a handle on the file's content, or undefined if the file is no longer at its path. */
-  async open(file: TrackedFile): Promise<FileHandle | undefined> {
-    if (file.handle !== undefined) {
-      this.opened.delete(file);
-      this.opened.add(file);
-      return file.handle;
-    }
-    const handle = await this.openPath(file.path);
-    if (handle === undefined) return undefined;
-    const stats = await handle.stat();
-    if (inodeKey(stats) === file.key) this.attach(file, handle);
-    else await handle.close();
-    return file.handle;
-  }
-
   /**
    * Whether the data just read through the file's handle belongs to this file: the file may have been truncated since
    * the last look.
@@ -113,20 +92,11 @@ export class FileTable {
     gone.sort((a, b) => a.seenAt - b.seenAt);
     for (const [index, file] of gone.entries()) {
       if (now - file.seenAt < maxAgeMs && gone.length - index <= maxGone) break;
-      await this.close(file);
+      await this.openFiles.close(file);
       this.files.delete(file);
       if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
       this.services.store.forget(file);
     }
-  }
-
-  async closeAll(): Promise<void> {
-    for (const file of [...this.opened]) await this.close(file);
-  }
-
-  async close(file: TrackedFile): Promise<void> {
-    this.opened.delete(file);
-    await file.close();
   }
 
   /** Recognises a known file by its inode and, if the file has changed, by its first bytes. */
@@ -174,13 +144,13 @@ export class FileTable {
   /** Whether the file still begins with its fingerprint. If so, a fingerprint that is not full yet is extended. */
   private async hasSameContent(file: TrackedFile, path: string): Promise<boolean> {
     if (file.handle === undefined) {
-      const handle = await this.openPath(path);
+      const handle = await this.openFiles.openPath(path);
       if (handle === undefined) return false;
       if (inodeKey(await handle.stat()) !== file.key) {
         await handle.close();
         return false;
       }
-      this.attach(file, handle);
+      this.openFiles.attach(file, handle);
     }
     return this.checkHead(file);
   }
@@ -205,7 +175,7 @@ export class FileTable {
 
   /** The file's content is no longer behind its inode. */
   private async forgetInode(file: TrackedFile): Promise<void> {
-    await this.close(file);
+    await this.openFiles.close(file);
     if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
     file.ino = 0;
     file.size = -1;
@@ -232,7 +202,7 @@ export class FileTable {
     file.ino = stats.ino;
     this.byInode.set(file.key, file);
     this.services.store.keep(file);
-    this.attach(file, handle);
+    this.openFiles.attach(file, handle);
     await this.followHandle(file);
   }
 
@@ -247,7 +217,7 @@ export class FileTable {
     file.seenAt = now();
     file.isFollowed = true;
     file.wasSearched = true;
-    if (now() - file.lastGrowthAt > ROTATED_IDLE_MS) await this.close(file);
+    if (now() - file.lastGrowthAt > ROTATED_IDLE_MS) await this.openFiles.close(file);
     return true;
   }
 
@@ -273,7 +243,7 @@ export class FileTable {
     for (const { path, stats } of candidates) {
       const isSame = inodeKey(stats) === file.key;
       if (!isSame && (path === file.path || stats.mtimeMs < file.mtimeMs - CLOCK_SLACK_MS)) continue;
-      const handle = await this.openPath(path);
+      const handle = await this.openFiles.openPath(path);
       if (handle === undefined) continue;
       if (await this.isContentOf(file, handle, path)) return handle;
       await handle.close();
@@ -305,7 +275,7 @@ export class FileTable {
     if (copy !== undefined && isAlive(copy.of, this.round) && isSame(copy.stats, stats)) return;
     this.copies.delete(inodeKey(stats));
     if (stats.size === 0) return;
-    const handle = await this.openPath(path);
+    const handle = await this.openFiles.openPath(path);
     if (handle === undefined) return;
     try {
       const now = await handle.stat();
@@ -324,12 +294,12 @@ export class FileTable {
         ? original
         : new TrackedFile({ path, dev: now.dev, ino: now.ino, fingerprint: head, mark: startOf({ path, stats: now }) });
       if (isMoved) {
-        await this.close(file);
+        await this.openFiles.close(file);
         file.ino = 0;
       } else this.add(file);
       file.isGzip = isGzip;
       this.markSeen(file, path, now);
-      this.attach(file, handle);
+      this.openFiles.attach(file, handle);
     } catch (error) {
       await handle.close().catch(() => {});
       this.services.onProblem(path, error);
@@ -362,7 +332,7 @@ export class FileTable {
     const isShort = file.fingerprint.length < this.settings.fingerprintSize;
     if (isShort && dirname(path) !== dirname(file.path)) return false;
     if (file.isGzip) return true;
-    const other = await this.open(file);
+    const other = await this.openFiles.open(file);
     if (other === undefined) return false;
     const common = Math.min(stats.size, (await other.stat()).size);
     const size = Math.min(COMPARED_BYTES, common);
@@ -370,30 +340,6 @@ export class FileTable {
     await handle.read(one, 0, size, common - size);
     await other.read(two, 0, size, common - size);
     return one.equals(two);
-  }
-
-  private attach(file: TrackedFile, handle: FileHandle): void {
-    file.handle = handle;
-    this.opened.delete(file);
-    this.opened.add(file);
-    for (const oldest of this.opened) {
-      if (this.opened.size <= this.settings.maxOpenFiles) break;
-      if (oldest !== file && !oldest.isFollowed) void this.close(oldest);
-      else if (oldest === file) break;
-    }
-  }
-
-  private async openPath(path: string): Promise<FileHandle | undefined> {
-    let handle: FileHandle | undefined;
-    try {
-      handle = await open(path, "r");
-      await this.services.checkOpened(path, handle);
-      return handle;
-    } catch (error) {
-      await handle?.close();
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") this.services.onProblem(path, error);
-      return undefined;
-    }
   }
 }
 
