@@ -23,6 +23,7 @@ export class RowWatch implements MessageWatch {
   /** Resolves when the row has ended. */
   readonly ended: Promise<RowEnd>;
   private readonly open = new Set<string>();
+  private hasBegun = false;
   /** Why entries failed, by their id. `root` is the entry that they are parts of, or the same id. */
   private readonly errors = new Map<string, { readonly root: string; readonly message: string }>();
   private attempts = 0;
@@ -38,6 +39,7 @@ export class RowWatch implements MessageWatch {
   }
 
   begin(entry: string): (outcome: Outcome) => void {
+    this.hasBegun = true;
     this.open.add(entry);
     this.errors.delete(entry);
     return (outcome) => {
@@ -65,10 +67,13 @@ export class RowWatch implements MessageWatch {
     if (!this.open.has(id)) this.errors.set(id, { root: id, message });
   }
 
-  /** To be called when every exporter has taken the row's data. `error` says why it was kept as a dead letter. */
+  /**
+   * To be called when every exporter has taken the row's data. `error` says why it should be a dead letter. If a queue
+   * has an entry of the row, how that ends counts instead: it may have stored the row before, as good data.
+   */
   taken(error?: string): void {
     this.isTaken = true;
-    if (error !== undefined && this.errors.size === 0) this.errors.set("", { root: "", message: error });
+    if (error !== undefined && !this.hasBegun) this.errors.set("", { root: "", message: error });
     this.endIfDone();
   }
 

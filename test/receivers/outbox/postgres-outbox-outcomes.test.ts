@@ -154,6 +154,25 @@ service: { extensions: [reliability], pipelines: { logs: { receivers: [outbox, h
     expect(handler.handled).toHaveLength(20);
   });
 
+  it("is delivered if the queue has the row, however often agents have ended over it", async () => {
+    const { table, add, statuses, handler, start } = await outboxAgent({ claim_after: "1h", max_attempts: 3 });
+    let isDown = true;
+    handler.handle = async () => {
+      if (isDown) throw new Refusal("transient", "down", { blame: "backend" });
+    };
+    await add({ n: 1 });
+    const first = await start();
+    await until(() => expect(first.metrics.value("otelcol_receiver_accepted_log_records")).toBe(1));
+    await first.agent.stop();
+    await db.query(`UPDATE ${table} SET claims = 10`);
+    const second = await start({ directory: first.directory });
+    await until(async () => expect((await db.query(`SELECT claims FROM ${table}`)).rows).toEqual([{ claims: 1 }]));
+    expect(await statuses()).toEqual(["in_flight"]);
+    isDown = false;
+    await expect.poll(statuses).toEqual(["delivered"]);
+    expect([handler.handled.length, (await second.agent.admin!.listDeadLetters({})).entries]).toEqual([1, []]);
+  });
+
   it("is untouched in a row that is deleted: it is neither sent nor replayed", async () => {
     const { table, add, statuses, start, handled } = await outboxAgent();
     await add({ n: 1 }, { deleted_at: "2026-01-01", aggregate_key: "a" });
