@@ -29,7 +29,12 @@ export interface ConsoleAgent {
 
 /** `more` has further lines of some sections of the config. */
 export async function startConsoleAgent(
-  more: { readonly processors?: string; readonly exporters?: string; readonly pipelines?: string } = {},
+  more: {
+    readonly receivers?: string;
+    readonly processors?: string;
+    readonly exporters?: string;
+    readonly pipelines?: string;
+  } = {},
 ): Promise<ConsoleAgent> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-console-"));
   const sinks = { good: await startSink(), bad: await startSink(), down: await startSink() };
@@ -39,7 +44,9 @@ export async function startConsoleAgent(
   sinks.down.decide(() => 503);
   const adminPort = await freePort();
   const yaml = `
-receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+receivers:
+  otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}
+  ${more.receivers ?? ""}
 processors:
   attributes/stage: {actions: [{key: stage, value: test, action: insert}]}
   ${more.processors ?? ""}

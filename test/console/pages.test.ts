@@ -12,9 +12,10 @@ const openPage = pagesOfTests();
 beforeAll(async () => {
   if (!hasBrowser) return;
   const more = {
+    receivers: `redis_stream: {endpoint: "127.0.0.1:9"}`,
     processors: `filter/noise: {logs: {log_record: ['body == "noise"']}}\n  batch/unused:`,
     exporters: `otlp_http/gone: {endpoint: "http://127.0.0.1:9", circuit_breaker: {failure_threshold: 1, reset_timeout: 1h}}`,
-    pipelines: "logs/noise: {receivers: [otlp], processors: [filter/noise], exporters: [otlp_http/gone]}",
+    pipelines: "logs/noise: {receivers: [otlp, redis_stream], processors: [filter/noise], exporters: [otlp_http/gone]}",
   };
   agent = await startConsoleAgent(more);
   await agent.sendLog("an order of acme", { tenant: "acme" });
@@ -105,6 +106,19 @@ describe.skipIf(!hasBrowser)("the exporters page", () => {
       .first()
       .waitFor();
     await takePicture(page, "exporters-states");
+  });
+
+  it("tells below which receivers are down, what they cannot read and why", async () => {
+    const page = await open("#/exporters");
+    await page.getByText("1 of 2 down", { exact: true }).waitFor();
+    const redis = page.getByRole("article", { name: "redis_stream" });
+    await redis.getByText("Cannot read otlp:logs").waitFor();
+    await redis.locator("strong").getByText("otlp:logs").waitFor();
+    await redis.getByText(/connect ECONNREFUSED 127\.0\.0\.1:9$/).waitFor();
+    const otlp = page.getByRole("article", { name: "otlp", exact: true });
+    await otlp.getByText("UP", { exact: true }).waitFor();
+    expect(await otlp.getByText("Reconnects").count()).toBe(0);
+    await takePicture(page, "receivers");
   });
 
   it("keeps the reason of what is done in the audit", async () => {

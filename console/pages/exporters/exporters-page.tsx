@@ -7,6 +7,7 @@ import { Text } from "../../parts/text.js";
 import { type Action, ActionDialog } from "./action-dialog.js";
 import { ExporterFacts } from "./exporter-facts.js";
 import { Receivers } from "./receivers.js";
+import { StateCounts } from "./state-counts.js";
 
 const EVERY_MS = 2_000;
 const TONES: Readonly<Record<Exporter["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
@@ -52,23 +53,11 @@ export function ExportersPage() {
   );
 }
 
-const STATES = ["UP", "DEGRADED", "DOWN"] as const;
-
 function Totals({ exporters }: { exporters: readonly Exporter[] }) {
   const sum = (of: (each: Exporter) => number) => countText(exporters.reduce((total, each) => total + of(each), 0));
-  const states = STATES.map((state) => [state, exporters.filter((each) => each.state === state).length] as const);
   return (
     <ul class="totals">
-      {states
-        .filter(([, count]) => count > 0)
-        .map(([state, count]) => (
-          <li key={state}>
-            <strong>
-              {count} of {exporters.length}
-            </strong>{" "}
-            {state.toLowerCase()}
-          </li>
-        ))}
+      <StateCounts of={exporters} />
       <li>
         <strong>{sum(({ queue }) => queue.items)}</strong> records queued
       </li>

@@ -3,6 +3,7 @@ import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load, type Tone } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
+import { StateCounts } from "./state-counts.js";
 
 const EVERY_MS = 2_000;
 const TONES: Readonly<Record<Receiver["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
@@ -11,18 +12,23 @@ const TONES: Readonly<Record<Receiver["state"], Tone>> = { UP: "good", DEGRADED:
 export function Receivers() {
   const loaded = useLoad<{ receivers: readonly Receiver[] }>("/receivers", EVERY_MS);
   return (
-    <section aria-label="Receivers">
+    <>
       <h1>Receivers</h1>
       <Load of={loaded} part="Receivers">
         {({ receivers }) => (
-          <div class="cards">
-            {receivers.map((each) => (
-              <ReceiverCard key={each.id} receiver={each} />
-            ))}
-          </div>
+          <>
+            <ul class="totals">
+              <StateCounts of={receivers} />
+            </ul>
+            <div class="cards">
+              {receivers.map((each) => (
+                <ReceiverCard key={each.id} receiver={each} />
+              ))}
+            </div>
+          </>
         )}
       </Load>
-    </section>
+    </>
   );
 }
 
@@ -38,14 +44,14 @@ function ReceiverCard({ receiver }: { receiver: Receiver }) {
       </header>
       {down.length > 0 && (
         <p class="problem">
-          Cannot read <Text value={down.join(", ")} />
+          Cannot read <Text value={listText(down)} />
         </p>
       )}
       <Facts
         rows={[
-          ["Last message", <Ago key="message" at={lastMessageAt} />],
+          ["Last data", <Ago key="data" at={lastMessageAt} />],
           ...(lag === undefined ? [] : ([["Waiting at the source", countText(lag)]] as const)),
-          ["Reconnects", countText(reconnects)],
+          ...(reconnects === 0 ? [] : ([["Reconnects", countText(reconnects)]] as const)),
           ...Object.entries(facts).map(
             ([source, own]) => [source, <Text key={source} value={factText(own)} />] as const,
           ),
@@ -55,7 +61,13 @@ function ReceiverCard({ receiver }: { receiver: Receiver }) {
               "none"
             ) : (
               <>
-                <Ago at={lastError.at} />: <Text value={lastError.message} />
+                <strong>
+                  <Text value={lastError.source} inline max={80} />
+                </strong>{" "}
+                <Ago at={lastError.at} />
+                <div class="dim">
+                  <Text value={lastError.message} />
+                </div>
               </>
             ),
           ],
@@ -64,6 +76,14 @@ function ReceiverCard({ receiver }: { receiver: Receiver }) {
     </article>
   );
 }
+
+/** The first few of many sources, and how many more there are. */
+function listText(sources: readonly string[]): string {
+  const more = sources.length - MAX_SOURCES;
+  return more > 0 ? `${sources.slice(0, MAX_SOURCES).join(", ")} and ${countText(more)} more` : sources.join(", ");
+}
+
+const MAX_SOURCES = 5;
 
 /** Such as `max receive count: 5, dead letter queue: arn:...`. */
 function factText(facts: NonNullable<Receiver["facts"]>[string]): string {
