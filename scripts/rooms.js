@@ -468,6 +468,10 @@ export const ROOMS = [
     purpose: "`sluice demo`: a shop, an agent and a failing backend, step by step",
   },
   { path: "src/agent/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
+  {
+    path: "src/agent/cli/rehearse/",
+    purpose: "`sluice rehearse`: shows what a new config does to recorded or live traffic",
+  },
   { path: "src/agent/cli/init/", purpose: "`sluice init`: writes a starter config" },
   { path: "src/agent/cli/migrate/", purpose: "`sluice migrate`: updates an old config" },
   { path: "src/agent/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },

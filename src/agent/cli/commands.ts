@@ -4,6 +4,7 @@ import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
 import { outboxCommands } from "./outbox/commands.js";
 import { piiCommands } from "./pii/commands.js";
+import { rehearseCommand } from "./rehearse/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
   config: {
@@ -143,6 +144,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     ],
     load: async () => (await import("./graph/graph.js")).graph,
   },
+  rehearseCommand(CONFIG["set"]!),
   OTTL,
   {
     name: "print-config",

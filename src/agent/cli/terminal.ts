@@ -24,6 +24,8 @@ export const EXIT = {
   failed: 1,
   /** The command line is invalid. */
   usage: 2,
+  /** A condition of `--fail-on` holds. */
+  conditionHolds: 3,
 } as const;
 
 /** The command line is invalid. Printed with a pointer to the help; exit code 2. */

@@ -17,6 +17,7 @@ export interface RouteRequest {
   readonly history: History;
   readonly samples: LiveSamples;
   readonly tapBudget: TapBudget;
+  readonly sampleBudget: TapBudget;
   readonly trials: OttlTrials;
   /** Template of the links from the console to a trace. */
   readonly traceUrl: string | undefined;

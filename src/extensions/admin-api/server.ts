@@ -37,6 +37,9 @@ interface AdminServerSettings extends Omit<HttpServerPlace, "configPath"> {
 
 const HEADERS_TIMEOUT_MS = 10_000;
 
+/** The share of its time that the agent spends on sending samples of its traffic. */
+const SAMPLE_SHARE = 0.05;
+
 /**
  * Rejects with a `StartError` if it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. Closing
  * the server cancels running replays and open connections.
@@ -46,7 +49,13 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<L
   const readers = new EventReaders(clock);
   const history = new History(settings.host, clock);
   const trials = new OttlTrials((ms, run) => clock.after(ms, run));
-  const kept = { history, trials, samples: new LiveSamples(settings.host, clock), tapBudget: new TapBudget(clock) };
+  const kept = {
+    history,
+    trials,
+    samples: new LiveSamples(settings.host, clock),
+    tapBudget: new TapBudget(clock),
+    sampleBudget: new TapBudget(clock, SAMPLE_SHARE),
+  };
   const hosts = new Set([address.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const server = await startHttpServer({
     ...settings,
@@ -73,7 +82,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "history" | "samples" | "tapBudget" | "trials">,
+  kept: Pick<RouteRequest, "history" | "samples" | "tapBudget" | "sampleBudget" | "trials">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

@@ -6,6 +6,7 @@ import { type Command, type CommandOption, JSON_OUT } from "../command.js";
 export const SAMPLE_OPTIONS: Readonly<Record<string, CommandOption>> = {
   for: { type: "string", value: "DURATION", description: "How long to take a sample; default: 60s, at most 1h." },
   "sample-rate": { type: "string", value: "SHARE", description: "Share of the batches to take: 10% or 0.1." },
+  "max-size": { type: "string", value: "SIZE", description: "Size of the sample; default: 64MiB, at most 1GiB." },
 };
 
 export const TOP: Command = {
@@ -44,7 +45,6 @@ export const TAP: Command = {
     rate: { type: "string", value: "N", description: "Records per second; default: 10, at most 1000." },
     record: { type: "string", value: "FILE", description: "Record a sample to this file, which must not exist." },
     ...SAMPLE_OPTIONS,
-    "max-size": { type: "string", value: "SIZE", description: "With --record: size of the sample; default: 64MiB." },
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     json: { type: "boolean", description: "Print a line of JSON per record, for programs." },

@@ -28,7 +28,7 @@ type SampleBody = z.infer<typeof sampleBody>;
 /** Streams batches as receivers hand them in, unmasked: the audit has who asked, and why. */
 export const sampleRoutes: readonly ApiRoute[] = [{ method: "POST", path: "/samples", role: "reveal", answer: sample }];
 
-async function sample({ admin, inspection, clock, tapBudget: budget, request, actor }: RouteRequest) {
+async function sample({ admin, inspection, clock, sampleBudget: budget, request, actor }: RouteRequest) {
   const { by, reason, ...wanted } = await readBody(request, sampleBody);
   if (inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   checkReceivers(wanted.receivers, inspection);

@@ -30,25 +30,28 @@ const MAX_SHOWN_BYTES = 1024 * 1024;
 const MAX_WAITING = 8;
 
 /**
- * The time that all taps together may take from the pipelines: 1 % of each second. When it is used up, passing records
- * are not examined, and count as dropped.
+ * The time that all taps together, or all samples, may take from the pipelines: this share of each second. When it is
+ * used up, passing records are not examined, and count as dropped.
  */
 export class TapBudget {
   private readonly clock: Clock;
-  private left = MAX_WORK_MS;
+  private readonly share: number;
+  private left: number;
   private filledAt: number;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, share = WORK_SHARE) {
     this.clock = clock;
+    this.share = share;
+    this.left = share * 1000;
     this.filledAt = clock.monotonic();
   }
 
   /** Milliseconds until there is time again; 0 if there is time now. */
   get waitMs(): number {
     const now = this.clock.monotonic();
-    this.left = Math.min(MAX_WORK_MS, this.left + (now - this.filledAt) * WORK_SHARE);
+    this.left = Math.min(this.share * 1000, this.left + (now - this.filledAt) * this.share);
     this.filledAt = now;
-    return this.left > 0 ? 0 : Math.ceil(1 - this.left / WORK_SHARE);
+    return this.left > 0 ? 0 : Math.ceil(1 - this.left / this.share);
   }
 
   /** Runs the work if there is time for it; otherwise returns undefined. */
@@ -64,7 +67,6 @@ export class TapBudget {
 }
 
 const WORK_SHARE = 0.01;
-const MAX_WORK_MS = 10;
 
 /** Sends masked copies of passing records until the limit is reached. */
 export function tapEvents(settings: TapSettings, services: TapServices): EventSource {

@@ -1,0 +1,48 @@
+import { AGENT_OPTIONS } from "../agent/find-agent.js";
+import { OPERATOR_OPTIONS } from "../agent/operator.js";
+import { type Command, type CommandOption, JSON_OUT } from "../command.js";
+import { SAMPLE_OPTIONS } from "../live/commands.js";
+
+/** `set` overrides values of the new config. */
+export function rehearseCommand(set: CommandOption): Command {
+  return {
+    name: "rehearse",
+    summary: "See what a new config would do to your traffic, before you use it.",
+    details: [
+      "Runs a sample of your traffic through the pipelines of the new config and of --against, and shows the difference:",
+      "records and bytes per exporter, records dropped or new, fields added, removed and changed, errors, and CPU time per",
+      "record. Receivers, exporters and extensions do not run: nothing is sent, stored or listened to. Records are shown",
+      "masked. The sample is a file (sluice tap --record FILE makes one), or is taken now from a running agent with --for.",
+      "The configs run in this command, not in the agent.",
+      "Exit code 0; 1 if a config is invalid or there is no sample; 3 if a condition of --fail-on holds.",
+    ],
+    options: {
+      against: {
+        type: "string",
+        multiple: true,
+        value: "FILE",
+        description: "The old config. Repeatable, later files override earlier ones. Without it nothing is compared.",
+      },
+      sample: { type: "string", value: "FILE", description: "A recorded sample." },
+      agent: { type: "string", value: "URL", description: "Take a sample from this agent; the same as --api." },
+      ...SAMPLE_OPTIONS,
+      "fail-on": {
+        type: "string",
+        multiple: true,
+        value: "CONDITION",
+        description: "Exit with 3 if this holds: drop>1%, new>0, changed>5%, errors>0, bytes>10%, cpu>20%. Repeatable.",
+      },
+      set,
+      ...OPERATOR_OPTIONS,
+      ...AGENT_OPTIONS,
+      ...JSON_OUT,
+    },
+    names: "FILE ...",
+    examples: [
+      "sluice rehearse new.yaml --against pipeline.yaml --sample traffic.sample",
+      "sluice rehearse new.yaml --against pipeline.yaml --for 60s --sample-rate 10% --why 'new filter'",
+      "sluice rehearse new.yaml --against pipeline.yaml --sample traffic.sample --fail-on 'drop>1%' --fail-on 'errors>0'",
+    ],
+    load: async () => (await import("./rehearse.js")).rehearse,
+  };
+}
