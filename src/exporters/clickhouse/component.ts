@@ -4,6 +4,7 @@ import { type Http1Answer, httpClientDefaults, tlsClient } from "#net";
 import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
 import { HttpPoster, PostersInTurn, plainText, sendEach } from "#net/sending";
 import { cutByKey } from "#otlp/json";
+import { SliceTimer } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -72,8 +73,10 @@ class ClickhouseExporter implements Exporter {
       records: members.map(({ place }) => place),
       send: async () => {
         const columns = await this.columnsOf(shape, abort);
-        const rows = writeRows(members, columns);
+        const timer = new SliceTimer();
+        const rows = await writeRows(members, columns, timer);
         const head = this.insertText(shape, columns, this.tokenOf(options?.idempotencyKey, i, rows));
+        if (timer.isOver) await timer.nextSlice();
         await this.insert(shape, Buffer.concat([Buffer.from(`${head}\n`), rows]), abort);
       },
     }));

@@ -1,5 +1,6 @@
 import { WireWriter } from "#otlp/bytes";
 import { jsonText, type OwnedTree, type PlainAttributes, plainValueText } from "#otlp/json";
+import type { SliceTimer } from "#work";
 import type { ClickhouseColumn } from "./table-shapes.js";
 
 /** A column with its actual type in the table. */
@@ -9,9 +10,14 @@ export interface TypedColumn extends ClickhouseColumn {
 
 /**
  * Writes records as lines of the format JSONEachRow. Each line is written out at once, because keeping the pieces of
- * all lines would leave much garbage.
+ * all lines would leave much garbage. A line may be large, because it repeats the resource, so other work gets its turn
+ * between lines.
  */
-export function writeRows(members: readonly OwnedTree[], columns: readonly TypedColumn[]): Buffer {
+export async function writeRows(
+  members: readonly OwnedTree[],
+  columns: readonly TypedColumn[],
+  timer: SliceTimer,
+): Promise<Buffer> {
   const cells = columns.map((column) => [`${JSON.stringify(column.name)}:`, writerOf(column), column.read] as const);
   const out = new WireWriter(64 * 1024);
   for (const owned of members) {
@@ -20,6 +26,7 @@ export function writeRows(members: readonly OwnedTree[], columns: readonly Typed
     row += "}\n";
     out.reserve(row.length * MAX_CHARACTER_BYTES);
     out.length += out.bytes.write(row, out.length);
+    if (timer.isOver) await timer.nextSlice();
   }
   return out.bytes.subarray(0, out.length);
 }

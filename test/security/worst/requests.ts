@@ -51,7 +51,7 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
     "a few records with as many attributes as they may have": () =>
       logs(times(12, message(2, attributes(6, MOST_VALUES)))),
     "many records with as many attributes as they may have": () =>
-      logs(times(100, message(2, attributes(6, MOST_VALUES)))),
+      logs(times(30, message(2, attributes(6, MOST_VALUES)))),
     "records with as many attributes as fit into a small record": () =>
       logs(times(100, message(2, attributes(6, 1200)))),
     "a long text that very many records share": () =>
