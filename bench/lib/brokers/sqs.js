@@ -29,7 +29,22 @@ export async function openBare(endpoint, queue, { bytes, count }) {
     const MessageBody = Buffer.from(bytes).toString("base64");
     return call("SendMessage", { QueueUrl, MessageBody, MessageAttributes: { "x-idempotency-key": key } });
   };
-  const empty = () => call("PurgeQueue", { QueueUrl });
+  /** Reads and deletes ten messages, and returns how many there were. */
+  const readSome = async () => {
+    const { Messages = [] } = await call("ReceiveMessage", { QueueUrl, MaxNumberOfMessages: 10 });
+    const Entries = Messages.map(
+      (/** @type {{ ReceiptHandle: string }} */ { ReceiptHandle }, /** @type {number} */ i) => ({
+        Id: String(i),
+        ReceiptHandle,
+      }),
+    );
+    if (Entries.length > 0) await call("DeleteMessageBatch", { QueueUrl, Entries });
+    return Entries.length;
+  };
+  /** SQS allows PurgeQueue only once a minute. */
+  const empty = async () => {
+    while ((await readSome()) > 0);
+  };
   const keys = { endpoint, queue_name: queue };
 
   return {
@@ -43,17 +58,7 @@ export async function openBare(endpoint, queue, { bytes, count }) {
     },
     read: (/** @type {number} */ messages) =>
       cpuPerRecord(messages * count, async () => {
-        for (let seen = 0; seen < messages; ) {
-          const { Messages = [] } = await call("ReceiveMessage", { QueueUrl, MaxNumberOfMessages: 10 });
-          const Entries = Messages.map(
-            (/** @type {{ ReceiptHandle: string }} */ { ReceiptHandle }, /** @type {number} */ i) => ({
-              Id: String(i),
-              ReceiptHandle,
-            }),
-          );
-          if (Entries.length > 0) await call("DeleteMessageBatch", { QueueUrl, Entries });
-          seen += Entries.length;
-        }
+        for (let seen = 0; seen < messages; ) seen += await readSome();
       }),
     exporter: () => ({ factory: awsSqsExporter, keys }),
     receiver: () => ({ factory: awsSqsReceiver, keys: { ...keys, wait_time: "1s" } }),

@@ -51,7 +51,10 @@ async function startEmulator(): Promise<SqsServer> {
   return { endpoint: emulator.endpoint, emulator, close: () => emulator.close() };
 }
 
-/** An ElasticMQ of its own. Its queues and messages are on disk, so that it can be killed and started again. */
+/**
+ * An ElasticMQ of its own. Its queues and messages are on disk, so that it can be killed and started again. Without
+ * WRITE_DELAY its database would lose what it has confirmed in the last half second.
+ */
 export async function startElasticMq(): Promise<SqsServer & { readonly server: ServerProcess }> {
   const folder = serverFolder("elasticmq");
   const port = await freePort();
@@ -64,7 +67,7 @@ node-address { protocol = http, host = "127.0.0.1", port = ${port}, context-path
 rest-sqs { enabled = true, bind-port = ${port}, bind-hostname = "127.0.0.1", sqs-limits = strict }
 rest-stats { enabled = false }
 queues-storage { enabled = true, path = "${folder.path}/queues.conf" }
-messages-storage { enabled = true, uri = "jdbc:h2:${folder.path}/messages", prune-data-on-init = false }
+messages-storage { enabled = true, uri = "jdbc:h2:${folder.path}/messages;WRITE_DELAY=0", prune-data-on-init = false }
 `,
   );
   const jvm = ["-Xmx256m", "-Xms64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"];

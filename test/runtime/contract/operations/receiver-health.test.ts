@@ -60,3 +60,12 @@ it("remembers when data came last", async () => {
   expect(health.status().lastMessageAt).toBe(at);
   expect(metrics.value("sluice_receiver_last_message_age")).toBe(5);
 });
+
+it("tells what is known about a source, until nothing is", () => {
+  const { health } = newHealth();
+  const orders = health.source("orders");
+  orders.describe({ max_receive_count: 5 });
+  expect(health.status().facts).toEqual({ orders: { max_receive_count: 5 } });
+  orders.describe({});
+  expect(health.status().facts).toBeUndefined();
+});
