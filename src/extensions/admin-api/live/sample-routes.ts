@@ -94,5 +94,7 @@ const REPORT_MS = 1000;
 function sendBatch(stream: EventStream, { signal, bytes, count }: Batch, receiver: string, at: number): number {
   if (bytes.length > MAX_BATCH_BYTES) return count;
   const payload = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
-  return stream.sendJson("batch", JSON.stringify({ at, receiver, signal, payload })) ? 0 : count - 1;
+  const head = JSON.stringify({ at, receiver, signal });
+  // Base64 needs no escaping, so the payload is not put through JSON.stringify: that would cost more than all the rest.
+  return stream.sendJson("batch", `${head.slice(0, -1)},"payload":"${payload}"}`) ? 0 : count - 1;
 }
