@@ -159,7 +159,7 @@ class KafkaExporter implements Exporter {
         for (const { body, headers, attributes } of written) {
           const own = key ?? messageKey(attributes);
           to.push({
-            topic: (this.config.back_to_topic ? formerSource(attributes) : undefined) ?? topic,
+            topic: (this.config.back_to_topic ? formerTopic(attributes) : undefined) ?? topic,
             ...(own && { key: own }),
             value: asBuffer(body),
             headers: headerMap(headers),
@@ -220,4 +220,9 @@ function headerMap(headers: Readonly<Record<string, HeaderValue>>): Map<Buffer, 
       value instanceof Uint8Array ? asBuffer(value) : Buffer.from(String(value)),
     ]),
   );
+}
+
+/** The topic that a dead letter was in. Its source is `topic/partition/offset`, and no topic has a slash in its name. */
+function formerTopic(attributes: Readonly<Record<string, unknown>>): string | undefined {
+  return formerSource(attributes)?.replace(/\/\d+\/\d+$/, "");
 }

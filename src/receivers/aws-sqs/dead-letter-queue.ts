@@ -1,3 +1,4 @@
+import { isDeadLetterHeader } from "#brokers";
 import {
   BASE64_ATTRIBUTE,
   fromAttributes,
@@ -26,7 +27,8 @@ export class DeadLetterQueue {
     const { [BASE64_ATTRIBUTE]: encoding, ...others } = message.MessageAttributes;
     const more = encoding && { [BASE64_ATTRIBUTE]: encoding };
     try {
-      await this.send(message, toAttributes({ ...fromAttributes(others), ...story }, more));
+      const own = Object.entries(fromAttributes(others)).filter(([name]) => !isDeadLetterHeader(name));
+      await this.send(message, toAttributes({ ...Object.fromEntries(own), ...story }, more));
     } catch (error) {
       if (toRefusal(error).kind !== "permanent") throw error;
       // With its story the message may be too large. The message itself is what must not get lost.

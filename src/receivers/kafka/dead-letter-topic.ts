@@ -1,4 +1,5 @@
 import {
+  isDeadLetterHeader,
   type KafkaClient,
   type KafkaConsumerOptions,
   type KafkaProducer,
@@ -41,7 +42,8 @@ export class DeadLetterTopic {
     const { groupId: _, ...connection } = this.connection;
     this.producer ??= new this.kafka.Producer({ ...connection, acks: -1, autocreateTopics: true });
     const story = rejectedHeaders(refusal, `${topic}/${partition}/${offset}`, at);
-    const headers = new Map(record.headers.map(([name, value]) => [name ?? EMPTY, value ?? EMPTY]));
+    const own = record.headers.filter(([name]) => !isDeadLetterHeader(String(name ?? "")));
+    const headers = new Map(own.map(([name, value]) => [name ?? EMPTY, value ?? EMPTY]));
     for (const [name, value] of Object.entries(story)) headers.set(Buffer.from(name), Buffer.from(value));
     const message = {
       topic: this.pattern.replaceAll("{topic}", topic),

@@ -2,6 +2,7 @@ import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import {
   type BrokerSource,
   type Dedup,
+  isDeadLetterHeader,
   MessageIntake,
   type NatsLink,
   type NatsSession,
@@ -167,7 +168,8 @@ export class NatsSource implements BrokerSource {
     const { dead_letter_subject: subject } = this.config;
     if (subject === undefined) return tryAnswer(() => message.nak(REJECTED_DELAY_MS));
     const headers = transport.headers();
-    for (const [name, values] of message.headers ?? []) for (const value of values) headers.append(name, value);
+    for (const [name, values] of message.headers ?? [])
+      if (!isDeadLetterHeader(name)) for (const value of values) headers.append(name, value);
     const story = rejectedHeaders(outcome.refusal, message.subject, this.context.clock.now());
     for (const [name, value] of Object.entries(story)) headers.set(name, value);
     try {

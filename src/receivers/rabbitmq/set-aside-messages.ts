@@ -1,5 +1,5 @@
 import type { ConfirmChannel, ConsumeMessage } from "amqplib";
-import { DEAD_LETTER_HEADERS, ReturnedMessages, rejectedHeaders } from "#brokers";
+import { DEAD_LETTER_HEADERS, isDeadLetterHeader, ReturnedMessages, rejectedHeaders } from "#brokers";
 import type { Refusal } from "../../plugin.js";
 import { type DeadLetterTarget, type Declared, declareTopology, retryQueue } from "./topology.js";
 
@@ -58,11 +58,11 @@ export class SetAsideMessages {
     { content, properties }: ConsumeMessage,
     more: Readonly<Record<string, string | number>>,
   ): Promise<boolean> {
-    // Copies for other queues were made when the message was first sent, and RabbitMQ rejects messages in the name of
-    // another user. It counts deliveries of the new message by itself.
-    const { CC: _copies, "x-delivery-count": _count, ...headers } = properties.headers ?? {};
+    // RabbitMQ rejects messages in the name of another user.
+    const own = Object.entries(properties.headers ?? {}).filter(([name]) => !isLeftOut(name));
     const { userId: _user, ...others } = properties;
-    const options = { ...others, headers: { ...headers, ...more }, persistent: true, mandatory: true };
+    const headers = { ...Object.fromEntries(own), ...more };
+    const options = { ...others, headers, persistent: true, mandatory: true };
     await new Promise<void>((resolve, reject) => {
       const onConfirm = (error: unknown) => (error ? reject(error) : resolve());
       this.settings.channel.publish(exchange, routingKey, content, options, onConfirm);
@@ -73,12 +73,21 @@ export class SetAsideMessages {
 
 const FIRST_FAILED = DEAD_LETTER_HEADERS.firstFailedAt;
 
+/**
+ * Copies for other queues (`CC`) were made when the message was first sent, and RabbitMQ counts deliveries of the new
+ * message by itself. A dead letter has no count of retries, so that it has all of them when it comes back, and nothing
+ * of an earlier failure.
+ */
+function isLeftOut(name: string): boolean {
+  return name === "CC" || name === "x-delivery-count" || name === RETRIES_HEADER || isDeadLetterHeader(name);
+}
+
 function retriesOf({ properties }: ConsumeMessage): number {
   return Number(properties.headers?.[RETRIES_HEADER] ?? 0);
 }
 
 /** A message keeps the time of its first failure while it goes through the retry queues. */
-function firstFailedAt({ properties }: ConsumeMessage, now: number): string {
-  const known: unknown = properties.headers?.[FIRST_FAILED];
-  return typeof known === "string" ? known : new Date(now).toISOString();
+function firstFailedAt(message: ConsumeMessage, now: number): string {
+  const known: unknown = message.properties.headers?.[FIRST_FAILED];
+  return typeof known === "string" && retriesOf(message) > 0 ? known : new Date(now).toISOString();
 }

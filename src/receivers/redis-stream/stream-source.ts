@@ -4,6 +4,7 @@ import {
   type BrokerSource,
   connectRedis,
   type Dedup,
+  isDeadLetterHeader,
   isRedisError,
   MessageIntake,
   ReadLoop,
@@ -216,7 +217,8 @@ export class StreamSource implements BrokerSource {
     if (target === undefined) return false;
     const story = rejectedHeaders(refusal, `${this.stream}/${id}`, this.context.clock.now());
     try {
-      await writer.call("XADD", target, "*", ...fields, ...Object.entries(story).flat());
+      const own = fields.filter((_, i) => !isDeadLetterHeader(String(fields[i - (i % 2)])));
+      await writer.call("XADD", target, "*", ...own, ...Object.entries(story).flat());
       return true;
     } catch (error) {
       this.logFailure(error);

@@ -34,6 +34,7 @@ export {
 export {
   DEAD_LETTER_HEADERS,
   formerSource,
+  isDeadLetterHeader,
   rejectedHeaders,
   setbackOfHeaders,
 } from "./messages/dead-letter-headers.js";

@@ -46,7 +46,10 @@ describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, (
   test("is kept as a dead letter with its bytes and headers, and what follows is read", async () => {
     const topic = await kafka.createTopic(uniqueName("logs"));
     const group = uniqueName("group");
-    const headers = new Map([[Buffer.from("tenant"), Buffer.from("acme")]]);
+    const earlier = { "x-sluice-error": "an earlier failure", "x-sluice-dead-letter-id": "old-1" };
+    const headers = new Map(
+      Object.entries({ tenant: "acme", ...earlier }).map(([name, value]) => [Buffer.from(name), Buffer.from(value)]),
+    );
     await produce(kafka, [
       { topic, key: Buffer.from("k"), value: Buffer.from("this is not OTLP"), headers },
       { topic, value: Buffer.alloc(2_000_000, 1) },
@@ -110,6 +113,7 @@ describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, (
         "messaging.header.x-sluice-failed-at": expect.stringMatching(/^\d{4}-/),
       },
     });
+    expect(JSON.stringify(plainRecords(sink.batches[0]!)[0]!.attributes)).not.toMatch(/old-1|an earlier failure/);
     const directory = mkdtempSync(join(tmpdir(), "sluice-test-"));
     const agent = agentOf(
       JSON.stringify({

@@ -102,10 +102,10 @@ export function sourceOf(attributes: Readonly<Record<string, unknown>>): string 
   return partition === undefined || offset === undefined ? name : `${name}/${String(partition)}/${String(offset)}`;
 }
 
-/** The queue or topic that a message was in before it became a dead letter, by its headers as attributes of a record. */
+/** The source of a message before it became a dead letter, as `sourceOf` has it, by its headers as attributes of a record. */
 export function formerSource(attributes: Readonly<Record<string, unknown>>): string | undefined {
   const source = attributes[`${HEADER_ATTRIBUTE}${DEAD_LETTER_HEADERS.source}`];
-  return typeof source === "string" && source !== "" ? source.replace(/\/\d+\/\d+$/, "") : undefined;
+  return typeof source === "string" && source !== "" ? source : undefined;
 }
 
 /** The reason of our dead letter, made of the headers of a message that is one already; undefined without such headers. */

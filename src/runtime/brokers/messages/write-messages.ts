@@ -66,7 +66,7 @@ function writeRecord(
   const headers = {
     ...sentHeaders(options),
     ...(traceparent && { traceparent }),
-    ...ownHeaders(attributes, options.replayed !== undefined),
+    ...ownHeaders(attributes, options.replayed !== undefined || story !== undefined),
     ...(story && deadLetterHeaders(story)),
   };
   return { body: writeBody(plainValue(record.body), encoding), headers, attributes };
@@ -93,16 +93,16 @@ function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<strin
 }
 
 /**
- * The headers that a record was made from, except those of an earlier replay. A message that is replayed also loses
- * those that say why it was a dead letter.
+ * The headers that a record was made from, except those of an earlier replay. A message that is replayed, or is a dead
+ * letter again, also loses those that say why it was one before (`startsAnew`).
  */
-function ownHeaders(attributes: Readonly<Record<string, unknown>>, isReplayed: boolean): Record<string, HeaderValue> {
+function ownHeaders(attributes: Readonly<Record<string, unknown>>, startsAnew: boolean): Record<string, HeaderValue> {
   // Object.fromEntries, because a header may be called __proto__.
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([key, value]): [string, HeaderValue][] => {
       if (!key.startsWith(HEADER_ATTRIBUTE) || !isHeaderValue(value)) return [];
       const name = key.slice(HEADER_ATTRIBUTE.length);
-      return REPLAY_HEADERS.has(name) || (isReplayed && isDeadLetterHeader(name)) ? [] : [[name, value]];
+      return REPLAY_HEADERS.has(name) || (startsAnew && isDeadLetterHeader(name)) ? [] : [[name, value]];
     }),
   );
 }
