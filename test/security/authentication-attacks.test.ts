@@ -66,7 +66,7 @@ function healthOf(agent: AgentProcess): string {
 }
 
 describe("an agent whose passwords are guessed", () => {
-  it("goes on serving who it knows, answers health, and says nothing of what was tried", async () => {
+  it("continues to serve known clients, answers health checks, and reveals nothing about failed logins", async () => {
     const file = join(temporaryFolder(), "htpasswd");
     writeFileSync(file, `joe:${hashSync(PASSWORD, 6)}\n`);
     const agent = await locked("basicauth", `{htpasswd: {file: ${file}}}`);

@@ -61,7 +61,7 @@ const arrived = async ({ requests }: OtlpSink, count: number) => {
 };
 
 describe("what is on the disk of an agent that keeps the headers of clients", () => {
-  it("has no credentials that nobody sends on, and still keeps data apart by them", async () => {
+  it("has no credentials that are not sent on, and still keeps data apart by them", async () => {
     const { queue, post, backend } = await startAgent({ batch: "x-api-key" });
     await Promise.all([post(SECRETS), post({ ...SECRETS, "x-api-key": "cl1ent-b" })]);
     await arrived(backend, 2);

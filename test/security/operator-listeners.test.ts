@@ -129,7 +129,7 @@ describe("pages of other origins", () => {
     expect(await allowed("null")).toEqual([undefined, undefined]);
   });
 
-  it("are told nothing by the others, whatever they ask", async () => {
+  it("learn nothing from the others, for any request", async () => {
     const [metricsPort, adminPort] = [await freePort(), await freePort()];
     const [metricsPath] = await LISTENERS["metrics"]!(metricsPort, SERVER);
     const [adminPath, owner] = await LISTENERS["admin"]!(adminPort, SERVER);

@@ -54,7 +54,7 @@ service:
   expect(openToOthers(folder)).toEqual([join(folder, "data")]);
 });
 
-it("closes a queue that was open to others, and what is set aside of it, and says so once", async () => {
+it("makes a queue private that others could read, with its set-aside files, and logs it once", async () => {
   const directory = temporaryFolder();
   await queueOf(directory, "otlp_http", [{}]);
   const lines: string[] = [];

@@ -121,7 +121,7 @@ describe("an encrypted queue", () => {
     await expect.poll(texts).toEqual(["a", "b"]);
   });
 
-  it("is read without the file of its id, which is made anew from the entries", async () => {
+  it("is read without the file of its id, which is restored from the entries", async () => {
     const queue = await queueWith(encryption(), "a", "b");
     writeFileSync(join(databaseIn(queue), "QUEUE"), "damaged");
     const texts = await delivered(queue, encryption(", refuse_plain: true"));

@@ -65,7 +65,7 @@ it.each([[[SECRET]], [[SECRET, SECRET]]])(
   },
 );
 
-it("replays it with the steps of a pipeline that is named, and refuses one that is not there", async () => {
+it("replays it with the steps of a named pipeline, and refuses an unknown one", async () => {
   const { admin, sent } = await start();
   await importOne(admin, { pipeline: "logs/gone" }, SECRET);
   await expect(admin.replay({ query: {} }, { by: "ann", pipeline: "logs/typo" })).rejects.toThrow("logs/typo");

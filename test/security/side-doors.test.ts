@@ -55,7 +55,7 @@ service:
     for (const url of doors()) expect([url, (await fetch(url, { headers })).status]).toEqual([url, 200]);
   });
 
-  it("stay shut to everybody else, whatever is asked, and say what is missing", async () => {
+  it("stay closed to all others, for any request, and report what is missing", async () => {
     for (const url of doors()) {
       for (const headers of [{}, bearer(OWN_TOKEN), bearer(`${READ_TOKEN} `.repeat(2)), bearer("")]) {
         for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {

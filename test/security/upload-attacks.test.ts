@@ -94,7 +94,7 @@ service:
     expect(await post()).toBe(200);
   });
 
-  it("reads what comes in many small pieces that are no crumbs", async () => {
+  it("reads a body that comes in many pieces of reasonable size", async () => {
     await start("{protocols: {http: {endpoint: 127.0.0.1:0}}}");
     const socket = open(agent.ports.http);
     const answer = once(socket, "data");

@@ -26,7 +26,7 @@ describe("a queue", () => {
     expect(outcomes).toMatchObject([{ ok: true }]);
   });
 
-  it("tells those who wait for the result when it became a dead letter, wholly or in part", async () => {
+  it("tells waiting clients when their data became a dead letter, as a whole or in part", async () => {
     const settings = { sending_queue: { wait_for_result: true } };
     const queue = await startQueue({ settings, backend: refusing((body) => body === "bad") });
     const [whole, part, good] = [queue.send("bad"), queue.send("a", "bad", "b"), queue.send("c")];
@@ -38,7 +38,7 @@ describe("a queue", () => {
 });
 
 describe("a client that waits", () => {
-  it("for the result is told when its entry is dropped", async () => {
+  it("for the result learns that its entry is dropped", async () => {
     const rate_limit = { per_second: 0.001, burst: 1, on_excess: "drop" };
     const queue = await startQueue({
       settings: { sending_queue: { wait_for_result: true }, retry_on_failure: { jitter: "none", rate_limit } },
@@ -50,7 +50,7 @@ describe("a client that waits", () => {
     expect(outcomes).toMatchObject([{ ok: false, refusal: { kind: "permanent", code: "SLUICE_DISCARDED" } }]);
   });
 
-  it("for the result is not told of a dead letter that the filter did not save", async () => {
+  it("for the result learns of no dead letter that the filter did not save", async () => {
     const settings = { sending_queue: { wait_for_result: true }, dead_letter: { filter: { never_save: ["*"] } } };
     const queue = await startQueue({ settings, backend: refused });
     const outcomes = queue.send("a");

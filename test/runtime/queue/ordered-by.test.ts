@@ -61,7 +61,7 @@ it("sends entries of one key one after the other, and a failing key holds up onl
   for (const key of ["a", "b", "c"]) expect(ofKey(key)).toEqual(upTo(30));
 });
 
-it("goes on behind an entry that has become a dead letter", async () => {
+it("continues after an entry that has become a dead letter", async () => {
   const { state, start, ofKey } = newHandler();
   state.fail = (_message, _key, n) => {
     if (n === 1) throw new Refusal("permanent", "never");

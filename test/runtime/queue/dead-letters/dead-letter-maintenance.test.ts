@@ -42,7 +42,7 @@ describe("retention", () => {
     expect(await ids()).toEqual([]);
   });
 
-  it("removes nothing for a clock that is a month ahead for a while, and says so once", async () => {
+  it("removes nothing while the clock is a month ahead for some time, and logs that once", async () => {
     const { a, clock, pass, ids, said } = await setup({ dead_letter: { retention: 720 * HOUR } });
     for (let i = 0; i < 3; i++) await deadLetter(a, { at: clock.now() });
     await pass(5000);
@@ -182,7 +182,7 @@ describe("retention", () => {
     expect(a.store.stats.pending.entries).toBe(1);
   });
 
-  it("goes on after a round that failed, and ends when it is stopped", async () => {
+  it("continues after a failed round, and ends when it is stopped", async () => {
     const { a, pass, said, ids, clock, stop } = await setup({ dead_letter: { max_entries: 1 } });
     for (let i = 0; i < 2; i++) await deadLetter(a, { at: clock.now() });
     await a.store.close();

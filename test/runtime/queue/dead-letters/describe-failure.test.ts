@@ -37,7 +37,7 @@ describe("a sample", () => {
     });
   });
 
-  it("stays small however large the batch is", () => {
+  it("stays small for large batches", () => {
     const spans = Array.from({ length: 3000 }, (_, i) => ({
       name: `${i}${"x".repeat(1000)}`,
       traceId: i.toString(16).padStart(32, "a"),

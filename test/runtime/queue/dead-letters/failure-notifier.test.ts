@@ -33,7 +33,7 @@ async function startNotifying(url: string, options: QueueOptions = {}) {
 }
 
 describe("a webhook", () => {
-  it("is told of the first failure at once, and of those that follow together", async () => {
+  it("learns of the first failure at once, and of the following ones together", async () => {
     const hook = await startWebhook();
     const queue = await startNotifying(hook.url);
     queue.send("secret words");
@@ -56,7 +56,7 @@ describe("a webhook", () => {
     await expect.poll(() => queue.metrics.value("sluice_dead_letter_notifications", { result: "sent" })).toBe(2);
   });
 
-  it("is told of what is left when the agent stops", async () => {
+  it("learns of the remaining failures when the agent stops", async () => {
     const hook = await startWebhook();
     const queue = await startNotifying(hook.url);
     queue.send("a");

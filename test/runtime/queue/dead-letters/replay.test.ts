@@ -29,7 +29,7 @@ async function setup(settings: ExporterSettings = {}) {
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a replay", () => {
-  it("puts the entry back in place: its cycle in the history, counters anew, the same id", async () => {
+  it("puts the entry back: its cycle is in the history, its counters are reset, its id is the same", async () => {
     const { a, clock, replay, admin, metrics } = await setup();
     const { entry } = await deadLetter(a);
     const report = await replay({ ids: [entry.id] });

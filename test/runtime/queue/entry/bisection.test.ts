@@ -43,7 +43,7 @@ function cut(part: readonly number[], sizes: readonly number[]): number[][] {
 const scattered = (share: number) => (at: number) => ((at * 2654435761) % 4294967296) / 4294967296 < share;
 
 describe("the search for bad records", () => {
-  it("finds one among a thousand with about 2 log2 n calls, wherever it lies", () => {
+  it("finds one bad record among a thousand with about 2 log2 n calls, at any position", () => {
     for (const bad of [0, 1, 499, 500, 700, 999]) {
       const { calls, good } = search(1000, (at) => at === bad);
       expect(good).toBe(999);
@@ -68,7 +68,7 @@ describe("the search for bad records", () => {
     expect(search(1000, (at) => at < 64 || at === 700).calls).toBeLessThan(250);
   });
 
-  it("leaves no good record unsent among a hundred thousand of which every third is bad", () => {
+  it("leaves no good record unsent among a hundred thousand if every third is bad", () => {
     const { good, bad, calls } = search(100_000, (at) => at % 3 === 0);
     expect([good, bad]).toEqual([66_666, 33_334]);
     expect(calls).toBeLessThan(110_000);
@@ -83,7 +83,7 @@ describe("the search for bad records", () => {
       expect(search(1000, isBad).unsent).toBe(0);
   });
 
-  it("recognises a backend that refuses everything after a few calls, whatever the size", () => {
+  it("recognises a backend that refuses everything after a few calls, for every size", () => {
     expect(search(1000, () => true).calls).toBeLessThanOrEqual(40);
     expect(search(100_000, () => true).calls).toBeLessThanOrEqual(50);
     expect(search(MAX_BAD_ALONE - 1, () => true).unsent).toBe(0);

@@ -69,7 +69,7 @@ const step = fc.oneof(
 );
 
 describe("a pipeline's journal", () => {
-  it("has everything that it took delivered or dead-lettered, once while it runs, whatever the pipeline does", async () => {
+  it("delivers or dead-letters every entry that it took, once while it runs, for any behaviour of the pipeline", async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const bench = new Bench();
       await bench.start();

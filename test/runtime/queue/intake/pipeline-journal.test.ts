@@ -135,7 +135,7 @@ describe("a pipeline whose processor holds deliveries", () => {
     await expect.poll(() => statusOf(agent).queue.entries).toBe(0);
   });
 
-  it("keeps what is refused for good as a dead letter of the journal, which can be replayed into the pipeline", async () => {
+  it("keeps permanently refused entries as dead letters of the journal, which can be replayed into the pipeline", async () => {
     const { components, held, arrived, release, bodiesHeld } = holding();
     const { hand, agent } = await start({}, { components });
     await hand(logs("bad"));

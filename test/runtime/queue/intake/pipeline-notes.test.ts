@@ -49,7 +49,7 @@ describe("the notes of a pipeline", () => {
     expect(await kept()).toBeLessThan(9);
   });
 
-  it("are kept up to what their processor needs, where it says so", async () => {
+  it("are kept as long as their processor needs them, if it declares that", async () => {
     const { write, kept, mine } = await notesBeside(0);
     mine.limitUnneededBytes(MIB);
     await write(7);
@@ -77,7 +77,7 @@ describe("the notes of a pipeline", () => {
     expect(await kept()).toBeLessThan(9);
   });
 
-  it("take no more memory than they have bytes, whatever buffers these were cut from", async () => {
+  it("take no more memory than their bytes, even if they were cut from larger buffers", async () => {
     const { mine } = await notesBeside(1);
     const before = liveArrayBuffers();
     for (let i = 0; i < 2000; i++) {

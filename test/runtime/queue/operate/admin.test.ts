@@ -57,7 +57,7 @@ async function* each(lines: readonly string[]) {
 }
 
 describe("an entry that is being sent", () => {
-  it("is in_flight, and one that waits is pending", async () => {
+  it("is in_flight, and a waiting one is pending", async () => {
     const settings = { sending_queue: { num_consumers: 1 }, timeout: "0s" };
     const queue = await startQueue({ settings, backend: hangs });
     queue.send("a");
@@ -148,7 +148,7 @@ describe("listing dead letters", () => {
     await expect(admin.listDeadLetters(query)).rejects.toMatchObject({ name: "AdminError" });
   });
 
-  it("ends a page early when a filter finds little, and goes on from there", async () => {
+  it("ends a page early when a filter finds little, and continues from there", async () => {
     const [a, b] = [await control("a"), await control("b")];
     const wanted: string[] = [];
     for (let at = 0; at < 60; at++) {
@@ -193,7 +193,7 @@ describe("listing dead letters", () => {
     await expect(admin.listDeadLetters({ cursor, reason: "poison" })).rejects.toThrow("other filters");
   });
 
-  it("shows every entry that stays exactly once, whatever comes and goes between the pages", async () => {
+  it("shows every entry that stays exactly once, whatever is added and removed between the pages", async () => {
     const change = fc.record({
       insert: fc.nat(3),
       remove: fc.array(fc.nat(50), { maxLength: 3 }),

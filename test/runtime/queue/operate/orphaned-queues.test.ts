@@ -71,7 +71,7 @@ describe("queues that no exporter uses", () => {
     expect(messages).toEqual([expect.stringMatching(/newer version.*run that version, or move.*aside/)]);
   });
 
-  it("are warned of also when there are other files in the directory", async () => {
+  it("cause a warning even if there are other files in the directory", async () => {
     sink.respond((_request, response) => response.writeHead(503).end());
     const before = await startWrapped(exporter("otlp_http/old"), { logger });
     await before.send("a");
@@ -93,7 +93,7 @@ describe("queues that no exporter uses", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("are warned of also when their summary file is gone", async () => {
+  it("cause a warning even if their summary file was removed", async () => {
     const { directory } = await leftBehind("otlp_http/old");
     rmSync(join(directory, "otlp_http%2fold.witness"));
     await (await restarted("otlp_http/new", directory)).agent.stop(0);

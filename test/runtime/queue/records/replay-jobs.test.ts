@@ -65,7 +65,7 @@ describe("what became of replayed entries", () => {
     return { sink, fed, admin: admin!, ids };
   }
 
-  it("is told of each: delivered, or failed again and why", async () => {
+  it("is reported for each: delivered, or failed again and why", async () => {
     const { sink, admin, ids } = await withDeadLetters(["a"], ["b"], ["c"]);
     let answered = 0;
     sink.decide(() => (answered++ === 1 ? 400 : 200));

@@ -199,7 +199,7 @@ describe("a backlog", () => {
 });
 
 describe("an entry that comes while a slot is free", () => {
-  it("is sent at once and alone, whatever is being sent", async () => {
+  it("is sent at once and alone, even while others are being sent", async () => {
     const queue = await startQueue({ backend: hangs, settings: { sending_queue: { num_consumers: 4 } } });
     for (const [i, body] of numbers(4).entries()) {
       queue.send(body);
@@ -213,7 +213,7 @@ describe("an entry that comes while a slot is free", () => {
 });
 
 describe("entries that wait", () => {
-  it("come to the backend in order, each once, however large they are and however often the agent restarts", async () => {
+  it("arrive in order and once each, for all sizes and any number of restarts", async () => {
     const sizes = fc.array(fc.constantFrom(1, 1, 2, 7, 5000, 300_000), { maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(sizes, fc.array(fc.nat(8), { maxLength: 4 }), async (lengths, restarts) => {
@@ -257,7 +257,7 @@ describe("exporters whose requests are told apart by their keys, or are a messag
         .filter(mergesNothing)
         .map(({ type }) => type)
         .toSorted(),
-    ).toEqual(["clickhouse", "kafka", "nats", "rabbitmq", "redis_stream", "sentry", "webhook"]);
+    ).toEqual(["aws_sqs", "clickhouse", "kafka", "nats", "rabbitmq", "redis_stream", "sentry", "webhook"]);
     const handle = async () => {};
     expect(mergesNothing(defineHandler({ type: "ship", handle }))).toBe(true);
     const merging = { sending_queue: { merge_backlog: true, num_consumers: 2 } };

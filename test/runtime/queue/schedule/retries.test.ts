@@ -86,7 +86,7 @@ describe("retries", () => {
     }
   });
 
-  it("go on counting after a restart", async () => {
+  it("continue their count after a restart", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const clock = new FakeClock();
     const settings = { circuit_breaker: { enabled: false } };
@@ -150,7 +150,7 @@ describe("retries", () => {
     expect(queue.taken).toEqual(["a"]);
   });
 
-  it("wait no longer when they are told to, in memory or not, and wait again if that fails", async () => {
+  it("are made at once on request, in memory or not, and wait again if that fails", async () => {
     let isDown = true;
     const backend = async () => {
       if (isDown) throw http(429, 3_600_000);

@@ -11,7 +11,7 @@ describe("the retry limiter", () => {
     expect([1, 2, 3, 4, 5].map(() => limiter.reserve())).toEqual([0, 0, 0, 100, 200]);
   });
 
-  it("gives no turn away ahead of time to those who do not wait", () => {
+  it("gives no turn to others while an entry waits for it", () => {
     const clock = new FakeClock();
     const limiter = new RetryLimiter({ per_second: 1, burst: 2 }, clock);
     expect([1, 2, 3].map(() => limiter.tryTake())).toEqual([true, true, false]);
@@ -52,7 +52,7 @@ describe("the retry limiter", () => {
 });
 
 describe("retries", () => {
-  it("stay within their rate, however often they are told not to wait", async () => {
+  it("stay within their rate, even if they are often requested at once", async () => {
     const queue = await startQueue({
       settings: {
         circuit_breaker: { enabled: false },

@@ -14,7 +14,7 @@ describe("a queue", () => {
 });
 
 describe("retries", () => {
-  it("hold up no first attempts, however many wait, and each is tried again when there is room for it", async () => {
+  it("delay no first attempts, for any number of waiting retries, and each is made when there is room", async () => {
     let isDown = true;
     const queue = await startQueue({
       limits: { entries: 4, waiting: 10, bytes: 1e6 },

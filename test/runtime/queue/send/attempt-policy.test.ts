@@ -32,7 +32,7 @@ describe("the breaker of a queue", () => {
 });
 
 describe("a call that fails", () => {
-  it("is told at once, then at most every ten seconds, and by the breaker once that is open", async () => {
+  it("is logged at once, then at most every ten seconds, and by the breaker once that is open", async () => {
     const queue = await startQueue({
       settings: { retry_on_failure: { initial_interval: "4s", multiplier: 1, jitter: "none" } },
       backend: async () => {

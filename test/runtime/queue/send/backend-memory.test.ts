@@ -83,7 +83,7 @@ describe("what a queue remembers about its backend", () => {
     await stop(again);
   });
 
-  it("remembers an open breaker that nobody had time to stop properly", async () => {
+  it("remembers an open breaker after a kill", async () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ exporter: "out" });
     const killed = await startQueue({ clock, store, backend: down });

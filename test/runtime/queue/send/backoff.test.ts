@@ -57,12 +57,12 @@ describe("backoff", () => {
     expect(backoff(3, 100)).toBe(4000);
   });
 
-  it("waits no longer than allowed, whatever the other side asks for", () => {
+  it("waits no longer than allowed, even if the server asks for more", () => {
     expect(createBackoff(settings, () => 1)(1, 999_999_999_000)).toBe(86_400_000);
     expect(createBackoff({ ...settings, max_retry_after: 0 }, () => 1)(3, 999_999_999_000)).toBe(4000);
   });
 
-  it("stays within its bounds whatever the settings", () => {
+  it("stays within its bounds for all settings", () => {
     const any = fc.record({
       backoff: fc.constantFrom("exponential", "linear", "fixed"),
       increment: fc.nat(100_000),

@@ -32,7 +32,7 @@ describe("the circuit breaker", () => {
     expect(it.waitMs).toBe(30_000);
   });
 
-  it("does not count what was refused for good", () => {
+  it("does not count permanent refusals", () => {
     const { it, call } = breaker();
     for (let i = 0; i < 100; i++) call("answered");
     for (let i = 0; i < 4; i++) call("failure");

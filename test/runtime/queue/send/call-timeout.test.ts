@@ -26,7 +26,7 @@ describe("the timeout of calls", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("uses a signal again that did not fire, for a while, and never one that did", () => {
+  it("reuses a signal that was not aborted for a while, and never an aborted one", () => {
     const clock = new FakeClock();
     const timeout = new CallTimeout("x", 1000, clock);
     const next = () => timeout.begin(() => {});

@@ -52,7 +52,7 @@ describe("classification", () => {
     expect(classify(http(500)).kind).toBe("transient");
   });
 
-  it.each(["503", "5xx", "HTTP 503"])("gives up what permanent_on names as %s", (rule) => {
+  it.each(["503", "5xx", "HTTP 503"])("dead-letters errors that permanent_on names as %s", (rule) => {
     const classify = createClassifier({ retry_on: [], permanent_on: [rule] });
     expect(classify(http(503, 1000))).toMatchObject({ kind: "permanent", category: "integration" });
     expect(classify(http(429, 1000)).kind).toBe("throttled");

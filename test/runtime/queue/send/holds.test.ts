@@ -27,7 +27,7 @@ function refusesAll(status: number): { readonly backend: Backend; mend(): void }
 
 describe("a backend that refuses everything", () => {
   it.each([401, 403, 308])(
-    "with %i keeps all of it in the queue, says so, and gets it when that is fixed",
+    "with %i keeps all entries in the queue, logs it, and gets them when that is fixed",
     async (status) => {
       const { backend, mend } = refusesAll(status);
       const queue = await startQueue({ backend, settings: { ...UNTIMED, retry_on_failure: { max_retries: 0 } } });
@@ -103,7 +103,7 @@ describe("a backend that refuses everything", () => {
     expect(second.taken.sort()).toEqual(numbers(5));
   });
 
-  it("makes dead letters where the config says so", async () => {
+  it("makes dead letters if configured", async () => {
     for (const own of [{ hold_on: [] }, { permanent_on: ["401"] }]) {
       const queue = await startQueue({ backend: refusesAll(401).backend, settings: { retry_on_failure: own } });
       queue.send("a");
@@ -199,7 +199,7 @@ describe("a backend that refuses", () => {
     },
   );
 
-  it("some of what it is sent, by one of its replicas, gets it all where hold_retries says so", async () => {
+  it("some requests, by one of its replicas, gets all of them with hold_retries", async () => {
     let calls = 0;
     const queue = await startQueue({
       settings: { retry_on_failure: { hold_retries: 3 } },

@@ -112,7 +112,7 @@ describe("an outage", () => {
     expect(new Set(unsent)).toEqual(new Set(["the circuit breaker is open; the last call failed with HTTP 503: no"]));
   });
 
-  it("ends by itself if the exporter has a health check: nothing is sent before it succeeds", async () => {
+  it("ends on its own if the exporter has a health check: nothing is sent before it succeeds", async () => {
     let isDown = true;
     let checks = 0;
     const queue = await startQueue({
@@ -160,7 +160,7 @@ describe("an outage", () => {
     }
   });
 
-  it("ends by itself also when entries do not wait for that", async () => {
+  it("ends on its own even if no entries wait for it", async () => {
     let isDown = true;
     const queue = await startQueue({
       settings: { circuit_breaker: { on_open: "dead_letter" }, retry_on_failure: { enabled: false } },

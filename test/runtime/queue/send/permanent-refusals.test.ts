@@ -77,7 +77,7 @@ describe("permanent refusals", () => {
     expect(queue.calls.length).toBeLessThan(240);
   });
 
-  it("are shown with those of all that the record was part of, and when the first of them was", async () => {
+  it("are shown with those of every entry that the record was part of, and the time of the first", async () => {
     const queue = await startQueue({ backend: refusing((body) => body === "r5") });
     queue.send(...numbers(8));
     await queue.pass(0);

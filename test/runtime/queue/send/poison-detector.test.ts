@@ -61,7 +61,7 @@ describe("poison", () => {
     expect(verdicts).toEqual(wanted);
   });
 
-  it("is hardly ever an entry that fails by chance, however often calls fail", () => {
+  it("is hardly ever an entry that fails by chance, for any failure rate", () => {
     let seed = 7;
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -120,7 +120,7 @@ describe("poison", () => {
 });
 
 describe("poison in a queue", () => {
-  it("is given up early while others go through, and blocks none of them", async () => {
+  it("is dead-lettered early while others succeed, and blocks none of them", async () => {
     const queue = await startQueue({
       settings: { sending_queue: { num_consumers: 1, merge_backlog: false } },
       backend: async ([body]) => {

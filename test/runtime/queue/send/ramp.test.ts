@@ -81,7 +81,7 @@ describe("the ramp", () => {
     expect(ramp.maxEntries).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("doubles no more often than its steps allow, whatever the answers are and whenever they come", () => {
+  it("doubles no more often than its steps allow, for all answers at all times", () => {
     const answer = fc.constantFrom("success", "success", "failure", "none");
     const turns = fc.array(fc.record({ wait: fc.integer({ min: 1, max: 700 }), answer }), { maxLength: 60 });
     fc.assert(

@@ -58,7 +58,7 @@ describe("an entry of which one of several servers does not take its share", () 
     expect(await queue.pending()).toEqual(["b1", "b2"]);
   });
 
-  it("waits for a server that is down for as long as it is, without spending attempts, and holds up nobody", async () => {
+  it("waits for a server that is down without spending attempts, and delays no other entry", async () => {
     const answers = { a: "take", b: "down" } as Record<string, "take" | "down">;
     const backend = servers(answers);
     const queue = await startQueue({ backend, settings: { retry_on_failure: { ...RETRY, max_retries: 2 } } });
@@ -102,7 +102,7 @@ describe("an entry of which one of several servers does not take its share", () 
     expect(backend.taken.toSorted()).toEqual(["a1", "a2", "a3", "b1", "b2"]);
   });
 
-  it("tells what was taken also when the rest took too long", async () => {
+  it("reports the accepted records even if the rest timed out", async () => {
     const taken: string[] = [];
     const queue = await startQueue({
       settings: { retry_on_failure: RETRY, timeout: "5s" },
@@ -136,7 +136,7 @@ describe("an entry of which one of several servers does not take its share", () 
     expect(outcomes).toMatchObject([{ ok: true }]);
   });
 
-  it("is delivered to every server once and lost at none, however they fail", async () => {
+  it("is delivered to every server once and lost at none, for any failures", async () => {
     const fate = fc.constantFrom("take" as const, "down" as const);
     const round = fc.record({ a: fate, b: fate, c: fate });
     const entries = fc.array(fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 6 }), {

@@ -21,7 +21,7 @@ const attempts = async (queue: Queue) =>
   (await queue.store.pending(undefined, 100)).map(({ entry }) => [entry.attempts, entry.calls > 0]);
 
 describe("a failure of the backend", () => {
-  it("spends no attempt, also when the agent was restarted meanwhile", async () => {
+  it("spends no attempt, even if the agent was restarted meanwhile", async () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ exporter: "out" });
     const before = await startQueue({ clock, store, backend: refused });
@@ -52,7 +52,7 @@ describe("a failure of the backend", () => {
     expect(queue.calls.length).toBeLessThan(LONG / 29_000);
   });
 
-  it("ends in a dead letter after max_elapsed_time, which says so", async () => {
+  it("ends in a dead letter after max_elapsed_time, with that reason", async () => {
     const queue = await startQueue({ settings: { retry_on_failure: { max_elapsed_time: "10m" } }, backend: refused });
     queue.send("one");
     await queue.pass(1_200_000, 1000);
@@ -63,7 +63,7 @@ describe("a failure of the backend", () => {
     expect(queue.metrics.value("sluice_dead_letters", { rule: "max_elapsed_time" })).toBe(1);
   });
 
-  it("ends in a dead letter at once where retries are off, which says so", async () => {
+  it("ends in a dead letter at once if retries are off, with that reason", async () => {
     const queue = await startQueue({ settings: { retry_on_failure: { enabled: false } }, backend: refused });
     queue.send("one");
     await queue.settle();
@@ -90,7 +90,7 @@ describe("a failure of the entry", () => {
     },
   );
 
-  it("ends in a dead letter also when a check of the backend is answered 500 too", async () => {
+  it("ends in a dead letter even if a health check of the backend is answered with 500 too", async () => {
     const queue = await startQueue({
       backend: failing,
       check: async () => void (await failing([], undefined!, undefined!)),
@@ -102,7 +102,7 @@ describe("a failure of the entry", () => {
     expect(queue.outlet.status().breaker.state).toBe("open");
   });
 
-  it("spends an attempt also when an outage came before, and none of the outage's", async () => {
+  it("spends an attempt after an outage, and none for the outage", async () => {
     let backend: Backend = down;
     const queue = await startQueue({ backend: (...call) => backend(...call) });
     queue.send("poison");
@@ -116,7 +116,7 @@ describe("a failure of the entry", () => {
     expect(blames.slice(0, -6).every((blame) => blame === "backend")).toBe(true);
   });
 
-  it("does not keep the breaker open for others: a probe takes one that did not fail last", async () => {
+  it("does not keep the breaker open for others: a probe takes an entry that did not fail last", async () => {
     let backend: Backend = down;
     const queue = await startQueue({
       backend: (...call) => backend(...call),
@@ -166,7 +166,7 @@ describe("a call without an answer in time", () => {
     expect(queue.taken).toEqual(numbers(60));
   });
 
-  it("is the backend's when nothing gets through, also when the clock was set back", async () => {
+  it("is the backend's when nothing succeeds, even if the clock was set back", async () => {
     let backend: Backend = async () => undefined;
     const queue = await startQueue({ backend: (...call) => backend(...call) });
     queue.send("taken");

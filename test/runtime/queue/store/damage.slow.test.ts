@@ -76,7 +76,7 @@ async function takesNewEntries(): Promise<void> {
 
 describe("a log that is gone", () => {
   it.each(["removed", "emptied"])(
-    "takes what was put since the store was opened, and that is told (%s)",
+    "loses the entries put since the store was opened, and reports it (%s)",
     async (how) => {
       await intoTables();
       await reopen();
@@ -280,7 +280,7 @@ describe("a damaged queue", () => {
     expect(await reopen()).toEqual({ isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined });
   });
 
-  it("leaves tables alone that somebody else has compressed, and can read them", async () => {
+  it("keeps tables that another program has compressed, and can read them", async () => {
     await store.close();
     const db = new ClassicLevel(place.directory, { compression: true });
     await db.compactRange("", "z");
@@ -308,7 +308,7 @@ describe("a damaged queue", () => {
     await takesNewEntries();
   });
 
-  it("sets an entry with a damaged chunk aside and goes on", async () => {
+  it("sets an entry with a damaged chunk aside and continues", async () => {
     const large = "y".repeat(900_000);
     const { ref, entry } = await store.put(newEntry(large));
     await store.put(newEntry("behind"));

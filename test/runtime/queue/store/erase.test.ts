@@ -73,7 +73,7 @@ describe("erasing", () => {
     await store.close();
   });
 
-  it("goes on while entries come and others are erased", async () => {
+  it("continues while entries are added and others are erased", async () => {
     const store = place.store();
     await store.open();
     const doomed = await Promise.all(Array.from({ length: 60 }, (_, i) => store.put(newEntry(`${SECRET} ${i}`))));

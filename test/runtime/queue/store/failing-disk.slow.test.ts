@@ -106,7 +106,7 @@ describe("a queue whose disk fails", () => {
     await queue.outlet.stop();
   });
 
-  it("says that it is down until it can be written again, also when nothing comes", async () => {
+  it("reports that it is down until it can be written again, even if nothing is put", async () => {
     const failing = failingDb();
     const store = place.store({ durability: "fsync" }, { makeDb: failing.make, checkMs: 10 });
     const queue = await startQueue({ store });
@@ -153,7 +153,7 @@ describe("a queue whose disk fails", () => {
     await queue.outlet.stop();
   });
 
-  it.skipIf(!canMount)("goes on when a full disk has room again (needs the right to mount)", async () => {
+  it.skipIf(!canMount)("continues when a full disk has room again (needs the right to mount)", async () => {
     const { store: createStore, resize, unmount } = mountSmall();
     try {
       const store = createStore();

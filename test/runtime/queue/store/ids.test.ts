@@ -26,7 +26,7 @@ async function open(): Promise<void> {
 
 const put = async (text: string) => (await store.put(newEntry(text))).entry.id;
 
-it("gives no id twice, also when the disk has forgotten what was written last", async () => {
+it("gives no id twice, even if the disk lost the last writes", async () => {
   await put("kept");
   await store.close();
   const [queue, copy] = [place.directory, join(place.root, "copy")];

@@ -43,7 +43,7 @@ describe("a commit of many entries with a flipped bit", () => {
     expect(found).toHaveLength(texts.length - lostEntries);
   });
 
-  it("loses nothing but what is zero when a stretch of it is", async () => {
+  it("loses only the range that was zeroed", async () => {
     await closeAndDamage((bytes) => bytes.fill(0, 40_000, 60_000));
     const { lostEntries } = await store.open();
     const found = await textsIn(store);
@@ -60,7 +60,7 @@ describe("a commit of many entries with a flipped bit", () => {
     expect(await textsIn(store)).toHaveLength(texts.length - 1);
   });
 
-  it("loses nothing else of it when a page of the log stands in it", async () => {
+  it("loses nothing else when a page of the log was written into it", async () => {
     await closeAndDamage((bytes) => bytes.copyWithin(40_960, 0, 4096));
     const { lostEntries, corruptEntries } = await store.open();
     expect(lostEntries + corruptEntries).toBeLessThanOrEqual(3);
@@ -86,14 +86,14 @@ describe("a commit of many entries with a flipped bit", () => {
 });
 
 describe("a log that was removed", () => {
-  it("is told exactly although the witness beside the directory was removed too", async () => {
+  it("is reported exactly even if the witness next to the directory was removed too", async () => {
     await store.close();
     rmSync(logPath());
     rmSync(`${place.directory}.witness`);
     expect(await store.open()).toMatchObject({ isNew: false, lostEntries: texts.length });
   });
 
-  it("is told although both witnesses were removed too", async () => {
+  it("is reported even if both witnesses were removed too", async () => {
     await store.close();
     rmSync(logPath());
     rmSync(`${place.directory}.witness`);

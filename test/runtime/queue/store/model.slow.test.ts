@@ -273,7 +273,7 @@ const commands = [
 ];
 
 describe("a queue on disk", () => {
-  it("holds what a simple model says, whatever happens to it", async () => {
+  it("agrees with a simple model after any operations", async () => {
     const property = fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: "max" }), async (steps) => {
       const place = makePlace();
       const real: Real = { place, store: place.store(), ids: new Set(), texts: 0, places: [place] };

@@ -196,7 +196,7 @@ describe("a dry run", () => {
     expect(JSON.stringify(shown.samples![0]!.before)).not.toContain('"step"');
   });
 
-  it("keeps revealed samples from those who look at the replay later", async () => {
+  it("does not show revealed samples to people who look at the replay later", async () => {
     const { a, run } = await operated();
     const { admin } = run();
     await deadLetter(a, { body: "mail alice@example.com" });

@@ -91,7 +91,7 @@ describe.each([
   ["in memory", async () => new MemoryStore({ exporter: "otlp_http/test" })],
   ["on disk", async () => place.store()],
 ])("what is known of dead letters %s", (_, make) => {
-  it("equals the result of reading all dead letters, whatever changes", async () => {
+  it("equals the result of reading all dead letters, after any changes", async () => {
     await fc.assert(
       fc.asyncProperty(changes, async (steps) => {
         place = makePlace();
@@ -158,7 +158,7 @@ describe.each([
 });
 
 describe("what is known of dead letters", () => {
-  it("is read again after the store was opened anew", async () => {
+  it("is read again after the store was reopened", async () => {
     const store = place.store();
     await store.open();
     const { ref } = await addFailed(store, 1);

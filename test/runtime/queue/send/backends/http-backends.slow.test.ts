@@ -179,7 +179,7 @@ describe("a backend that refuses for good", () => {
     expect(await deadLetters(wrapped)).toEqual([]);
   });
 
-  it("is retried where the config says so", async () => {
+  it("is retried if configured", async () => {
     sink.respond(status(404));
     const wrapped = await startWrapped(
       exporter().replace(QUICK, "retry_on_failure: {initial_interval: 1ms, retry_on: [404]}"),
@@ -192,7 +192,7 @@ describe("a backend that refuses for good", () => {
 });
 
 describe("the breaker of an exporter without traffic", () => {
-  it("closes by itself when the backend is back, though nothing waits for it in the queue", async () => {
+  it("closes when the backend is back, even if the queue is empty", async () => {
     sink.respond(status(503));
     const breaker = "reset_timeout: 10ms, on_open: dead_letter, failure_threshold: 1";
     const wrapped = await startWrapped(exporter().replace("reset_timeout: 10ms", breaker));

@@ -148,7 +148,7 @@ class World {
 }
 
 describe("a queue that merges", () => {
-  it("tells every client once and brings every accepted record to one end, whatever its settings are", async () => {
+  it("answers every client once and brings every accepted record to one end, for all settings", async () => {
     await fc.assert(
       fc.asyncProperty(
         settings,

@@ -67,7 +67,7 @@ describe("a queue whose pipeline wants larger requests", () => {
     ]);
   });
 
-  it("keeps clients of different metadata apart, also after a restart, and shows none of it", async () => {
+  it("keeps clients with different metadata apart, even after a restart, and shows none of it", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const batching = { metadataKeys: ["tenant"] };
     const first = await startQueue({ store, batching, backend: hangs });
@@ -154,7 +154,7 @@ describe("a merged request that is refused for good", () => {
     expect(queue.taken.length).toBe(392);
   });
 
-  it("lets go of its entries when they are too old, whatever was refused after it", async () => {
+  it("releases its entries when they are too old, whatever was refused after it", async () => {
     const answers: (() => void)[] = [];
     const backend: Backend = () => new Promise((_resolve, reject) => answers.push(() => reject(http(400))));
     const settings = { sending_queue: { max_age: "10s", num_consumers: 2 } };
@@ -309,7 +309,7 @@ describe("a merged request that fails", () => {
 });
 
 describe("a merged request of which some records are rejected", () => {
-  it("is kept whole, since nobody says which, and counts each rejected record once", async () => {
+  it("is kept as a whole, because the backend does not say which, and counts each rejected record once", async () => {
     const backend: Backend = async () => ({ rejected: 3, message: "too old" });
     const queue = await startQueue({ batching: {}, backend, settings: { sending_queue: { wait_for_result: true } } });
     const outcomes = [queue.send("r0", "r1"), queue.send("r2", "r3"), queue.send("r4")];
@@ -351,7 +351,7 @@ describe("a merged request with an entry that cannot be read", () => {
     expect(queue.taken).toEqual(["a", "c"]);
   });
 
-  it("goes on without it", async () => {
+  it("continues without it", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const read = store.payload.bind(store);
     store.payload = async (ref) => {

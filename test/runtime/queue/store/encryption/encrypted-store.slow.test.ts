@@ -67,7 +67,7 @@ describe("an encrypted queue", () => {
     expect(await queue.contents()).toBe(before);
   });
 
-  it("sets nothing aside without its key, also when the file is gone that names it", async () => {
+  it("sets nothing aside without its key, even if the file that names it was removed", async () => {
     await fill(queue, keyring("a"), "one");
     rmSync(join(place.directory, "KEYS"));
     await change(async (db) => {

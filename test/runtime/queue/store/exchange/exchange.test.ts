@@ -29,7 +29,7 @@ describe("entries of a store on disk", () => {
     await place.remove();
   });
 
-  it("are all there or all exchanged in what a killed process leaves, at whatever moment", async () => {
+  it("are all there or all exchanged after a kill at any moment", async () => {
     const place = makePlace();
     const store = place.store();
     await store.open();

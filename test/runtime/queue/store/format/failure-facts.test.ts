@@ -57,7 +57,7 @@ describe("the facts of a dead letter", () => {
     expect(decodeFacts(Buffer.alloc(100, 2))).toBeUndefined();
   });
 
-  it("are found in the history of one that an older version wrote", async () => {
+  it("are found in the history of a dead letter that an older version wrote", async () => {
     const before = place.store();
     await before.open();
     const { ref, entry } = await before.put(newEntry("bad"));
@@ -72,7 +72,7 @@ describe("the facts of a dead letter", () => {
     await store.close();
   });
 
-  it("are missing of one that does not say how it failed, which stays where it is", async () => {
+  it("are missing for a dead letter without a recorded failure, which stays in its place", async () => {
     const store = place.store();
     await store.open();
     const { ref } = await store.put({ ...newEntry("odd"), fields: { state: "failed" } });

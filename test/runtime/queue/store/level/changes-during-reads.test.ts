@@ -58,7 +58,7 @@ it("lists a dead letter that came while the oldest one was looked for", async ()
   expect(await textsIn(store, "failed")).toEqual(["b", "c"]);
 });
 
-it("fills a page of dead letters also when some of them go while it reads", async () => {
+it("fills a page of dead letters even if some are removed while it reads", async () => {
   const put = await putAll("a", "b", "c", "d");
   for (const { ref, entry } of put) await store.fail(ref, failedEntry(entry));
   for (const order of ["oldest", "newest"] as const) {

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-it("is not run away from by those who read to send: they wait while much is to be given back", async () => {
+it("keeps up with readers: they wait while there is much to compact", async () => {
   let compactions = 0;
   let giveBack = () => {};
   const slow = new Promise<void>((resolve) => {

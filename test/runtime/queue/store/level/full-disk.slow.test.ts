@@ -138,7 +138,7 @@ describe.skipIf(!canMount)("a small disk of its own (needs the right to mount)",
       () => false,
     );
 
-  it("is filled, delivered and used again, also when something else takes all that was left", async () => {
+  it("is filled, emptied and used again, even if another program takes all remaining room", async () => {
     const disk = mountSmall("60m");
     try {
       const store = disk.store({ checkMs: 10, quietMs: 10 });
@@ -160,7 +160,7 @@ describe.skipIf(!canMount)("a small disk of its own (needs the right to mount)",
     }
   });
 
-  it("that is full to the last byte lets the queue start again, with all that is in it", async () => {
+  it("that is full to the last byte lets the queue start again with all of its entries", async () => {
     const disk = mountSmall("60m");
     try {
       const store = disk.store({ checkMs: 10 });

@@ -3,7 +3,7 @@ import { type LevelDb, makeLevelDb } from "../../../../../src/runtime/queue/stor
 import { newEntry } from "../entries.js";
 import { makePlace } from "../level-harness.js";
 
-it("syncs what came since the last time, also when nothing but new entries came", async () => {
+it("syncs all changes since the last time, even if only entries were added", async () => {
   const place = makePlace();
   let unsynced = 0;
   const makeDb = (directory: string) => {

@@ -45,7 +45,7 @@ describe.each([
 });
 
 describe("payloads that are read together", () => {
-  it("leave out one that is damaged, which is set aside, and give the others", async () => {
+  it("skip a damaged one, which is set aside, and return the others", async () => {
     const { store, wanted } = await fill(undefined);
     await store.close();
     const db = new ClassicLevel<Uint8Array, Uint8Array>(place.directory, {

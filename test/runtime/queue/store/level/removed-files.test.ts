@@ -83,7 +83,7 @@ describe("a queue whose files are taken away while it is in use", () => {
     },
   );
 
-  it("is noticed also when nothing comes", async () => {
+  it("is noticed even if nothing is written", async () => {
     const store = place.store({}, { checkMs: 10 });
     await store.open();
     await store.put(newEntry("a"));

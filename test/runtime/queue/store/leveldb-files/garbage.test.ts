@@ -21,7 +21,7 @@ describe("files that are garbage", () => {
     expect(read.slice(1).map(wholeRecord)).toEqual(records);
   });
 
-  it("are read in such a time also when they are tables of zeros", () => {
+  it("are read within that time even if they are full of zeros", () => {
     expect(findBlocks(Buffer.alloc(4 * GARBAGE_BYTES))).toEqual([]);
   });
 });

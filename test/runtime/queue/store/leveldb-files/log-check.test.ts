@@ -37,13 +37,13 @@ describe("the numbers of changes in logs", () => {
     ).toMatchObject({ areIntact: [true, true], hasGaps: false });
   });
 
-  it("tell what stands twice, and what is older than the tables", () => {
+  it("report repeated data and data older than the tables", () => {
     expect(check([[5, 6, 5, 6, 7]]).areIntact).toEqual([false]);
     expect(check([[5, 6, 7]], 6).areIntact).toEqual([false]);
     expect(check([[5, 6, 7]], 4).areIntact).toEqual([true]);
   });
 
-  it("tell what is missing, also when all of an older log is", () => {
+  it("report missing data, even if a whole older log is missing", () => {
     expect(check([[5, 6, 9]])).toMatchObject({ areIntact: [true], hasGaps: true });
     expect(check([[5, 6], [8]], 4)).toMatchObject({ hasGaps: true });
     expect(check([[], [8, 9]], 4)).toMatchObject({ areIntact: [true, true], hasGaps: true });

@@ -91,7 +91,7 @@ describe.skipIf(postgresProgram === undefined)("an encrypted queue in postgres",
     expect(await ask("SELECT 1 FROM sluice_queue_entries WHERE queue = $1")).toHaveLength(3);
   });
 
-  it("sets an entry aside whose head was changed or moved, and says so once", async () => {
+  it("sets aside an entry whose head was changed or moved, and reports it once", async () => {
     const { store } = await opened(keyring("a"));
     const [one, two] = await Promise.all(["one", "two", "three"].map((text) => store.put(newEntry(text))));
     await store.close();

@@ -70,7 +70,7 @@ describe.skipIf(postgresProgram === undefined)("a queue in postgres", () => {
     await dead.close();
   });
 
-  it("refuses while the server is away, silent or killed, and goes on with everything when it is back", async () => {
+  it("refuses while the server is down, silent or killed, and continues with everything when it is back", async () => {
     const queue = randomUUID();
     const said: string[] = [];
     const store = storeOf(queue, {
@@ -213,7 +213,7 @@ describe.skipIf(postgresProgram === undefined)("a queue in postgres", () => {
     expect(rows[0].n).toBe(2);
   });
 
-  it("gives no ref twice, whatever was delivered meanwhile", async () => {
+  it("gives no ref twice, after any deliveries", async () => {
     const queue = randomUUID();
     const refs: number[] = [];
     for (let i = 0; i < 3; i++) {

@@ -48,7 +48,7 @@ describe("the disk that the stores of a directory share", () => {
     await expect(one.claim(700_000, true)).rejects.toMatchObject(FULL);
   });
 
-  it("has one ballast, however many stores there are: held while there is little room, removed to open a store", async () => {
+  it("has one ballast for any number of stores: held while there is little room, removed to open a store", async () => {
     const { disk, shared, store, ballast } = await diskWith(60 * MIB, 9);
     disk.free = 2 * shared.plan.reserve;
     await shared.check();
@@ -69,7 +69,7 @@ describe("the disk that the stores of a directory share", () => {
     expect(ballast()).toBe(0);
   });
 
-  it("is not taken from new entries by the ballast, be they those of another agent", async () => {
+  it("is not taken from new entries by the ballast, including those of another agent", async () => {
     const { disk, shared, ballast } = await diskWith(60 * MIB);
     disk.free = shared.plan.reserve + shared.plan.ballast - 1;
     await shared.check();
@@ -128,7 +128,7 @@ describe("the disk that the stores of a directory share", () => {
     }
   }
 
-  it("removes the ballast for entries that move, and for what is compacted, when it is all that stands in the way", async () => {
+  it("removes the ballast for moving entries and for compactions if they fit only without it", async () => {
     const { disk, shared, store, ballast } = await diskWith(60 * MIB);
     disk.free = 50 * MIB;
     await shared.check();
@@ -160,7 +160,7 @@ describe("the disk that the stores of a directory share", () => {
   });
 });
 
-it("is used for the most part however small it is and however many stores are on it, and what LevelDB writes fits into the rest", () => {
+it("is mostly used for any size and number of stores, and the writes of LevelDB fit into the rest", () => {
   fc.assert(
     fc.property(fc.integer({ min: 30, max: 100_000 }), fc.integer({ min: 1, max: 20 }), (room, stores) => {
       const { reserve, ballast, writeBuffer, maxCommit } = planFor(room * MIB, stores);
@@ -174,7 +174,7 @@ it("is used for the most part however small it is and however many stores are on
 });
 
 describe("ballasts of earlier versions, one in each store's directory", () => {
-  it("become one, of which nobody else gets the room", async () => {
+  it("become one, whose room no other user gets", async () => {
     for (const [i, size] of [1, 3, 2].entries())
       writeFileSync(join(storeDirectory(i), "BALLAST"), Buffer.alloc(size * MIB));
     await adoptOldBallasts(place.root);
@@ -192,7 +192,7 @@ describe("ballasts of earlier versions, one in each store's directory", () => {
     expect(ballastIn(place.root)).toBe(MIB);
   });
 
-  it("are no matter where there is no directory", async () => {
+  it("are ignored if there is no directory", async () => {
     await adoptOldBallasts(join(place.root, "nowhere"));
   });
 });

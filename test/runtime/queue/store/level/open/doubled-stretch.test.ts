@@ -48,7 +48,7 @@ describe("a stretch of a log that stands twice", () => {
     expect(await textsIn(store)).toEqual(texts.slice(10));
   });
 
-  it("costs what it stands upon, and that is told exactly", async () => {
+  it("costs what it overwrites, which is reported exactly", async () => {
     await closeAndDamage(/\.log$/, (bytes) => Buffer.from(bytes).fill(bytes.subarray(0, BLOCK), 2 * BLOCK, 3 * BLOCK));
     const { lostEntries, lostBounds } = await store.open();
     const found = await textsIn(store);

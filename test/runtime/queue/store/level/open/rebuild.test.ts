@@ -109,7 +109,7 @@ describe("a database that is made anew", () => {
     ["SWAPPING", 0],
     ["SWAPPING", 2],
   ] as const)(
-    "goes on where it was interrupted while it took the old one's place (%s, %i moved)",
+    "continues where it was interrupted while it replaced the old one (%s, %i moved)",
     async (mark, moved) => {
       const folder = await interruptSwap(mark, moved);
       expect((await expectAllBut(0)).setAside).toBe(folder);
@@ -120,7 +120,7 @@ describe("a database that is made anew", () => {
 });
 
 describe("a repair that was interrupted after it had counted", () => {
-  it("is told of by whoever opens the store next", async () => {
+  it("is reported at the next opening of the store", async () => {
     writeFileSync(at("REPAIRING"), JSON.stringify({ lostEntries: 3, corruptEntries: 2 }));
     store = place.store();
     expect(await store.open()).toMatchObject({ lostEntries: 3, corruptEntries: 2, setAside: undefined });
@@ -135,7 +135,7 @@ describe("an opening that never came back", () => {
     expect((await expectAllBut(0)).setAside).toBeUndefined();
   });
 
-  it("is not tried a third time: the database is made anew", async () => {
+  it("is not tried a third time: the database is rebuilt", async () => {
     writeFileSync(at("OPENING"), "2");
     expect(existsSync((await expectAllBut(0)).setAside!)).toBe(true);
   });

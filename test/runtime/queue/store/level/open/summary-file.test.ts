@@ -26,7 +26,7 @@ function kill(): void {
 }
 
 describe("the summary of a store", () => {
-  it("allows for all that is put and removed before the next one is written", async () => {
+  it("allows for all puts and removals before the next one is written", async () => {
     let removed = 0;
     for (let round = 0; round < 40; round++) {
       const count = 1 + ((round * 7) % 23);
@@ -48,7 +48,7 @@ describe("the summary of a store", () => {
 });
 
 describe("a log that lost its end after a kill", () => {
-  it("is told in bounds that hold", async () => {
+  it("is reported within correct bounds", async () => {
     const texts = Array.from({ length: 30 }, (_, i) => `${i}:`.padEnd(3000, "."));
     for (const text of texts) await store.put(newEntry(text));
     await expect.poll(async () => (await readSummaries(place.directory)).newest?.last).toBe(texts.length);
