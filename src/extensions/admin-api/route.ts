@@ -46,7 +46,7 @@ export interface ApiRoute {
   /** Content type of the request body; JSON by default. */
   readonly contentType?: string;
   /**
-   * What must exist before the route can be used: the queues (`admin`) by default, or the components (`inspection`).
+   * The service that must exist before the route can be used: the queues (`admin`) by default, or the components (`inspection`).
    * The other one may then be undefined, whatever its type says.
    */
   readonly needs?: "queues" | "components" | "nothing";

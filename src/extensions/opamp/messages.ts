@@ -93,7 +93,7 @@ export function encodeEffectiveConfig(yaml: string): Buffer {
   return written((writer) => bytes(writer, EFFECTIVE_CONFIG.files, files));
 }
 
-/** What a server asks of the agent; fields that it left out are undefined, empty or 0. */
+/** A message of the server to the agent; fields that it left out are undefined, empty or 0. */
 export interface ServerToAgent {
   readonly error:
     | { readonly isUnavailable: boolean; readonly message: string; readonly retryAfterMs: number | undefined }

@@ -8,7 +8,7 @@ import {
   type StatusPart,
 } from "./messages.js";
 
-/** What a session needs of the extension. */
+/** The services that the extension gives a session. */
 export interface SessionServices {
   readonly clock: Clock;
   readonly logger: Logger;

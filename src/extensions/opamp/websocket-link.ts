@@ -12,7 +12,7 @@ import type { ExtensionContext } from "../../plugin.js";
 import type { LinkConfig } from "./config.js";
 import { type LinkConnection, type LinkHandlers, type ServerLink, startedAt, warnIfOpen } from "./link.js";
 
-/** What only the first hop may see: `openWebSocket` sets its own, and a tunnel gives the proxy its credentials. */
+/** Headers that only the first hop may see: `openWebSocket` sets its own, and a tunnel gives the proxy its credentials. */
 const HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "proxy-authorization"]);
 const EMPTY = Buffer.alloc(0);
 /** Every message begins with a header, a varint that is 0 in this version of the protocol. */

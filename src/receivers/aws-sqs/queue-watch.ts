@@ -34,7 +34,7 @@ export function watchQueue(queue: SqsQueue, health: SourceHealth, clock: Clock):
   };
 }
 
-/** What the redrive policy of a queue says: after how many deliveries SQS moves a message, and where to. */
+/** The redrive policy of a queue: after how many deliveries SQS moves a message, and where to. */
 function redriveFacts(policy: string | undefined): Readonly<Record<string, string | number>> {
   try {
     const { maxReceiveCount, deadLetterTargetArn } = JSON.parse(policy ?? "{}") as Record<string, unknown>;

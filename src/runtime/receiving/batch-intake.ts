@@ -5,7 +5,7 @@ import type { Signal } from "#otlp/signals";
 import { type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
 
 /**
- * What to tell a source that keeps its data until it is acknowledged:
+ * The answer to a source that keeps its data until it is acknowledged:
  *
  * - `taken`: every exporter has the data on disk, or has kept it as a dead letter for the reason in `setback`:
  *   acknowledge.

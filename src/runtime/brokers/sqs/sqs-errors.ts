@@ -1,6 +1,6 @@
 import { ERROR_CODES, Refusal } from "#contract/errors";
 
-/** What SQS says about a request, or about one entry of a batch, that it did not carry out. */
+/** The error that SQS reports for a request, or about one entry of a batch, that it did not carry out. */
 export interface SqsError {
   /** Without the prefix of its namespace, such as `QueueDoesNotExist`. */
   readonly code: string;

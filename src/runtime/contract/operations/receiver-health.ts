@@ -15,7 +15,7 @@ export interface ReceiverStatus {
   readonly reconnects: number;
   /** The sources that cannot be read: queues, topics, targets. */
   readonly down: readonly string[];
-  /** What is known about sources, by their names: for SQS the redrive policy. */
+  /** Facts about sources, by their names: for SQS the redrive policy. */
   readonly facts?: Readonly<Record<string, SourceFacts>>;
 }
 

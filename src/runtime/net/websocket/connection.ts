@@ -4,7 +4,7 @@ import type { Clock } from "#contract";
 import { connectionErrorMessage } from "../connection-error.js";
 import { CLOSE, FrameReader, OPCODE, WebSocketError } from "./frame-reader.js";
 
-/** What a connection tells its owner. */
+/** The events that a connection reports to its owner. */
 export interface WebSocketHandlers {
   onMessage(message: Buffer): void;
   /** Called once, when the connection is over, with the reason. Nothing is called after it. */

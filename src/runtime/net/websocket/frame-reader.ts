@@ -20,7 +20,7 @@ export class WebSocketError extends Error {
 export const CLOSE = { normal: 1000, protocol: 1002, unsupported: 1003, noStatus: 1005, tooBig: 1009 } as const;
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** What a reader calls. Payloads of control frames share memory with the reader: use them at once. */
+/** The functions that a reader calls. Payloads of control frames share memory with the reader: use them at once. */
 export interface FrameHandlers {
   onMessage(message: Buffer): void;
   onPing(payload: Buffer): void;

@@ -9,7 +9,7 @@ import { TextError } from "#text";
 export class OttlSyntaxError extends Error {
   override readonly name = "OttlSyntaxError";
   readonly code = ERROR_CODES.SLUICE_OTTL_SYNTAX;
-  /** What is wrong, without the text. */
+  /** The problem, without the text. */
   readonly reason: string;
   /** The position in the text, and the number of characters. */
   readonly offset: number;

@@ -7,7 +7,7 @@ import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 import type { SendGroup } from "./send-group.js";
 
 /**
- * What happens to an entry next. It is decided once, from the result of a call (send/attempt-policy.ts) or without one
+ * The next step of an entry. It is decided once, from the result of a call (send/attempt-policy.ts) or without one
  * (send/gate.ts), and carried out once (entry-completion.ts).
  */
 export type EntryOutcome =

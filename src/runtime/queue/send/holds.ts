@@ -26,7 +26,7 @@ export interface HoldsServices {
   readonly hasHeld: (key: string) => boolean;
 }
 
-/** What follows from a refusal: it is final with this error, or the entries wait. */
+/** The consequence of a refusal: it is final with this error, or the entries wait. */
 export type RefusalVerdict =
   | { readonly kind: "final"; readonly error: AttemptError }
   | { readonly kind: "hold"; readonly delayMs: number };

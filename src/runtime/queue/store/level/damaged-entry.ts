@@ -8,7 +8,7 @@ import { decodeHead, scanKeys, scanRows } from "./reader.js";
 
 /** The remains of an entry that cannot be read. */
 export interface DamagedEntry {
-  /** What is known or estimated about the entry; undefined if nothing is left of it. */
+  /** Known or estimated facts about the entry; undefined if nothing is left of it. */
   readonly info: EntryInfo | undefined;
   readonly values: readonly (readonly [Uint8Array, Uint8Array])[];
   /** Where the payload may still be, if the entry was replayed and its origin cannot be read. */
