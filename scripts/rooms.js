@@ -270,6 +270,10 @@ export const ROOMS = [
     purpose: "the agent, which runs a config",
     imports: ["otlp", "work", "text", "contract", "system", "net", "pipeline", "config"],
   },
+  {
+    path: "src/runtime/host/reload/",
+    purpose: "changes the config of a running agent: the plan of what changes, and the swap",
+  },
   { path: "src/runtime/host/plugins/", purpose: "finds, loads and watches plugins" },
   {
     path: "src/runtime/host/errors/",

@@ -108,6 +108,7 @@ class HealthCheck implements Extension {
       tls,
       clock,
       logger,
+      sockets: this.context.sockets,
       answer: (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin),
       refuse: auth && rejectUnauthenticated(serverAuthenticator(auth, this.context)),
     };
@@ -167,6 +168,7 @@ class HealthCheck implements Extension {
       status: "Server available",
       upSince,
       uptime,
+      ...(this.context.host.configControl && { configGeneration: this.context.host.configControl.generation.number }),
       ...(receivers && { receivers: worstState(receivers) }),
       ...(exporters && { exporters: worstState(exporters) }),
     });

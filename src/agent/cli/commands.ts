@@ -1,4 +1,4 @@
-import { EXPORTER, STATUS } from "./agent/commands.js";
+import { EXPORTER, RELOAD, STATUS } from "./agent/commands.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
 import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
@@ -44,8 +44,9 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "run",
     summary: "Run the agent until SIGTERM or SIGINT.",
     details: [
-      "On SIGTERM, SIGINT (Ctrl-C) or SIGHUP, stops accepting data, delivers what it has, and exits with 0.",
+      "On SIGTERM or SIGINT (Ctrl-C), stops accepting data, delivers what it has, and exits with 0.",
       "On a second signal, stops at once: undelivered data is refused, so its senders keep it. Exits with 1.",
+      "On SIGHUP, reloads the config; see sluice reload. The agent goes on, whatever is wrong with the config.",
     ],
     options: {
       ...CONFIG,
@@ -53,6 +54,10 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
         type: "string",
         value: "DURATION",
         description: "Time limit for the drain; default: service.shutdown_timeout (10s).",
+      },
+      watch: {
+        type: "boolean",
+        description: "Reload the config when one of its files changes.",
       },
     },
     examples: [
@@ -65,8 +70,16 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "validate",
     summary: "Check a config without running it.",
     details: ["Prints every problem with its place. Exit code 0 if the config is valid, 1 if not."],
-    options: { ...CONFIG, ...JSON_OUT },
-    examples: ["sluice validate --config pipeline.yaml", "sluice validate --config pipeline.yaml --json"],
+    options: {
+      ...CONFIG,
+      diff: {
+        type: "string",
+        value: "FILE",
+        description: "Also show what a reload from this config to the checked one would change.",
+      },
+      ...JSON_OUT,
+    },
+    examples: ["sluice validate --config pipeline.yaml", "sluice validate --config new.yaml --diff pipeline.yaml"],
     load: async () => (await import("./validate.js")).validate,
   },
   {
@@ -250,6 +263,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: async () => (await import("./admin-token.js")).adminToken,
   },
   STATUS,
+  RELOAD,
   TOP,
   TAP,
   EXPORTER,

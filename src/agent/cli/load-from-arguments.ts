@@ -1,14 +1,19 @@
-import type { LoadedConfig } from "#config";
+import { fileURLToPath } from "node:url";
+import { type LoadedConfig, readTextFile } from "#config";
 import { loadConfigWithPlugins, PluginFolders, Watchdog } from "#host";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";
 
-/** Loads the config named by `--config` and `--set`, with its plugins. Adds the plugins' folders to `pluginFolders`. */
+/**
+ * Loads the config named by `--config` and `--set`, with its plugins. Adds the plugins' folders to `pluginFolders`.
+ * `onFile` is called with every file that is read: the config, what `${file:...}` names, and plugins.
+ */
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
   watchdog = new Watchdog({ json: false }),
   pluginFolders = new PluginFolders(),
+  onFile: (file: string) => void = () => {},
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
@@ -16,11 +21,16 @@ export async function loadFromArguments(
     sources: configSources(files, terminal.env),
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,
+    readFile(path) {
+      onFile(path);
+      return readTextFile(path);
+    },
     registry,
     addDefaults: true,
     onLoading(plugin, url) {
       watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`));
       if (plugin !== undefined && url !== undefined) pluginFolders.add(plugin, url);
+      if (url?.startsWith("file:")) onFile(fileURLToPath(url));
     },
   });
 }

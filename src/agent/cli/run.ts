@@ -20,6 +20,7 @@ import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 import { collectGarbage, tuneV8 } from "./v8.js";
+import { watchFiles } from "./watch-files.js";
 
 /** Time for the agent's own telemetry to send its last data, in milliseconds. */
 const TELEMETRY_STOP_MS = 2000;
@@ -34,21 +35,28 @@ export async function run(context: CommandContext): Promise<number> {
   const pluginFolders = new PluginFolders();
   useEnvironment(terminal.env);
   readProxies(terminal.env);
-  const loaded = await loadFromArguments(context, watchdog, pluginFolders);
+  const files = new Set<string>();
+  const onFile = (file: string) => void files.add(file);
+  const loaded = await loadFromArguments(context, watchdog, pluginFolders, onFile);
   if (loaded.config === undefined) {
     showProblems(loaded.problems, loaded.lineAt, terminal.err);
     return EXIT.failed;
   }
   try {
-    const { config, problems: warnings, tree, registry } = loaded;
+    const { config } = loaded;
     const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
-    const redacted = (defaults: boolean) => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults }));
-    const facts = { warnings, shown: () => redacted(true), merged: () => redacted(false) };
-    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders };
-    return await runConfig(config, facts, environment);
+    const load = () => loadFromArguments(context, watchdog, pluginFolders, onFile);
+    const watched = values["watch"] === true ? files : undefined;
+    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, load, watched };
+    return await runConfig(config, factsOf(loaded), environment);
   } catch (error) {
     return reportFailedStart(error, loaded, terminal);
   }
+}
+
+function factsOf({ problems: warnings, tree, registry }: LoadedConfig): ConfigFacts {
+  const redacted = (defaults: boolean) => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults }));
+  return { warnings, shown: () => redacted(true), merged: () => redacted(false) };
 }
 
 function readProxies(env: Terminal["env"]): void {
@@ -64,15 +72,20 @@ interface RunEnvironment {
   readonly terminal: Terminal;
   readonly watch: PluginTracker;
   readonly pluginFolders: PluginFolders;
+  /** Loads the config again. */
+  readonly load: () => Promise<LoadedConfig>;
+  /** The files whose changes cause a reload; undefined without `--watch`. */
+  readonly watched: ReadonlySet<string> | undefined;
 }
 
 async function runConfig(
   config: ResolvedConfig,
   configFacts: ConfigFacts,
-  { shutdownTimeoutMs, terminal, watch, pluginFolders }: RunEnvironment,
+  { shutdownTimeoutMs, terminal, watch, pluginFolders, load, watched }: RunEnvironment,
 ): Promise<number> {
-  const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
+  const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../../runtime/host/agent.js"),
+    import("../../runtime/host/reload/config-reloader.js"),
     import("../../runtime/host/self-telemetry/self-telemetry.js"),
     import("./stream-errors.js"),
     loadedMask(), // before the first line is logged
@@ -84,16 +97,25 @@ async function runConfig(
   logStreamErrors(logger);
   const options = { logger, metrics, pluginTracker: watch, configFacts, collectGarbage };
   const agent = new Agent(config, options, loadedMask);
+  const reloader = new ConfigReloader({ agent, config, load, factsOf, logger, metrics, clock: systemClock });
+  agent.configControl = reloader;
   const supervised = {
     async start() {
       await telemetry.start();
       logWarnings(configFacts.warnings, logger);
       await agent.start();
       telemetry.useAuthenticators(agent.authenticators);
+      if (watched !== undefined)
+        watchFiles(
+          () => watched,
+          systemClock,
+          () => void reloader.reload(),
+        );
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
     },
     stop: (timeoutMs: number) => agent.stop(timeoutMs),
     abort: () => agent.abort(),
+    reload: () => void reloader.reload(),
   };
   let code: number = EXIT.failed;
   try {

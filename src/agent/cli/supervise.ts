@@ -9,6 +9,8 @@ interface SupervisedAgent {
   /** Resolves when drained, or when the rest was refused after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>;
   abort(): void;
+  /** Called on SIGHUP. */
+  reload(): void;
 }
 
 /** The events of `process` that ask the agent to stop. */
@@ -29,7 +31,7 @@ const KEEP_ALIVE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Runs the agent until it is asked to stop, and returns the exit code. The first SIGTERM or SIGINT drains (exit code
- * 0), a second one aborts (1). SIGHUP drains too; further ones are ignored, because a closed terminal may send several.
+ * 0), a second one aborts (1). SIGHUP reloads the config and never ends the agent.
  * An uncaught exception is logged and drains (1), because the state of the process is unknown after it. An exception
  * that a plugin threw in one of its own callbacks is only logged with the plugin's name, and an unhandled rejection is
  * only logged: the agent continues. Rejects only if the start fails.
@@ -50,8 +52,10 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     stopping = true;
     stopRequested.resolve();
   };
-  const onHangup = (signal: string) => {
-    if (!stopping) onSignal(signal);
+  let started = false;
+  const onHangup = () => {
+    if (started && !stopping) agent.reload();
+    else logger.info({}, "SIGHUP is ignored while the agent starts or stops");
   };
   const onException = (error: unknown) => {
     const plugin = pluginOf(error);
@@ -86,6 +90,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
 
   const runUntilStopped = async () => {
     await agent.start();
+    started = true;
     await stopRequested.promise;
     await agent.stop(shutdownTimeoutMs);
     return code;

@@ -1,17 +1,38 @@
+import type { ResolvedConfig } from "#config/resolve";
+import { reloadPlan } from "#host";
+import { changeLines } from "./agent/reload.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
 import { EXIT } from "./terminal.js";
 
-/** `sluice validate`: prints all problems of a config. */
+/** `sluice validate`: prints all problems of a config, and with `--diff` what a reload would change. */
 export async function validate(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const { config, problems, lineAt } = await loadFromArguments(context);
   const valid = config !== undefined;
-  if (values["json"] === true) terminal.out.write(`${JSON.stringify({ valid, problems }, undefined, 2)}\n`);
+  const changes = valid && values["diff"] !== undefined ? await changesTo(config, context) : undefined;
+  if (values["json"] === true)
+    terminal.out.write(`${JSON.stringify({ valid, problems, ...(changes && { changes }) }, undefined, 2)}\n`);
   else {
     showProblems(problems, lineAt, terminal.err);
     if (valid) terminal.out.write(`The config is valid: ${config.pipelines.map(({ id }) => id).join(", ")}.\n`);
+    if (changes !== undefined) terminal.out.write(`${changeLines(changes).join("\n")}\n`);
   }
   return valid ? EXIT.ok : EXIT.failed;
+}
+
+/** What changes from the config of `--diff` to this one; undefined if that one has errors. */
+async function changesTo(after: ResolvedConfig, context: CommandContext) {
+  const { config, problems, lineAt } = await loadFromArguments({
+    ...context,
+    values: { ...context.values, config: [context.values["diff"] as string] },
+  });
+  if (config !== undefined) {
+    const { steps, afterRestart, refused } = reloadPlan(config, after);
+    const changes = steps.filter(({ action }) => action !== "keep");
+    return { changes, kept: steps.length - changes.length, afterRestart, refused };
+  }
+  showProblems(problems, lineAt, context.terminal.err);
+  return undefined;
 }

@@ -43,6 +43,7 @@ export class ScrapeServer {
       tls: config.tls,
       clock: context.clock,
       logger: context.logger,
+      sockets: context.sockets,
       timeouts: {
         requestTimeout: config.read_timeout,
         headersTimeout: config.read_header_timeout,

@@ -49,7 +49,8 @@ class AdminApi implements Extension {
     const { access } = this;
     const tokenFile = this.tokenFile?.path;
     const { tls, allowed_hosts: allowedHosts, trace_url: traceUrl } = this.config;
-    const settings = { address, tls, allowedHosts, logger, clock, host, access, tokenFile, traceUrl };
+    const { sockets } = this.context;
+    const settings = { address, tls, allowedHosts, logger, clock, host, access, tokenFile, traceUrl, sockets };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
       ? startUnlessPortTaken(start, "admin API", logger)

@@ -1,4 +1,5 @@
 import { auditRoutes } from "./audit-routes.js";
+import { configRoutes } from "./config-routes.js";
 import { consoleRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
@@ -26,6 +27,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...deadLetterRoutes,
   ...replayRoutes,
   ...auditRoutes,
+  ...configRoutes,
 ];
 
 interface MatchedRoute {

@@ -38,7 +38,14 @@ import {
   type ExtensionContext,
   type ExtensionFactory,
 } from "../../plugin.js";
-import { ignoredKeys, keepsJournals, type ReliabilityConfig, reliabilitySchema } from "./config.js";
+import {
+  exporterDefaults,
+  ignoredKeys,
+  keepsJournals,
+  OWN_KEYS,
+  type ReliabilityConfig,
+  reliabilitySchema,
+} from "./config.js";
 
 /** Stands between pipelines and exporters: accepted data is kept until it is delivered or a person gives it up. */
 export const reliability = defineExtension<ReliabilityConfig>({
@@ -49,6 +56,8 @@ export const reliability = defineExtension<ReliabilityConfig>({
   keepsJournals,
   ignoredKeys,
   exporterSettings: exporterSettingsSchema,
+  exporterDefaults,
+  restartKeys: OWN_KEYS,
   create: (config, context) => new Reliability(config, context),
 });
 
@@ -62,8 +71,8 @@ export function reliabilityWithStores(createStore: (exporter: string) => QueueSt
 
 class Reliability implements Extension {
   readonly admin: Admin;
-  private readonly config: ReliabilityConfig;
-  private readonly defaults: ExporterSettings;
+  private config: ReliabilityConfig;
+  private defaults: ExporterSettings;
   private readonly context: ExtensionContext;
   private readonly controls = new Map<string, ExporterControl>();
   private readonly messageIndexes = new MessageIndexes(this.controls);
@@ -73,19 +82,22 @@ class Reliability implements Extension {
   };
   private readonly forwardMarks: ForwardMarks;
   private readonly records: OperatorRecords;
-  private readonly generation: string;
+  private readonly generation: () => string;
   private readonly place: QueuePlace;
   private orphanCheck: Promise<void> | undefined;
+  private isOrphanCheckDue = true;
   private keyring = new Keyring();
-  private readonly outletSettings: OutletSettings[] = [];
+  /** Of the exporters that run. */
+  private readonly outletSettings = new Map<string, OutletSettings>();
 
   constructor(config: ReliabilityConfig, context: ExtensionContext, place?: QueuePlace) {
     this.config = config;
-    const { directory: _, encryption: __, store: ___, audit, history, ...defaults } = config;
-    this.defaults = defaults;
+    const { audit, history } = config;
+    this.defaults = exporterDefaults(config);
     this.context = context;
     this.place = place ?? createPlace(config, context);
-    this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
+    const startedAt = new Date(context.clock.now()).toISOString();
+    this.generation = () => context.host.generation ?? startedAt;
     this.forwardMarks = new ForwardMarks(this.controls, context.logger);
     const { host } = context;
     const mask = host.mask && ((batch: Batch) => host.mask!(batch));
@@ -102,6 +114,13 @@ class Reliability implements Extension {
   readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
 
   readonly journals: JournalFactory = (journal) => this.createJournal(journal);
+
+  /** Outlets and journals that are created from now on have the new defaults. */
+  reconfigure(config: ReliabilityConfig): void {
+    this.config = config;
+    this.defaults = exporterDefaults(config);
+    this.isOrphanCheckDue = true;
+  }
 
   async start(): Promise<void> {
     this.keyring = await loadKeyring(this.config.encryption, this.context.logger);
@@ -125,23 +144,22 @@ class Reliability implements Extension {
    * all of them.
    */
   private neededMetadata(): NeededMetadata {
-    const sent = this.outletSettings.flatMap(({ exporter }) => exporter.metadataKeys ?? []);
-    const apart = this.outletSettings.flatMap(({ batching }) =>
+    const all = [...this.outletSettings.values()];
+    const sent = all.flatMap(({ exporter }) => exporter.metadataKeys ?? []);
+    const apart = all.flatMap(({ batching }) =>
       [...(batching?.values() ?? [])].flatMap(({ metadataKeys }) => metadataKeys),
     );
     return { sent: new Set(sent), apart: new Set(apart) };
   }
 
   private createOutlet(outletSettings: OutletSettings): Outlet {
-    this.outletSettings.push(outletSettings);
-    // Runs after all outlets and journals have been made, which happens synchronously.
-    this.orphanCheck ??= Promise.resolve().then(() => this.place.warnOfOrphans());
+    this.outletSettings.set(outletSettings.id, outletSettings);
+    this.checkOrphans();
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
     const settings = completeSettings(...layers);
     if (!settings.sending_queue.enabled) {
       const { outlet, control } = directPath(outletSettings, settings);
-      this.controls.set(outletSettings.id, control);
-      return outlet;
+      return this.register(outlet, control);
     }
     const outlet = new QueueOutlet({
       ...outletSettings,
@@ -156,8 +174,36 @@ class Reliability implements Extension {
       createStore: (onDamage) => this.place.createStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
       startMaintenance: (control) => this.startMaintenance(control),
     });
-    this.controls.set(outletSettings.id, outlet);
-    return outlet;
+    return this.register(outlet, outlet);
+  }
+
+  /** Runs after all outlets and journals of a config have been made, which happens synchronously. */
+  private checkOrphans(): void {
+    if (!this.isOrphanCheckDue) return;
+    this.isOrphanCheckDue = false;
+    this.orphanCheck = Promise.resolve().then(() => this.place.warnOfOrphans());
+  }
+
+  /**
+   * Operators see an outlet as soon as it is made. If it replaces another one, they see that one until the new one has
+   * started. An outlet that was removed while the agent runs is not shown any more.
+   */
+  private register(outlet: Outlet, control: ExporterControl): Outlet {
+    const { id } = control;
+    if (!this.controls.has(id)) this.controls.set(id, control);
+    const start = async () => {
+      await outlet.start?.();
+      this.controls.set(id, control);
+    };
+    const stop = async () => {
+      await outlet.stop?.();
+      if (this.context.host.state !== "ready" || this.controls.get(id) !== control) return;
+      this.controls.delete(id);
+      this.outletSettings.delete(id);
+      this.place.release(id);
+      await this.place.warnOfOrphans();
+    };
+    return withLifecycle(outlet, start, stop);
   }
 
   /** A default for all exporters does not apply to the exporter that it names. */
@@ -206,6 +252,20 @@ class Reliability implements Extension {
     moves.start();
     return startDeadLetterMaintenance(control, { ...this.services, moves });
   }
+}
+
+/** The same outlet, with other functions to start and stop it. */
+function withLifecycle(outlet: Outlet, start: () => Promise<void>, stop: () => Promise<void>): Outlet {
+  return {
+    start,
+    stop,
+    accept: (delivery, pipeline) => outlet.accept(delivery, pipeline),
+    get isAvailable() {
+      return outlet.isAvailable ?? true;
+    },
+    drain: () => outlet.drain(),
+    abort: () => outlet.abort(),
+  };
 }
 
 function createPlace(config: ReliabilityConfig, { clock, logger }: ExtensionContext): QueuePlace {

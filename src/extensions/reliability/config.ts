@@ -26,6 +26,21 @@ export function ignoredKeys({ store }: ReliabilityConfig) {
   return { own: ["directory", ...DURABILITY_KEYS], ofExporters: DURABILITY_KEYS, reason };
 }
 
+/** The keys that are about the queues as a whole. The agent must be started again to change them. */
+export const OWN_KEYS = ["directory", "audit", "history", "encryption", "store"] as const;
+
+/** Everything else in the config: the defaults of the keys that every exporter has. */
+export function exporterDefaults({
+  directory: _directory,
+  audit: _audit,
+  history: _history,
+  encryption: _encryption,
+  store: _store,
+  ...defaults
+}: ReliabilityConfig): ExporterSettings {
+  return defaults;
+}
+
 const DAY_MS = 24 * 3_600_000;
 
 const auditSchema = z.strictObject({

@@ -1,15 +1,17 @@
-import type { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { Socket } from "node:net";
+import type { Http2SecureServer, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Server, Socket } from "node:net";
 import process from "node:process";
-import { type AuthenticatedClient, isAuthError, type ServerAuthenticator } from "#contract";
+import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, type ServerListener } from "#contract";
 import { waitAtMost } from "#contract/time";
 import {
+  connectionLimits,
   isLoopbackHost,
+  type LeasedServer,
   type ListenAddress,
-  limitConnections,
-  listen,
+  leaseServer,
   listenAddress,
   loadServerTls,
+  portOf,
   reloadServerTls,
 } from "#net";
 import { type AuthOutcome, answerOfAuthError, authenticate, http2AuthRequest, serverAuthenticator } from "#net/auth";
@@ -38,6 +40,9 @@ const DEFAULT_MAX_MIB = 4;
 const DEFAULT_MAX_STREAMS = 1000;
 const STREAM_WINDOW = 4 * MIB;
 const CHECK_INTERVAL_MS = 500;
+/** How long calls may take that have begun when another receiver takes over, and how often that is checked. */
+const MAX_FINISH_MS = 30_000;
+const FINISH_CHECK_MS = 20;
 const ACCEPTED_ENCODINGS: readonly string[] = ["identity", "gzip", "deflate", "zstd", "snappy", "lz4"];
 
 /**
@@ -63,7 +68,7 @@ export class GrpcEndpoint {
   private readonly sockets = new Set<Socket>();
   private readonly refusedCounter: (status: string) => Counter;
   private readonly authenticator: ServerAuthenticator | undefined;
-  private server: Http2Server | Http2SecureServer | undefined;
+  private lease: LeasedServer | undefined;
   private stopReloading = () => {};
   private stopChecking = () => {};
 
@@ -96,35 +101,54 @@ export class GrpcEndpoint {
   }
 
   async start(): Promise<void> {
-    const server = await this.createServer();
-    server.on("connection", (socket: Socket) => this.track(socket));
-    server.on("session", (session) => this.sessions.add(session));
-    server.on("sessionError", (error: Error) => {
-      this.context.logger.debug({ error: error.message }, "a gRPC connection broke");
-    });
-    server.on("stream", (stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, rawHeaders: string[]) =>
-      this.handle(stream as ServerHttp2Stream, headers, rawHeaders),
-    );
-    limitConnections(server, {
-      maxConnections: this.limits.max_connections,
-      maxConnectionsPerClient: this.limits.max_connections_per_client,
-      onRefused: onRefusedConnection(this.context, "grpc"),
-    });
-    this.server = server;
-    const { endpoint, transport } = this.config;
+    const { endpoint, transport, tls } = this.config;
     const address = listenAddress(endpoint, transport);
-    this.port = await listen(server, address, ["protocols", "grpc", "endpoint"]);
+    const certificates = tls && (await loadServerTls(tls, ["protocols", "grpc", "tls"]));
+    this.lease = await leaseServer({
+      address,
+      configPath: ["protocols", "grpc", "endpoint"],
+      sockets: this.context.sockets,
+      kind: `${certificates ? `http2 with TLS ${String(certificates.requestCert)}` : "http2"} ${this.maxStreams}`,
+      create: () => this.createServer(certificates),
+      listeners: (server) => this.listeners(server),
+      update(server) {
+        if (certificates) (server as Http2SecureServer).setSecureContext(certificates);
+      },
+    });
+    const server = this.lease.server as Http2SecureServer;
+    this.port = portOf(server);
+    if (tls) this.stopReloading = reloadServerTls(server, tls, this.clock, this.context.logger);
     const warning = "path" in address || isLoopbackHost(address.host) ? undefined : http2Warning();
     if (warning !== undefined) this.context.logger.warn({}, warning);
-    server.on("error", (error: Error) => this.context.logger.error({ error: error.message }, "gRPC server error"));
     this.checkTimes();
   }
 
+  private listeners(server: Server): readonly ServerListener[] {
+    const { logger } = this.context;
+    return [
+      ["connection", (socket: Socket) => this.track(socket)],
+      ["session", (session: ServerHttp2Session) => this.sessions.add(session)],
+      ["sessionError", (error: Error) => logger.debug({ error: error.message }, "a gRPC connection broke")],
+      [
+        "stream",
+        (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: unknown, rawHeaders: string[]) =>
+          this.handle(stream, headers, rawHeaders),
+      ],
+      ["error", (error: Error) => logger.error({ error: error.message }, "gRPC server error")],
+      ...connectionLimits(server, {
+        maxConnections: this.limits.max_connections,
+        maxConnectionsPerClient: this.limits.max_connections_per_client,
+        onRefused: onRefusedConnection(this.context, "grpc"),
+      }),
+    ];
+  }
+
   async stop(): Promise<void> {
-    this.isStopping = true;
     this.stopReloading();
+    if (this.lease?.isCurrent === false) return this.finishCalls();
+    this.isStopping = true;
     this.stopChecking();
-    const { server } = this;
+    const server = this.lease?.server;
     if (!server?.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const call of [...this.open]) call.refuse(this.refusals.shuttingDown);
@@ -136,23 +160,40 @@ export class GrpcEndpoint {
     await closed;
   }
 
+  /**
+   * Another receiver has taken the server over. Clients are told to open new connections; the calls of the old ones are
+   * finished here.
+   */
+  private async finishCalls(): Promise<void> {
+    this.sessions.closeAll();
+    await this.waitWhile(() => this.open.size > 0, MAX_FINISH_MS);
+    await this.handedIn.whenZero();
+    await this.waitWhile(() => this.sockets.size > 0, STOP_GRACE_MS);
+    this.stopChecking();
+    this.sessions.destroyAll();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private async waitWhile(isTrue: () => boolean, maxMs: number): Promise<void> {
+    const until = this.clock.monotonic() + maxMs;
+    while (isTrue() && this.clock.monotonic() < until)
+      await new Promise<void>((resolve) => void this.clock.after(FINISH_CHECK_MS, resolve));
+  }
+
   countRefused(status: RpcStatus): void {
     this.refusedCounter(grpcStatusName(status.code)).add(1);
     this.context.logger.debug({ status: grpcStatusName(status.code), reason: status.message }, "refused a call");
   }
 
-  private async createServer(): Promise<Http2Server | Http2SecureServer> {
-    const settings = {
-      initialWindowSize: STREAM_WINDOW,
-      maxConcurrentStreams: this.config.max_concurrent_streams || DEFAULT_MAX_STREAMS,
-    };
-    const { tls } = this.config;
+  private createServer(certificates: Awaited<ReturnType<typeof loadServerTls>> | undefined): Server {
+    const settings = { initialWindowSize: STREAM_WINDOW, maxConcurrentStreams: this.maxStreams };
     const { createServer, createSecureServer } = process.getBuiltinModule("node:http2");
-    if (!tls) return createServer({ settings });
-    const options = await loadServerTls(tls, ["protocols", "grpc", "tls"]);
-    const server = createSecureServer({ ...options, settings, allowHTTP1: false });
-    this.stopReloading = reloadServerTls(server, tls, this.clock, this.context.logger);
-    return server;
+    if (!certificates) return createServer({ settings });
+    return createSecureServer({ ...certificates, settings, allowHTTP1: false });
+  }
+
+  private get maxStreams(): number {
+    return this.config.max_concurrent_streams || DEFAULT_MAX_STREAMS;
   }
 
   private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {

@@ -17,6 +17,7 @@ export const zipkinReceiver = defineReceiver<ZipkinReceiverConfig>({
       protection: protectionOf({ tls: config.tls, auth: config.auth ?? undefined }),
     },
   ],
+  handsOver: () => true,
   create: (config, context) => new ZipkinReceiver(config, context),
 });
 

@@ -10,9 +10,11 @@ import type { Outcome } from "./debt.js";
 import type { Delivery, Origin } from "./delivery.js";
 import type { Exporter } from "./exporter.js";
 import type { AgentInspection } from "./inspect/inspection.js";
+import type { ListenSockets } from "./listen-sockets.js";
 import type { MessageSource } from "./message-source.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { Admin } from "./operations/admin.js";
+import type { ConfigControl } from "./operations/config-control.js";
 import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-health.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
@@ -40,6 +42,8 @@ export interface ComponentContext {
   readonly authenticators?: Authenticators;
   /** @internal How large a processor may make a record, in bytes. */
   readonly maxRecordSize?: number | undefined;
+  /** @internal The listening servers of the agent. */
+  readonly sockets?: ListenSockets | undefined;
 }
 
 /** Takes the batches that a receiver got. There is one for each signal that a pipeline takes from the receiver. */
@@ -190,6 +194,8 @@ export interface Host {
   readonly inspection?: AgentInspection | undefined;
   /** @internal Returns a receiver; undefined if there is none with this id, or none is created yet. */
   receiver?(id: string): Receiver | undefined;
+  /** @internal The agent's config, if it can be reloaded. */
+  readonly configControl?: ConfigControl | undefined;
   /** @internal How all receivers are; none until they are created. */
   receivers?(): readonly ReceiverStatus[];
 }
@@ -212,6 +218,8 @@ export interface Extension {
    */
   readonly journals?: JournalFactory;
   readonly admin?: Admin;
+  /** @internal Called with the new config of an extension with `restartKeys`, before components are created with it. */
+  reconfigure?(config: unknown): void;
   /** @internal Authenticates requests to receivers and servers that name this extension under `auth`. */
   readonly serverAuthenticator?: ServerAuthenticator;
   /** @internal Authenticates requests of exporters that name this extension under `auth`. */
@@ -247,6 +255,11 @@ export interface Listener {
 /** A type of receiver, as `defineReceiver` creates it and a plugin exports it. */
 export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver", Config> {
   readonly signals: readonly Signal[];
+  /**
+   * @internal Whether a receiver with this config can start while the one that it replaces still runs: it takes over
+   * its sockets. All others are started when the former one has stopped.
+   */
+  handsOver?(config: Config): boolean;
   create(config: Config, context: ReceiverContext): Receiver;
 }
 
@@ -339,6 +352,13 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
   ignoredKeys?(config: Config): IgnoredKeys | undefined;
   /** @internal The sides of a connection that it authenticates with this config. */
   authenticates?(config: Config): readonly AuthSide[];
+  /** @internal The defaults that it sets for the keys that every exporter has. It is told new ones by `reconfigure`. */
+  exporterDefaults?(config: Config): ExporterSettings;
+  /**
+   * @internal For an extension that is never replaced while the agent runs: the keys of its config that only a new start
+   * can change.
+   */
+  readonly restartKeys?: readonly string[];
   /** @internal The schema of the keys that every exporter has, with checks that only the extension reading them can make. */
   readonly exporterSettings?: ZodType<ExporterSettings>;
   create(config: Config, context: ExtensionContext): Extension;

@@ -50,6 +50,7 @@ export { defineExporter, defineProcessor, defineReceiver } from "./define.js";
 export { Delivery, type Origin } from "./delivery.js";
 export type { Exporter, SendOptions } from "./exporter.js";
 export { limitedLog } from "./limited-log.js";
+export type { ListenSockets, ServerListener } from "./listen-sockets.js";
 export type { MessageSource, MessageWatch } from "./message-source.js";
 export {
   type Counter,

@@ -1,18 +1,21 @@
-import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
+import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
-import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, PlannedComponent, Receiver } from "#contract";
+import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, Receiver } from "#contract";
 import { type Clock, systemClock } from "#contract";
-import { checkComponent, type PluginTracker } from "#contract/border";
+import type { PluginTracker } from "#contract/border";
 import { directOutlet } from "#contract/calls";
-import { ERROR_CODES, errorMessage, isStartError, StartError } from "#contract/errors";
-import type { Admin, AgentInspection, ReceiverStatus } from "#contract/operations";
-import { waitAtMost } from "#contract/time";
+import { ERROR_CODES, isStartError, StartError } from "#contract/errors";
+import type { Admin, AgentInspection, ConfigControl, ReceiverHealth, ReceiverStatus } from "#contract/operations";
+import { SharedSockets } from "#net";
 import type { Batch } from "#otlp";
-import { buildGraph, ComponentCreateError, type Graph } from "#pipeline";
+import { buildGraph, ComponentCreateError, type Graph, type GraphServices } from "#pipeline";
 import { maskStrings } from "#text";
+import { ComponentRunner, ComponentStartError, STOP_GRACE_MS } from "./component-runner.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
-import { thrownAt } from "./errors/source-position.js";
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
+import { type ReloadPlan, reloadPlan } from "./reload/reload-plan.js";
+import { Swap } from "./reload/swap.js";
+import { RunningParts, stoppedWhileStarting } from "./running-parts.js";
 
 /** The options of an agent besides its config. */
 export interface AgentOptions {
@@ -35,10 +38,6 @@ export interface AgentOptions {
 
 /** Part of a receiver's status that stays as it is: its name in the config. */
 const KEPT_OF_STATUS: ReadonlySet<string> = new Set(["id"]);
-/** Time for a component to stop, and for a receiver to answer the requests refused at the last moment. */
-const STOP_GRACE_MS = 2000;
-/** A start may take long; after this time the log says which component is still starting. */
-const SLOW_START_MS = 10_000;
 
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
 export class AgentStartError extends ProblemsError {
@@ -55,7 +54,7 @@ export class AgentStartError extends ProblemsError {
  * them in reverse. Changes nothing global, so several agents can run side by side.
  */
 export class Agent implements Host {
-  private readonly config: ResolvedConfig;
+  private config: ResolvedConfig;
   private readonly options: AgentOptions;
   private readonly clock: Clock;
   readonly loadMask: NonNullable<Host["loadMask"]>;
@@ -64,27 +63,37 @@ export class Agent implements Host {
   private readonly intakeState = { isOpen: false };
   private graph: Graph | undefined;
   private seen: AgentInspection | undefined;
-  /** Started components; they are stopped in reverse order. */
-  private readonly extensions: (StartedComponent & { readonly extension: Extension })[] = [];
-  private readonly startedExporters: StartedComponent[] = [];
-  private readonly startedOutlets: StartedComponent[] = [];
-  private readonly startedJournals: StartedComponent[] = [];
-  private readonly startedReceivers: StartedComponent[] = [];
+  private readonly runner: ComponentRunner;
+  private readonly running: RunningParts;
+  private readonly sockets = new SharedSockets();
+  /** The end of what the last reload replaced. */
+  private retiring: Promise<void> = Promise.resolve();
+  private reloading: Promise<unknown> | undefined;
+  private number = 1;
+  private facts: ConfigFacts | undefined;
+  private readonly healthGauges = new Map<ReceiverHealth, () => void>();
+  /** Reloads the config from its files; set by whoever has loaded it. */
+  configControl: ConfigControl | undefined;
   private stopping: Promise<void> | undefined;
   /** Aborts a start that is under way. */
   private interruptStart = () => {};
   private readonly removeGauges: (() => void)[] = [];
   /** Gives other components access to the authenticators of started extensions. */
-  readonly authenticators: Authenticators = startedAuthenticators((id) =>
-    this.extensions.find((each) => each.id === id),
-  );
+  readonly authenticators: Authenticators = startedAuthenticators((id) => this.running.extensions.get(id));
 
   /** `loadMask` loads the function that masks batches for people who may not see their content. */
   constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<Host["loadMask"]>) {
     this.config = config;
     this.options = options;
+    this.facts = options.configFacts;
     this.loadMask = loadMask;
     this.clock = options.clock ?? systemClock;
+    this.runner = new ComponentRunner(this.clock, options.logger);
+    this.running = new RunningParts(
+      this.runner,
+      (spec) => this.createExtension(spec),
+      () => this.stopping !== undefined,
+    );
   }
 
   get state(): Host["state"] {
@@ -99,8 +108,52 @@ export class Agent implements Host {
     return this.config.generation;
   }
 
+  /** How many configs this agent has run with so far. */
+  get generationNumber(): number {
+    return this.number;
+  }
+
+  /**
+   * Replaces the config while the agent runs. Resolves when the new config is in use; what was replaced may still
+   * finish its work then. Rejects with an `AgentStartError` if a component cannot be made or started: the old config
+   * runs on. Must not be called again before it has ended.
+   */
+  async reload(config: ResolvedConfig, facts?: ConfigFacts): Promise<ReloadPlan> {
+    const plan = reloadPlan(this.config, config);
+    if (plan.refused.length > 0) throw new AgentStartError(plan.refused.map((path) => restartProblem(path, config)));
+    const { graph } = this;
+    if (this.currentState !== "ready" || graph === undefined)
+      throw new AgentStartError([notReadyProblem(this.currentState)]);
+    const reloading = this.swap(graph, config, plan);
+    this.reloading = reloading;
+    try {
+      await reloading;
+    } finally {
+      this.reloading = undefined;
+    }
+    this.config = config;
+    this.facts = facts ?? this.facts;
+    this.number += 1;
+    this.inspect(graph);
+    this.registerHealth(graph);
+    return plan;
+  }
+
+  private async swap(graph: Graph, config: ResolvedConfig, plan: ReloadPlan): Promise<void> {
+    await this.retiring;
+    const { running, runner, sockets, clock } = this;
+    const services = (of: ResolvedConfig) => this.graphServices(of);
+    const agent = { graph, running, runner, sockets, clock, logger: this.options.logger, services };
+    try {
+      const retire = await new Swap(agent, this.config, config, plan).run();
+      this.retiring = retire(config.service.shutdown_timeout);
+    } catch (error) {
+      throw asAgentError(asStartError(error));
+    }
+  }
+
   get admin(): Admin | undefined {
-    return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
+    return this.extensionWith("admin")?.admin;
   }
 
   receiver(id: string): Receiver | undefined {
@@ -131,10 +184,8 @@ export class Agent implements Host {
       this.currentState = "ready";
     } catch (error) {
       await this.stop(0);
-      if (!(error instanceof ComponentStartError)) throw error;
-      // A StartError's problem says everything; any other error has its own details.
-      const cause = isStartError(error.cause) ? error.cause.cause : error.cause;
-      throw thrownTo(calledFrom, new AgentStartError([error.problem], { cause }));
+      const failure = asAgentError(error);
+      throw failure instanceof AgentStartError ? thrownTo(calledFrom, failure) : failure;
     }
   }
 
@@ -156,19 +207,22 @@ export class Agent implements Host {
   private async startAll(): Promise<void> {
     await this.loadMask(); // whatever comes from outside is masked from now on
     this.throwIfStopping();
-    await this.startExtensions();
-    this.throwIfStopping();
-    this.graph = this.buildGraph();
-    const { configFacts: facts, metrics } = this.options;
-    const startedAt = this.clock.now();
-    this.seen = inspectAgent({ config: this.config, facts, startedAt, flows: this.graph.flows, metrics });
-    this.registerGauges(this.graph);
-    await this.startExporters(this.graph);
-    this.throwIfStopping();
-    await this.startJournals(this.graph);
-    this.throwIfStopping();
-    this.intakeState.isOpen = true;
-    await this.startReceivers(this.graph);
+    for (const spec of this.config.extensions.values()) await this.running.startExtension(spec);
+    const graph = this.buildGraph();
+    this.graph = graph;
+    this.inspect(graph);
+    this.registerGauges(graph);
+    await this.running.startAll(graph.parts, this.config, () => {
+      this.throwIfStopping();
+      this.intakeState.isOpen = true;
+    });
+  }
+
+  private inspect({ flows }: Graph): void {
+    const { facts } = this;
+    const { metrics } = this.options;
+    const startedAt = this.seen?.agent.startedAt ?? this.clock.now();
+    this.seen = inspectAgent({ config: this.config, facts, startedAt, flows, metrics });
   }
 
   /** A stop may have been requested during an await. */
@@ -176,105 +230,39 @@ export class Agent implements Host {
     if (this.stopping !== undefined) throw stoppedWhileStarting();
   }
 
-  /** Registers a started component for the stop; if the stop is already over, stops it at once. */
-  private async addStarted<T extends StartedComponent>(component: T, started: T[]): Promise<void> {
-    if (this.stopping === undefined) return void started.push(component);
-    await this.stopAll([component]);
-    throw stoppedWhileStarting();
+  private extensionWith(member: "admin" | "outlets" | "journals"): Extension | undefined {
+    return [...this.running.extensions.values()].find(({ extension }) => extension[member] !== undefined)?.extension;
+  }
+
+  private createExtension({ id, factory, config }: ExtensionSpec): Extension {
+    const { logger, metrics, random = Math.random } = this.options;
+    return factory.create(config, {
+      ...{ id, kind: "extension", metrics, random, clock: this.clock, sockets: this.sockets, host: this },
+      logger: logger.child({ component: `extension ${id}` }),
+      authenticators: this.authenticators,
+    });
   }
 
   private buildGraph(): Graph {
-    const { logger, metrics, random = Math.random } = this.options;
-    const outletExtension = this.extensions.find(({ extension }) => extension.outlets !== undefined)?.extension;
-    const outletFactory = outletExtension?.outlets ?? directOutlet;
-    const journalFactory = this.extensions.find(({ extension }) => extension.journals !== undefined)?.extension
-      .journals;
     try {
-      const { intake, max_record_size: maxRecordSize } = this.config.service;
-      const { config: plan, clock } = this;
-      const { pluginTracker, collectGarbage, keepsRefused } = this.options;
-      const factories = { outletFactory, journalFactory };
-      return buildGraph({
-        plan,
-        intakeLimit: intake.max_bytes,
-        maxRecordValues: intake.max_record_values || Number.POSITIVE_INFINITY,
-        maxRecordSize,
-        logger,
-        metrics,
-        clock,
-        random,
-        ...factories,
-        intakeState: this.intakeState,
-        authenticators: this.authenticators,
-        pluginTracker,
-        collectGarbage,
-        keepsRefused,
-      });
+      const { config: plan } = this;
+      return buildGraph({ ...this.graphServices(plan), plan, intakeLimit: plan.service.intake.max_bytes });
     } catch (error) {
-      if (error instanceof ComponentCreateError) throw new ComponentStartError(error.component, error.cause);
-      throw error;
+      throw asStartError(error);
     }
   }
 
-  private async startExtensions(): Promise<void> {
-    for (const spec of this.config.extensions.values()) {
-      const extension = await this.startComponent(spec, async () => {
-        const { logger, metrics, random = Math.random } = this.options;
-        const component = logger.child({ component: `extension ${spec.id}` });
-        const context = {
-          id: spec.id,
-          kind: "extension" as const,
-          logger: component,
-          metrics,
-          clock: this.clock,
-          random,
-          authenticators: this.authenticators,
-        };
-        const extension = checkComponent("extension", spec.factory.create(spec.config, { ...context, host: this }));
-        await extension.start();
-        return extension;
-      });
-      await this.addStarted({ id: spec.id, extension, stop: () => extension.stop() }, this.extensions);
-    }
-  }
-
-  private async startExporters(graph: Graph): Promise<void> {
-    for (const { spec, exporter, outlet } of graph.exporters) {
-      await this.startComponent(spec, async () => exporter.start?.());
-      await this.addStarted({ id: spec.id, stop: async () => exporter.stop?.() }, this.startedExporters);
-      await this.startComponent(spec, async () => outlet.start?.());
-      await this.addStarted({ id: spec.id, stop: async () => outlet.stop?.() }, this.startedOutlets);
-    }
-  }
-
-  private async startJournals(graph: Graph): Promise<void> {
-    for (const { owner, journal } of graph.journals) {
-      const { id, path } = owner;
-      const spec = { id, path: path.join("."), placeOf: () => this.config.placeOf(path) };
-      await this.startComponent(spec, () => journal.start());
-      await this.addStarted({ id, stop: () => journal.stop() }, this.startedJournals);
-    }
-  }
-
-  private async startReceivers(graph: Graph): Promise<void> {
-    for (const { spec, receiver } of graph.receivers) {
-      await this.startComponent(spec, () => receiver.start());
-      await this.addStarted({ id: spec.id, stop: () => receiver.stop() }, this.startedReceivers);
-    }
-  }
-
-  /** Logs the name of a component that takes long to start. Nothing else can be done about one that never starts. */
-  private async startComponent<T>(spec: PlannedPlace, start: () => Promise<T>): Promise<T> {
-    const { path } = spec;
-    const warnSlowStart = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
-    const cancel = this.clock.after(SLOW_START_MS, warnSlowStart);
-    try {
-      return await start();
-    } catch (error) {
-      throw new ComponentStartError(spec, error);
-    } finally {
-      cancel();
-    }
+  private graphServices({ service }: ResolvedConfig): GraphServices {
+    const { logger, metrics, random = Math.random, pluginTracker, collectGarbage, keepsRefused } = this.options;
+    const { clock, authenticators, sockets, intakeState } = this;
+    return {
+      ...{ logger, metrics, random, clock, authenticators, sockets, intakeState },
+      ...{ pluginTracker, collectGarbage, keepsRefused },
+      maxRecordValues: service.intake.max_record_values || Number.POSITIVE_INFINITY,
+      maxRecordSize: service.max_record_size,
+      outletFactory: this.extensionWith("outlets")?.outlets ?? directOutlet,
+      journalFactory: this.extensionWith("journals")?.journals,
+    };
   }
 
   private registerGauges(graph: Graph): void {
@@ -282,59 +270,73 @@ export class Agent implements Host {
     const gauge = (name: string, description: string, read: () => number) =>
       this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
     gauge("sluice_intake_bytes", "Bytes taken from clients and not yet answered.", () => graph.budget.used);
-    for (const { health } of graph.receivers) this.removeGauges.push(health.start());
     gauge("sluice_intake_limit_bytes", "Limit for these bytes.", () => graph.budget.limit);
+    const description = "The number of the config that runs: 1 after a start, one more after each reload.";
+    const readNumber = () => this.number;
+    this.removeGauges.push(metrics.gauge("sluice_config_generation", { description }, readNumber));
+    this.registerHealth(graph);
+  }
+
+  /** New gauges replace those of a former receiver with the same id. */
+  private registerHealth({ receivers }: Graph): void {
+    for (const { health } of receivers)
+      if (!this.healthGauges.has(health)) this.healthGauges.set(health, health.start());
+    for (const [health, remove] of this.healthGauges) {
+      if (receivers.some((each) => each.health === health)) continue;
+      remove();
+      this.healthGauges.delete(health);
+    }
   }
 
   private async shutDown(timeoutMs: number): Promise<void> {
+    if (this.reloading !== undefined) await this.runner.waitFor(this.reloading.then(ignore, ignore), timeoutMs);
     this.currentState = "draining";
     this.intakeState.isOpen = false;
-    await this.waitFor(this.drain(), timeoutMs, () => {
+    await this.runner.waitFor(this.drain(), timeoutMs, () => {
       this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
       this.abort();
     });
-    await this.waitFor(this.stopAll(this.startedOutlets), STOP_GRACE_MS);
-    await this.waitFor(this.stopAll(this.startedJournals), STOP_GRACE_MS);
-    await this.waitFor(this.stopAll(this.startedExporters), STOP_GRACE_MS);
-    for (const extension of this.extensions.reverse()) {
-      await this.waitFor(this.stopAll([extension]), STOP_GRACE_MS);
+    const { runner, running } = this;
+    await runner.waitFor(runner.stopAll(running.outlets.values()), STOP_GRACE_MS);
+    await runner.waitFor(runner.stopAll(running.journals.values()), STOP_GRACE_MS);
+    await runner.waitFor(runner.stopAll(running.exporters.values()), STOP_GRACE_MS);
+    for (const extension of [...running.extensions.values()].reverse()) {
+      await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
     }
-    for (const remove of this.removeGauges) remove();
+    await this.runner.waitFor(this.retiring, STOP_GRACE_MS);
+    for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
     this.currentState = "stopped";
   }
 
   private async drain(): Promise<void> {
-    const receiversStopped = this.stopAll(this.startedReceivers);
+    const receiversStopped = this.runner.stopAll(this.running.receivers.values());
     await this.graph?.drain();
     await receiversStopped;
   }
-
-  /** Waits for the work. After `ms` calls `onTimeout` and waits a little longer, but not forever. */
-  private async waitFor(work: Promise<void>, ms: number, onTimeout?: () => void): Promise<void> {
-    const isLate = await waitAtMost(ms, work, this.clock, () => true);
-    if (isLate !== true || onTimeout === undefined) return;
-    onTimeout();
-    await waitAtMost(STOP_GRACE_MS, work, this.clock);
-  }
-
-  private async stopAll(components: readonly StartedComponent[]): Promise<void> {
-    await Promise.all(
-      components.map(async ({ id, stop }) => {
-        try {
-          await stop();
-        } catch (error) {
-          this.options.logger.error({ err: error, component: id }, "the component failed to stop");
-        }
-      }),
-    );
-  }
 }
 
-type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
+/** A failure of a component as problems of the config. A StartError's problem says everything. */
+function asAgentError(error: unknown): unknown {
+  if (!(error instanceof ComponentStartError)) return error;
+  const cause = isStartError(error.cause) ? error.cause.cause : error.cause;
+  return new AgentStartError([error.problem], { cause });
+}
 
-interface StartedComponent {
-  readonly id: string;
-  readonly stop: () => Promise<void>;
+function restartProblem(path: string, config: ResolvedConfig): Problem {
+  const message = "this key cannot change while the agent runs: restart the agent, or change it back";
+  const place = config.placeOf(path.split("."));
+  return { severity: "error", code: "restart_needed", place, path, message };
+}
+
+function notReadyProblem(state: Host["state"]): Problem {
+  const message = `the agent is ${state}: its config cannot be reloaded`;
+  return { severity: "error", code: "start_failed", place: undefined, path: "", message };
+}
+
+function ignore(): void {}
+
+function asStartError(error: unknown): unknown {
+  return error instanceof ComponentCreateError ? new ComponentStartError(error.component, error.cause) : error;
 }
 
 /** The authenticators of started extensions. A config that refers to any other does not load. */
@@ -347,28 +349,4 @@ function startedAuthenticators(find: (id: string) => { readonly extension: Exten
     server: (id) => found(id, "server", find(id)?.extension.serverAuthenticator),
     client: (id) => found(id, "client", find(id)?.extension.clientAuthenticator),
   };
-}
-
-function stoppedWhileStarting(): Error {
-  return new Error("the agent was stopped while it was starting");
-}
-
-/** A component's failure to start, with its place in the config. */
-class ComponentStartError extends Error {
-  readonly problem: Problem;
-
-  constructor(component: PlannedPlace, cause: unknown) {
-    const position = isStartError(cause) ? undefined : thrownAt(cause);
-    const message = `${errorMessage(cause)}${position === undefined ? "" : ` (${position})`}`;
-    super(message, { cause });
-    const path = isStartError(cause) ? cause.path : [];
-    const spec = component as Pick<ComponentSpec<unknown>, "path" | "placeOf">; // the graph was built from these specs
-    this.problem = {
-      severity: "error",
-      code: "start_failed",
-      place: spec.placeOf(path),
-      path: [spec.path, ...path].join("."),
-      message,
-    };
-  }
 }

@@ -7,5 +7,6 @@ export { loadConfigWithPlugins } from "./plugins/load-config-with-plugins.js";
 export { loadPlugins } from "./plugins/load-plugins.js";
 export { PluginFolders } from "./plugins/plugin-folders.js";
 export { Watchdog } from "./plugins/watchdog.js";
+export { reloadPlan } from "./reload/reload-plan.js";
 export type { MetricFamily, MetricRegistry } from "./self-telemetry/metric-registry.js";
 export { createSelfTelemetry, type SelfTelemetry } from "./self-telemetry/self-telemetry.js";

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
+import type { ServerListener } from "#contract";
 import { clientOf } from "./client-address.js";
 
 /** Why a connection was closed right after it was opened. */
@@ -17,10 +18,15 @@ export interface ConnectionLimits {
  * thereby have a reserve.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits): void {
+  for (const [event, listener] of connectionLimits(server, limits)) server.on(event, listener as () => void);
+}
+
+/** Sets the limits of a server, and returns the listeners that enforce them. */
+export function connectionLimits(server: Server, limits: ConnectionLimits): readonly ServerListener[] {
   const clients = new Map<string, number>();
   servers.set(server, limits.maxConnections);
   setMaxConnections(server, limits.maxConnections);
-  server.on("connection", (socket: Socket) => {
+  const onConnection = (socket: Socket) => {
     countOpen(1);
     // Read it now, because a closed socket no longer has it.
     const client = clientOf(socket.remoteAddress) ?? "";
@@ -35,9 +41,12 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
     if (client === "" || count <= limits.maxConnectionsPerClient) return;
     limits.onRefused("max_connections_per_client");
     socket.destroy();
-  });
-  server.on("drop", () => limits.onRefused(isFull() ? "open_files" : "max_connections"));
-  server.on("close", () => servers.delete(server));
+  };
+  return [
+    ["connection", onConnection],
+    ["drop", () => limits.onRefused(isFull() ? "open_files" : "max_connections")],
+    ["close", () => void servers.delete(server)],
+  ];
 }
 
 /** The limited servers with their own limits, and their total number of connections. */

@@ -1,13 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { ServerOptions } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server as NetServer } from "node:net";
 import process from "node:process";
+import type { Duplex } from "node:stream";
 import type { Server as TlsServer } from "node:tls";
-import type { Clock, Logger } from "#contract";
+import type { Clock, ListenSockets, Logger, ServerListener } from "#contract";
 import { waitAtMost } from "#contract/time";
-import { type ConnectionLimits, limitConnections } from "./connection-limits.js";
+import { type ConnectionLimits, connectionLimits } from "./connection-limits.js";
 import type { ListenAddress } from "./endpoint.js";
-import { listen } from "./listen.js";
+import { leaseServer } from "./listen.js";
 import type { TlsServerConfig } from "./tls-config.js";
 import { loadServerTls, reloadServerTls } from "./tls-load.js";
 
@@ -22,6 +23,8 @@ export interface HttpServerPlace {
   readonly tlsPath?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The listening servers of the agent, from which a server may be taken over. */
+  readonly sockets?: ListenSockets | undefined;
 }
 
 /** Times that clients may take, in milliseconds, as Node.js names them. */
@@ -55,21 +58,35 @@ const MAX_HEADERS = 1000;
 export interface ListeningServer {
   /** The actual address: if port 0 was configured, with the assigned port. */
   readonly address: ListenAddress;
-  /** Closes open connections too, so it resolves almost at once. */
+  /** True once another component has taken the server over. */
+  readonly isHandedOver: boolean;
+  /** Closes open connections too, so it resolves almost at once. Does nothing to a server that was taken over. */
   close(): Promise<void>;
   /**
    * Takes no more connections, waits until `answered` resolves, and then at most so long for the last answers to reach
-   * their clients.
+   * their clients. The connections of a server that was taken over stay open.
    */
   drain(answered: () => Promise<void>, graceMs: number): Promise<void>;
 }
 
 /** The one way in which HTTP servers start and stop. Rejects with a `StartError` if it cannot listen. */
 export async function startHttpServer(settings: HttpServerSettings): Promise<ListeningServer> {
-  const { address, configPath, tls, clock, logger, onError = () => {} } = settings;
-  const server = await createHttpServer(settings);
-  await listen(server, address, configPath);
-  server.on("error", onError);
+  const { address, configPath, sockets, tls, tlsPath = ["tls"], timeouts, clock, logger } = settings;
+  const certificates = tls && (await loadServerTls(tls, tlsPath));
+  const lease = await leaseServer({
+    ...{ address, configPath, sockets },
+    kind: certificates === undefined ? "http" : `https ${String(certificates.requestCert)}`,
+    create: () => createHttpServer(settings, certificates),
+    listeners: (server) => listenersOf(settings, server),
+    update(server) {
+      const { headersTimeout, requestTimeout, keepAliveTimeout } = timeouts;
+      const given = Object.entries({ headersTimeout, requestTimeout, keepAliveTimeout });
+      Object.assign(server, Object.fromEntries(given.filter(([, ms]) => ms !== undefined)));
+      if (certificates !== undefined) (server as TlsServer).setSecureContext(certificates);
+      (server as Server).maxRequestsPerSocket = settings.keepsAlive === false ? 1 : 0;
+    },
+  });
+  const server = lease.server as Server;
   const stopReloading = tls ? reloadServerTls(server as unknown as TlsServer, tls, clock, logger) : () => {};
   const close = () => {
     stopReloading();
@@ -77,12 +94,20 @@ export async function startHttpServer(settings: HttpServerSettings): Promise<Lis
   };
   return {
     address: boundAddress(server, address),
-    close() {
+    get isHandedOver() {
+      return !lease.isCurrent;
+    },
+    async close() {
+      if (!lease.isCurrent) return stopReloading();
       const closed = close();
       server.closeAllConnections();
       return closed;
     },
     async drain(answered, graceMs) {
+      if (!lease.isCurrent) {
+        stopReloading();
+        return answered();
+      }
       const closed = close();
       await answered();
       await waitAtMost(graceMs, closed, clock);
@@ -92,20 +117,28 @@ export async function startHttpServer(settings: HttpServerSettings): Promise<Lis
   };
 }
 
-async function createHttpServer(settings: HttpServerSettings): Promise<Server> {
-  const { tls, tlsPath = ["tls"], timeouts, listener, onContinue, connections } = settings;
-  const server = tls
-    ? (process
-        .getBuiltinModule("node:https")
-        .createServer({ ...timeouts, ...(await loadServerTls(tls, tlsPath)) }) as unknown as Server)
+function createHttpServer(
+  { timeouts, keepsAlive }: HttpServerSettings,
+  certificates: Awaited<ReturnType<typeof loadServerTls>> | undefined,
+): Server {
+  const server = certificates
+    ? (process.getBuiltinModule("node:https").createServer({ ...timeouts, ...certificates }) as unknown as Server)
     : createServer(timeouts);
   server.maxHeadersCount = 0; // no header is dropped; their total size is limited by Node.js
-  server.on("request", withHeaderLimit(listener));
-  if (onContinue !== undefined) server.on("checkContinue", withHeaderLimit(onContinue));
-  if (settings.keepsAlive === false) server.maxRequestsPerSocket = 1;
-  if (settings.cutsBadClients) server.on("clientError", (_, socket) => socket.destroy());
-  if (connections !== undefined) limitConnections(server, connections);
+  if (keepsAlive === false) server.maxRequestsPerSocket = 1;
   return server;
+}
+
+/** A failed accept is an error of one client: without a listener it would end the process. */
+function listenersOf(settings: HttpServerSettings, server: NetServer): ServerListener[] {
+  const { listener, onContinue, onError = () => {}, cutsBadClients, connections } = settings;
+  const listeners: ServerListener[] = [
+    ["request", withHeaderLimit(listener) as ServerListener[1]],
+    ["error", onError as ServerListener[1]],
+  ];
+  if (onContinue !== undefined) listeners.push(["checkContinue", withHeaderLimit(onContinue) as ServerListener[1]]);
+  if (cutsBadClients) listeners.push(["clientError", (_error: Error, socket: Duplex) => void socket.destroy()]);
+  return connections === undefined ? listeners : [...listeners, ...connectionLimits(server, connections)];
 }
 
 /** Answers requests with too many headers before the listener sees them, and closes their connections. */

@@ -1,7 +1,47 @@
 import type { AddressInfo, Server } from "node:net";
-import type { Logger } from "#contract";
+import type { ListenSockets, Logger, ServerListener } from "#contract";
 import { StartError } from "#contract/errors";
 import { formatAddress, type HostPort, type ListenAddress } from "./endpoint.js";
+import { SharedSockets } from "./shared-sockets.js";
+
+interface LeaseSettings {
+  readonly address: ListenAddress;
+  /** The path of the endpoint in the config. */
+  readonly configPath: readonly string[];
+  /** Only servers of the same kind can take each other's place, such as http, or https with the same settings. */
+  readonly kind: string;
+  readonly sockets: ListenSockets | undefined;
+  readonly create: () => Server;
+  readonly listeners: (server: Server) => readonly ServerListener[];
+  /** Brings a server that was taken over up to date. */
+  readonly update?: (server: Server) => void;
+}
+
+/** A listening server in the hands of a component; see `ListenSockets`. */
+export type LeasedServer = ReturnType<ListenSockets["add"]>;
+
+/**
+ * Takes over the server of the component that is being replaced at this address, with its connections, or starts one.
+ * Rejects like `listen`.
+ */
+export async function leaseServer(settings: LeaseSettings): Promise<LeasedServer> {
+  const { address, configPath, kind, sockets, listeners, create, update } = settings;
+  const key = formatAddress(address);
+  const taken = sockets?.take(key, kind, listeners);
+  if (taken !== undefined) {
+    update?.(taken.server);
+    return taken;
+  }
+  const server = create();
+  await listen(server, address, configPath);
+  return (sockets ?? new SharedSockets()).add(key, kind, server, listeners);
+}
+
+/** The port that a server listens at; 0 for a Unix socket. */
+export function portOf(server: Server): number {
+  const bound = server.address() as AddressInfo | string | null;
+  return typeof bound === "object" && bound !== null ? bound.port : 0;
+}
 
 /**
  * Resolves with the port once the server listens (0 for a Unix socket). Rejects with a `StartError` that names the
@@ -15,8 +55,7 @@ export function listen(server: Server, address: ListenAddress, path: readonly st
     server.once("error", failed);
     server.listen("path" in address ? { path: address.path } : listenOptions(address), () => {
       server.off("error", failed);
-      const bound = server.address() as AddressInfo | string | null;
-      resolve(typeof bound === "object" && bound !== null ? bound.port : 0);
+      resolve(portOf(server));
     });
   });
 }

@@ -4,6 +4,7 @@ import type {
   ComponentContext,
   ComponentKind,
   Exporter,
+  ListenSockets,
   Logger,
   Metrics,
   PlannedComponent,
@@ -33,6 +34,8 @@ export interface ComponentServices {
   readonly isAborting?: (() => boolean) | undefined;
   /** How large a processor may make a record, in bytes. */
   readonly maxRecordSize?: number | undefined;
+  /** The listening servers of the agent. */
+  readonly sockets?: ListenSockets | undefined;
 }
 
 /** Settings that differ between processors and connectors. */
@@ -78,9 +81,9 @@ export class ComponentMaker {
   }
 
   contextOf(id: string, kind: ComponentKind): ComponentContext {
-    const { logger, metrics, clock, random, authenticators, maxRecordSize } = this.settings;
+    const { logger, metrics, clock, random, authenticators, maxRecordSize, sockets } = this.settings;
     const own = { id, kind, logger: logger.child({ component: `${kind} ${id}` }) };
-    const context = { ...own, metrics, clock, random, maxRecordSize };
+    const context = { ...own, metrics, clock, random, maxRecordSize, sockets };
     return authenticators === undefined ? context : { ...context, authenticators };
   }
 

@@ -1,8 +1,14 @@
 /** The graph that runs a config. */
 
 export { ComponentCreateError } from "./component-maker.js";
-export { describeGraph } from "./describe-graph.js";
+export { describeGraph, nodeId, processorNodeId } from "./describe-graph.js";
 export type { Flow, Flows } from "./flows.js";
-export { buildGraph, type Graph } from "./graph.js";
+export { buildGraph, type Graph, type PreparedParts } from "./graph.js";
+export { type GraphParts, type GraphServices, journalUnit, type RunningReceiver } from "./graph-builder.js";
+export type { RunningJournal } from "./graph-journals.js";
 export { isolate } from "./isolate.js";
+export { journalPlace } from "./journal-place.js";
 export { trafficReader } from "./read-traffic.js";
+export { connectorJournalName } from "./replay-steps.js";
+export type { ExporterEnd } from "./stages/exporter-end.js";
+export { drainInOrder, type GraphStage } from "./stages/stage.js";

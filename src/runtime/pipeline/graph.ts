@@ -1,4 +1,4 @@
-import type { GraphPlan } from "#contract";
+import type { Exporter, GraphPlan, PlannedExporter } from "#contract";
 import { ComponentMaker } from "./component-maker.js";
 import { Flows } from "./flows.js";
 import {
@@ -72,6 +72,11 @@ export class Graph {
     const { stages } = takenOver.parts;
     this.connect(prepared.parts, (key) => prepared.parts.stages.get(key) !== stages.get(key));
     return prepared;
+  }
+
+  /** Creates an exporter that is to take the place of another one behind the same outlet. */
+  createExporter(spec: PlannedExporter, services: GraphServices): Exporter {
+    return new ComponentMaker(services).createExporter(spec);
   }
 
   /** Switches to prepared parts. */

@@ -35,8 +35,8 @@ export interface EntryLifecycleServices {
   readonly settings: CompleteSettings;
   /** Returns how the config wants entries to be merged when they are sent. */
   readonly batchingOf: BatchingOf;
-  /** Identifies the config that the agent runs with. */
-  readonly generation: string;
+  /** Identifies the config that the agent runs with now; a reload changes it. */
+  readonly generation: () => string;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

@@ -26,8 +26,8 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly isBatching: boolean;
   /** `onDamage` must be called when the store was reopened, or set an entry aside, while in use. */
   readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
-  /** Identifies the config that the agent runs with. */
-  readonly generation: string;
+  /** Identifies the config that the agent runs with now; a reload changes it. */
+  readonly generation: () => string;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
   readonly isEncrypted?: boolean;

@@ -25,6 +25,7 @@ function scene() {
         drained = resolve;
       });
     },
+    reload: () => void calls.push("reload"),
     abort: () => void calls.push("abort"),
   };
   const clock = {
@@ -45,7 +46,7 @@ function scene() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("supervise", () => {
-  it.each(["SIGTERM", "SIGINT", "SIGHUP"])("drains on %s and ends with 0", async (signal) => {
+  it.each(["SIGTERM", "SIGINT"])("drains on %s and ends with 0", async (signal) => {
     const { calls, signals, start, drained } = scene();
     const code = start();
     await settled();
@@ -109,14 +110,18 @@ describe("supervise", () => {
     expect(await code).toBe(0);
   });
 
-  it("does not take a second SIGHUP for impatience", async () => {
+  it("reloads on SIGHUP, as often as it comes, and goes on", async () => {
     const { calls, signals, start, drained } = scene();
     const code = start();
+    signals.emit("SIGHUP", "SIGHUP"); // it has not started yet
     await settled();
     signals.emit("SIGHUP", "SIGHUP");
     signals.emit("SIGHUP", "SIGHUP");
+    expect(calls).toEqual(["start", "reload", "reload"]);
+    signals.emit("SIGTERM", "SIGTERM");
+    signals.emit("SIGHUP", "SIGHUP");
     await settled();
-    expect(calls).toEqual(["start", "stop 5000"]);
+    expect(calls).toEqual(["start", "reload", "reload", "stop 5000"]);
     drained();
     expect(await code).toBe(0);
   });

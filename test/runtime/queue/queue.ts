@@ -119,7 +119,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     language: deadLetterLanguage,
     isBatching: written.sending_queue?.batch !== undefined,
     createStore: makeStore,
-    generation: options.generation ?? "1",
+    generation: () => options.generation ?? "1",
     clock,
     random,
     logger: loggerTo(lines),

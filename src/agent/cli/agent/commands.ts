@@ -18,6 +18,23 @@ export const STATUS: Command = {
   load: async () => (await import("./status.js")).status,
 };
 
+export const RELOAD: Command = {
+  name: "reload",
+  summary: "Reload the config of a running agent.",
+  details: [
+    "The agent reads its config files again and checks them. If they have errors, or a component cannot start, it shows the",
+    "problems and the old config runs on. Otherwise only what has changed is replaced, without a gap. Exit code 0 if the",
+    "config runs, 1 if not.",
+  ],
+  options: {
+    diff: { type: "boolean", description: "Only show what a reload would change." },
+    ...AGENT_OPTIONS,
+    ...JSON_OUT,
+  },
+  examples: ["sluice reload", "sluice reload --diff", "sluice reload --json"],
+  load: async () => (await import("./reload.js")).reload,
+};
+
 const OPTIONS = {
   by: OPERATOR_OPTIONS["by"]!,
   reason: { ...OPERATOR_OPTIONS["why"]! },

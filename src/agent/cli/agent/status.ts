@@ -1,4 +1,4 @@
-import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
+import type { ConfigGeneration, ExporterStatus, ReceiverStatus } from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
@@ -24,10 +24,12 @@ export function status(context: CommandContext): Promise<number> {
   return withAgent(context, async (api) => {
     const { exporters } = await api.get<{ exporters: readonly ExporterStatus[] }>("/exporters");
     const { receivers } = await api.get<{ receivers: readonly ReceiverStatus[] }>("/receivers");
+    const config = await api.get<ConfigState>("/config").catch(() => undefined);
     const now = Date.now();
-    if (values["json"] === true) printJson(context, { exporters, receivers });
+    if (values["json"] === true) printJson(context, { exporters, receivers, ...(config && { config }) });
     else {
       const lines = [
+        ...configLines(config),
         ...describe(exporters, api.origin, now, terminal.out),
         ...describeReceivers(receivers, now, terminal.out),
       ];
@@ -36,6 +38,18 @@ export function status(context: CommandContext): Promise<number> {
     const isWell = [...exporters, ...receivers].every(({ state }) => state === "UP");
     return values["check"] === true && !isWell ? EXIT.failed : EXIT.ok;
   });
+}
+
+/** The answer of GET /config. */
+interface ConfigState {
+  readonly generation: ConfigGeneration;
+  readonly differs: boolean;
+}
+
+function configLines(config: ConfigState | undefined): string[] {
+  if (config?.differs !== true) return [];
+  const { number } = config.generation;
+  return [`The files of the config differ from generation ${number}, which runs: sluice reload --diff shows how.`, ""];
 }
 
 function describe(exporters: readonly ExporterStatus[], origin: string, now: number, out: Output): string[] {

@@ -20,6 +20,7 @@ export const jaegerReceiver = defineReceiver<JaegerReceiverConfig>({
       const protection = protectionOf(config);
       return [{ address: listenAddress(endpoint, transport), key: ["protocols", protocol, "endpoint"], protection }];
     }),
+  handsOver: ({ protocols }) => UDP_PROTOCOLS.every((protocol) => protocols[protocol] === undefined),
   create: (config, context) => new JaegerReceiver(config, context),
 });
 

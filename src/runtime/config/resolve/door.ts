@@ -2,4 +2,4 @@
 
 export { currentType, noEffectReason } from "./other-types.js";
 export { Registry, RegistryError } from "./registry.js";
-export type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
+export type { ComponentSpec, ExporterSpec, ExtensionSpec, PipelineSpec, ResolvedConfig } from "./spec.js";

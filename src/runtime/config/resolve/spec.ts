@@ -26,6 +26,8 @@ export interface ComponentSpec<Factory> extends PlannedComponent<Factory> {
 
 export interface ExporterSpec extends ComponentSpec<ExporterFactory>, PlannedExporter {}
 
+export type ExtensionSpec = ComponentSpec<ExtensionFactory>;
+
 export type PipelineSpec = PlannedPipeline;
 
 /**
@@ -38,7 +40,7 @@ export interface ResolvedConfig extends GraphPlan {
   readonly exporters: ReadonlyMap<string, ExporterSpec>;
   readonly connectors: ReadonlyMap<string, ComponentSpec<ConnectorFactory>>;
   /** In the order of service.extensions, except that an extension comes after those that it asks to authenticate. */
-  readonly extensions: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>;
+  readonly extensions: ReadonlyMap<string, ExtensionSpec>;
   readonly service: ServiceSettings;
   /** A short hash of the config's values, after substitution. */
   readonly generation: string;

@@ -166,6 +166,10 @@ export const PROBLEMS = {
     cause: "A receiver, exporter or extension is named twice in one list; it is used once.",
     action: "Take one out.",
   },
+  restart_needed: {
+    cause: "A key changed that cannot change while the agent runs, such as the directory of the queues.",
+    action: "Restart the agent, or change the key back.",
+  },
   schema_failed: {
     cause: "A component's schema threw an error while its config was parsed.",
     action: "Fix the schema: it is a bug in the plugin.",

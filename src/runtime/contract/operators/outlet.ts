@@ -91,6 +91,8 @@ export interface Journal {
   abort(): void;
   /** Closes the store. Called once, when everything handed on is settled or never will be. */
   stop(): Promise<void>;
+  /** Resolves when everything that was handed on is settled; absent if that is always so after `drain`. */
+  whenSettled?(): Promise<void>;
   notesOf(processor: string): JournalNotes;
   /** For the connector behind the journal; absent if the journal cannot exchange entries. */
   exchange?: JournalExchange;

@@ -44,11 +44,6 @@ export class ExporterEnd {
     }
   }
 
-  /** Whether the outlet can go on with this exporter: it was told whether there is a health check when it was made. */
-  canUse(exporter: Exporter): boolean {
-    return (exporter.check === undefined) === (this.exporter.check === undefined);
-  }
-
   /** The outlet calls this exporter from now on. Resolves when the former one can be stopped. */
   use(exporter: Exporter): Promise<void> {
     return this.replaceable.replace(exporter);
@@ -77,10 +72,15 @@ export class ExporterEnd {
     if (this.state === "running") this.state = "drained";
   }
 
-  /** Everything unsettled is refused. */
-  abort(): void {
+  /** Everything unsettled is refused. What is held stays. */
+  end(): void {
     if (this.state === "running") this.outlet.abort();
     this.state = "aborted";
+  }
+
+  /** Everything unsettled is refused, and what is held. */
+  abort(): void {
+    this.end();
     for (const { delivery } of this.held?.splice(0) ?? []) delivery.refuse(shutdownRefusal());
     this.held = undefined;
   }

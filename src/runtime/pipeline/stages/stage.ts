@@ -81,7 +81,12 @@ export class GraphStage {
     this.input.complete();
   }
 
-  /** Everything still inside is refused. */
+  /** Everything still inside is refused. What is held stays. */
+  end(): void {
+    this.unsubscribe();
+  }
+
+  /** Everything still inside is refused, and what is held. */
   abort(): void {
     this.unsubscribe();
     const held = this.held ?? [];

@@ -18,7 +18,7 @@ export interface KeyedEntriesServices {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Identifies the config that the agent runs with. */
-  readonly generation: string;
+  readonly generation: () => string;
   /** Entries of watched messages that were delivered lately. */
   readonly delivered?: RecentIds;
   /** Settles this delivery with the end of a pending entry. Returns false if the entry is not in memory. */
@@ -71,7 +71,7 @@ export class KeyedEntries {
     const { store, clock, generation, logger } = this.services;
     const found = await store.find(id);
     if (found?.entry.state !== "failed") return { known: found };
-    const { deletedAt: _, ...entry } = withReplay(found.entry, { at: clock.now(), by, generation });
+    const { deletedAt: _, ...entry } = withReplay(found.entry, { at: clock.now(), by, generation: generation() });
     const [stored] = await store.replace(found.ref, [replacementOf(entry, batch)]);
     logger.info({ id, by, message: entry.source.message }, "a dead letter was replayed at its source");
     return stored!;

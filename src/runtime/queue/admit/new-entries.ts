@@ -17,7 +17,7 @@ export interface NewEntryServices {
   /** Batches larger than one request become several entries. */
   readonly batchingOf: BatchingOf;
   /** Identifies the config that the agent runs with. */
-  readonly generation: string;
+  readonly generation: () => string;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterWriter;
   /**
@@ -64,7 +64,14 @@ export class NewEntries {
     const sent = metadataFor(exporter, origin.metadata);
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
     const metadata = metadataOnDisk === undefined ? sent : withAddress(metadataOnDisk(origin.metadata), origin.address);
-    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, isNew: origin.isNew ?? false };
+    const fresh = {
+      batch,
+      pipeline,
+      source,
+      enqueuedAt: clock.now(),
+      generation: generation(),
+      isNew: origin.isNew ?? false,
+    };
     const orderKey = orderKeyOf(batch, this.services.settings.sending_queue.ordered_by);
     const kept = {
       ...(orderKey === undefined ? {} : { orderKey }),

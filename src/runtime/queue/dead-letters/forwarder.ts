@@ -13,7 +13,7 @@ export interface ForwarderServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly generation: string;
+  readonly generation: () => string;
   readonly controls: Controls;
 }
 
@@ -161,7 +161,8 @@ export class DeadLetterForwarder {
 
   private copyOf(entry: Entry, batch: Batch): NewEntry {
     const { exporter, id, pipeline, source } = entry;
-    const { clock, generation } = this.services;
+    const { clock } = this.services;
+    const generation = this.services.generation();
     const fields = { id: copyId(entry), forwardOf: { exporter, id } };
     return { batch: withAttributes(batch, entry), pipeline, source, enqueuedAt: clock.now(), generation, fields };
   }

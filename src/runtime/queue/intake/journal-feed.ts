@@ -43,7 +43,7 @@ export interface JournalFeedServices {
   readonly signal: Signal;
   readonly consumer: (delivery: Delivery) => void;
   /** Identifies the config that the agent runs with. */
-  readonly generation: string;
+  readonly generation: () => string;
   /** Prepares entries that came under another config. */
   readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
@@ -125,6 +125,11 @@ export class JournalFeed implements AdmittedEntries {
   /** Number of entries that are inside the pipeline or wait for a retry. */
   get inFlight(): number {
     return this.window.size;
+  }
+
+  /** Whether no entry is inside the pipeline. Entries that wait for a retry are not. */
+  get isSettled(): boolean {
+    return this.window.size <= this.waiting.size;
   }
 
   /** Whether nothing gets through: the pipeline refuses everything, or it is full and has settled nothing for long. */
@@ -237,7 +242,7 @@ export class JournalFeed implements AdmittedEntries {
   private deliver(item: QueueItem, stored: Batch): void {
     if (!this.isStarted) return;
     const { generation, prepare } = this.services;
-    const isCurrent = item.entry.generation === generation || this.isMade(item);
+    const isCurrent = item.entry.generation === generation() || this.isMade(item);
     const { batch, error } = isCurrent ? { batch: stored } : prepare(item.entry, stored);
     if (error !== undefined)
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });

@@ -27,11 +27,14 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   readonly settings: CompleteSettings;
   readonly language: DeadLetterLanguage;
   readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
-  readonly generation: string;
+  readonly generation: () => string;
   /** Only called after the exporters have started. */
   readonly neededMetadata: () => NeededMetadata;
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }
+
+/** How often a journal that is being replaced looks whether everything is settled. */
+const SETTLE_CHECK_MS = 10;
 
 /**
  * The journal of a pipeline: the pipeline's beginning, and for operators a queue like an exporter's that sends to the
@@ -135,6 +138,11 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.feed.stop();
   }
 
+  async whenSettled(): Promise<void> {
+    const { clock } = this.journalSettings;
+    while (!this.feed.isSettled) await new Promise<void>((resolve) => void clock.after(SETTLE_CHECK_MS, resolve));
+  }
+
   async stop(): Promise<void> {
     this.stopMaintenance();
     this.exchange.stop();
@@ -179,7 +187,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     return new EntryExchange({
       ...{ store: this.store, clock },
       newEntry: (batch) => ({
-        ...{ batch, pipeline, generation, enqueuedAt: clock.now() },
+        ...{ batch, pipeline, generation: generation(), enqueuedAt: clock.now() },
         source: { receiver: pipeline, transport: "internal" },
       }),
       onMade: (made) => {

@@ -70,11 +70,15 @@ export class DiskPlace implements QueuePlace {
   }
 
   hasOldJournal(id: string): boolean {
-    return this.leftJournals.has(id);
+    return this.leftJournals.has(id) || this.used.has(join(this.root, directoryNameOf(id)));
   }
 
   reserve(id: string): void {
     this.used.add(join(this.root, directoryNameOf(id)));
+  }
+
+  release(id: string): void {
+    this.used.delete(join(this.root, directoryNameOf(id)));
   }
 
   warnOfOrphans(): Promise<void> {

@@ -130,7 +130,7 @@ async function openPlace(place: OfflinePlace, { language, mask }: OfflineService
     await close();
     throw error;
   }
-  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline" };
+  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: () => "offline" };
   return { admin: createAdmin(controls, { ...services, records, language, mask }), damage, close };
 }
 

@@ -69,6 +69,10 @@ export class PostgresPlace implements QueuePlace {
     this.used.add(id);
   }
 
+  release(id: string): void {
+    this.used.delete(id);
+  }
+
   /**
    * Includes queues of other agents that no agent has open. An agent restarted under another name does not find its own
    * queues.

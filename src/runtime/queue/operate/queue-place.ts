@@ -25,6 +25,8 @@ export interface QueuePlace {
   hasOldJournal(id: string): boolean;
   /** Marks a store that has not been created yet as used, so that it is not reported as orphaned. */
   reserve(id: string): void;
+  /** The store with this id is not used any more, so that it may be reported as orphaned. */
+  release(id: string): void;
   /** Warns of queues that are not empty and that this config does not use. Never rejects. */
   warnOfOrphans(): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function givenStores(createStore: (id: string) => QueueStore): QueuePlace
     exists: async () => false,
     hasOldJournal: () => false,
     reserve() {},
+    release() {},
     warnOfOrphans: async () => {},
   };
 }

@@ -29,6 +29,9 @@ import type { UploadRoom } from "./upload.js";
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
 /** Up to this many bytes from a client that is not let in are discarded to keep its connection. */
 const MAX_UNREAD_BYTES = 16 * 1024;
+/** How long requests may take that have begun when another receiver takes over, and how often that is checked. */
+const MAX_FINISH_MS = 30_000;
+const FINISH_CHECK_MS = 20;
 /** More is not worth the wait. */
 const DEFAULT_MAX_DISCARD_BYTES = 1024 * 1024;
 
@@ -113,6 +116,7 @@ export class HttpEndpoint {
       tlsPath: [...configPath, "tls"],
       clock: this.clock,
       logger,
+      sockets: context.sockets,
       timeouts: timeoutsOf(config),
       keepsAlive: config.keep_alives_enabled,
       connections: {
@@ -126,13 +130,24 @@ export class HttpEndpoint {
     });
   }
 
-  /** Requests that are still being read get a retryable error; requests that were handed in get their answer. */
+  /**
+   * Requests that are still being read get a retryable error; requests that were handed in get their answer. If another
+   * receiver has taken the server over, requests that have begun are read to their end.
+   */
   async stop(): Promise<void> {
+    if (this.server?.isHandedOver) await this.finishOpen();
     this.isStopping = true;
     await this.server?.drain(() => {
       for (const exchange of [...this.open]) exchange.refuse(this.refusals.shuttingDown);
       return this.handedIn.whenZero();
     }, STOP_GRACE_MS);
+  }
+
+  /** Waits for the requests that have begun, as long as a request may take by default. */
+  private async finishOpen(): Promise<void> {
+    const until = this.clock.monotonic() + MAX_FINISH_MS;
+    while (this.open.size > 0 && this.clock.monotonic() < until)
+      await new Promise<void>((resolve) => void this.clock.after(FINISH_CHECK_MS, resolve));
   }
 
   /** Headers of every answer to this request. */

@@ -224,7 +224,7 @@ it.each([
     clock,
     logger: listeningLogger(),
     metrics: countedMetrics(),
-    generation: "1",
+    generation: () => "1",
     controls: new Map([["out", target]]),
   };
   const forwarder = new DeadLetterForwarder("bad", "out", services);

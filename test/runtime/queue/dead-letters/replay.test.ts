@@ -16,7 +16,7 @@ async function setup(settings: ExporterSettings = {}) {
     clock,
     logger: silentLogger,
     metrics,
-    generation: "2",
+    generation: () => "2",
     language: deadLetterLanguage,
     records: memoryRecords(clock),
   });

@@ -28,7 +28,7 @@ function adminWith(mask: typeof maskBatch | undefined, ...controls: FakeControl[
     clock,
     logger: silentLogger,
     metrics: noMetrics,
-    generation: "2",
+    generation: () => "2",
     records,
     language: deadLetterLanguage,
     mask,
@@ -68,7 +68,7 @@ describe("an entry that is being sent", () => {
       clock,
       logger: silentLogger,
       metrics: noMetrics,
-      generation: "2",
+      generation: () => "2",
       language: deadLetterLanguage,
       records: memoryRecords(clock),
     };

@@ -19,7 +19,7 @@ export interface ReplayServices {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Identifies the config that the agent runs with. */
-  readonly generation: string;
+  readonly generation: () => string;
   /** Notified of the entries that were put back. */
   readonly tracker?: { queued(id: string, entries: readonly string[]): void } | undefined;
   /** Keeps payloads that a replay changes. Only replays of operators need it, and `moves`. */
@@ -195,7 +195,7 @@ function planReplay(
   now: number,
   services: ReplayServices,
 ): PlannedReplay {
-  const mark = { at: now, by, generation: generation ?? services.generation, replayId: id };
+  const mark = { at: now, by, generation: generation ?? services.generation(), replayId: id };
   const { arriving: _, ...replayed } = withReplay(stored.entry, mark);
   if (batch === undefined) return { stored, entry: replayed };
   const edit = { at: now, by, ...(reason !== undefined && { reason }), transform };

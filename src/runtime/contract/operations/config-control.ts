@@ -1,0 +1,55 @@
+import type { ConfigWarning } from "../inspect/inspection.js";
+
+/** What a reload does, or would do, to one component. */
+export interface ReloadChange {
+  readonly kind: string;
+  readonly id: string;
+  /** The pipeline of a processor. */
+  readonly pipeline?: string;
+  readonly action: "keep" | "replace" | "add" | "remove";
+  /** Why it is replaced: names of keys, never values. */
+  readonly reasons: readonly string[];
+}
+
+/**
+ * How a reload ended. `applied`: the new config runs. `unchanged`: it is the config that runs. `planned`: nothing was
+ * done, as asked. `invalid`: the config has errors. `rolled_back`: a component could not be started. After the last two
+ * the old config runs on.
+ */
+export type ReloadOutcome = "applied" | "unchanged" | "planned" | "invalid" | "rolled_back";
+
+/** The result of a reload. */
+export interface ReloadReport {
+  readonly outcome: ReloadOutcome;
+  /** The config that runs after the reload. */
+  readonly generation: ConfigGeneration;
+  /** Components that are not the same, or would not be. */
+  readonly changes: readonly ReloadChange[];
+  /** Number of components that stay as they are. */
+  readonly kept: number;
+  /** Keys whose new values take effect when the agent is started again. */
+  readonly afterRestart: readonly string[];
+  /** Errors and warnings of the new config. */
+  readonly problems: readonly (ConfigWarning & { readonly severity: "error" | "warning"; readonly code: string })[];
+}
+
+/** The config that an agent runs with. */
+export interface ConfigGeneration {
+  /** 1 after a start, one more after each reload. */
+  readonly number: number;
+  /** A short hash of the config's values. Secrets cannot be guessed from it. */
+  readonly hash: string;
+  /** Milliseconds since the epoch. */
+  readonly loadedAt: number;
+}
+
+/** Access to the config of a running agent. */
+export interface ConfigControl {
+  readonly generation: ConfigGeneration;
+  /** The last reload; undefined before the first one. */
+  readonly lastReload?: (Pick<ReloadReport, "outcome" | "problems"> & { readonly at: number }) | undefined;
+  /** Whether the files of the config differ from what runs. */
+  differs(): Promise<boolean>;
+  /** Never rejects because of the config. With `dryRun` nothing is changed. Calls that come at the same time are joined. */
+  reload(options?: { readonly dryRun?: boolean }): Promise<ReloadReport>;
+}

@@ -1,0 +1,85 @@
+import type { ComponentSpec } from "#config/resolve";
+import type { Problem } from "#config/text";
+import type { Clock, Logger, PlannedComponent } from "#contract";
+import { errorMessage, isStartError } from "#contract/errors";
+import { waitAtMost } from "#contract/time";
+import { thrownAt } from "./errors/source-position.js";
+
+/** Time for a component to stop, and for a receiver to answer the requests refused at the last moment. */
+export const STOP_GRACE_MS = 2000;
+/** A start may take long; after this time the log says which component is still starting. */
+const SLOW_START_MS = 10_000;
+
+/** A component that runs, and how it is stopped. */
+export interface StartedComponent {
+  readonly id: string;
+  readonly stop: () => Promise<void>;
+}
+
+export type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
+
+/** Starts and stops components one by one. */
+export class ComponentRunner {
+  private readonly clock: Clock;
+  private readonly logger: Logger;
+
+  constructor(clock: Clock, logger: Logger) {
+    this.clock = clock;
+    this.logger = logger;
+  }
+
+  /** Logs the name of a component that takes long to start. Nothing else can be done about one that never starts. */
+  async start<T>(spec: PlannedPlace, start: () => Promise<T>): Promise<T> {
+    const { path } = spec;
+    const warnSlowStart = () => this.logger.warn({ component: path }, `${path} has not started after 10 s`);
+    const cancel = this.clock.after(SLOW_START_MS, warnSlowStart);
+    try {
+      return await start();
+    } catch (error) {
+      throw new ComponentStartError(spec, error);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Never rejects. */
+  async stopAll(components: Iterable<StartedComponent>): Promise<void> {
+    await Promise.all(
+      [...components].map(async ({ id, stop }) => {
+        try {
+          await stop();
+        } catch (error) {
+          this.logger.error({ err: error, component: id }, "the component failed to stop");
+        }
+      }),
+    );
+  }
+
+  /** Waits for the work. After `ms` calls `onTimeout` and waits a little longer, but not forever. */
+  async waitFor(work: Promise<void>, ms: number, onTimeout?: () => void): Promise<void> {
+    const isLate = await waitAtMost(ms, work, this.clock, () => true);
+    if (isLate !== true || onTimeout === undefined) return;
+    onTimeout();
+    await waitAtMost(STOP_GRACE_MS, work, this.clock);
+  }
+}
+
+/** A component's failure to start, with its place in the config. */
+export class ComponentStartError extends Error {
+  readonly problem: Problem;
+
+  constructor(component: PlannedPlace, cause: unknown) {
+    const position = isStartError(cause) ? undefined : thrownAt(cause);
+    const message = `${errorMessage(cause)}${position === undefined ? "" : ` (${position})`}`;
+    super(message, { cause });
+    const path = isStartError(cause) ? cause.path : [];
+    const spec = component as Pick<ComponentSpec<unknown>, "path" | "placeOf">; // the graph was built from these specs
+    this.problem = {
+      severity: "error",
+      code: "start_failed",
+      place: spec.placeOf(path),
+      path: [spec.path, ...path].join("."),
+      message,
+    };
+  }
+}

@@ -1,0 +1,137 @@
+import type { LoadedConfig } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import { type Problem, placeText, problemLine, problemMessage } from "#config/text";
+import type { Clock, Logger, Metrics } from "#contract";
+import type { ConfigControl, ConfigGeneration, ReloadOutcome, ReloadReport } from "#contract/operations";
+import type { Agent } from "../agent.js";
+import type { ConfigFacts } from "../inspect-agent.js";
+import { isEmptyPlan, type ReloadPlan, reloadPlan } from "./reload-plan.js";
+
+interface ReloaderSettings {
+  readonly agent: Agent;
+  /** The config that the agent was started with. */
+  readonly config: ResolvedConfig;
+  /** Loads the config from its files again. */
+  readonly load: () => Promise<LoadedConfig>;
+  readonly factsOf: (loaded: LoadedConfig) => ConfigFacts;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+/**
+ * Reloads the config of a running agent from its files. Only one reload runs at a time. Requests that come meanwhile
+ * are joined into one more reload, so a loop of requests cannot pile up.
+ */
+export class ConfigReloader implements ConfigControl {
+  lastReload: ConfigControl["lastReload"];
+  private readonly settings: ReloaderSettings;
+  private config: ResolvedConfig;
+  private loadedAt: number;
+  private running: Promise<ReloadReport> | undefined;
+  private waiting: Promise<ReloadReport> | undefined;
+
+  constructor(settings: ReloaderSettings) {
+    this.settings = settings;
+    this.config = settings.config;
+    this.loadedAt = settings.clock.now();
+  }
+
+  get generation(): ConfigGeneration {
+    const { agent } = this.settings;
+    return { number: agent.generationNumber, hash: agent.generation, loadedAt: this.loadedAt };
+  }
+
+  /** A config that cannot be loaded differs too. */
+  async differs(): Promise<boolean> {
+    const { config } = await this.settings.load();
+    return config === undefined || !isEmptyPlan(reloadPlan(this.config, config));
+  }
+
+  async reload({ dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<ReloadReport> {
+    if (dryRun) return this.run(true);
+    if (this.running === undefined) return this.start();
+    const running = this.running;
+    this.waiting ??= running.then(() => {
+      this.waiting = undefined;
+      return this.start();
+    });
+    return this.waiting;
+  }
+
+  private start(): Promise<ReloadReport> {
+    const running = this.run(false).finally(() => {
+      if (this.running === running) this.running = undefined;
+    });
+    this.running = running;
+    return running;
+  }
+
+  private async run(dryRun: boolean): Promise<ReloadReport> {
+    const loaded = await this.settings.load();
+    const { config } = loaded;
+    if (config === undefined) return this.finish("invalid", undefined, loaded.problems, dryRun);
+    const plan = reloadPlan(this.config, config);
+    if (dryRun) return this.finish("planned", plan, loaded.problems, dryRun);
+    if (isEmptyPlan(plan)) return this.finish("unchanged", plan, loaded.problems, dryRun);
+    try {
+      await this.settings.agent.reload(config, this.settings.factsOf(loaded));
+    } catch (error) {
+      return this.finish("rolled_back", plan, [...problemsOf(error), ...loaded.problems], dryRun);
+    }
+    this.config = config;
+    this.loadedAt = this.settings.clock.now();
+    return this.finish("applied", plan, loaded.problems, dryRun);
+  }
+
+  private finish(
+    outcome: ReloadOutcome,
+    plan: ReloadPlan | undefined,
+    problems: readonly Problem[],
+    dryRun: boolean,
+  ): ReloadReport {
+    const { generation } = this;
+    const steps = plan?.steps ?? [];
+    const changes = steps.filter(({ action }) => action !== "keep").map(({ reopensQueue: _, ...change }) => change);
+    const kept = steps.length - changes.length;
+    const shown = problems.map(shownProblem);
+    const report = { outcome, generation, changes, kept, afterRestart: plan?.afterRestart ?? [], problems: shown };
+    if (dryRun) return report;
+    this.lastReload = { outcome, problems: shown, at: this.settings.clock.now() };
+    this.count(outcome);
+    this.log(report, problems);
+    return report;
+  }
+
+  private count(outcome: ReloadOutcome): void {
+    const description = "Reloads of the config, by how they ended.";
+    this.settings.metrics.counter("sluice_config_reloads", { description }, { outcome }).add(1);
+  }
+
+  private log({ outcome, generation, changes, kept, afterRestart }: ReloadReport, problems: readonly Problem[]): void {
+    const { logger } = this.settings;
+    const errors = problems.filter(({ severity }) => severity === "error").map(problemLine);
+    const facts = { generation: generation.number, hash: generation.hash };
+    const changed = changes.map(({ kind, id, action }) => `${action} ${kind} ${id}`);
+    if (outcome === "unchanged") logger.info(facts, "config reloaded: nothing has changed");
+    else if (outcome === "applied") logger.info({ ...facts, changed, kept }, "config reloaded");
+    else if (outcome === "invalid")
+      logger.error({ ...facts, errors }, "the config has errors and was not reloaded: the old one runs on");
+    else logger.error({ ...facts, errors }, "the reload failed and was rolled back: the old config runs on");
+    if (outcome === "applied" && afterRestart.length > 0)
+      logger.warn({ keys: afterRestart }, "some changed keys take effect when the agent is started again");
+  }
+}
+
+function problemsOf(error: unknown): readonly Problem[] {
+  const { problems } = (error ?? {}) as { problems?: unknown };
+  if (Array.isArray(problems)) return problems as Problem[];
+  const message = error instanceof Error ? error.message : String(error);
+  return [{ severity: "error", code: "start_failed", place: undefined, path: "", message }];
+}
+
+function shownProblem(problem: Problem): ReloadReport["problems"][number] {
+  const { severity, code, path, place } = problem;
+  const message = path === "" ? problemMessage(problem) : `${path}: ${problemMessage(problem)}`;
+  return { severity, code, message, ...(place && { place: placeText(place) }) };
+}

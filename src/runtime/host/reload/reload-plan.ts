@@ -1,0 +1,306 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ComponentSpec, ExporterSpec, ExtensionSpec, ResolvedConfig } from "#config/resolve";
+import type { ComponentKind, PlannedPipeline, ProcessorFactory } from "#contract";
+import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { connectorJournalName, journalPlace, journalUnit, nodeId, processorNodeId } from "#pipeline";
+import { changedKeys, listOfKeys } from "./changed-keys.js";
+
+/** What a reload does to a component. */
+export type ReloadAction = "keep" | "replace" | "add" | "remove";
+
+/** One step of a reload. */
+export interface ReloadStep {
+  readonly kind: ComponentKind;
+  readonly id: string;
+  /** The pipeline of a processor. Each pipeline has its own instance of a processor. */
+  readonly pipeline?: string;
+  readonly action: ReloadAction;
+  /** Why the component is replaced. */
+  readonly reasons: readonly string[];
+  /**
+   * For a replaced exporter: whether its queue is also opened anew, because the settings of the queue have changed.
+   * Otherwise the queue runs on, and only the sender behind it is replaced.
+   */
+  readonly reopensQueue?: boolean;
+}
+
+/** What changes if one config replaces another one in a running agent. */
+export interface ReloadPlan {
+  /** Extensions, receivers, processors, connectors and exporters, in this order. */
+  readonly steps: readonly ReloadStep[];
+  /** Keys whose new values take effect when the agent is started again. */
+  readonly afterRestart: readonly string[];
+  /** Keys that cannot change while the agent runs: the reload is refused. */
+  readonly refused: readonly string[];
+  /** Whether the pipelines are connected in another way, with the same components. */
+  readonly isRewired: boolean;
+  /**
+   * The parts of the graph that stay, told by the ids of their nodes, or `journal:NAME`. Exporters whose queue stays
+   * are among them.
+   */
+  readonly kept: ReadonlySet<string>;
+}
+
+/** Compares two valid configs. This is a pure function: it starts and stops nothing. */
+export function reloadPlan(before: ResolvedConfig, after: ResolvedConfig): ReloadPlan {
+  return new Planner(before, after).plan();
+}
+
+/** Whether the reload would change nothing. */
+export function isEmptyPlan({ steps, afterRestart, refused, isRewired }: ReloadPlan): boolean {
+  return !isRewired && afterRestart.length + refused.length === 0 && steps.every(({ action }) => action === "keep");
+}
+
+/** The keys that every exporter has; their values are the settings of its queue. */
+const COMMON_KEYS: ReadonlySet<string> = new Set(Object.keys(uncheckedExporterSettingsSchema.shape));
+
+type AnySpec = ComponentSpec<unknown>;
+
+class Planner {
+  private readonly before: ResolvedConfig;
+  private readonly after: ResolvedConfig;
+  private readonly kept = new Set<string>();
+  private readonly refused: string[] = [];
+  private readonly areDefaultsChanged: boolean;
+  /** Extensions that are replaced. Components that ask them to authenticate are replaced too. */
+  private readonly replacedExtensions = new Set<string>();
+
+  constructor(before: ResolvedConfig, after: ResolvedConfig) {
+    this.before = before;
+    this.after = after;
+    this.areDefaultsChanged = !isDeepStrictEqual(exporterDefaults(before), exporterDefaults(after));
+  }
+
+  plan(): ReloadPlan {
+    const { before, after, refused, kept } = this;
+    const extensions = this.compareAll("extension", before.extensions, after.extensions, (old, spec) =>
+      this.extensionReasons(old, spec),
+    );
+    const receivers = this.compareAll("receiver", before.receivers, after.receivers, (old, spec) => [
+      ...this.reasons(old, spec),
+      ...(sameItems(signalsOf(before, spec.id), signalsOf(after, spec.id)) ? [] : ["other signals are read from it"]),
+    ]);
+    const connectors = this.compareAll("connector", before.connectors, after.connectors, (old, spec) => [
+      ...ownReasons(old, spec),
+      ...(sameItems(fedBy(before, spec.id), fedBy(after, spec.id)) ? [] : ["it feeds other pipelines"]),
+      ...(sameItems(feeding(before, spec.id), feeding(after, spec.id)) ? [] : ["other signals come to it"]),
+    ]);
+    const processors = this.processors();
+    const exporters = this.exporters();
+    this.keepJournalsOfConnectors(connectors);
+    for (const { kind, id, action } of [...receivers, ...connectors])
+      if (action === "keep") kept.add(nodeId(kind as "receiver" | "connector", id));
+    const steps = [...extensions, ...receivers, ...processors, ...connectors, ...exporters];
+    const isRewired = !isDeepStrictEqual(before.pipelines, after.pipelines);
+    return { steps, afterRestart: this.restartKeys(), refused, isRewired, kept };
+  }
+
+  private compareAll<S extends AnySpec>(
+    kind: ComponentKind,
+    before: ReadonlyMap<string, S>,
+    after: ReadonlyMap<string, S>,
+    reasonsOf: (old: S, spec: S) => readonly string[],
+  ): ReloadStep[] {
+    const steps = [...after].map(([id, spec]): ReloadStep => {
+      const old = before.get(id);
+      if (old === undefined) return { kind, id, action: "add", reasons: [] };
+      const reasons = reasonsOf(old, spec);
+      return { kind, id, action: reasons.length === 0 ? "keep" : "replace", reasons };
+    });
+    const removed = [...before.keys()].filter((id) => !after.has(id));
+    return [...steps, ...removed.map((id): ReloadStep => ({ kind, id, action: "remove", reasons: [] }))];
+  }
+
+  /** An extension that wraps exporters is never replaced: it is told its new defaults. */
+  private extensionReasons(old: ExtensionSpec, spec: ExtensionSpec): string[] {
+    const { restartKeys } = spec.factory;
+    if (restartKeys === undefined) {
+      const reasons = this.reasons(old, spec);
+      if (reasons.length > 0) this.replacedExtensions.add(spec.id); // those that ask it come later
+      return reasons;
+    }
+    const changed = changedKeys(old.written, spec.written).map((key) => key.split(".", 1)[0]!);
+    const fixed = new Set(changed.filter((key) => restartKeys.includes(key)));
+    this.refused.push(...[...fixed].map((key) => `${spec.path}.${key}`));
+    return [];
+  }
+
+  private reasons(old: AnySpec, spec: AnySpec, isOwn?: (key: string) => boolean): string[] {
+    const asked = [...authenticatorsIn(spec.written)].filter((id) => this.replacedExtensions.has(id));
+    return [...ownReasons(old, spec, isOwn), ...asked.map((id) => `extension ${id}, which it asks, changed`)];
+  }
+
+  private processors(): ReloadStep[] {
+    const { before, after } = this;
+    const inPipeline = (pipeline: PlannedPipeline) => pipeline.processors.map((id) => ({ id, pipeline }));
+    const old = new Map(before.pipelines.map((pipeline) => [pipeline.id, pipeline]));
+    const steps: ReloadStep[] = [];
+    for (const pipeline of after.pipelines) {
+      const running = old.get(pipeline.id);
+      const compared = pipeline.processors.map((id) => this.compareProcessor(id, pipeline, running));
+      steps.push(...this.withJournal(compared, pipeline, running));
+    }
+    const remaining = new Set(after.pipelines.flatMap(inPipeline).map(({ id, pipeline }) => `${pipeline.id} ${id}`));
+    for (const { id, pipeline } of before.pipelines.flatMap(inPipeline)) {
+      if (remaining.has(`${pipeline.id} ${id}`)) continue;
+      steps.push({ kind: "processor", id, pipeline: pipeline.id, action: "remove", reasons: [] });
+    }
+    for (const { id, pipeline, action } of steps) if (action === "keep") this.kept.add(processorNodeId(pipeline!, id));
+    this.keepCopies();
+    return steps;
+  }
+
+  private compareProcessor(id: string, pipeline: PlannedPipeline, running: PlannedPipeline | undefined): ReloadStep {
+    const step = { kind: "processor" as const, id, pipeline: pipeline.id };
+    const old = this.before.processors.get(id);
+    const spec = this.after.processors.get(id)!;
+    if (old === undefined || !running?.processors.includes(id)) return { ...step, action: "add", reasons: [] };
+    const reasons = ownReasons(old, spec);
+    if ((running.errorMode ?? "propagate") !== (pipeline.errorMode ?? "propagate")) reasons.push("error_mode changed");
+    return { ...step, action: reasons.length === 0 ? "keep" : "replace", reasons };
+  }
+
+  /**
+   * A journal and the processors behind it that hold deliveries belong together: what they hold is noted in the
+   * journal. If one of them changes, the journal is opened anew with all of them.
+   */
+  private withJournal(
+    steps: readonly ReloadStep[],
+    pipeline: PlannedPipeline,
+    running: PlannedPipeline | undefined,
+  ): readonly ReloadStep[] {
+    const isHolding = ({ id }: ReloadStep) => holds(this.after.processors.get(id)!.factory);
+    const why = running && this.journalReason(steps.filter(isHolding), pipeline, running);
+    if (running !== undefined && why === undefined) this.kept.add(journalUnit(pipeline.id));
+    if (why === undefined) return steps;
+    return steps.map((step) =>
+      isHolding(step) && step.action === "keep" ? { ...step, action: "replace", reasons: [why] } : step,
+    );
+  }
+
+  private journalReason(
+    holding: readonly ReloadStep[],
+    pipeline: PlannedPipeline,
+    running: PlannedPipeline,
+  ): string | undefined {
+    if (this.areDefaultsChanged) return "the settings of its journal changed";
+    if ((running.durableIntake ?? "auto") !== (pipeline.durableIntake ?? "auto")) return "intake.durable changed";
+    const held = running.processors.filter((id) => holds(this.before.processors.get(id)!.factory));
+    const ids = holding.map(({ id }) => id);
+    const isSame = isDeepStrictEqual(held, ids) && holding.every(({ action }) => action === "keep");
+    if (!isSame) return "another processor of its pipeline that holds data changed";
+    const isFirst = (config: ResolvedConfig, each: PlannedPipeline) => journalPlace(config, each) === 0;
+    const hasNone = held.length === 0 && isFirst(this.before, running) !== isFirst(this.after, pipeline);
+    return hasNone ? "its journal is at another place" : undefined;
+  }
+
+  /** The connector of a processor that copies to one stays if the processor's config does. */
+  private keepCopies(): void {
+    for (const [id, spec] of this.after.processors) {
+      const old = this.before.processors.get(id);
+      if (spec.factory.copyTo === undefined || old === undefined || ownReasons(old, spec).length > 0) continue;
+      const name = connectorJournalName("processor", id);
+      if (this.areDefaultsChanged) continue;
+      this.kept.add(name);
+      this.kept.add(journalUnit(name));
+    }
+  }
+
+  private keepJournalsOfConnectors(steps: ReloadStep[]): void {
+    for (const [i, step] of steps.entries()) {
+      const spec = this.after.connectors.get(step.id);
+      if (step.action !== "keep" || spec?.factory.wantsJournal === undefined) continue;
+      if (this.areDefaultsChanged)
+        steps[i] = { ...step, action: "replace", reasons: ["the settings of its journal changed"] };
+      else this.kept.add(journalUnit(connectorJournalName("connector", step.id)));
+    }
+  }
+
+  private exporters(): ReloadStep[] {
+    const steps = this.compareAll("exporter", this.before.exporters, this.after.exporters, (old, spec) =>
+      this.reasons(old, spec, (key) => !COMMON_KEYS.has(key)),
+    );
+    return steps.map((step) => {
+      const old = this.before.exporters.get(step.id);
+      const spec = this.after.exporters.get(step.id);
+      if (old === undefined || spec === undefined) return step;
+      const changed = changedSettings(settingsOf(this.before, old), settingsOf(this.after, spec));
+      if (changed.length === 0) {
+        this.kept.add(nodeId("exporter", step.id));
+        return step.action === "keep" ? step : { ...step, reopensQueue: false };
+      }
+      const reasons = [...step.reasons, `${listOfKeys(changed)} changed`];
+      return { ...step, action: "replace", reasons, reopensQueue: true };
+    });
+  }
+
+  /** `shutdown_timeout` and `intake.max_bytes` take effect at once. */
+  private restartKeys(): string[] {
+    const pick = ({ service }: ResolvedConfig) => ({
+      telemetry: service.telemetry,
+      intake: { max_record_values: service.intake.max_record_values },
+      max_record_size: service.max_record_size,
+    });
+    const changed = changedKeys(pick(this.before), pick(this.after));
+    return [...new Set(changed.map((key) => `service.${key.split(".").slice(0, 2).join(".")}`))];
+  }
+}
+
+/** Why a component is not the same any more; none if it is. `isOwn` selects keys by their first part. */
+function ownReasons(old: AnySpec, spec: AnySpec, isOwn: (key: string) => boolean = () => true): string[] {
+  const keys = changedKeys(old.written, spec.written).filter((key) => isOwn(key.split(".", 1)[0]!));
+  const reasons = keys.length === 0 ? [] : [`${listOfKeys(keys)} changed`];
+  if (old.factory !== spec.factory) reasons.push(spec.plugin === undefined ? "its type changed" : "its plugin changed");
+  return reasons;
+}
+
+/** The ids under `auth: {authenticator: ID}`, anywhere in a config. */
+function authenticatorsIn(written: unknown, found = new Set<string>()): ReadonlySet<string> {
+  if (typeof written !== "object" || written === null) return found;
+  for (const [key, value] of Object.entries(written)) {
+    if (key === "authenticator" && typeof value === "string") found.add(value);
+    else authenticatorsIn(value, found);
+  }
+  return found;
+}
+
+function exporterDefaults({ extensions }: ResolvedConfig): ExporterSettings {
+  for (const { factory, config } of extensions.values()) {
+    const defaults = factory.exporterDefaults?.(config);
+    if (defaults !== undefined) return defaults;
+  }
+  return {};
+}
+
+function settingsOf(config: ResolvedConfig, { settings, factory }: ExporterSpec) {
+  const typeDefaults = uncheckedExporterSettingsSchema.parse(factory.defaults ?? {});
+  const layers = [settings, exporterDefaults(config), typeDefaults];
+  // Whether a batch is configured anywhere decides how entries are merged.
+  const hasBatch = layers.some((layer) => layer.sending_queue?.batch !== undefined);
+  return { ...completeSettings(...layers), hasBatch };
+}
+
+function changedSettings(before: Record<string, unknown>, after: Record<string, unknown>): string[] {
+  const changed = Object.keys(after).filter((key) => !isDeepStrictEqual(before[key], after[key]));
+  return changed.map((key) => (key === "hasBatch" ? "sending_queue.batch" : key));
+}
+
+function holds({ maxHeldBytes }: ProcessorFactory): boolean {
+  return maxHeldBytes !== undefined;
+}
+
+function signalsOf({ pipelines }: ResolvedConfig, receiver: string): string[] {
+  return pipelines.filter(({ receivers }) => receivers.includes(receiver)).map(({ signal }) => signal);
+}
+
+function fedBy({ pipelines }: ResolvedConfig, connector: string): string[] {
+  return pipelines.filter(({ receivers }) => receivers.includes(connector)).map(({ id }) => id);
+}
+
+function feeding({ pipelines }: ResolvedConfig, connector: string): string[] {
+  return pipelines.filter(({ exporters }) => exporters.includes(connector)).map(({ signal }) => signal);
+}
+
+function sameItems(before: readonly string[], after: readonly string[]): boolean {
+  return isDeepStrictEqual([...new Set(before)].sort(), [...new Set(after)].sort());
+}

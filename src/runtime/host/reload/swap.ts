@@ -1,0 +1,334 @@
+import type { ResolvedConfig } from "#config/resolve";
+import type { Clock, Exporter, Logger } from "#contract";
+import { waitAtMost } from "#contract/time";
+import type { SharedSockets } from "#net";
+import {
+  drainInOrder,
+  type ExporterEnd,
+  type Graph,
+  type GraphParts,
+  type GraphServices,
+  type GraphStage,
+  journalUnit,
+  nodeId,
+  type PreparedParts,
+} from "#pipeline";
+import { type ComponentRunner, STOP_GRACE_MS, type StartedComponent } from "../component-runner.js";
+import type { RunningParts, StartedExtension } from "../running-parts.js";
+import type { ReloadPlan, ReloadStep } from "./reload-plan.js";
+
+/** How long a part that must end before its successor starts may take, in milliseconds. Then what it does is aborted. */
+const MAX_HELD_MS = 5000;
+
+/** The agent, as a swap sees it. */
+export interface SwappedAgent {
+  readonly graph: Graph;
+  readonly running: RunningParts;
+  readonly runner: ComponentRunner;
+  readonly sockets: SharedSockets;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** With the extensions that run now. */
+  services(config: ResolvedConfig): GraphServices;
+}
+
+/** What is left to do after a swap. Resolves when everything that was replaced or removed has ended. */
+export type Retire = (timeoutMs: number) => Promise<void>;
+
+/**
+ * Replaces the parts of a running agent, step by step:
+ *
+ * 1. Everything that can run beside its predecessor is made and started: extensions, exporters, new queues, and
+ *    receivers that take over a socket. A failure here ends the swap before anything that runs was touched.
+ * 2. Parts that cannot run twice are exchanged: receivers without a socket, journals, and queues whose settings have
+ *    changed. Deliveries for them wait meanwhile. After a failure here, the old parts are made and started again.
+ * 3. The links of all stages are exchanged, in one synchronous step.
+ * 4. What was replaced is drained and stopped (`Retire`).
+ */
+export class Swap {
+  private readonly agent: SwappedAgent;
+  private readonly before: ResolvedConfig;
+  private readonly after: ResolvedConfig;
+  private readonly plan: ReloadPlan;
+  private readonly old: GraphParts;
+  private used: GraphParts | undefined;
+  private readonly undo: (() => Promise<void>)[] = [];
+  private readonly retired: StartedComponent[] = [];
+  private readonly retiredExporters: StartedComponent[] = [];
+  private readonly retiredExtensions: StartedExtension[] = [];
+  /** Senders that take the place of others behind the same queue, and how the others are stopped. */
+  private readonly senders = new Map<string, { readonly exporter: Exporter; readonly former: StartedComponent }>();
+  /** Units that were stopped in step 2; after a failure they are made anew. */
+  private readonly torn = new Set<string>();
+
+  constructor(agent: SwappedAgent, before: ResolvedConfig, after: ResolvedConfig, plan: ReloadPlan) {
+    this.agent = agent;
+    this.before = before;
+    this.after = after;
+    this.plan = plan;
+    this.old = agent.graph.parts;
+  }
+
+  /** Rejects if a part cannot be made or started; then the old config runs on. */
+  async run(): Promise<Retire> {
+    const { sockets, graph } = this.agent;
+    sockets.beginReload();
+    let prepared: PreparedParts | undefined;
+    try {
+      await this.startExtensions();
+      prepared = graph.prepare(this.after, this.agent.services(this.after), {
+        parts: this.old,
+        keeps: (unit) => this.plan.kept.has(unit),
+      });
+      await this.startBeside(prepared.parts);
+      await this.exchange(prepared.parts);
+    } catch (error) {
+      await this.rollBack(prepared?.parts);
+      throw error;
+    }
+    this.use(prepared);
+    sockets.endReload();
+    return (timeoutMs) => this.retire(timeoutMs);
+  }
+
+  /** Step 1: extensions. */
+  private async startExtensions(): Promise<void> {
+    const { running } = this.agent;
+    for (const step of this.steps("extension", "add", "replace")) {
+      const former = running.extensions.get(step.id);
+      const started = await running.startExtension(this.after.extensions.get(step.id)!);
+      if (former !== undefined) this.retiredExtensions.push(former);
+      this.undo.push(async () => {
+        if (former === undefined) running.extensions.delete(step.id);
+        else running.extensions.set(step.id, former);
+        await this.agent.runner.stopAll([started]);
+      });
+    }
+    this.reconfigure(this.after);
+    this.undo.push(async () => this.reconfigure(this.before));
+  }
+
+  private reconfigure({ extensions }: ResolvedConfig): void {
+    for (const [id, { factory, config }] of extensions)
+      if (factory.restartKeys !== undefined) this.agent.running.extensions.get(id)?.extension.reconfigure?.(config);
+  }
+
+  /** Step 1: everything else that can run beside its predecessor. */
+  private async startBeside(parts: GraphParts): Promise<void> {
+    const { running, graph } = this.agent;
+    for (const step of this.steps("exporter", "add", "replace")) {
+      const spec = this.after.exporters.get(step.id)!;
+      const end = parts.exporters.get(step.id)!;
+      const isNew = end !== this.old.exporters.get(step.id);
+      const exporter = isNew ? end.exporter : graph.createExporter(spec, this.agent.services(this.after));
+      const former = running.exporters.get(step.id);
+      if (former !== undefined && isNew) this.retiredExporters.push(former);
+      else if (former !== undefined) this.senders.set(step.id, { exporter, former });
+      await this.startReplacing(running.exporters, step.id, () => running.startExporter(spec, exporter));
+      if (step.action === "add") await this.startReplacing(running.outlets, step.id, () => running.startOutlet(end));
+    }
+    for (const journal of parts.journals) {
+      if (this.old.journals.some(({ name }) => name === journal.name)) continue;
+      await this.startReplacing(running.journals, journal.name, () => running.startJournal(journal, this.after));
+    }
+    for (const id of this.receivers((step) => step.action !== "remove" && this.handsOver(step)))
+      await this.startReceiver(parts, id);
+  }
+
+  /** Step 2: parts that must end before their successors start. */
+  private async exchange(parts: GraphParts): Promise<void> {
+    const { running } = this.agent;
+    const stoppedFirst = this.receivers((step) => step.action !== "add" && !this.handsOver(step));
+    for (const id of stoppedFirst) await this.stopFirst(nodeId("receiver", id), [running.receivers.get(id)!]);
+    const journals = this.old.journals.filter((journal) => !parts.journals.includes(journal));
+    for (const { name } of journals) await this.endJournal(name, parts);
+    const ends = [...this.old.exporters.values()].filter((end) => this.isReopened(end.id));
+    for (const end of ends) await this.endOutlet(end);
+    for (const end of ends)
+      await this.startReplacing(running.outlets, end.id, () => running.startOutlet(parts.exporters.get(end.id)!));
+    const restarted = parts.journals.filter(({ name }) => journals.some((old) => old.name === name));
+    for (const journal of restarted)
+      await this.startReplacing(running.journals, journal.name, () => running.startJournal(journal, this.after));
+    for (const id of this.receivers((step) => step.action !== "remove" && !this.handsOver(step)))
+      await this.startReceiver(parts, id);
+  }
+
+  /**
+   * Ends a journal with the processors behind it that hold deliveries. Entries that are not settled in time stay in the
+   * store, and its successor hands them on again.
+   */
+  private async endJournal(name: string, parts: GraphParts): Promise<void> {
+    const { running, clock } = this.agent;
+    const unit = journalUnit(name);
+    const stage = this.old.stages.get(unit);
+    const started = running.journals.get(name);
+    if (stage === undefined || started === undefined) return;
+    stage.hold();
+    this.torn.add(unit);
+    const behind = this.retiredStages(parts).filter((each) => isOwnedBy(name, each.key));
+    for (const { key } of behind) for (const each of [key, key.split(" ", 1)[0]!]) this.torn.add(each);
+    const { journal } = this.old.journals.find((each) => each.name === name)!;
+    const ended = drainInOrder([stage, ...behind], []).then(() => journal.whenSettled?.());
+    await waitAtMost(MAX_HELD_MS, ended, clock);
+    for (const each of [stage, ...behind]) each.end();
+    await this.agent.runner.stopAll([started]);
+  }
+
+  private async endOutlet(end: ExporterEnd): Promise<void> {
+    const { runner, running } = this.agent;
+    end.hold();
+    this.torn.add(nodeId("exporter", end.id));
+    await runner.waitFor(end.drain(), MAX_HELD_MS, () => end.end());
+    await runner.waitFor(runner.stopAll([running.outlets.get(end.id)!]), STOP_GRACE_MS);
+  }
+
+  private async stopFirst(unit: string, components: readonly StartedComponent[]): Promise<void> {
+    this.torn.add(unit);
+    await this.agent.runner.waitFor(this.agent.runner.stopAll(components), MAX_HELD_MS);
+  }
+
+  /** Step 3. */
+  private use(prepared: PreparedParts): void {
+    const { graph, running } = this.agent;
+    const { parts } = prepared;
+    graph.use(prepared);
+    graph.budget.limit = this.after.service.intake.max_bytes;
+    this.used = parts;
+    for (const [id, { exporter, former }] of this.senders)
+      void parts.exporters
+        .get(id)!
+        .use(exporter)
+        .then(() => this.agent.runner.stopAll([former]));
+    this.release(parts);
+    const removed = this.steps("receiver", "remove").map(({ id }) => id);
+    for (const id of removed) this.retireStarted(running.receivers, id);
+    for (const { id } of this.steps("extension", "remove")) {
+      const extension = running.extensions.get(id);
+      running.extensions.delete(id);
+      if (extension !== undefined) this.retiredExtensions.push(extension);
+    }
+  }
+
+  private release(parts: GraphParts): void {
+    for (const [id, end] of this.old.exporters) {
+      const successor = parts.exporters.get(id);
+      if (successor !== end) end.release(successor);
+    }
+    for (const [key, stage] of this.old.stages) {
+      const successor = parts.stages.get(key);
+      if (successor !== stage) stage.release(successor);
+    }
+  }
+
+  /** Step 4. */
+  private async retire(timeoutMs: number): Promise<void> {
+    const { runner, running } = this.agent;
+    await runner.waitFor(runner.stopAll(this.retired), timeoutMs);
+    const stages = this.retiredStages(this.used!).filter(({ key }) => !this.torn.has(key));
+    const removed = this.steps("exporter", "remove").map(({ id }) => this.old.exporters.get(id)!);
+    await runner.waitFor(drainInOrder(stages, removed), timeoutMs, () => {
+      for (const stage of stages) stage.abort();
+      for (const end of removed) end.abort();
+    });
+    for (const { id } of removed) {
+      await runner.waitFor(runner.stopAll(taken(running.outlets, id)), STOP_GRACE_MS);
+      await runner.waitFor(runner.stopAll(taken(running.exporters, id)), STOP_GRACE_MS);
+    }
+    for (const { name } of this.old.journals)
+      if (!this.used!.journals.some((journal) => journal.name === name)) running.journals.delete(name);
+    await runner.waitFor(runner.stopAll(this.retiredExporters), STOP_GRACE_MS);
+    for (const extension of this.retiredExtensions.toReversed())
+      await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
+  }
+
+  /** Stops what was started, and makes and starts again what was stopped. */
+  private async rollBack(parts: GraphParts | undefined): Promise<void> {
+    const { sockets, graph, running } = this.agent;
+    sockets.giveBack();
+    for (const step of this.undo.toReversed()) await step();
+    for (const [key, stage] of parts?.stages ?? []) if (this.old.stages.get(key) !== stage) stage.abort();
+    if (this.torn.size === 0) return;
+    const services = this.agent.services(this.before);
+    const restored = graph.prepare(this.before, services, { parts: this.old, keeps: (unit) => !this.torn.has(unit) });
+    const isNew = (unit: string) => this.torn.has(unit);
+    for (const end of restored.parts.exporters.values()) if (isNew(nodeId("exporter", end.id))) await this.restart(end);
+    for (const journal of restored.parts.journals)
+      if (isNew(journalUnit(journal.name))) await running.startJournal(journal, this.before);
+    graph.use(restored);
+    this.release(restored.parts);
+    for (const [id, receiver] of restored.parts.receivers)
+      if (isNew(nodeId("receiver", id))) await running.startReceiver(receiver);
+  }
+
+  private async restart(end: ExporterEnd): Promise<void> {
+    const { running, runner } = this.agent;
+    await runner.stopAll(taken(running.exporters, end.id));
+    await running.startExporter(end.spec, end.exporter);
+    await running.startOutlet(end);
+  }
+
+  /** Starts a component in the place of another one, which is stopped later. */
+  private async startReplacing(
+    all: Map<string, StartedComponent>,
+    id: string,
+    start: () => Promise<StartedComponent>,
+  ): Promise<void> {
+    const former = all.get(id);
+    const started = await start();
+    this.undo.push(async () => {
+      if (former === undefined) all.delete(id);
+      else all.set(id, former);
+      await this.agent.runner.stopAll([started]);
+    });
+  }
+
+  private async startReceiver(parts: GraphParts, id: string): Promise<void> {
+    const { running } = this.agent;
+    const former = running.receivers.get(id);
+    await this.startReplacing(running.receivers, id, () => running.startReceiver(parts.receivers.get(id)!));
+    if (former !== undefined && !this.torn.has(nodeId("receiver", id))) this.retired.push(former);
+  }
+
+  private retireStarted(all: Map<string, StartedComponent>, id: string): void {
+    const component = all.get(id);
+    all.delete(id);
+    if (component !== undefined && !this.torn.has(nodeId("receiver", id))) this.retired.push(component);
+  }
+
+  private retiredStages(parts: GraphParts): GraphStage[] {
+    return [...this.old.stages].filter(([key, stage]) => parts.stages.get(key) !== stage).map(([, stage]) => stage);
+  }
+
+  private isReopened(id: string): boolean {
+    return this.plan.steps.some((step) => step.kind === "exporter" && step.id === id && step.reopensQueue === true);
+  }
+
+  /** Added receivers start in step 1: nothing of theirs runs yet. */
+  private handsOver({ id, action }: ReloadStep): boolean {
+    if (action === "add") return this.after.receivers.get(id)!.factory.handsOver !== undefined;
+    const specs = [this.before.receivers.get(id)!, ...(action === "remove" ? [] : [this.after.receivers.get(id)!])];
+    return specs.every(({ factory, config }) => factory.handsOver?.(config) === true);
+  }
+
+  private receivers(isWanted: (step: ReloadStep) => boolean): string[] {
+    return this.steps("receiver", "add", "replace", "remove")
+      .filter(isWanted)
+      .map(({ id }) => id);
+  }
+
+  private steps(kind: ReloadStep["kind"], ...actions: readonly ReloadStep["action"][]): ReloadStep[] {
+    return this.plan.steps.filter((step) => step.kind === kind && actions.includes(step.action));
+  }
+}
+
+/** Whether only the journal with this name feeds the stage with this key. Names: see `connectorJournalName`. */
+function isOwnedBy(name: string, key: string): boolean {
+  if (name.startsWith("connector/")) return key.startsWith(`connector:${name.slice("connector/".length)} `);
+  return key === name || key.startsWith(`processor:${name}:`);
+}
+
+function taken(all: Map<string, StartedComponent>, id: string): StartedComponent[] {
+  const found = all.get(id);
+  all.delete(id);
+  return found === undefined ? [] : [found];
+}

@@ -1,0 +1,90 @@
+import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
+import type { Exporter, Extension } from "#contract";
+import { checkComponent } from "#contract/border";
+import type { ExporterEnd, GraphParts, RunningJournal, RunningReceiver } from "#pipeline";
+import type { ComponentRunner, StartedComponent } from "./component-runner.js";
+
+export interface StartedExtension extends StartedComponent {
+  readonly extension: Extension;
+}
+
+/** Makes an extension with its context. */
+type CreateExtension = (spec: ExtensionSpec) => Extension;
+
+/**
+ * The started components of an agent, by id. Each method starts one component and adds it, so that a stop finds it. If
+ * the agent is stopping already, the component is stopped again, and the start rejects.
+ */
+export class RunningParts {
+  /** In the order in which they were started. */
+  readonly extensions = new Map<string, StartedExtension>();
+  readonly exporters = new Map<string, StartedComponent>();
+  readonly outlets = new Map<string, StartedComponent>();
+  readonly journals = new Map<string, StartedComponent>();
+  readonly receivers = new Map<string, StartedComponent>();
+  private readonly runner: ComponentRunner;
+  private readonly createExtension: CreateExtension;
+  private readonly isStopping: () => boolean;
+
+  constructor(runner: ComponentRunner, createExtension: CreateExtension, isStopping: () => boolean) {
+    this.runner = runner;
+    this.createExtension = createExtension;
+    this.isStopping = isStopping;
+  }
+
+  async startExtension(spec: ExtensionSpec): Promise<StartedExtension> {
+    const extension = await this.runner.start(spec, async () => {
+      const created = checkComponent("extension", this.createExtension(spec));
+      await created.start();
+      return created;
+    });
+    return this.add(this.extensions, { id: spec.id, extension, stop: () => extension.stop() });
+  }
+
+  async startExporter(spec: ExporterEnd["spec"], exporter: Exporter): Promise<StartedComponent> {
+    await this.runner.start(spec, async () => exporter.start?.());
+    return this.add(this.exporters, { id: spec.id, stop: async () => exporter.stop?.() });
+  }
+
+  async startOutlet({ spec, outlet }: ExporterEnd): Promise<StartedComponent> {
+    await this.runner.start(spec, async () => outlet.start?.());
+    return this.add(this.outlets, { id: spec.id, stop: async () => outlet.stop?.() });
+  }
+
+  async startJournal({ owner, journal, name }: RunningJournal, config: ResolvedConfig): Promise<StartedComponent> {
+    const { path } = owner;
+    const spec = { path: path.join("."), placeOf: () => config.placeOf(path) };
+    await this.runner.start(spec, () => journal.start());
+    return this.add(this.journals, { id: name, stop: () => journal.stop() });
+  }
+
+  async startReceiver({ spec, receiver }: RunningReceiver): Promise<StartedComponent> {
+    await this.runner.start(spec, () => receiver.start());
+    return this.add(this.receivers, { id: spec.id, stop: () => receiver.stop() });
+  }
+
+  /** Starts all parts of a graph; receivers come last, when `onReady` has been called. */
+  async startAll(parts: GraphParts, config: ResolvedConfig, onReady: () => void): Promise<void> {
+    for (const end of parts.exporters.values()) {
+      await this.startExporter(end.spec, end.exporter);
+      await this.startOutlet(end);
+    }
+    for (const journal of parts.journals) await this.startJournal(journal, config);
+    onReady();
+    for (const receiver of parts.receivers.values()) await this.startReceiver(receiver);
+  }
+
+  /** Without an await before the component is added, because a stop would not find it. */
+  private async add<T extends StartedComponent>(to: Map<string, T>, component: T): Promise<T> {
+    if (this.isStopping()) {
+      await this.runner.stopAll([component]);
+      throw stoppedWhileStarting();
+    }
+    to.set(component.id, component);
+    return component;
+  }
+}
+
+export function stoppedWhileStarting(): Error {
+  return new Error("the agent was stopped while it was starting");
+}
