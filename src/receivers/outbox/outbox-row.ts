@@ -12,7 +12,10 @@ export interface OutboxRow {
   readonly headers: string | null;
   readonly idempotencyKey: string | null;
   readonly createdMs: string | null;
-  /** How often the row was claimed since it was written, replayed, or stored by an agent. */
+  /**
+   * How often the row was claimed since it was written, replayed, or stored by an agent. Claims while it waited for
+   * another row of its key do not count.
+   */
   readonly claims: number;
   /** Who replayed the row, if this is the first claim since then. */
   readonly replayedBy: string | undefined;
@@ -37,7 +40,7 @@ export function readRow(row: TextRow, payloadType: number): OutboxRow {
     idempotencyKey: row["idempotency_key"] ?? null,
     createdMs: row["created_ms"] ?? null,
     claims,
-    replayedBy: claims === 1 ? (row["replayed_by"] ?? undefined) : undefined,
+    replayedBy: claims <= 1 ? (row["replayed_by"] ?? undefined) : undefined,
     isOversized: row["oversized"] === "t",
     isHandled: row["handled"] === "t",
   };

@@ -49,7 +49,12 @@ export class OutboxTable {
     const claim = `${this.agent}#${number}`;
     const { status, claimed_by, claims } = this.column;
     const isOfEarlier = `starts_with(${claimed_by}::text, ${quoteText(this.name)}) AND NOT ${this.isOurs()}`;
-    const text = `UPDATE ${this.table} SET ${claimed_by} = ${quoteText(claim)}, ${claims} = ${claims} + 1,
+    const { key, position } = this.column;
+    // A row that waits for an earlier one of its key was not handed in, so it is not what made agents end.
+    const waits = `EXISTS (SELECT 1 FROM ${this.table} earlier WHERE earlier.${key} = adopted.${key}
+        AND earlier.${status} = 'in_flight' AND earlier.${position} < adopted.${position})`;
+    const counted = key ? `CASE WHEN ${waits} THEN 0 ELSE 1 END` : "1";
+    const text = `UPDATE ${this.table} adopted SET ${claimed_by} = ${quoteText(claim)}, ${claims} = ${claims} + ${counted},
         ${this.column.claimed_until} = ${this.until()} WHERE ${status} = 'in_flight' AND ${isOfEarlier};
       ${this.selectText(claim)}`;
     return this.read(client, text);
@@ -213,13 +218,15 @@ export class OutboxTable {
       ? `AND NOT EXISTS (SELECT 1 FROM ${table} earlier WHERE earlier.${key} = next.key AND earlier.${status} = 'pending'${deletedEarlier}
            AND earlier.${position} < next.position AND earlier.${id} NOT IN (SELECT id FROM next))`
       : "";
+    const waits = "EXISTS (SELECT 1 FROM next first WHERE first.key = next.key AND first.position < next.position)";
+    const counted = key ? `CASE WHEN ${waits} THEN 0 ELSE 1 END` : "1";
     return `BEGIN;
       SELECT pg_advisory_xact_lock(${this.lock});
       WITH next AS MATERIALIZED (
         SELECT ${id} AS id, ${position} AS position${key ? `, ${key} AS key` : ""} FROM ${table} waiting
         WHERE ${status} = 'pending'${notDeleted(column)} ${isForUs} ${isFree} ORDER BY ${position} LIMIT ${limit} FOR UPDATE SKIP LOCKED
       )
-      UPDATE ${table} taken SET ${status} = 'in_flight', ${claims} = taken.${claims} + 1,
+      UPDATE ${table} taken SET ${status} = 'in_flight', ${claims} = taken.${claims} + ${counted},
         ${claimed_by} = ${quoteText(claim)}, ${claimed_until} = ${this.until()}
       FROM next WHERE taken.${id} = next.id ${isNext};
       COMMIT;

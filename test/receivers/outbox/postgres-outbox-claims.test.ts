@@ -7,6 +7,7 @@ import type { Outcome } from "../../../src/runtime/contract/debt.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
 import { type Relay, startRelay } from "../../support/servers/relay.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
 import { SetbackIntake, startReceiver } from "../started-receiver.js";
 import { heldIntake, newOutbox } from "./outbox-fixture.js";
@@ -139,5 +140,25 @@ describe.skipIf(postgresProgram === undefined)("claims of rows of an outbox", ()
     expect(await states()).toMatchObject([{ status: "in_flight", claims: 1 }]);
     await start(config, new SetbackIntake());
     await expect.poll(statuses).toEqual(["delivered"]);
+  });
+
+  it("do not count for a row that waits for another one of its key, however often agents end over that", async () => {
+    const { config, add, table } = await newOutbox(() => db, postgres.keys, { directory: temporaryFolder() });
+    for (let n = 0; n < 3; n++) await add({ n }, { aggregate_key: "a" });
+    const claims = async () =>
+      (await db.query(`SELECT claims FROM ${table} ORDER BY id`)).rows.map((row: { claims: number }) => row.claims);
+    const lives: ReturnType<typeof heldIntake>[] = [];
+    for (let life = 1; life <= 3; life++) {
+      // The new process takes the rows of the one before, which might as well have ended.
+      const held = heldIntake();
+      lives.push(held);
+      await start(config, held.intake);
+      await until(() => expect(held.accepts).toHaveLength(1));
+      expect(await claims()).toEqual([life, 0, 0]);
+    }
+    for (const { intake, accepts } of lives) {
+      intake.answer = async () => ACCEPTED;
+      for (const accept of accepts) accept();
+    }
   });
 });
