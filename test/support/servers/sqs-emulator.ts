@@ -68,6 +68,11 @@ export class SqsEmulator {
     await closed;
   }
 
+  /** How many times each message that is left in a queue has been handed out. */
+  receivesOf(queue: string): number[] {
+    return this.queues.get(queue)!.messages.map(({ receives }) => receives);
+  }
+
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
