@@ -347,6 +347,10 @@ export const ROOMS = [
     purpose: "labels of values in many languages, and the values they announce",
   },
   { path: "src/processors/pii/detect/numbers/", purpose: "detectors of numbers, one file each" },
+  {
+    path: "src/processors/pii/detect/numbers/national/",
+    purpose: "national numbers of many countries: forms and check digits",
+  },
   { path: "src/processors/pii/detect/people/", purpose: "names and addresses of people, by dictionaries and context" },
   { path: "src/processors/pii/detect/secrets/", purpose: "tokens, keys and passwords" },
   { path: "src/processors/pii/redaction/", purpose: "the Collector's `redaction`" },

@@ -6,7 +6,7 @@ import { Tokens } from "./detect/people/tokens.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
 import { COUNTRIES, type Country, DETECTORS, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import { type Confidence, THRESHOLDS } from "./detect/text/evidence.js";
-import { areIsolated, matches } from "./detect/text/matches.js";
+import { ALL_COUNTRIES, areIsolated, matches } from "./detect/text/matches.js";
 import { MASK, TREATED } from "./detect/text/treated.js";
 import { PATTERN_COST, textBudget, work } from "./detect/text/work.js";
 import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
@@ -33,7 +33,7 @@ export class TextTreatment {
   /** Names by number: built-in detectors, optional detectors, then users' patterns. */
   readonly names: readonly string[];
   private readonly enabled: number;
-  private readonly countries: number;
+  private readonly countries: Uint8Array;
   private readonly threshold: number;
   private readonly patterns: readonly UserPattern[];
   /** The optional detectors that are enabled, with their numbers. */
@@ -45,7 +45,9 @@ export class TextTreatment {
 
   constructor({ detectors, patterns, hashKey, countries = COUNTRIES, confidence = "medium" }: TextTreatmentSettings) {
     this.threshold = THRESHOLDS[confidence];
-    this.countries = countries.reduce((bits, country) => bits | (1 << COUNTRIES.indexOf(country)), 0);
+    this.countries = COUNTRIES.every((country) => countries.includes(country))
+      ? ALL_COUNTRIES
+      : Uint8Array.from(COUNTRIES, (country) => (countries.includes(country) ? 1 : 0));
     const builtIn = [...DETECTORS, ...OPTIONAL_DETECTORS];
     const strategies = [...builtIn.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
     this.names = [...builtIn, ...patterns.map(({ name }) => name)];

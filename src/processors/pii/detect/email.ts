@@ -1,9 +1,9 @@
 import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS } from "./text/ascii.js";
 import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./text/characters.js";
 import { EMAIL } from "./text/detectors.js";
-import { UNIQUE_FORM } from "./text/evidence.js";
+import { OTHER_THING, UNIQUE_FORM } from "./text/evidence.js";
 import { endsMask, matches, NOT_FOUND } from "./text/matches.js";
-import { work } from "./text/work.js";
+import { TEXT_COST, work } from "./text/work.js";
 
 /** A set of ASCII words that is searched by bytes, ignoring case, without making strings. */
 class AsciiWords {
@@ -59,7 +59,20 @@ export function findEmail(b: Uint8Array, at: number): number {
   work.spent += at - start;
   if (start === at) return NOT_FOUND;
   if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOT_FOUND; // git@host:path
-  return matches.propose(EMAIL, start, end, UNIQUE_FORM);
+  return matches.propose(EMAIL, start, end, UNIQUE_FORM | (isMessageId(b, start, at) ? OTHER_THING : 0));
+}
+
+const MIN_ID_DIGITS = 5;
+const ID_BEFORE =
+  /(?:call|message|content|correlation|reply|thread)-?_?(?:id|to)["']?[:=] ?["']?<?$|(?:references|in-reply-to): ?<?$/i;
+
+/** Whether the local part is an id of a call or a message, which is written like an address: `Call-ID: 8f3a...@sbc.local`. */
+function isMessageId(b: Uint8Array, start: number, at: number): boolean {
+  let digits = 0;
+  for (let p = start; p < at; p++) if (b[p]! >= 48 && b[p]! <= 57) digits++;
+  if (digits < MIN_ID_DIGITS) return false;
+  work.spent += TEXT_COST;
+  return ID_BEFORE.test(latin1(b, Math.max(matches.floor, start - 24), start));
 }
 
 function localStart(b: Uint8Array, at: number): number {

@@ -6,6 +6,7 @@ import { beginsForeignWord, FOREIGN_ANCHORS, findInForeignProse } from "./labels
 import { findLabelledValue } from "./labels/labelled-value.js";
 import { mayFollowLabel } from "./labels/labels.js";
 import { findInProse } from "./labels/prose.js";
+import { beginsPhrase, findSeedPhrase } from "./labels/seed-phrase.js";
 import { beginsMac, findMac } from "./numbers/mac.js";
 import { findNumbers } from "./numbers/numbers.js";
 import {
@@ -19,7 +20,7 @@ import {
   findStorageKey,
   KEY_ENDINGS,
 } from "./secrets/api-key.js";
-import { findAssignedSecret } from "./secrets/assigned-secret.js";
+import { findAssignedSecret, findNewValue } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
 import { findDiscordToken } from "./secrets/long-word.js";
 import { findPrivateKey } from "./secrets/private-key.js";
@@ -71,6 +72,10 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
     while (p < end && ANCHORS[b[p]!] === 0) p++;
     if (p >= end) break;
     const anchor = ANCHORS[b[p]!]!;
+    if (anchor === LETTER_P && (b[p + 1] !== 104 || b[p + 2] !== 114)) {
+      p++; // most words with a p are no phrase
+      continue;
+    }
     work.spent += ANCHOR_COST;
     if (anchor === NUMBER) p = findNumbers(b, p, inWord);
     else if (isPromising(b, p, anchor)) {
@@ -103,13 +108,19 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
       ((anchor & DASH) !== 0 && (b[p + 1] === 45 || beginsOption(b, p))) ||
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
-  if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p);
-  if (anchor === LETTER_W) return MAY_PRECEDE_W[b[p - 1]! | 32] === 1;
+  if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p) || isArrowAfterMatch(b, p);
+  if (anchor === LETTER_W) return MAY_PRECEDE_W[b[p - 1]! | 32] === 1 || (b[p + 1] === 111 && beginsPhrase(b, p));
+  if (anchor === LETTER_P) return b[p + 1] === 104 && beginsPhrase(b, p);
   if (anchor === MORE) return mayFollowLabel(b, p) || b[p - 1] === 34;
   if (anchor === FOREIGN) return beginsForeignWord(b, p);
   if (anchor === WIDE) return b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
+}
+
+/** Whether an arrow leads from the secret that was found last to its new value: `password: "a" => "b"`. */
+function isArrowAfterMatch(b: Uint8Array, p: number): boolean {
+  return b[p + 1] === 62 && matches.lastEnd > matches.floor && p - matches.lastEnd <= 2;
 }
 
 /** The letters before the w of words for a password: passw, pw, kennw, wachtw. */
@@ -158,6 +169,7 @@ const MARK = 1024;
 const LETTER_W = 2048;
 const MORE = 4096;
 const FOREIGN = 16384;
+const LETTER_P = 32768;
 /** The first byte of signs as wide as a Chinese character. */
 const WIDE = 8192;
 
@@ -180,6 +192,7 @@ function anchorTable(): Uint16Array {
   set("%", PERCENT);
   set("~.", MARK);
   set("Ww", LETTER_W);
+  set("Pp", LETTER_P);
   set(">", MORE);
   table[0xef] = WIDE;
   for (const c of FOREIGN_ANCHORS) table[c] = FOREIGN;
@@ -199,7 +212,9 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
     case LETTER_J:
       return matches.isEnabled(JWT) ? findJwt(b, p) : NOT_FOUND;
     case LETTER_W:
-      return findInProse(b, p);
+      return b[p + 1] === 111 && beginsPhrase(b, p) ? findSeedPhrase(b, p) : findInProse(b, p);
+    case LETTER_P:
+      return findSeedPhrase(b, p);
     case FOREIGN:
       return findInForeignProse(b, p);
     case MORE:
@@ -235,6 +250,7 @@ function detectAtEquals(b: Uint8Array, p: number): number {
 /** Finds the value after the sign at `p`. Of several equal signs, the last one counts. */
 function findAssigned(b: Uint8Array, p: number): number {
   if (b[p + 1] === b[p]) return NOT_FOUND;
+  if (b[p] === 61 && isArrowAfterMatch(b, p)) return findNewValue(b, p);
   return (matches.enabled & ASSIGNED) !== 0 && mayFollowLabel(b, p) ? findAssignedSecret(b, p) : NOT_FOUND;
 }
 

@@ -1,11 +1,12 @@
-import { findCryptoAddress } from "./numbers/crypto-address.js";
+import { findCryptoAddress, findTonAddress } from "./numbers/crypto-address.js";
+import { findVin, VIN_LENGTH } from "./numbers/device-numbers.js";
 import { findIban } from "./numbers/iban.js";
-import { findLetteredId, isIdLength } from "./numbers/lettered-ids.js";
-import { isEnabled } from "./numbers/national-ids.js";
+import { findLetteredId, isIdLength } from "./numbers/national/lettered-ids.js";
+import { isEnabled } from "./numbers/national/national-ids.js";
 import { findKeyInWord, findUrlSecret, MIN_KEY_WORD } from "./secrets/long-word.js";
 import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
 import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore } from "./text/characters.js";
-import { API_KEY, ASSIGNED_SECRET, CRYPTO_ADDRESS, IBAN, NATIONAL_ID } from "./text/detectors.js";
+import { API_KEY, ASSIGNED_SECRET, CRYPTO_ADDRESS, DEVICE_ID, IBAN, NATIONAL_ID } from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { runs } from "./text/runs.js";
 import { work } from "./text/work.js";
@@ -25,7 +26,7 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
   while (start > floor && (CHARACTER_BITS[b[start - 1]!]! & ALNUM) !== 0) start--;
   let found = NOT_FOUND;
   if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
-  if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, stop) : isTied(b, start, stop)))
+  if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, p, stop) : isTied(b, start, stop)))
     found = findInLongWord(b, start, p, stop, scanWrapped);
   return found === NOT_FOUND ? stop : found;
 }
@@ -34,8 +35,8 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
 const MAX_SHORT_WORD = 8;
 
 /** Whether nothing is attached to the word, and its length is one that no detector accepts. */
-function isPlain(b: Uint8Array, start: number, stop: number): boolean {
-  if (stop - start >= MIN_KEY_WORD || isIdLength(stop - start)) return false;
+function isPlain(b: Uint8Array, start: number, p: number, stop: number): boolean {
+  if (stop - start >= MIN_KEY_WORD || isIdLength(stop - start, p - start)) return false;
   return !isAt(b, stop, matches.end, BASE64) && !isBefore(b, start, matches.floor, BASE64);
 }
 
@@ -50,7 +51,9 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   work.spent += stop - start;
   let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
   if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
+  if (found === NOT_FOUND && stop - start === VIN_LENGTH && matches.isEnabled(DEVICE_ID)) found = findVin(b, start);
   if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
+  if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findTonAddress(b, start);
   if (found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET)) found = findUrlSecret(b, start);
   return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }

@@ -176,7 +176,7 @@ const CASES: Record<
       ["password=hash(abc1", "hash(abc1"],
       ['{"password":"ab\\"cd"}', 'ab\\"cd'],
       ["AccountName=x;AccountKey=abcd1234==;Endpoint=y", "abcd1234=="],
-      ["Cookie: theme=dark; session=abc123", "dark; session=abc123"],
+      ["Cookie: theme=dark; session=abc123", "abc123"],
       ["GET /cb?code=4a7d1ed414474e4033ac29ccb8653d9b&x=1", "4a7d1ed414474e4033ac29ccb8653d9b"],
       ["Authorization=[Token 9944b09199c62bcf9418ad846dd0e4bb]", "9944b09199c62bcf9418ad846dd0e4bb"],
       ['{"clientSecret":"abc def"}', "abc def"],

@@ -1,14 +1,16 @@
 import { looksSecret, proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
-import { CHARACTER_BITS, DIGIT, hasTextAt, isAt, LETTER, latin1, runEnd } from "../text/characters.js";
-import { ASSIGNED_SECRET } from "../text/detectors.js";
-import { COMMON_FORM, FORM, LABEL, SIGN } from "../text/evidence.js";
+import { ALNUM, CHARACTER_BITS, DIGIT, hasTextAt, isAt, LETTER, latin1, runEnd } from "../text/characters.js";
+import { ASSIGNED_SECRET, PAYMENT_CARD } from "../text/detectors.js";
+import { COMMON_FORM, FORM, LABEL, PLACE, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
+import { openingMarkSize } from "../text/quotes.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { columnLabel, mayBeInColumn } from "./columns.js";
 import { AUTHORIZATION_LABEL, BIRTH_LABEL, NO_LABEL, PASSWORD_LABEL, SECRET_LABEL } from "./label-words.js";
 import { findLabelledValue } from "./labelled-value.js";
 import { label, labelBefore, mayFollowLabel } from "./labels.js";
+import { findInSentence } from "./sentence.js";
 
 /** Bytes of a value before its first digit. */
 const VALUE_BYTES = new Uint8Array(256);
@@ -33,27 +35,50 @@ let triedStart = -1;
  */
 export function findAfterLabel(b: Uint8Array, p: number): number {
   const start = valueStart(b, p);
-  if (start <= matches.floor || BEFORE_VALUE[b[start - 1]!] === 0) return NOT_FOUND;
+  if (start <= matches.floor) return NOT_FOUND;
+  if (IN_PASSWORD[b[start - 1]!] === 1) {
+    const password = findSpecialPassword(b, start);
+    if (password !== NOT_FOUND) return password;
+  }
+  if (BEFORE_VALUE[b[start - 1]!] === 0) return NOT_FOUND;
   if (triedStart === start && triedScan === matches.scan) return NOT_FOUND;
+  const code = findCardCode(b, p);
+  if (code !== NOT_FOUND) return code;
   const isInColumn = mayBeInColumn(b, start);
-  if (!isInColumn && !mayFollowLabel(b, start)) return NOT_FOUND;
+  if (!isInColumn && !mayFollowLabel(b, start)) return mayEndSentence(b, start) ? findInSentence(b, start) : NOT_FOUND;
   triedScan = matches.scan;
   triedStart = start;
   let kind = isInColumn ? columnLabel(b, start) : NO_LABEL;
   const isColumn = kind !== NO_LABEL;
   if (isColumn) label.isQuoted = QUOTES[b[start - 1]!] === 1;
   else kind = labelBefore(b, start, matches.lastEnd);
-  if (kind === NO_LABEL) return NOT_FOUND;
+  if (kind === NO_LABEL) return findInSentence(b, start);
   if (isColumn) label.monthAt = -1;
   const evidence = LABEL | (label.hasSign || label.isQuoted || isColumn ? SIGN : 0);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, label.monthAt < 0 ? start : label.monthAt, evidence);
   if (label.monthAt >= 0 || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
-  assigned.read(b, label.isQuoted ? start - 1 : start);
+  assigned.read(b, label.isQuoted ? quoteBefore(b, start) : start);
   if (kind === PASSWORD_LABEL) return isPassword(b) ? proposeSecret(b, kind, evidence, false) : NOT_FOUND;
   if (kind !== SECRET_LABEL && kind !== AUTHORIZATION_LABEL) return NOT_FOUND;
   assigned.cut(b, true);
-  if (hasTextAt(b, label.start, matches.end, "AUTH ")) return proposeSecret(b, PASSWORD_LABEL, evidence | FORM, false); // Redis
+  if (hasTextAt(b, label.start, matches.end, "AUTH ") || isRouterSecret(b, start))
+    return proposeSecret(b, PASSWORD_LABEL, evidence | FORM, false); // Redis, and the config of a router
   return isToken(b) ? proposeSecret(b, kind, evidence | COMMON_FORM, false) : NOT_FOUND;
+}
+
+const CODE_AFTER_CARD =
+  /^[ ,;|/()-]{0,3}(?:cid|cvd|csc|cv[cv]2?|code|security code|pr\xc3\xbcfziffer|pruefziffer|kod|c\xc3\xb3digo|codice|crypto)[ :#=]{1,3}$/i;
+const MAX_AFTER_CARD = 24;
+
+/** Finds the code of a card that was found shortly before the digit at `p`. */
+function findCardCode(b: Uint8Array, p: number): number {
+  const { count, detectors, lastEnd } = matches;
+  if (count === 0 || p - lastEnd > MAX_AFTER_CARD || detectors[count - 1] !== PAYMENT_CARD) return NOT_FOUND;
+  const stop = runEnd(b, p, matches.end, DIGIT);
+  if (stop - p < 3 || stop - p > 4 || isAt(b, stop, matches.end, LETTER)) return NOT_FOUND;
+  work.spent += TEXT_COST;
+  const isCode = CODE_AFTER_CARD.test(latin1(b, lastEnd, p)) && matches.isEnabled(ASSIGNED_SECRET);
+  return isCode ? matches.propose(ASSIGNED_SECRET, p, stop, COMMON_FORM | LABEL | PLACE) : NOT_FOUND;
 }
 
 /** Returns the start of the value around the digit at `p`. */
@@ -77,11 +102,64 @@ function valueStart(b: Uint8Array, p: number): number {
 function isPassword(b: Uint8Array): boolean {
   const { start, stop, isQuoted } = assigned;
   if (isQuoted) return true;
+  const size = runEnd(b, start, stop, DIGIT) - start;
+  if (size > 0 && b[start + size]! > 127 && start + size < stop) return false; // 8文字: a quantity
   for (let p = start; p < stop; p++)
     if ((CHARACTER_BITS[b[p]!]! & LETTER) !== 0 || b[p]! > 127) return !isUnit(b, start, stop);
-  const size = runEnd(b, start, stop, DIGIT) - start;
-  return size === stop - start && size >= (label.hasLink ? 4 : 6);
+  return size === stop - start && size >= (label.hasLink || isRejected(b, stop) ? 4 : 6);
 }
+
+/** Whether a verb says that a short number was tried as a password. */
+function isRejected(b: Uint8Array, p: number): boolean {
+  work.spent += TEXT_COST;
+  return /^["']? (?:was )?(?:rejected|refused|accepted|wrong|invalid|incorrect|failed|tried)\b/i.test(
+    latin1(b, p, Math.min(matches.end, p + 24)),
+  );
+}
+
+/** Returns the position of the quotes before the value at `start`. */
+function quoteBefore(b: Uint8Array, start: number): number {
+  if (QUOTES[b[start - 1]!] === 1) return start - 1;
+  const space = b[start - 1] === 32 ? 1 : b[start - 1] === 0xa0 ? 2 : 0;
+  return start - space - openingMarkSize(b, start - space, matches.floor);
+}
+
+/** Whether the value at `start` may be what a sentence is about: in quotes behind a word, or after a colon, a slash or >. */
+function mayEndSentence(b: Uint8Array, start: number): boolean {
+  if (b[start - 1] === 62) return true;
+  if (QUOTES[b[start - 1]!] === 1) return b[start - 2] === 32 || b[start - 2] === 44;
+  return b[start - 1] === 32 && (b[start - 2] === 58 || b[start - 2] === 47);
+}
+
+/** Whether the config of a router sets the value: `enable secret 0 x`, `username y privilege 15 secret 0 x`. */
+function isRouterSecret(b: Uint8Array, start: number): boolean {
+  work.spent += TEXT_COST;
+  const before = latin1(b, Math.max(matches.lastEnd, start - MAX_ROUTER_LINE), start);
+  return /(?:^|\s)(?:enable|username \S+(?: privilege \d+)?) (?:secret|password) (?:\d )?$/.test(before);
+}
+
+const MAX_ROUTER_LINE = 64;
+
+/** Signs that passwords contain and other values do not. */
+const IN_PASSWORD = new Uint8Array(256);
+for (const c of "#&<>()[]{},;|") IN_PASSWORD[c.charCodeAt(0)] = 1;
+
+/** Finds a password with such a sign before the part that begins at `p`: `Winter#22`. */
+function findSpecialPassword(b: Uint8Array, p: number): number {
+  const floor = Math.max(matches.lastEnd, p - MAX_BACK);
+  let start = p;
+  while (start > floor && b[start - 1]! > 32 && BETWEEN_VALUES[b[start - 1]!] === 0) start--;
+  work.spent += p - start;
+  if (start === p || start === floor || !isAt(b, start, p, ALNUM) || !mayFollowLabel(b, start)) return NOT_FOUND;
+  if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  if (labelBefore(b, start, matches.lastEnd) !== PASSWORD_LABEL) return NOT_FOUND;
+  assigned.read(b, label.isQuoted ? quoteBefore(b, start) : start);
+  return proposeSecret(b, PASSWORD_LABEL, LABEL | (label.hasSign || label.isQuoted ? SIGN : 0), false);
+}
+
+/** Signs and quotes between a label and a value. */
+const BETWEEN_VALUES = new Uint8Array(256);
+for (const c of "\"'`=:") BETWEEN_VALUES[c.charCodeAt(0)] = 1;
 
 /** Whether the value is a quantity such as `12ms` or `8h`, a time or a version. */
 function isUnit(b: Uint8Array, start: number, stop: number): boolean {

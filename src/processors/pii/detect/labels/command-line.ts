@@ -1,7 +1,7 @@
 import { proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
 import { BLANK, DASH, QUOTE } from "../text/ascii.js";
-import { CHARACTER_BITS, LETTER, latin1, NAME } from "../text/characters.js";
+import { CHARACTER_BITS, hasTextAt, LETTER, latin1, NAME } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
 import { LABEL, PLACE, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<string, readonly PasswordOption[]>> = {
   xtrabackup: [attached("p")],
   "7z": [attached("p")],
   sshpass: [apart("p"), attached("p")],
+  security: [apart("p")],
   login: [apart("p")],
   twine: [apart("p")],
   mongo: [apart("p")],
@@ -107,8 +108,21 @@ function endsOption(b: Uint8Array, p: number): boolean {
   return b[p] === BLANK || (b[p] === QUOTE && b[p + 1] === 44 && b[p + 2]! <= QUOTE);
 }
 
+/** A password that a pipe gives to `sudo -S`. */
+const PIPED = /(?:echo|printf|<<<) +(?:-n )?["']?([^"'|\n]{3,64}?)["']? *\| *sudo $/;
+
+function findPiped(b: Uint8Array, p: number): number {
+  work.spent += 2 * TEXT_COST;
+  const piped = PIPED.exec(latin1(b, Math.max(matches.lastEnd, p - MAX_COMMAND), p));
+  if (piped === null) return NOT_FOUND;
+  assigned.start = p - piped[0].length + piped[0].indexOf(piped[1]!);
+  assigned.stop = assigned.start + piped[1]!.length;
+  return proposeSecret(b, PASSWORD_LABEL, LABEL | PLACE, true);
+}
+
 function shortOption(b: Uint8Array, p: number): number {
   const letter = b[p + 1]!;
+  if (letter === 83 && hasTextAt(b, p - 5, p, "sudo ")) return findPiped(b, p);
   if (LETTERS[letter] === 0) return NOT_FOUND;
   work.spent += 6 * TEXT_COST;
   const line = latin1(b, Math.max(matches.floor, p - MAX_COMMAND), p);

@@ -24,6 +24,8 @@ export const POSITION_LABEL = 14;
 export const CARD_LABEL = 15;
 /** A short secret: a PIN, a one-time code, the code on the back of a card. */
 export const CODE_LABEL = 16;
+/** A list of codes for those who lose their second factor. */
+export const RECOVERY_LABEL = 29;
 /** A private key or a recovery phrase of a wallet. */
 export const WALLET_LABEL = 17;
 export const SSN_LABEL = 18;
@@ -59,9 +61,9 @@ export const MONTH = 23;
 export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = [
   [
     PASSWORD_LABEL,
-    "*password,pass_phrase,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw!,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
+    "*password,pass_phrase,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
       "mots_de_passe!,contraseña,clave!,clave_de_acceso,clave_secreta,palabra_de_paso,senha,palavra_passe,palavra_chave!,parola," +
-      "parola_d'ordine,parola_chiave!,hasło,hasła,hasłem,*wachtwoord,toegangscode,lösenord,adgangskode,kodeord,passord,salasana," +
+      "parola_d'ordine,parola_chiave!,hasło,hasła,hasłem,*wachtwoord,toegangscode,lösenord,lösenordet,adgangskode,adgangskoden,kodeord,kodeordet,passord,passordet,salasanasi,salasana," +
       "heslo,jelszó,parolă,lozinka,geslo,slaptažodis,parool,parole!,şifre,şifresi,şifreniz,parolası,mật_khẩu,kata_sandi,sandi!," +
       "пароль,пароля,паролем,пароли!,парола,лозинка,κωδικός,κωδικός_πρόσβασης,συνθηματικό,סיסמה,סיסמא,הסיסמה," +
       "كلمة_المرور,كلمة_السر,كلمة_مرور,كلمه_المرور,رمز_عبور,گذرواژه,पासवर्ड,कूटशब्द,पासवर्ड_है,รหัสผ่าน," +
@@ -117,7 +119,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     SOME_ACCOUNT_LABEL,
-    "account,acct,compte,cuenta,conta,conto,rekening,счёт,счет,hesap,konto,账户,creditor_account,debtor_account",
+    "account,acct,compte,acc,cuenta,conta,conto,rekening,счёт,счет,hesap,konto,账户,creditor_account,debtor_account",
   ],
   [
     LICENCE_LABEL,
@@ -130,7 +132,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     NATIONAL_LABEL,
-    "national_id,national!,national_number,identification!,identification_number,identity!,social!,matricule,matricule_national,ic!,социальный!,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
+    "national_id,national!,kennitala,cédula_de_identidad,carnet_de_identidad,documento_de_identificación,carné_de_identidad,taj_szám,személyi_azonosító,személyi_igazolvány,јмбг,лични_број,матични_број,жсн,cccd_số,số_cccd,số_cmnd,số_căn_cước,broj_osobne,iin,идентификационный_номер,idnp,civil_id,رقم_الهوية_الوطنية,الهوية_الوطنية,الرقم_المدني,رقم_الإقامة,national_number,identification!,identification_number,identity!,social!,matricule,matricule_national,ic!,социальный!,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
       "resident_id,tax_id,taxpayer,tax_number,tax_file_number,tin,fiscal_number,vat_id!,government_id,govt_id,social_insurance,social_insurance_number,sin,tfn,nhs,nino,national_insurance," +
       "national_insurance_number,ni!,ni_number,pps!,pps_number,ppsn,ppsno,steuer_id,steuerid,steuer_identifikationsnummer,steuerliche_identifikationsnummer," +
       "identifikationsnummer,idnr,steuernummer,steuernr,sozialversicherungsnummer,svnr,sv_nummer,sv_nr,versicherungsnummer!,rentenversicherungsnummer,ahv,ahv_nr,ahv_nummer,avs," +
@@ -146,16 +148,16 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     DEVICE_LABEL,
-    "imei,sim!,device_serial,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
+    "imei,sim!,device_serial,device_id!,device_uuid,device_serial_number,imeisv,imei2,meid,imsi,iccid,iccid_number,sim_card,sim_serial,idfa,idfv,gaid,aaid,advertising_id,advertising_identifier,ad_id,adid,android_id,udid,device_token,push_token," +
       "apns_token,vin,vin_number,vehicle_identification_number,chassis_number,chassis,fahrgestellnummer,fahrzeugidentnummer,fin_nummer,fin_nr,numéro_de_châssis,bastidor,telaio," +
       "ccid,cimi,cgsn,esn,eid_number,euicc,mac_address,mac,hardware_address,device_imei,oaid,устройство_imei,車台番号,車架號,车架号",
   ],
   [
     HEALTH_LABEL,
-    "mrn,hospital!,insured!,insured_id,clinic!,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
+    "mrn,hospital!,insured!,mr_number,medical_number,medical_id,health_id,health_number,patient_identifier,patient_ref,patient_code,hospital_no,hospital_id,ehr_id,emr_id,donor_id,donor!,blood_donor,medical_card,medicare_card,medicare_card_number,medicare_beneficiary_identifier,beneficiary_identifier,subscriber_number,subscriber_no,health_plan_id,health_plan_number,health_plan_subscriber,plan_member,plan_member_id,abha,abha_number,abha_id,hmo_id,dva_number,chi_number,chart_no,insured_id,clinic!,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
       "health_plan,insurance_number,insurance_no,insurance!,insurance_id,insurance_policy,insurance_member,insurance_member_id,member!,member_id,member_number,memberid,subscriber_id,beneficiary_id,medicare,medicare_number,medicaid,medicaid_id,mbi,hicn,policy!,policy_no,policy_number," +
-      "ohip,phn,versichertennummer,krankenversichertennummer,kvnr,kv_nummer,krankenkasse_nr,patientennummer,patientnummer,patientnr,patienten_id,fallnummer!,ehic,carte_vitale,numéro_de_patient,dossier_médical,numéro_d'assuré,número_de_paciente," +
-      "historia_clínica,nhc,tarjeta_sanitaria,tessera_sanitaria,número_de_utente,cartão_sus,cns!,zorgverzekering,polisnummer,numer_pacjenta,полис,полис_омс,омс,номер_полиса,hasta_no,protokol_no!,病历号,医保卡,医保号,住院号,就诊卡号,診察券番号,保険証番号,被保険者番号,患者番号,건강보험번호,환자번호,رقم_المريض,npi!,dea_number",
+      "ohip,phn,versichertennummer,krankenversichertennummer,versichertennr,versicherten_nr,versicherten_id,krankenversichertennr,krankenversicherungsnummer,krankenversicherung,krankenkassennummer,polizzennummer,policennummer,patienten_nr,pat_nr,pat_id,krankenakte,mitgliedsnummer!,kvnr,kv_nummer,krankenkasse_nr,patientennummer,patientnummer,patientnr,patienten_id,fallnummer!,ehic,carte_vitale,numéro_patient,n°_patient,dossier_patient,ipp!,numéro_d'assurance,assurance_maladie,numéro_de_mutuelle,mutuelle!,carte_d'assuré,carte_soleil,ramq,n°_d'assuré,n°_assuré,numéro_de_patient,dossier_médical,numéro_d'assuré,número_de_paciente," +
+      "historia_clínica,número_de_historia,historia_médica,expediente_clínico,expediente_médico,número_de_afiliado,n°_afiliado,número_de_afiliación,afiliado!,póliza!,número_de_póliza,obra_social,seguro_médico,cip!,cartão_nacional_de_saúde,cartão_de_saúde,prontuário,número_do_prontuário,carteirinha,plano_de_saúde,utente!,nº_de_utente,número_utente,cartella_clinica,numero_paziente,id_paziente,tessera_team,numero_polizza,numer_ubezpieczenia,numer_polisy,karta_pacjenta,id_pacjenta,numer_karty_pacjenta,patiëntnummer,patientennr,verzekerdennummer,zorgpas,journalnummer,potilasnumero,číslo_pacienta,číslo_pojištěnce,beteg_azonosító,cod_asigurat,nhc,tarjeta_sanitaria,tessera_sanitaria,número_de_utente,cartão_sus,cns!,zorgverzekering,polisnummer,numer_pacjenta,полис,полис_омс,номер_пациента,номер_карты_пациента,история_болезни,номер_истории_болезни,медкарта,медицинская_карта,амбулаторная_карта,енп,омс,номер_полиса,hasta_no,hasta_numarası,hasta_id,sigorta_no,mã_bệnh_nhân,mã_bhyt,bhyt,nomor_rekam_medis,rekam_medis,bpjs,nomor_bpjs,protokol_no!,病历号,医保卡,病案号,医保卡号,医疗卡号,社保卡号,社保卡,患者编号,病歷號,健保卡號,健保卡,医保号,住院号,就诊卡号,診察券番号,診察券,カルテ番号,保険者番号,被保険者証,記号!,保険証番号,被保険者番号,患者番号,건강보험번호,환자번호,차트번호,병록번호,건강보험증,보험번호,رقم_المريض,رقم_الملف_الطبي,رقم_التأمين,रोगी_संख्या,npi!,dea_number",
   ],
   [
     COORDINATE_LABEL,
@@ -168,16 +170,21 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   [
     CARD_LABEL,
     "*card,*card_number,*card_no,*cardnumber,pan,primary_account_number,cc,ccn,cc_number,cc_num,credit_card,creditcard,debit_card,visa,mastercard,amex,maestro,uatp,rupay,diners,discover,jcb,*kreditkarte,*karte,*kartennummer,karten_nr," +
+      "de2!,card_num,*cardno," +
       "carte,carte_bancaire,carte_de_crédit,cb,numéro_de_carte,tarjeta,tarjeta_de_crédito,número_de_tarjeta,cartão,cartao,cartão_de_crédito,carta,carta_di_credito,numero_carta,creditcardnummer,kaartnummer,karta,karty,numer_karty,карта,карты,карте,номер_карты,kart,kart_no,kartı,kart_numarası," +
       "kort,kortnummer,银行卡,银行卡号,卡号,信用卡,信用卡号,カード番号,カード,クレジットカード,카드번호,카드,بطاقة,رقم_البطاقة,कार्ड",
   ],
   [
     CODE_LABEL,
-    "*otp,your_code,ihr_code,votre_code,su_código,tu_código,seu_código,il_tuo_codice,uw_code,je_code,twój_kod,ваш_код,kodunuz,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
+    "*otp,cpin,pairing_code,device_pairing_code,door_code,gate_code,alarm_code,entry_code,keypad_code,one_time_pin,security_pin,your_code,ihr_code,votre_code,su_código,tu_código,seu_código,il_tuo_codice,uw_code,je_code,twój_kod,ваш_код,kodunuz,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
       "tan,einmalcode,einmalpasswort,bestätigungscode,freischaltcode,tan_code,code_de_validation,código!,código_é,session_code,code_de_vérification,code_de_sécurité,code_de_confirmation,code_pin,code_secret," +
       "código_de_verificación,código_de_seguridad,código_de_confirmación,código_de_verificação,código_de_segurança,codice_di_verifica,codice_di_accesso,codice_di_sicurezza,codice_otp,codice_pin,verificatiecode,beveiligingscode,pincode," +
       "kod_weryfikacyjny,kod_pin,kod_sms,код_подтверждения,код_доступа,пин,пин_код,пин-код,код_из_смс,doğrulama_kodu,onay_kodu,güvenlik_kodu,验证码,驗證碼,校验码,动态码,安全码,認証コード,確認コード,認証番号,セキュリティコード,인증번호,인증코드,رمز_التحقق,رمز_الأمان,सत्यापन_कोड,ओटीपी," +
-      "backup_code,backup_codes,recovery_code,recovery_codes,access_code,unlock_code,device_code,user_code,login_code,sign_in_code,engangskode,engångskod,kertakoodi,kode_otp,kode_verifikasi,mã_otp,mã_xác_nhận",
+      "access_code,unlock_code,device_code,user_code,login_code,sign_in_code,engangskode,engångskod,kertakoodi,kode_otp,kode_verifikasi,mã_otp,mã_xác_nhận",
+  ],
+  [
+    RECOVERY_LABEL,
+    "backup_code,backup_codes,recovery_code,recovery_codes,scratch_code,scratch_codes,emergency_codes,códigos_de_respaldo,códigos_de_recuperación,codes_de_secours,backup_codes_are,wiederherstellungscodes,notfallcodes",
   ],
   [
     CARD_CODE_LABEL,
@@ -185,29 +192,29 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     WALLET_LABEL,
-    "mnemonic,eth_key,wallet_key,signer_key,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
+    "mnemonic,eth_key,solana_wallet,solana_address,ton_wallet,ton_address,algorand,sui,sui_address,aptos,recovery_words,restore_words,backup_words,secret_words,wallet_words,frase_semilla,frase_de_recuperación,frase_semente,phrase_de_récupération,phrase_secrète,wiederherstellungsphrase,wallet_key,signer_key,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
   ],
   [SSN_LABEL, "*ssn,social_security,social_security_number,social_security_no,ss_number,soc_sec,sozialversicherung"],
   [
     PHONE_LABEL,
-    "*phone,ph!,wa_id,رقم_الجوال,رقم_الهاتف,मोबाइल_नंबर,फ़ोन,caller,call_from,callee,*telephone,tel,*mobile,msisdn,fax,cell,*phonenumber,handy,telefon,telefono,téléphone,celular,whatsapp,telefonnummer,mobilnummer,rufnummer,telefoonnummer,numero_di_telefono,número_de_teléfono,numéro_de_téléphone,numer_telefonu,telefon_numarası,номер_телефона,телефон,手机,手机号,电话,電話番号,携帯,휴대폰,전화번호,gsm,mobil,sms",
+    "*phone,ph!,dest_addr,source_addr,destination_addr,called_number,calling_number,called_party,calling_party,callerid,caller_id,callback_number,contact_number,mobile_no,mobile_number,cell_number,wa_id,رقم_الجوال,رقم_الهاتف,मोबाइल_नंबर,फ़ोन,caller,call_from,callee,*telephone,tel,*mobile,msisdn,fax,cell,*phonenumber,handy,telefon,telefono,téléphone,celular,whatsapp,telefonnummer,mobilnummer,rufnummer,telefoonnummer,numero_di_telefono,número_de_teléfono,numéro_de_téléphone,numer_telefonu,telefon_numarası,номер_телефона,телефон,手机,手机号,电话,電話番号,携帯,휴대폰,전화번호,gsm,mobil,sms",
   ],
   [
     OTHER_LABEL,
-    "order,orders,next_token,page_token,pagination_token,continuation_token,sync_token,resume_token,nonce,cursor,order_id,trace,trace_id,span,span_id,request,request_id,req,req_id,rows,row,count,total,offset,sequence,seq,lease,index,idx,size,bytes,length,len,port,pid,tid,thread,job,job_id,build,run,pipeline,batch,invoice,document,doc,reference,ref,message,msg,message_id,event,event_id," +
+    "order,orders,counts,buckets,histogram,awb,mawb,hawb,air_waybill,airway_bill,waybill,consignment,tracking_number,tracking_no,tracking_id,sendungsnummer,sendung,colis,envío,paquete,spedizione,zending,paczka,посылка,трек_номер,运单号,快递单号,追跡番号,운송장번호,cell_id,cellid,ecgi,enb,enodeb,gnb,lac,tac,rnc,earfcn,call_id,callid,cseq,ssrc,sscc,meter,meter_no,zählernummer,imo,pnr,e-ticket,buchung,réservation,next_token,page_token,pagination_token,continuation_token,sync_token,resume_token,nonce,cursor,order_id,trace,trace_id,span,span_id,request,request_id,req,req_id,rows,row,count,total,offset,sequence,seq,lease,index,idx,size,bytes,length,len,port,pid,tid,thread,job,job_id,build,run,pipeline,batch,invoice,document,doc,reference,ref,message,msg,message_id,event,event_id," +
       "transaction,transaction_id,txn,txn_id,tx,tx_id,stan,rrn,correlation,correlation_id,timestamp,time,ts,epoch,version,ver,release,revision,rev,commit,sku,ndc,oid,ean,upc,isbn,gtin,asin,lot,part,item,product,article,material,shipment,tracking,parcel,ticket,case,claim,journal,entry,ledger,block,height,generation,lsn,xid,zxid,partition,segment,node,shard,bucket,object,object_id,user_id,customer_id,account_id,tenant,org,project,device_no," +
       "retry,attempt,attempts,delay,timeout,duration,elapsed,latency,bestellung,bestellnummer,auftrag,auftragsnummer,rechnung,rechnungsnummer,vorgang,belegnummer,commande,facture,pedido,factura,fatura,ordine,fattura,zamówienie,faktura,заказ,заказа,счёт_фактура,订单,订单号,流水号,注文番号,주문번호",
   ],
   [
     LINK,
-    "is,was,are,be,to,value,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,incorrecta,incorrecto,incorreta,incorrecte,inválida,inválido,invalide,invalid,incorrect,wrong,errata,sbagliata,falsches,ungültiges,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
+    "is,was,are,be,to,value,na,nu,nå,ustawione,zmienione,alterada,inserita,informada,ingresada,mới,baru,الجديدة,已设置为,设置为,重置为,修改为,更改为,已重置为,titular,titolare,titulaire,inhaber,cliente,klienta,клиента,физлица,физического_лица,пациента,pacienta,patienten,fahrers,водителя,курьера,repartidor,livreur,peruano,chileno,argentino,colombiano,ecuatoriano,mexicano,español,mit,dem,der,des,del,van,von,на,ke,adalah,är,er,uusi,nový,nové,új,nou,нова,нове,новая,новое,普通,当座,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,incorrecta,incorrecto,incorreta,incorrecte,inválida,inválido,invalide,invalid,incorrect,wrong,errata,sbagliata,falsches,ungültiges,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
   ],
   [DOCUMENT_LABEL, "doc_number,document_number,doc_no,document_no,doc_id,document_id,documentnumber"],
   [
     NUMBER_LINK,
     "number,numbers,no,num,nr,n°,nº,n.º,№,n,nummer,numéro,numero,número,numer,номер,numarası,numarasi,numaranız,号,號,号码,號碼,编号,番号,번호,رقم,संख्या",
   ],
-  [ASIDE, "for,für,pour,para,user,usuario,usuário,utilisateur,benutzer,cliente,customer,do,da,del"],
+  [ASIDE, "for,für,pour,para,user,usuario,usuário,utilisateur,benutzer,customer,do,da"],
   [ID_LINK, "id,ids,identifier,key_id,code"],
   [
     MONTH,

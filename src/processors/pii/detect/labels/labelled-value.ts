@@ -28,6 +28,7 @@ import {
   NATIONAL_LABEL,
   PASSPORT_LABEL,
   POSITION_LABEL,
+  RECOVERY_LABEL,
   SOME_ACCOUNT_LABEL,
   WALLET_LABEL,
 } from "./label-words.js";
@@ -69,6 +70,7 @@ const DEVICE = new RegExp(
       "[\\da-f]{8}-(?:[\\da-f]{4}-){3}[\\da-f]{12}",
       "[\\da-f]{14,16}|[\\da-f]{32}|[\\da-f]{40}|[\\da-f]{64}|[A-HJ-NPR-Z\\d]{17}",
       "[\\da-f]{8}-[\\da-f]{16}",
+      "(?=[A-Z\\d]*\\d)(?=\\d*[A-Z])[A-Z\\d]{10,13}",
       "[\\w-]{22}:APA91b[\\w-]{100,}|[\\w-]{140,200}",
     ].join("|") +
     ")(?![\\w-])",
@@ -86,6 +88,13 @@ const WALLET = new RegExp(
 );
 const CODE =
   /^(?:\d{4,8}|\d{3}[- ]\d{3}|[A-Z\d]{4,5}-[A-Z\d]{4,5}(?:-[A-Z\d]{4,5}){0,3}|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,10}|(?=[a-z]*\d[a-z]*\d)(?=\d*[a-z])[a-z\d]{8,10})(?![\w:/%]|[-.]\w)/;
+/** Codes with a dash or a digit in them, in a list. */
+const RECOVERY_CODES = new RegExp(
+  "^CODE(?:[\"']?[,;]? ?[\"']?CODE)*(?![\\w-])".replaceAll(
+    "CODE",
+    "(?:[A-Za-z\\d]{4,8}(?:-[A-Za-z\\d]{4,8}){1,3}|(?=[A-Za-z]*\\d)[A-Za-z\\d]{6,12}|\\d{4} \\d{4})",
+  ),
+);
 /** The code of a branch in India. */
 const BANK_CODE = /^[A-Z]{4}0[A-Z\d]{6}(?!\w)/;
 const CARD_CODE = /^\d{3,4}(?![\w:/%]|[-.]\w)/;
@@ -124,6 +133,7 @@ const DETECTOR_OF: Readonly<Record<number, number>> = {
   [POSITION_LABEL]: GEO_LOCATION,
   [CODE_LABEL]: ASSIGNED_SECRET,
   [CARD_CODE_LABEL]: ASSIGNED_SECRET,
+  [RECOVERY_LABEL]: ASSIGNED_SECRET,
   [WALLET_LABEL]: CRYPTO_ADDRESS,
 };
 
@@ -167,6 +177,8 @@ function valueSize(kind: number, text: string): number {
       return lengthOf(CODE, text);
     case CARD_CODE_LABEL:
       return lengthOf(CARD_CODE, text);
+    case RECOVERY_LABEL:
+      return lengthOf(RECOVERY_CODES, text);
     default:
       return lengthOf(WALLET, text);
   }

@@ -1,4 +1,5 @@
 import { CHARACTER_BITS, LETTER, LOWER, UPPER } from "../text/characters.js";
+import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
 import {
   ACCOUNT_LABEL,
@@ -89,7 +90,7 @@ for (const [kind, words] of LABEL_WORDS) for (const word of words.split(",")) ad
 
 /** Bytes that may stand between a label and its value, besides words. */
 const BETWEEN = new Uint8Array(256);
-for (const c of " \t\"'`\\=:>|()[]#{-_.") BETWEEN[c.charCodeAt(0)] = 1;
+for (const c of " \t\"'`\\=:<>|()[]#{-_.") BETWEEN[c.charCodeAt(0)] = 1;
 /** Those of them that assign a value to a name. */
 const SIGNS = new Uint8Array(256);
 for (const c of "=:>|#") SIGNS[c.charCodeAt(0)] = 1;
@@ -101,11 +102,24 @@ export function mayFollowLabel(b: Uint8Array, p: number): boolean {
   let q = p - 1;
   if (b[q] === 10 && (b[q - 1] === 10 || b[q - 1] === 13)) return true;
   const least = Math.max(2, p - MAX_BETWEEN);
-  for (; q > least && BETWEEN[b[q]!] === 1; q--) if (b[q] === 41) return true;
+  for (; q > least; q--) {
+    if (b[q] === 41) return true;
+    const mark = b[q]! > 127 ? openingMarkSize(b, q + 1, 0) : 0;
+    if (mark > 0) q -= mark - 1;
+    else if (BETWEEN[b[q]!] === 0) break;
+  }
   if (q === least && BETWEEN[b[q]!] === 1) return true;
-  if (CLASSES[b[q]!] === DIGIT_CLASS && SIGNS[b[q + 1]!] === 1) q -= CLASSES[b[q - 1]!] === DIGIT_CLASS ? 2 : 1;
+  if (CLASSES[b[q]!] === DIGIT_CLASS && (SIGNS[b[q + 1]!] === 1 || QUOTES[b[q + 1]!] === 1))
+    q -= CLASSES[b[q - 1]!] === DIGIT_CLASS ? 2 : 1;
   if (CLASSES[b[q]!] === DIGIT_CLASS && b[q - 1] === 32 && q > 4) q -= 2;
-  return ENDINGS[(CLASSES[b[q - 2]!]! << 10) | (CLASSES[b[q - 1]!]! << 5) | CLASSES[b[q]!]!] === 1 || q < 3;
+  if (q < 3 || endsLikeLabel(b, q)) return true;
+  const isCode = b[q - 2] === 32 && q > 5 && isCapital(b, q) && isCapital(b, q - 1); // the code of a state
+  return isCode && endsLikeLabel(b, q - 3);
+}
+
+/** Whether the three bytes up to `p` are how some label ends. */
+function endsLikeLabel(b: Uint8Array, p: number): boolean {
+  return ENDINGS[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
 }
 
 /** The label that was found last. */
@@ -146,10 +160,16 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
   label.monthAt = -1;
   label.kind = NO_LABEL;
   let isId = false;
+  let hasCode = false;
   label.hasNumber = false;
   let end = skipDigits(b, skipBetween(b, p, floor), floor);
   for (let words = 0; words <= MAX_LINKS; words++) {
     const kind = labelEndingAt(b, end, floor);
+    if (kind === NO_LABEL && !hasCode && isCountryCode(b, end, floor)) {
+      hasCode = true;
+      end -= 3;
+      continue;
+    }
     if (kind === ASIDE && !label.hasSign && !label.hasLink) break;
     if (kind !== LINK && kind !== NUMBER_LINK && kind !== ID_LINK && kind !== MONTH && kind !== ASIDE) {
       label.kind = endedBy(kind, isId);
@@ -181,6 +201,11 @@ function endedBy(kind: number, isId: boolean): number {
   return isOther ? OTHER_LABEL : kind;
 }
 
+/** Whether a code of two capitals ends at `p`, such as that of a state: `driver license CA H9589953`. */
+function isCountryCode(b: Uint8Array, p: number, floor: number): boolean {
+  return p - 3 > floor && b[p - 3] === 32 && isCapital(b, p - 2) && isCapital(b, p - 1) && b[p] === 32;
+}
+
 /**
  * Skips the single digit that says how a router keeps a password (`secret 5 ...`), and digits that number a name
  * (`password2=`).
@@ -188,14 +213,15 @@ function endedBy(kind: number, isId: boolean): number {
 function skipDigits(b: Uint8Array, p: number, floor: number): number {
   if (p - 2 < floor || CLASSES[b[p - 1]!] !== DIGIT_CLASS) return p;
   if (b[p] === 32 && b[p - 2] === 32) return p - 2;
-  if (SIGNS[b[p]!] === 0) return p;
+  if (SIGNS[b[p]!] === 0 && !(label.hasSign && QUOTES[b[p]!] === 1)) return p;
   return CLASSES[b[p - 2]!] === DIGIT_CLASS ? p - 2 : p - 1;
 }
 
 /** Skips the comma between members of an object: `"type":"PASSPORT","number":`. */
 function skipSibling(b: Uint8Array, p: number, floor: number): number {
-  if (!label.hasSign || p - 2 < floor || b[p - 1] !== 44 || QUOTES[b[p]!] === 0) return p;
-  return QUOTES[b[p - 2]!] === 1 || b[p - 2] === 92 ? skipBetween(b, p - 1, floor) : p;
+  if (!label.hasSign || p - 3 < floor || b[p - 1] !== 44 || QUOTES[b[p]!] === 0) return p;
+  const end = b[p - 2] === 125 ? p - 2 : p - 1; // the end of an object before the comma
+  return QUOTES[b[end - 1]!] === 1 || b[end - 1] === 92 ? skipBetween(b, end, floor) : p;
 }
 
 /** Returns the end of the word before the signs, quotes and spaces that end at `p`. */
@@ -204,7 +230,11 @@ function skipBetween(b: Uint8Array, p: number, floor: number): number {
   let q = p;
   while (q > least) {
     const c = b[q - 1]!;
-    if (c === 46 && q - 2 >= floor && b[q - 2] === 46 && p - q < MAX_DOTS) {
+    const mark = c > 127 ? openingMarkSize(b, q, least) : 0;
+    if (mark > 0) {
+      label.isQuoted = label.hasSign = true;
+      q -= mark;
+    } else if (c === 46 && q - 2 >= floor && b[q - 2] === 46 && p - q < MAX_DOTS) {
       least = Math.max(floor, --q - MAX_BETWEEN);
       label.hasSign = true;
     } else if ((c === 41 || c === 93) && q < p && labelEndingAt(b, q - 1, floor) === NO_LABEL)

@@ -1,9 +1,9 @@
 import { proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
 import { areRandomLetters } from "../secrets/random-letters.js";
-import { latin1 } from "../text/characters.js";
+import { isAt, LOWER, latin1 } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
-import { LABEL, PROSE, SIGN } from "../text/evidence.js";
+import { LABEL, PLACE, PROSE, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { PASSWORD_LABEL } from "./label-words.js";
@@ -13,7 +13,7 @@ import { PASSWORD_LABEL } from "./label-words.js";
  * leads to its label (see `after-label.ts`).
  */
 const LINKED =
-  /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
+  /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr|van|der|des|vom)(?: [^\s:=]{1,24}){1,5}(?= (?:is|was|ist|lautet|has|wurde) )| (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert|inserita|informada|ingresada|saisi))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
 /** SQL names the password of a user like that. */
 const IDENTIFIED = /^identified (?:with \S+ )?by (?:password )?(?!values\b)(["'`]?)/i;
 /** Words that only a value follows, and words that a sentence may follow as well. */
@@ -33,6 +33,7 @@ export function findInProse(b: Uint8Array, p: number): number {
   const from = isSql ? p : wordStart(b, p);
   if (from < matches.lastEnd) return NOT_FOUND;
   const text = latin1(b, from, Math.min(matches.end, from + MAX_LENGTH));
+  if (!isSql && isAt(b, from - 1, matches.end, LOWER)) return findOperand(b, from, text); // htpasswd, chpasswd
   const linked = (isSql ? IDENTIFIED : LINKED).exec(text);
   if (linked === null) return NOT_FOUND;
   const quote = linked[1]!;
@@ -47,6 +48,18 @@ export function findInProse(b: Uint8Array, p: number): number {
   const isProse =
     value.length < 4 || ORDINARY.test(value) || (/ ist | war /i.test(linked[0]) && /^[a-z\x80-\xff]+$/i.test(value));
   return proposeSecret(b, PASSWORD_LABEL, LABEL | (isProse ? PROSE : 0), false);
+}
+
+/** The password among the operands of htpasswd and chpasswd, which come before the `passwd` of these words. */
+const OPERANDS =
+  /^passwd(?: -[a-zA-Z]*b[a-zA-Z]*(?: -[a-zA-Z]+)* (?:[^\s"']*[/.][^\s"']* )?["']?[\w.@-]+["']? (["']?)| <<< ["']?[\w.-]+:())/;
+
+function findOperand(b: Uint8Array, from: number, text: string): number {
+  const operands = OPERANDS.exec(text);
+  if (operands === null) return NOT_FOUND;
+  const start = from + operands[0].length;
+  assigned.read(b, (operands[1] ?? "") === "" ? start : start - 1);
+  return assigned.start < assigned.stop ? proposeSecret(b, PASSWORD_LABEL, LABEL | PLACE, true) : NOT_FOUND;
 }
 
 /** Returns the start of `passw...` or `pw...` around the `w` at `p`. */

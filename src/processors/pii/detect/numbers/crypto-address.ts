@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
-import { HEX, hasTextAt, isInWord, latin1, runEnd } from "../text/characters.js";
+import { COLON } from "../text/ascii.js";
+import { BASE64, HEX, hasTextAt, isBefore, isInWord, latin1, runEnd } from "../text/characters.js";
 import { CRYPTO_ADDRESS } from "../text/detectors.js";
 import { UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
+import { runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
@@ -18,6 +20,9 @@ const ETHEREUM_ADDRESS = /^0x[\da-fA-F]{40}$/;
 const STELLAR_ADDRESS = /^[GS][A-Z2-7]{55}$/;
 const BECH32_ADDRESS = /^([a-z]{1,12}(?:_test)?)1([02-9ac-hj-np-z]{14,110})$/;
 const SEGWIT_LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+/** Solana: 32 bytes without a checksum, which hardly any other text of this length is. */
+const SOLANA_ADDRESS = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[1-9A-HJ-NP-Za-km-z]{43,44}$/;
+const ALGORAND_ADDRESS = /^[A-Z2-7]{58}$/;
 const CASH_ADDRESS = /^[qp][02-9ac-hj-np-z]{41}$/;
 
 const MIN_LENGTH = 26;
@@ -42,6 +47,8 @@ export function findCryptoAddress(b: Uint8Array, start: number, stop: number): n
     (RIPPLE_ADDRESS.test(word) && hasBase58Checksum(word, RIPPLE)) ||
     (STELLAR_ADDRESS.test(word) && hasCrc16(word)) ||
     (POLKADOT_ADDRESS.test(word) && hasBlakeChecksum(word)) ||
+    (ALGORAND_ADDRESS.test(word) && hasAlgorandChecksum(word)) ||
+    (SOLANA_ADDRESS.test(word) && b[start - 1] !== COLON && isSolanaAddress(word)) ||
     (CASH_ADDRESS.test(word) && isAfter(b, start, "bitcoincash:")) ||
     hasBech32Checksum(word.toLowerCase());
   if (!isAddress || isInWord(b, start, matches.floor)) return NOT_FOUND;
@@ -94,13 +101,50 @@ function hasCrc16(word: string): boolean {
   let bits = 0n;
   for (const c of word) bits = bits * 32n + BigInt(BASE32.indexOf(c));
   const bytes = Buffer.from(bits.toString(16).padStart(70, "0"), "hex");
+  return bytes.readUInt16LE(bytes.length - 2) === crc16(bytes.subarray(0, -2));
+}
+
+function crc16(bytes: Uint8Array): number {
   let crc = 0;
-  for (const byte of bytes.subarray(0, -2)) {
+  for (const byte of bytes) {
     crc ^= byte << 8;
     for (let i = 0; i < 8; i++) crc = (crc & 0x8000) !== 0 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
   }
-  return bytes.readUInt16LE(bytes.length - 2) === crc;
+  return crc;
 }
+
+/** Verifies an address of Algorand: base32 of a public key and the end of its hash. */
+function hasAlgorandChecksum(word: string): boolean {
+  work.spent += CHECKSUM_COST;
+  let bits = 0n;
+  for (const c of word) bits = bits * 32n + BigInt(BASE32.indexOf(c));
+  const bytes = Buffer.from((bits >> 2n).toString(16).padStart(72, "0"), "hex");
+  return createHash("sha512-256").update(bytes.subarray(0, 32)).digest().subarray(-4).equals(bytes.subarray(32));
+}
+
+function isSolanaAddress(word: string): boolean {
+  work.spent += CHECKSUM_COST;
+  return fromBase58(word, BASE58).length === 32;
+}
+
+/** Finds an address of TON in the run of base64url around [start, stop): a tag, a workchain, 32 bytes and CRC-16. */
+export function findTonAddress(b: Uint8Array, start: number): number {
+  const { floor, lastEnd } = matches;
+  const least = Math.max(lastEnd, start - TON_LENGTH);
+  let first = start;
+  while (first > least && isBefore(b, first, least, BASE64)) first--;
+  const stop = runs.end(b, first, BASE64);
+  if (stop - first !== TON_LENGTH || isBefore(b, first, floor, BASE64)) return NOT_FOUND;
+  work.spent += CHECKSUM_COST;
+  const word = latin1(b, first, stop);
+  if (!/^[EUk0][Qf]/.test(word)) return NOT_FOUND;
+  const bytes = Buffer.from(word, "base64");
+  return crc16(bytes.subarray(0, -2)) === bytes.readUInt16BE(bytes.length - 2)
+    ? matches.propose(CRYPTO_ADDRESS, first, stop, UNIQUE_FORM)
+    : NOT_FOUND;
+}
+
+const TON_LENGTH = 48;
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 

@@ -43,7 +43,8 @@ class DigitGroups {
       // The last group is the beginning of a word, so it does not count.
       digits -= p - this.starts[--count]!;
       this.wordAt = this.starts[count]!;
-      if (count > 0) this.separators[count - 1] = ATTACHED;
+      // A single number with a word such as 3D behind it is whole; groups of a number may continue in the word.
+      if (count > 1 || (count > 0 && this.separators[0] !== BLANK)) this.separators[count - 1] = ATTACHED;
     }
     this.count = count;
     this.digits = digits;

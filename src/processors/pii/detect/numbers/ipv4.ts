@@ -1,4 +1,4 @@
-import { COLON, DASH, DOT, SLASH, ZERO } from "../text/ascii.js";
+import { BLANK, COLON, DASH, DOT, HASH, SLASH, ZERO } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, latin1, SEPARATOR, UPPER, WORD } from "../text/characters.js";
 import { HINT_HOST, HINT_VERSION, IPV4 } from "../text/detectors.js";
 import { FORM, PLACE, VERSION } from "../text/evidence.js";
@@ -6,14 +6,27 @@ import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
 
-const VERSION_WORD =
-  /(?:version|(?<![a-z])ver|build|release|(?<![a-z])rev|firmware|(?<![a-z])driver|assembly|(?<![a-z])(?:mac)?os|(?<![a-z])ios|kernel|darwin)['"]?[ =:]{0,3}['"]?v?$/i;
+/** Words that announce a version: what a version is called, and programs that are named with theirs. */
+const VERSION_WORDS = (
+  "version,ver,build,release,rev,firmware,driver,assembly,macos,os,ios,kernel,darwin,release notes,version number,build number,version is,firefox," +
+  "chrome,chromium,edge,safari,opera,webkit,electron,jdk,jre,openssl,nginx,tomcat,mysql,postgres,postgresql,mariadb,oracle,windows,android,office"
+).split(",");
+/** These words may be the end of longer ones. */
+const FREE_WORDS = /^(?:version|build|release|firmware|assembly|kernel|chrome)/;
+const VERSION_WORD = new RegExp(
+  `(?:${VERSION_WORDS.map((word) => (FREE_WORDS.test(word) ? word : `(?<![a-z])${word}`)).join("|")})['"]?[ =:]{0,3}['"]?v?$`,
+  "i",
+);
 
-/**
- * The last letters of the words that announce a version, and the characters allowed between such a word and the number.
- */
-const VERSION_ENDS = byteTable("nrdevyslNRDEVYSL");
+/** The last two letters of these words, and the characters allowed between a word and the number. */
+const VERSION_ENDS = new Uint8Array(1 << 10);
+for (const word of VERSION_WORDS)
+  VERSION_ENDS[endOf(word.charCodeAt(word.length - 2), word.charCodeAt(word.length - 1))] = 1;
 const VERSION_GAP = byteTable("'\" =:");
+
+function endOf(a: number, b: number): number {
+  return ((a & 31) << 5) | (b & 31);
+}
 
 /**
  * Finds an IPv4 address that begins with group `i`, and returns the group after it, or 0. Addresses that name no host
@@ -65,28 +78,60 @@ export function findPlainIpv4(b: Uint8Array, p: number): number {
 const MULTICAST = 224;
 /** Numbers as small as those of a version, object identifier or section. */
 const MAX_SMALL = 63;
+/** Few major versions are larger. */
+const MAX_MAJOR = 31;
 
 function propose(b: Uint8Array, start: number, stop: number, first: number, largest: number): number {
-  const isSmall = largest <= MAX_SMALL && first !== 10;
-  const version = isSmall && !namesAddress(b, start, stop) ? VERSION : 0;
-  return matches.propose(IPV4, start, stop, FORM | PLACE | version);
+  const isSmall = first !== 10 && (largest <= MAX_SMALL || (first <= MAX_MAJOR && followsWord(b, start)));
+  const isVersion = isSmall ? !namesAddress(b, start, stop, first) : isStep(b, start, stop, first);
+  return matches.propose(IPV4, start, stop, FORM | PLACE | (isVersion ? VERSION : 0));
+}
+
+/** Whether an arrow connects the number to a version that it follows: `5.9.1.65 -> 5.2.3.75`. */
+function isStep(b: Uint8Array, start: number, stop: number, first: number): boolean {
+  if (first > MAX_MAJOR || (b[start - 2] !== 62 && b[stop + 2] !== 62)) return false;
+  work.spent += TEXT_COST;
+  const before = latin1(b, Math.max(matches.floor, start - MAX_CONTEXT), start);
+  return isRange(before, latin1(b, stop, Math.min(matches.end, stop + MAX_NEXT)), first);
+}
+
+/** Whether a word and a space stand before the number, as in `client 2.24.11.79`. */
+function followsWord(b: Uint8Array, start: number): boolean {
+  return b[start - 1] === BLANK && start - 2 >= matches.floor && isAt(b, start - 2, start, LETTER);
 }
 
 /** Words before an address, with what may stand between them. */
 const ADDRESS_WORD =
-  /(?:^|[^a-z])(?:ip(?:v4|_?addr(?:ess)?)?|addr(?:ess)?|host(?:name)?|clients?|servers?|peer|remote|src|dst|source|destination|dest|from|via|gateway|gw|dns|nameserver|resolver|ping|router|node|endpoint|forwarded|forwarded-for|x-real-ip|by|for|of|to|at|quelle|ziel|von|quell-ip|origen|desde|origine|depuis|origem|ip-?adresse?)["']{0,2}[ =:>([<@,]{1,4}["']{0,2}$/i;
+  /(?:^|[^a-z])(?:ip(?:v4|_?addr(?:ess)?)?|addr(?:ess)?|host(?:name)?|peer|remote|src|dst|source|destination|dest|from|via|gateway|gw|dns|nameserver|resolver|ping|router|node|endpoint|forwarded|forwarded-for|x-real-ip|by|for|of|to|at|quelle|ziel|von|quell-ip|origen|desde|origine|depuis|origem|ip-?adresse?|(?:un|de)?ban(?:ned|ning)?|block(?:ed|ing)?|allow(?:ed)?|den(?:y|ied)|whitelist(?:ed)?|blacklist(?:ed)?|connected|connecting|attacker|scanner|visitor|user|login|resolved|resolves|lookup|traceroute|whois|nmap|ssh|telnet|curl|neighbor|bgp|route|lease|dhcp\w*|requester|caller|origin|sender|mx|mail|relay|proxy|upstream|backend|anfrage)["']{0,2}[ =:>([<@,]{1,4}["']{0,2}$/i;
+/** Words that name both a program with a version and the address of a computer: a sign must follow them. */
+const ROLE_WORD = /(?:^|[^a-z])(?:clients?|servers?|agent)["']{0,2}(?:[=:>([<@,] ?|: )["']{0,2}$/i;
 /** Words that say that versions are what the text is about. */
 const VERSION_CONTEXT =
-  /(?:upgrad|downgrad|updat|version|release|migrat|patch|install|firmware|bios|driver|package|depend|compat|require|fixed in|since|oid|object|section|chapter|§|build)/i;
+  /(?:upgrad|downgrad|updat|bump|rollback|roll back|chart|running|version|release|migrat|patch|install|firmware|bios|driver|package|depend|compat|require|fixed in|since|oid|object|section|chapter|§|build)/i;
 const MAX_CONTEXT = 48;
 
 /** Whether a port, a prefix length or a word says that small numbers are an address. */
-function namesAddress(b: Uint8Array, start: number, stop: number): boolean {
-  if ((b[stop] === COLON || b[stop] === SLASH) && isAt(b, stop + 1, matches.end, DIGIT)) return true;
+function namesAddress(b: Uint8Array, start: number, stop: number, first: number): boolean {
+  if ((b[stop] === COLON || b[stop] === SLASH || b[stop] === HASH) && isAt(b, stop + 1, matches.end, DIGIT))
+    return true;
   if (start === matches.floor && stop === matches.end) return (matches.hints & HINT_HOST) !== 0;
   work.spent += 2 * TEXT_COST;
   const before = latin1(b, Math.max(matches.floor, start - MAX_CONTEXT), start);
-  return ADDRESS_WORD.test(before) && !VERSION_CONTEXT.test(before);
+  if (VERSION_CONTEXT.test(before) || isRange(before, latin1(b, stop, Math.min(matches.end, stop + MAX_NEXT)), first))
+    return false;
+  return ADDRESS_WORD.test(before) || ROLE_WORD.test(before);
+}
+
+const MAX_NEXT = 24;
+const NEXT_VERSION =
+  /^["']? ?(?:to|->|=>|\xe2\x86\x92|bis|auf|na|a|vers|\.\.\.?|\xe2\x80\x93|-) ?["']?v?(\d{1,3})\.\d+\.\d+/;
+const VERSION_BEFORE =
+  /(?:^|[^\d.])v?(\d{1,3})\.\d+\.\d+(?:\.\d+)*["']? ?(?:to|->|=>|\xe2\x86\x92|bis|auf|na|a|vers|\.\.\.?|\xe2\x80\x93|-) ?["']?v?$/;
+
+/** Whether the number is one end of a step such as `7.1.3.4 to 7.2.1.1`, whose major versions are close together. */
+function isRange(before: string, after: string, first: number): boolean {
+  const other = NEXT_VERSION.exec(after)?.[1] ?? VERSION_BEFORE.exec(before)?.[1];
+  return other !== undefined && Math.abs(Number(other) - first) <= 1;
 }
 
 /** Whether neither a word nor more digits after `p` would be read as part of the number. */
@@ -141,7 +186,7 @@ function isVersion(b: Uint8Array, p: number): boolean {
   const floor = Math.max(matches.floor, p - 17);
   let last = p - 1;
   while (last >= floor && VERSION_GAP[b[last]!] === 1) last--;
-  return last >= floor && VERSION_ENDS[b[last]!] === 1 && isVersionWord(b, floor, p);
+  return last >= floor && VERSION_ENDS[endOf(b[last - 1]!, b[last]!)] === 1 && isVersionWord(b, floor, p);
 }
 
 function isVersionWord(b: Uint8Array, floor: number, p: number): boolean {

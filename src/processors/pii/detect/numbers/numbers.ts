@@ -1,10 +1,13 @@
 import { findAfterLabel } from "../labels/after-label.js";
 import { mayFollowLabel } from "../labels/labels.js";
+import { findTravelDocument } from "../labels/travel.js";
 import { BLANK, DASH, DOT, PLUS } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
 import {
   ASSIGNED_SECRET,
+  DEVICE_ID,
   GEO_LOCATION,
+  HINT_LABEL_SHIFT,
   HINT_NATIONAL_ID,
   HINT_PHONE,
   HINT_SSN,
@@ -18,14 +21,15 @@ import {
 import { followsLabel } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
+import { findSimCard, mayBeSimCard } from "./device-numbers.js";
 import { groups } from "./digit-groups.js";
 import { findIpv4, findPlainIpv4 } from "./ipv4.js";
-import { findSpacedNino } from "./lettered-ids.js";
 import { findMac } from "./mac.js";
-import { findNationalId, isEnabled, mayBeNationalId } from "./national-ids.js";
+import { findSpacedNino } from "./national/lettered-ids.js";
+import { findNationalId, isEnabled, mayBeNationalId } from "./national/national-ids.js";
 import { findPaymentCard, mayBeCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
-import { findNamedCode, findPosition } from "./positions.js";
+import { findNamedCode, findNmea, findPosition } from "./positions.js";
 import { findSsn } from "./ssn.js";
 
 /** Work units that the detectors spend on each group of digits. */
@@ -42,6 +46,8 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   const { floor, end } = matches;
   const labelled = findAfterLabel(b, p);
   if (labelled !== NOT_FOUND) return labelled;
+  const document = findTravelDocument(b, p);
+  if (document !== NOT_FOUND) return document;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
   const named = findNamedBehind(b, p, digitsEnd);
@@ -69,7 +75,8 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
 /** Finds positions and one-time codes, which have their names behind them, or none. */
 function findNamedBehind(b: Uint8Array, p: number, stop: number): number {
   if (stop - p <= 3) return matches.isEnabled(GEO_LOCATION) ? findPosition(b, p, stop) : NOT_FOUND;
-  return matches.isEnabled(ASSIGNED_SECRET) ? findNamedCode(b, p, stop) : NOT_FOUND;
+  const position = b[stop] === DOT && matches.isEnabled(GEO_LOCATION) ? findNmea(b, p, stop) : NOT_FOUND;
+  return position === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET) ? findNamedCode(b, p, stop) : position;
 }
 
 /** Whether the second number of an IP address ends shortly after the dot at `p`. */
@@ -89,14 +96,21 @@ function findInNumber(b: Uint8Array, p: number, stop: number): number {
 }
 
 /** No detector finds a longer number without separators. */
-const MAX_DIGITS = 19;
+const MAX_DIGITS = 20;
 
 /**
  * Whether a number of this size cannot be a card or national number by its digits, and neither a sign, a word nor the
  * key before it says that it is sensitive.
  */
 export function isPlainNumber(b: Uint8Array, p: number, size: number): boolean {
-  if ((matches.hints & NUMBER_HINTS) !== 0 || b[p - 1] === PLUS || mayBeCard(b, p, size)) return false;
+  if (mayBeSimCard(b, p, size)) return false;
+  if (
+    (matches.hints & NUMBER_HINTS) !== 0 ||
+    matches.hints >= 1 << HINT_LABEL_SHIFT ||
+    b[p - 1] === PLUS ||
+    mayBeCard(b, p, size)
+  )
+    return false;
   return !mayBeNationalId(b[p]!, size) && !followsLabel(b, p) && !mayFollowLabel(b, p);
 }
 
@@ -137,6 +151,9 @@ export function findInGroups(b: Uint8Array, i: number): number {
   if (i + 4 <= groups.count && matches.isEnabled(IPV4)) next = findIpv4(b, i);
   if (next !== 0) return next;
   if (groups.isAttachedBefore(b, i, matches.floor)) return i + 1;
+  if (mayBeSimCard(b, groups.starts[i]!, groups.size(i)) && matches.isEnabled(DEVICE_ID)) {
+    if (findSimCard(b, groups.starts[i]!, groups.ends[i]!) !== NOT_FOUND) return i + 1;
+  }
   if (matches.isEnabled(PAYMENT_CARD)) next = findPaymentCard(b, i);
   if (next === 0 && matches.isEnabled(SSN)) next = findSsn(b, i);
   if (next === 0 && matches.isEnabled(NATIONAL_ID)) next = findNationalId(b, i);

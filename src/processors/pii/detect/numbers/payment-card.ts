@@ -97,6 +97,7 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   const first = b[groups.starts[i]!]! - 48;
   if (first === 0 || first === 7) return 0;
   if (size !== 4) return addIfCard(b, i, i + 1);
+  work.spent += GROUPING_COST;
   for (const sizes of GROUPINGS) {
     if (!groups.haveSizes(i, sizes, " -")) continue;
     const next = addIfCard(b, i, i + sizes.length);
@@ -104,6 +105,9 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   }
   return 0;
 }
+
+/** Work units of comparing four digits and what follows with all groupings. */
+const GROUPING_COST = 100;
 
 /** Whether an issuer has numbers of this size that begin like the one at `p`. */
 export function mayBeCard(b: Uint8Array, p: number, size: number): boolean {
@@ -124,8 +128,20 @@ function addIfCard(b: Uint8Array, from: number, to: number): number {
   const start = groups.starts[from]!;
   const grouped = to - from > 1 ? GROUPED : 0;
   const among = grouped !== 0 && (from > 0 || to < groups.count) ? AMONG_NUMBERS : 0;
-  const evidence = form | checksum | grouped | among | labelEvidence(b, from);
+  const evidence = form | checksum | grouped | among | rowEvidence(b, from, to) | labelEvidence(b, from);
   return matches.propose(PAYMENT_CARD, start, groups.ends[to - 1]!, evidence) === NOT_FOUND ? 0 : to;
+}
+
+/** More groups of four before or behind it are a row of numbers, unless they are cards too. */
+function rowEvidence(b: Uint8Array, from: number, to: number): number {
+  if (to - from === 1) return 0;
+  const isAfterNumber = from > 0 && groups.size(from - 1) === 4 && groups.ends[from - 1] !== matches.lastEnd;
+  const isBeforeNumber = to < groups.count && groups.size(to) === 4 && !isCardNext(b, to);
+  return isAfterNumber || isBeforeNumber ? OTHER_THING : 0;
+}
+
+function isCardNext(b: Uint8Array, i: number): boolean {
+  return i + 4 <= groups.count && formOf(b, i, i + 4) !== 0 && passesLuhn(b, i, i + 4);
 }
 
 /** Work units of verifying the digits of a card. */

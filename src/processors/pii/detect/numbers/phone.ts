@@ -1,5 +1,5 @@
-import { OTHER_LABEL } from "../labels/label-words.js";
-import { labelBefore } from "../labels/labels.js";
+import { OTHER_LABEL, PHONE_LABEL } from "../labels/label-words.js";
+import { labelBefore, mayFollowLabel } from "../labels/labels.js";
 import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "../text/ascii.js";
 import { ALNUM, isBefore, latin1 } from "../text/characters.js";
 import { HINT_PHONE, PHONE } from "../text/detectors.js";
@@ -99,7 +99,8 @@ const THREE_DIGIT_CODE_PREFIXES = new Set([
 export function findPhone(b: Uint8Array, i: number): number {
   const start = groups.starts[i]!;
   const { floor } = matches;
-  if (start > floor && b[start - 1] === PLUS) return isBefore(b, start - 1, floor, ALNUM) ? 0 : international(b, i, 0);
+  if (start > floor && b[start - 1] === PLUS)
+    return isBefore(b, start - 1, floor, ALNUM) || b[start - 2] === PLUS ? 0 : international(b, i, 0);
   if (i + 1 === groups.count && !isLabelled(b, i)) return 0; // an id, a time: all other forms have more groups
   return national(b, i) || bracketed(b, i) || labelled(b, i);
 }
@@ -117,7 +118,7 @@ function national(b: Uint8Array, i: number): number {
 /** Finds a number after `+`, or one whose first `skipped` digits are `00`. */
 function international(b: Uint8Array, i: number, skipped: number): number {
   const code = countryCode(b, i, skipped);
-  if (code === 0) return 0;
+  if (code === 0 || (skipped > 0 && arePairs(i))) return 0;
   const isOnePiece = skipped === 0 && groups.size(i) >= MIN_ONE_PIECE;
   const maxDigits = isOnePiece ? MAX_DIGITS : (MAX_DIGITS_BY_CODE[code] ?? 13) + skipped;
   let end = i;
@@ -129,8 +130,19 @@ function international(b: Uint8Array, i: number, skipped: number): number {
     if (!isPhoneSeparator(groups.separators[end - 1]!) && groups.separators[end - 1] !== OPENING) break;
   }
   if (digits < 8 + skipped || !isDetachedAfter(end)) return 0;
-  return addPhone(b, i, end, UNIQUE_FORM);
+  if (skipped === 0) return addPhone(b, i, end, UNIQUE_FORM);
+  const among = i > 0 && groups.separators[i - 1] === BLANK ? AMONG_NUMBERS : 0;
+  return addPhone(b, i, end, FORM | GROUPED | among);
 }
+
+/** Whether bytes are written in hex from group `i` on: pairs of digits, more than a number has after `00`. */
+function arePairs(i: number): boolean {
+  let end = i;
+  while (end < groups.count && groups.size(end) === 2) end++;
+  return end - i >= MIN_PAIRS;
+}
+
+const MIN_PAIRS = 7;
 
 /** A `+` and this many digits in one piece are a phone number, even if it is longer than the country's. */
 const MIN_ONE_PIECE = 10;
@@ -218,7 +230,8 @@ function trunkPrefixed(b: Uint8Array, i: number): number {
     if (end > i + 1 ? before !== between : !isPhoneSeparator(before) && before !== SLASH) break;
     digits += groups.size(end++);
   }
-  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end, FORM | GROUPED) : 0;
+  const among = i > 0 && groups.separators[i - 1] === BLANK ? AMONG_NUMBERS : 0;
+  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end, FORM | GROUPED | among) : 0;
 }
 
 /** Finds any number that a word before it, or the key, identifies as a phone number. */
@@ -229,15 +242,23 @@ function labelled(b: Uint8Array, i: number): number {
     digits += groups.size(end++);
     if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
   }
-  if (digits < 7 || !isDetachedAfter(end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i)) return 0;
+  if (digits < 7 || !isDetachedAfter(end) || isDotted(i, end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i))
+    return 0;
   return addPhone(b, i, end, FORM | (isCounted(b, groups.ends[end - 1]!) ? AMONG_NUMBERS : 0));
+}
+
+/** Whether the groups are four short numbers with dots between them: a version, or an address of a computer. */
+function isDotted(from: number, to: number): boolean {
+  if (to - from !== 4) return false;
+  for (let i = from; i < to; i++) if (groups.size(i) > 3 || (i < to - 1 && groups.separators[i] !== DOT)) return false;
+  return true;
 }
 
 /** Whether a unit follows: `mobile data usage 24322535 bytes`. */
 function isCounted(b: Uint8Array, p: number): boolean {
   if (b[p] !== BLANK) return false;
   work.spent += TEXT_COST;
-  return /^ (?:bytes|ms|s|sec|seconds|min|minutes|rows|items|entries|times|users|calls|messages|[kmgt]i?b|%)\b/i.test(
+  return /^ (?:bytes|ms|s|sec|seconds|min|minutes|rows|items|entries|times|users|calls|messages|[kmgt]i?b|%|tac|lac|mcc|mnc|rsrp|rsrq|pci|handover|sector)\b/i.test(
     latin1(b, p, Math.min(matches.end, p + 12)),
   );
 }
@@ -248,7 +269,12 @@ function isPadded(b: Uint8Array, p: number): boolean {
 }
 
 function isLabelled(b: Uint8Array, i: number): boolean {
-  return (matches.hints & HINT_PHONE) !== 0 || groups.followsWord(b, i, PHONE_WORDS);
+  return (matches.hints & HINT_PHONE) !== 0 || groups.followsWord(b, i, PHONE_WORDS) || followsPhoneLabel(b, i);
+}
+
+function followsPhoneLabel(b: Uint8Array, i: number): boolean {
+  const start = groups.starts[i]!;
+  return i === 0 && mayFollowLabel(b, start) && labelBefore(b, start, matches.lastEnd) === PHONE_LABEL;
 }
 
 /** Proposes the number, including a `+` and a bracket before it. Returns the group after it, or 0. */
@@ -269,7 +295,7 @@ function addPhone(b: Uint8Array, from: number, to: number, form: number): number
 function labelEvidence(b: Uint8Array, i: number): number {
   if ((matches.hints & HINT_PHONE) !== 0) return KEY;
   const other = i === 0 && labelBefore(b, groups.starts[0]!, matches.lastEnd) === OTHER_LABEL ? OTHER_THING : 0;
-  return groups.followsWord(b, i, PHONE_WORDS) ? LABEL | other : other;
+  return groups.followsWord(b, i, PHONE_WORDS) || followsPhoneLabel(b, i) ? LABEL | other : other;
 }
 
 function isPhoneSeparator(c: number): boolean {

@@ -6,10 +6,19 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /** A latitude and a longitude with five decimals or more. */
-const PAIR = /^-?([0-8]?\d)\.\d{5,16}, ?-?(1?\d?\d)\.\d{5,16}(?![\d.]|, ?-?\d)/;
+const PAIR = /^-?([0-8]?\d)\.\d{5,16}, ?-?(1?\d?\d)\.\d{5,16}(?![\d.]|, ?-?\d+(?!\d*z\b))/;
 /** Labels in front of a person's position. */
 const BEFORE_PAIR =
   /(?:\b(?:at|near|around|from|to|towards|in|position|location|gps|fix|geo\w*|home|user\S{0,20})|[?&]\w{1,8}=|@)[ :=]{0,2}[([]?$/i;
+/** Words about somebody's position, further in front of it. */
+const NEAR_PAIR = new RegExp(
+  Buffer.from(
+    "standort|ubicaci|posici|posiz|position|locati|locali|location|coord|koord|latlng|lat.?lon|координат|местоположен|расположен|pickup|dropoff|drop-off|" +
+      "driver|fahrer|rider|courier|livreur|repartidor|passenger|konum|位置|坐标|座標|現在地|위치|좌표|الموقع|standplats|sijainti|lokaliz|poloha|helyzet",
+  ).toString("latin1"),
+  "i",
+);
+const MAX_NEAR = 56;
 const DEGREES =
   /^\d{1,3}\xc2\xb0 ?\d{1,2}(?:'|\xe2\x80\xb2) ?[\d.]{1,8}(?:"|''|\xe2\x80\xb3) ?[NS],? ?\d{1,3}\xc2\xb0 ?\d{1,2}(?:'|\xe2\x80\xb2) ?[\d.]{1,8}(?:"|''|\xe2\x80\xb3) ?[EWO]/;
 const MIN_DECIMALS = 5;
@@ -28,8 +37,20 @@ export function findPosition(b: Uint8Array, p: number, stop: number): number {
   if (degrees !== null) return matches.propose(GEO_LOCATION, start, start + degrees[0].length, UNIQUE_FORM);
   const pair = PAIR.exec(text);
   if (pair === null || Number(pair[1]) > 90 || Number(pair[2]) > 180) return NOT_FOUND;
-  if (!BEFORE_PAIR.test(latin1(b, Math.max(matches.floor, start - MAX_BEFORE), start))) return NOT_FOUND;
+  const before = latin1(b, Math.max(matches.floor, start - MAX_NEAR), start);
+  if (!BEFORE_PAIR.test(before.slice(-MAX_BEFORE)) && !NEAR_PAIR.test(before)) return NOT_FOUND;
   return matches.propose(GEO_LOCATION, start, start + pair[0].length, FORM | PLACE);
+}
+
+/** Degrees and minutes as receivers of GPS write them: `5226.0244,N,01094.6011,E`. */
+const NMEA = /^\d{4}\.\d{2,7},[NS],\d{5}\.\d{2,7},[EW](?!\w)/;
+
+/** Finds the position in a sentence of NMEA, whose first four digits are [p, stop). */
+export function findNmea(b: Uint8Array, p: number, stop: number): number {
+  if (stop - p !== 4 || b[stop] !== DOT) return NOT_FOUND;
+  work.spent += TEXT_COST;
+  const position = NMEA.exec(latin1(b, p, Math.min(matches.end, p + MAX_PAIR)));
+  return position === null ? NOT_FOUND : matches.propose(GEO_LOCATION, p, p + position[0].length, UNIQUE_FORM);
 }
 
 const CODE_AFTER = /^ (?:is|as) (?:your|the|ihr) (?:[\w-]+ ){0,4}(?:code|otp|pin|passcode|password|tan)\b/i;

@@ -22,6 +22,7 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { assigned } from "./assigned-value.js";
+import { firstSecretCookie } from "./cookies.js";
 import { isPlaceholder } from "./placeholder.js";
 import { findPrivateKey } from "./private-key.js";
 import { areRandomLetters } from "./random-letters.js";
@@ -48,8 +49,15 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   return proposeSecret(b, kind, LABEL | SIGN, b[p] === EQUALS || b[p + 1]! > BLANK);
 }
 
+/** Finds the text in quotes behind the arrow at `p` if the match before the arrow is a secret. */
+export function findNewValue(b: Uint8Array, p: number): number {
+  if (matches.detectors[matches.count - 1] !== ASSIGNED_SECRET) return NOT_FOUND;
+  assigned.read(b, p + 1);
+  return assigned.isQuoted ? proposeSecret(b, PASSWORD_LABEL, LABEL | SIGN, true) : NOT_FOUND;
+}
+
 const DOCUMENT_NEAR =
-  /(passport|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
+  /(passport|doc_?type["']?[=:] ?["']?p\b|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
 const MAX_NEAR = 64;
 
 /** Finds the number of a document whose kind a word before its label tells. */
@@ -57,7 +65,7 @@ function findDocument(b: Uint8Array, start: number): number {
   work.spent += TEXT_COST;
   const near = DOCUMENT_NEAR.exec(latin1(b, Math.max(matches.lastEnd, label.start - MAX_NEAR), label.start));
   if (near === null) return NOT_FOUND;
-  const kind = /^(?:pass|reise|pasa)/i.test(near[1]!)
+  const kind = /^(?:pass|reise|pasa|doc)/i.test(near[1]!)
     ? PASSPORT_LABEL
     : /^licen|^f/i.test(near[1]!)
       ? LICENCE_LABEL
@@ -81,11 +89,20 @@ function valueEvidence(b: Uint8Array, kind: number, isExact: boolean): number {
   const size = stop - start;
   const isRandom = looksSecret(b, start, stop);
   if (kind === QUERY_LABEL) return size >= 16 && isRandom ? RANDOM : PROSE;
-  if (kind !== PASSWORD_LABEL) return size >= 8 && isRandom ? RANDOM : PROSE;
+  if (kind !== PASSWORD_LABEL) return size >= 8 && isRandom && !isCounter(b, start, stop) ? RANDOM : PROSE;
   if (isExact || isQuoted) return size >= 3 ? COMMON_FORM | (isRandom ? RANDOM : 0) : PROSE;
   if (isRandom || hasSymbol(b, start, stop)) return size >= 4 ? COMMON_FORM | RANDOM : PROSE;
   return size >= 4 && endsValue(b, stop) ? COMMON_FORM | PLACE : PROSE;
 }
+
+/** Whether the value is a number in hex such as 0x24f3fdaf7380008, or two numbers: such ids are counted, not random. */
+function isCounter(b: Uint8Array, start: number, stop: number): boolean {
+  if (stop - start > MAX_COUNTER || !isAt(b, start, stop, DIGIT)) return false;
+  work.spent += TEXT_COST;
+  return /^(?:0x[\da-f]+|\d+[_:.-]\d+)$/i.test(latin1(b, start, stop));
+}
+
+const MAX_COUNTER = 20;
 
 /** Whether the end of the line, of the quotes or of the clause follows the value, so that it is not prose. */
 function endsValue(b: Uint8Array, p: number): boolean {
@@ -135,15 +152,16 @@ function passScheme(b: Uint8Array): void {
   else assigned.readPlain(b, begin + scheme[0].length);
 }
 
-/** Finds all values of the names after `Cookie` or `Set-Cookie`. */
+/** Finds the values of the names after `Cookie` or `Set-Cookie`, from the first one that may identify a visitor. */
 function findCookies(b: Uint8Array): number {
   const { start } = assigned;
   const nameEnd = nameStop(b, start);
   if (nameEnd === start || b[nameEnd] !== EQUALS || !isAt(b, nameEnd + 1, matches.end, SECRET))
     return assigned.stop - start >= MIN_COOKIE ? proposeSecret(b, SECRET_LABEL, LABEL | SIGN, true) : NOT_FOUND;
   assigned.extendToLineEnd(b);
-  const evidence = isPlaceholder(b, nameEnd + 1, assigned.stop) ? PLACEHOLDER : COMMON_FORM | PLACE;
-  return matches.propose(ASSIGNED_SECRET, nameEnd + 1, assigned.stop, LABEL | SIGN | evidence);
+  const secret = firstSecretCookie(b, start, assigned.stop);
+  const evidence = secret < 0 ? PLACEHOLDER : COMMON_FORM | PLACE;
+  return matches.propose(ASSIGNED_SECRET, Math.max(secret, nameEnd + 1), assigned.stop, LABEL | SIGN | evidence);
 }
 
 /** A shorter text after `cookie` that is no pair is a word about it. */

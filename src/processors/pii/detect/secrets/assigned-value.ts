@@ -2,14 +2,19 @@ import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, DOT, EQUALS, QUOTE, TAB } from
 import {
   BRACKET,
   CHARACTER_BITS,
+  DIGIT,
+  hasTextAt,
   IN_APOSTROPHES,
   IN_QUOTES,
   isAt,
   NAME,
   SECRET,
   TAG_START,
+  UPPER,
+  WORD,
 } from "../text/characters.js";
 import { matches } from "../text/matches.js";
+import { closingMarkAt, openingMarkSize } from "../text/quotes.js";
 import { nextOf, runs } from "../text/runs.js";
 import { work } from "../text/work.js";
 
@@ -32,6 +37,9 @@ class AssignedValue {
     const limit = Math.min(end, p + MAX_BLANKS);
     while (p < limit && (b[p] === BLANK || b[p] === TAB)) p++;
     if (b[p] === 78 && b[p + 1] === APOSTROPHE) p++; // SQL's N'text'
+    if (b[p] === 115 && hasTextAt(b, p, end, "string(")) p = afterStringSize(b, p);
+    else if (isAt(b, p, end, UPPER)) p = afterWrapper(b, p);
+    if (b[p]! > 127 && this.readMarked(b, p)) return;
     let backslashes = 0;
     while (p < end && b[p] === BACKSLASH && backslashes < 8) {
       p++;
@@ -42,6 +50,22 @@ class AssignedValue {
       this.start = p + 1;
       this.stop = quotedEnd(b, p + 1, b[p]!, backslashes);
     } else this.readPlain(b, p - backslashes);
+  }
+
+  /** Reads a value between marks such as « and » at `p`, without the spaces inside. Returns whether there is one. */
+  private readMarked(b: Uint8Array, p: number): boolean {
+    const { end } = matches;
+    const start = p + (b[p]! < 0xe0 ? 2 : 3);
+    const close = openingMarkSize(b, start, p) === start - p ? closingMarkAt(b, start, end) : -1;
+    if (close < 0) return false;
+    work.spent += close - start;
+    this.isQuoted = true;
+    this.start = start;
+    this.stop = close;
+    while (this.start < this.stop && isSpace(b, this.start)) this.start += b[this.start] === BLANK ? 1 : 2;
+    while (this.stop > this.start && (b[this.stop - 1] === BLANK || b[this.stop - 1] === 0xa0))
+      this.stop -= b[this.stop - 1] === BLANK ? 1 : 2;
+    return true;
   }
 
   /** Reads a value without quotes from `p` on; `[abc]` counts as a list of one. */
@@ -78,6 +102,27 @@ class AssignedValue {
 }
 
 const MAX_BLANKS = 8;
+
+const MAX_WRAPPER = 16;
+
+/** Skips the name and bracket of a wrapper around a text in quotes: `Some("x")`. */
+function afterWrapper(b: Uint8Array, p: number): number {
+  let q = p;
+  while (q < p + MAX_WRAPPER && isAt(b, q, matches.end, WORD)) q++;
+  return b[q] === 40 && (b[q + 1] === QUOTE || b[q + 1] === APOSTROPHE) ? q + 1 : p;
+}
+
+/** Whether a space or a non-breaking space is at `p`. */
+function isSpace(b: Uint8Array, p: number): boolean {
+  return b[p] === BLANK || (b[p] === 0xc2 && b[p + 1] === 0xa0);
+}
+
+/** Skips PHP's `string(9) `, which var_dump writes in front of a text. */
+function afterStringSize(b: Uint8Array, p: number): number {
+  let q = p + "string(".length;
+  while (isAt(b, q, matches.end, DIGIT)) q++;
+  return b[q] === 41 && b[q + 1] === BLANK ? q + 2 : p;
+}
 
 export const assigned = new AssignedValue();
 

@@ -9,8 +9,10 @@ import {
   isBefore,
   isInWord,
   LETTER,
+  LOWER,
   latin1,
   runEnd,
+  UPPER,
 } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
 import { FORM, LABEL, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
@@ -50,13 +52,15 @@ export function findKeyInWord(b: Uint8Array, start: number, stop: number): numbe
 
 function shapeEnd(b: Uint8Array, start: number, stop: number): number {
   const { end } = matches;
-  for (const { prefix, minLength, most, bits } of SHAPES_BY_FIRST[b[start]!] ?? NO_SHAPES) {
+  for (const { prefix, minLength, most, bits, isMixed } of SHAPES_BY_FIRST[b[start]!] ?? NO_SHAPES) {
     work.spent += prefix.length;
     if (!hasTextAt(b, start, end, prefix)) continue;
     const stopped = runs.end(b, start + prefix.length, bits);
+    if (isMixed && !(hasNext(b, start, stopped, UPPER) && hasNext(b, start, stopped, LOWER))) continue;
     if (stopped - start >= minLength && stopped - start <= most) return encodedEnd(b, stopped, bits);
   }
   const size = stop - start;
+  if (size === 40 && hasTextAt(b, stop - 4, end, "NRAL")) return stop; // New Relic
   if (size === 32 && hasTextAt(b, stop, end, "-us") && runEnd(b, start, stop, HEX) === stop)
     return runEnd(b, stop + 3, end, ALNUM); // Mailchimp
   if (size >= 72 && hasTextAt(b, start + 52, end, "JQQJ99")) return stop; // Azure DevOps
@@ -94,7 +98,9 @@ const NO_SHAPES: readonly KeyShape[] = [];
 
 /** Parts of a path or query in front of a secret: links that reset passwords, confirm addresses, or call webhooks. */
 const BEFORE_SECRET =
-  /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|passwd|passwort|login|sign-?in|one-?time|token|oauth|hooks?|session|sess|sid|approve|unsubscribe)[a-z-]{0,12}(?:[/_-][a-z-]{1,16})?[/=:](?:\w{1,3}=)?$|hooks?\.[\w.-]{1,32}\/(?:[\w-]{1,20}\/){0,2}$/i;
+  /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|passwd|passwort|login|sign-?in|one-?time|token|oauth|hooks?|session|sess|sid|approve|unsubscribe)[a-z-]{0,12}(?:[/_-][a-z-]{1,16})?[/=:](?:\w{1,3}=)?$|hooks?\.[\w.-]{1,32}\/(?:[\w-]{1,20}\/){0,2}$|cookies?:? \w{1,12}=$/i;
+/** A token that says where the next page of a list begins. */
+const PAGE_TOKEN = /(?:continuation|next|page|pagination|sync|resume|cursor|skip|delta|marker)[-_]?token["']?[=:]$/i;
 /** The name of a short parameter: `?t=`, `&c=`. */
 const SHORT_PARAMETER =
   /(?:reset|verif|confirm|activat|invit|magic|recover|unlock|password|login|sign-?in|auth)[\w/.-]{0,24}\?[a-z_]{1,8}=$/i;
@@ -117,7 +123,7 @@ export function findUrlSecret(b: Uint8Array, start: number): number {
     return NOT_FOUND;
   work.spent += 2 * TEXT_COST + start - first;
   const before = latin1(b, Math.max(lastEnd, first - MAX_CONTEXT), first);
-  if (!BEFORE_SECRET.test(before) && !SHORT_PARAMETER.test(before)) return NOT_FOUND;
+  if ((!BEFORE_SECRET.test(before) || PAGE_TOKEN.test(before)) && !SHORT_PARAMETER.test(before)) return NOT_FOUND;
   const text = latin1(b, first, Math.min(stop, first + 80));
   if (/^[a-z]+(?:[-_][a-z\d]{1,10})+$/.test(text) || /^\d+-/.test(text)) return NOT_FOUND; // words
   return matches.propose(ASSIGNED_SECRET, first, stop, FORM | LABEL | RANDOM);

@@ -1,4 +1,5 @@
 import { latin1 } from "../text/characters.js";
+import { matches } from "../text/matches.js";
 import { MASK } from "../text/treated.js";
 import { TEXT_COST, work } from "../text/work.js";
 
@@ -28,10 +29,25 @@ const MAX_LENGTH = 64;
 /** Whether the value is a template variable, a word for a missing value, or a replacement that this processor wrote. */
 export function isPlaceholder(b: Uint8Array, start: number, stop: number): boolean {
   work.spent += TEXT_COST;
+  if (BRACKETS[b[start]!] === 1 && isBracketedText(b, start)) return true;
   const bytes = latin1(b, start, Math.min(stop, start + MAX_LENGTH));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: only texts of other scripts need decoding.
   const text = /^[\x00-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, "latin1").toString();
   return isPlaceholderText(text);
+}
+
+/** Opening brackets, with 1 at their codes. */
+const BRACKETS = new Uint8Array(256);
+for (const c of "(<[{") BRACKETS[c.charCodeAt(0)] = 1;
+const MAX_BRACKETED = 48;
+
+/**
+ * Whether words in brackets begin at `p`: `(sensitive value)`, `<not shown>`, `[secret removed by policy]`. The value
+ * itself may end at the first space in them. Passwords have digits, signs or mixed capitals.
+ */
+function isBracketedText(b: Uint8Array, p: number): boolean {
+  const text = latin1(b, p, Math.min(matches.end, p + MAX_BRACKETED));
+  return /^(?:\([a-z][a-z _-]+\)|<[a-z][a-z _-]*>|\[[a-z][a-z _-]+\]|\{[a-z][a-z _-]+\})/i.test(text);
 }
 
 /** Whether the text is a template variable or a mask. */
@@ -48,5 +64,6 @@ const HASHED = /^hash\(/;
 export function isPlaceholderText(text: string): boolean {
   if (text.slice(0, 12).includes(MASK) || TEMPLATE.test(text) || VARIABLE.test(text)) return true;
   if (PATH.test(text) || WORDS.test(text)) return true;
+  if (/^[A-Z]\w*:$/.test(text)) return true; // the next name of a struct, because the value is empty
   return /^\{\s?(?:["':]|\w+\s?[=:])/.test(text); // an object
 }

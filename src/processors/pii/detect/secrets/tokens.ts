@@ -1,10 +1,11 @@
 import { AT, BLANK, COLON, DOT, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
 import { ALNUM, BASE64URL, DIGIT, hasTextAt, isBefore, latin1, TOKEN } from "../text/characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "../text/detectors.js";
-import { FORM, LABEL, PLACE, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
+import { FORM, LABEL, PLACE, PLACEHOLDER, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
+import { isTemplate } from "./placeholder.js";
 import { areRandomLetters } from "./random-letters.js";
 
 /** Finds a JSON Web Token (signed or encrypted) whose `eyJ` ends with the J at `p`. */
@@ -70,7 +71,16 @@ export function findUrlCredentials(b: Uint8Array, p: number): number {
   }
   work.spent += stop - start;
   if (colon < 0 || at < colon || at === colon + 1) return NOT_FOUND;
-  return matches.propose(URL_CREDENTIALS, start, at, UNIQUE_FORM);
+  const sample = isSample(b, start, colon, at) ? PLACEHOLDER : 0;
+  return matches.propose(URL_CREDENTIALS, start, at, UNIQUE_FORM | sample);
+}
+
+/** Whether user and password are words that documentation uses for them: `USER:PASSWORD@`, `<user>:<pass>@`. */
+function isSample(b: Uint8Array, start: number, colon: number, at: number): boolean {
+  work.spent += TEXT_COST;
+  return /^[<[{$%(]*user(?:name)?[>\]}%)]*:[<[{$%(]*(?:pass(?:word|wd)?|pwd|secret|\*+|x{3,})[>\]}%)]*$/i.test(
+    `${latin1(b, start, Math.min(colon, start + 32))}:${latin1(b, colon + 1, Math.min(at, colon + 33))}`,
+  );
 }
 
 function isWord(b: Uint8Array, p: number, word: string): boolean {
@@ -90,8 +100,10 @@ function afterBlanks(b: Uint8Array, p: number): number {
 const LOGIN = /(?:^|[\s"'=(,[])([\w.-]{1,32}):([^\s:@/"']{3,64})$/;
 const ORACLE_LOGIN =
   /(?:conn(?:ect)?|sqlplus|expdp|impdp|exp|imp|sqlldr|rman|target|catalog|auxiliary|userid|thin)\b[^\n]{0,40}?[\s:='"]([\w$]{1,32})\/([^\s@/"']{3,64})$/i;
+/** Words before a colon that are no users; neither are names of classes, such as LeaseRenewer. */
 const NO_USER =
   /^(?:sips?|mailto|acct|xmpp|ssh|git|npm|docker|image|tel|http|https|user|from|to|cc|bcc|by|email|mail)$/i;
+const CLASS_NAME = /^[A-Z][a-z]+[A-Z][A-Za-z]*$/;
 const HOST_AFTER =
   /^(?:\/\/)?(?!sha\d|latest)[a-z][\w-]{1,40}(?:[.:/ ,"')]|$)|^(?:\/\/)?\d{1,3}(?:\.\d{1,3}){3}(?:[:/ ,"')]|$)/i;
 const MAX_LOGIN = 112;
@@ -107,6 +119,7 @@ export function findLogin(b: Uint8Array, p: number): number {
   const before = latin1(b, from, p);
   if (!HOST_AFTER.test(latin1(b, p + 1, Math.min(matches.end, p + 48)))) return NOT_FOUND;
   const login = LOGIN.exec(before) ?? ORACLE_LOGIN.exec(before);
-  if (login === null || NO_USER.test(login[1]!)) return NOT_FOUND;
+  if (login === null || NO_USER.test(login[1]!) || CLASS_NAME.test(login[1]!) || isTemplate(login[2]!))
+    return NOT_FOUND;
   return matches.propose(URL_CREDENTIALS, p - login[2]!.length, p, FORM | PLACE);
 }

@@ -148,13 +148,12 @@ export interface KeyShape {
   readonly minLength: number;
   readonly most: number;
   readonly bits: number;
+  /** True if the key must have capital and small letters, because other texts begin like it. */
+  readonly isMixed: boolean;
 }
 
-const shape = (prefix: string, minLength: number, most: number, bits: number): KeyShape => ({
-  prefix,
-  minLength,
-  most,
-  bits,
+const shape = (prefix: string, minLength: number, most: number, bits: number, isMixed = false): KeyShape => ({
+  ...{ prefix, minLength, most, bits, isMixed },
 });
 
 /** Shapes that are searched in long words with digits. */
@@ -175,7 +174,7 @@ export const KEY_SHAPES: readonly KeyShape[] = [
   shape("ATATT3x", 60, 400, TOKEN),
   shape("ATCTT3x", 60, 400, TOKEN),
   shape("AQVN", 36, 44, BASE64URL),
-  shape("00", 42, 42, BASE64URL),
+  shape("00", 42, 42, BASE64URL, true),
   shape("AKC", 60, 80, ALNUM),
   shape("ATTA", 64, 90, ALNUM),
   shape("IGQ", 80, 300, BASE64URL),

@@ -75,5 +75,10 @@ export function hintsAtNumber(hints: number): boolean {
 }
 
 /** Countries with known national numbers. Those of the United States belong to the detector `ssn`. */
-export const COUNTRIES = ["gb", "de", "fr", "es", "it", "nl", "br", "in", "cn", "jp"] as const;
+export const COUNTRIES = [
+  ...(["gb", "de", "fr", "es", "it", "nl", "at", "be", "bg", "ch", "cz", "ee", "fi", "gr", "hr", "hu", "is"] as const),
+  ...(["lt", "lu", "lv", "md", "no", "pl", "pt", "ro", "rs", "ru", "se", "si", "tr", "ua"] as const),
+  ...(["ar", "br", "ca", "cl", "do", "ec", "mx", "pe", "uy"] as const),
+  ...(["ae", "au", "cn", "eg", "il", "in", "ir", "jp", "kr", "kw", "kz", "nz", "sa", "sg", "th", "za"] as const),
+] as const;
 export type Country = (typeof COUNTRIES)[number];

@@ -3,8 +3,8 @@ import { CHARACTER_BITS, DIGIT, LETTER, SEPARATOR } from "./characters.js";
 import { COUNTRIES } from "./detectors.js";
 import { scoreOf, THRESHOLDS } from "./evidence.js";
 
-/** The bits of all countries. */
-const ALL_COUNTRIES = 2 ** COUNTRIES.length - 1;
+/** Holds 1 for each country. */
+export const ALL_COUNTRIES: Uint8Array = new Uint8Array(COUNTRIES.length).fill(1);
 
 /** A part of a text that a detector considered, with what speaks for and against it. */
 export interface Candidate {
@@ -52,7 +52,7 @@ class Matches {
   hints = 0;
   /** A bit for each built-in detector that is enabled. */
   enabled = 0;
-  /** A bit for each country whose national numbers are enabled. */
+  /** Holds 1 for each country whose national numbers are enabled, in the order of `COUNTRIES`. */
   countries = ALL_COUNTRIES;
   /** The score that candidates must reach. */
   threshold = THRESHOLDS.medium;

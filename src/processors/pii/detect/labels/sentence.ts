@@ -1,0 +1,126 @@
+import { proposeSecret } from "../secrets/assigned-secret.js";
+import { assigned } from "../secrets/assigned-value.js";
+import { CHARACTER_BITS, DIGIT, LETTER, latin1 } from "../text/characters.js";
+import { ASSIGNED_SECRET } from "../text/detectors.js";
+import { LABEL, PLACE, SIGN } from "../text/evidence.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
+import { PASSWORD_LABEL } from "./label-words.js";
+import { labelOfKey } from "./labels.js";
+
+/** UTF-8 as it looks when it is read as Latin-1. */
+const bytesOf = (text: string) => Buffer.from(text).toString("latin1");
+
+/** Words for a password, in small letters. */
+const WORDS = bytesOf(
+  "password,passwort,passwd,passcode,passphrase,pw,kennwort,mot de passe,contraseña,clave,senha,palavra-passe,parola,hasło,wachtwoord," +
+    "lösenord,adgangskode,passord,salasana,heslo,jelszó,lozinka,geslo,şifre,mật khẩu,kata sandi,парол,密码,密碼,パスワード,비밀번호,كلمة المرور,كلمة السر,पासवर्ड",
+).split(",");
+/** One of them in the same sentence, and what stands between it and the value. */
+const PASSWORD_BEFORE = new RegExp(`(?:\\b(?:${WORDS.join("|").replace("pw", "pw\\b")}))([^\\n.;!?]{0,60})$`, "i");
+/** A sign, a verb or a preposition right before the value. */
+const LINK_BEFORE = new RegExp(
+  bytesOf(
+    "(?:^|[ :=])(?:is|was|to|as|with|using|ist|lautet|war|auf|mit|est|était|es|era|fue|con|a|è|é|para|por|jest|na|är|er|nu|til|till|on|je|" +
+      "adalah|thành|olarak|на|это|은|는|は|是|为|入力|used|tried|typed|entered|gave) $|: $",
+  ),
+  "i",
+);
+/** Words about passwords after which something else is named. */
+const ABOUT =
+  /polic|rule|hash|algorithm|encod|encrypt|file|length|level|version|manager|module|plugin|field|column|least|minimum|min\b|must|should|expire|histor|user\s*$|user:|retr|attempt|error|fail|code:|reason|id:|request|status|at:|by:|from:|since|date|time/i;
+/** The name of a constant as the first argument of a call: `define('DB_PASSWORD', `. */
+const NAMED_ARGUMENT = /\(\s?["']([\w.-]{2,40})["'], ?["']$/;
+/** Calls that take a password after a user. */
+const LOGIN_CALL =
+  /(?:sp_addlogin |\bPDO\(|mysqli(?:_connect)?\(|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
+/** The command of FTP and POP3 that gives a password. */
+const PASS_COMMAND = /(?:^|["'>\]]|[CS]: ?|command:? ?)PASS $/;
+/** A user and a slash before a password. */
+const CREDENTIALS =
+  /(?:credentials?|logins?|zugangsdaten|identifiants|credenciales)(?:\W| are | is | sind ){1,4}[\w.@-]{2,40} ?\/ $/i;
+/** The command of Redis that gives a user a password. */
+const SET_USER = /SETUSER \S{1,40}(?: [^\n]{1,40})? >$/;
+const MAX_BEFORE = 96;
+
+/**
+ * Finds a password that a sentence names: `the new password for terminal 9 is yellow-crane-18`. The value at `start`
+ * must look like a password, and a verb, a colon or quotes must stand right before it. Also finds the passwords of
+ * commands and calls that name them in ways of their own.
+ */
+export function findInSentence(b: Uint8Array, start: number): number {
+  const isQuoted = b[start - 1] === 34 || b[start - 1] === 39;
+  if (start - matches.lastEnd < MIN_SENTENCE || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  const from = Math.max(matches.lastEnd, start - MAX_BEFORE);
+  if (!isMixed(b, start) || !mayNamePassword(b, from, start)) return NOT_FOUND;
+  assigned.read(b, isQuoted ? start - 1 : start);
+  if (assigned.start !== start || isOther(b, start, assigned.stop)) return NOT_FOUND;
+  work.spent += 6 * TEXT_COST;
+  const before = latin1(b, from, start);
+  if (isQuoted) {
+    const name = NAMED_ARGUMENT.exec(before)?.[1];
+    if (name !== undefined) return labelOfKey(name) === PASSWORD_LABEL ? propose(b, LABEL | SIGN) : NOT_FOUND;
+    if (LOGIN_CALL.test(before)) return propose(b, LABEL | PLACE);
+  }
+  if (PASS_COMMAND.test(before) || CREDENTIALS.test(before) || SET_USER.test(before)) return propose(b, LABEL | SIGN);
+  const between = PASSWORD_BEFORE.exec(before)?.[1];
+  if (between === undefined || ABOUT.test(between) || !(isQuoted || LINK_BEFORE.test(between))) return NOT_FOUND;
+  return propose(b, LABEL | PLACE);
+}
+
+/** Shorter texts before a value name nothing. */
+const MIN_SENTENCE = 6;
+
+function propose(b: Uint8Array, evidence: number): number {
+  return proposeSecret(b, PASSWORD_LABEL, evidence, false);
+}
+
+/** The beginnings of all words that the patterns look for, by their first three bytes in small letters. */
+const BEGINNINGS = new Uint8Array(1 << 16);
+for (const word of [...WORDS, "login", "zugangs", "credential", "credencial", "identifiants", "pdo(", "mysqli"])
+  BEGINNINGS[beginningOf(...([...word.padEnd(3)].map((c) => c.charCodeAt(0)) as [number, number, number]))] = 1;
+for (const word of ["auth=", "sp_addlogin", "basic_auth", "basicauth", "signin", "setuser ", "pass "])
+  BEGINNINGS[beginningOf(...([...word].map((c) => c.charCodeAt(0)) as [number, number, number]))] = 1;
+for (const end of " .:=\"')") BEGINNINGS[beginningOf("p".charCodeAt(0), "w".charCodeAt(0), end.charCodeAt(0))] = 1;
+
+function beginningOf(a: number, b: number, c: number): number {
+  return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
+}
+
+/** Rules out most texts before a value without making a string. */
+function mayNamePassword(b: Uint8Array, from: number, to: number): boolean {
+  work.spent += (to - from) >> 2;
+  for (let p = from; p < to - 2; p++)
+    if (BEGINNINGS[beginningOf(small(b[p]!), small(b[p + 1]!), small(b[p + 2]!))] === 1) return true;
+  return false;
+}
+
+function small(c: number): number {
+  return c >= 65 && c <= 90 ? c | 32 : c;
+}
+
+const MIN_LENGTH = 5;
+const MAX_LENGTH = 40;
+/** Quantities, versions, paths, times, names of files, UUIDs and hashes, which have letters and digits too. */
+const NO_PASSWORD =
+  /^(?:v?\d[\d.,:/-]*[a-z]{0,7}|[\d-]+T[\d:.]+Z?|\/.*|\w+:\/\/.*|[\w.-]+\/[\w./-]*|\w+\.\w{1,5}|[\da-f]{8}-[\da-f]{4}-.*|[\da-f]{16,})$/i;
+
+/** Whether the value at `start` has letters and digits, as passwords do. */
+function isMixed(b: Uint8Array, start: number): boolean {
+  const limit = Math.min(matches.end, start + MAX_LENGTH);
+  let letters = 0;
+  let digits = 0;
+  let p = start;
+  for (; p < limit && b[p]! > 32; p++) {
+    const bits = CHARACTER_BITS[b[p]!]!;
+    if ((bits & LETTER) !== 0 || b[p]! > 127) letters++;
+    else if ((bits & DIGIT) !== 0) digits++;
+  }
+  work.spent += (p - start) >> 2;
+  return p - start >= MIN_LENGTH && letters > 1 && digits > 0;
+}
+
+function isOther(b: Uint8Array, start: number, stop: number): boolean {
+  work.spent += TEXT_COST;
+  return stop - start < MIN_LENGTH || stop - start > MAX_LENGTH || NO_PASSWORD.test(latin1(b, start, stop));
+}
