@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type LoadedConfig, readTextFile } from "#config";
+import type { RemoteConfigFile } from "#contract/operations";
 import { loadConfigWithPlugins, PluginFolders, Watchdog } from "#host";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
@@ -7,18 +8,20 @@ import { UsageError } from "./terminal.js";
 
 /**
  * Loads the config named by `--config` and `--set`, with its plugins. Adds the plugins' folders to `pluginFolders`.
- * `onFile` is called with every file that is read: the config, what `${file:...}` names, and plugins.
+ * `onFile` is called with every file that is read: the config, what `${file:...}` names, and plugins. `remoteFiles` are
+ * merged after the files and before `--set`.
  */
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
   watchdog = new Watchdog({ json: false }),
   pluginFolders = new PluginFolders(),
   onFile: (file: string) => void = () => {},
+  remoteFiles: readonly RemoteConfigFile[] = [],
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
   return loadConfigWithPlugins({
-    sources: configSources(files, terminal.env),
+    sources: [...configSources(files, terminal.env), ...remoteFiles],
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,
     readFile(path) {

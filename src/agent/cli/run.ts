@@ -10,7 +10,7 @@ import type { PluginTracker } from "#contract/border";
 import { parseDuration } from "#contract/schema";
 import { waitAtMost } from "#contract/time";
 import type { ConfigFacts } from "#host";
-import { PluginFolders, Watchdog } from "#host";
+import { PluginFolders, RemoteSources, Watchdog } from "#host";
 import { useProxyEnvironment } from "#net";
 import { useEnvironment } from "#system";
 import { loadedMask } from "../mask-batch.js";
@@ -37,7 +37,8 @@ export async function run(context: CommandContext): Promise<number> {
   readProxies(terminal.env);
   const files = new Set<string>();
   const onFile = (file: string) => void files.add(file);
-  const loaded = await loadFromArguments(context, watchdog, pluginFolders, onFile);
+  const remote = new RemoteSources((sent) => loadFromArguments(context, watchdog, pluginFolders, onFile, sent));
+  const loaded = await remote.loadFirst();
   if (loaded.config === undefined) {
     showProblems(loaded.problems, loaded.lineAt, terminal.err);
     return EXIT.failed;
@@ -45,9 +46,8 @@ export async function run(context: CommandContext): Promise<number> {
   try {
     const { config } = loaded;
     const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
-    const load = () => loadFromArguments(context, watchdog, pluginFolders, onFile);
     const watched = values["watch"] === true ? files : undefined;
-    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, load, watched };
+    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, remote, watched };
     return await runConfig(config, factsOf(loaded), environment);
   } catch (error) {
     return reportFailedStart(error, loaded, terminal);
@@ -72,8 +72,8 @@ interface RunEnvironment {
   readonly terminal: Terminal;
   readonly watch: PluginTracker;
   readonly pluginFolders: PluginFolders;
-  /** Loads the config again. */
-  readonly load: () => Promise<LoadedConfig>;
+  /** Loads the config again, and takes configs of a management server. */
+  readonly remote: RemoteSources;
   /** The files whose changes cause a reload; undefined without `--watch`. */
   readonly watched: ReadonlySet<string> | undefined;
 }
@@ -81,7 +81,7 @@ interface RunEnvironment {
 async function runConfig(
   config: ResolvedConfig,
   configFacts: ConfigFacts,
-  { shutdownTimeoutMs, terminal, watch, pluginFolders, load, watched }: RunEnvironment,
+  { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched }: RunEnvironment,
 ): Promise<number> {
   const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../../runtime/host/agent.js"),
@@ -97,12 +97,28 @@ async function runConfig(
   logStreamErrors(logger);
   const options = { logger, metrics, pluginTracker: watch, configFacts, collectGarbage };
   const agent = new Agent(config, options, loadedMask);
-  const reloader = new ConfigReloader({ agent, config, load, factsOf, logger, metrics, clock: systemClock });
+  const reloader = new ConfigReloader({
+    agent,
+    config,
+    load: () => remote.load(),
+    factsOf,
+    logger,
+    metrics,
+    clock: systemClock,
+  });
   agent.configControl = reloader;
+  remote.useReload(() => reloader.reload());
+  agent.remoteConfig = remote;
   const supervised = {
     async start() {
       await telemetry.start();
       logWarnings(configFacts.warnings, logger);
+      const { startProblem } = remote;
+      if (startProblem !== undefined)
+        logger.error(
+          { problems: startProblem },
+          "the config of the management server does not fit: starting without it",
+        );
       await agent.start();
       telemetry.useAuthenticators(agent.authenticators);
       if (watched !== undefined)

@@ -7,6 +7,7 @@ import { HttpLink } from "./http-link.js";
 import { parseInstanceUid } from "./instance-uid.js";
 import type { ServerLink } from "./link.js";
 import { AGENT_CAPABILITIES } from "./messages.js";
+import { keptConfig, RemoteConfigs } from "./remote-configs.js";
 import { Session } from "./session.js";
 import { OpampStorage } from "./storage.js";
 import { WebSocketLink } from "./websocket-link.js";
@@ -14,8 +15,10 @@ import { WebSocketLink } from "./websocket-link.js";
 /** Connects the agent to an OpAMP server, which shows and manages a fleet of agents. */
 export const opamp = defineExtension<OpampConfig>({
   type: "opamp",
-  summary: "Reports the agent's identity, health and config to an OpAMP server.",
+  summary: "Reports the agent's identity, health and config to an OpAMP server, which may change the config.",
   schema: opampSchema,
+  remoteConfig: async ({ capabilities, storage }, id) =>
+    capabilities.accepts_remote_config ? keptConfig(new OpampStorage(storage.directory, id)) : [],
   create: (config, context) => new OpampExtension(config, context),
 });
 
@@ -25,6 +28,7 @@ class OpampExtension implements Extension {
   private readonly storage: OpampStorage;
   private link: ServerLink | undefined;
   private client: OpampClient | undefined;
+  private remoteConfigs: RemoteConfigs | undefined;
 
   constructor(config: OpampConfig, context: ExtensionContext) {
     this.config = config;
@@ -37,24 +41,45 @@ class OpampExtension implements Extension {
     const { config, context } = this;
     const { clock, random, logger, metrics, host } = context;
     const report = new AgentReport(config, context);
+    const remoteConfigs = this.createRemoteConfigs();
+    await remoteConfigs?.start();
     const session = new Session(await this.instanceUid(), {
       clock,
       logger,
-      report: (uid) => report.read(uid),
-      capabilities: () => capabilities(config),
+      report: (uid) => {
+        const status = remoteConfigs?.status();
+        const parts = report.read(uid);
+        return status === undefined ? parts : parts.set("remoteConfigStatus", status);
+      },
+      capabilities: capabilitiesOf(config, remoteConfigs !== undefined),
+      onRemoteConfig: (offered) => remoteConfigs?.offer(offered),
       keepInstanceUid: (uid) => this.keepInstanceUid(uid),
     });
     const { link, heartbeatMs } = this.createLink(session);
     await link.start();
     this.link = link;
+    this.remoteConfigs = remoteConfigs;
     const isReady = () => host.state !== "starting";
     this.client = new OpampClient({ clock, random, logger, metrics, link, session, heartbeatMs, isReady });
     this.client.start();
   }
 
   async stop(): Promise<void> {
+    this.remoteConfigs?.stop();
     await this.client?.stop();
     this.link?.stop();
+  }
+
+  private createRemoteConfigs(): RemoteConfigs | undefined {
+    const { id, clock, logger, metrics, host } = this.context;
+    if (!this.config.capabilities.accepts_remote_config) return undefined;
+    const { remoteConfig: control } = host;
+    if (control === undefined) {
+      logger.warn({}, "accepts_remote_config has no effect: this agent was not started from files");
+      return undefined;
+    }
+    const onChange = () => this.client?.update();
+    return new RemoteConfigs({ id, control, storage: this.storage, clock, logger, metrics, onChange });
   }
 
   /** A poll is a heartbeat too, so over HTTP there is always one. */
@@ -84,12 +109,13 @@ class OpampExtension implements Extension {
   }
 }
 
-function capabilities({ capabilities, server }: OpampConfig): number {
-  const { reportsStatus, reportsEffectiveConfig, reportsHealth, reportsHeartbeat } = AGENT_CAPABILITIES;
+function capabilitiesOf({ capabilities, server }: OpampConfig, takesConfigs: boolean): number {
+  const bits = AGENT_CAPABILITIES;
   return (
-    reportsStatus |
-    (capabilities.reports_effective_config ? reportsEffectiveConfig : 0) |
-    (capabilities.reports_health ? reportsHealth : 0) |
-    (capabilities.reports_heartbeat || server.http !== undefined ? reportsHeartbeat : 0)
+    bits.reportsStatus |
+    (takesConfigs ? bits.acceptsRemoteConfig | bits.reportsRemoteConfig : 0) |
+    (capabilities.reports_effective_config ? bits.reportsEffectiveConfig : 0) |
+    (capabilities.reports_health ? bits.reportsHealth : 0) |
+    (capabilities.reports_heartbeat || server.http !== undefined ? bits.reportsHeartbeat : 0)
   );
 }

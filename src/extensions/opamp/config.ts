@@ -66,6 +66,8 @@ const capabilitiesSchema = z.strictObject({
   reports_effective_config: flag(true, "Send the config that the agent runs with, without secrets."),
   reports_health: flag(true, "Send the health of the agent, its pipelines and their components."),
   reports_heartbeat: flag(true, "Send a message at least every heartbeat_interval, also when nothing has changed."),
+  accepts_remote_config: flag(false, "Let the server change the agent's config, through a validated reload."),
+  reports_remote_config: ignored("what became of a config is always reported, if accepts_remote_config is on"),
   reports_available_components: ignored("a server can tell the components from service.version"),
   accepts_restart_command: ignored("a restart is up to whatever started the agent"),
   accepts_opamp_connection_settings: ignored("the connection to the server is set in this config alone"),
@@ -114,7 +116,7 @@ export const opampSchema = z.strictObject({
         .string()
         .min(1, "expected a directory such as ./data/opamp")
         .default("./data/opamp")
-        .meta({ description: "Where the identity is kept." }),
+        .meta({ description: "Where the identity and the config of the server are kept." }),
     }),
   )
     .prefault({})

@@ -25,11 +25,13 @@ const EFFECTIVE_CONFIG = { files: 1 } as const;
 const CONFIG_MAP = { file: 1 } as const;
 const CONFIG_FILE = { body: 1, contentType: 2 } as const;
 const MAP_ENTRY = { key: 1, value: 2 } as const;
-const SERVER_TO_AGENT = { error: 2, connections: 4, flags: 6, identification: 8 } as const;
+const REMOTE_STATUS = { hash: 1, status: 2, error: 3 } as const;
+const SERVER_TO_AGENT = { error: 2, remoteConfig: 3, connections: 4, flags: 6, identification: 8 } as const;
 const ERROR_RESPONSE = { type: 1, message: 2, retryInfo: 3 } as const;
 const RETRY_INFO = { nanoseconds: 1 } as const;
 const CONNECTION_OFFERS = { opamp: 2 } as const;
 const OPAMP_CONNECTION = { heartbeatSeconds: 4 } as const;
+const REMOTE_CONFIG = { files: 1, hash: 2 } as const;
 const IDENTIFICATION = { newInstanceUid: 1 } as const;
 /** A bit of the flags. */
 const REPORT_FULL_STATE = 1;
@@ -93,11 +95,40 @@ export function encodeEffectiveConfig(yaml: string): Buffer {
   return written((writer) => bytes(writer, EFFECTIVE_CONFIG.files, files));
 }
 
+/** What became of a remote config. */
+export const REMOTE_CONFIG_STATUS = { applied: 1, applying: 2, failed: 3 } as const;
+
+export function encodeRemoteConfigStatus(
+  hash: Uint8Array,
+  status: keyof typeof REMOTE_CONFIG_STATUS,
+  error: string,
+): Buffer {
+  return written((writer) => {
+    bytes(writer, REMOTE_STATUS.hash, hash);
+    number(writer, REMOTE_STATUS.status, REMOTE_CONFIG_STATUS[status]);
+    text(writer, REMOTE_STATUS.error, error);
+  });
+}
+
+/** A file of a config that the server offers. */
+export interface OfferedFile {
+  readonly name: string;
+  readonly body: Buffer;
+  readonly contentType: string;
+}
+
+/** A config that the server offers. `files` is undefined when it cannot be read; `hash` is in hex. */
+export interface OfferedConfig {
+  readonly hash: string;
+  readonly files: readonly OfferedFile[] | undefined;
+}
+
 /** A message of the server to the agent; fields that it left out are undefined, empty or 0. */
 export interface ServerToAgent {
   readonly error:
     | { readonly isUnavailable: boolean; readonly message: string; readonly retryAfterMs: number | undefined }
     | undefined;
+  readonly remoteConfig: OfferedConfig | undefined;
   readonly wantsFullState: boolean;
   readonly newInstanceUid: Uint8Array | undefined;
   /** In milliseconds; undefined if the server offers none. */
@@ -116,11 +147,36 @@ export function decodeServerToAgent(message: Uint8Array): ServerToAgent | undefi
   const heartbeatSeconds = opamp === undefined ? 0 : intField(opamp, OPAMP_CONNECTION.heartbeatSeconds);
   return {
     error: has(SERVER_TO_AGENT.error) ? decodeError(bytesField(fields, SERVER_TO_AGENT.error)) : undefined,
+    remoteConfig: has(SERVER_TO_AGENT.remoteConfig)
+      ? decodeRemoteConfig(bytesField(fields, SERVER_TO_AGENT.remoteConfig))
+      : undefined,
     wantsFullState: (intField(fields, SERVER_TO_AGENT.flags) & REPORT_FULL_STATE) !== 0,
     newInstanceUid: newInstanceUid?.length ? newInstanceUid : undefined,
     heartbeatMs: heartbeatSeconds > 0 ? heartbeatSeconds * 1000 : undefined,
   };
 }
+
+function decodeRemoteConfig(message: Uint8Array): OfferedConfig {
+  const fields = readWholeFields(message);
+  const hash = Buffer.from(fields === undefined ? message.subarray(0, 32) : bytesField(fields, REMOTE_CONFIG.hash));
+  return { hash: hash.toString("hex"), files: fields && decodeFiles(bytesField(fields, REMOTE_CONFIG.files)) };
+}
+
+function decodeFiles(message: Uint8Array): OfferedFile[] | undefined {
+  const files: OfferedFile[] = [];
+  for (const { number: field, value } of readWholeFields(message) ?? UNREADABLE) {
+    if (field !== CONFIG_MAP.file) continue;
+    const entry = value instanceof Uint8Array ? readWholeFields(value) : undefined;
+    const file = entry && readWholeFields(bytesField(entry, MAP_ENTRY.value));
+    if (entry === undefined || file === undefined) return undefined;
+    const body = Buffer.from(bytesField(file, CONFIG_FILE.body));
+    files.push({ name: textField(entry, MAP_ENTRY.key), body, contentType: textField(file, CONFIG_FILE.contentType) });
+  }
+  return files;
+}
+
+/** Reads as a file that cannot be read. */
+const UNREADABLE = [{ number: CONFIG_MAP.file, value: 0n }];
 
 const UNAVAILABLE = 2;
 

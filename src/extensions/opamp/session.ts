@@ -3,6 +3,7 @@ import { formatInstanceUid, UID_BYTES } from "./instance-uid.js";
 import {
   decodeServerToAgent,
   encodeAgentToServer,
+  type OfferedConfig,
   type ServerToAgent,
   STATUS_FIELDS,
   type StatusPart,
@@ -14,7 +15,8 @@ export interface SessionServices {
   readonly logger: Logger;
   /** The status as it is now. */
   readonly report: (instanceUid: Uint8Array) => ReadonlyMap<StatusPart, Uint8Array>;
-  readonly capabilities: () => number;
+  readonly capabilities: number;
+  readonly onRemoteConfig: (config: OfferedConfig) => void;
   /** Keeps an identity that the server has given. */
   readonly keepInstanceUid: (uid: Buffer) => void;
 }
@@ -91,6 +93,7 @@ export class Session {
       return message;
     }
     if (message.wantsFullState) this.wantsFullState = true;
+    if (message.remoteConfig !== undefined) this.services.onRemoteConfig(message.remoteConfig);
     if (message.heartbeatMs !== undefined) this.heartbeatMs = message.heartbeatMs;
     if (message.newInstanceUid !== undefined) this.rename(message.newInstanceUid);
     return message;
@@ -117,7 +120,7 @@ export class Session {
 
   private encode(parts: ReadonlyMap<StatusPart, Uint8Array>, isDisconnect: boolean): Buffer {
     const { instanceUid, services } = this;
-    const capabilities = services.capabilities();
+    const { capabilities } = services;
     return encodeAgentToServer({
       instanceUid,
       sequenceNumber: this.sequenceNumber++,

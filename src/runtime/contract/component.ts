@@ -16,6 +16,7 @@ import type { Logger, Metrics } from "./observability.js";
 import type { Admin } from "./operations/admin.js";
 import type { ConfigControl } from "./operations/config-control.js";
 import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-health.js";
+import type { RemoteConfigControl, RemoteConfigFile } from "./operations/remote-config.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
@@ -198,6 +199,8 @@ export interface Host {
   readonly configControl?: ConfigControl | undefined;
   /** @internal How all receivers are; none until they are created. */
   receivers?(): readonly ReceiverStatus[];
+  /** @internal Takes configs of a management server; undefined if this agent cannot reload its config. */
+  readonly remoteConfig?: RemoteConfigControl | undefined;
 }
 
 /** The context of an extension: the agent that runs it. */
@@ -359,6 +362,8 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
    * can change.
    */
   readonly restartKeys?: readonly string[];
+  /** @internal Files that it has kept from a management server, to be merged after the config that it is part of. */
+  remoteConfig?(config: Config, id: string): Promise<readonly RemoteConfigFile[]>;
   /** @internal The schema of the keys that every exporter has, with checks that only the extension reading them can make. */
   readonly exporterSettings?: ZodType<ExporterSettings>;
   create(config: Config, context: ExtensionContext): Extension;

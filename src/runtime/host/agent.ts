@@ -5,7 +5,14 @@ import { type Clock, systemClock } from "#contract";
 import type { PluginTracker } from "#contract/border";
 import { directOutlet } from "#contract/calls";
 import { ERROR_CODES, isStartError, StartError } from "#contract/errors";
-import type { Admin, AgentInspection, ConfigControl, ReceiverHealth, ReceiverStatus } from "#contract/operations";
+import type {
+  Admin,
+  AgentInspection,
+  ConfigControl,
+  ReceiverHealth,
+  ReceiverStatus,
+  RemoteConfigControl,
+} from "#contract/operations";
 import { SharedSockets } from "#net";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph, type GraphServices } from "#pipeline";
@@ -74,6 +81,8 @@ export class Agent implements Host {
   private readonly healthGauges = new Map<ReceiverHealth, () => void>();
   /** Reloads the config from its files; set by whoever has loaded it. */
   configControl: ConfigControl | undefined;
+  /** Takes configs of a management server; set by whoever has loaded the config. */
+  remoteConfig: RemoteConfigControl | undefined;
   private stopping: Promise<void> | undefined;
   /** Aborts a start that is under way. */
   private interruptStart = () => {};

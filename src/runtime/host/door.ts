@@ -8,5 +8,6 @@ export { loadPlugins } from "./plugins/load-plugins.js";
 export { PluginFolders } from "./plugins/plugin-folders.js";
 export { Watchdog } from "./plugins/watchdog.js";
 export { reloadPlan } from "./reload/reload-plan.js";
+export { RemoteSources } from "./reload/remote-sources.js";
 export type { MetricFamily, MetricRegistry } from "./self-telemetry/metric-registry.js";
 export { createSelfTelemetry, type SelfTelemetry } from "./self-telemetry/self-telemetry.js";

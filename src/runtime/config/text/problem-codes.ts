@@ -162,6 +162,10 @@ export const PROBLEMS = {
     cause: "A config with plugins was loaded by a function that does not load them.",
     action: "Use the command line, `createSluice` or `runPipeline`: they load them.",
   },
+  remote_takeover: {
+    cause: "A management server sent a config that changes or removes the extension through which it was sent.",
+    action: "Leave the extension out of the remote config. Change it in the agent's own files.",
+  },
   repeated_reference: {
     cause: "A receiver, exporter or extension is named twice in one list; it is used once.",
     action: "Take one out.",

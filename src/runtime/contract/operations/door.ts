@@ -51,4 +51,5 @@ export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, r
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export { reasonLog } from "./reason-log.js";
 export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
+export type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "./remote-config.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";

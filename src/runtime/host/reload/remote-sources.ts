@@ -1,0 +1,105 @@
+import { isDeepStrictEqual } from "node:util";
+import type { LoadedConfig } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import { problemLine } from "#config/text";
+import type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "#contract/operations";
+
+type Load = (files: readonly RemoteConfigFile[]) => Promise<LoadedConfig>;
+type Reload = () => Promise<{ readonly outcome: string; readonly problems: readonly ShownProblem[] }>;
+
+interface ShownProblem {
+  readonly severity: string;
+  readonly message: string;
+  readonly place?: string;
+}
+
+/**
+ * The files that a management server has sent, which are merged after those named by `--config` and before `--set`. They are
+ * part of every reload. The extension that has kept them must stay as the agent's own files say: a server cannot
+ * replace itself.
+ */
+export class RemoteSources implements RemoteConfigControl {
+  private files: readonly RemoteConfigFile[] = [];
+  private readonly loadWith: Load;
+  private reload: Reload | undefined;
+  startProblem: string | undefined;
+
+  constructor(loadWith: Load) {
+    this.loadWith = loadWith;
+  }
+
+  /** Loads the whole config at the start. A kept remote config that does not fit any more is left out. */
+  async loadFirst(): Promise<LoadedConfig> {
+    const own = await this.loadWith([]);
+    this.files = own.config === undefined ? [] : await keptFiles(own.config);
+    if (this.files.length === 0) return own;
+    const whole = await this.load();
+    if (whole.config !== undefined) return whole;
+    this.files = [];
+    this.startProblem = errorsOf(whole).join("\n");
+    return own;
+  }
+
+  /** Loads the whole config as it is now. */
+  async load(): Promise<LoadedConfig> {
+    const whole = await this.loadWith(this.files);
+    if (this.files.length === 0 || whole.config === undefined) return whole;
+    const own = await this.loadWith([]);
+    return own.config === undefined ? own : withoutTakeover(own.config, whole.config, whole);
+  }
+
+  /** Reloads with the function that the agent has for it. */
+  useReload(reload: Reload): void {
+    this.reload = reload;
+  }
+
+  async apply(files: readonly RemoteConfigFile[]): Promise<RemoteConfigResult> {
+    const former = this.files;
+    this.files = files;
+    try {
+      const { outcome, problems } = await this.reload!();
+      const isApplied = outcome === "applied" || outcome === "unchanged";
+      if (!isApplied) this.files = former;
+      return { isApplied, problems: isApplied ? [] : problems.filter(isError).map(shownLine) };
+    } catch (error) {
+      this.files = former;
+      return { isApplied: false, problems: [String(error)] };
+    }
+  }
+}
+
+async function keptFiles({ extensions }: ResolvedConfig): Promise<RemoteConfigFile[]> {
+  const kept = [...extensions.values()].map(
+    async ({ factory, config, id }) => (await factory.remoteConfig?.(config, id)) ?? [],
+  );
+  return (await Promise.all(kept)).flat();
+}
+
+function withoutTakeover(own: ResolvedConfig, whole: ResolvedConfig, loaded: LoadedConfig): LoadedConfig {
+  const changed = [...own.extensions.values()].filter(
+    ({ factory, config, id }) =>
+      factory.remoteConfig !== undefined && !isDeepStrictEqual(config, whole.extensions.get(id)?.config),
+  );
+  if (changed.length === 0) return loaded;
+  const { config: _, ...rest } = loaded;
+  const problems = changed.map(({ id, path }) => ({
+    severity: "error" as const,
+    code: "remote_takeover" as const,
+    place: undefined,
+    path,
+    message: `a remote config cannot change or remove the extension ${id}, which takes remote configs`,
+  }));
+  return { ...rest, problems: [...problems, ...loaded.problems] };
+}
+
+function errorsOf({ problems }: LoadedConfig): string[] {
+  return problems.filter(isError).map(problemLine);
+}
+
+function isError({ severity }: { readonly severity: string }): boolean {
+  return severity === "error";
+}
+
+function shownLine({ message, place }: ShownProblem): string {
+  return place === undefined ? message : `${place}: ${message}`;
+}
