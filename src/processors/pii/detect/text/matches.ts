@@ -1,6 +1,6 @@
 import { COLON, EQUALS } from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, LETTER, SEPARATOR } from "./characters.js";
-import { COUNTRIES } from "./detectors.js";
+import { COUNTRIES, GEO_LOCATION } from "./detectors.js";
 import { scoreOf, THRESHOLDS } from "./evidence.js";
 
 /** Holds 1 for each country. */
@@ -189,10 +189,13 @@ for (const c of " \t\r\n\"',;<>") ISOLATING[c.charCodeAt(0)] = 1;
  * be next to it, and no digits beyond them that could become part of one number. With `isMasked`, a mask replaces the
  * match. Then the match may also follow a name and `=`, or precede `:` and a port, because no detector takes a mask for
  * a value or looks across it.
+ *
+ * A position is never isolated: its label counts for some distance, and a mask brings the next position nearer to it.
  */
 export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   const { count, starts, ends, floor, end } = matches;
   for (let i = 0; i < count; i++) {
+    if (matches.detectors[i] === GEO_LOCATION) return false;
     const start = starts[i]!;
     const stop = ends[i]!;
     if (!isIsolatedSide(b, start - 1, -1, floor, end) && !(isMasked && isAssigned(b, start, floor))) return false;
