@@ -20,7 +20,7 @@ async function sqs(queue: string): Promise<BrokerUnderTest> {
   const { server, endpoint, close } = await startElasticMq();
   await new SqsTester(endpoint).createQueue(queue);
   const receiver = { endpoint, queue_name: queue, visibility_timeout: "3s", wait_time: "1s" };
-  // The server is slow: large messages, and a short queue, so that clients do not get far ahead of it.
-  const sending_queue = { num_consumers: 4, merge_backlog: true, queue_size: 100 };
+  // The server is slow: with a short queue, clients do not get far ahead of it.
+  const sending_queue = { num_consumers: 4, queue_size: 100 };
   return { server, type: "aws_sqs", receiver, exporter: { endpoint, queue_name: queue, sending_queue }, close };
 }
