@@ -39,19 +39,22 @@ class ExporterCalls {
   readonly exporter: Exporter;
   private count = 0;
   private onEnded = () => {};
+  private readonly onCallEnded = () => {
+    this.count -= 1;
+    if (this.count === 0) this.onEnded();
+  };
 
   constructor(exporter: Exporter) {
     this.exporter = exporter;
   }
 
-  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): ReturnType<Exporter["send"]> {
+  /** Returns the exporter's own promise, because another one would cost every call another turn. */
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): ReturnType<Exporter["send"]> {
+    const sent = this.exporter.send(batch, abort, options);
+    if (typeof sent?.then !== "function") return sent; // a plugin without types: the call has ended
     this.count += 1;
-    try {
-      return await this.exporter.send(batch, abort, options);
-    } finally {
-      this.count -= 1;
-      if (this.count === 0) this.onEnded();
-    }
+    sent.then(this.onCallEnded, this.onCallEnded);
+    return sent;
   }
 
   whenEnded(): Promise<void> {

@@ -1,4 +1,4 @@
-import { finalize, ignoreElements, tap } from "rxjs";
+import { finalize } from "rxjs";
 import type { Delivery, Logger, Processor } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
 import { DeliverySource } from "../stream-ends.js";
@@ -42,18 +42,17 @@ export class GraphStage {
   constructor(key: string, { processor, distribute, logger }: StageSettings) {
     this.key = key;
     const subscription = processor(this.input.deliveries)
-      .pipe(
-        tap((delivery) => {
+      .pipe(finalize(() => this.onEnd()))
+      .subscribe({
+        next: (delivery) => {
           try {
             distribute(delivery, this.links);
           } catch (error) {
-            delivery.refuse(error); // an error would end the stream
+            delivery.refuse(error); // RxJS would report it outside of the stream, and the delivery would stay unsettled
           }
-        }),
-        ignoreElements(),
-        finalize(() => this.onEnd()),
-      )
-      .subscribe({ error: (error) => logger.error({ err: error, stage: key }, "a stream ended on an error") });
+        },
+        error: (error) => logger.error({ err: error, stage: key }, "a stream ended on an error"),
+      });
     this.unsubscribe = () => subscription.unsubscribe();
   }
 
