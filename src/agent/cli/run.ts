@@ -38,19 +38,23 @@ export async function run(context: CommandContext): Promise<number> {
   const files = new Set<string>();
   const onFile = (file: string) => void files.add(file);
   const remote = new RemoteSources((sent) => loadFromArguments(context, watchdog, pluginFolders, onFile, sent));
-  const loaded = await remote.loadFirst();
-  if (loaded.config === undefined) {
-    showProblems(loaded.problems, loaded.lineAt, terminal.err);
-    return EXIT.failed;
-  }
-  try {
+  for (let loaded = await remote.loadFirst(); ; ) {
     const { config } = loaded;
-    const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
-    const watched = values["watch"] === true ? files : undefined;
-    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, remote, watched };
-    return await runConfig(config, factsOf(loaded), environment);
-  } catch (error) {
-    return reportFailedStart(error, loaded, terminal);
+    if (config === undefined) {
+      showProblems(loaded.problems, loaded.lineAt, terminal.err);
+      return EXIT.failed;
+    }
+    try {
+      const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
+      const watched = values["watch"] === true ? files : undefined;
+      const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, remote, watched };
+      return await runConfig(config, factsOf(loaded), environment);
+    } catch (error) {
+      const problems = problemsOfStart(error);
+      const own = await remote.loadWithout(problems);
+      if (own === undefined) return reportFailedStart(problems, loaded, terminal);
+      loaded = own;
+    }
   }
 }
 
@@ -107,7 +111,8 @@ async function runConfig(
     clock: systemClock,
   });
   agent.configControl = reloader;
-  remote.useReload(() => reloader.reload());
+  const reloadFor = (actor: string) => reloader.reload({ operator: { actor } });
+  remote.useReload(() => reloadFor("opamp"));
   agent.remoteConfig = remote;
   const supervised = {
     async start() {
@@ -117,7 +122,7 @@ async function runConfig(
       if (startProblem !== undefined)
         logger.error(
           { problems: startProblem },
-          "the config of the management server does not fit: starting without it",
+          "the config of the management server does not fit or cannot start: starting without it",
         );
       await agent.start();
       telemetry.useAuthenticators(agent.authenticators);
@@ -125,13 +130,13 @@ async function runConfig(
         watchFiles(
           () => watched,
           systemClock,
-          () => void reloader.reload(),
+          () => void reloadFor("run --watch"),
         );
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
     },
     stop: (timeoutMs: number) => agent.stop(timeoutMs),
     abort: () => agent.abort(),
-    reload: () => void reloader.reload(),
+    reload: () => void reloadFor("SIGHUP"),
   };
   let code: number = EXIT.failed;
   try {
@@ -158,11 +163,16 @@ function logWarnings(problems: readonly Problem[], logger: Logger): void {
   }
 }
 
-/** Prints a failed start like any other config problem if the config caused it; anything else is a bug. */
-function reportFailedStart(error: unknown, { lineAt }: LoadedConfig, terminal: Terminal): number {
+/** The problems of the config because of which a start failed. Any other error is a bug, and is thrown again. */
+function problemsOfStart(error: unknown): readonly Problem[] {
   const { problems } = (error ?? {}) as { problems?: unknown };
   if (!Array.isArray(problems)) throw error;
-  showProblems(problems as Problem[], lineAt, terminal.err);
+  return problems as Problem[];
+}
+
+/** Prints a failed start like any other config problem. */
+function reportFailedStart(problems: readonly Problem[], { lineAt }: LoadedConfig, terminal: Terminal): number {
+  showProblems(problems, lineAt, terminal.err);
   return EXIT.failed;
 }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ConfigControl } from "#contract/operations";
 import { readBody } from "./body.js";
 import { HttpError } from "./http-error.js";
-import { operatorFields } from "./operator.js";
+import { operatorFields, operatorOf } from "./operator.js";
 import { readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";
 
@@ -27,9 +27,10 @@ export const configRoutes: readonly ApiRoute[] = [
     path: "/config/reload",
     role: "configure",
     needs: "nothing",
-    async answer({ host, request }) {
-      const { dry_run: dryRun } = await readBody(request, reloadBody);
-      return { body: await controlOf(host).reload({ dryRun }) };
+    async answer({ host, request, actor }) {
+      const { dry_run: dryRun, ...given } = await readBody(request, reloadBody);
+      const operator = operatorOf(request, given, actor);
+      return { body: await controlOf(host).reload({ dryRun, operator }) };
     },
   },
 ];

@@ -28,6 +28,7 @@ export const RELOAD: Command = {
   ],
   options: {
     diff: { type: "boolean", description: "Only show what a reload would change." },
+    ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,
   },

@@ -2,6 +2,7 @@ import type { ReloadReport } from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT } from "../terminal.js";
+import { operatorOf } from "./operator.js";
 import { printJson } from "./report.js";
 import { withAgent } from "./with-agent.js";
 
@@ -17,7 +18,12 @@ const OUTCOMES: Readonly<Record<ReloadReport["outcome"], string>> = {
 export function reload(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   return withAgent(context, async (api) => {
-    const report = await api.post<ReloadReport>("/config/reload", { dry_run: values["diff"] === true });
+    const { actor, reason } = operatorOf(context);
+    const report = await api.post<ReloadReport>("/config/reload", {
+      by: actor,
+      ...(reason !== undefined && { reason }),
+      dry_run: values["diff"] === true,
+    });
     if (values["json"] === true) printJson(context, report);
     else terminal.out.write(`${reportLines(report).join("\n")}\n`);
     return report.outcome === "invalid" || report.outcome === "rolled_back" ? EXIT.failed : EXIT.ok;

@@ -20,6 +20,7 @@ export const AUDITED_ACTIONS = [
   "retry",
   "breaker",
   "replay_rate",
+  "reload",
 ] as const;
 
 /** One of `AUDITED_ACTIONS`. */
@@ -31,7 +32,7 @@ export interface AuditRecord extends Operator {
   readonly action: AuditedAction;
   /** The exporter, or the id of the entry, that the action was applied to. */
   readonly target?: string | undefined;
-  /** How the entries were selected: filters, or the first of the ids. */
+  /** How the entries were selected: filters, or the first of the ids. For a reload: what changed. */
   readonly filter?: Readonly<Record<string, unknown>> | undefined;
   /** Number of entries. */
   readonly count?: number | undefined;

@@ -1,4 +1,5 @@
 import type { ConfigWarning } from "../inspect/inspection.js";
+import type { Operator } from "./audit.js";
 
 /** What a reload does, or would do, to one component. */
 export interface ReloadChange {
@@ -43,6 +44,14 @@ export interface ConfigGeneration {
   readonly loadedAt: number;
 }
 
+/** How a reload is done. */
+export interface ReloadOptions {
+  /** Only tells what would change. */
+  readonly dryRun?: boolean;
+  /** Who asks for it, for the audit. */
+  readonly operator?: Operator | undefined;
+}
+
 /** Access to the config of a running agent. */
 export interface ConfigControl {
   readonly generation: ConfigGeneration;
@@ -50,6 +59,6 @@ export interface ConfigControl {
   readonly lastReload?: (Pick<ReloadReport, "outcome" | "problems"> & { readonly at: number }) | undefined;
   /** Whether the files of the config differ from what runs. */
   differs(): Promise<boolean>;
-  /** Never rejects because of the config. With `dryRun` nothing is changed. Calls that come at the same time are joined. */
-  reload(options?: { readonly dryRun?: boolean }): Promise<ReloadReport>;
+  /** Never rejects because of the config. Calls that come at the same time are joined. */
+  reload(options?: ReloadOptions): Promise<ReloadReport>;
 }

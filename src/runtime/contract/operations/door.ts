@@ -28,7 +28,7 @@ export {
   type AuditRecord,
   type Operator,
 } from "./audit.js";
-export type { ConfigControl, ConfigGeneration, ReloadOutcome, ReloadReport } from "./config-control.js";
+export type { ConfigControl, ConfigGeneration, ReloadOptions, ReloadOutcome, ReloadReport } from "./config-control.js";
 export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./dead-letter-attributes.js";
 export type { DeadLetterGroup, DeadLetterGroups } from "./dead-letter-groups.js";
 export {

@@ -2,9 +2,17 @@ import type { LoadedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
 import { type Problem, placeText, problemLine, problemMessage } from "#config/text";
 import type { Clock, Logger, Metrics } from "#contract";
-import type { ConfigControl, ConfigGeneration, ReloadOutcome, ReloadReport } from "#contract/operations";
+import type {
+  ConfigControl,
+  ConfigGeneration,
+  Operator,
+  ReloadOptions,
+  ReloadOutcome,
+  ReloadReport,
+} from "#contract/operations";
 import type { Agent } from "../agent.js";
 import type { ConfigFacts } from "../inspect-agent.js";
+import { auditReload } from "./audit-reload.js";
 import { isEmptyPlan, type ReloadPlan, reloadPlan } from "./reload-plan.js";
 
 interface ReloaderSettings {
@@ -19,6 +27,9 @@ interface ReloaderSettings {
   readonly clock: Clock;
 }
 
+/** Embedding programs need not tell who asks for a reload. */
+const UNKNOWN: Operator = { actor: "agent" };
+
 /**
  * Reloads the config of a running agent from its files. Only one reload runs at a time. Requests that come meanwhile
  * are joined into one more reload, so a loop of requests cannot pile up.
@@ -30,6 +41,8 @@ export class ConfigReloader implements ConfigControl {
   private loadedAt: number;
   private running: Promise<ReloadReport> | undefined;
   private waiting: Promise<ReloadReport> | undefined;
+  /** Those who have asked for the reload that comes next. */
+  private waitingOperators: Operator[] = [];
 
   constructor(settings: ReloaderSettings) {
     this.settings = settings;
@@ -48,8 +61,9 @@ export class ConfigReloader implements ConfigControl {
     return config === undefined || !isEmptyPlan(reloadPlan(this.config, config));
   }
 
-  async reload({ dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<ReloadReport> {
+  async reload({ dryRun = false, operator = UNKNOWN }: ReloadOptions = {}): Promise<ReloadReport> {
     if (dryRun) return this.run(true);
+    this.waitingOperators.push(operator);
     if (this.running === undefined) return this.start();
     const running = this.running;
     this.waiting ??= running.then(() => {
@@ -60,11 +74,19 @@ export class ConfigReloader implements ConfigControl {
   }
 
   private start(): Promise<ReloadReport> {
-    const running = this.run(false).finally(() => {
+    const operators = this.waitingOperators.splice(0);
+    const running = this.runAudited(operators).finally(() => {
       if (this.running === running) this.running = undefined;
     });
     this.running = running;
     return running;
+  }
+
+  private async runAudited(operators: readonly Operator[]): Promise<ReloadReport> {
+    const from = this.generation;
+    const report = await this.run(false);
+    await auditReload(this.settings.agent.admin, operators, from, report);
+    return report;
   }
 
   private async run(dryRun: boolean): Promise<ReloadReport> {

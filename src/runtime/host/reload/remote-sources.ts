@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { LoadedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
-import { problemLine } from "#config/text";
+import { type Problem, problemLine } from "#config/text";
 import type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "#contract/operations";
 
 type Load = (files: readonly RemoteConfigFile[]) => Promise<LoadedConfig>;
@@ -37,6 +37,19 @@ export class RemoteSources implements RemoteConfigControl {
     if (whole.config !== undefined) return whole;
     this.files = [];
     this.startProblem = errorsOf(whole).join("\n");
+    return own;
+  }
+
+  /**
+   * To be called when the agent could not start with the config of `loadFirst`. Returns the config without the files of
+   * the server; undefined if there were none, or if the agent's own files have errors.
+   */
+  async loadWithout(problems: readonly Problem[]): Promise<LoadedConfig | undefined> {
+    if (this.files.length === 0) return undefined;
+    const own = await this.loadWith([]);
+    if (own.config === undefined) return undefined;
+    this.files = [];
+    this.startProblem = problems.map(problemLine).join("\n");
     return own;
   }
 

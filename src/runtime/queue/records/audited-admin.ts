@@ -69,6 +69,7 @@ export function auditedAdmin(
       return admin.payload(id, options);
     },
     noteReveal: (target, filter) => audit.add(operator, { action: "reveal", target, filter, outcome: "done" }),
+    noteReload: (filter, outcome) => note("reload", { filter }, outcome),
     async *exportDeadLetters(query, options) {
       const lines = admin.exportDeadLetters(query, options);
       if (options?.reveal) await audit.add(operator, { action: "export", filter: { ...query }, outcome: "done" });

@@ -88,6 +88,32 @@ describe("sluice run", () => {
     expect(JSON.parse(failed.stdout)).toMatchObject({ outcome: "invalid", generation: { number: 2 } });
   });
 
+  it("records every reload in the audit: who, from and to which generation, what changed and how it ended", async () => {
+    const { agent, file, yaml, config, sluice } = await scene();
+    writeFileSync(file, yaml("secret-value"));
+    await sluice("reload", "--by", "ann", "--why", "INC-17");
+    writeFileSync(file, "receivers: {otlp");
+    agent.child.kill("SIGHUP");
+    await expect.poll(config).toMatchObject({ lastReload: { outcome: "invalid" } });
+    const records = async () => {
+      const { stdout } = await sluice("dlq", "audit", "--action", "reload", "--json");
+      return (JSON.parse(stdout) as { records: readonly unknown[] }).records;
+    };
+    await expect.poll(records).toHaveLength(2);
+    const [failed, applied] = await records();
+    expect(applied).toMatchObject({
+      ...{ actor: "ann", reason: "INC-17", outcome: "done" },
+      filter: {
+        from: expect.stringMatching(/^1 \(/),
+        to: expect.stringMatching(/^2 \(/),
+        changed: ["replace processor attributes in logs: actions changed"],
+        kept: 5,
+      },
+    });
+    expect(failed).toMatchObject({ actor: "SIGHUP", outcome: expect.stringMatching(/^failed: invalid: /) });
+    expect(JSON.stringify(applied)).not.toContain("secret-value");
+  });
+
   it("with --watch reloads when its file is replaced", async () => {
     const { file, yaml, config } = await scene(["--watch"]);
     writeFileSync(`${file}.new`, yaml("two"));
