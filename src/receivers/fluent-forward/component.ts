@@ -1,5 +1,5 @@
-import { createServer, type Server } from "node:net";
-import { limitConnections, listen, listenAddress } from "#net";
+import { createServer, type Socket } from "node:net";
+import { connectionLimits, HANDED_OVER, type LeasedServer, leaseServer, listenAddress, portOf } from "#net";
 import { BatchIntake } from "#receiving";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type FluentForwardConfig, fluentForwardSchema, listenTarget } from "./config.js";
@@ -13,6 +13,7 @@ export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
     "Receives records from Fluentd and Fluent Bit over the forward protocol, and acknowledges chunks once they are safe.",
   signals: ["logs"],
   schema: fluentForwardSchema,
+  handsOver: () => true,
   listensAt: (config) => [
     { address: listenAddress(...listenTarget(config)), key: ["endpoint"], protection: NO_PROTECTION },
   ],
@@ -28,10 +29,10 @@ class FluentForwardReceiver implements Receiver {
   port = 0;
   private readonly config: FluentForwardConfig;
   private readonly context: ReceiverContext;
-  private readonly connections = new Set<ForwardConnection>();
+  private readonly connections = new Map<ForwardConnection, Socket>();
   private readonly logClosed: (event: { readonly reason: string }) => void;
   private intake: BatchIntake | undefined;
-  private server: Server | undefined;
+  private lease: LeasedServer | undefined;
 
   constructor(config: FluentForwardConfig, context: ReceiverContext) {
     this.config = config;
@@ -47,30 +48,57 @@ class FluentForwardReceiver implements Receiver {
     const intake = new BatchIntake({ signal: "logs", transport: "fluent_forward" }, this.context);
     this.intake = intake;
     const waitingRoom = new WaitingRoom(this.context);
-    const server = createServer((socket) => {
+    const take = (socket: Socket, rest?: Buffer) => {
       const { context, logClosed } = this;
-      const connection = new ForwardConnection(socket, { intake, room, waitingRoom, context, logClosed });
-      this.connections.add(connection);
+      const connection = new ForwardConnection(socket, { intake, room, waitingRoom, context, logClosed }, rest);
+      this.connections.set(connection, socket);
       socket.on("close", () => this.connections.delete(connection));
+    };
+    this.lease = await leaseServer({
+      address: listenAddress(...listenTarget(this.config)),
+      configPath: ["endpoint"],
+      sockets: this.context.sockets,
+      kind: "fluent_forward",
+      create: () => createServer(),
+      listeners: (server) => [
+        ["connection", (socket: Socket) => take(socket)],
+        [HANDED_OVER, take],
+        ["error", (error: Error) => this.context.logger.error({ error: error.message }, "TCP server error")],
+        ...connectionLimits(server, {
+          maxConnections: MAX_CONNECTIONS,
+          maxConnectionsPerClient: MAX_CONNECTIONS_PER_CLIENT,
+          onRefused: (reason) => logRefused(this.context, reason),
+        }),
+      ],
     });
-    limitConnections(server, {
-      maxConnections: MAX_CONNECTIONS,
-      maxConnectionsPerClient: MAX_CONNECTIONS_PER_CLIENT,
-      onRefused: (reason) => logRefused(this.context, reason),
-    });
-    this.server = server;
-    this.port = await listen(server, listenAddress(...listenTarget(this.config)), ["endpoint"]);
+    this.port = portOf(this.lease.server);
   }
 
-  /** Hands in and acknowledges the events that were read. Clients resend the rest. */
+  /**
+   * Hands in and acknowledges the events that were read. Clients resend the rest, or send it to the receiver that has
+   * taken over the server.
+   */
   async stop(): Promise<void> {
-    const { server } = this;
-    this.server = undefined;
-    const closed = server?.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : undefined;
-    await Promise.all([...this.connections].map((connection) => connection.stopReading()));
+    const { lease } = this;
+    this.lease = undefined;
+    if (lease?.isCurrent === false) return this.handOver(lease);
+    const closed = lease && new Promise<void>((resolve) => lease.server.close(() => resolve()));
+    const connections = [...this.connections.keys()];
+    await Promise.all(connections.map((connection) => connection.stopReading()));
     await this.intake?.stop();
-    await Promise.all([...this.connections].map((connection) => connection.finish()));
+    await Promise.all(connections.map((connection) => connection.finish()));
     await closed;
+  }
+
+  /** The other receiver gets each connection as soon as nothing of it is under way. */
+  private async handOver({ server }: LeasedServer): Promise<void> {
+    const leaving = [...this.connections].map(async ([connection, socket]) => {
+      const rest = await connection.leave();
+      this.connections.delete(connection);
+      if (rest !== undefined) server.emit(HANDED_OVER, socket, rest);
+    });
+    await Promise.all(leaving);
+    await this.intake?.stop();
   }
 }
 

@@ -57,6 +57,7 @@ export class ForwardConnection {
   private reading: Promise<unknown> | undefined;
   private working: Promise<void> | undefined;
   private isStopping = false;
+  private isLeaving = false;
   private cancelLimit: (() => void) | undefined;
   private endWait: (() => void) | undefined;
   /** The deadline for the first held event to get memory; undefined if it is not waiting. */
@@ -65,19 +66,39 @@ export class ForwardConnection {
   /** Whether an event took too long to arrive while the connection itself was waiting for memory. */
   private isLate = false;
 
-  constructor(socket: Socket, settings: ConnectionSettings) {
+  /** `rest` is the beginning of an event that another receiver has read before. */
+  constructor(socket: Socket, settings: ConnectionSettings, rest?: Buffer) {
     this.socket = socket;
     this.settings = settings;
-    socket.on("error", () => {});
-    socket.on("close", () => this.releaseAll());
-    socket.on("data", (chunk: Buffer) => {
-      socket.pause();
-      this.working = this.take(chunk).finally(() => {
-        this.working = undefined;
-        this.limitIncompleteEvent();
-        if (!this.isStopping) socket.resume();
-      });
+    socket.on("error", this.onError).on("close", this.onClose).on("data", this.onData);
+    if (rest !== undefined) this.onData(rest);
+  }
+
+  private readonly onError = () => {};
+  private readonly onClose = () => this.releaseAll();
+  private readonly onData = (chunk: Buffer) => {
+    this.socket.pause();
+    this.working = this.take(chunk).finally(() => {
+      this.working = undefined;
+      this.limitIncompleteEvent();
+      if (!this.isStopping && !this.isLeaving) this.socket.resume();
     });
+  };
+
+  /**
+   * Reads nothing more, and resolves when everything that has arrived was handed in and acknowledged. Returns the
+   * beginning of the next event, with which another receiver goes on; undefined if the client is gone.
+   */
+  async leave(): Promise<Buffer | undefined> {
+    const { socket } = this;
+    this.isLeaving = true;
+    socket.pause();
+    await this.working;
+    if (socket.destroyed) return undefined;
+    socket.off("error", this.onError).off("close", this.onClose).off("data", this.onData);
+    const rest = Buffer.from(this.bytes.subarray(0, this.length));
+    this.releaseAll();
+    return rest;
   }
 
   /** Resolves when the events that have arrived were handed in. */

@@ -21,6 +21,7 @@ export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
   type: "tcp_log",
   aliases: ["tcplog"],
   summary: "Receives lines over TCP as log records.",
+  handsOver: () => true,
   signals: ["logs"],
   schema: tcpLogSchema,
   listensAt: ({ listen_address: endpoint }) => [{ address: listenAddress(endpoint, "tcp"), key: ["listen_address"] }],
@@ -33,8 +34,10 @@ export const udpLogReceiver = defineReceiver<UdpLogConfig>({
   type: "udp_log",
   aliases: ["udplog"],
   summary: "Receives UDP packets as log records.",
+  handsOver: () => true,
   signals: ["logs"],
   schema: udpLogSchema,
+  listensAt: (config) => [udpListener(config, [])],
   create: (config, context) =>
     new NetLogReceiver({ udp: config, cut: createCut(config, true, undefined), path: [] }, config, context),
 });
@@ -43,10 +46,13 @@ export const udpLogReceiver = defineReceiver<UdpLogConfig>({
 export const syslogReceiver = defineReceiver<SyslogConfig>({
   type: "syslog",
   summary: "Receives syslog messages over TCP or UDP, and parses them.",
+  handsOver: () => true,
   signals: ["logs"],
   schema: syslogSchema,
-  listensAt: ({ tcp }) =>
-    tcp === undefined ? [] : [{ address: listenAddress(tcp.listen_address, "tcp"), key: ["tcp", "listen_address"] }],
+  listensAt: ({ tcp, udp }) => [
+    ...(tcp ? [{ address: listenAddress(tcp.listen_address, "tcp"), key: ["tcp", "listen_address"] }] : []),
+    ...(udp ? [udpListener(udp, ["udp"])] : []),
+  ],
   create: (config, context) => {
     const { tcp, udp } = config;
     const settings = { ...config, operators: [syslogOperator(config), ...config.operators] };
@@ -57,6 +63,10 @@ export const syslogReceiver = defineReceiver<SyslogConfig>({
     return new NetLogReceiver({ tcp: tcp!, cut, path: ["tcp"] }, settings, context);
   },
 });
+
+function udpListener({ listen_address: endpoint }: UdpConfig, path: readonly string[]) {
+  return { address: listenAddress(endpoint, "tcp"), transport: "udp" as const, key: [...path, "listen_address"] };
+}
 
 /** The parser that every message goes through first. */
 function syslogOperator(config: SyslogConfig): OperatorConfig {

@@ -1,7 +1,16 @@
-import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
+import { createServer, type Socket } from "node:net";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import type { CutState, LogMap } from "#logs/entries";
-import { limitConnections, listen, listenAddress, loadServerTls } from "#net";
+import {
+  connectionLimits,
+  HANDED_OVER,
+  type LeasedServer,
+  leaseServer,
+  listenAddress,
+  loadServerTls,
+  portOf,
+  reloadServerTls,
+} from "#net";
 import type { ReceiverContext } from "../../plugin.js";
 import type { TcpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
@@ -18,7 +27,8 @@ export class TcpInput {
   private readonly output: EntryOutput;
   private readonly path: readonly string[];
   private readonly connections = new Map<Socket, Connection>();
-  private server: Server | undefined;
+  private lease: LeasedServer | undefined;
+  private stopReloading = () => {};
 
   /** `path` is the path of the config section, for errors. */
   constructor(config: TcpConfig, context: ReceiverContext, cut: Cut, output: EntryOutput, path: readonly string[]) {
@@ -32,15 +42,31 @@ export class TcpInput {
   async start(): Promise<void> {
     const { config, path } = this;
     const tls = config.tls === undefined ? undefined : await loadServerTls(config.tls, [...path, "tls"]);
-    const take = (socket: Socket) => this.take(socket);
-    this.server = tls === undefined ? createServer(take) : createTlsServer(tls, take);
-    this.server.on("tlsClientError", () => {});
-    limitConnections(this.server, {
-      maxConnections: config.max_connections || DEFAULT_CONNECTIONS,
-      maxConnectionsPerClient: config.max_connections || DEFAULT_CONNECTIONS,
-      onRefused: (reason) => this.context.logger.warn({ reason }, "a connection was refused"),
+    this.lease = await leaseServer({
+      address: listenAddress(config.listen_address, "tcp"),
+      configPath: [...path, "listen_address"],
+      sockets: this.context.sockets,
+      kind: tls === undefined ? "tcp" : `tcp with TLS ${String(tls.requestCert)}`,
+      create: () => (tls === undefined ? createServer() : createTlsServer(tls)),
+      listeners: (server) => [
+        [tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.take(socket)],
+        [HANDED_OVER, (socket: Socket, former: Connection) => this.take(socket, former)],
+        ["tlsClientError", () => {}],
+        ["error", (error: Error) => this.context.logger.error({ error: error.message }, "TCP server error")],
+        ...connectionLimits(server, {
+          maxConnections: config.max_connections || DEFAULT_CONNECTIONS,
+          maxConnectionsPerClient: config.max_connections || DEFAULT_CONNECTIONS,
+          onRefused: (reason) => this.context.logger.warn({ reason }, "a connection was refused"),
+        }),
+      ],
+      update(server) {
+        if (tls !== undefined) (server as TlsServer).setSecureContext(tls);
+      },
     });
-    this.port = await listen(this.server, listenAddress(config.listen_address, "tcp"), [...path, "listen_address"]);
+    const { server } = this.lease;
+    if (config.tls !== undefined)
+      this.stopReloading = reloadServerTls(server as TlsServer, config.tls, this.context.clock, this.context.logger);
+    this.port = portOf(server);
   }
 
   /** Reads on after a pause. */
@@ -48,31 +74,48 @@ export class TcpInput {
     for (const socket of this.connections.keys()) socket.resume();
   }
 
-  /** Cuts the remaining data into records, without waiting for more. */
+  /**
+   * Cuts the remaining data into records, without waiting for more. If another receiver has taken over the server, it
+   * gets the connections with the data that is not a whole record yet.
+   */
   async stop(): Promise<void> {
-    const { server } = this;
-    this.server = undefined;
+    const { lease } = this;
+    this.lease = undefined;
+    this.stopReloading();
+    if (lease?.isCurrent === false) return this.handOver(lease);
     for (const [socket, connection] of this.connections) {
       connection.end();
       socket.destroy();
     }
-    if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
+    if (lease !== undefined) await new Promise<void>((resolve) => lease.server.close(() => resolve()));
   }
 
-  private take(socket: Socket): void {
-    const connection = new Connection(this.cut, this.output, this.config.add_attributes ? peerOf(socket) : {});
-    this.connections.set(socket, connection);
-    if (this.config.connection_idle_timeout > 0)
-      socket.setTimeout(this.config.connection_idle_timeout, () => socket.destroy());
-    socket.on("error", () => {});
-    socket.on("data", (chunk: Buffer) => {
-      connection.push(chunk);
-      if (this.output.isFull) socket.pause();
-    });
-    socket.on("close", () => {
-      connection.end();
+  private handOver({ server }: LeasedServer): void {
+    for (const [socket, connection] of this.connections) {
       this.connections.delete(socket);
+      connection.detach();
+      server.emit(HANDED_OVER, socket, connection);
+    }
+  }
+
+  /** `former` has read the connection before. */
+  private take(socket: Socket, former?: Connection): void {
+    const connection = new Connection(this.cut, this.output, this.config.add_attributes ? peerOf(socket) : {}, former);
+    this.connections.set(socket, connection);
+    socket.setTimeout(this.config.connection_idle_timeout);
+    connection.attach(socket, {
+      error: () => {},
+      timeout: () => socket.destroy(),
+      data: (chunk: Buffer) => {
+        connection.push(chunk);
+        if (this.output.isFull) socket.pause();
+      },
+      close: () => {
+        connection.end();
+        this.connections.delete(socket);
+      },
     });
+    if (former !== undefined) socket.resume();
   }
 }
 
@@ -80,18 +123,33 @@ export class TcpInput {
 class Connection {
   private readonly cut: Cut;
   private readonly sink: { takeText(bytes: Buffer, from: number, to: number): void; takeBytes(bytes: Buffer): void };
-  private readonly state: { offset: number; isSkipping: boolean; records: number } & CutState = {
+  private state: { offset: number; isSkipping: boolean; records: number } & CutState = {
     offset: 1,
     isSkipping: false,
     records: 0,
   };
   private rest: Buffer = Buffer.alloc(0);
+  /** Ends what `attach` began. */
+  detach = () => {};
 
-  constructor(cut: Cut, output: EntryOutput, peer: LogMap) {
+  /** Goes on with the data of `former`, if the connection was read before. */
+  constructor(cut: Cut, output: EntryOutput, peer: LogMap, former?: Connection) {
+    if (former !== undefined) {
+      this.rest = former.rest;
+      this.state = { ...former.state };
+    }
     this.cut = cut;
     this.sink = {
       takeText: (bytes, from, to) => output.take(bytes.toString("utf8", from, to), peer),
       takeBytes: (bytes) => output.take(Buffer.from(bytes), peer),
+    };
+  }
+
+  attach(socket: Socket, listeners: Readonly<Record<string, (...details: never[]) => void>>): void {
+    const all = Object.entries(listeners) as [string, () => void][];
+    for (const [event, listener] of all) socket.on(event, listener);
+    this.detach = () => {
+      for (const [event, listener] of all) socket.off(event, listener);
     };
   }
 

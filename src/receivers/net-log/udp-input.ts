@@ -1,7 +1,7 @@
-import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import type { RemoteInfo } from "node:dgram";
 import type { LogMap } from "#logs/entries";
-import { listenAddress } from "#net";
-import { type Counter, limitedLog, type ReceiverContext, StartError } from "../../plugin.js";
+import { type HostPort, type LeasedUdpSocket, leaseUdpSocket, listenAddress } from "#net";
+import { type Counter, limitedLog, type ReceiverContext } from "../../plugin.js";
 import type { UdpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";
@@ -19,7 +19,7 @@ export class UdpInput {
   private readonly path: readonly string[];
   private readonly refused: Counter;
   private readonly logRefused: (reason: string) => void;
-  private socket: Socket | undefined;
+  private lease: LeasedUdpSocket | undefined;
 
   /** `path` is the path of the config section, for errors. */
   constructor(config: UdpConfig, context: ReceiverContext, cut: Cut, output: EntryOutput, path: readonly string[]) {
@@ -38,32 +38,20 @@ export class UdpInput {
 
   async start(): Promise<void> {
     const { config } = this;
-    const address = listenAddress(config.listen_address, "tcp") as {
-      readonly host: string | undefined;
-      readonly port: number;
-    };
-    const socket = createSocket(address.host?.includes(":") ? "udp6" : "udp4");
-    this.socket = socket;
-    await new Promise<void>((resolve, reject) => {
-      const failed = (error: Error) => {
-        const message = `cannot listen on ${config.listen_address} (UDP): ${error.message}`;
-        reject(new StartError(message, [...this.path, "listen_address"], { cause: error }));
-      };
-      socket.once("error", failed);
-      socket.bind({ port: address.port, ...(address.host !== undefined && { address: address.host }) }, () => {
-        socket.off("error", failed);
-        resolve();
-      });
+    this.lease = await leaseUdpSocket({
+      address: listenAddress(config.listen_address, "tcp") as HostPort,
+      configPath: [...this.path, "listen_address"],
+      sockets: this.context.sockets,
+      onMessage: (packet, peer) => this.take(packet, peer),
+      onError: (error) => this.context.logger.error({ error: error.message }, "UDP socket error"),
     });
-    socket.on("error", (error) => this.context.logger.error({ error: error.message }, "UDP socket error"));
-    socket.on("message", (packet, peer) => this.take(packet, peer));
-    this.port = socket.address().port;
+    this.port = this.lease.socket.address().port;
   }
 
   async stop(): Promise<void> {
-    const { socket } = this;
-    this.socket = undefined;
-    if (socket !== undefined) await new Promise<void>((resolve) => socket.close(() => resolve()));
+    const { lease } = this;
+    this.lease = undefined;
+    await lease?.close();
   }
 
   private take(packet: Buffer, peer: RemoteInfo): void {
@@ -72,15 +60,15 @@ export class UdpInput {
       this.logRefused("too many records are already waiting");
       return;
     }
-    const attributes = this.config.add_attributes ? this.attributesOf(peer) : {};
+    const attributes = this.config.add_attributes ? this.attributesOf(peer, this.lease!) : {};
     this.cut(packet, { offset: 1, isSkipping: false, records: 0 }, true, {
       takeText: (bytes, from, to) => this.output.take(bytes.toString("utf8", from, to), attributes),
       takeBytes: (bytes) => this.output.take(Buffer.from(bytes), attributes),
     });
   }
 
-  private attributesOf({ address, port }: RemoteInfo): LogMap {
-    const own = this.socket!.address();
+  private attributesOf({ address, port }: RemoteInfo, { socket }: LeasedUdpSocket): LogMap {
+    const own = socket.address();
     return {
       "net.transport": "IP.UDP",
       "net.peer.ip": address,

@@ -20,8 +20,7 @@ export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
       const protection = protectionOf(config);
       return [{ address: listenAddress(endpoint, transport), key: ["protocols", protocol, "endpoint"], protection }];
     }),
-  // The keys of requests are kept in a file, which only one receiver can write.
-  handsOver: ({ dedup }) => dedup?.enabled !== true,
+  handsOver: () => true,
   create: (config, context) => new OtlpReceiver(config, context),
 });
 

@@ -149,7 +149,7 @@ export class GrpcEndpoint {
     this.isStopping = true;
     this.stopChecking();
     const server = this.lease?.server;
-    if (!server?.listening) return;
+    if (server === undefined) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const call of [...this.open]) call.refuse(this.refusals.shuttingDown);
     this.sessions.closeAll();

@@ -249,6 +249,8 @@ interface FactoryBase<Kind extends ComponentKind, Config> {
 /** @internal An address that a component listens at: a host (all if undefined) and a port, or a Unix socket. */
 export interface Listener {
   readonly address: { readonly host: string | undefined; readonly port: number } | { readonly path: string };
+  /** TCP if left out. */
+  readonly transport?: "udp";
   /** The path of the key in the component's config that sets it. */
   readonly key: readonly (string | number)[];
   /** How it is protected, if it accepts or shows telemetry. Without protection, a public address causes a warning. */

@@ -27,6 +27,16 @@ export interface ListenSockets {
     kind: string,
     listeners: (server: Server) => readonly ServerListener[],
   ): ServerLease | undefined;
+  /**
+   * Lets this server listen with the socket of the server of another kind that the replaced component uses at this
+   * address, which keeps its open connections. Resolves to undefined if there is none.
+   */
+  takeSocket(
+    address: string,
+    kind: string,
+    server: Server,
+    listeners: (server: Server) => readonly ServerListener[],
+  ): Promise<ServerLease | undefined>;
   /** Adds the listeners to a server that listens at this address. */
   add(
     address: string,

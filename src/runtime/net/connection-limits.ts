@@ -15,13 +15,8 @@ export interface ConnectionLimits {
 /**
  * Limits the connections of a server: its own total, those per address, and, together with all other limited servers,
  * the total of the process, so that files can still be opened. Small servers without limits, such as the health check,
- * thereby have a reserve.
+ * thereby have a reserve. Returns the listeners that enforce the limits.
  */
-export function limitConnections(server: Server, limits: ConnectionLimits): void {
-  for (const [event, listener] of connectionLimits(server, limits)) server.on(event, listener as () => void);
-}
-
-/** Sets the limits of a server, and returns the listeners that enforce them. */
 export function connectionLimits(server: Server, limits: ConnectionLimits): readonly ServerListener[] {
   const clients = new Map<string, number>();
   servers.set(server, limits.maxConnections);

@@ -2,7 +2,7 @@
 
 export { clientOf, plainAddress } from "./client-address.js";
 export { connectionErrorMessage, plainTlsMessage } from "./connection-error.js";
-export { type ConnectionRefusal, connectionLimits, limitConnections } from "./connection-limits.js";
+export { type ConnectionRefusal, connectionLimits } from "./connection-limits.js";
 export {
   formatAddress,
   type HostPort,
@@ -24,12 +24,20 @@ export { Http1Client } from "./http1/client.js";
 export type { Http1Answer } from "./http1/connection.js";
 export { type HttpTarget, hostHeaderName, httpTarget } from "./http1/http-target.js";
 export { isHeader, type RequestHead } from "./http1/request-writer.js";
-export { isPortInUse, type LeasedServer, leaseServer, listen, portOf, startUnlessPortTaken } from "./listen.js";
+export {
+  HANDED_OVER,
+  isPortInUse,
+  type LeasedServer,
+  leaseServer,
+  portOf,
+  startUnlessPortTaken,
+} from "./listen.js";
 export { proxyFromEnvironment, proxyOfUrl, useProxyEnvironment } from "./proxy/proxy.js";
 export { readAnswer } from "./read-answer.js";
 export { SharedSockets } from "./shared-sockets.js";
 export { type SimpleHttpResponse, startSimpleHttpServer } from "./simple-http-server.js";
 export { type TlsClientConfig, type TlsServerConfig, tlsClient, tlsServer } from "./tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, renewClientTls, type TlsClientOptions } from "./tls-load.js";
+export { type LeasedUdpSocket, leaseUdpSocket } from "./udp-socket.js";
 export type { WebSocketConnection } from "./websocket/connection.js";
 export { openWebSocket } from "./websocket/open-web-socket.js";

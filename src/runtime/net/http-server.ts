@@ -40,7 +40,7 @@ interface HttpServerSettings extends HttpServerPlace {
   readonly onContinue?: RequestListener;
   /** Keep connections open for the next request; the default. */
   readonly keepsAlive?: boolean;
-  /** Servers without limits keep a reserve of open files: see `limitConnections`. */
+  /** Servers without limits keep a reserve of open files: see `connectionLimits`. */
   readonly connections?: ConnectionLimits;
   /** A failed accept (such as EMFILE) concerns one client only; left out, it is ignored. */
   readonly onError?: (error: Error) => void;

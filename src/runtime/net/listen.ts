@@ -4,6 +4,12 @@ import { StartError } from "#contract/errors";
 import { formatAddress, type HostPort, type ListenAddress } from "./endpoint.js";
 import { SharedSockets } from "./shared-sockets.js";
 
+/**
+ * The event with which a component that stops gives an open connection to the one that has taken over its server. The
+ * listener gets the socket, and what the component knows about it.
+ */
+export const HANDED_OVER = "handedOver";
+
 interface LeaseSettings {
   readonly address: ListenAddress;
   /** The path of the endpoint in the config. */
@@ -33,6 +39,8 @@ export async function leaseServer(settings: LeaseSettings): Promise<LeasedServer
     return taken;
   }
   const server = create();
+  const moved = await sockets?.takeSocket(key, kind, server, listeners);
+  if (moved !== undefined) return moved;
   await listen(server, address, configPath);
   return (sockets ?? new SharedSockets()).add(key, kind, server, listeners);
 }

@@ -5,13 +5,15 @@ type ListenersOf = (server: Server) => readonly ServerListener[];
 
 /** One component's use of a server. */
 class SocketLease implements ReturnType<ListenSockets["add"]> {
+  readonly kind: string;
   readonly server: Server;
   /** True while the reload in which the server was taken over may still fail. */
   isProvisional = false;
   private isAttached = false;
   private readonly listeners: readonly ServerListener[];
 
-  constructor(server: Server, listeners: readonly ServerListener[]) {
+  constructor(kind: string, server: Server, listeners: readonly ServerListener[]) {
+    this.kind = kind;
     this.server = server;
     this.listeners = listeners;
   }
@@ -31,40 +33,44 @@ class SocketLease implements ReturnType<ListenSockets["add"]> {
   }
 }
 
-interface HeldServer {
-  readonly kind: string;
-  lease: SocketLease;
-}
-
 /**
  * The listening servers of an agent, by address. While the agent is being reloaded, components that start may take over
- * the server of another component. A reload that fails gives all servers back.
+ * the server of another component, or only its listening socket if they need a server of another kind. A reload that
+ * fails gives everything back.
  */
 export class SharedSockets implements ListenSockets {
-  private readonly held = new Map<string, HeldServer>();
-  /** The former users of the servers that were taken in the reload under way; undefined without one. */
-  private taken: Map<HeldServer, SocketLease> | undefined;
+  private readonly held = new Map<string, SocketLease>();
+  /** What was taken in the reload under way, by address: its former users. Undefined without a reload. */
+  private taken: Map<string, SocketLease> | undefined;
 
   take(address: string, kind: string, listeners: ListenersOf): SocketLease | undefined {
-    const found = this.held.get(address);
-    if (this.taken === undefined || found?.kind !== kind || this.taken.has(found)) return undefined;
-    const lease = new SocketLease(found.lease.server, listeners(found.lease.server));
-    this.taken.set(found, found.lease);
-    found.lease.detach();
-    lease.attach();
-    lease.isProvisional = true;
-    found.lease = lease;
+    const former = this.takenFrom(address);
+    if (former?.kind !== kind) return undefined;
+    const lease = new SocketLease(kind, former.server, listeners(former.server));
+    former.detach();
+    return this.hold(address, former, lease);
+  }
+
+  async takeSocket(
+    address: string,
+    kind: string,
+    server: Server,
+    listeners: ListenersOf,
+  ): Promise<SocketLease | undefined> {
+    const former = this.takenFrom(address);
+    if (former === undefined || former.kind === kind) return undefined;
+    const lease = new SocketLease(kind, server, listeners(server));
+    this.hold(address, former, lease);
+    this.forgetWhenClosed(address, server);
+    await moveListening(former.server, server);
     return lease;
   }
 
   add(address: string, kind: string, server: Server, listeners: ListenersOf): SocketLease {
-    const lease = new SocketLease(server, listeners(server));
+    const lease = new SocketLease(kind, server, listeners(server));
     lease.attach();
-    const held = { kind, lease };
-    this.held.set(address, held);
-    server.once("close", () => {
-      if (this.held.get(address) === held) this.held.delete(address);
-    });
+    this.held.set(address, lease);
+    this.forgetWhenClosed(address, server);
     return lease;
   }
 
@@ -74,17 +80,62 @@ export class SharedSockets implements ListenSockets {
   }
 
   endReload(): void {
-    for (const { lease } of this.taken?.keys() ?? []) lease.isProvisional = false;
-    this.taken = undefined;
-  }
-
-  /** Gives the servers that were taken over in this reload back to their former users. */
-  giveBack(): void {
-    for (const [held, former] of this.taken ?? []) {
-      held.lease.detach();
-      former.attach();
-      held.lease = former;
+    for (const address of this.taken?.keys() ?? []) {
+      const lease = this.held.get(address);
+      if (lease !== undefined) lease.isProvisional = false;
     }
     this.taken = undefined;
   }
+
+  /** Gives everything that was taken over in this reload back to its former users. */
+  async giveBack(): Promise<void> {
+    const { taken = new Map<string, SocketLease>() } = this;
+    this.taken = undefined;
+    for (const [address, former] of taken) {
+      const lease = this.held.get(address)!;
+      this.held.set(address, former);
+      if (lease.server === former.server) {
+        lease.detach();
+        former.attach();
+      } else {
+        await moveListening(lease.server, former.server);
+        lease.server.close();
+      }
+    }
+  }
+
+  private takenFrom(address: string): SocketLease | undefined {
+    return this.taken === undefined || this.taken.has(address) ? undefined : this.held.get(address);
+  }
+
+  private hold(address: string, former: SocketLease, lease: SocketLease): SocketLease {
+    this.taken!.set(address, former);
+    this.held.set(address, lease);
+    lease.attach();
+    lease.isProvisional = true;
+    return lease;
+  }
+
+  private forgetWhenClosed(address: string, server: Server): void {
+    server.once("close", () => {
+      if (this.held.get(address)?.server === server) this.held.delete(address);
+    });
+  }
+}
+
+/**
+ * Lets one server listen in place of another one, with the same socket: connections that wait to be accepted stay. The
+ * other server keeps its open connections. Node.js has no public way to take a socket away from a server.
+ */
+function moveListening(from: Server, to: Server): Promise<void> {
+  const owner = from as unknown as { _handle: object | null };
+  const { _handle } = owner;
+  owner._handle = null;
+  return new Promise((resolve, reject) => {
+    to.once("error", reject);
+    to.listen({ _handle } as object, () => {
+      to.off("error", reject);
+      resolve();
+    });
+  });
 }

@@ -329,7 +329,8 @@ describe("the fluent_forward receiver", () => {
     intake.room = 0;
     (await client({ port })).write(Buffer.concat([pack(["t", entries("a", "b")]), pack(["t", 1, { log: "c" }])]));
     (await client({ port })).write(pack(["t", entries("d"), { chunk: "c" }]));
-    const waiting = () => (receiver as unknown as { connections: Set<{ isWaiting: boolean }> }).connections;
+    const waiting = () =>
+      (receiver as unknown as { connections: Map<{ isWaiting: boolean }, unknown> }).connections.keys();
     await until(() => expect([...waiting()].map(({ isWaiting }) => isWaiting)).toEqual([true, true]));
     await receiver.stop();
     expect(errors).toEqual([{ records: 3 }]);

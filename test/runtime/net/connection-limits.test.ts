@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { clientOf } from "../../../src/runtime/net/client-address.js";
-import { limitConnections } from "../../../src/runtime/net/connection-limits.js";
+import { connectionLimits } from "../../../src/runtime/net/connection-limits.js";
 
 describe("a server with limits on connections", () => {
   let server: Server;
@@ -11,11 +11,9 @@ describe("a server with limits on connections", () => {
 
   const start = async (maxConnections: number, maxConnectionsPerClient: number) => {
     server = createServer((socket) => socket.on("error", () => {}).write("hello"));
-    limitConnections(server, {
-      maxConnections,
-      maxConnectionsPerClient,
-      onRefused: (reason) => refused.push(reason),
-    });
+    const onRefused = (reason: string) => void refused.push(reason);
+    for (const [event, listener] of connectionLimits(server, { maxConnections, maxConnectionsPerClient, onRefused }))
+      server.on(event, listener as () => void);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   };
 

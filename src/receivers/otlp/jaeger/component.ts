@@ -6,25 +6,32 @@ import { type JaegerReceiverConfig, jaegerReceiverSchema } from "./config.js";
 import { JAEGER_FORMAT } from "./format.js";
 import { UdpEndpoint, type UdpProtocol } from "./udp-endpoint.js";
 
+const UDP_PROTOCOLS: readonly UdpProtocol[] = ["thrift_compact", "thrift_binary"];
+
 /** Spans from Jaeger clients, over the protocols of Jaeger's collector and agent. */
 export const jaegerReceiver = defineReceiver<JaegerReceiverConfig>({
   type: "jaeger",
   summary: "Receives spans of Jaeger over gRPC, and as thrift over HTTP and UDP.",
   signals: ["traces"],
   schema: jaegerReceiverSchema,
-  listensAt: ({ protocols }) =>
-    (["grpc", "thrift_http"] as const).flatMap((protocol) => {
+  listensAt: ({ protocols }) => [
+    ...(["grpc", "thrift_http"] as const).flatMap((protocol) => {
       const config = protocols[protocol];
       if (config === undefined) return [];
       const { endpoint, transport } = config;
       const protection = protectionOf(config);
       return [{ address: listenAddress(endpoint, transport), key: ["protocols", protocol, "endpoint"], protection }];
     }),
-  handsOver: ({ protocols }) => UDP_PROTOCOLS.every((protocol) => protocols[protocol] === undefined),
+    ...UDP_PROTOCOLS.flatMap((protocol) => {
+      const { endpoint } = protocols[protocol] ?? {};
+      if (endpoint === undefined) return [];
+      const key = ["protocols", protocol, "endpoint"];
+      return [{ address: listenAddress(endpoint, "tcp"), transport: "udp" as const, key }];
+    }),
+  ],
+  handsOver: () => true,
   create: (config, context) => new JaegerReceiver(config, context),
 });
-
-const UDP_PROTOCOLS: readonly UdpProtocol[] = ["thrift_compact", "thrift_binary"];
 
 /** The running receiver. `ports` tells where it listens, which matters with port 0. */
 export class JaegerReceiver implements Receiver {

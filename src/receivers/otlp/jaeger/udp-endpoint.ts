@@ -1,5 +1,4 @@
-import { createSocket, type Socket } from "node:dgram";
-import { listenAddress } from "#net";
+import { type LeasedUdpSocket, leaseUdpSocket, listenAddress } from "#net";
 import { receiverCounters } from "#receiving";
 import { InFlightCounter } from "#receiving/requests";
 import {
@@ -40,7 +39,7 @@ export class UdpEndpoint {
   private readonly refusedPackets = new Map<string, Counter>();
   private readonly handedIn = new InFlightCounter();
   private waiting = 0;
-  private socket: Socket | undefined;
+  private lease: LeasedUdpSocket | undefined;
 
   constructor(protocol: UdpProtocol, config: JaegerUdpConfig, context: ReceiverContext) {
     this.protocol = protocol;
@@ -59,32 +58,22 @@ export class UdpEndpoint {
     const address = listenAddress(this.config.endpoint, "tcp");
     const path = ["protocols", this.protocol, "endpoint"];
     if ("path" in address) throw new StartError("expected host:port, and not the path of a socket", path);
-    const { host, port } = address;
-    const socket = createSocket(host?.includes(":") ? "udp6" : "udp4");
-    this.socket = socket;
-    await new Promise<void>((resolve, reject) => {
-      const failed = (error: Error) =>
-        reject(
-          new StartError(`cannot listen on ${this.config.endpoint} (UDP): ${error.message}`, path, { cause: error }),
-        );
-      socket.once("error", failed);
-      socket.bind({ port, ...(host !== undefined && { address: host }) }, () => {
-        socket.off("error", failed);
-        resolve();
-      });
+    this.lease = await leaseUdpSocket({
+      ...{ address, configPath: path, sockets: this.context.sockets },
+      onMessage: (packet, peer) => this.take(packet, peer.address),
+      onError: (error) => this.context.logger.error({ error: error.message }, "UDP socket error"),
     });
+    const { socket } = this.lease;
     const { socket_buffer_size } = this.config;
     if (socket_buffer_size > 0) socket.setRecvBufferSize(socket_buffer_size);
-    socket.on("error", (error) => this.context.logger.error({ error: error.message }, "UDP socket error"));
-    socket.on("message", (packet, { address }) => this.take(packet, address));
     this.port = socket.address().port;
   }
 
   /** Waits for the batches that were handed in. */
   async stop(): Promise<void> {
-    const { socket } = this;
-    this.socket = undefined;
-    if (socket !== undefined) await new Promise<void>((resolve) => socket.close(() => resolve()));
+    const { lease } = this;
+    this.lease = undefined;
+    await lease?.close();
     await this.handedIn.whenZero();
   }
 

@@ -4,6 +4,7 @@ import { duration, section } from "#contract/schema";
 import { duplicatesCounter } from "#receiving";
 import { SharedKeys } from "../shared/shared-keys.js";
 import { checkSharedState, SharedRedis, sharedRedisOf, sharedStateKeys } from "../shared/shared-redis.js";
+import { AcceptedKeys, sharedAcceptedKeys } from "./accepted-keys.js";
 import { Dedup } from "./dedup.js";
 import { KeyLog } from "./key-log.js";
 
@@ -38,8 +39,11 @@ export function createDedup(settings: z.infer<typeof dedup> | undefined, context
   if (!settings?.enabled) return undefined;
   const { directory, max_entries, ttl } = settings;
   const { id, clock, metrics } = context;
-  const log = directory === "" ? undefined : new KeyLog(directory, id, max_entries, context);
+  const keys = sharedAcceptedKeys(context.sockets, `${directory} ${id}`, () => {
+    const log = directory === "" ? undefined : new KeyLog(directory, id, max_entries, context);
+    return new AcceptedKeys(clock, log);
+  });
   const redis = sharedRedisOf(settings);
   const shared = redis && new SharedKeys(new SharedRedis(redis, context, { receiver: id }), `dedup:${id}`, ttl, clock);
-  return new Dedup(settings, clock, duplicatesCounter(metrics, id), log, shared);
+  return new Dedup(settings, clock, duplicatesCounter(metrics, id), keys, shared);
 }

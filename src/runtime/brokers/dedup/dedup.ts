@@ -2,19 +2,12 @@ import { createHash } from "node:crypto";
 import { ACCEPTED, type Clock, type Counter, entriesOfKey, type KeyedEntry, type Outcome } from "#contract";
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
-import { OldestFirstMap } from "../oldest-first-map.js";
 import type { SharedKeys } from "../shared/shared-keys.js";
+import { AcceptedKeys, type DedupSettings } from "./accepted-keys.js";
 import { entryDigests, messageDigest } from "./entry-digests.js";
-import type { KeyLog } from "./key-log.js";
 
 /** Hands in the new records of a batch. `identity` returns a stable name for them, for `Origin.key`. */
 export type HandIn = (fresh: Batch, identity: () => string) => Promise<Outcome>;
-
-interface DedupSettings {
-  readonly max_entries: number;
-  /** In milliseconds. */
-  readonly ttl: number;
-}
 
 /**
  * Recognises entries that were accepted before, by the sender's idempotency key and the records, and answers with
@@ -25,32 +18,32 @@ interface DedupSettings {
  */
 export class Dedup {
   private readonly settings: DedupSettings;
-  private readonly clock: Clock;
   private readonly duplicates: Counter;
-  private readonly log: KeyLog | undefined;
   private readonly shared: SharedKeys | undefined;
-  /** Time of acceptance by key (monotonic). */
-  private readonly acceptedAt = new OldestFirstMap<number>();
-  private readonly inProgress = new Map<string, Promise<Outcome>>();
+  private readonly keys: AcceptedKeys;
 
-  constructor(settings: DedupSettings, clock: Clock, duplicates: Counter, log?: KeyLog, shared?: SharedKeys) {
+  constructor(
+    settings: DedupSettings,
+    clock: Clock,
+    duplicates: Counter,
+    keys = new AcceptedKeys(clock, undefined),
+    shared?: SharedKeys,
+  ) {
     this.settings = settings;
-    this.log = log;
+    this.keys = keys;
     this.shared = shared;
-    this.clock = clock;
     this.duplicates = duplicates;
   }
 
   /** Loads the keys accepted before the last stop. */
   async start(): Promise<void> {
     this.shared?.start();
-    const now = this.clock.now();
-    for (const [key, at] of (await this.log?.open()) ?? []) this.remember(key, Math.max(0, now - at));
+    await this.keys.open(this.settings);
   }
 
   async stop(): Promise<void> {
     this.shared?.stop();
-    await this.log?.close();
+    await this.keys.close();
   }
 
   /** `client` identifies the authenticated sender; empty if there is none. */
@@ -79,21 +72,22 @@ export class Dedup {
 
   /** There is no await between checking and claiming, so no two requests claim the same entry. */
   private async acceptNew(entries: readonly KeyedEntry[], batch: Batch, handIn: HandIn): Promise<Outcome> {
-    const isFresh = entries.map(({ id }) => !this.wasAccepted(id));
+    const { keys, settings } = this;
+    const isFresh = entries.map(({ id }) => !keys.has(id, settings));
     const fresh = entries.filter((_entry, i) => isFresh[i]);
     if (fresh.length < entries.length) this.duplicates.add(entries.length - fresh.length);
     if (fresh.length === 0) return ACCEPTED;
     const pending = this.shared
       ? this.handInShared(this.shared, entries, isFresh, batch, handIn)
       : handInFresh(batch, entries, isFresh, handIn);
-    for (const { id } of fresh) this.inProgress.set(id, pending);
+    for (const { id } of fresh) keys.inProgress.set(id, pending);
     const outcome = await pending;
     const isTaken = outcome.ok && outcome.rejected === 0;
     for (const { id } of fresh) {
-      this.inProgress.delete(id);
-      if (isTaken) this.remember(id);
+      keys.inProgress.delete(id);
+      if (isTaken) keys.remember(id, settings);
     }
-    if (isTaken && this.log !== undefined) await this.log.append(fresh.map(({ id }) => [id, this.clock.now()]));
+    if (isTaken) await keys.write(fresh.map(({ id }) => id));
     return outcome;
   }
 
@@ -119,27 +113,13 @@ export class Dedup {
   }
 
   private anyInProgress(entries: readonly KeyedEntry[]): Promise<Outcome> | undefined {
-    if (this.inProgress.size === 0) return undefined;
+    const { inProgress } = this.keys;
+    if (inProgress.size === 0) return undefined;
     for (const { id } of entries) {
-      const pending = this.inProgress.get(id);
+      const pending = inProgress.get(id);
       if (pending !== undefined) return pending;
     }
     return undefined;
-  }
-
-  private wasAccepted(key: string): boolean {
-    const at = this.acceptedAt.get(key);
-    return at !== undefined && this.clock.monotonic() - at < this.settings.ttl;
-  }
-
-  private remember(key: string, ageMs = 0): void {
-    const now = this.clock.monotonic();
-    this.acceptedAt.set(key, now - ageMs);
-    for (let { oldest } = this.acceptedAt; oldest !== undefined; { oldest } = this.acceptedAt) {
-      const isOld = now - this.acceptedAt.get(oldest)! >= this.settings.ttl;
-      if (this.acceptedAt.size <= this.settings.max_entries && !isOld) return;
-      this.acceptedAt.delete(oldest);
-    }
   }
 }
 

@@ -11,6 +11,7 @@ export interface ConfiguredListener {
   /** For example `receiver "otlp"`. */
   readonly owner: string;
   readonly address: ListenAddress;
+  readonly transport?: Listener["transport"];
   /**
    * Path of the address in the config, even if it is a default. Undefined for an owner that is not in the config at
    * all.
@@ -66,13 +67,13 @@ export function checkListeners(
   const displaced = new Set<string>();
   const written = listeners.filter((listener) => listener.path !== undefined);
   for (const unwritten of listeners.filter((listener) => listener.path === undefined)) {
-    const taker = written.find((other) => overlap(other.address, unwritten.address));
+    const taker = written.find((other) => overlap(other, unwritten));
     if (taker === undefined) continue;
     displaced.add(unwritten.owner);
     warnOfDisplaced(unwritten, taker, root, findings);
   }
   written.forEach((listener, index) => {
-    const earlier = written.slice(0, index).find((other) => overlap(other.address, listener.address));
+    const earlier = written.slice(0, index).find((other) => overlap(other, listener));
     if (earlier !== undefined) report(listener, earlier, root, findings);
   });
   return displaced;
@@ -119,7 +120,11 @@ function placed(root: MapNode, path: ConfigPath) {
   return { place: locatePath(root, path).place, path: path.join(".") };
 }
 
-function overlap(a: ListenAddress, b: ListenAddress): boolean {
+type Address = Pick<ConfiguredListener, "address" | "transport">;
+
+/** Whether only one of the two can listen. Port 0 never conflicts. */
+export function overlap({ address: a, ...one }: Address, { address: b, ...other }: Address): boolean {
+  if (one.transport !== other.transport) return false;
   if ("path" in a || "path" in b) return "path" in a && "path" in b && a.path === b.path;
   return a.port === b.port && a.port !== 0 && hostsOverlap(a.host, b.host);
 }

@@ -1,7 +1,7 @@
-import type { ResolvedConfig } from "#config/resolve";
+import { overlap, type ResolvedConfig } from "#config/resolve";
 import type { Clock, Exporter, Logger } from "#contract";
 import { waitAtMost } from "#contract/time";
-import type { SharedSockets } from "#net";
+import { formatAddress, type SharedSockets } from "#net";
 import {
   drainInOrder,
   type ExporterEnd,
@@ -19,6 +19,8 @@ import type { ReloadPlan, ReloadStep } from "./reload-plan.js";
 
 /** How long a part that must end before its successor starts may take, in milliseconds. Then what it does is aborted. */
 const MAX_HELD_MS = 5000;
+
+type ResolvedReceiver = ResolvedConfig["receivers"] extends ReadonlyMap<string, infer Spec> ? Spec : never;
 
 /** The agent, as a swap sees it. */
 export interface SwappedAgent {
@@ -244,7 +246,7 @@ export class Swap {
   /** Stops what was started, and makes and starts again what was stopped. */
   private async rollBack(parts: GraphParts | undefined): Promise<void> {
     const { sockets, graph, running } = this.agent;
-    sockets.giveBack();
+    await sockets.giveBack();
     for (const step of this.undo.toReversed()) await step();
     for (const [key, stage] of parts?.stages ?? []) if (this.old.stages.get(key) !== stage) stage.abort();
     if (this.torn.size === 0) return;
@@ -307,7 +309,7 @@ export class Swap {
   private handsOver({ id, action }: ReloadStep): boolean {
     if (action === "add") return this.after.receivers.get(id)!.factory.handsOver !== undefined;
     const specs = [this.before.receivers.get(id)!, ...(action === "remove" ? [] : [this.after.receivers.get(id)!])];
-    return specs.every(({ factory, config }) => factory.handsOver?.(config) === true);
+    return specs.every(({ factory, config }) => factory.handsOver?.(config) === true) && !movesWithinPort(specs);
   }
 
   private receivers(isWanted: (step: ReloadStep) => boolean): string[] {
@@ -319,6 +321,15 @@ export class Swap {
   private steps(kind: ReloadStep["kind"], ...actions: readonly ReloadStep["action"][]): ReloadStep[] {
     return this.plan.steps.filter((step) => step.kind === kind && actions.includes(step.action));
   }
+}
+
+/** Whether a receiver gets another address that only one of the two can listen at, such as all hosts with the same port. */
+function movesWithinPort([before, after]: readonly ResolvedReceiver[]): boolean {
+  const addressesOf = ({ factory, config }: ResolvedReceiver) => factory.listensAt?.(config) ?? [];
+  if (before === undefined || after === undefined) return false;
+  return addressesOf(before).some((old) =>
+    addressesOf(after).some((one) => overlap(old, one) && formatAddress(old.address) !== formatAddress(one.address)),
+  );
 }
 
 /** Whether only the journal with this name feeds the stage with this key. Names: see `connectorJournalName`. */

@@ -207,7 +207,7 @@ describe("deduplication of merged requests", () => {
     const long = (end: string) => `${"x".repeat(15_000)}${end}`;
     for (const end of ["1", "2", "1"]) await it.accept(long(end), logs(end), take);
     expect(taken).toEqual([["1"], ["2"]]);
-    expect(it["acceptedAt"].oldest!.length).toBeLessThan(60);
+    expect(it["keys"]["acceptedAt"].oldest!.length).toBeLessThan(60);
   });
 
   it("uses a key that does not fit the records unchanged", async () => {

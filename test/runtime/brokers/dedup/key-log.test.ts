@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Outcome } from "../../../../src/plugin.js";
+import { AcceptedKeys } from "../../../../src/runtime/brokers/dedup/accepted-keys.js";
 import { Dedup } from "../../../../src/runtime/brokers/dedup/dedup.js";
 import { KeyLog } from "../../../../src/runtime/brokers/dedup/key-log.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
@@ -110,7 +111,7 @@ describe("deduplication with a log", () => {
     const start = async () => {
       const log = new KeyLog(directory, "otlp", 100, { clock, logger: silentLogger });
       opened.push(log);
-      const dedup = new Dedup({ max_entries: 100, ttl: 1000 }, clock, { add() {} }, log);
+      const dedup = new Dedup({ max_entries: 100, ttl: 1000 }, clock, { add() {} }, new AcceptedKeys(clock, log));
       await dedup.start();
       return (key: string) => dedup.accept(key, logs("r"), async () => ({ ...OK, rejected: Number(taken++ < 0) }));
     };
