@@ -2,8 +2,7 @@ import { DecompressError, SUPPORTED_ENCODINGS } from "#codecs/compression";
 import { joinPieces, type RequestFormat, type RequestRefusals, standardRefusals } from "#receiving/requests";
 import { SliceTimer } from "#work";
 import { type Batch, isMalformed } from "../../plugin.js";
-import { ZipkinBatchWriter } from "./from-zipkin.js";
-import { jsonElements } from "./json-elements.js";
+import { ZipkinRequest } from "./zipkin-request.js";
 
 /** Lists of spans as JSON of version 2, taken at `path`. Clients get plain text. */
 export function zipkinFormat(path: string, parsesStringTags: boolean): RequestFormat {
@@ -16,13 +15,10 @@ export function zipkinFormat(path: string, parsesStringTags: boolean): RequestFo
 }
 
 async function batchOf(json: Buffer, parsesStringTags: boolean): Promise<Batch> {
-  const writer = new ZipkinBatchWriter(parsesStringTags);
+  const batch = new ZipkinRequest(json, parsesStringTags);
   const timer = new SliceTimer();
-  for (const element of jsonElements(json)) {
-    writer.add(element);
-    if (timer.isOver) await timer.nextSlice();
-  }
-  return writer.finish();
+  while (batch.addNext()) if (timer.isOver) await timer.nextSlice();
+  return batch.finish();
 }
 
 function zipkinRefusals(path: string): RequestRefusals {

@@ -46,16 +46,18 @@ interface Scope {
 export class ZipkinBatchWriter {
   private readonly groups = new Map<string, SpanGroup>();
   private readonly parsesTags: boolean;
-  private count = 0;
 
   /** With `parsesTags`, tags that look like numbers or booleans are converted. */
   constructor(parsesTags: boolean) {
     this.parsesTags = parsesTags;
   }
 
-  /** Throws a `MalformedError` that says what is wrong with the span. */
-  add(json: unknown): void {
-    const span = readZipkinSpan(json, this.count++);
+  /**
+   * Returns the spans to which it was added. Throws a `MalformedError` that says what is wrong with the span; `place` is
+   * its index in the list.
+   */
+  add(json: unknown, place: number): WireWriter {
+    const span = readZipkinSpan(json, place);
     const tags: ZipkinTags = new Map(Object.entries(span.tags ?? {}));
     const resource = takeResource(tags, span.localEndpoint?.serviceName);
     const scope: Scope = {
@@ -67,6 +69,7 @@ export class ZipkinBatchWriter {
     spans.begin(128);
     writeSpan(spans, span, tags, this.parsesTags);
     spans.end();
+    return spans;
   }
 
   finish(): Batch {

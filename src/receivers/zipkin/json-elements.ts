@@ -3,19 +3,42 @@ import { MalformedError } from "#otlp/signals";
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE, BACKSLASH, COMMA] = Buffer.from('[]{}"\\,');
 
 /**
- * Yields the elements of a JSON list, each parsed on demand, so a list of a million is never in memory as objects.
- * Throws a `MalformedError` if it is not a list.
+ * Reads the elements of a JSON list one after the other, so a list of a million is never in memory as objects. Throws a
+ * `MalformedError` if it is not a list.
  */
-export function* jsonElements(json: Buffer): Generator<unknown> {
-  const start = skipBlanks(json, hasMark(json) ? 3 : 0);
-  if (json[start] !== OPEN_LIST) throw new MalformedError("expected a JSON list of spans", start);
-  let at = skipBlanks(json, start + 1);
-  if (json[at] === CLOSE_LIST) return checkEnd(json, at + 1);
-  for (;;) {
-    const end = elementEnd(json, at);
-    yield parse(json, at, end);
-    if (json[end] === CLOSE_LIST) return checkEnd(json, end + 1);
-    at = end + 1;
+export class JsonElements {
+  private readonly json: Buffer;
+  /** The start of the next element; blanks may stand before it. */
+  at: number;
+  /** The position behind the list; -1 until it is known. */
+  private listEnd = -1;
+
+  constructor(json: Buffer) {
+    this.json = json;
+    const start = skipBlanks(json, hasMark(json) ? 3 : 0);
+    if (json[start] !== OPEN_LIST) throw new MalformedError("expected a JSON list of spans", start);
+    this.at = skipBlanks(json, start + 1);
+    if (json[this.at] === CLOSE_LIST) this.listEnd = this.at + 1;
+  }
+
+  get hasNext(): boolean {
+    if (this.listEnd < 0) return true;
+    checkEnd(this.json, this.listEnd);
+    return false;
+  }
+
+  /** Parses the next element. */
+  next(): unknown {
+    const end = elementEnd(this.json, this.at);
+    const element = parse(this.json, this.at, end);
+    this.skipTo(end);
+    return element;
+  }
+
+  /** Goes on behind an element that was read otherwise: `end` is the position of the comma or bracket after it. */
+  skipTo(end: number): void {
+    if (this.json[end] === CLOSE_LIST) this.listEnd = end + 1;
+    else this.at = end + 1;
   }
 }
 

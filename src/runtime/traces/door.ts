@@ -39,7 +39,7 @@ export {
   JAEGER_TAGS,
   NO_JAEGER_SERVICE,
 } from "./jaeger-tags.js";
-export { isResourceKey } from "./resource-keys.js";
+export { isResourceKey, RESOURCE_KEYS } from "./resource-keys.js";
 export {
   ENDPOINT_KEYS,
   NO_SERVICE_NAME,

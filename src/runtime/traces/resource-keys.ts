@@ -6,7 +6,7 @@ export function isResourceKey(key: string): boolean {
   return RESOURCE_KEYS.has(key);
 }
 
-const RESOURCE_KEYS: ReadonlySet<string> = new Set([
+export const RESOURCE_KEYS: ReadonlySet<string> = new Set([
   ...withPrefix("cloud", "provider account.id region availability_zone platform resource_id"),
   ...withPrefix("aws.ecs", "container.arn cluster.arn launchtype task.arn task.family task.revision"),
   ...withPrefix("aws", "eks.cluster.arn log.group.names log.group.arns log.stream.names log.stream.arns"),

@@ -4,7 +4,8 @@ import { type Batch, batchFromJson, isMalformed } from "../../../src/plugin.js";
 import { CompactProtocol } from "../../../src/receivers/otlp/jaeger/compact-protocol.js";
 import { batchOfMessage, JAEGER_FORMAT } from "../../../src/receivers/otlp/jaeger/format.js";
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
-import { jsonElements } from "../../../src/receivers/zipkin/json-elements.js";
+import { JsonElements } from "../../../src/receivers/zipkin/json-elements.js";
+import { ZipkinRequest } from "../../../src/receivers/zipkin/zipkin-request.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { mutateBytes } from "../mutate-bytes.js";
@@ -59,18 +60,58 @@ const ZIPKIN_SPAN = {
   shared: true,
 };
 
+const { annotations: _, ...PLAIN_SPAN } = ZIPKIN_SPAN;
+
 const zipkinTarget: FuzzTarget = {
   name: "Zipkin's JSON",
   share: 4,
-  seeds: [Buffer.from(JSON.stringify([ZIPKIN_SPAN])), Buffer.from("[]")],
-  mutate: textMutator([...'{}[]:,"', "null", "true", "[]", "{}", "\\u0000", '"tags":{', '"traceId":']),
-  run: (input) =>
-    runSpans(() => {
-      const writer = new ZipkinBatchWriter(true);
-      for (const element of jsonElements(input)) writer.add(element);
-      return writer.finish();
-    }),
+  seeds: [
+    Buffer.from(JSON.stringify([ZIPKIN_SPAN])),
+    Buffer.from(JSON.stringify([PLAIN_SPAN, PLAIN_SPAN, { ...PLAIN_SPAN, kind: "CLIENT", parentId: "2" }])),
+    Buffer.from("[]"),
+  ],
+  mutate: textMutator([
+    ...'{}[]:,"',
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "\\u0000",
+    '"tags":{',
+    '"traceId":',
+    '"kind":"CLIENT",',
+  ]),
+  run: (input) => {
+    runSpans(() => parsedSpans(input, true));
+    const outcome = runSpans(() => readSpans(input));
+    const [scanned, parsed] = [readSpans, (json: Buffer) => parsedSpans(json, false)].map((read) =>
+      bytesOf(read, input),
+    );
+    assert(scanned === parsed, "spans differ when they are scanned and when they are parsed");
+    return outcome;
+  },
 };
+
+function readSpans(json: Buffer): Batch {
+  const request = new ZipkinRequest(json, false);
+  while (request.addNext());
+  return request.finish();
+}
+
+function parsedSpans(json: Buffer, parsesTags: boolean): Batch {
+  const writer = new ZipkinBatchWriter(parsesTags);
+  const elements = new JsonElements(json);
+  for (let i = 0; elements.hasNext; i++) writer.add(elements.next(), i);
+  return writer.finish();
+}
+
+function bytesOf(read: (json: Buffer) => Batch, json: Buffer): string {
+  try {
+    return Buffer.from(read(json).bytes).toString("base64");
+  } catch (error) {
+    return `${error}`;
+  }
+}
 
 function runSpans(read: () => Batch): string {
   let batch: Batch;

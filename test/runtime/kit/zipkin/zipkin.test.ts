@@ -6,7 +6,7 @@ import { ZipkinBatchWriter } from "../../../../src/receivers/zipkin/from-zipkin.
 
 const back = (spans: readonly unknown[], parsesTags = false) => {
   const writer = new ZipkinBatchWriter(parsesTags);
-  for (const span of spans) writer.add(span);
+  for (const [place, span] of spans.entries()) writer.add(span, place);
   return JSON.parse(batchToJson(writer.finish()));
 };
 
