@@ -7,7 +7,7 @@ const MAX_TAGS = 32;
 const MAX_DIGITS = 16;
 
 /** The position of a text between its quotes. An absent text is empty. */
-export class TextRange {
+export class JsonText {
   at = 0;
   end = 0;
 
@@ -17,9 +17,9 @@ export class TextRange {
 }
 
 export class ScannedEndpoint {
-  readonly serviceName = new TextRange();
-  readonly ipv4 = new TextRange();
-  readonly ipv6 = new TextRange();
+  readonly serviceName = new JsonText();
+  readonly ipv4 = new JsonText();
+  readonly ipv6 = new JsonText();
   port = 0;
 
   clear(): void {
@@ -29,12 +29,12 @@ export class ScannedEndpoint {
 }
 
 export class ScannedTag {
-  readonly key = new TextRange();
-  readonly value = new TextRange();
+  readonly key = new JsonText();
+  readonly value = new JsonText();
 }
 
 /** Names that members of an object may have. */
-class MemberNames {
+class FieldNames {
   private readonly names: readonly Uint8Array[];
   /** What followed each name last time: a tracer writes its fields in the same order. */
   private readonly followers: Uint8Array;
@@ -65,7 +65,7 @@ class MemberNames {
 }
 
 /** In the order of the cases in `readField`. */
-const FIELDS = new MemberNames([
+const FIELDS = new FieldNames([
   "traceId",
   "id",
   "parentId",
@@ -80,8 +80,8 @@ const FIELDS = new MemberNames([
   "shared",
   "debug",
 ]);
-const ENDPOINT_FIELDS = new MemberNames(["serviceName", "ipv4", "ipv6", "port"]);
-const LITERALS = new MemberNames(["true", "false"]);
+const ENDPOINT_FIELDS = new FieldNames(["serviceName", "ipv4", "ipv6", "port"]);
+const LITERALS = new FieldNames(["true", "false"]);
 
 /**
  * Finds the fields of a Zipkin span in its JSON, without making objects of them. It knows the JSON that tracers write.
@@ -89,11 +89,11 @@ const LITERALS = new MemberNames(["true", "false"]);
  * that occurs twice. The values of ids and kinds are not checked. The JSON must be valid UTF-8.
  */
 export class SpanScanner {
-  readonly traceId = new TextRange();
-  readonly id = new TextRange();
-  readonly parentId = new TextRange();
-  readonly name = new TextRange();
-  readonly kind = new TextRange();
+  readonly traceId = new JsonText();
+  readonly id = new JsonText();
+  readonly parentId = new JsonText();
+  readonly name = new JsonText();
+  readonly kind = new JsonText();
   /** Microseconds. */
   timestamp = 0;
   duration = 0;
@@ -105,7 +105,7 @@ export class SpanScanner {
 
   private readonly json: Uint8Array;
   private p = 0;
-  private readonly member = new TextRange();
+  private readonly member = new JsonText();
   private number = 0;
 
   constructor(json: Uint8Array) {
@@ -176,7 +176,7 @@ export class SpanScanner {
   };
 
   /** Reads an object whose members have these names, each at most once. */
-  private object(names: MemberNames, read: (field: number) => boolean): boolean {
+  private object(names: FieldNames, read: (field: number) => boolean): boolean {
     if (this.skipBlanks() !== OPEN_OBJECT) return false;
     this.p++;
     if (this.skipBlanks() === CLOSE_OBJECT) return this.p++ > 0;
@@ -213,7 +213,7 @@ export class SpanScanner {
   }
 
   /** Also true for a key that begins with a digit: objects put numbers before other keys. */
-  private isKnownTag({ at, end }: TextRange): boolean {
+  private isKnownTag({ at, end }: JsonText): boolean {
     const { json, tags } = this;
     const first = json[at]!;
     if (first >= ZERO! && first <= NINE!) return true;
@@ -227,7 +227,7 @@ export class SpanScanner {
     return false;
   }
 
-  private text(range: TextRange): boolean {
+  private text(range: JsonText): boolean {
     const { json } = this;
     if (this.skipBlanks() !== QUOTE) return false;
     let p = this.p + 1;

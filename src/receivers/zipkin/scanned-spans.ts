@@ -1,9 +1,6 @@
 import { putVarint, varintSize, type WireWriter } from "#otlp/bytes";
 import {
-  INT_VALUE_TAG,
-  KEY_TAG,
   SCOPE_ITEM_TAG,
-  SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
   SPAN_ID_TAG,
   SPAN_KIND_TAG,
@@ -15,11 +12,10 @@ import {
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
-  STRING_VALUE_TAG,
-  VALUE_TAG,
 } from "#otlp/tags";
 import { ENDPOINT_KEYS, ZIPKIN_KINDS } from "#traces";
-import { type ScannedEndpoint, type ScannedTag, SpanScanner, TextRange } from "./scan-span.js";
+import { HEX, putAttribute, putId, putNanos, putPort, putText } from "./put-field.js";
+import { JsonText, type ScannedEndpoint, type ScannedTag, SpanScanner } from "./scan-span.js";
 import { TAG_ROLES, tagRoleOf } from "./tag-roles.js";
 
 /** Status codes as the Collector writes them; other spellings are left to the other reader. */
@@ -35,16 +31,8 @@ const [HOST_IP, HOST_PORT, PEER_IP, PEER_PORT, PEER_SERVICE] = [
   ENDPOINT_KEYS.remote.service,
 ].map((key) => Buffer.from(key)) as [Buffer, Buffer, Buffer, Buffer, Buffer];
 
-/** Longer texts are copied by a call. */
-const SHORT_TEXT = 48;
 /** The most bytes by which a span can be longer in OTLP: tags and lengths of fields, and the keys of endpoints. */
 const MAX_ADDED = 1024;
-
-/** The value of each hex digit, and 255 for other bytes. */
-const HEX = Uint8Array.from({ length: 256 }, (_, c) => {
-  const digit = "0123456789abcdef".indexOf(String.fromCharCode(c).toLowerCase());
-  return digit < 0 ? 255 : digit;
-});
 
 /**
  * Writes spans as OTLP from the bytes of their JSON, at a quarter of the cost of parsing them. It takes only spans that
@@ -63,8 +51,8 @@ export class ScannedSpans {
 
   private kind = 0;
   private status = 0;
-  private readonly statusMessage = new TextRange();
-  private readonly traceState = new TextRange();
+  private readonly statusMessage = new JsonText();
+  private readonly traceState = new JsonText();
 
   constructor(json: Buffer) {
     this.json = json;
@@ -220,7 +208,7 @@ export class ScannedSpans {
     return p;
   }
 
-  private isId({ at, end }: TextRange, maxDigits: number): boolean {
+  private isId({ at, end }: JsonText, maxDigits: number): boolean {
     const { json } = this;
     if (end === at || end - at > maxDigits) return false;
     let bits = 0;
@@ -228,19 +216,19 @@ export class ScannedSpans {
     return bits > 0 && bits < 16;
   }
 
-  private isSameId(a: TextRange, b: TextRange): boolean {
+  private isSameId(a: JsonText, b: JsonText): boolean {
     const { json } = this;
     if (a.length !== b.length) return false;
     for (let i = 0; i < a.length; i++) if (HEX[json[a.at + i]!] !== HEX[json[b.at + i]!]) return false;
     return true;
   }
 
-  private indexIn(texts: readonly Buffer[], range: TextRange): number {
+  private indexIn(texts: readonly Buffer[], range: JsonText): number {
     for (let i = 0; i < texts.length; i++) if (this.isText(range, texts[i]!)) return i;
     return -1;
   }
 
-  private isText({ at, end }: TextRange, text: Buffer): boolean {
+  private isText({ at, end }: JsonText, text: Buffer): boolean {
     return end - at === text.length && isSame(this.json, at, text, 0, text.length);
   }
 }
@@ -283,78 +271,6 @@ class OwnerRanges {
   }
 }
 
-/** Fills with leading zeros. */
-function putId(b: Buffer, start: number, tag: number, json: Uint8Array, { at, end }: TextRange, size: number): number {
-  b[start] = tag;
-  b[start + 1] = size;
-  for (let p = end - 1, i = start + 1 + size; i > start + 1; i--, p -= 2) {
-    const low = p >= at ? HEX[json[p]!]! : 0;
-    const high = p > at ? HEX[json[p - 1]!]! : 0;
-    b[i] = (high << 4) | low;
-  }
-  return start + 2 + size;
-}
-
-function putText(b: Buffer, p: number, tag: number, json: Buffer, { at, end }: TextRange): number {
-  b[p] = tag;
-  return putBytes(b, putVarint(b, p + 1, end - at), json, at, end);
-}
-
-function putBytes(b: Buffer, p: number, source: Buffer, at: number, end: number): number {
-  if (end - at > SHORT_TEXT) return p + source.copy(b, p, at, end);
-  for (let i = at; i < end; i++) b[p++] = source[i]!;
-  return p;
-}
-
-function putAttribute(
-  b: Buffer,
-  start: number,
-  keyIn: Buffer,
-  keyAt: number,
-  keyEnd: number,
-  valueIn: Buffer,
-  value: TextRange,
-): number {
-  const keySize = keyEnd - keyAt;
-  const valueSize = value.end - value.at;
-  const anyValueSize = 1 + varintSize(valueSize) + valueSize;
-  b[start] = SPAN_ATTRIBUTES_TAG;
-  let p = putVarint(b, start + 1, 2 + varintSize(keySize) + keySize + varintSize(anyValueSize) + anyValueSize);
-  b[p] = KEY_TAG;
-  p = putBytes(b, putVarint(b, p + 1, keySize), keyIn, keyAt, keyEnd);
-  b[p] = VALUE_TAG;
-  p = putVarint(b, p + 1, anyValueSize);
-  return putText(b, p, STRING_VALUE_TAG, valueIn, value);
-}
-
-function putPort(b: Buffer, start: number, key: Buffer, port: number): number {
-  const valueSize = 1 + varintSize(port);
-  b[start] = SPAN_ATTRIBUTES_TAG;
-  b[start + 1] = 4 + key.length + valueSize;
-  b[start + 2] = KEY_TAG;
-  b[start + 3] = key.length;
-  const p = putBytes(b, start + 4, key, 0, key.length);
-  b[p] = VALUE_TAG;
-  b[p + 1] = valueSize;
-  b[p + 2] = INT_VALUE_TAG;
-  return putVarint(b, p + 3, port);
-}
-
-const TWO_TO_32 = 0x1_0000_0000;
-
-/** Multiplies in two halves, because the product is beyond the exact numbers. */
-function putNanos(b: Buffer, p: number, tag: number, microseconds: number): number {
-  const product = (microseconds % TWO_TO_32) * 1000;
-  let low = product % TWO_TO_32;
-  let high = Math.floor(microseconds / TWO_TO_32) * 1000 + Math.floor(product / TWO_TO_32);
-  b[p] = tag;
-  for (let i = 1; i <= 4; i++, low /= 256, high /= 256) {
-    b[p + i] = low & 255;
-    b[p + 4 + i] = high & 255;
-  }
-  return p + 9;
-}
-
 function isSame(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, size: number): boolean {
   for (let i = 0; i < size; i++) if (a[aAt + i] !== b[bAt + i]) return false;
   return true;
@@ -364,6 +280,6 @@ function isEmpty({ ipv4, ipv6, port, serviceName }: ScannedEndpoint): boolean {
   return ipv4.length === 0 && ipv6.length === 0 && port === 0 && serviceName.length === 0;
 }
 
-function clear(range: TextRange): void {
+function clear(range: JsonText): void {
   range.at = range.end = 0;
 }

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
 import { JsonElements } from "../../../src/receivers/zipkin/json-elements.js";
 import { ScannedSpans } from "../../../src/receivers/zipkin/scanned-spans.js";
-import { ZipkinRequest } from "../../../src/receivers/zipkin/zipkin-request.js";
 
 function read(json: Buffer): string {
   try {
