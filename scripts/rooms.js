@@ -475,6 +475,10 @@ export const ROOMS = [
     path: "src/agent/cli/demo/",
     purpose: "`sluice demo`: a shop, an agent and a failing backend, step by step",
   },
+  {
+    path: "src/agent/cli/dev/",
+    purpose: "`sluice dev`: a process with the terminal, and one with the agent, which reloads what is saved",
+  },
   { path: "src/agent/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
   {
     path: "src/agent/cli/rehearse/",

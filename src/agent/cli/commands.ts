@@ -1,5 +1,6 @@
 import { EXPORTER, RELOAD, STATUS } from "./agent/commands.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
+import { devCommand } from "./dev/commands.js";
 import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
 import { outboxCommands } from "./outbox/commands.js";
@@ -66,6 +67,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     ],
     load: async () => (await import("./run.js")).run,
   },
+  devCommand(CONFIG),
   {
     name: "validate",
     summary: "Check a config without running it.",

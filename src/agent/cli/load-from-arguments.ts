@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { type LoadedConfig, readTextFile } from "#config";
 import type { RemoteConfigFile } from "#contract/operations";
-import { loadConfigWithPlugins, PluginFolders, Watchdog } from "#host";
+import { importUrl, loadConfigWithPlugins, PluginFolders, Watchdog } from "#host";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";
@@ -9,7 +9,7 @@ import { UsageError } from "./terminal.js";
 /**
  * Loads the config named by `--config` and `--set`, with its plugins. Adds the plugins' folders to `pluginFolders`.
  * `onFile` is called with every file that is read: the config, what `${file:...}` names, and plugins. `remoteFiles` are
- * merged after the files and before `--set`.
+ * merged after the files and before `--set`. `importModule` imports the code of a plugin.
  */
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
@@ -17,6 +17,7 @@ export async function loadFromArguments(
   pluginFolders = new PluginFolders(),
   onFile: (file: string) => void = () => {},
   remoteFiles: readonly RemoteConfigFile[] = [],
+  importModule = importUrl,
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
@@ -29,6 +30,7 @@ export async function loadFromArguments(
       return readTextFile(path);
     },
     registry,
+    importModule,
     addDefaults: true,
     onLoading(plugin, url) {
       watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`));

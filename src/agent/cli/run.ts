@@ -5,11 +5,12 @@ import { redactedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
 import { type Problem, placeText, problemMessage } from "#config/text";
 import type { Logger } from "#contract";
-import { systemClock } from "#contract";
+import { silentLogger, systemClock } from "#contract";
 import type { PluginTracker } from "#contract/border";
+import type { ReloadReport } from "#contract/operations";
 import { parseDuration } from "#contract/schema";
 import { waitAtMost } from "#contract/time";
-import type { ConfigFacts } from "#host";
+import type { ConfigFacts, Agent as RunningAgent } from "#host";
 import { PluginFolders, RemoteSources, Watchdog } from "#host";
 import { useProxyEnvironment } from "#net";
 import { useEnvironment } from "#system";
@@ -58,17 +59,26 @@ export async function run(context: CommandContext): Promise<number> {
   }
 }
 
-function factsOf({ problems: warnings, tree, registry }: LoadedConfig): ConfigFacts {
+export function factsOf({ problems: warnings, tree, registry }: LoadedConfig): ConfigFacts {
   const redacted = (defaults: boolean) => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults }));
   return { warnings, shown: () => redacted(true), merged: () => redacted(false) };
 }
 
-function readProxies(env: Terminal["env"]): void {
+export function readProxies(env: Terminal["env"]): void {
   try {
     useProxyEnvironment(env);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
+}
+
+/** What `sluice dev` does differently from `sluice run`. */
+export interface Development {
+  /** The events that stop and reload the agent. */
+  readonly signals: Parameters<typeof supervise>[1]["signals"];
+  onStarted(agent: RunningAgent): Promise<void>;
+  /** Called after each reload; it is not logged. */
+  onReloaded(agent: RunningAgent, report: ReloadReport): Promise<void>;
 }
 
 interface RunEnvironment {
@@ -80,12 +90,14 @@ interface RunEnvironment {
   readonly remote: RemoteSources;
   /** The files whose changes cause a reload; undefined without `--watch`. */
   readonly watched: ReadonlySet<string> | undefined;
+  readonly development?: Development;
 }
 
-async function runConfig(
+/** Runs a loaded config until it is asked to stop, and returns the exit code. Rejects if it cannot start. */
+export async function runConfig(
   config: ResolvedConfig,
   configFacts: ConfigFacts,
-  { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched }: RunEnvironment,
+  { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, development }: RunEnvironment,
 ): Promise<number> {
   const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../../runtime/host/agent.js"),
@@ -106,12 +118,16 @@ async function runConfig(
     config,
     load: () => remote.load(),
     factsOf,
-    logger,
+    logger: development === undefined ? logger : silentLogger,
     metrics,
     clock: systemClock,
   });
   agent.configControl = reloader;
-  const reloadFor = (actor: string) => reloader.reload({ operator: { actor } });
+  const reloadFor = async (actor: string) => {
+    const report = await reloader.reload({ operator: { actor } });
+    await development?.onReloaded(agent, report);
+    return report;
+  };
   remote.useReload(() => reloadFor("opamp"));
   agent.remoteConfig = remote;
   const supervised = {
@@ -132,17 +148,18 @@ async function runConfig(
           systemClock,
           () => void reloadFor("run --watch"),
         );
+      await development?.onStarted(agent);
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
     },
     stop: (timeoutMs: number) => agent.stop(timeoutMs),
     abort: () => agent.abort(),
-    reload: () => void reloadFor("SIGHUP"),
+    reload: () => void reloadFor(development === undefined ? "SIGHUP" : "dev"),
   };
   let code: number = EXIT.failed;
   try {
     const ownerOf = (error: unknown) => pluginFolders.pluginOf(error);
     code = await supervise(supervised, {
-      signals: process,
+      signals: development?.signals ?? process,
       logger,
       clock: systemClock,
       shutdownTimeoutMs,

@@ -30,7 +30,8 @@ function signature(files: Iterable<string>): string {
   return [...files].sort().map(signatureOf).join("\n");
 }
 
-function signatureOf(file: string): string {
+/** Differs when the path leads to another file or another version of it; also for a folder, when files come or go. */
+export function signatureOf(file: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(file);
     return `${file} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;

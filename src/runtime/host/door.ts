@@ -3,6 +3,7 @@
 export { Agent, type AgentOptions, AgentStartError } from "./agent.js";
 export type { ConfigFacts } from "./inspect-agent.js";
 export { exportedComponents } from "./plugins/exported-components.js";
+export { importUrl } from "./plugins/import-url.js";
 export { loadConfigWithPlugins } from "./plugins/load-config-with-plugins.js";
 export { loadPlugins } from "./plugins/load-plugins.js";
 export { PluginFolders } from "./plugins/plugin-folders.js";

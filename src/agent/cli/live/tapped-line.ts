@@ -17,8 +17,11 @@ export interface TappedRecord {
 /** Longer strings of a record are cut for display, in characters. */
 const MAX_LENGTH = 2000;
 
-/** One record on one line: its time, its content and its attributes. Values from outside are made printable. */
-export function tappedLine({ at, signal, record, resource }: TappedRecord, { colour }: Output): string {
+/**
+ * One record on one line: its time, `label` if given, its content and its attributes. Values from outside are made
+ * printable.
+ */
+export function tappedLine({ at, signal, record, resource }: TappedRecord, { colour }: Output, label = ""): string {
   const paint = painter(colour);
   const time = new Date(at).toTimeString().slice(0, 8);
   const parts = [
@@ -27,7 +30,7 @@ export function tappedLine({ at, signal, record, resource }: TappedRecord, { col
     attributesText(resource["attributes"]),
   ];
   const [what, own, shared] = parts.map((text) => printable(text).slice(0, MAX_LENGTH));
-  return [paint("dim", time), what, own, shared && paint("dim", shared)].filter(Boolean).join("  ");
+  return [paint("dim", time), label, what, own, shared && paint("dim", shared)].filter(Boolean).join("  ");
 }
 
 const DESCRIBE: Readonly<Record<string, (record: Json) => string>> = {

@@ -47,7 +47,7 @@ function readCount(name: string, text: string | undefined, byDefault: number, ma
  * Returns the edges that `at` names: an edge, a node, a pipeline (its output), or a component by its name in the
  * config. For a node these are its outgoing edges, for an exporter the incoming ones.
  */
-function edgesAt(at: string, { graph, agent }: AgentInspection): readonly GraphEdge[] {
+export function edgesAt(at: string, { graph, agent }: AgentInspection): readonly GraphEdge[] {
   const { nodes, edges } = graph;
   const edge = edges.filter(({ id }) => id === at);
   if (edge.length > 0) return edge;

@@ -44,7 +44,9 @@ function explainFailure(error: unknown, url: string): ImportFailure {
     const problem = "is TypeScript inside node_modules, which Node.js does not load";
     return { code: "plugin_typescript", problem, suggestion: "packages ship JavaScript: build it" };
   }
-  if (code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX" || code === "ERR_INVALID_TYPESCRIPT_SYNTAX") {
+  if (code === "ERR_INVALID_TYPESCRIPT_SYNTAX")
+    return { code: "plugin_failed", problem: `cannot be read: ${firstLine(message)}${typeScriptPlace(error)}` };
+  if (code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") {
     const problem = `uses TypeScript that cannot simply be stripped: ${firstLine(message)}`;
     return { code: "plugin_typescript", problem, suggestion: "set erasableSyntaxOnly in tsconfig.json, or compile it" };
   }
@@ -59,11 +61,18 @@ function explainFailure(error: unknown, url: string): ImportFailure {
   return { code: "plugin_failed", problem };
 }
 
+/** Node.js puts the place in front of the stack: `file:///src/index.ts:3`. */
+function typeScriptPlace(error: unknown): string {
+  const [, url, line] = /^(file:\/\/.+):(\d+)\n/.exec(error instanceof Error ? (error.stack ?? "") : "") ?? [];
+  return url === undefined ? "" : ` (${fileURLToPath(url)}:${line})`;
+}
+
 function noTypeScript(): ImportFailure {
   return {
     code: "plugin_typescript",
     problem: `is TypeScript, which Node.js ${process.versions.node} does not load`,
-    suggestion: "use Node.js 22.18 or newer, or compile it to JavaScript with tsc and name that file",
+    suggestion:
+      "use Node.js 22.18 or newer, or compile it to JavaScript with tsc and name that file; sluice dev compiles it if typescript is installed beside it",
   };
 }
 
