@@ -444,6 +444,7 @@ export const ROOMS = [
   },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API for operators", component: true },
   { path: "src/extensions/admin-api/console/", purpose: "serves the console, which is built from `console/`" },
+  { path: "src/extensions/admin-api/queues/", purpose: "exporters and their queues, also those that nobody has" },
   { path: "src/extensions/admin-api/live/", purpose: "the running agent: graph, rates, taps" },
   {
     path: "src/extensions/reliability/",
@@ -488,6 +489,7 @@ export const ROOMS = [
   { path: "src/agent/cli/migrate/", purpose: "`sluice migrate`: updates an old config" },
   { path: "src/agent/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
   { path: "src/agent/cli/create/", purpose: "`sluice create`: writes a package for a new component" },
+  { path: "src/agent/cli/queue/", purpose: "`sluice queue`: queues that removed exporters have left" },
   {
     path: "src/agent/cli/dlq/",
     purpose: "`sluice dlq`: over a running agent's API, or on the queues themselves when none runs",

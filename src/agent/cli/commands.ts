@@ -5,6 +5,7 @@ import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
 import { outboxCommands } from "./outbox/commands.js";
 import { piiCommands } from "./pii/commands.js";
+import { QUEUE } from "./queue/commands.js";
 import { rehearseCommand } from "./rehearse/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
@@ -269,6 +270,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   TOP,
   TAP,
   EXPORTER,
+  QUEUE,
   DLQ,
   outboxCommands(CONFIG),
   piiCommands(CONFIG),

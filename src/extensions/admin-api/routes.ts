@@ -2,12 +2,13 @@ import { auditRoutes } from "./audit-routes.js";
 import { configRoutes } from "./config-routes.js";
 import { consoleRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
-import { exporterRoutes } from "./exporter-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
 import { ottlRoutes } from "./live/ottl-routes.js";
 import { sampleRoutes } from "./live/sample-routes.js";
 import { tapRoutes } from "./live/tap-routes.js";
+import { exporterRoutes } from "./queues/exporter-routes.js";
+import { queueRoutes } from "./queues/queue-routes.js";
 import { receiverRoutes } from "./receiver-routes.js";
 import { replayRoutes } from "./replay-routes.js";
 import type { ApiRoute } from "./route.js";
@@ -24,6 +25,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...ottlRoutes,
   ...receiverRoutes,
   ...exporterRoutes,
+  ...queueRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,
   ...auditRoutes,

@@ -23,6 +23,7 @@ import {
   MessageIndexes,
   type NeededMetadata,
   type OperatorRecords,
+  Orphans,
   PipelineJournal,
   PostgresPlace,
   QueueOutlet,
@@ -84,6 +85,7 @@ class Reliability implements Extension {
   private readonly records: OperatorRecords;
   private readonly generation: () => string;
   private readonly place: QueuePlace;
+  private readonly orphans: Orphans;
   private orphanCheck: Promise<void> | undefined;
   private isOrphanCheckDue = true;
   private keyring = new Keyring();
@@ -108,7 +110,9 @@ class Reliability implements Extension {
       auditRetentionMs: audit.retention,
       historyRetentionMs: history.retention,
     });
-    this.admin = createAdmin(this.controls, { ...this.services, records: this.records, mask });
+    const { controls, records } = this;
+    this.orphans = new Orphans({ ...this.services, place: this.place, controls, moves: records.moves });
+    this.admin = createAdmin(controls, { ...this.services, records, orphans: this.orphans, mask });
   }
 
   readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
@@ -129,6 +133,7 @@ class Reliability implements Extension {
 
   async stop(): Promise<void> {
     await this.orphanCheck;
+    await this.orphans.stop();
     await this.records.close();
     this.keyring = new Keyring();
   }
@@ -159,7 +164,7 @@ class Reliability implements Extension {
     const settings = completeSettings(...layers);
     if (!settings.sending_queue.enabled) {
       const { outlet, control } = directPath(outletSettings, settings);
-      return this.register(outlet, control);
+      return this.register(outletSettings, outlet, control);
     }
     const outlet = new QueueOutlet({
       ...outletSettings,
@@ -174,7 +179,7 @@ class Reliability implements Extension {
       createStore: (onDamage) => this.place.createStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
       startMaintenance: (control) => this.startMaintenance(control),
     });
-    return this.register(outlet, outlet);
+    return this.register(outletSettings, outlet, outlet);
   }
 
   /** Runs after all outlets and journals of a config have been made, which happens synchronously. */
@@ -188,10 +193,11 @@ class Reliability implements Extension {
    * Operators see an outlet as soon as it is made. If it replaces another one, they see that one until the new one has
    * started. An outlet that was removed while the agent runs is not shown any more.
    */
-  private register(outlet: Outlet, control: ExporterControl): Outlet {
+  private register(outletSettings: OutletSettings, outlet: Outlet, control: ExporterControl): Outlet {
     const { id } = control;
     if (!this.controls.has(id)) this.controls.set(id, control);
     const start = async () => {
+      await this.orphans.release(id);
       await outlet.start?.();
       this.controls.set(id, control);
     };
@@ -199,11 +205,12 @@ class Reliability implements Extension {
       await outlet.stop?.();
       if (this.context.host.state !== "ready" || this.controls.get(id) !== control) return;
       this.controls.delete(id);
+      if (this.outletSettings.get(id) !== outletSettings) return; // its successor has been made already
       this.outletSettings.delete(id);
       this.place.release(id);
       await this.place.warnOfOrphans();
     };
-    return withLifecycle(outlet, start, stop);
+    return withLifecycle(outlet, start, stop, () => (this.config.drain_removed ? outlet.empty?.() : undefined));
   }
 
   /** A default for all exporters does not apply to the exporter that it names. */
@@ -255,10 +262,16 @@ class Reliability implements Extension {
 }
 
 /** The same outlet, with other functions to start and stop it. */
-function withLifecycle(outlet: Outlet, start: () => Promise<void>, stop: () => Promise<void>): Outlet {
+function withLifecycle(
+  outlet: Outlet,
+  start: () => Promise<void>,
+  stop: () => Promise<void>,
+  empty: NonNullable<Outlet["empty"]>,
+): Outlet {
   return {
     start,
     stop,
+    empty,
     accept: (delivery, pipeline) => outlet.accept(delivery, pipeline),
     get isAvailable() {
       return outlet.isAvailable ?? true;

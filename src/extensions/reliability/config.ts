@@ -36,6 +36,7 @@ export function exporterDefaults({
   history: _history,
   encryption: _encryption,
   store: _store,
+  drain_removed: _drain,
   ...defaults
 }: ReliabilityConfig): ExporterSettings {
   return defaults;
@@ -70,6 +71,10 @@ function reliabilityConfig(exporterSettings: typeof uncheckedExporterSettingsSch
       .prefault({})
       .meta({ description: "The audit: what operators did by command line, API or console." }),
     history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
+    drain_removed: z.boolean().default(false).meta({
+      description:
+        "Whether an exporter that a reload removes runs on until its queue is empty. Otherwise the queue is orphaned.",
+    }),
     encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
     store: section(storeSchema).optional().meta({
       description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk.",

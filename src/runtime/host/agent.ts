@@ -20,6 +20,7 @@ import { maskStrings } from "#text";
 import { ComponentRunner, ComponentStartError, STOP_GRACE_MS } from "./component-runner.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
+import { LeavingExporters } from "./reload/leaving-exporters.js";
 import { type ReloadPlan, reloadPlan } from "./reload/reload-plan.js";
 import { Swap } from "./reload/swap.js";
 import { RunningParts, stoppedWhileStarting } from "./running-parts.js";
@@ -72,6 +73,7 @@ export class Agent implements Host {
   private seen: AgentInspection | undefined;
   private readonly runner: ComponentRunner;
   private readonly running: RunningParts;
+  private readonly leaving: LeavingExporters;
   private readonly sockets = new SharedSockets();
   /** The end of what the last reload replaced. */
   private retiring: Promise<void> = Promise.resolve();
@@ -98,6 +100,7 @@ export class Agent implements Host {
     this.loadMask = loadMask;
     this.clock = options.clock ?? systemClock;
     this.runner = new ComponentRunner(this.clock, options.logger);
+    this.leaving = new LeavingExporters(this.runner, options.logger);
     this.running = new RunningParts(
       this.runner,
       (spec) => this.createExtension(spec),
@@ -150,9 +153,9 @@ export class Agent implements Host {
 
   private async swap(graph: Graph, config: ResolvedConfig, plan: ReloadPlan): Promise<void> {
     await this.retiring;
-    const { running, runner, sockets, clock } = this;
+    const { running, runner, sockets, leaving, clock } = this;
     const services = (of: ResolvedConfig) => this.graphServices(of);
-    const agent = { graph, running, runner, sockets, clock, logger: this.options.logger, services };
+    const agent = { graph, running, runner, sockets, leaving, clock, logger: this.options.logger, services };
     try {
       const retire = await new Swap(agent, this.config, config, plan).run();
       this.retiring = retire(config.service.shutdown_timeout);
@@ -306,13 +309,14 @@ export class Agent implements Host {
       this.abort();
     });
     const { runner, running } = this;
+    await runner.waitFor(this.retiring, STOP_GRACE_MS);
+    await runner.waitFor(this.leaving.stopAll(), STOP_GRACE_MS);
     await runner.waitFor(runner.stopAll(running.outlets.values()), STOP_GRACE_MS);
     await runner.waitFor(runner.stopAll(running.journals.values()), STOP_GRACE_MS);
     await runner.waitFor(runner.stopAll(running.exporters.values()), STOP_GRACE_MS);
     for (const extension of [...running.extensions.values()].reverse()) {
       await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
     }
-    await this.runner.waitFor(this.retiring, STOP_GRACE_MS);
     for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
     this.currentState = "stopped";
   }

@@ -14,6 +14,7 @@ export { createAdmin } from "./operate/admin.js";
 export { journalId } from "./operate/directory-name.js";
 export { DiskPlace } from "./operate/disk-place.js";
 export type { OfflineQueues } from "./operate/offline-queues.js";
+export { Orphans } from "./operate/orphans.js";
 export { PostgresPlace } from "./operate/postgres-place.js";
 export { givenStores, type QueuePlace } from "./operate/queue-place.js";
 export { QueueOutlet } from "./queue-outlet.js";

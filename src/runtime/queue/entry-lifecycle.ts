@@ -81,6 +81,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   private readonly mergeLimit = new MergeLimit();
   /** Entries that are being sent, grouped by call. */
   private readonly sending = new Set<readonly QueueItem[]>();
+  private onEmpty = () => {};
   private readonly backlog: Backlog;
   private readonly sender: AttemptSender;
   private readonly completion: EntryCompletion;
@@ -195,6 +196,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     if (!end.isPending) this.backlog.head.remove(item);
     this.backlog.release(item);
     if (!end.isPending) this.admission.entryRemoved(item.entry, end.parts);
+    this.checkEmpty();
   }
 
   /** Ends the unsent parts of the item's bisection. */
@@ -239,6 +241,18 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   rescan(): void {
     this.backlog.head.rescan();
     this.scheduler.pump();
+  }
+
+  /** Resolves when no entry is pending and none is being sent. */
+  whenEmpty(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onEmpty = resolve;
+      this.checkEmpty();
+    });
+  }
+
+  private checkEmpty(): void {
+    if (this.sending.size === 0 && this.services.store.stats.pending.entries === 0) this.onEmpty();
   }
 
   /** Makes all waiting retries due now. */

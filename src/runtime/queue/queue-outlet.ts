@@ -59,6 +59,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   private readonly deadLetters: DeadLetterWriter;
   private readonly damageReporter: DamageReporter;
   private stopMaintenance = () => {};
+  private isRemoved = false;
 
   constructor(outletSettings: QueueOutletSettings) {
     this.outletSettings = outletSettings;
@@ -121,6 +122,12 @@ export class QueueOutlet implements Outlet, ExporterControl {
     return this.lifecycle.drain();
   }
 
+  /** Sends everything that is stored, with all retries. Resolves when nothing is left. */
+  empty(): Promise<void> {
+    this.isRemoved = true;
+    return this.lifecycle.whenEmpty();
+  }
+
   abort(): void {
     this.lifecycle.abort();
   }
@@ -172,13 +179,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const now = this.outletSettings.clock.now();
     const { stats } = this.store;
     const { isDown, status: refused } = holds;
-    return exporterStatus({
+    const status = exporterStatus({
       ...{ id, stats, paused, inFlight, recent, isDown, refused, replayRate },
       breaker: { state, forced, since, ...(waitMs !== undefined && { probeAt: now + waitMs }) },
       ...(nextRetryIn !== undefined && { retries: { entries: waitingRetries, nextAt: now + nextRetryIn } }),
       health: this.settings.health,
       now,
     });
+    return this.isRemoved ? { ...status, removed: true } : status;
   }
 
   private async openStore(): Promise<OpenReport> {

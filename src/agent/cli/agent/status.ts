@@ -1,4 +1,4 @@
-import type { ConfigGeneration, ExporterStatus, ReceiverStatus } from "#contract/operations";
+import type { ConfigGeneration, ExporterStatus, OrphanedQueue, ReceiverStatus } from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
@@ -25,13 +25,18 @@ export function status(context: CommandContext): Promise<number> {
     const { exporters } = await api.get<{ exporters: readonly ExporterStatus[] }>("/exporters");
     const { receivers } = await api.get<{ receivers: readonly ReceiverStatus[] }>("/receivers");
     const config = await api.get<ConfigState>("/config").catch(() => undefined);
+    const { queues } = await api
+      .get<{ queues: readonly OrphanedQueue[] }>("/queues/orphaned")
+      .catch(() => ({ queues: [] }));
     const now = Date.now();
-    if (values["json"] === true) printJson(context, { exporters, receivers, ...(config && { config }) });
+    if (values["json"] === true)
+      printJson(context, { exporters, receivers, orphanedQueues: queues, ...(config && { config }) });
     else {
       const lines = [
         ...configLines(config),
         ...describe(exporters, api.origin, now, terminal.out),
         ...describeReceivers(receivers, now, terminal.out),
+        ...orphanLines(queues),
       ];
       terminal.out.write(`${lines.join("\n")}\n`);
     }
@@ -50,6 +55,18 @@ function configLines(config: ConfigState | undefined): string[] {
   if (config?.differs !== true) return [];
   const { number } = config.generation;
   return [`The files of the config differ from generation ${number}, which runs: sluice reload --diff shows how.`, ""];
+}
+
+function orphanLines(queues: readonly OrphanedQueue[]): string[] {
+  if (queues.length === 0) return [];
+  return ["", ...queues.map(orphanLine)];
+}
+
+function orphanLine({ id, kind, pending, deadLetters, adoption }: OrphanedQueue): string {
+  const counts = `${pending ?? "?"} waiting, ${deadLetters ?? "?"} dead`;
+  if (adoption?.state === "running") return `${id}: the orphaned queue is being adopted by ${adoption.to}: ${counts}`;
+  const adopt = kind === "exporter" ? `sluice queue adopt ${id} --to EXPORTER, or ` : "";
+  return `${id}: orphaned queue of a removed ${kind}: ${counts}; ${adopt}sluice queue delete ${id}`;
 }
 
 function describe(exporters: readonly ExporterStatus[], origin: string, now: number, out: Output): string[] {
@@ -120,6 +137,7 @@ function rowOf({ id, state, breaker, queue, deadLetters, lastSentAt, failureRate
 function remarksOn(exporter: ExporterStatus, now: number): string[] {
   const { id, state, paused, breaker, refused, queue, lastError, deadLetters } = exporter;
   const remarks: string[] = [];
+  if (exporter.removed) remarks.push("removed from the config; it runs until its queue is empty");
   if (paused) remarks.push(`paused by an operator; sluice exporter resume ${id}`);
   if (queue.writeError !== undefined) remarks.push(`the queue cannot be written: ${queue.writeError.message}`);
   if (refused !== undefined)

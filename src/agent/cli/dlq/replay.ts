@@ -6,11 +6,13 @@ import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operato
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
+import { progressBar } from "../print/progress-bar.js";
 import { errorText, pluralize } from "../print/text.js";
-import { EXIT, type Output, UsageError } from "../terminal.js";
+import { EXIT, UsageError } from "../terminal.js";
 import { withDeadLetters } from "./connect.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
 import { followReplay } from "./follow-replay.js";
+import { skipReason } from "./skip-reasons.js";
 
 /** `sluice dlq replay` */
 export async function replay(context: CommandContext): Promise<number> {
@@ -137,24 +139,6 @@ function onInterrupt(): { signal: AbortSignal; end(): void } {
   return { signal: controller.signal, end: () => void process.off("SIGINT", abort) };
 }
 
-const SKIP_REASONS: Readonly<Record<string, string>> = {
-  skip_approval:
-    "partly taken by the backend before, or found by replay.require_approval (--approve sends all of it again)",
-  skip_max_replays: "replayed too often (--approve does it once more)",
-  skip_pipeline:
-    "their pipeline is not in the config (--pipeline NAME treats them as that one would, --as-is sends them untreated)",
-  skip_schema: "not readable any more, or refused by a processor, such as versioning, for what it is",
-  skip_expired: "older than dead_letter.retention",
-  skip_downstream: "the backend is down, its circuit breaker open",
-  skip_not_found: "not found among the dead letters",
-  skip_transform: "a statement of --transform fails on them",
-  skip_destination:
-    "the exporter of --to is in no pipeline of their signal, or they have not passed the processors of their own",
-  skip_source:
-    "the source of their messages cannot be reached, no agent runs to tell it, or it says that they have not failed (--approve replays them without telling it)",
-  skip_moving: "being moved to another exporter, which broke off (--approve sends them all the same)",
-};
-
 function describeReport(
   { selected, replayed, skipped, examples }: ReplayReport,
   dryRun: boolean,
@@ -169,34 +153,9 @@ function describeReport(
     const left = examples.filter((each) => each.reason === reason);
     const ids = left.map(({ id }) => id);
     const shown = `${ids.slice(0, 3).join(", ")}${number > Math.min(3, ids.length) ? " ..." : ""}`;
-    lines.push(`  ${number} left: ${SKIP_REASONS[reason] ?? reason}: ${printable(shown)}`);
+    lines.push(`  ${number} left: ${skipReason(reason)}: ${printable(shown)}`);
     const message = left.find((each) => each.message !== undefined)?.message;
     if (message !== undefined) lines.push(`    ${printable(message)}`);
   }
   return `${lines.join("\n")}\n`;
-}
-
-interface Progress {
-  show(done: number, total: number): void;
-  /** Removes the bar. */
-  end(): void;
-}
-
-const WIDTH = 30;
-
-/** A progress bar on a terminal; prints nothing elsewhere. */
-function progressBar(output: Output): Progress {
-  if (!output.isTerminal) return { show() {}, end() {} };
-  let shown = "";
-  return {
-    show(done, total) {
-      const filled = total === 0 ? 0 : Math.round((done / total) * WIDTH);
-      const text = `[${"#".repeat(filled)}${" ".repeat(WIDTH - filled)}] ${done} of ${total}`;
-      if (text !== shown) output.write(`\r\x1b[K${text}`);
-      shown = text;
-    },
-    end() {
-      if (shown !== "") output.write("\r\x1b[K");
-    },
-  };
 }

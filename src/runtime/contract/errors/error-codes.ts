@@ -189,6 +189,12 @@ export const ERRORS = {
       "An OTTL condition or statement cannot be compiled. `offset` and `length` say which part of its text is meant.",
     action: "Fix that part; the message says what is expected, and [the functions](ottl-functions.md) are listed.",
   },
+  SLUICE_ORPHANED: {
+    appearsIn: "dead_letter",
+    kind: "transient",
+    cause: "The exporter of the entry was removed from the config, and another one has [adopted](reload.md) its queue.",
+    action: "Nothing: it is in the history of an entry that the other exporter sends. While it is being moved, wait.",
+  },
   SLUICE_OVERLOADED: {
     appearsIn: "refusal",
     kind: "throttled",

@@ -3,6 +3,7 @@ import type { AuditPage, AuditQuery, Operator } from "./audit.js";
 import type { DeadLetterGroups } from "./dead-letter-groups.js";
 import type { Entry } from "./entry.js";
 import type { FailureReason } from "./failure-reasons.js";
+import type { OrphanedQueues } from "./orphaned-queues.js";
 import type { ReplayJob, ReplayReport } from "./replay-job.js";
 
 /**
@@ -13,6 +14,8 @@ export interface Admin {
   /** Returns the same interface for one operator, whose reveals and changes are recorded in the audit. */
   actingAs(operator: Operator): Admin;
   exporters(): readonly ExporterStatus[];
+  /** @internal Queues that nothing in the config uses; absent if that is not known. */
+  readonly orphans?: OrphanedQueues | undefined;
   /** Pauses or resumes sending. Data that comes in meanwhile is queued. */
   pause(exporter: string): void;
   resume(exporter: string): void;
@@ -101,6 +104,8 @@ export interface ExporterStatus {
   readonly id: string;
   readonly state: "UP" | "DEGRADED" | "DOWN";
   readonly paused: boolean;
+  /** @internal True for an exporter that is not in the config any more. It runs until its queue is empty. */
+  readonly removed?: boolean;
   readonly breaker: {
     readonly state: "closed" | "open" | "half_open";
     readonly forced: boolean;

@@ -21,6 +21,8 @@ export const AUDITED_ACTIONS = [
   "breaker",
   "replay_rate",
   "reload",
+  "adopt",
+  "delete_queue",
 ] as const;
 
 /** One of `AUDITED_ACTIONS`. */

@@ -49,6 +49,7 @@ export {
 } from "./entry.js";
 export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, ruleOf } from "./failure-reasons.js";
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
+export type { AdoptOptions, OrphanedQueue, OrphanedQueues, QueueAdoption } from "./orphaned-queues.js";
 export { reasonLog } from "./reason-log.js";
 export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
 export type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "./remote-config.js";

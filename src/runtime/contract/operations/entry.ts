@@ -88,8 +88,11 @@ export interface Entry {
   };
   /** @internal For a forwarded copy: the original dead letter. */
   readonly forwardOf?: { readonly exporter: string; readonly id: string };
-  /** @internal Set while the entry is being moved and is still in its former queue too. It must not be sent yet. */
-  readonly arriving?: { readonly from: string };
+  /**
+   * @internal Set while the entry is being moved and is still in its former queue too. It must not be sent yet. With
+   * `isDead`, it stays a dead letter when it has arrived.
+   */
+  readonly arriving?: { readonly from: string; readonly isDead?: boolean };
 }
 
 /** One change of an entry's payload. `revision` counts the changes; 0 is the original payload. */

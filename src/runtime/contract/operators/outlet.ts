@@ -22,6 +22,11 @@ export interface Outlet {
    * Called when no more deliveries come. Resolves when nothing is being sent any more; durably stored data may stay.
    */
   drain(): Promise<void>;
+  /**
+   * @internal Called when its exporter was removed from the config and no more deliveries come. If the outlet wants to
+   * send what it has stored first, it returns a promise for that; `drain` or `abort` end it.
+   */
+  empty?(): Promise<void> | undefined;
   /** Aborts everything that is being sent. Unsettled deliveries are refused. */
   abort(): void;
   /** Closes its storage. Called once, after drain or abort, before its exporter stops. */

@@ -15,6 +15,7 @@ import {
 } from "#pipeline";
 import { type ComponentRunner, STOP_GRACE_MS, type StartedComponent } from "../component-runner.js";
 import type { RunningParts, StartedExtension } from "../running-parts.js";
+import type { LeavingExporters } from "./leaving-exporters.js";
 import type { ReloadPlan, ReloadStep } from "./reload-plan.js";
 
 /** How long a part that must end before its successor starts may take, in milliseconds. Then what it does is aborted. */
@@ -28,6 +29,7 @@ export interface SwappedAgent {
   readonly running: RunningParts;
   readonly runner: ComponentRunner;
   readonly sockets: SharedSockets;
+  readonly leaving: LeavingExporters;
   readonly clock: Clock;
   readonly logger: Logger;
   /** With the extensions that run now. */
@@ -127,7 +129,8 @@ export class Swap {
       if (former !== undefined && isNew) this.retiredExporters.push(former);
       else if (former !== undefined) this.senders.set(step.id, { exporter, former });
       await this.startReplacing(running.exporters, step.id, () => running.startExporter(spec, exporter));
-      if (step.action === "add") await this.startReplacing(running.outlets, step.id, () => running.startOutlet(end));
+      if (step.action === "add" && !this.agent.leaving.has(step.id))
+        await this.startReplacing(running.outlets, step.id, () => running.startOutlet(end));
     }
     for (const journal of parts.journals) {
       if (this.old.journals.some(({ name }) => name === journal.name)) continue;
@@ -144,6 +147,11 @@ export class Swap {
     for (const id of stoppedFirst) await this.stopFirst(nodeId("receiver", id), [running.receivers.get(id)!]);
     const journals = this.old.journals.filter((journal) => !parts.journals.includes(journal));
     for (const { name } of journals) await this.endJournal(name, parts);
+    for (const { id } of this.steps("exporter", "add")) {
+      if (!this.agent.leaving.has(id)) continue;
+      await this.agent.leaving.stop(id);
+      await this.startReplacing(running.outlets, id, () => running.startOutlet(parts.exporters.get(id)!));
+    }
     const ends = [...this.old.exporters.values()].filter((end) => this.isReopened(end.id));
     for (const end of ends) await this.endOutlet(end);
     for (const end of ends)
@@ -227,7 +235,10 @@ export class Swap {
     const { runner, running } = this.agent;
     await runner.waitFor(runner.stopAll(this.retired), timeoutMs);
     const stages = this.retiredStages(this.used!).filter(({ key }) => !this.torn.has(key));
-    const removed = this.steps("exporter", "remove").map(({ id }) => this.old.exporters.get(id)!);
+    const all = this.steps("exporter", "remove").map(({ id }) => this.old.exporters.get(id)!);
+    const emptied = new Map(all.map((end) => [end, end.empty()]));
+    const removed = all.filter((end) => emptied.get(end) === undefined);
+    const leaving = all.filter((end) => emptied.get(end) !== undefined);
     await runner.waitFor(drainInOrder(stages, removed), timeoutMs, () => {
       for (const stage of stages) stage.abort();
       for (const end of removed) end.abort();
@@ -236,10 +247,17 @@ export class Swap {
       await runner.waitFor(runner.stopAll(taken(running.outlets, id)), STOP_GRACE_MS);
       await runner.waitFor(runner.stopAll(taken(running.exporters, id)), STOP_GRACE_MS);
     }
+    const kept =
+      leaving.length === 0 ? [] : this.retiredExtensions.filter(({ extension }) => extension.clientAuthenticator);
+    for (const end of leaving) {
+      const own = [...taken(running.outlets, end.id), ...taken(running.exporters, end.id)];
+      const components = end === leaving.at(-1) ? [...own, ...kept.toReversed()] : own;
+      this.agent.leaving.add({ end, emptied: emptied.get(end)!, components });
+    }
     for (const { name } of this.old.journals)
       if (!this.used!.journals.some((journal) => journal.name === name)) running.journals.delete(name);
     await runner.waitFor(runner.stopAll(this.retiredExporters), STOP_GRACE_MS);
-    for (const extension of this.retiredExtensions.toReversed())
+    for (const extension of this.retiredExtensions.filter((each) => !kept.includes(each)).toReversed())
       await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
   }
 

@@ -61,6 +61,11 @@ export class ExporterEnd {
     for (const { delivery, pipeline } of held) successor.accept(delivery, pipeline);
   }
 
+  /** Resolves when the outlet has sent everything that it has stored; undefined if it does not want to. */
+  empty(): Promise<void> | undefined {
+    return this.state === "running" ? this.outlet.empty?.() : undefined;
+  }
+
   /** Never rejects. */
   async drain(): Promise<void> {
     if (this.state !== "running") return;

@@ -178,8 +178,8 @@ function copyId({ id, replays }: Entry): string {
   return /^[A-Za-z0-9]{1,24}-\d+$/.test(id) ? id.replace("-", `f${replays}-`) : `${id}-f${replays}`;
 }
 
-/** Copies use at most half of the target queue, so that its own pipelines have room. */
-function hasRoom({ store, settings }: QueueControl): boolean {
+/** What comes from other queues uses at most half of this one, so that its own pipelines have room. */
+export function hasRoom({ store, settings }: QueueControl): boolean {
   const { sizer, queue_size, max_bytes } = settings.sending_queue;
   const { pending } = store.stats;
   const used = pending[sizer === "requests" ? "entries" : sizer];

@@ -54,7 +54,7 @@ async function canBeMoved({ control, entry }: LocatedEntry, to: QueueControl): P
 }
 
 /** Whether the entry's pipeline is not in the config. Without a config, this is found out when the entry is sent. */
-function hasUnknownPipeline({ control, entry }: LocatedEntry): boolean {
+export function hasUnknownPipeline({ control, entry }: LocatedEntry): boolean {
   return control.hasPipeline?.(entry.pipeline) === false;
 }
 

@@ -4,6 +4,7 @@ import {
   type DeadLetterLanguage,
   type DeadLetterQuery,
   type Entry,
+  type OrphanedQueues,
   type ReplayOptions,
   type RevealOptions,
   revisionOf,
@@ -33,6 +34,7 @@ const DEFAULT_REPLAYS = 100;
 
 export interface AdminServices extends ReplayServices {
   readonly records: OperatorRecords;
+  readonly orphans?: OrphanedQueues | undefined;
   readonly language: DeadLetterLanguage;
   /** Masks a batch for display; see `Host`. Without it, payloads are shown only on reveal. */
   readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
@@ -55,6 +57,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     actingAs: (operator) => auditedAdmin(admin, services.records, check, operator),
     noteReveal: async () => {},
     audit: (query) => withAdminErrors(async () => shown(await audit.list(query))),
+    orphans: services.orphans,
     exporters: () => [...controls.values()].map((control) => shown(control.status())),
     pause: (exporter) => controlOf(controls, exporter).pause(),
     resume: (exporter) => controlOf(controls, exporter).resume(),

@@ -1,19 +1,21 @@
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { access, readdir } from "node:fs/promises";
+import { access, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "#contract/errors";
+import type { OrphanedQueue } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
 import { type CompleteSettings, completeSettings } from "#contract/schema";
 import { makePrivateDirectory } from "#system";
 import { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";
 import { SharedDisk } from "../store/level/disk/shared-disk.js";
-import { storeExists, storesUnder } from "../store/level/open/summary-file.js";
+import { storeExists, storesUnder, summaryPath } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { MemoryStore } from "../store/memory-store.js";
-import type { QueueStore } from "../store/store.js";
+import type { LevelStoreSettings, QueueStore } from "../store/store.js";
 import { directoryNameOf, JOURNAL_PREFIX } from "./directory-name.js";
-import { warnOfOrphanedQueues } from "./orphaned-queues.js";
+import { orphanedQueuesUnder, warnOfOrphanedQueues } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
 import { tightenPermissions } from "./tighten-permissions.js";
 
@@ -43,6 +45,7 @@ export class DiskPlace implements QueuePlace {
     if (this.isNeeded) await prepareDirectory(this.root);
     await tightenPermissions(this.root, this.services.logger);
     await adoptOldBallasts(this.root);
+    await finishRemovals(this.root);
     this.leftJournals = await journalsUnder(this.root);
     this.leftNames = await queueNamesUnder(this.root);
   }
@@ -54,10 +57,32 @@ export class DiskPlace implements QueuePlace {
   ): QueueStore {
     const directory = join(this.root, this.directoryName(id, otherIds));
     this.used.add(directory);
+    return this.makeStore({ exporter: id, directory, durability, intervalMs }, options);
+  }
+
+  createOrphanStore(id: string): QueueStore {
+    const directory = join(this.root, directoryNameOf(id));
+    return this.makeStore({ exporter: id, directory, durability: "fsync", intervalMs: 0 }, {});
+  }
+
+  /** The directory is renamed first, so that a crash leaves no damaged queue. The next start removes what is left. */
+  async removeFiles(id: string): Promise<void> {
+    const directory = join(this.root, directoryNameOf(id));
+    const removed = join(this.root, `${REMOVED_PREFIX}${directoryNameOf(id)}-${randomUUID()}`);
+    await rename(directory, removed).catch(ignoreMissing);
+    await rm(summaryPath(directory), { force: true });
+    await rm(removed, { recursive: true, force: true });
+  }
+
+  orphans(): Promise<readonly OrphanedQueue[]> {
+    return orphanedQueuesUnder(this.root, this.used);
+  }
+
+  private makeStore(settings: LevelStoreSettings, options: PlacedStoreOptions): QueueStore {
     const now = () => this.services.clock.now();
     const { keyring, disk } = this;
-    const shared = { disk, isJournal: id.startsWith(JOURNAL_PREFIX) };
-    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...shared, ...options });
+    const shared = { disk, isJournal: settings.exporter.startsWith(JOURNAL_PREFIX) };
+    return new LevelStore(settings, { now, keyring, ...shared, ...options });
   }
 
   createRecordStore(id: string): QueueStore {
@@ -93,6 +118,19 @@ export class DiskPlace implements QueuePlace {
     const names = [id, ...otherIds].map(directoryNameOf);
     return names.find((name) => this.leftNames.has(name)) ?? directoryNameOf(id);
   }
+}
+
+/** No queue has a directory with such a name. */
+const REMOVED_PREFIX = ".removed-";
+
+async function finishRemovals(root: string): Promise<void> {
+  const names = await readdir(root).catch(() => []);
+  for (const name of names.filter((each) => each.startsWith(REMOVED_PREFIX)))
+    await rm(join(root, name), { recursive: true, force: true });
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ENOENT") throw error;
 }
 
 /**

@@ -2,7 +2,6 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { noMetrics, silentLogger } from "#contract";
 import { type Admin, AdminError } from "#contract/operations";
-import { completeSettings } from "#contract/schema";
 import type { ExporterControl } from "../dead-letters/exporter-control.js";
 import { createOperatorRecords } from "../records/operator-records.js";
 import type { Keyring } from "../store/encryption/keyring.js";
@@ -19,6 +18,7 @@ import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
 import { describeLoss } from "./damage-reporter.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
+import { idleControl } from "./idle-control.js";
 
 export interface OfflineQueues {
   readonly admin: Admin;
@@ -123,7 +123,7 @@ async function openPlace(place: OfflinePlace, { language, mask }: OfflineService
       const report = await store.open().catch((error: unknown) => {
         throw asOpenError(error, place.nameOf(exporter));
       });
-      controls.set(exporter, offlineControl(exporter, store));
+      controls.set(exporter, idleControl(exporter, store));
       damage.push(...damageMessages(exporter, report));
     }
   } catch (error) {
@@ -166,37 +166,6 @@ function asOpenError(error: unknown, place: string): unknown {
   if (code === "wrong_key")
     return asAdminError(error, `${(error as Error).message}. Name the config that has the keys with --config FILE`);
   return asAdminError(error, code === "locked" ? `${place} is in use by a running agent; ${advice}` : undefined);
-}
-
-/** A control that sends nothing and schedules nothing: a replay only writes. */
-function offlineControl(id: string, store: QueueStore): ExporterControl {
-  return {
-    id,
-    settings: completeSettings({ dead_letter: { retention: 0 }, replay: { batch_size: 500 } }),
-    store,
-    replayRate: Number.MAX_SAFE_INTEGER,
-    status() {
-      const { pending, failed, oldestPendingAt, oldestFailedAt } = store.stats;
-      return {
-        id,
-        state: "DOWN",
-        paused: true,
-        breaker: { state: "closed", forced: false, since: 0 },
-        queue: { enabled: true, ...pending, inFlight: 0, oldestAt: oldestPendingAt },
-        deadLetters: { ...failed, oldestAt: oldestFailedAt },
-        lastSentAt: undefined,
-        lastError: undefined,
-        failureRate: 0,
-        failureTrend: "steady",
-        replayRate: 0,
-      };
-    },
-    pause() {},
-    resume() {},
-    retryNow() {},
-    forceBreaker() {},
-    onReplayed() {},
-  };
 }
 
 const keepAliveClock = {

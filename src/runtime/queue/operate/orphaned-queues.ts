@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Logger } from "#contract";
+import type { OrphanedQueue } from "#contract/operations";
 import { isNewerFormat } from "../store/format/meta.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
 import { isRecordsId } from "../store/record-log.js";
@@ -27,6 +28,25 @@ export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<strin
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
   }
+}
+
+/** The same queues, for operators. Directories that were moved are left out: nobody can tell whose they are. */
+export async function orphanedQueuesUnder(root: string, used: ReadonlySet<string>): Promise<OrphanedQueue[]> {
+  const stores = await storesUnder(root).catch(() => []);
+  if (stores.some(({ summary }) => isNewerFormat(summary.format))) return [];
+  const found = stores
+    .filter(({ directory, summary }) => isOrphanedQueue(directory, summary, used))
+    .map(({ directory, summary: { pending, failed } }) => ({ directory, pending, deadLetters: failed }));
+  const known = new Set([...used, ...stores.map(({ directory }) => directory)]);
+  const unknown = await storesWithoutSummary(root, known).catch(() => []);
+  return [...found, ...unknown.map((directory) => ({ directory }))].flatMap(({ directory, ...counts }) => {
+    const id = exporterOfDirectory(basename(directory));
+    return id === undefined ? [] : [{ id, kind: kindOfQueue(id), place: directory, ...counts }];
+  });
+}
+
+export function kindOfQueue(id: string): OrphanedQueue["kind"] {
+  return id.startsWith(JOURNAL_PREFIX) ? "journal" : "exporter";
 }
 
 function warnOfNewerVersion(root: string, newer: readonly { directory: string }[], logger: Logger): void {
@@ -70,13 +90,15 @@ async function storesWithoutSummary(root: string, known: ReadonlySet<string>): P
 }
 
 function adviceOn(queue: string): string {
-  return `${orphanAdvice(queue)}, or move the directory and its .witness file elsewhere if it is not needed`;
+  return `${orphanAdvice(queue)}, or move the directory and its .witness file elsewhere while no agent runs`;
 }
 
 /** Returns advice on how to get the entries of an orphaned queue sent. */
 export function orphanAdvice(queue: string): string {
-  const isJournal = queue.startsWith(JOURNAL_PREFIX);
-  return `configure ${isJournal ? `a ${journalOwner(queue)}` : "an exporter of that name with a queue"}`;
+  const remove = `delete it with sluice queue delete ${queue}`;
+  if (kindOfQueue(queue) === "journal") return `configure a ${journalOwner(queue)}, or ${remove}`;
+  const adopt = `let another exporter send them with sluice queue adopt ${queue} --to EXPORTER`;
+  return `configure an exporter of that name with a queue, ${adopt}, or ${remove}`;
 }
 
 function journalOwner(queue: string): string {

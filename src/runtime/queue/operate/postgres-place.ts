@@ -1,4 +1,5 @@
 import { postgresErrorMessage } from "#brokers/postgres";
+import type { OrphanedQueue } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
 import { Keyring } from "../store/encryption/keyring.js";
 import { MemoryStore } from "../store/memory-store.js";
@@ -8,7 +9,7 @@ import { listPostgresQueues, type PostgresQueue } from "../store/remote/postgres
 import { PostgresTable } from "../store/remote/postgres-table.js";
 import { RemoteStore } from "../store/remote/remote-store.js";
 import type { QueueStore } from "../store/store.js";
-import { orphanAdvice } from "./orphaned-queues.js";
+import { kindOfQueue, orphanAdvice } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
 
 /** Stores in PostgreSQL tables, for agents without a disk. */
@@ -31,14 +32,32 @@ export class PostgresPlace implements QueuePlace {
     this.left = await this.list();
   }
 
+  createOrphanStore(id: string): QueueStore {
+    return this.makeStore(id, [queueName(this.config, id)], {});
+  }
+
+  async orphans(): Promise<readonly OrphanedQueue[]> {
+    const orphaned = ((await this.list()) ?? []).filter((queue) => this.isOrphaned(queue, agentName(this.config)));
+    return orphaned
+      .filter(({ id, pending, failed }) => !isRecordsId(id) && pending + failed > 0)
+      .map(({ id, pending, failed: deadLetters }) => {
+        const place = queueName(this.config, id);
+        return { id, kind: kindOfQueue(id), place, pending, deadLetters };
+      });
+  }
+
   createStore(
     { id, otherIds = [] }: Pick<OutletSettings, "id" | "otherIds">,
     _settings: unknown,
     options: PlacedStoreOptions,
   ): QueueStore {
-    const { logger } = this.services;
     const names = [id, ...otherIds].map((each) => queueName(this.config, each)) as [string, ...string[]];
     for (const each of [id, ...otherIds]) this.reserve(each);
+    return this.makeStore(id, names, options);
+  }
+
+  private makeStore(id: string, names: [string, ...string[]], options: PlacedStoreOptions): QueueStore {
+    const { logger } = this.services;
     const facts = { queue: names[0], endpoint: this.config.endpoint };
     return new RemoteStore({ exporter: id }, new PostgresTable(this.config, names), {
       ...options,

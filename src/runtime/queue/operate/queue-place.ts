@@ -1,4 +1,5 @@
 import type { Clock, Logger } from "#contract";
+import type { OrphanedQueue } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Keyring } from "../store/encryption/keyring.js";
@@ -29,6 +30,12 @@ export interface QueuePlace {
   release(id: string): void;
   /** Warns of queues that are not empty and that this config does not use. Never rejects. */
   warnOfOrphans(): Promise<void>;
+  /** Finds these queues. */
+  orphans(): Promise<readonly OrphanedQueue[]>;
+  /** Creates the store of an orphaned queue, which stays orphaned. */
+  createOrphanStore(id: string): QueueStore;
+  /** Removes the files of a store that is closed; absent if a store has none of its own. */
+  removeFiles?(id: string): Promise<void>;
 }
 
 export interface PlacedStoreOptions {
@@ -55,5 +62,7 @@ export function givenStores(createStore: (id: string) => QueueStore): QueuePlace
     reserve() {},
     release() {},
     warnOfOrphans: async () => {},
+    orphans: async () => [],
+    createOrphanStore: createStore,
   };
 }

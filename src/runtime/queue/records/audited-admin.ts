@@ -1,4 +1,13 @@
-import type { Admin, AuditedAction, AuditRecord, DeadLetterQuery, Operator, Selection } from "#contract/operations";
+import type {
+  Admin,
+  AuditedAction,
+  AuditRecord,
+  DeadLetterQuery,
+  Operator,
+  OrphanedQueues,
+  QueueAdoption,
+  Selection,
+} from "#contract/operations";
 import { shown } from "../entry/shown-entries.js";
 import type { OperatorRecords } from "./operator-records.js";
 
@@ -69,6 +78,7 @@ export function auditedAdmin(
       return admin.payload(id, options);
     },
     noteReveal: (target, filter) => audit.add(operator, { action: "reveal", target, filter, outcome: "done" }),
+    orphans: admin.orphans && auditedOrphans(admin.orphans, note),
     noteReload: (filter, outcome) => note("reload", { filter }, outcome),
     async *exportDeadLetters(query, options) {
       const lines = admin.exportDeadLetters(query, options);
@@ -121,6 +131,37 @@ export function auditedAdmin(
       ),
   };
   return acting;
+}
+
+type NoteAction = (action: AuditedAction, subject: AuditedObject, outcome?: string) => Promise<void>;
+
+/** An adoption is recorded when it has begun, and again with its outcome. */
+function auditedOrphans(orphans: OrphanedQueues, note: NoteAction): OrphanedQueues {
+  return {
+    list: () => orphans.list(),
+    adoption: (id) => orphans.adoption(id),
+    async adopt(id, options) {
+      const { to, pipeline } = options;
+      const subject = { target: id, filter: { to, ...(pipeline !== undefined && { pipeline }) } };
+      const onEnd = ({ state, moved: count, error }: QueueAdoption) => {
+        const outcome = error === undefined ? state : `failed: ${error}`;
+        void note("adopt", { ...subject, count }, outcome);
+      };
+      const adoption = await orphans.adopt(id, { ...options, onEnd });
+      await note("adopt", subject, "started");
+      return adoption;
+    },
+    async delete(id) {
+      try {
+        const count = await orphans.delete(id);
+        await note("delete_queue", { target: id, count });
+        return count;
+      } catch (error) {
+        await note("delete_queue", { target: id }, `failed: ${(error as Error).message}`);
+        throw error;
+      }
+    },
+  };
 }
 
 function auditedObject(selection: Selection): AuditedObject {

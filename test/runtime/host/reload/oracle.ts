@@ -14,17 +14,20 @@ export interface Backend {
   readonly port: number;
   readonly seen: Map<string, number>;
   isDown: boolean;
+  /** Refuses everything for good. */
+  refuses: boolean;
   close(): Promise<void>;
 }
 
 export async function startBackend(): Promise<Backend> {
   const seen = new Map<string, number>();
-  const backend = { seen, isDown: false };
+  const backend = { seen, isDown: false, refuses: false };
   const server = createServer((incoming, answer) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
     incoming.on("end", () => {
       if (backend.isDown) return void answer.writeHead(503).end();
+      if (backend.refuses) return void answer.writeHead(400).end();
       const text = Buffer.concat(chunks).toString("latin1");
       for (const [id] of text.matchAll(/record-\d+-\d+/g)) seen.set(id, (seen.get(id) ?? 0) + 1);
       answer.writeHead(200, { "content-type": "application/x-protobuf" }).end();

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "#contract";
-import type { Entry } from "#contract/operations";
+import type { Entry, Failure } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { replacementOf } from "../../store/format/entry-value.js";
 import type { KeptRecord, RecordLog } from "../../store/record-log.js";
@@ -16,10 +16,14 @@ export interface MoveRecord {
   readonly ids: readonly string[];
 }
 
-/** A dead letter to move: where it is stored, and how it should be in the other queue. */
+/**
+ * An entry to move: where it is stored, and how it should be in the other queue, pending or a dead letter. `failure` is
+ * what a pending entry shows while it arrives.
+ */
 export interface Move {
   readonly stored: StoredEntry;
   readonly replayed: Entry;
+  readonly failure?: Failure;
   readonly batch: Batch;
 }
 
@@ -29,6 +33,9 @@ interface MovesServices {
 }
 
 const RETRY_MS = 1000;
+
+/** Opens a queue that no exporter has; undefined if there is none. `close` must be called. */
+type UseOrphan = (id: string) => Promise<{ readonly control: QueueControl; close(): Promise<void> } | undefined>;
 
 /**
  * Moves dead letters from one exporter's queue to another's. These are two stores, which cannot be changed atomically.
@@ -45,6 +52,7 @@ export class Moves {
   private readonly log: RecordLog<MoveRecord>;
   private readonly services: MovesServices;
   private controls: Controls = new Map();
+  private useOrphan: UseOrphan = async () => undefined;
   private cancelRetry: (() => void) | undefined;
   private settling: Promise<void> | undefined;
   /** Moves of this run that are under way: entry ids by record id. */
@@ -60,6 +68,11 @@ export class Moves {
   /** Sets the queues. More may be added to the map later. */
   setControls(controls: Controls): void {
     this.controls = controls;
+  }
+
+  /** Sets how queues that no exporter has any more are opened, so that moves from and to them can be settled. */
+  setOrphans(useOrphan: UseOrphan): void {
+    this.useOrphan = useOrphan;
   }
 
   /** Settles moves that an earlier run left interrupted, as soon as the queues are open. */
@@ -109,8 +122,8 @@ export class Moves {
   }
 
   /**
-   * Moves dead letters. To be called within `runExclusively` of the source store. Returns the entries that are now
-   * pending in the other queue.
+   * Moves entries. To be called within `runExclusively` of the source store. Returns those that are now pending in the
+   * other queue.
    */
   async move(from: QueueControl, to: QueueControl, moves: readonly Move[]): Promise<StoredEntry[]> {
     const { clock, logger } = this.services;
@@ -120,7 +133,7 @@ export class Moves {
     try {
       const arrived = await Promise.all(moves.map((move) => to.store.put(arriving(move, from.id))));
       await from.store.delete(moves.map(({ stored }) => stored.ref));
-      const replayed = await to.store.replay(arrived.map(arrivedEntry));
+      const replayed = await arrive(to, arrived);
       await this.log.remove([record.id]).catch((error: unknown) => {
         logger.warn({ err: error }, "could not record that dead letters were moved; the next start settles this");
       });
@@ -134,17 +147,30 @@ export class Moves {
     }
   }
 
+  private async queueOf(id: string): ReturnType<UseOrphan> {
+    const control = this.controls.get(id);
+    if (control === undefined) return this.useOrphan(id);
+    return hasQueue(control) ? { control, close: async () => {} } : undefined;
+  }
+
   private async settleAll(): Promise<void> {
     for await (const kept of this.log.walk("oldest")) {
       const { id, record } = kept;
       if (this.underWay.has(id)) continue;
-      const [from, to] = [this.controls.get(record.from), this.controls.get(record.to)];
-      if (from === undefined || to === undefined || !hasQueue(from) || !hasQueue(to)) {
-        for (const each of record.ids) this.unsettled.set(each, kept);
-        continue;
+      const from = await this.queueOf(record.from);
+      const to = await this.queueOf(record.to);
+      try {
+        if (from === undefined || to === undefined) {
+          for (const each of record.ids) this.unsettled.set(each, kept);
+          continue;
+        }
+        for (const each of record.ids)
+          await runExclusively(to.control.store, () => settle(each, from.control, to.control));
+        await this.log.remove([id]);
+      } finally {
+        await from?.close();
+        await to?.close();
       }
-      for (const each of record.ids) await runExclusively(to.store, () => settle(each, from, to));
-      await this.log.remove([id]);
       this.services.logger.info(
         { from: record.from, to: record.to, entries: record.ids.length },
         "an interrupted move of dead letters was settled",
@@ -153,20 +179,34 @@ export class Moves {
   }
 }
 
-function arriving({ stored, replayed, batch }: Move, from: string): NewEntry {
-  const failure = stored.entry.failure!;
-  return replacementOf({ ...replayed, state: "failed", failure, arriving: { from } }, batch);
+function arriving({ stored, replayed, batch, ...move }: Move, from: string): NewEntry {
+  const failure = (stored.entry.failure ?? move.failure)!;
+  const mark = replayed.state === "failed" ? { from, isDead: true } : { from };
+  return replacementOf({ ...replayed, state: "failed", failure, arriving: mark }, batch);
 }
 
-/** The entry without the marks of a move, ready to be sent. */
-function arrivedEntry({ ref, entry: { arriving: _, failure: __, ...entry } }: StoredEntry) {
-  return { ref, entry };
+/** Removes the marks of a move: entries are dead letters, or become pending. Returns the pending ones. */
+async function arrive({ store }: QueueControl, arrived: readonly StoredEntry[]): Promise<StoredEntry[]> {
+  const dead = arrived.filter(({ entry }) => entry.arriving?.isDead === true);
+  for (const { ref, entry } of dead) await store.fail(ref, withoutMark(entry));
+  const pending = arrived.filter((each) => !dead.includes(each));
+  if (pending.length === 0) return [];
+  return store.replay(
+    pending.map(({ ref, entry }) => {
+      const { failure: _, ...rest } = withoutMark(entry);
+      return { ref, entry: rest };
+    }),
+  );
+}
+
+function withoutMark({ arriving: _, ...entry }: Entry): Entry {
+  return entry;
 }
 
 async function settle(id: string, from: QueueControl, to: QueueControl): Promise<void> {
   const arrived = await to.store.find(id);
   if (arrived?.entry.arriving?.from !== from.id) return;
   if ((await from.store.find(id)) !== undefined) return to.store.delete([arrived.ref]);
-  const replayed = await to.store.replay([arrivedEntry(arrived)]);
-  to.onReplayed(replayed.map(({ entry }) => entry));
+  const replayed = await arrive(to, [arrived]);
+  if (replayed.length > 0) to.onReplayed(replayed.map(({ entry }) => entry));
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Admin, AdminError, type ExporterStatus } from "#contract/operations";
-import { readBody } from "./body.js";
-import { type OperatorInput, operatorFields, operatorOf } from "./operator.js";
-import { readParameters } from "./parameters.js";
-import type { ApiRoute, RouteRequest } from "./route.js";
+import { readBody } from "../body.js";
+import { type OperatorInput, operatorFields, operatorOf } from "../operator.js";
+import { readParameters } from "../parameters.js";
+import type { ApiRoute, RouteRequest } from "../route.js";
 
 const emptyBody = z.strictObject(operatorFields);
 const breakerBody = z.strictObject({ ...operatorFields, state: z.enum(["open", "closed", "auto"]) });
