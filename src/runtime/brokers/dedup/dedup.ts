@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ACCEPTED, type Clock, type Counter, entriesOfKey, type KeyedEntry, type Outcome } from "#contract";
-import type { Batch } from "#otlp";
+import { type Batch, cutBatch } from "#otlp";
 import { editRecords } from "#otlp/views";
 import type { SharedKeys } from "../shared/shared-keys.js";
 import { AcceptedKeys, type DedupSettings } from "./accepted-keys.js";
@@ -52,6 +52,19 @@ export class Dedup {
     const digests = entryDigests(named, batch, client);
     const entries = named.map(({ items }, i) => ({ id: digests[i]!, items }));
     return this.acceptInTurn(entries, batch, handIn);
+  }
+
+  /**
+   * Like `accept`, but hands in each entry by itself. An entry then has the same identity however it is grouped, so a
+   * queue that has stored it recognises it after a crash in which the key was lost.
+   */
+  async acceptEach(key: string, batch: Batch, handIn: HandIn): Promise<Outcome> {
+    const named = entriesOfKey(key, batch.count) ?? [];
+    if (named.length < 2) return this.accept(key, batch, handIn);
+    let next = 0;
+    const parts = [...cutBatch(batch, () => ({ records: named[next++]!.items }))];
+    const outcomes = await Promise.all(parts.map((part, i) => this.accept(named[i]!.id, part, handIn)));
+    return outcomes.find((outcome) => !outcome.ok || outcome.rejected > 0) ?? ACCEPTED;
   }
 
   /**

@@ -69,14 +69,15 @@ export class MessageIntake {
     origin: Partial<Origin>,
     setback: Setback | undefined,
   ): Promise<MessageOutcome> {
-    let outcome: MessageOutcome = { kind: "taken" };
+    const outcomes: MessageOutcome[] = [];
     const handIn: HandIn = async (fresh, identity) => {
-      outcome = await this.batches.accept(fresh, { ...origin, key: identity() }, setback);
+      const outcome = await this.batches.accept(fresh, { ...origin, key: identity() }, setback);
+      outcomes.push(outcome);
       return outcome.kind === "taken" ? ACCEPTED : NOT_TAKEN;
     };
-    if (this.settings.encoding.startsWith("otlp_")) await dedup.accept(key, batch, handIn);
+    if (this.settings.encoding.startsWith("otlp_")) await dedup.acceptEach(key, batch, handIn);
     else await dedup.acceptMessage(key, body, batch, handIn);
-    return outcome;
+    return outcomeOfAll(outcomes);
   }
 
   private read(message: IncomingMessage): { batch: Batch; setback?: Setback | undefined } {
@@ -109,6 +110,16 @@ export class MessageIntake {
 }
 
 /** Where a message came from and what it is about, for metrics. */
+/** A message comes again if one of its entries must; the others are recognised then. */
+function outcomeOfAll(outcomes: readonly MessageOutcome[]): MessageOutcome {
+  const isDeadLetter = (outcome: MessageOutcome) => outcome.kind === "taken" && outcome.setback !== undefined;
+  return (
+    outcomes.find(({ kind }) => kind === "returned") ??
+    outcomes.find(({ kind }) => kind === "rejected") ??
+    outcomes.find(isDeadLetter) ?? { kind: "taken" }
+  );
+}
+
 function labelsOf({ facts, headers }: IncomingMessage): Pick<Origin, "queue" | "event"> {
   const queue = facts["messaging.destination.name"];
   if (typeof queue !== "string") return {};

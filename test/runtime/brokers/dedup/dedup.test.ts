@@ -192,6 +192,54 @@ describe("deduplication of merged requests", () => {
     );
   });
 
+  it.each(SIGNALS)("names an entry of %s by itself, in whatever company it comes after a crash", async (signal) => {
+    const parts = fc.array(fc.record({ tree: request(signal), isFirst: fc.boolean() }), { minLength: 2, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(parts, async (list) => {
+        const entries = list
+          .map(({ tree, isFirst }, i) => {
+            const batch = Batch.admit(signal, referenceEncode(signal, tree));
+            return { batch, id: `t-${i}`, items: batch.count, isFirst };
+          })
+          .filter(({ items }) => items > 0);
+        const identities = async (groups: readonly (typeof entries)[]) => {
+          const names = new Map<string, number>();
+          for (const group of groups) {
+            const batch = Batch.merge(group.map((each) => each.batch));
+            await dedup().it.acceptEach(keyOf(...group), batch, async (fresh, identity) => {
+              names.set(identity(), fresh.count);
+              return OK;
+            });
+          }
+          return [...names].sort();
+        };
+        const groups: (typeof entries)[] = [];
+        for (const each of entries) {
+          if (each.isFirst || groups.length === 0) groups.push([each]);
+          else groups.at(-1)!.push(each);
+        }
+        const alone = await identities(entries.map((each) => [each]));
+        expect(await identities(groups)).toEqual(alone);
+        expect(alone.length).toBe(entries.length);
+      }),
+      runs(30),
+    );
+  });
+
+  it("takes the entries of a message again that were refused, and not those that were taken", async () => {
+    const { it } = dedup();
+    const key = keyOf(entry("t-1", 2), entry("t-2"));
+    const tried: string[][] = [];
+    const outcomes = [OK, NO, OK];
+    const take = async (batch: Batch) => {
+      tried.push(bodies(batch));
+      return outcomes[tried.length - 1]!;
+    };
+    expect(await it.acceptEach(key, logs("a", "b", "c"), take)).toEqual(NO);
+    expect(await it.acceptEach(key, logs("a", "b", "c"), take)).toEqual(OK);
+    expect(tried).toEqual([["a", "b"], ["c"], ["c"]]);
+  });
+
   it("forgets nothing for a request that names entries without records", async () => {
     const { it } = dedup({ max_entries: 10 });
     const { taken, take } = takingBodies();
