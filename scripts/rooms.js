@@ -84,6 +84,7 @@ export const ROOMS = [
     path: "src/runtime/contract/operations/",
     purpose: "the operators' interface: entries, dead letters, replays, the audit",
   },
+  { path: "src/runtime/contract/rehearsal/", purpose: "the operators' interface to rehearsals of a config" },
   { path: "src/runtime/contract/calls/", purpose: "calls of exporters: direct sends, abort signals, timeouts" },
   { path: "src/runtime/contract/time/", purpose: "waiting with a limit; cron expressions" },
   { path: "src/runtime/contract/inspect/", purpose: "inspection of a running agent's components" },
@@ -443,6 +444,7 @@ export const ROOMS = [
     component: true,
   },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API for operators", component: true },
+  { path: "src/extensions/admin-api/agents/", purpose: "other agents that the console lists" },
   { path: "src/extensions/admin-api/console/", purpose: "serves the console, which is built from `console/`" },
   { path: "src/extensions/admin-api/queues/", purpose: "exporters and their queues, also those that nobody has" },
   { path: "src/extensions/admin-api/live/", purpose: "the running agent: graph, rates, taps" },
@@ -460,6 +462,10 @@ export const ROOMS = [
   {
     path: "src/agent/rehearsal/",
     purpose: "runs configs on a sample of traffic without exporters, and compares the results",
+  },
+  {
+    path: "src/agent/rehearsal/process/",
+    purpose: "rehearsals of a running agent's own files, in a child process",
   },
   { path: "src/agent/embed/", purpose: "Sluice inside a program" },
   { path: "src/agent/embed/pino/", purpose: "log records from pino's lines" },

@@ -6,7 +6,7 @@ import { OTTL, TAP, TOP } from "./live/commands.js";
 import { outboxCommands } from "./outbox/commands.js";
 import { piiCommands } from "./pii/commands.js";
 import { QUEUE } from "./queue/commands.js";
-import { rehearseCommand } from "./rehearse/commands.js";
+import { REHEARSAL_CHILD, rehearseCommand } from "./rehearse/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
   config: {
@@ -290,5 +290,5 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
 ];
 
 export function findCommand(name: string): Command | CommandGroup | undefined {
-  return COMMANDS.find((command) => command.name === name);
+  return name === REHEARSAL_CHILD.name ? REHEARSAL_CHILD : COMMANDS.find((command) => command.name === name);
 }

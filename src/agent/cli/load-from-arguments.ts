@@ -18,6 +18,7 @@ export async function loadFromArguments(
   onFile: (file: string) => void = () => {},
   remoteFiles: readonly RemoteConfigFile[] = [],
   importModule = importUrl,
+  readFile: (path: string) => string = readTextFile,
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
@@ -27,7 +28,7 @@ export async function loadFromArguments(
     env: terminal.env,
     readFile(path) {
       onFile(path);
-      return readTextFile(path);
+      return readFile(path);
     },
     registry,
     importModule,

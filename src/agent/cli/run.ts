@@ -15,6 +15,8 @@ import { PluginFolders, RemoteSources, Watchdog } from "#host";
 import { useProxyEnvironment } from "#net";
 import { useEnvironment } from "#system";
 import { loadedMask } from "../mask-batch.js";
+import type { RehearsalTask } from "../rehearsal/process/child-frames.js";
+import { ConfigSnapshots } from "../rehearsal/process/config-snapshots.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
@@ -37,8 +39,16 @@ export async function run(context: CommandContext): Promise<number> {
   useEnvironment(terminal.env);
   readProxies(terminal.env);
   const files = new Set<string>();
-  const onFile = (file: string) => void files.add(file);
-  const remote = new RemoteSources((sent) => loadFromArguments(context, watchdog, pluginFolders, onFile, sent));
+  const snapshots = new ConfigSnapshots();
+  const remote = new RemoteSources((sent) =>
+    snapshots.load(sent, (onFile, readFile) => {
+      const onRead = (file: string) => {
+        files.add(file);
+        onFile(file);
+      };
+      return loadFromArguments(context, watchdog, pluginFolders, onRead, sent, undefined, readFile);
+    }),
+  );
   for (let loaded = await remote.loadFirst(); ; ) {
     const { config } = loaded;
     if (config === undefined) {
@@ -48,7 +58,8 @@ export async function run(context: CommandContext): Promise<number> {
     try {
       const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
       const watched = values["watch"] === true ? files : undefined;
-      const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, remote, watched };
+      const taskOf = (running: ResolvedConfig) => snapshots.task(running, values, remote.current);
+      const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, remote, watched, taskOf };
       return await runConfig(config, factsOf(loaded), environment);
     } catch (error) {
       const problems = problemsOfStart(error);
@@ -91,21 +102,25 @@ interface RunEnvironment {
   /** The files whose changes cause a reload; undefined without `--watch`. */
   readonly watched: ReadonlySet<string> | undefined;
   readonly development?: Development;
+  /** What a rehearsal has to do while this config runs; undefined if there are no rehearsals. */
+  readonly taskOf?: (running: ResolvedConfig) => RehearsalTask | undefined;
 }
 
 /** Runs a loaded config until it is asked to stop, and returns the exit code. Rejects if it cannot start. */
 export async function runConfig(
   config: ResolvedConfig,
   configFacts: ConfigFacts,
-  { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, development }: RunEnvironment,
+  { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development }: RunEnvironment,
 ): Promise<number> {
-  const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
-    import("../../runtime/host/agent.js"),
-    import("../../runtime/host/reload/config-reloader.js"),
-    import("../../runtime/host/self-telemetry/self-telemetry.js"),
-    import("./stream-errors.js"),
-    loadedMask(), // before the first line is logged
-  ]);
+  const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }, { AgentRehearsals }] =
+    await Promise.all([
+      import("../../runtime/host/agent.js"),
+      import("../../runtime/host/reload/config-reloader.js"),
+      import("../../runtime/host/self-telemetry/self-telemetry.js"),
+      import("./stream-errors.js"),
+      import("../rehearsal/process/agent-rehearsals.js"),
+      loadedMask(), // before the first line is logged
+    ]);
   restrictNewFiles();
   tuneV8();
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
@@ -123,6 +138,9 @@ export async function runConfig(
     clock: systemClock,
   });
   agent.configControl = reloader;
+  const task = () => taskOf?.(reloader.runningConfig);
+  const rehearsals = new AgentRehearsals({ agent, task, env: terminal.env, logger, clock: systemClock });
+  agent.rehearsals = rehearsals;
   const reloadFor = async (actor: string) => {
     const report = await reloader.reload({ operator: { actor } });
     await development?.onReloaded(agent, report);
@@ -151,7 +169,10 @@ export async function runConfig(
       await development?.onStarted(agent);
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
     },
-    stop: (timeoutMs: number) => agent.stop(timeoutMs),
+    stop: (timeoutMs: number) => {
+      rehearsals.cancel();
+      return agent.stop(timeoutMs);
+    },
     abort: () => agent.abort(),
     reload: () => void reloadFor(development === undefined ? "SIGHUP" : "dev"),
   };

@@ -1,8 +1,3 @@
-import type { Signal } from "#otlp/signals";
-import { SliceTimer } from "#work";
-import { FieldChanges, type Mask, shownRecord } from "./field-changes.js";
-import { type ChangedRecord, type Matching, matchRecords } from "./match-records.js";
-import { type OutputRecord, recordsOf } from "./output-records.js";
 import type {
   ErrorComparison,
   ExporterComparison,
@@ -11,7 +6,12 @@ import type {
   RehearsalReport,
   RehearsedAmount,
   SampleFacts,
-} from "./rehearsal-report.js";
+} from "#contract/rehearsal";
+import type { Signal } from "#otlp/signals";
+import { SliceTimer } from "#work";
+import { FieldChanges, type Mask, shownRecord } from "./field-changes.js";
+import { type ChangedRecord, type Matching, matchRecords } from "./match-records.js";
+import { type OutputRecord, recordsOf } from "./output-records.js";
 import type { RehearsalOutput, RehearsalRun } from "./rehearsal-run.js";
 
 /** Decoding a record costs much more than passing it on, so the fields of only this many are compared per exporter. */

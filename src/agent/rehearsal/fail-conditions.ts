@@ -1,4 +1,4 @@
-import type { RehearsalReport } from "./rehearsal-report.js";
+import type { RehearsalReport } from "#contract/rehearsal";
 
 /** A number of a report that a condition can be about, and what its percentage is a share of. */
 interface Measure {

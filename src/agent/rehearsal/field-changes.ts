@@ -1,23 +1,9 @@
+import type { FieldChange, ShownRecord } from "#contract/rehearsal";
 import type { Batch } from "#otlp";
 import { batchToJson, eachPoint, type PlacedRecord, placedRecords } from "#otlp/json";
 import { DROP, KEEP, RecordWalk } from "#otlp/views";
 import type { ChangedRecord } from "./match-records.js";
 import type { OutputRecord } from "./output-records.js";
-
-/** A field of records that the new config adds, removes or changes. */
-export interface FieldChange {
-  /** `attributes["a"]`, `resource.attributes["service.name"]`, `body`; masked. */
-  readonly field: string;
-  readonly change: "added" | "removed" | "changed";
-  records: number;
-  /** Masked values of some records. */
-  readonly examples: { readonly before?: string; readonly after?: string }[];
-}
-
-/** A record as text lines for people, masked. */
-export interface ShownRecord {
-  readonly fields: Readonly<Record<string, string>>;
-}
 
 /** Masks a batch, so that people may see it. Throws if that is impossible. */
 export type Mask = (batch: Batch) => Batch;

@@ -1,6 +1,7 @@
 import type { ResolvedConfig } from "#config/resolve";
 import { type Clock, type Delivery, type Intake, type Logger, noMetrics } from "#contract";
 import { errorMessage } from "#contract/errors";
+import type { RehearsalErrorKind } from "#contract/rehearsal";
 import { Agent } from "#host";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
@@ -13,12 +14,6 @@ export interface RehearsalOutput {
   readonly exporter: string;
   readonly batch: Batch;
 }
-
-/**
- * `refused`: records that were refused to their sender. `dead_letter`: records that an exporter would keep as a dead
- * letter. `not_received`: records that no receiver of the config takes. `log`: lines of the log, warnings and errors.
- */
-export type RehearsalErrorKind = "refused" | "dead_letter" | "not_received" | "log";
 
 export interface RehearsalError {
   readonly kind: RehearsalErrorKind;

@@ -1,9 +1,9 @@
 import process from "node:process";
 import type { ResolvedConfig } from "#config/resolve";
+import type { RehearsalReport } from "#contract/rehearsal";
 import { loadedMask } from "../mask-batch.js";
 import { FakeClock, flushPromises } from "../testing/fake-clock.js";
 import { compareRuns } from "./compare-runs.js";
-import type { RehearsalReport } from "./rehearsal-report.js";
 import { RehearsalRun } from "./rehearsal-run.js";
 import type { ReadBatch } from "./sample-file.js";
 

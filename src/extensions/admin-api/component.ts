@@ -12,6 +12,7 @@ import {
 import { createAdminToken } from "#net/auth";
 import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../plugin.js";
 import { AdminAccess } from "./access.js";
+import { OtherAgents } from "./agents/other-agents.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
 import { startAdminServer } from "./server.js";
 
@@ -50,7 +51,8 @@ class AdminApi implements Extension {
     const tokenFile = this.tokenFile?.path;
     const { tls, allowed_hosts: allowedHosts, trace_url: traceUrl } = this.config;
     const { sockets } = this.context;
-    const settings = { address, tls, allowedHosts, logger, clock, host, access, tokenFile, traceUrl, sockets };
+    const agents = await OtherAgents.load(this.config.agents, clock);
+    const settings = { address, tls, allowedHosts, logger, clock, host, access, tokenFile, traceUrl, sockets, agents };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
       ? startUnlessPortTaken(start, "admin API", logger)
@@ -61,7 +63,15 @@ class AdminApi implements Extension {
     if (!isLoopbackHost(address.host) && tls === undefined) {
       logger.warn({ endpoint }, "the admin API receives tokens from other machines in plain text: configure tls");
     }
+    this.warnOfPlainTokens();
     await this.writeTokenFile();
+  }
+
+  private warnOfPlainTokens(): void {
+    for (const { name, url, token, token_file: file } of this.config.agents) {
+      if ((token ?? file) === undefined || url.protocol === "https:" || isLoopbackHost(url.hostname)) continue;
+      this.context.logger.warn({ agent: name }, "the token of this agent is sent in plain text: use https");
+    }
   }
 
   /** Call this only once the server listens: if another agent has the port, the file belongs to that agent. */

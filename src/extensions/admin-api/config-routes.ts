@@ -6,7 +6,12 @@ import { operatorFields, operatorOf } from "./operator.js";
 import { readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";
 
-const reloadBody = z.strictObject({ ...operatorFields, dry_run: z.boolean().default(false) });
+const reloadBody = z.strictObject({
+  ...operatorFields,
+  dry_run: z.boolean().default(false),
+  /** The hash of the config that was rehearsed. */
+  expected: z.string().max(100).optional(),
+});
 
 /** Routes for the config that the agent runs with. */
 export const configRoutes: readonly ApiRoute[] = [
@@ -28,9 +33,9 @@ export const configRoutes: readonly ApiRoute[] = [
     role: "configure",
     needs: "nothing",
     async answer({ host, request, actor }) {
-      const { dry_run: dryRun, ...given } = await readBody(request, reloadBody);
+      const { dry_run: dryRun, expected, ...given } = await readBody(request, reloadBody);
       const operator = operatorOf(request, given, actor);
-      return { body: await controlOf(host).reload({ dryRun, operator }) };
+      return { body: await controlOf(host).reload({ dryRun, operator, expected }) };
     },
   },
 ];

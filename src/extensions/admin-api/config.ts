@@ -2,6 +2,7 @@ import { z } from "zod";
 import { authReference } from "#contract/schema";
 import { hostPort, tlsServer } from "#net";
 import { secret, section } from "../../plugin.js";
+import { otherAgents } from "./agents/agents-config.js";
 import { ADMIN_ROLES } from "./roles.js";
 
 export const DEFAULT_ENDPOINT = "127.0.0.1:55679";
@@ -54,6 +55,7 @@ export const adminApiSchema = z
     tokens: z.array(token).optional().meta({ description: "Tokens and their roles." }),
     auth: authReference("server").optional().meta({ description: "An extension that authenticates callers." }),
     grants: z.array(grant).optional().meta({ description: "Roles of clients that `auth` has authenticated." }),
+    agents: otherAgents().default([]),
     token_file: z
       .string()
       .min(1)

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import type { Admin, AgentInspection } from "#contract/operations";
+import type { Admin, AgentInspection, TapBudget } from "#contract/operations";
 import type { OttlTrials } from "#ottl";
 import type { Clock, Host } from "../../plugin.js";
+import type { OtherAgents } from "./agents/other-agents.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { History } from "./live/history.js";
 import type { LiveSamples } from "./live/live-samples.js";
-import type { TapBudget } from "./live/tap.js";
 import type { Actor, AdminRole } from "./roles.js";
 
 export interface RouteRequest {
@@ -14,6 +14,7 @@ export interface RouteRequest {
   readonly host: Host;
   readonly clock: Clock;
   readonly inspection: AgentInspection;
+  readonly agents: OtherAgents;
   readonly history: History;
   readonly samples: LiveSamples;
   readonly tapBudget: TapBudget;

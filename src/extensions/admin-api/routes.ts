@@ -1,3 +1,4 @@
+import { agentsRoutes } from "./agents/agents-routes.js";
 import { auditRoutes } from "./audit-routes.js";
 import { configRoutes } from "./config-routes.js";
 import { consoleRoute } from "./console/console-routes.js";
@@ -5,6 +6,7 @@ import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
 import { ottlRoutes } from "./live/ottl-routes.js";
+import { rehearsalRoutes } from "./live/rehearsal-routes.js";
 import { sampleRoutes } from "./live/sample-routes.js";
 import { tapRoutes } from "./live/tap-routes.js";
 import { exporterRoutes } from "./queues/exporter-routes.js";
@@ -30,6 +32,8 @@ export const ROUTES: readonly ApiRoute[] = [
   ...replayRoutes,
   ...auditRoutes,
   ...configRoutes,
+  ...rehearsalRoutes,
+  ...agentsRoutes,
 ];
 
 interface MatchedRoute {

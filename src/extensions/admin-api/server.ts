@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { withIsoTimes } from "#contract/operations";
+import { TapBudget, withIsoTimes } from "#contract/operations";
 import {
   type HostPort,
   type HttpServerPlace,
@@ -14,13 +14,13 @@ import { OttlTrials } from "#ottl";
 import { maskText } from "#text";
 import type { Host, Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
+import type { OtherAgents } from "./agents/other-agents.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
 import { History } from "./live/history.js";
 import { LiveSamples } from "./live/live-samples.js";
-import { TapBudget } from "./live/tap.js";
 import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
@@ -33,6 +33,8 @@ interface AdminServerSettings extends Omit<HttpServerPlace, "configPath"> {
   /** The file with the owner's token. */
   readonly tokenFile: string | undefined;
   readonly traceUrl: string | undefined;
+  /** The other agents that the console lists. Stopped when the server is closed. */
+  readonly agents: OtherAgents;
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -45,11 +47,12 @@ const SAMPLE_SHARE = 0.05;
  * the server cancels running replays and open connections.
  */
 export async function startAdminServer(settings: AdminServerSettings): Promise<ListeningServer> {
-  const { address, allowedHosts, clock } = settings;
+  const { address, allowedHosts, clock, agents } = settings;
   const readers = new EventReaders(clock);
   const history = new History(settings.host, clock);
   const trials = new OttlTrials((ms, run) => clock.after(ms, run));
   const kept = {
+    agents,
     history,
     trials,
     samples: new LiveSamples(settings.host, clock),
@@ -72,6 +75,7 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<L
     ...server,
     async close() {
       history.stop();
+      agents.stop();
       await trials.stop();
       await server.close();
     },
@@ -82,7 +86,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "history" | "samples" | "tapBudget" | "sampleBudget" | "trials">,
+  kept: Pick<RouteRequest, "agents" | "history" | "samples" | "tapBudget" | "sampleBudget" | "trials">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

@@ -19,6 +19,7 @@ import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-healt
 import type { RemoteConfigControl, RemoteConfigFile } from "./operations/remote-config.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
+import type { RehearsalControl } from "./rehearsal/rehearsal-control.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
 
 /**
@@ -197,6 +198,8 @@ export interface Host {
   receiver?(id: string): Receiver | undefined;
   /** @internal The agent's config, if it can be reloaded. */
   readonly configControl?: ConfigControl | undefined;
+  /** @internal Rehearses the config from its files; undefined if this agent was not started from files. */
+  readonly rehearsals?: RehearsalControl | undefined;
   /** @internal How all receivers are; none until they are created. */
   receivers?(): readonly ReceiverStatus[];
   /** @internal Takes configs of a management server; undefined if this agent cannot reload its config. */

@@ -13,6 +13,7 @@ import type {
   ReceiverStatus,
   RemoteConfigControl,
 } from "#contract/operations";
+import type { RehearsalControl } from "#contract/rehearsal";
 import { SharedSockets } from "#net";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph, type GraphServices } from "#pipeline";
@@ -83,6 +84,8 @@ export class Agent implements Host {
   private readonly healthGauges = new Map<ReceiverHealth, () => void>();
   /** Reloads the config from its files; set by whoever has loaded it. */
   configControl: ConfigControl | undefined;
+  /** Rehearses the config from its files; set by whoever has loaded it. */
+  rehearsals: RehearsalControl | undefined;
   /** Takes configs of a management server; set by whoever has loaded the config. */
   remoteConfig: RemoteConfigControl | undefined;
   private stopping: Promise<void> | undefined;

@@ -33,7 +33,7 @@ export {
   startUnlessPortTaken,
 } from "./listen.js";
 export { proxyFromEnvironment, proxyOfUrl, useProxyEnvironment } from "./proxy/proxy.js";
-export { readAnswer } from "./read-answer.js";
+export { parseAnswer, readAnswer } from "./read-answer.js";
 export { SharedSockets } from "./shared-sockets.js";
 export { type SimpleHttpResponse, startSimpleHttpServer } from "./simple-http-server.js";
 export { type TlsClientConfig, type TlsServerConfig, tlsClient, tlsServer } from "./tls-config.js";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { RehearsalReport } from "../../../src/agent/rehearsal/rehearsal-report.js";
 import { rehearseSample } from "../../../src/agent/rehearsal/rehearse-sample.js";
 import type { ReadBatch } from "../../../src/agent/rehearsal/sample-file.js";
 import { logs as plainLogs, type TestLogInput } from "../../../src/agent/testing/plain-records.js";
 import { defineProcessor, eachBatch } from "../../../src/plugin.js";
+import type { RehearsalReport } from "../../../src/runtime/contract/rehearsal/rehearsal-report.js";
 import type { Batch } from "../../../src/runtime/otlp/batch.js";
 import { encodeTree } from "../../../src/runtime/otlp/json/tree.js";
 import { resolve } from "../../support/agent.js";

@@ -1,4 +1,5 @@
 import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
+import { FAIL_ON } from "../rehearse/fail-on.js";
 import { AGENT_OPTIONS } from "./find-agent.js";
 import { OPERATOR_OPTIONS } from "./operator.js";
 
@@ -25,14 +26,31 @@ export const RELOAD: Command = {
     "The agent reads its config files again and checks them. If they have errors, or a component cannot start, it shows the",
     "problems and the old config runs on. Otherwise only what has changed is replaced, without a gap. Exit code 0 if the",
     "config runs, 1 if not.",
+    "With --rehearse the agent first runs the new and the old pipelines on a sample of its traffic, without exporters, and",
+    "shows the difference. It reloads if no condition of --fail-on holds (otherwise exit code 3) and you agree.",
   ],
   options: {
     diff: { type: "boolean", description: "Only show what a reload would change." },
+    rehearse: { type: "boolean", description: "Rehearse first; see sluice rehearse." },
+    for: { type: "string", value: "DURATION", description: "With --rehearse: length of the sample; default: 60s." },
+    "sample-rate": {
+      type: "string",
+      value: "SHARE",
+      description: "With --rehearse: share of the batches; default: 10%.",
+    },
+    "max-size": { type: "string", value: "SIZE", description: "With --rehearse: default: 32MiB, at most 64MiB." },
+    ...FAIL_ON,
+    yes: { type: "boolean", description: "With --rehearse: do not ask." },
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,
   },
-  examples: ["sluice reload", "sluice reload --diff", "sluice reload --json"],
+  examples: [
+    "sluice reload",
+    "sluice reload --diff",
+    "sluice reload --rehearse --for 60s",
+    "sluice reload --rehearse --fail-on 'drop>1%' --fail-on 'errors>0' --yes",
+  ],
   load: async () => (await import("./reload.js")).reload,
 };
 

@@ -1,8 +1,9 @@
 import type { ReloadReport } from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
-import { EXIT } from "../terminal.js";
+import { EXIT, UsageError } from "../terminal.js";
 import { operatorOf } from "./operator.js";
+import { rehearsalRequest, rehearseFiles } from "./rehearse-reload.js";
 import { printJson } from "./report.js";
 import { withAgent } from "./with-agent.js";
 
@@ -17,17 +18,40 @@ const OUTCOMES: Readonly<Record<ReloadReport["outcome"], string>> = {
 /** `sluice reload` */
 export function reload(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
+  if (values["rehearse"] === true && values["diff"] === true)
+    throw new UsageError("--diff changes nothing, --rehearse reloads", "leave out one of them");
+  if (values["rehearse"] !== true && REHEARSE_OPTIONS.some((name) => values[name] !== undefined))
+    throw new UsageError(`these options need --rehearse: ${REHEARSE_OPTIONS.map((name) => `--${name}`).join(", ")}`);
+  const request = values["rehearse"] === true ? rehearsalRequest(context) : undefined;
   return withAgent(context, async (api) => {
+    const rehearsed = request && (await rehearseFiles(context, api, request));
+    if (rehearsed !== undefined && (rehearsed.code !== EXIT.ok || !(await isConfirmed(context)))) {
+      if (values["json"] === true) printJson(context, { rehearsal: rehearsed.status, reload: null });
+      return rehearsed.code;
+    }
+    const expected = rehearsed?.status.generation.after;
     const { actor, reason } = operatorOf(context);
     const report = await api.post<ReloadReport>("/config/reload", {
       by: actor,
       ...(reason !== undefined && { reason }),
+      ...(expected !== undefined && { expected }),
       dry_run: values["diff"] === true,
     });
-    if (values["json"] === true) printJson(context, report);
+    if (values["json"] === true)
+      printJson(context, rehearsed === undefined ? report : { rehearsal: rehearsed.status, reload: report });
     else terminal.out.write(`${reportLines(report).join("\n")}\n`);
     return report.outcome === "invalid" || report.outcome === "rolled_back" ? EXIT.failed : EXIT.ok;
   });
+}
+
+const REHEARSE_OPTIONS = ["for", "sample-rate", "max-size", "fail-on", "yes"];
+
+async function isConfirmed({ values, terminal }: CommandContext): Promise<boolean> {
+  if (values["yes"] === true) return true;
+  const answer = (await terminal.ask?.("Reload now? [y/N] ")) ?? "";
+  if (/^y(es)?$/i.test(answer.trim())) return true;
+  terminal.err.write("Nothing was changed. The old config runs on.\n");
+  return false;
 }
 
 function reportLines(report: ReloadReport): string[] {

@@ -10,6 +10,7 @@ export interface AgentApi {
   readonly origin: string;
   get<T>(path: string): Promise<T>;
   post<T>(path: string, json: unknown): Promise<T>;
+  delete<T>(path: string): Promise<T>;
   /**
    * For a response that does not end by itself, such as a stream of events; the caller must destroy it. Posts `json` if
    * it is given.
@@ -37,6 +38,7 @@ export async function connectToAgent(context: CommandContext): Promise<AgentApi>
     origin: base.origin,
     get: (path) => requestJson(at(path), { method: "GET" }, access),
     post: (path, json) => requestJson(at(path), { method: "POST", json }, access),
+    delete: (path) => requestJson(at(path), { method: "DELETE" }, access),
     open: (path, json) => sendRequest(at(path), { method: json === undefined ? "GET" : "POST", json }, access),
   };
 }

@@ -1,9 +1,9 @@
 import { systemClock } from "#contract";
 import { errorMessage } from "#contract/errors";
-import type { AgentInspection, GraphEdge } from "#contract/operations";
+import { type AgentInspection, type GraphEdge, TapBudget } from "#contract/operations";
 import type { Agent } from "#host";
 import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
-import { TapBudget, tapEvents } from "../../../extensions/admin-api/live/tap.js";
+import { tapEvents } from "../../../extensions/admin-api/live/tap.js";
 import { edgesAt } from "../../../extensions/admin-api/live/tap-routes.js";
 import type { TappedRecord } from "../live/tapped-line.js";
 import type { AgentMessage, ShownRecords, TrafficCounts } from "./messages.js";

@@ -56,20 +56,20 @@ export async function* liveSample(api: AgentApi, request: SampleRequest): AsyncG
   throw new AdminError("unavailable", "the agent has ended the sample; it may be stopping");
 }
 
-function readDuration(text: string): number {
+export function readDuration(text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= MIN_MS && ms <= MAX_MS) return ms;
   throw new UsageError(`--for ${text} is no duration from 1s to 1h`, "write it with a unit: 60s, 5m");
 }
 
-function readShare(text: string): number {
+export function readShare(text: string): number {
   const [, digits, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
   const share = Number(digits) / (percent === "%" ? 100 : 1);
   if (share > 0 && share <= 1) return share;
   throw new UsageError(`--sample-rate ${text} is no share of the batches`, "write 10%, or 0.1");
 }
 
-function readSize(text: string): number {
+export function readSize(text: string): number {
   const parsed = byteSize().safeParse(text);
   if (parsed.success && parsed.data >= 1) return parsed.data;
   throw new UsageError(`--max-size ${text} is no size`, "write it as 64MiB");

@@ -1,7 +1,9 @@
+import { REHEARSAL_COMMAND } from "../../rehearsal/process/rehearsal-command.js";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
 import { type Command, type CommandOption, JSON_OUT } from "../command.js";
 import { SAMPLE_OPTIONS } from "../live/commands.js";
+import { FAIL_ON } from "./fail-on.js";
 
 /** `set` overrides values of the new config. */
 export function rehearseCommand(set: CommandOption): Command {
@@ -26,12 +28,7 @@ export function rehearseCommand(set: CommandOption): Command {
       sample: { type: "string", value: "FILE", description: "A recorded sample." },
       agent: { type: "string", value: "URL", description: "Take a sample from this agent; the same as --api." },
       ...SAMPLE_OPTIONS,
-      "fail-on": {
-        type: "string",
-        multiple: true,
-        value: "CONDITION",
-        description: "Exit with 3 if this holds: drop>1%, new>0, changed>5%, errors>0, bytes>10%, cpu>20%. Repeatable.",
-      },
+      ...FAIL_ON,
       set,
       ...OPERATOR_OPTIONS,
       ...AGENT_OPTIONS,
@@ -46,3 +43,13 @@ export function rehearseCommand(set: CommandOption): Command {
     load: async () => (await import("./rehearse.js")).rehearse,
   };
 }
+
+/** An agent starts this command to rehearse its own config. It is of no use to people, so the help does not list it. */
+export const REHEARSAL_CHILD: Command = {
+  name: REHEARSAL_COMMAND,
+  summary: "Rehearse the config of the agent that has started this process.",
+  details: [],
+  options: {},
+  examples: [],
+  load: async () => (await import("./rehearsal-child.js")).rehearsalChild,
+};

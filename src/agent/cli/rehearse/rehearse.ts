@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
+import type { RehearsalReport } from "#contract/rehearsal";
 import { Batch } from "#otlp";
 import { type FailCondition, MEASURES, parseFailCondition } from "../../rehearsal/fail-conditions.js";
-import type { RehearsalReport } from "../../rehearsal/rehearsal-report.js";
 import { rehearseSample, type TakenSample } from "../../rehearsal/rehearse-sample.js";
 import { type ReadBatch, readSample, SampleFileError } from "../../rehearsal/sample-file.js";
 import { positionalArguments, printJson, reportFailure } from "../agent/report.js";
@@ -14,6 +14,7 @@ import { loadFromArguments } from "../load-from-arguments.js";
 import { pluralize } from "../print/text.js";
 import { showProblems } from "../show-problems.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
+import { RehearsalProgress } from "./progress.js";
 import { reportText } from "./report-text.js";
 
 /** `sluice rehearse` */
@@ -145,25 +146,4 @@ async function readSampleFile(file: string, err: Output): Promise<TakenSample | 
     err.write(`sluice: ${file}: ${error.message}\n`);
   }
   return undefined;
-}
-
-/** Shows on a terminal how much is done. */
-class RehearsalProgress {
-  private readonly err: Output;
-  private shown = "";
-
-  constructor(err: Output) {
-    this.err = err;
-  }
-
-  show(text: string): void {
-    if (!this.err.isTerminal || text === this.shown) return;
-    this.shown = text;
-    this.err.write(`\r${text}`);
-  }
-
-  clear(): void {
-    if (this.shown !== "") this.err.write(`\r${" ".repeat(this.shown.length)}\r`);
-    this.shown = "";
-  }
 }

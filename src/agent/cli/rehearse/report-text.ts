@@ -1,10 +1,5 @@
+import type { ErrorComparison, FieldComparison, RecordExample, RehearsalReport } from "#contract/rehearsal";
 import { type Paint, painter, printable } from "#text";
-import type {
-  ErrorComparison,
-  FieldComparison,
-  RecordExample,
-  RehearsalReport,
-} from "../../rehearsal/rehearsal-report.js";
 import { type Column, table } from "../print/table.js";
 import { pluralize, roughByteSize, roughDuration } from "../print/text.js";
 import type { Output } from "../terminal.js";

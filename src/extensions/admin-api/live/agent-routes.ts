@@ -12,8 +12,16 @@ export const agentRoutes: readonly ApiRoute[] = [
     answer({ host, inspection, query }) {
       readParameters(query, []);
       const { startedAt, ...facts } = inspection.agent;
-      const { state, generation } = host;
-      return { body: { ...facts, state, generation, startedAt: new Date(startedAt).toISOString() } };
+      const { state, generation, configControl } = host;
+      const generationNumber = configControl?.generation.number;
+      return {
+        body: {
+          ...facts,
+          ...{ state, generation },
+          ...(generationNumber !== undefined && { generationNumber }),
+          startedAt: new Date(startedAt).toISOString(),
+        },
+      };
     },
   },
   {

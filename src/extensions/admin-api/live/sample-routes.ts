@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { type AgentInspection, sampleTraffic } from "#contract/operations";
+import { type AgentInspection, sampleTraffic, type TapBudget } from "#contract/operations";
 import type { Batch, Clock } from "../../../plugin.js";
 import { readBody } from "../body.js";
 import type { EventSource, EventStream } from "../events.js";
 import { badRequest, HttpError } from "../http-error.js";
 import { operatorFields, operatorOf, requiredReason } from "../operator.js";
 import type { ApiRoute, RouteRequest } from "../route.js";
-import type { TapBudget } from "./tap.js";
 
 const MAX_SECONDS = 3600;
 const MAX_BYTES = 1024 ** 3;

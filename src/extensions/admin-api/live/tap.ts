@@ -1,4 +1,4 @@
-import type { AgentInspection, GraphEdge, RecordCondition } from "#contract/operations";
+import type { AgentInspection, GraphEdge, RecordCondition, TapBudget } from "#contract/operations";
 import { eachPoint, type PlacedRecord, placedRecords } from "#otlp/json";
 import { DROP, KEEP, RecordWalk } from "#otlp/views";
 import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
@@ -28,45 +28,6 @@ const MAX_RECORD_BYTES = 256 * 1024;
 const MAX_SHOWN_BYTES = 1024 * 1024;
 /** Batches with selected records that wait until there is time to mask them. */
 const MAX_WAITING = 8;
-
-/**
- * The time that all taps together, or all samples, may take from the pipelines: this share of each second. When it is
- * used up, passing records are not examined, and count as dropped.
- */
-export class TapBudget {
-  private readonly clock: Clock;
-  private readonly share: number;
-  private left: number;
-  private filledAt: number;
-
-  constructor(clock: Clock, share = WORK_SHARE) {
-    this.clock = clock;
-    this.share = share;
-    this.left = share * 1000;
-    this.filledAt = clock.monotonic();
-  }
-
-  /** Milliseconds until there is time again; 0 if there is time now. */
-  get waitMs(): number {
-    const now = this.clock.monotonic();
-    this.left = Math.min(this.share * 1000, this.left + (now - this.filledAt) * this.share);
-    this.filledAt = now;
-    return this.left > 0 ? 0 : Math.ceil(1 - this.left / this.share);
-  }
-
-  /** Runs the work if there is time for it; otherwise returns undefined. */
-  run<T>(work: () => T): T | undefined {
-    if (this.waitMs > 0) return undefined;
-    const start = this.filledAt;
-    try {
-      return work();
-    } finally {
-      this.left -= this.clock.monotonic() - start;
-    }
-  }
-}
-
-const WORK_SHARE = 0.01;
 
 /** Sends masked copies of passing records until the limit is reached. */
 export function tapEvents(settings: TapSettings, services: TapServices): EventSource {

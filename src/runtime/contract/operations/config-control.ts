@@ -50,6 +50,8 @@ export interface ReloadOptions {
   readonly dryRun?: boolean;
   /** Who asks for it, for the audit. */
   readonly operator?: Operator | undefined;
+  /** The hash of the config that the files must contain. */
+  readonly expected?: string | undefined;
 }
 
 /** Access to the config of a running agent. */
@@ -59,6 +61,9 @@ export interface ConfigControl {
   readonly lastReload?: (Pick<ReloadReport, "outcome" | "problems"> & { readonly at: number }) | undefined;
   /** Whether the files of the config differ from what runs. */
   differs(): Promise<boolean>;
-  /** Never rejects because of the config. Calls that come at the same time are joined. */
+  /**
+   * Never rejects because of the config. Calls that come at the same time are joined. With `expected`, rejects with an
+   * `AdminError` if the files contain another config by now, or if another reload is under way.
+   */
   reload(options?: ReloadOptions): Promise<ReloadReport>;
 }

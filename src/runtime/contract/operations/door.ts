@@ -4,6 +4,7 @@ export type { GraphDescription, GraphEdge, GraphNode } from "../inspect/graph.js
 export { layerGraph, type Slot } from "../inspect/graph-layers.js";
 export type { AgentInspection, BatchWatcher, EdgeWatcher, NodeCounts, Traffic } from "../inspect/inspection.js";
 export { sampleTraffic } from "../inspect/sample-traffic.js";
+export { TapBudget } from "../inspect/tap-budget.js";
 export {
   type Admin,
   AdminError,

@@ -2,13 +2,14 @@ import type { LoadedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
 import { type Problem, placeText, problemLine, problemMessage } from "#config/text";
 import type { Clock, Logger, Metrics } from "#contract";
-import type {
-  ConfigControl,
-  ConfigGeneration,
-  Operator,
-  ReloadOptions,
-  ReloadOutcome,
-  ReloadReport,
+import {
+  AdminError,
+  type ConfigControl,
+  type ConfigGeneration,
+  type Operator,
+  type ReloadOptions,
+  type ReloadOutcome,
+  type ReloadReport,
 } from "#contract/operations";
 import type { Agent } from "../agent.js";
 import type { ConfigFacts } from "../inspect-agent.js";
@@ -55,43 +56,53 @@ export class ConfigReloader implements ConfigControl {
     return { number: agent.generationNumber, hash: agent.generation, loadedAt: this.loadedAt };
   }
 
+  /** The config that the agent runs with. */
+  get runningConfig(): ResolvedConfig {
+    return this.config;
+  }
+
   /** A config that cannot be loaded differs too. */
   async differs(): Promise<boolean> {
     const { config } = await this.settings.load();
     return config === undefined || !isEmptyPlan(reloadPlan(this.config, config));
   }
 
-  async reload({ dryRun = false, operator = UNKNOWN }: ReloadOptions = {}): Promise<ReloadReport> {
+  async reload({ dryRun = false, operator = UNKNOWN, expected }: ReloadOptions = {}): Promise<ReloadReport> {
     if (dryRun) return this.run(true);
+    // Never joined with another reload, which may have read other files.
+    if (expected !== undefined && this.running !== undefined)
+      throw new AdminError("conflict", "another reload is under way: try again");
     this.waitingOperators.push(operator);
-    if (this.running === undefined) return this.start();
-    const running = this.running;
-    this.waiting ??= running.then(() => {
+    if (this.running === undefined) return this.start(expected);
+    const next = () => {
       this.waiting = undefined;
       return this.start();
-    });
+    };
+    this.waiting ??= this.running.then(next, next);
     return this.waiting;
   }
 
-  private start(): Promise<ReloadReport> {
+  private start(expected?: string): Promise<ReloadReport> {
     const operators = this.waitingOperators.splice(0);
-    const running = this.runAudited(operators).finally(() => {
+    const running = this.runAudited(operators, expected).finally(() => {
       if (this.running === running) this.running = undefined;
     });
     this.running = running;
     return running;
   }
 
-  private async runAudited(operators: readonly Operator[]): Promise<ReloadReport> {
+  private async runAudited(operators: readonly Operator[], expected: string | undefined): Promise<ReloadReport> {
     const from = this.generation;
-    const report = await this.run(false);
+    const report = await this.run(false, expected);
     await auditReload(this.settings.agent.admin, operators, from, report);
     return report;
   }
 
-  private async run(dryRun: boolean): Promise<ReloadReport> {
+  private async run(dryRun: boolean, expected?: string): Promise<ReloadReport> {
     const loaded = await this.settings.load();
     const { config } = loaded;
+    if (expected !== undefined && config !== undefined && config.generation !== expected)
+      throw new AdminError("conflict", "the files of the config have changed since the rehearsal: rehearse again");
     if (config === undefined) return this.finish("invalid", undefined, loaded.problems, dryRun);
     const plan = reloadPlan(this.config, config);
     if (dryRun) return this.finish("planned", plan, loaded.problems, dryRun);
@@ -152,7 +163,8 @@ function problemsOf(error: unknown): readonly Problem[] {
   return [{ severity: "error", code: "start_failed", place: undefined, path: "", message }];
 }
 
-function shownProblem(problem: Problem): ReloadReport["problems"][number] {
+/** A problem as people and programs see it. */
+export function shownProblem(problem: Problem): ReloadReport["problems"][number] {
   const { severity, code, path, place } = problem;
   const message = path === "" ? problemMessage(problem) : `${path}: ${problemMessage(problem)}`;
   return { severity, code, message, ...(place && { place: placeText(place) }) };

@@ -61,6 +61,11 @@ export class RemoteSources implements RemoteConfigControl {
     return own.config === undefined ? own : withoutTakeover(own.config, whole.config, whole);
   }
 
+  /** The files that are part of the config now. */
+  get current(): readonly RemoteConfigFile[] {
+    return this.files;
+  }
+
   /** Reloads with the function that the agent has for it. */
   useReload(reload: Reload): void {
     this.reload = reload;

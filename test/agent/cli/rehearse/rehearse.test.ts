@@ -1,8 +1,8 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { RehearsalReport } from "../../../../src/agent/rehearsal/rehearsal-report.js";
 import { encodeSampled, SAMPLE_MAGIC } from "../../../../src/agent/rehearsal/sample-file.js";
+import type { RehearsalReport } from "../../../../src/runtime/contract/rehearsal/rehearsal-report.js";
 import { startAgentProcess } from "../../../support/agent-process.js";
 import { startSink } from "../../../support/otlp-sink.js";
 import { logs } from "../../../support/telemetry/batches.js";

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { EventStream } from "../../../../src/extensions/admin-api/events.js";
-import { TapBudget, tapEvents } from "../../../../src/extensions/admin-api/live/tap.js";
+import { tapEvents } from "../../../../src/extensions/admin-api/live/tap.js";
 import { type Batch, batchFromJson } from "../../../../src/plugin.js";
 import type { GraphEdge } from "../../../../src/runtime/contract/inspect/graph.js";
 import type { AgentInspection } from "../../../../src/runtime/contract/inspect/inspection.js";
+import { TapBudget } from "../../../../src/runtime/contract/inspect/tap-budget.js";
 import type { RecordCondition } from "../../../../src/runtime/contract/operations/dead-letter-language.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { logs } from "../../../support/telemetry/batches.js";

@@ -1,6 +1,25 @@
 import type { Signal } from "#otlp/signals";
-import type { FieldChange, ShownRecord } from "./field-changes.js";
-import type { RehearsalErrorKind } from "./rehearsal-run.js";
+
+/** A field of records that the new config adds, removes or changes. */
+export interface FieldChange {
+  /** `attributes["a"]`, `resource.attributes["service.name"]`, `body`; masked. */
+  readonly field: string;
+  readonly change: "added" | "removed" | "changed";
+  records: number;
+  /** Masked values of some records. */
+  readonly examples: { readonly before?: string; readonly after?: string }[];
+}
+
+/** A record as text lines for people, masked. */
+export interface ShownRecord {
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/**
+ * `refused`: records that were refused to their sender. `dead_letter`: records that an exporter would keep as a dead
+ * letter. `not_received`: records that no receiver of the config takes. `log`: lines of the log, warnings and errors.
+ */
+export type RehearsalErrorKind = "refused" | "dead_letter" | "not_received" | "log";
 
 /** Records and bytes of OTLP, uncompressed. */
 export interface RehearsedAmount {

@@ -1,0 +1,42 @@
+import { type LoadedConfig, readTextFile } from "#config";
+import type { ResolvedConfig } from "#config/resolve";
+import type { RemoteConfigFile } from "#contract/operations";
+import type { ConfigSnapshot, RehearsalTask } from "./child-frames.js";
+import { pluginHash } from "./plugin-hash.js";
+
+type LoadWatched = (onFile: (file: string) => void, readFile: (path: string) => string) => Promise<LoadedConfig>;
+
+/**
+ * Remembers what each config was loaded from. A rehearsal loads the running config from that again, because its files
+ * may have changed since. The texts are forgotten together with the config.
+ */
+export class ConfigSnapshots {
+  private readonly snapshots = new WeakMap<ResolvedConfig, ConfigSnapshot>();
+
+  /** Loads a config. `load` calls `onFile` with every file that it uses, and reads texts with `readFile`. */
+  async load(remoteFiles: readonly RemoteConfigFile[], load: LoadWatched): Promise<LoadedConfig> {
+    const files: Record<string, string> = {};
+    const used = new Set<string>();
+    const readFile = (path: string) => {
+      const text = readTextFile(path);
+      files[path] = text;
+      return text;
+    };
+    const loaded = await load((file) => used.add(file), readFile);
+    const plugins = [...used].filter((path) => !Object.hasOwn(files, path));
+    const hashes = Object.fromEntries(plugins.map((path) => [path, pluginHash(path)]));
+    if (loaded.config !== undefined) this.snapshots.set(loaded.config, { files, plugins: hashes, remoteFiles });
+    return loaded;
+  }
+
+  /** What a rehearsal has to do while this config runs; undefined if it was not loaded here. */
+  task(
+    running: ResolvedConfig,
+    values: Readonly<Record<string, unknown>>,
+    remoteFiles: readonly RemoteConfigFile[],
+  ): RehearsalTask | undefined {
+    const before = this.snapshots.get(running);
+    const [config = [], set = []] = [values["config"], values["set"]] as (readonly string[] | undefined)[];
+    return before && { config, set, remoteFiles, before };
+  }
+}

@@ -1,0 +1,15 @@
+/** Rehearsals of a config: the report, and the control of a running agent's rehearsals. */
+
+export type { RehearsalControl, RehearsalRequest, RehearsalStatus } from "./rehearsal-control.js";
+export type {
+  ErrorComparison,
+  ExporterComparison,
+  FieldChange,
+  FieldComparison,
+  RecordExample,
+  RehearsalErrorKind,
+  RehearsalReport,
+  RehearsedAmount,
+  SampleFacts,
+  ShownRecord,
+} from "./rehearsal-report.js";
