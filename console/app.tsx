@@ -5,11 +5,14 @@ import type { Agent } from "./api/shapes.js";
 import { useLoad } from "./api/use-load.js";
 import { useValue } from "./api/value.js";
 import { ConnectionBanner } from "./banner.js";
+import { AgentsPage } from "./pages/agents/agents-page.js";
 import { AuditPage } from "./pages/audit/audit-page.js";
+import { ConfigPage } from "./pages/config/config-page.js";
 import { ExportersPage } from "./pages/exporters/exporters-page.js";
 import { FailuresPage } from "./pages/failures/failures-page.js";
 import { PipelinesPage } from "./pages/pipelines/pipelines-page.js";
 import { PlaygroundPage } from "./pages/playground/playground-page.js";
+import { RehearsalPage } from "./pages/rehearsal/rehearsal-page.js";
 import { ReplayPage } from "./pages/replay/replay-page.js";
 import { TailPage } from "./pages/tail/tail-page.js";
 import { durationText, toMs } from "./parts/format.js";
@@ -32,6 +35,9 @@ const PAGES: readonly Page[] = [
   { name: "replay", title: "Replay", show: ReplayPage },
   { name: "tail", title: "Live tail", show: TailPage },
   { name: "ottl", title: "OTTL", show: PlaygroundPage },
+  { name: "config", title: "Config", show: ConfigPage },
+  { name: "rehearsal", title: "Rehearsal", show: RehearsalPage },
+  { name: "agents", title: "Agents", show: AgentsPage },
   { name: "audit", title: "Audit", show: AuditPage },
 ];
 

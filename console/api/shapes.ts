@@ -1,6 +1,9 @@
 /** The API's response types, as far as the console uses them; docs/openapi.yaml has all fields. */
 
+import type { RehearsalReport } from "../../src/runtime/contract/rehearsal/rehearsal-report.js";
+
 export type { GraphDescription as Graph, GraphEdge, GraphNode } from "../../src/runtime/contract/inspect/graph.js";
+export type { RehearsalReport } from "../../src/runtime/contract/rehearsal/rehearsal-report.js";
 
 /** ISO 8601; a number is milliseconds since 1970. */
 export type Time = string | number;
@@ -258,4 +261,98 @@ export interface ReplayReport {
   readonly skipped: Readonly<Record<string, number>>;
   readonly examples?: readonly SkippedExample[];
   readonly samples?: readonly ReplaySample[];
+}
+
+/** An error or warning of a config, with its place. */
+export interface ConfigProblem {
+  readonly severity: "error" | "warning";
+  readonly code: string;
+  readonly message: string;
+  readonly place?: string;
+}
+
+/** The config that runs. */
+export interface RunningConfig {
+  readonly generation: Generation;
+  /** Whether a reload would change something, or fail. */
+  readonly differs: boolean;
+  readonly lastReload: {
+    readonly outcome: ReloadReport["outcome"];
+    readonly at: Time;
+    readonly problems: readonly ConfigProblem[];
+  } | null;
+}
+
+export interface Generation {
+  readonly number: number;
+  readonly hash: string;
+  readonly loadedAt: Time;
+}
+
+/** What a reload has done, or would do. */
+export interface ReloadReport {
+  readonly outcome: "applied" | "unchanged" | "planned" | "invalid" | "rolled_back";
+  readonly generation: Generation;
+  readonly changes: readonly {
+    readonly kind: string;
+    readonly id: string;
+    readonly pipeline?: string;
+    readonly action: "replace" | "add" | "remove";
+    readonly reasons: readonly string[];
+  }[];
+  readonly kept: number;
+  readonly afterRestart: readonly string[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+export interface Rehearsal {
+  readonly id: string;
+  readonly state: "sampling" | "comparing" | "done" | "failed" | "cancelled";
+  readonly by: string;
+  readonly startedAt: Time;
+  readonly endedAt?: Time;
+  readonly seconds: number;
+  readonly secondsLeft: number;
+  readonly share: number;
+  readonly sample: {
+    readonly batches: number;
+    readonly records: number;
+    readonly bytes: number;
+    readonly skipped: number;
+  };
+  readonly progress: number;
+  readonly generation: { readonly before: string; readonly after?: string };
+  readonly failOn: readonly string[];
+  readonly failed: readonly string[];
+  readonly problems: readonly ConfigProblem[];
+  readonly changedPlugins: readonly string[];
+  readonly error?: string;
+  readonly report?: RehearsalReport;
+}
+
+export interface OtherAgent {
+  readonly name: string;
+  readonly consoleUrl: string;
+  readonly state: Exporter["state"] | "UNREACHABLE" | "DENIED" | "INVALID" | "WAITING";
+  readonly problem?: string;
+  readonly readAt?: Time;
+  readonly agent?: {
+    readonly name: string;
+    readonly version: string;
+    readonly state: string;
+    readonly startedAt: Time;
+    readonly generation: string;
+    readonly generationNumber?: number;
+  };
+  readonly exporters?: {
+    readonly total: number;
+    readonly degraded: number;
+    readonly down: number;
+    readonly paused: number;
+    readonly openBreakers: number;
+    readonly halfOpenBreakers: number;
+    readonly deadLetters: number;
+    readonly queuedEntries: number;
+    readonly queuedBytes: number;
+  };
 }
