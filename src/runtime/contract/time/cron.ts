@@ -43,6 +43,7 @@ export function parseCron(text: string, timeZone = "UTC"): Cron | { readonly pro
 
 /** Whether the runtime knows a time zone by this IANA name, such as Europe/Berlin. */
 export function isTimeZone(name: string): boolean {
+  if (name === "UTC") return true; // the default: asking the runtime takes 10 ms of every start
   try {
     return new Intl.DateTimeFormat("en-US", { timeZone: name }) !== undefined;
   } catch {
