@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { isGroup } from "../../src/agent/cli/command.js";
 import { findCommand } from "../../src/agent/cli/commands.js";
+import { commonFiles } from "../../src/agent/cli/create/files.js";
 import { parseArguments } from "../../src/agent/cli/parse-arguments.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { Registry } from "../../src/runtime/config/resolve/registry.js";
@@ -132,7 +133,9 @@ describe("a command in README or docs/", () => {
     if (command.names === undefined) expect(names).toEqual([]);
   });
 
-  it.each(beginning(/^npm run /))("is a script of package.json: %s (%s)", (line) => {
-    expect(Object.keys(scripts)).toContain(line!.split(" ")[2]);
+  it.each(beginning(/^npm run /))("is a script of package.json, here or in a created package: %s (%s)", (line) => {
+    const created = commonFiles({ kind: "processor", name: "a", type: "a", folder: project })["package.json"]!;
+    const own = JSON.parse(created) as { scripts: Record<string, string> };
+    expect(Object.keys({ ...scripts, ...own.scripts })).toContain(line!.split(" ")[2]);
   });
 });

@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +14,7 @@ import { installSluice } from "../support/installed.js";
 const project = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
 const root = mkdtempSync(join(tmpdir(), "sluice-scaffold-"));
-const KINDS = ["processor", "receiver", "exporter", "handler"] as const;
+const KINDS = ["processor", "receiver", "exporter", "connector", "extension", "handler"] as const;
 
 /** As `npm install` in each of them would leave it. */
 beforeAll(async () => {
@@ -30,6 +31,9 @@ const tsc = (config: string) =>
   run(process.execPath, [join(project, "node_modules/typescript/bin/tsc"), "-p", config], { cwd: root });
 const textOf = (kind: string, file: string) => readFileSync(join(root, `my-${kind}`, file), "utf8");
 
+/** All kinds in one run, with the limits that each has. */
+const SHARED = ["--config=my-processor/vitest.config.ts", "--no-isolate", "--maxWorkers=1"];
+
 interface Manifest {
   readonly scripts: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
@@ -38,22 +42,27 @@ const manifestOf = (kind: string) => JSON.parse(textOf(kind, "package.json")) as
 
 /** The example, on ports of its own. */
 async function startExample(kind: string, change: (yaml: string) => string = (yaml) => yaml): Promise<AgentProcess> {
-  const folder = join(root, `my-${kind}`);
-  const file = join(folder, "example-here.yaml");
+  const file = join(root, `my-${kind}`, "example-here.yaml");
   const example = textOf(kind, "example.yaml").replace("127.0.0.1:4318", "127.0.0.1:0");
   writeFileSync(file, change(example));
+  return startAgentProcess({ file }, { args: ownPlaces(kind) });
+}
+
+/** Options for ports and folders of its own. */
+function ownPlaces(kind: string): string[] {
+  const own = kind === "extension" ? ["my_extension"] : [];
   const sets = [
     "service.telemetry.metrics.level=none",
-    "service.extensions=[reliability, admin, health_check]",
-    `extensions.reliability.directory=${join(folder, "data/queue")}`,
+    `service.extensions=[${["reliability", "admin", "health_check", ...own].join(", ")}]`,
+    `extensions.reliability.directory=${join(root, `my-${kind}`, "data/queue")}`,
     "extensions.admin.endpoint=127.0.0.1:0",
     "extensions.health_check.endpoint=127.0.0.1:0",
   ];
-  return startAgentProcess({ file }, { args: sets.flatMap((set) => ["--set", set]) });
+  return sets.flatMap((set) => ["--set", set]);
 }
 
-async function post(body: string, attributes: object[] = []): Promise<number> {
-  const logRecords = [{ body: { stringValue: body }, attributes }];
+async function post(body: string, attributes: object[] = [], severityNumber = 9): Promise<number> {
+  const logRecords = [{ body: { stringValue: body }, attributes, severityNumber }];
   const response = await fetch(`http://127.0.0.1:${agent!.ports.http}/v1/logs`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -70,7 +79,7 @@ describe("what sluice create writes", () => {
   });
 
   // What the same commands do is done for both at once where that is possible, and without npm: most of their time is starts.
-  it("is a receiver, an exporter and a handler for which the same commands pass", async () => {
+  it("is a package of every other kind for which the same commands pass", async () => {
     const { scripts } = manifestOf("processor");
     expect(scripts).toMatchObject({ check: "tsc -p tsconfig.json", build: "tsc -p tsconfig.build.json" });
     for (const kind of KINDS.slice(1)) {
@@ -79,14 +88,16 @@ describe("what sluice create writes", () => {
         expect(textOf(kind, file)).toBe(textOf("processor", file));
       await tsc(`my-${kind}/tsconfig.build.json`);
     }
-    const include = KINDS.slice(1).flatMap((kind) => [`my-${kind}/src`, `my-${kind}/test`]);
+    const include = KINDS.slice(1).flatMap((kind) =>
+      ["src", "test", "vitest.config.ts"].map((path) => `my-${kind}/${path}`),
+    );
     writeFileSync(join(root, "tsconfig.json"), JSON.stringify({ extends: "./my-processor/tsconfig.json", include }));
     await tsc("tsconfig.json");
   });
 
   it("has tests that pass, those of all kinds in one run", async () => {
-    const { stdout } = await npm("processor", "test", "--", "--root=..", "--no-isolate", "--maxWorkers=1");
-    expect(stdout).toMatch(/Test Files .*4 passed/);
+    const { stdout } = await npm("processor", "test", "--", "--root=..", ...SHARED);
+    expect(stdout).toMatch(/Test Files .*6 passed/);
     expect(stdout).not.toContain("failed");
   });
 
@@ -121,5 +132,46 @@ describe("what sluice create writes", () => {
     await expect.poll(() => bodies.join("")).toContain("hello");
     backend.closeAllConnections();
     backend.close();
+  });
+
+  it("runs records through the connector, to both pipelines", async () => {
+    agent = await startExample("connector");
+    expect(await post("all is fine")).toBe(200);
+    expect(await post("out of order", [], 17)).toBe(200);
+    await expect.poll(() => agent!.output.stdout).toMatch(/body: +out of order/);
+    expect(agent.output.stdout).toContain("all is fine");
+    expect(agent.output.stdout).not.toMatch(/body: +all is fine/);
+  });
+
+  it("runs the extension", async () => {
+    agent = await startExample("extension", (yaml) => yaml.replace("interval: 10s", "interval: 10ms"));
+    await expect.poll(() => agent!.output.stderr).toContain('"dead_letters":0,"msg":"all is well"');
+  });
+
+  it.each(KINDS)("has a script that runs the source of the %s and reloads it", async (kind) => {
+    const folder = join(root, `my-${kind}`);
+    const [program, ...args] = manifestOf(kind).scripts["dev"]!.split(" ");
+    expect(program).toBe("sluice");
+    const sets =
+      kind === "receiver" || kind === "handler" ? [] : ["--set", "receivers.otlp.protocols.http.endpoint=127.0.0.1:0"];
+    const child = spawn(process.execPath, [join(project, "bin/sluice.js"), ...args, ...sets, ...ownPlaces(kind)], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let text = "";
+    child.stderr.setEncoding("utf8").on("data", (part: string) => {
+      text += part;
+    });
+    const ended = once(child, "exit");
+    try {
+      await expect.poll(() => text).toContain("sluice dev: running: logs");
+      const source = textOf(kind, "src/index.ts");
+      writeFileSync(join(folder, "src/index.ts"), source.replace(/summary: ".*"/, 'summary: "Another one."'));
+      await expect.poll(() => text).toMatch(/sluice dev: reloaded: replace \w+ my_\w+/);
+      child.kill("SIGINT");
+      expect(await ended).toEqual([0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 });

@@ -231,8 +231,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "create",
     summary: "Write a starter package for your own component.",
     details: [
-      "The kind is processor, receiver, exporter or handler. The package has TypeScript source, a test, and a config that runs it;",
-      "npm test and npm run build pass from the start. Never overwrites a file.",
+      "The kind is processor, receiver, exporter, connector, extension or handler. The package has TypeScript source, a test,",
+      "and a config that runs it; npm test, npm run build and npm run dev work from the start. Never overwrites a file.",
     ],
     options: {
       directory: {

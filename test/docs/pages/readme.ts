@@ -103,7 +103,7 @@ export function readme(page: Page): void {
       "cd my-processor",
       "npm install",
       "npm test",
-      "npm start",
+      "npm run dev",
     ]);
   });
 

@@ -5,7 +5,9 @@ import { errorMessage } from "#contract/errors";
 import { nearest } from "#contract/schema";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
+import { connectorFiles } from "./connector.js";
 import { exporterFiles } from "./exporter.js";
+import { extensionFiles } from "./extension.js";
 import { commonFiles, type Scaffold, type ScaffoldFiles, type ScaffoldKind, VERSIONS } from "./files.js";
 import { handlerFiles } from "./handler.js";
 import { processorFiles } from "./processor.js";
@@ -15,6 +17,8 @@ const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => ScaffoldFiles
   processor: processorFiles,
   receiver: receiverFiles,
   exporter: exporterFiles,
+  connector: connectorFiles,
+  extension: extensionFiles,
   handler: handlerFiles,
 };
 
@@ -129,6 +133,6 @@ Next:
   cd ${folder}
   npm install
   npm test
-  npm start
+  npm run dev
 `;
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { packageFolder, packageVersion } from "#system";
 
-export type ScaffoldKind = "processor" | "receiver" | "exporter" | "handler";
+export type ScaffoldKind = "processor" | "receiver" | "exporter" | "connector" | "extension" | "handler";
 
 /** The choices that a new package is made from. */
 export interface Scaffold {
@@ -27,6 +27,7 @@ export function commonFiles(scaffold: Scaffold): ScaffoldFiles {
     "package.json": `${JSON.stringify(manifest(scaffold), undefined, 2)}\n`,
     "tsconfig.json": `${JSON.stringify(TSCONFIG, undefined, 2)}\n`,
     "tsconfig.build.json": `${JSON.stringify(TSCONFIG_BUILD, undefined, 2)}\n`,
+    "vitest.config.ts": VITEST_CONFIG,
     ".gitignore": "node_modules/\ndist/\ndata/\n",
     "README.md": readme(scaffold),
   };
@@ -39,7 +40,7 @@ function manifest({ name, kind, folder }: Scaffold): object {
   return {
     name,
     version: "0.1.0",
-    description: `A ${kind} for Sluice.`,
+    description: `${/^[aeiou]/.test(kind) ? "An" : "A"} ${kind} for Sluice.`,
     // Sluice finds the package by its first keyword when a config names its type without listing it under `plugins`.
     keywords: ["sluice-plugin", "sluice", "opentelemetry"],
     type: "module",
@@ -50,6 +51,7 @@ function manifest({ name, kind, folder }: Scaffold): object {
       build: "tsc -p tsconfig.build.json",
       check: "tsc -p tsconfig.json",
       test: "vitest run",
+      dev: "sluice dev --config example.yaml --set plugins=[./src/index.ts]",
       start: "npm run build && sluice run --config example.yaml",
       prepack: "npm run build",
     },
@@ -106,7 +108,7 @@ const TSCONFIG = {
     skipLibCheck: true,
     noEmit: true,
   },
-  include: ["src", "test"],
+  include: ["src", "test", "vitest.config.ts"],
 };
 
 const TSCONFIG_BUILD = {
@@ -114,6 +116,14 @@ const TSCONFIG_BUILD = {
   compilerOptions: { noEmit: false, rootDir: "src", outDir: "dist", declaration: true, sourceMap: true },
   include: ["src"],
 };
+
+const VITEST_CONFIG = `import { defineConfig } from "vitest/config";
+
+// Tests wait for conditions. The limits only end what hangs, so they are long enough for a slow machine.
+export default defineConfig({
+  test: { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } },
+});
+`;
 
 function readme({ name, kind, type }: Scaffold): string {
   return `# ${name}
@@ -123,9 +133,10 @@ The ${kind} \`${type}\` for [Sluice](https://www.npmjs.com/package/sluice).
 \`\`\`sh
 npm install
 npm test         # runs test/ against a pipeline in memory
+npm run dev      # runs example.yaml, reloads what you save, and shows records
 npm run check    # types
 npm run build    # writes dist/
-npm start        # runs example.yaml with it
+npm start        # builds, and runs example.yaml as in production
 \`\`\`
 
 The code is in \`src/index.ts\`. \`example.yaml\` loads it as a file; once the package is published, others install it

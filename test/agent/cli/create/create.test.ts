@@ -11,7 +11,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 const fresh = () => join(mkdtempSync(join(root, "x-")), "new");
 
 describe("sluice create", () => {
-  it.each(["processor", "receiver", "exporter", "handler"])(
+  it.each(["processor", "receiver", "exporter", "connector", "extension", "handler"])(
     "writes a package for a %s and says how to go on",
     async (kind) => {
       const folder = fresh();
@@ -30,6 +30,7 @@ describe("sluice create", () => {
         "test/index.test.ts",
         "tsconfig.build.json",
         "tsconfig.json",
+        "vitest.config.ts",
       ]);
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
       expect(manifest).toMatchObject({
