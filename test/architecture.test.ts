@@ -492,6 +492,13 @@ describe("the architecture", () => {
     expect([...declared].filter(([, files]) => new Set(files).size > 1)).toEqual([]);
   });
 
+  /** An import reads every property of the module, and one of them loads the WebSocket client of Node.js 24: 45 ms. */
+  it("takes node:http by process.getBuiltinModule, so that starting takes no longer than it must", () => {
+    const takes = (file: string) =>
+      importsOf.get(file)!.some(({ specifier, isType }) => specifier === "node:http" && !isType);
+    expect(sources.filter((file) => takes(file) && !file.startsWith("src/agent/cli/create/"))).toEqual([]);
+  });
+
   it("has shared and generated readers step over the fields of messages, and no loops of its own", () => {
     const own = sources.filter((file) => !FIELD_LOOPS.some((pattern) => pattern.test(file)));
     const takesSkip = ({ target, names }: Import) =>

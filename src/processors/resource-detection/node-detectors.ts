@@ -1,4 +1,3 @@
-import { request } from "node:http";
 import { KubernetesApi } from "#net/kubernetes";
 import { environmentVariable } from "#system";
 import { type DetectionContext, type Detector, nonEmptyText } from "./detector.js";
@@ -13,6 +12,7 @@ export const detectDocker: Detector = async ({ endpoints, abort }) => {
 
 function askDocker(socketPath: string, signal: AbortSignal): Promise<{ Name?: unknown; OSType?: unknown }> {
   return new Promise((resolve, reject) => {
+    const { request } = process.getBuiltinModule("node:http");
     const asked = request({ socketPath, path: "/info", headers: { host: "docker" }, signal }, async (response) => {
       try {
         let text = "";

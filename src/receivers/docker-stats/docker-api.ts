@@ -1,4 +1,4 @@
-import { request as httpRequest, type RequestOptions } from "node:http";
+import type { RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { readAnswer, type TlsClientOptions } from "#net";
 
@@ -57,7 +57,9 @@ export class DockerApi {
         ...addressOf(endpoint),
       };
       const isSecure = "url" in endpoint && endpoint.url.protocol === "https:";
-      const send = isSecure ? httpsRequest({ ...options, ...tls }) : httpRequest(options);
+      const send = isSecure
+        ? httpsRequest({ ...options, ...tls })
+        : process.getBuiltinModule("node:http").request(options);
       const fail = (error: Error) =>
         reject(signal.aborted && !abort.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error);
       send.on("error", fail).on("response", (answer) => {

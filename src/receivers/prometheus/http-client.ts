@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { Agent, type ClientRequest, type IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { Agent as SecureAgent } from "node:https";
 import {
   addressOfUrl,
@@ -29,7 +29,7 @@ export class ScrapeHttpClient {
     this.config = config;
     this.tls = tls;
     const keep = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 1 };
-    this.plain = new Agent(keep);
+    this.plain = new (process.getBuiltinModule("node:http").Agent)(keep);
     this.secure = new SecureAgent({ ...keep, ...tls });
   }
 

@@ -1,5 +1,5 @@
-import { type Agent, type ClientRequest, type RequestOptions, request as requestHttp } from "node:http";
-import { request as requestHttps, type Agent as SecureAgent } from "node:https";
+import type { Agent, ClientRequest, RequestOptions } from "node:http";
+import type { Agent as SecureAgent } from "node:https";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
@@ -32,19 +32,21 @@ export function openRequest(request: StreamedRequest): ClientRequest {
   const options = { method, host, port, path, headers: { Host: url.host, ...headers }, signal };
   if (proxy === undefined) {
     return isSecure
-      ? requestHttps({ ...options, ...tls, agent: agents?.secure ?? false })
-      : requestHttp({ ...options, agent: agents?.plain ?? false });
+      ? process.getBuiltinModule("node:https").request({ ...options, ...tls, agent: agents?.secure ?? false })
+      : process.getBuiltinModule("node:http").request({ ...options, agent: agents?.plain ?? false });
   }
   if (!isSecure && !proxy.isSecure && !isTunnelled) {
     // A forwarding proxy needs the whole URL.
     const credentials = proxy.authorization && { "Proxy-Authorization": proxy.authorization };
     const whole = { path: `http://${url.host}${path}`, headers: { ...options.headers, ...credentials } };
-    return requestHttp({ ...options, ...whole, host: proxy.host, port: proxy.port, agent: agents?.plain ?? false });
+    return process
+      .getBuiltinModule("node:http")
+      .request({ ...options, ...whole, host: proxy.host, port: proxy.port, agent: agents?.plain ?? false });
   }
   // Node.js calls createConnection only if there is no agent, not even the one that `agent: false` creates.
   const createConnection = (_: unknown, created: OnConnection) =>
     openTunnel(proxy, host, port, isSecure ? tls : undefined, created);
-  return requestHttp({ ...options, createConnection } as RequestOptions);
+  return process.getBuiltinModule("node:http").request({ ...options, createConnection } as RequestOptions);
 }
 
 /** The address in a URL; an IPv6 address has no brackets. */

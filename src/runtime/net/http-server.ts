@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { ServerOptions } from "node:https";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import process from "node:process";
@@ -123,7 +123,7 @@ function createHttpServer(
 ): Server {
   const server = certificates
     ? (process.getBuiltinModule("node:https").createServer({ ...timeouts, ...certificates }) as unknown as Server)
-    : createServer(timeouts);
+    : process.getBuiltinModule("node:http").createServer(timeouts);
   server.maxHeadersCount = 0; // no header is dropped; their total size is limited by Node.js
   if (keepsAlive === false) server.maxRequestsPerSocket = 1;
   return server;

@@ -1,5 +1,4 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AdminError, type AdminErrorCode, fromIsoTimes } from "#contract/operations";
@@ -32,7 +31,7 @@ export async function sendRequest(url: URL, options: ApiRequest, access: ApiAcce
     ...(options.method === "POST" && { "content-type": type }),
     ...(access.token !== undefined && { authorization: `Bearer ${access.token}` }),
   };
-  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const { request: send } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
   const request = send(url, { method: options.method, headers, ...access.tls });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.on("response", resolve).on("error", (error) => reject(withOrigin(error, url)));

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
@@ -45,7 +45,7 @@ export async function startBackend(): Promise<DemoBackend> {
     }
     answer(response, 200);
   };
-  const server = createServer((request, response) => {
+  const server = process.getBuiltinModule("node:http").createServer((request, response) => {
     if (request.url !== "/v1/logs") return void follow(request, response);
     take(request, response).catch((error: Error) => answer(response, 400, error.message));
   });

@@ -1,5 +1,4 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
-import { get as httpGet } from "node:http";
 import process from "node:process";
 import { AuthError } from "#contract";
 import { readAnswer } from "#net";
@@ -161,7 +160,7 @@ async function getJson(url: URL, ca: string | undefined): Promise<Record<string,
 
 function getText(url: URL, ca: string | undefined): Promise<string> {
   return new Promise((resolve, reject) => {
-    const get = url.protocol === "https:" ? process.getBuiltinModule("node:https").get : httpGet;
+    const { get } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const options = { agent: false, signal, headers: { accept: "application/json" }, ...(ca !== undefined && { ca }) };
     const request = get(url, options, (response) => {

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { environmentVariable } from "#system";
 import { parseAnswer, readAnswer } from "../read-answer.js";
@@ -129,7 +128,8 @@ async function readIfGiven(path: string | undefined): Promise<string | undefined
 
 function send(url: URL, options: object): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === "https:" ? requestHttps : requestHttp)(url, options, resolve);
+    const client = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
+    const request = client.request(url, options, resolve);
     request.on("error", (error) =>
       reject(new KubernetesApiError(0, `${url.host}: ${error.message}`, { cause: error })),
     );
