@@ -11,13 +11,14 @@ import type { ReloadReport } from "#contract/operations";
 import { parseDuration } from "#contract/schema";
 import { waitAtMost } from "#contract/time";
 import type { ConfigFacts, Agent as RunningAgent } from "#host";
-import { PluginFolders, RemoteSources, Watchdog } from "#host";
+import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host";
 import { useProxyEnvironment } from "#net";
 import { useEnvironment } from "#system";
 import { loadedMask } from "../mask-batch.js";
 import type { RehearsalTask } from "../rehearsal/process/child-frames.js";
 import { ConfigSnapshots } from "../rehearsal/process/config-snapshots.js";
 import type { CommandContext } from "./command.js";
+import { importsOfRun } from "./dev/plugin-imports.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
@@ -39,14 +40,16 @@ export async function run(context: CommandContext): Promise<number> {
   useEnvironment(terminal.env);
   readProxies(terminal.env);
   const files = new Set<string>();
+  const imports = importsOfRun((file) => void files.add(file));
   const snapshots = new ConfigSnapshots();
   const remote = new RemoteSources((sent) =>
-    snapshots.load(sent, (onFile, readFile) => {
+    snapshots.load(sent, async (onFile, readFile) => {
       const onRead = (file: string) => {
         files.add(file);
         onFile(file);
       };
-      return loadFromArguments(context, watchdog, pluginFolders, onRead, sent, undefined, readFile);
+      const loaded = await loadFromArguments(context, watchdog, pluginFolders, onRead, sent, imports(), readFile);
+      return withFileVersions(loaded, (file) => void files.add(file));
     }),
   );
   for (let loaded = await remote.loadFirst(); ; ) {

@@ -9,6 +9,7 @@ export { loadPlugins } from "./plugins/load-plugins.js";
 export { PluginFolders } from "./plugins/plugin-folders.js";
 export { Watchdog } from "./plugins/watchdog.js";
 export { shownProblem } from "./reload/config-reloader.js";
+export { withFileVersions } from "./reload/named-files.js";
 export { reloadPlan } from "./reload/reload-plan.js";
 export { RemoteSources } from "./reload/remote-sources.js";
 export type { MetricFamily, MetricRegistry } from "./self-telemetry/metric-registry.js";

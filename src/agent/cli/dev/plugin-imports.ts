@@ -24,7 +24,8 @@ export class PluginImports {
   private readonly files = new Map<string, string>();
   private version = 0;
 
-  constructor({ onFile, onCompiler }: ImportEvents) {
+  /** Without `compiles`, TypeScript is left to Node.js. */
+  constructor({ onFile, onCompiler }: ImportEvents, compiles = true) {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", ({ file, signature, compiler }: HookMessage) => {
       if (compiler !== undefined) return onCompiler(compiler);
@@ -32,7 +33,7 @@ export class PluginImports {
       onFile(file, signature);
     });
     port1.unref();
-    registerHooks(port2);
+    registerHooks(port2, compiles);
   }
 
   /** How plugins are imported from now on: all of them anew if one of their files has changed, otherwise as before. */
@@ -47,6 +48,22 @@ export class PluginImports {
   }
 }
 
+/**
+ * For `sluice run`: imports plugins as `PluginImports` does, which it creates for the first plugin. Each call of the
+ * returned function is for one load of the config.
+ */
+export function importsOfRun(onFile: (file: string) => void): () => typeof importUrl {
+  let imports: PluginImports | undefined;
+  return () => {
+    let importModule: typeof importUrl | undefined;
+    return (url) => {
+      imports ??= new PluginImports({ onFile, onCompiler() {} }, false);
+      importModule ??= imports.nextImport();
+      return importModule(url);
+    };
+  };
+}
+
 interface HookMessage {
   readonly file: string;
   readonly signature: string;
@@ -55,11 +72,11 @@ interface HookMessage {
 
 const VERSION_KEY = "sluice-dev";
 
-function registerHooks(port: MessagePort): void {
+function registerHooks(port: MessagePort, compiles: boolean): void {
   const folder = packageFolder();
   const data = {
     port,
-    strips: Boolean((process.features as { typescript?: unknown }).typescript),
+    strips: !compiles || Boolean((process.features as { typescript?: unknown }).typescript),
     node: folder === undefined ? undefined : process.execPath,
     own: folder === undefined ? [] : ["dist", "src", "bin"].map((name) => pathToFileURL(join(folder, name) + sep).href),
   };

@@ -4,6 +4,7 @@ import type { ComponentKind, PlannedPipeline, ProcessorFactory } from "#contract
 import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 import { connectorJournalName, journalPlace, journalUnit, nodeId, processorNodeId } from "#pipeline";
 import { changedKeys, listOfKeys } from "./changed-keys.js";
+import { filesReadOnce } from "./named-files.js";
 
 /** What a reload does to a component. */
 export type ReloadAction = "keep" | "replace" | "add" | "remove";
@@ -81,7 +82,7 @@ class Planner {
       ...(sameItems(signalsOf(before, spec.id), signalsOf(after, spec.id)) ? [] : ["other signals are read from it"]),
     ]);
     const connectors = this.compareAll("connector", before.connectors, after.connectors, (old, spec) => [
-      ...ownReasons(old, spec),
+      ...this.ownReasons(old, spec),
       ...(sameItems(fedBy(before, spec.id), fedBy(after, spec.id)) ? [] : ["it feeds other pipelines"]),
       ...(sameItems(feeding(before, spec.id), feeding(after, spec.id)) ? [] : ["other signals come to it"]),
     ]);
@@ -127,7 +128,14 @@ class Planner {
 
   private reasons(old: AnySpec, spec: AnySpec, isOwn?: (key: string) => boolean): string[] {
     const asked = [...authenticatorsIn(spec.written)].filter((id) => this.replacedExtensions.has(id));
-    return [...ownReasons(old, spec, isOwn), ...asked.map((id) => `extension ${id}, which it asks, changed`)];
+    return [...this.ownReasons(old, spec, isOwn), ...asked.map((id) => `extension ${id}, which it asks, changed`)];
+  }
+
+  private ownReasons(old: AnySpec, spec: AnySpec, isOwn?: (key: string) => boolean): string[] {
+    const [before, after] = [this.before.fileVersions, this.after.fileVersions];
+    const isChanged = (file: string) => before?.get(file) !== after?.get(file) && before?.has(file) === true;
+    const files = filesReadOnce(spec.written).filter(({ file }) => isChanged(file));
+    return [...ownReasons(old, spec, isOwn), ...files.map(({ key }) => `the file of ${key} changed`)];
   }
 
   private processors(): ReloadStep[] {
@@ -155,7 +163,7 @@ class Planner {
     const old = this.before.processors.get(id);
     const spec = this.after.processors.get(id)!;
     if (old === undefined || !running?.processors.includes(id)) return { ...step, action: "add", reasons: [] };
-    const reasons = ownReasons(old, spec);
+    const reasons = this.ownReasons(old, spec);
     if ((running.errorMode ?? "propagate") !== (pipeline.errorMode ?? "propagate")) reasons.push("error_mode changed");
     return { ...step, action: reasons.length === 0 ? "keep" : "replace", reasons };
   }
@@ -198,7 +206,7 @@ class Planner {
   private keepCopies(): void {
     for (const [id, spec] of this.after.processors) {
       const old = this.before.processors.get(id);
-      if (spec.factory.copyTo === undefined || old === undefined || ownReasons(old, spec).length > 0) continue;
+      if (spec.factory.copyTo === undefined || old === undefined || this.ownReasons(old, spec).length > 0) continue;
       const name = connectorJournalName("processor", id);
       if (this.areDefaultsChanged) continue;
       this.kept.add(name);
