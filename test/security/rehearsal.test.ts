@@ -160,6 +160,39 @@ ${processor(`
   });
 });
 
+describe("a plugin that speaks to the agent over the pipe of the rehearsal", () => {
+  it("cannot make it believe in anything but the end of the rehearsal", async () => {
+    const agent = await startRehearsedAgent();
+    const lines = [
+      '{"loaded":{"generation":"x","problems":[],"changedPlugins":[]}}',
+      '{"progress":0.5}',
+      "null",
+      "no JSON",
+    ];
+    const code = `import { writeSync } from "node:fs";\nwriteSync(3, ${JSON.stringify(`${lines.join("\n")}\n`)});\n`;
+    const plugin = writePlugin(agent, "talks.mjs", `${code}${processor("")}`);
+    agent.write({ top: `plugins: [${plugin}]`, processors: "bad: {}", use: "bad" });
+    const { state, report } = await agent.rehearse();
+    expect([state, report]).toEqual(["failed", undefined]);
+    await expect.poll(() => childrenOf(agent.agent.child.pid!)).toEqual([]);
+  });
+
+  it("ends the rehearsal alone when it takes all memory, or exits", async () => {
+    const agent = await startRehearsedAgent();
+    const hog =
+      "globalThis.kept = []; for (;;) { globalThis.kept.push(Buffer.alloc(64 << 20, 1)); await new Promise((r) => setTimeout(r)); }";
+    for (const [work, error] of [
+      [hog, /too much memory/],
+      ["process.exit(0)", /ended early/],
+    ] as const) {
+      const plugin = writePlugin(agent, "dies.mjs", processor(work));
+      agent.write({ top: `plugins: [${plugin}]`, processors: "bad: {}", use: "bad" });
+      expect(await agent.rehearse()).toMatchObject({ state: "failed", error: expect.stringMatching(error) });
+    }
+    expect((await agent.request("GET", "/agent")).body.state).toBe("ready");
+  });
+});
+
 describe("the roles of a rehearsal", () => {
   it("shows no values of records without reveal, and starts none without configure", async () => {
     const tokens = ["view", "configure"].map(
@@ -181,6 +214,8 @@ describe("the roles of a rehearsal", () => {
       "token-of-configure-role",
     );
     expect([asConfigurer.status, asConfigurer.body.rehearsal.by]).toEqual([202, "configure"]);
+    const { records } = (await agent.request("GET", "/audit?action=rehearse")).body;
+    expect(records).toMatchObject([{ actor: "configure", filter: { seconds: 1, share: 1 }, outcome: "done" }]);
     const whole = await agent.reached("done");
     expect(whole.report!.examples.length).toBeGreaterThan(0);
     const { report } = (await asViewer("GET")).body.rehearsal;

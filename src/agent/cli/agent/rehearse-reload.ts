@@ -32,8 +32,10 @@ export function rehearsalRequest(context: CommandContext): Readonly<Record<strin
       );
   if (values["yes"] !== true && (terminal.ask === undefined || values["json"] === true))
     throw new UsageError("--rehearse asks before it reloads, and cannot ask here", "add --yes, or use sluice rehearse");
+  const { actor, reason } = operatorOf(context);
   return {
-    by: operatorOf(context).actor,
+    by: actor,
+    ...(reason !== undefined && { reason }),
     fail_on: conditions,
     ...(time !== undefined && { seconds: readDuration(time) / 1000 }),
     ...(rate !== undefined && { share: readShare(rate) }),

@@ -135,8 +135,9 @@ class Rehearsal {
 
   private onMessage(message: ChildMessage): void {
     if (!this.isRunning) return;
-    if ("loaded" in message) this.startSampling(message.loaded);
-    else if ("progress" in message) this.status = { ...this.status, progress: message.progress };
+    if ("loaded" in message) {
+      if (this.status.generation.after === undefined) this.startSampling(message.loaded);
+    } else if ("progress" in message) this.status = { ...this.status, progress: message.progress };
     else if ("problems" in message) this.end("failed", { problems: message.problems, error: "the config has errors" });
     else if ("error" in message) this.fail(message.error);
     else if (this.isReplaced) this.fail(REPLACED);

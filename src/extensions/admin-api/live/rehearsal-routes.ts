@@ -3,7 +3,7 @@ import type { RehearsalControl, RehearsalReport, RehearsalStatus } from "#contra
 import type { Clock } from "../../../plugin.js";
 import { readBody } from "../body.js";
 import { HttpError } from "../http-error.js";
-import { actorName, operatorFields } from "../operator.js";
+import { operatorFields, operatorOf } from "../operator.js";
 import { readParameters } from "../parameters.js";
 import type { Actor } from "../roles.js";
 import type { ApiRoute, RouteRequest } from "../route.js";
@@ -39,9 +39,12 @@ export const rehearsalRoutes: readonly ApiRoute[] = [
     role: "configure",
     needs: "nothing",
     async answer({ host, request, actor, clock }) {
-      const { by, seconds, share, max_bytes, fail_on } = await readBody(request, rehearsalBody);
-      const wanted = { seconds, share, maxBytes: max_bytes, failOn: fail_on, by: actorName(by, actor) };
-      return { status: 202, body: shown(controlOf(host).start(wanted), actor, clock) };
+      const { by, reason, ...wanted } = await readBody(request, rehearsalBody);
+      const operator = operatorOf(request, { by, reason }, actor);
+      const { seconds, share, max_bytes: maxBytes, fail_on: failOn } = wanted;
+      const started = controlOf(host).start({ seconds, share, maxBytes, failOn, by: operator.actor });
+      await host.admin?.actingAs(operator).noteRehearsal?.(wanted);
+      return { status: 202, body: shown(started, actor, clock) };
     },
   },
   {

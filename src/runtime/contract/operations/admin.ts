@@ -75,6 +75,8 @@ export interface Admin {
   noteReveal(target: string, filter: Readonly<Record<string, unknown>>): Promise<void>;
   /** @internal Records a reload of the config in the audit. If that cannot be written, it goes to the agent's log. */
   noteReload?(what: Readonly<Record<string, unknown>>, outcome: string): Promise<void>;
+  /** @internal Records in the audit that a rehearsal has started. If that cannot be written, it goes to the agent's log. */
+  noteRehearsal?(what: Readonly<Record<string, unknown>>): Promise<void>;
   /** Lists who did what, the newest first. Pass the `cursor` of the previous page to get the next one. */
   audit(query: AuditQuery): Promise<AuditPage>;
 }

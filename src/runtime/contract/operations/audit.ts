@@ -21,6 +21,7 @@ export const AUDITED_ACTIONS = [
   "breaker",
   "replay_rate",
   "reload",
+  "rehearse",
   "adopt",
   "delete_queue",
 ] as const;

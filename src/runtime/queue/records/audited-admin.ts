@@ -80,6 +80,7 @@ export function auditedAdmin(
     noteReveal: (target, filter) => audit.add(operator, { action: "reveal", target, filter, outcome: "done" }),
     orphans: admin.orphans && auditedOrphans(admin.orphans, note),
     noteReload: (filter, outcome) => note("reload", { filter }, outcome),
+    noteRehearsal: (filter) => note("rehearse", { filter }, "done"),
     async *exportDeadLetters(query, options) {
       const lines = admin.exportDeadLetters(query, options);
       if (options?.reveal) await audit.add(operator, { action: "export", filter: { ...query }, outcome: "done" });
