@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/agent/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
+import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture } from "./browser.js";
 import { HOSTILE } from "./console-agent.js";
@@ -188,7 +189,8 @@ describe.skipIf(!hasBrowser)("the rehearsal page", () => {
     const card = page.getByRole("region", { name: "Rehearsal" });
     await card.getByText(/^\d+ (s|ms) left to take the sample$/).waitFor();
     await lookAt(page, "rehearsal-sampling");
-    await card.getByText("passed").waitFor();
+    // The rehearsal has a low priority, so it takes long on a busy machine.
+    await card.getByText("passed").waitFor({ timeout: CONDITION_LIMIT_MS });
     const row = page.getByRole("region", { name: "Exporters" }).getByRole("row").filter({ hasText: "otlp_http" });
     await row.getByText("logs").waitFor();
     const fields = page.getByRole("region", { name: "Changed fields" });
@@ -224,7 +226,7 @@ describe.skipIf(!hasBrowser)("the rehearsal page", () => {
     const headers = { authorization: `Bearer ${OWNER}`, "content-type": "application/json" };
     await fetch(`${url}/api/v1/config/rehearsal`, { method: "POST", headers, body: '{"seconds":1,"share":1}' });
     const page = await open("#/rehearsal", VIEWER);
-    await page.getByRole("region", { name: "Exporters" }).waitFor();
+    await page.getByRole("region", { name: "Exporters" }).waitFor({ timeout: CONDITION_LIMIT_MS });
     expect(await page.getByRole("form", { name: "New rehearsal" }).count()).toBe(0);
     expect(await page.getByRole("button", { name: "Reload…" }).count()).toBe(0);
     expect(await page.getByRole("region", { name: "Examples" }).count()).toBe(0);

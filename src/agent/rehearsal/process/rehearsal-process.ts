@@ -22,7 +22,7 @@ interface ChildListeners {
 }
 
 /**
- * A process that runs both configs on a sample. It has the lowest priority and a limit on memory, it may write no files
+ * A process that runs both configs on a sample. It has a low priority and a limit on memory, it may write no files
  * and start no programs, and it ends with the agent. What it prints is discarded, because plugins may print records.
  */
 export class RehearsalProcess {
@@ -90,7 +90,7 @@ function nodeOptions(inherited = ""): string {
 
 function lowerPriority(pid: number): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_LOW);
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {} // it has ended already
 }
 
