@@ -44,11 +44,9 @@ export function ReloadChanges({ report }: { report: ReloadReport }) {
                 <td data-label="Component">
                   {kind} <strong>{<Text value={id} inline max={80} />}</strong>
                 </td>
-                <td data-label="Pipeline">
-                  <Text value={pipeline} inline max={80} />
-                </td>
+                <td data-label="Pipeline">{pipeline !== "" && <Text value={pipeline} inline max={80} />}</td>
                 <td data-label="Because" class="wide">
-                  <Text value={reasons.join("; ")} />
+                  {reasons.length > 0 && <Text value={reasons.join("; ")} />}
                 </td>
               </tr>
             ))}

@@ -21,6 +21,8 @@ export interface TakenSample {
 
 /** Bytes that are handed in before the event loop, and the other config, get their turn. */
 const CHUNK_BYTES = 256 * 1024;
+/** A small sample has smaller parts, so that the median of their CPU times is not that of code before its compilation. */
+const MIN_CHUNKS = 16;
 /** The clock advances in at most this many steps between two batches. */
 const MAX_STEPS = 100;
 const STEP_MS = 1000;
@@ -47,7 +49,7 @@ export async function rehearseSample(
   for (const side of running) await side.run.start();
   const bytes = batches.reduce((sum, { batch }) => sum + batch.byteLength, 0);
   let done = 0;
-  for (const [i, chunk] of chunksOf(batches).entries()) {
+  for (const [i, chunk] of chunksOf(batches, Math.min(CHUNK_BYTES, bytes / MIN_CHUNKS)).entries()) {
     for (const side of i % 2 === 0 ? running : running.toReversed()) await side.feed(chunk);
     done += chunk.reduce((sum, { batch }) => sum + batch.byteLength, 0);
     onProgress(done / Math.max(1, bytes));
@@ -63,13 +65,13 @@ export async function rehearseSample(
   return compareRuns(before?.run, after.run, facts, await loadedMask());
 }
 
-function chunksOf(batches: readonly ReadBatch[]): ReadBatch[][] {
+function chunksOf(batches: readonly ReadBatch[], chunkBytes: number): ReadBatch[][] {
   const chunks: ReadBatch[][] = [];
   let room = 0;
   for (const each of batches) {
     if (room <= 0) {
       chunks.push([]);
-      room = CHUNK_BYTES;
+      room = chunkBytes;
     }
     chunks.at(-1)!.push(each);
     room -= each.batch.byteLength;
