@@ -118,8 +118,7 @@ export class Graph {
         hasPipeline: (pipeline) => this.replaySteps.hasPipeline(pipeline),
       },
     });
-    const replaySteps = new ReplaySteps(plan, (id, pipeline) => builder.processorContext(id, pipeline));
-    return { parts: builder.build(), replaySteps };
+    return preparedBy(builder, plan);
   }
 
   private connect({ wiring }: GraphParts, isChanged: (key: string) => boolean = () => true): void {
@@ -138,6 +137,15 @@ export class Graph {
       return fed.length === 0 || fed.some((next) => this.isAvailable(next.id));
     });
   }
+}
+
+/**
+ * Outside of `Graph.build`, so that the functions made there, which parts keep for as long as they run, do not keep the
+ * builder with all parts of its time.
+ */
+function preparedBy(builder: GraphBuilder, plan: GraphPlan): PreparedParts {
+  const replaySteps = new ReplaySteps(plan, (id, pipeline) => builder.processorContext(id, pipeline));
+  return { parts: builder.build(), replaySteps };
 }
 
 /** The parts of another plan, ready to be used. */

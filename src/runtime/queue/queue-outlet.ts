@@ -134,6 +134,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   async stop(): Promise<void> {
     this.stopMaintenance();
+    this.stopMaintenance = () => {};
     await this.outletSettings.forwarder?.stop();
     await this.deadLetters.stop();
     this.metrics.stop();

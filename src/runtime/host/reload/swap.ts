@@ -54,7 +54,7 @@ export class Swap {
   private readonly before: ResolvedConfig;
   private readonly after: ResolvedConfig;
   private readonly plan: ReloadPlan;
-  private readonly old: GraphParts;
+  private old: GraphParts;
   private used: GraphParts | undefined;
   private readonly undo: (() => Promise<void>)[] = [];
   private readonly retired: StartedComponent[] = [];
@@ -92,7 +92,7 @@ export class Swap {
     }
     this.use(prepared);
     sockets.endReload();
-    return (timeoutMs) => this.retire(timeoutMs);
+    return (timeoutMs) => this.retire(timeoutMs).finally(() => this.forget());
   }
 
   /** Step 1: extensions. */
@@ -259,6 +259,17 @@ export class Swap {
     await runner.waitFor(runner.stopAll(this.retiredExporters), STOP_GRACE_MS);
     for (const extension of this.retiredExtensions.filter((each) => !kept.includes(each)).toReversed())
       await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
+  }
+
+  /** An error made during the swap keeps it, for as long as somebody keeps the error. It must not keep all parts then. */
+  private forget(): void {
+    this.old = this.agent.graph.parts;
+    this.used = undefined;
+    this.undo.length = 0;
+    this.retired.length = 0;
+    this.retiredExporters.length = 0;
+    this.retiredExtensions.length = 0;
+    this.senders.clear();
   }
 
   /** Stops what was started, and makes and starts again what was stopped. */

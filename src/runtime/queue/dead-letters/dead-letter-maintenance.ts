@@ -7,6 +7,9 @@ import { createRetention } from "./retention.js";
 
 const RETENTION_INTERVAL_MS = 5000;
 const MIN_AUTO_REPLAY_INTERVAL_MS = 1000;
+/** Made once: an error keeps what was on the stack when it was made, and with it the parts of an old config. */
+const STOPPED = new Error("the maintenance of dead letters was stopped");
+
 /** How often the clock is compared with a schedule, so that a clock that jumps does not delay a run for long. */
 const SCHEDULE_CHECK_MS = 60_000;
 
@@ -21,7 +24,7 @@ export function startDeadLetterMaintenance(control: ExporterControl, services: R
   const start = (work: () => Promise<void>, delayMs: () => number) =>
     repeat(work, delayMs, stopped.signal, control.id, services);
   start(createRetention(control, services), () => RETENTION_INTERVAL_MS);
-  if (!enabled) return () => stopped.abort();
+  if (!enabled) return () => stopped.abort(STOPPED);
   const autoReplay = new AutoReplay(control, services);
   const cron = parseCron(schedule, time_zone);
   if ("problem" in cron)
@@ -36,7 +39,7 @@ export function startDeadLetterMaintenance(control: ExporterControl, services: R
       () => scheduled.delayMs(),
     );
   }
-  return () => stopped.abort();
+  return () => stopped.abort(STOPPED);
 }
 
 /** Runs work at the times of a schedule. A time that passes while the work is under way is left out. */
