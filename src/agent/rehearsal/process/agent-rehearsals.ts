@@ -165,8 +165,9 @@ class Rehearsal {
   /** The pipeline waits for this method. */
   private take(batch: Batch, receiver: string): void {
     const { sample, maxBytes } = this.status;
-    if (sample.bytes + batch.byteLength > maxBytes) return void this.services.clock.after(0, () => this.endSample());
     const isSmall = batch.byteLength <= MAX_BATCH_BYTES;
+    if (isSmall && sample.bytes + batch.byteLength > maxBytes)
+      return void this.services.clock.after(0, () => this.endSample());
     const isSent = isSmall && this.budget.run(() => this.child.send(batch, receiver, this.services.clock.now()));
     const { batches, records, bytes, skipped } = sample;
     this.status = {
@@ -183,7 +184,8 @@ class Rehearsal {
     this.cancelTimer();
     const { sample } = this.status;
     if (this.isReplaced) return this.fail(REPLACED);
-    if (sample.batches === 0) return this.fail("nothing came in meanwhile, so there is nothing to rehearse");
+    if (sample.batches === 0)
+      return this.fail("nothing came in meanwhile that fits into the sample, so there is nothing to rehearse");
     const { clock } = this.services;
     this.status = { ...this.status, state: "comparing", sampleEndsAt: clock.now() };
     this.cancelTimer = clock.after(COMPARE_MS, () => this.fail("it took too long: take a smaller sample"));

@@ -129,8 +129,12 @@ async function getJson({ url, tls, token }: AgentTarget, path: string, signal: A
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     openRequest({ url: new URL(path, url), headers, tls, proxy: undefined, signal })
       .on("response", resolve)
-      .on("upgrade", (_, socket) => socket.destroy())
+      .on("upgrade", (_, socket) => {
+        socket.destroy();
+        reject(new AnswerError("INVALID", 101, NO_AGENT));
+      })
       .on("error", reject)
+      .on("close", () => reject(new Error("it closes the connection without an answer")))
       .end();
   });
   try {

@@ -144,6 +144,17 @@ describe("the agents of a console", () => {
         response.write('{"name":');
         setImmediate(() => response.destroy());
       }),
+      upgrade: await listening(
+        createTcpServer((socket) => {
+          socket.on("error", () => {});
+          socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n");
+        }),
+      ),
+      hangs_up: await listening(createTcpServer((socket) => void socket.on("data", () => socket.end()))),
+      drips: await impostor((_, response) => {
+        const timer = setInterval(() => response.write(" "), 50);
+        response.on("close", () => clearInterval(timer));
+      }),
       tls: (await impostor(scripted([]))).replace("http:", "https:"),
     };
     const rows = await listed(Object.entries(agents).map(([name, url]) => ({ name, url })));
@@ -157,6 +168,9 @@ describe("the agents of a console", () => {
       wrong: "INVALID",
       numbers: "INVALID",
       cut: "INVALID",
+      upgrade: "INVALID",
+      hangs_up: "UNREACHABLE",
+      drips: "UNREACHABLE",
       tls: "UNREACHABLE",
     });
     expect(redirected).toBe(0);
