@@ -1,4 +1,4 @@
-import type { Admin } from "#contract/operations";
+import type { Admin, DeadLetterLanguage } from "#contract/operations";
 import type {
   Journal,
   JournalFactory,
@@ -8,7 +8,7 @@ import type {
   OutletSettings,
 } from "#contract/operators";
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
-import { deadLetterLanguage, exporterSettingsSchema } from "#ottl";
+import { createDeadLetterLanguage, exporterSettingsSchema } from "#ottl";
 import {
   createAdmin,
   createOperatorRecords,
@@ -75,6 +75,7 @@ class Reliability implements Extension {
   private config: ReliabilityConfig;
   private defaults: ExporterSettings;
   private readonly context: ExtensionContext;
+  private readonly language: DeadLetterLanguage;
   private readonly controls = new Map<string, ExporterControl>();
   private readonly messageIndexes = new MessageIndexes(this.controls);
   private readonly messageSources = {
@@ -97,6 +98,7 @@ class Reliability implements Extension {
     const { audit, history } = config;
     this.defaults = exporterDefaults(config);
     this.context = context;
+    this.language = createDeadLetterLanguage(context.maxRecordSize);
     this.place = place ?? createPlace(config, context);
     const startedAt = new Date(context.clock.now()).toISOString();
     this.generation = () => context.host.generation ?? startedAt;
@@ -140,8 +142,8 @@ class Reliability implements Extension {
 
   private get services() {
     const { clock, logger, metrics } = this.context;
-    const { generation, messageSources } = this;
-    return { clock, logger, metrics, language: deadLetterLanguage, generation, messageSources };
+    const { generation, messageSources, language } = this;
+    return { clock, logger, metrics, language, generation, messageSources };
   }
 
   /**
@@ -169,7 +171,7 @@ class Reliability implements Extension {
     const outlet = new QueueOutlet({
       ...outletSettings,
       settings,
-      language: deadLetterLanguage,
+      language: this.language,
       forwarder: this.createForwarder(outletSettings, settings),
       forwardMarks: this.forwardMarks,
       tracker: this.records.tracker,
@@ -243,7 +245,7 @@ class Reliability implements Extension {
     const id = journalId(journal.pipeline);
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
-      ...{ ...journal, id, acceptsNew, settings, language: deadLetterLanguage, generation: this.generation },
+      ...{ ...journal, id, acceptsNew, settings, language: this.language, generation: this.generation },
       createStore: (options) =>
         this.place.createStore({ id }, settings, {
           ...options,

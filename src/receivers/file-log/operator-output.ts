@@ -20,6 +20,7 @@ interface EntryOrigin {
 /** Turns records into entries, passes them through operators and writes what the operators emit. */
 export class OperatorOutput implements RecordOutput {
   private readonly config: FileLogConfig;
+  private readonly maxRecordSize: number;
   private readonly chain: OperatorChain;
   private readonly writers = new Map<string, LogBatchWriter>();
   private readonly resource: LogMap;
@@ -40,6 +41,7 @@ export class OperatorOutput implements RecordOutput {
 
   constructor(config: FileLogConfig, context: ReceiverContext) {
     this.config = config;
+    this.maxRecordSize = context.maxRecordSize ?? Number.POSITIVE_INFINITY;
     this.chain = new OperatorChain(config.operators, context, (entry) => this.write(entry));
     this.isNumbered = config.include_file_record_number || config.include_file_record_offset;
     const isTemplate = ([, text]: [string, string]) => text.includes("EXPR(");
@@ -121,7 +123,7 @@ export class OperatorOutput implements RecordOutput {
     const isWritten = writer.tryAdd(bytes, from, to, (wire) => {
       if (!json.write(wire, bytes, from, to) || !this.writeTimeAndSeverity(wire, json, bytes)) return false;
       wire.copy(attributes, 0, attributes.length);
-      return true;
+      return wire.length - before <= this.maxRecordSize;
     });
     this.size += writer.byteLength - before;
     if (isWritten) this.number++;

@@ -255,6 +255,7 @@ export class Agent implements Host {
       ...{ id, kind: "extension", metrics, random, clock: this.clock, sockets: this.sockets, host: this },
       logger: logger.child({ component: `extension ${id}` }),
       authenticators: this.authenticators,
+      maxRecordSize: this.config.service.max_record_size,
     });
   }
 

@@ -22,8 +22,9 @@ export class AddOperator extends LogOperator {
   }
 
   protected apply(entry: LogEntry): boolean {
-    const { value } = this;
-    this.field.set(entry, value instanceof EntryTemplate ? value.value(entry) : copyValue(value));
+    const value = this.value instanceof EntryTemplate ? this.value.value(entry) : copyValue(this.value);
+    this.makeRoom(entry, value);
+    this.field.set(entry, value);
     return true;
   }
 }
@@ -81,8 +82,10 @@ export class MoveOperator extends LogOperator {
   protected apply(entry: LogEntry): boolean {
     const value = this.from.get(entry);
     if (value === undefined) throw new Error(`there is no ${this.from}`);
-    if (this.keeps) this.to.set(entry, copyValue(value));
-    else {
+    if (this.keeps) {
+      this.makeRoom(entry, value);
+      this.to.set(entry, copyValue(value));
+    } else {
       this.from.delete(entry);
       this.to.set(entry, value);
     }
@@ -154,8 +157,12 @@ export class RouterOperator extends LogOperator {
   protected apply(entry: LogEntry): boolean {
     const route = this.routes.find(({ expression }) => this.wants(expression, entry));
     if (route === undefined) return false;
-    for (const [name, value] of Object.entries(route.attributes)) entry.attributes[name] = value.text(entry);
     this.connect(route.targets);
+    for (const [name, value] of Object.entries(route.attributes)) {
+      const text = value.text(entry);
+      this.makeRoom(entry, text);
+      entry.attributes[name] = text;
+    }
     return true;
   }
 

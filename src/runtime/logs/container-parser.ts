@@ -1,4 +1,5 @@
 import { compilePattern } from "#text/patterns";
+import { boundOf } from "./entries/entry-growth.js";
 import type { LogEntry } from "./entries/log-entry.js";
 import { EntryExpression } from "./entry-expression.js";
 import { EntryTime } from "./entry-time.js";
@@ -83,6 +84,7 @@ export class ContainerParser extends LogOperator implements HoldingOperator {
     const format = this.container.format || formatOf(value);
     const parsed =
       format === "docker" ? parseJsonMap(value) : matchGroups(format === "crio" ? CRIO : CONTAINERD, value);
+    this.makeRoom(entry, parsed, boundOf(parsed), entry.body);
     ATTRIBUTES.merge(entry, parsed);
     this.time.read(entry);
     const { attributes } = entry;

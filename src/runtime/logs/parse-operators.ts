@@ -1,5 +1,6 @@
 import { parseCsvRow, parseKeyValue } from "#text";
 import { compilePattern, type Pattern } from "#text/patterns";
+import { boundOf } from "./entries/entry-growth.js";
 import type { LogEntry } from "./entries/log-entry.js";
 import { isLogMap, type LogMap, type LogValue, newLogMap, setValue } from "./entries/log-value.js";
 import type { EntrySeverity } from "./entry-severity.js";
@@ -32,7 +33,10 @@ export abstract class ParserOperator extends LogOperator {
     const { parse_from, parse_to, timestamp, severity, trace, scope_name, body } = this.parser;
     const value = parse_from.get(entry);
     if (value === undefined) throw new Error(`there is no ${parse_from}`);
-    parse_to.merge(entry, this.parse(value, entry));
+    const parsed = this.parse(value, entry);
+    const losesBody = body !== undefined || (parse_to.root === "body" && parse_to.isRoot);
+    this.makeRoom(entry, parsed, this.boundOfParsed(value, parsed), losesBody ? entry.body : null);
+    parse_to.merge(entry, parsed);
     const failures: unknown[] = [];
     for (const step of [timestamp, severity, trace]) {
       try {
@@ -51,7 +55,17 @@ export abstract class ParserOperator extends LogOperator {
   }
 
   protected abstract parse(value: LogValue, entry: LogEntry): LogMap;
+
+  /** The most bytes that the values parsed from a text can take: the shortest in JSON are like `1,`. */
+  protected boundOfParsed(from: LogValue, _parsed: LogMap): number {
+    const { length } = typeof from === "string" || from instanceof Uint8Array ? from : "";
+    return length * MAX_PARSED_BYTES + MAX_ADDED_BYTES;
+  }
 }
+
+const MAX_PARSED_BYTES = 16;
+/** For names that are not in the text. */
+const MAX_ADDED_BYTES = 512;
 
 export function readScopeName(entry: LogEntry, field: LogField): void {
   const name = field.get(entry);
@@ -120,6 +134,11 @@ export class RegexParser extends ParserOperator {
   protected parse(value: LogValue): LogMap {
     return matchGroups(this.pattern, textOf(value, "regex_parser"));
   }
+
+  /** Groups may contain each other. */
+  protected override boundOfParsed(from: LogValue, parsed: LogMap): number {
+    return super.boundOfParsed(from, parsed) * this.pattern.groupNames.length;
+  }
 }
 
 /** The named groups; a group that did not take part is empty, as in Go. */
@@ -161,6 +180,11 @@ export class CsvParser extends ParserOperator {
     const row = newLogMap();
     for (const [index, name] of header.entries()) row[name] = fields[index]!;
     return row;
+  }
+
+  /** The names may be long too. */
+  protected override boundOfParsed(_from: LogValue, parsed: LogMap): number {
+    return boundOf(parsed);
   }
 
   private headerOf({ attributes }: LogEntry): readonly string[] {

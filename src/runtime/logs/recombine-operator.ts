@@ -1,3 +1,4 @@
+import { boundOf, EntryGrowth } from "./entries/entry-growth.js";
 import type { LogEntry } from "./entries/log-entry.js";
 import type { EntryExpression } from "./entry-expression.js";
 import type { LogField } from "./log-field.js";
@@ -21,11 +22,16 @@ interface HeldEntries {
   readonly entries: LogEntry[];
   readonly texts: string[];
   length: number;
+  /** An upper bound for the size of the joined entry. */
+  size: number;
   hasMatched: boolean;
   readonly since: number;
 }
 
-/** Combines consecutive entries of one source into one. */
+/**
+ * Combines consecutive entries of one source into one. What would be larger than `service.max_record_size` becomes
+ * several.
+ */
 export class RecombineOperator extends LogOperator implements HoldingOperator {
   private readonly recombine: RecombineSettings;
   private readonly context: OperatorContext;
@@ -61,14 +67,22 @@ export class RecombineOperator extends LogOperator implements HoldingOperator {
 
   private add(source: string, entry: LogEntry, isMatch: boolean): void {
     const { combine_field, max_sources, max_batch_size, max_unmatched_batch_size, max_log_size } = this.recombine;
+    const text = combine_field.get(entry);
+    const size = typeof text === "string" ? Buffer.byteLength(text) + this.recombine.combine_with.length : 0;
     let held = this.sources.get(source);
+    if (held !== undefined && held.size + size > this.maxSize) {
+      this.flush(source);
+      held = undefined;
+    }
     if (held === undefined) {
       if (this.sources.size >= max_sources) for (const each of [...this.sources.keys()]) this.flush(each);
-      held = { entries: [], texts: [], length: 0, hasMatched: false, since: this.context.clock.monotonic() };
+      const around = boundOf(entry.attributes) + boundOf(entry.resource);
+      const since = this.context.clock.monotonic();
+      held = { entries: [], texts: [], length: 0, size: around, hasMatched: false, since };
       this.sources.set(source, held);
     }
-    const text = combine_field.get(entry);
     held.entries.push(entry);
+    held.size += size;
     held.hasMatched ||= isMatch;
     if (typeof text === "string") {
       held.texts.push(text);
@@ -91,6 +105,7 @@ export class RecombineOperator extends LogOperator implements HoldingOperator {
     const { overwrite_with, combine_field, combine_with } = this.recombine;
     const entry = held.entries.at(overwrite_with === "newest" ? -1 : 0)!;
     if (held.texts.length > 0) combine_field.set(entry, held.texts.join(combine_with));
+    entry.growth = new EntryGrowth();
     this.pass(entry);
   }
 }

@@ -3,7 +3,7 @@
 export { type Condition, compileCondition, type Statement } from "./compile/compile.js";
 export { composed, textIsOneOf, textMatches, valueIs } from "./compile/composed-condition.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue, ottlIssue } from "./compile/config-texts.js";
-export { deadLetterLanguage } from "./compile/dead-letter-language.js";
+export { createDeadLetterLanguage } from "./compile/dead-letter-language.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./compile/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred } from "./compile/infer-context.js";
 export { compileMetricExpressions } from "./compile/metric-expression.js";

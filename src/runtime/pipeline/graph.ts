@@ -1,4 +1,5 @@
 import type { Exporter, GraphPlan, PlannedExporter } from "#contract";
+import { RecordGrowth } from "#contract/border";
 import { ComponentMaker } from "./component-maker.js";
 import { Flows } from "./flows.js";
 import {
@@ -118,7 +119,7 @@ export class Graph {
         hasPipeline: (pipeline) => this.replaySteps.hasPipeline(pipeline),
       },
     });
-    return preparedBy(builder, plan);
+    return preparedBy(builder, plan, services.maxRecordSize);
   }
 
   private connect({ wiring }: GraphParts, isChanged: (key: string) => boolean = () => true): void {
@@ -143,8 +144,9 @@ export class Graph {
  * Outside of `Graph.build`, so that the functions made there, which parts keep for as long as they run, do not keep the
  * builder with all parts of its time.
  */
-function preparedBy(builder: GraphBuilder, plan: GraphPlan): PreparedParts {
-  const replaySteps = new ReplaySteps(plan, (id, pipeline) => builder.processorContext(id, pipeline));
+function preparedBy(builder: GraphBuilder, plan: GraphPlan, maxRecordSize = Number.POSITIVE_INFINITY): PreparedParts {
+  const createGrowth = () => new RecordGrowth(maxRecordSize);
+  const replaySteps = new ReplaySteps(plan, (id, pipeline) => builder.processorContext(id, pipeline), createGrowth);
   return { parts: builder.build(), replaySteps };
 }
 

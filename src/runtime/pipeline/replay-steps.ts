@@ -1,5 +1,6 @@
 import type { GraphPlan, PlannedPipeline, ProcessorContext, ReplayStep } from "#contract";
 import { noMetrics } from "#contract";
+import type { RecordGrowth } from "#contract/border";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 
@@ -7,15 +8,17 @@ import type { Batch } from "#otlp";
  * Prepares dead letters for replay: runs the replay steps of their pipeline, after those of the pipelines that feed it.
  * A batch that came another way may pass steps for the first time; a step leaves records alone that are up to date.
  * Dead letters of a pipeline that no longer exists are refused, because the steps they need, such as those of `pii`,
- * are unknown.
+ * are unknown. So are those that a step makes larger than `service.max_record_size`.
  */
 export class ReplaySteps {
   private readonly byPipeline: StepsByPipeline;
   /** The same steps with metrics that are not exported; created for the first check. */
   private readonly createUncounted: () => StepsByPipeline;
   private uncounted: StepsByPipeline | undefined;
+  private readonly createGrowth: () => RecordGrowth;
 
-  constructor(plan: GraphPlan, contextOf: ContextOf) {
+  constructor(plan: GraphPlan, contextOf: ContextOf, createGrowth: () => RecordGrowth) {
+    this.createGrowth = createGrowth;
     this.byPipeline = stepsByPipeline(plan, contextOf);
     this.createUncounted = () =>
       stepsByPipeline(plan, (id, pipeline) => ({ ...contextOf(id, pipeline), metrics: noMetrics }));
@@ -26,7 +29,12 @@ export class ReplaySteps {
     if (onlyCheck) this.uncounted ??= this.createUncounted();
     const steps = (onlyCheck ? this.uncounted : this.byPipeline)?.get(pipeline);
     if (steps === undefined) throw noPipelineRefusal(pipeline);
-    return steps.reduce((prepared, step) => step(prepared), batch);
+    const growth = this.createGrowth();
+    growth.noteInput(batch, true);
+    const prepared = steps.reduce((current, step) => step(current), batch);
+    const tooLarge = growth.check(prepared, "the replay steps of its pipeline");
+    if (tooLarge !== undefined) throw tooLarge;
+    return prepared;
   }
 
   hasPipeline(pipeline: string): boolean {

@@ -1,6 +1,6 @@
 import { octetCounting } from "../../../src/receivers/net-log/cutting.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { silentLogger } from "../../../src/runtime/contract/observability.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { LogBatchWriter } from "../../../src/runtime/logs/entries/log-batch-writer.js";
 import { LogEntry, writeEntry } from "../../../src/runtime/logs/entries/log-entry.js";
 import { createCutter } from "../../../src/runtime/logs/entries/record-cutter.js";
@@ -11,7 +11,13 @@ import { assert, type FuzzTarget, magnitude } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { textMutator } from "../mutate-text.js";
 
-const OPERATOR_CONTEXT = { logger: silentLogger, clock: systemClock, random: () => 0.4 };
+const OPERATOR_CONTEXT = {
+  id: "file_log",
+  metrics: noMetrics,
+  logger: silentLogger,
+  clock: systemClock,
+  random: () => 0.4,
+};
 const SYSLOG_5424 = '<34>1 2024-02-29T12:00:00.25Z host app 12 ID47 [a@1 b="c\\"d" e="f"][g@2] a message';
 const SYSLOG_3164 = "<13>Feb 29 12:00:00 host app[12]: a message";
 const TIME = { parse_from: "attributes.time", layout_type: "gotime", layout: "2006-01-02T15:04:05Z07:00" };

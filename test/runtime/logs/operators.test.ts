@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { LogEntry } from "../../../src/runtime/logs/entries/log-entry.js";
 import type { LogMap, LogValue } from "../../../src/runtime/logs/entries/log-value.js";
 import { OperatorChain } from "../../../src/runtime/logs/operator-chain.js";
@@ -10,7 +11,7 @@ import { keepingLogger } from "../../receivers/file-log/harness.js";
 function run(operators: object[], bodies: LogValue[], attributes: LogMap = {}, resource: LogMap = {}) {
   const { logger, lines } = keepingLogger();
   const out: LogEntry[] = [];
-  const context = { logger, clock: systemClock, random: () => 0.4 };
+  const context = { id: "file_log", metrics: noMetrics, logger, clock: systemClock, random: () => 0.4 };
   const chain = new OperatorChain(operatorsSchema.parse(operators), context, (entry) => void out.push(entry));
   for (const body of bodies) chain.process(new LogEntry(body, { ...attributes }, resource, undefined));
   return { out, lines, chain };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { silentLogger } from "../../../src/runtime/contract/observability.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { LogEntry } from "../../../src/runtime/logs/entries/log-entry.js";
 import { OperatorChain } from "../../../src/runtime/logs/operator-chain.js";
 import { operatorsSchema } from "../../../src/runtime/logs/operator-schema.js";
@@ -13,7 +13,7 @@ const utc = (text: string) => BigInt(Date.parse(text)) * 1_000_000n;
 /** The entry of a message that could be parsed; undefined of one that could not. */
 function parsed(protocol: string, text: string): LogEntry | undefined {
   let out: LogEntry | undefined;
-  const context = { logger: silentLogger, clock: systemClock, random: () => 0.4 };
+  const context = { id: "syslog", metrics: noMetrics, logger: silentLogger, clock: systemClock, random: () => 0.4 };
   const operators = operatorsSchema.parse([{ type: "syslog_parser", protocol, on_error: "drop" }]);
   const chain = new OperatorChain(operators, context, (entry) => {
     out = entry;

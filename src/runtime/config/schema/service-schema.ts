@@ -173,7 +173,7 @@ export const serviceSchema = z.strictObject({
     .default(4 * 1024 * 1024)
     .meta({
       description:
-        "How large processors and connectors may make a record, or what records share. An OTTL statement that would make it larger fails; otherwise the data is refused for good.",
+        "How large processors, connectors, log operators and replays may make a record, or what records share. An OTTL statement or operator that would make it larger fails; otherwise the data is refused for good.",
     }),
 });
 

@@ -24,13 +24,13 @@ export class RecordGrowth {
     this.largestIn = Math.max(this.largestIn, record, owner);
   }
 
-  /** Returns the refusal for a batch with a part that has grown beyond the limit. */
-  check(batch: Batch): Refusal | undefined {
+  /** Returns the refusal for a batch with a part that has grown beyond the limit; `who` made it grow. */
+  check(batch: Batch, who = "it"): Refusal | undefined {
     if (batch.byteLength <= this.maxSize) return undefined;
     const { record, owner } = partsOf(batch);
     if (Math.max(record, owner) <= this.limit) return undefined;
     const what = record > this.limit ? "record" : "resource, scope or metric";
-    const message = `it made a ${what} too large: more than ${this.maxSize} bytes (service.max_record_size)`;
+    const message = `${who} made a ${what} too large: more than ${this.maxSize} bytes (service.max_record_size)`;
     return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_RECORD_TOO_LARGE, unexpected: true });
   }
 

@@ -255,7 +255,8 @@ export const ERRORS = {
   SLUICE_RECORD_TOO_LARGE: {
     appearsIn: "refusal",
     kind: "permanent",
-    cause: "A processor or connector made a record, or what records share, larger than `service.max_record_size`.",
+    cause:
+      "A processor, connector or replay step made a record, or what records share, larger than `service.max_record_size`, or OTTL statements made a whole batch larger by more than four times that.",
     action:
       "Look at the component that the message names: it adds too much. Raise `service.max_record_size` if such records are intended. With `error_mode: dead_letter` of the pipeline, the other records go on and the large ones are kept as dead letters.",
   },

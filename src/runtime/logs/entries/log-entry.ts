@@ -10,6 +10,7 @@ import {
   LOG_TIME_TAG,
   LOG_TRACE_ID_TAG,
 } from "#otlp/tags";
+import { EntryGrowth } from "./entry-growth.js";
 import { copyValue, type LogMap, type LogValue, writeLogMap, writeLogValue } from "./log-value.js";
 
 /** A log record on its way through operators. */
@@ -28,6 +29,7 @@ export class LogEntry {
   scopeName = "";
   /** Where the entry was read, for receivers that must know which entries are still held. */
   readonly origin: unknown;
+  growth: EntryGrowth = new EntryGrowth();
   private hasOwnResource = false;
 
   constructor(body: LogValue, attributes: LogMap, resource: LogMap, origin: unknown) {
@@ -56,6 +58,7 @@ export class LogEntry {
     copy.spanId = this.spanId;
     copy.traceFlags = this.traceFlags;
     copy.scopeName = this.scopeName;
+    copy.growth = this.growth.copy();
     return copy;
   }
 }

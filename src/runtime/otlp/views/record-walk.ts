@@ -93,6 +93,11 @@ export class RecordWalk {
     return Batch.trusted(this.batch.signal, this.rewriter.finish(), this.batch.count - this.dropped + this.added);
   }
 
+  /** How many bytes the changes so far have added to the batch. */
+  get grownBy(): number {
+    return this.rewriter.outputPosition(this.recordTagAt) - this.recordTagAt;
+  }
+
   /**
    * For a visitor: opens a new record in place of the current one. Write its body, then call `endRecord`. Several may
    * follow each other.

@@ -1,15 +1,23 @@
 import { AdminError, DEAD_LETTER_FACTS, type DeadLetterLanguage, type Transform } from "#contract/operations";
+import type { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { isOttlError, isOttlSyntaxError } from "../values/error.js";
 import { type CompiledGroup, compileInferred } from "./infer-context.js";
 import { parseRecordCondition } from "./record-condition.js";
 import { transformBatch } from "./run.js";
 
-/** OTTL, and patterns of records, as the language in which dead letters are found and corrected. */
-export const deadLetterLanguage: DeadLetterLanguage = {
-  parseCondition: (text) => parseRecordCondition(text, DEAD_LETTER_FACTS),
-  compileTransform,
-};
+/**
+ * OTTL, and patterns of records, as the language in which dead letters are found and corrected. A correction may make a
+ * record as large as `maxRecordSize`.
+ */
+export function createDeadLetterLanguage(maxRecordSize?: number): DeadLetterLanguage {
+  return {
+    parseCondition: (text) => parseRecordCondition(text, DEAD_LETTER_FACTS),
+    compileTransform: (statements, wanted) => compileTransform(statements, wanted, maxRecordSize),
+  };
+}
+
+export const deadLetterLanguage = createDeadLetterLanguage();
 
 type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly statement: string };
 
@@ -17,15 +25,21 @@ type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly s
  * Compiles statements like those of the `transform` processor, for a replay. Throws if they fit none of the signals. If
  * a statement fails on one record, its entry is not changed at all, because half a correction is worse than none.
  */
-function compileTransform(statements: readonly string[], wanted: readonly Signal[] = SIGNALS): Transform {
+function compileTransform(
+  statements: readonly string[],
+  wanted: readonly Signal[] = SIGNALS,
+  maxRecordSize: number | undefined,
+): Transform {
   const bySignal = new Map(SIGNALS.map((signal) => [signal, compile(signal, statements)]));
-  const compiled = wanted.map((signal) => bySignal.get(signal)!);
-  if (compiled.every((each) => "error" in each)) throw refusal(likeliestError(statements, wanted, bySignal));
+  const candidates = wanted.map((signal) => bySignal.get(signal)!);
+  if (candidates.every((each) => "error" in each)) throw refusal(likeliestError(statements, wanted, bySignal));
   return (batch) => {
     const groups = bySignal.get(batch.signal)!;
     if ("error" in groups) return { problem: `no statement for ${batch.signal}: ${problemOf(groups.error)}` };
     try {
-      return { batch: groups.reduce((current, group) => transformBatch(current, group.statements), batch) };
+      const apply = (current: Batch, group: CompiledGroup) =>
+        transformBatch(current, group.statements, [], undefined, { maxRecordSize });
+      return { batch: groups.reduce(apply, batch) };
     } catch (error) {
       return { problem: problemOf(error) };
     }

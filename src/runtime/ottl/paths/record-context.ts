@@ -2,7 +2,13 @@ import type { Origin } from "#contract";
 import { dataPointMessage, decodeMessage, encodeMessage, MESSAGES, type Tree, WireWriter } from "#otlp/bytes";
 import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import type { RecordWalk } from "#otlp/views";
-import { DEFAULT_MAX_RECORD_SIZE, recordTooLarge, recordWork } from "../values/limits.js";
+import {
+  batchTooLarge,
+  DEFAULT_MAX_RECORD_SIZE,
+  MAX_GROWN_RECORDS,
+  recordTooLarge,
+  recordWork,
+} from "../values/limits.js";
 import type { OttlMap } from "../values/value.js";
 import type { ContextName } from "./context.js";
 import { EditableMessage } from "./editable-message.js";
@@ -92,13 +98,17 @@ export class RecordContext {
   }
 
   /**
-   * Passes the changes of the record to the walk; those of the messages around it are already there. Throws if they make
-   * the record too large; it then stays as it came.
+   * Passes the changes of the record to the walk; those of the messages around it are already there. Throws an
+   * `OttlError` if they make the record too large, which then stays as it came, and a `Refusal` if the changes of all
+   * records make the batch too large.
    */
   finish(): void {
     this.applyNestedEdits();
     if (this.record.edits === undefined && !this.isReplaced) return;
     if (this.isTooLarge()) throw recordTooLarge(this.maxRecordSize);
+    const { edits } = this.record;
+    if (edits !== undefined && this.walk!.grownBy + edits.size > this.maxRecordSize * MAX_GROWN_RECORDS)
+      throw batchTooLarge(this.maxRecordSize);
     this.record.encodeInto(this.walk!.beginRecord());
     this.walk!.endRecord();
   }

@@ -1,3 +1,4 @@
+import { ERROR_CODES, Refusal } from "#contract/errors";
 import { OttlError } from "./error.js";
 import type { OttlValue } from "./value.js";
 
@@ -33,6 +34,16 @@ export function checkWork(): void {
 
 export function recordTooLarge(maxSize: number): OttlError {
   return new OttlError(`the record would be too large: more than ${maxSize} bytes (service.max_record_size)`);
+}
+
+/** The records of a batch may grow by as many bytes as this number of records of the maximum size. */
+export const MAX_GROWN_RECORDS = 4;
+
+/** No `OttlError`: the batch is refused whatever `error_mode` says, because going on would cost as much again. */
+export function batchTooLarge(maxSize: number): Refusal {
+  const limit = `${maxSize * MAX_GROWN_RECORDS} bytes (${MAX_GROWN_RECORDS} times service.max_record_size)`;
+  const message = `its statements made the batch too large: it would grow by more than ${limit}`;
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_RECORD_TOO_LARGE, unexpected: true });
 }
 
 export function textTooLong(maxLength = MAX_TEXT_LENGTH): OttlError {

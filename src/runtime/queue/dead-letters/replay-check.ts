@@ -1,3 +1,4 @@
+import { errorMessage } from "#contract/errors";
 import type { DeadLetterQuery, Entry, ReplaySkip } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import { Batch } from "#otlp";
@@ -17,6 +18,11 @@ export interface ReplayConditions {
   readonly pipeline?: string | false | undefined;
 }
 
+export interface SkippedReplay {
+  readonly skip: ReplaySkip;
+  readonly message?: string;
+}
+
 /**
  * Returns why a dead letter must not be replayed, or undefined if it may be. The checks, in order: approval, target
  * exporter, known pipeline, valid payload, expiry, healthy backend. `payload` reads the batch that would be sent.
@@ -25,21 +31,22 @@ export async function replaySkipReason(
   found: LocatedEntry,
   conditions: ReplayConditions,
   payload: () => Promise<Batch> = () => found.control.store.payload(found.ref),
-): Promise<ReplaySkip | undefined> {
+): Promise<SkippedReplay | undefined> {
   const { entry, control } = found;
   const destination = destinationOf(control, conditions.to);
   if (!conditions.approved) {
-    if (needsApproval(entry, control.settings.replay)) return "skip_approval";
-    if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
-    if (entry.arriving !== undefined || conditions.moving?.(entry.id) !== undefined) return "skip_moving";
+    if (needsApproval(entry, control.settings.replay)) return { skip: "skip_approval" };
+    if (entry.replays >= control.settings.replay.max_replays) return { skip: "skip_max_replays" };
+    if (entry.arriving !== undefined || conditions.moving?.(entry.id) !== undefined) return { skip: "skip_moving" };
   }
-  if (conditions.moving?.(entry.id) === "now") return "skip_moving";
-  if (conditions.to !== undefined && !(await canBeMoved(found, conditions.to))) return "skip_destination";
-  if (conditions.pipeline === undefined && hasUnknownPipeline(found)) return "skip_pipeline";
+  if (conditions.moving?.(entry.id) === "now") return { skip: "skip_moving" };
+  if (conditions.to !== undefined && !(await canBeMoved(found, conditions.to))) return { skip: "skip_destination" };
+  if (conditions.pipeline === undefined && hasUnknownPipeline(found)) return { skip: "skip_pipeline" };
   const replayed = { ...found, entry: withPipeline(found, conditions.pipeline) };
-  if (!(await canBeSent(replayed.entry, destination, payload))) return "skip_schema";
-  if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return "skip_expired";
-  if (!conditions.approved && isDown(destination, conditions.now)) return "skip_downstream";
+  const problem = await sendProblem(replayed.entry, destination, payload);
+  if (problem !== undefined) return { skip: "skip_schema", message: problem };
+  if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return { skip: "skip_expired" };
+  if (!conditions.approved && isDown(destination, conditions.now)) return { skip: "skip_downstream" };
   return undefined;
 }
 
@@ -114,16 +121,20 @@ export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSetti
 }
 
 /**
- * Whether the payload decodes and the pipeline's replay steps accept it. For several records, the queue finds out later
- * which are refused.
+ * Returns why the entry cannot be sent: its payload does not decode, or the pipeline's replay steps refuse it. For several
+ * records, the queue finds out later which are refused.
  */
-async function canBeSent(entry: Entry, control: QueueControl, payload: () => Promise<Batch>): Promise<boolean> {
+async function sendProblem(
+  entry: Entry,
+  control: QueueControl,
+  payload: () => Promise<Batch>,
+): Promise<string | undefined> {
   try {
     const batch = await payload();
     Batch.admit(entry.signal, batch.bytes);
-    return batch.count > 1 || control.prepare?.(entry, batch, true).error === undefined;
+    return batch.count > 1 ? undefined : control.prepare?.(entry, batch, true).error?.message;
   } catch (error) {
-    if (isMalformed(error) || isEntryGone(error)) return false;
+    if (isMalformed(error) || isEntryGone(error)) return errorMessage(error);
     throw error;
   }
 }

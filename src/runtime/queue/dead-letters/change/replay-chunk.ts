@@ -161,8 +161,8 @@ async function checkCandidate(
   const destination = to === control ? undefined : to;
   const conditions = { now, approved, pipeline, to: destination, moving: (id: string) => services.moves?.stateOf(id) };
   if (transformation === undefined && !tally.wantsSample) {
-    const skip = await replaySkipReason(found, conditions);
-    return skip === undefined ? { stored: withOwnPipeline(found, pipeline), batch: undefined } : { skip };
+    const skipped = await replaySkipReason(found, conditions);
+    return skipped ?? { stored: withOwnPipeline(found, pipeline), batch: undefined };
   }
   const batch = await control.store.payload(present.ref).catch((error: unknown) => {
     if (isEntryGone(error)) return undefined;
@@ -171,8 +171,8 @@ async function checkCandidate(
   if (batch === undefined) return { skip: "skip_schema" };
   const changed = transformation?.(batch) ?? { batch };
   if ("problem" in changed) return { skip: "skip_transform", message: changed.problem };
-  const skip = await replaySkipReason(found, conditions, async () => changed.batch);
-  if (skip !== undefined) return { skip };
+  const skipped = await replaySkipReason(found, conditions, async () => changed.batch);
+  if (skipped !== undefined) return skipped;
   const stored = withOwnPipeline(found, pipeline);
   if (tally.wantsSample) {
     const prepared = destinationOf(control, destination).prepare?.(stored.entry, changed.batch, true);
