@@ -4,6 +4,7 @@ import type { Http1Answer, HttpClientConfig } from "#net";
 import { parseRetryAfter, refusalOfHttp, refusalOfUnreadable } from "#net/otlp";
 import { HttpPoster, PostersInTurn, plainText } from "#net/sending";
 import { jsonText } from "#otlp/json";
+import { SliceTimer } from "#work";
 import { type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
 
 /** The fields of a document; undefined ones are left out. */
@@ -36,6 +37,9 @@ export interface BulkSenderSettings {
 /** Approximate maximum size of a request. Servers accept 100 MB by default, and perform best at a tenth of that. */
 const MAX_BULK_LENGTH = 5 * 1024 * 1024;
 
+/** Text of this length is turned into bytes. */
+const CHUNK_LENGTH = 256 * 1024;
+
 /** Limits the answer to these fields; otherwise the answer to a large request would be larger than the request. */
 const FILTER_PATH = "errors,items.*.status,items.*.error.type,items.*.error.reason";
 
@@ -65,7 +69,7 @@ export class BulkSender {
 
   /**
    * Resolves when every document is in its index. Documents are made while they are sent, so they are never all in
-   * memory as text.
+   * memory as text. A document may be large, so other work gets its turn while documents are made and written.
    */
   async send(
     documents: Iterable<BulkDocument | UnfitRecords>,
@@ -75,9 +79,10 @@ export class BulkSender {
   ): Promise<void> {
     const outcome = new BulkOutcome(recordCount);
     const rest = documents[Symbol.iterator]();
+    const timer = new SliceTimer();
     let isEnd = false;
     for (let isFirst = true; !isEnd; isFirst = false) {
-      const bulk = nextBulk(rest, outcome);
+      const bulk = await nextBulk(rest, outcome, timer);
       isEnd = bulk.isEnd;
       if (bulk.documents.length === 0) continue;
       const error = await this.sendOne(bulk, outcome, abort, options);
@@ -115,14 +120,13 @@ export class BulkSender {
 
   /** Returns the refusal if the request as a whole failed. The outcome of each document is added to `outcome`. */
   private async sendOne(
-    { documents, text }: Bulk,
+    { documents, bytes }: Bulk,
     outcome: BulkOutcome,
     abort: AbortSignal,
     options: SendOptions | undefined,
   ): Promise<Refusal | undefined> {
-    const plain = Buffer.from(text);
     const { compression } = this.settings;
-    const body = compression === "none" ? plain : await compress(compression, plain);
+    const body = compression === "none" ? bytes : await compress(compression, bytes);
     const read = (answer: Http1Answer) => this.readItems(answer, documents.length);
     try {
       const items = await this.servers.use((poster) => poster.post([body], abort, options, read));
@@ -149,24 +153,60 @@ export class BulkSender {
 
 interface Bulk {
   readonly documents: readonly BulkDocument[];
-  readonly text: string;
+  readonly bytes: Buffer;
   readonly isEnd: boolean;
 }
 
-function nextBulk(rest: Iterator<BulkDocument | UnfitRecords>, outcome: BulkOutcome): Bulk {
+async function nextBulk(
+  rest: Iterator<BulkDocument | UnfitRecords>,
+  outcome: BulkOutcome,
+  timer: SliceTimer,
+): Promise<Bulk> {
   const documents: BulkDocument[] = [];
-  let text = "";
-  while (text.length < MAX_BULK_LENGTH) {
+  const out = new BulkText();
+  while (out.byteLength < MAX_BULK_LENGTH) {
+    if (timer.isOver) await timer.nextSlice();
     const { done, value } = rest.next();
-    if (done) return { documents, text, isEnd: true };
+    if (done) return { documents, bytes: out.finish(), isEnd: true };
     if ("problem" in value) {
       outcome.refused(value.records, value.problem, new Refusal("permanent", value.problem, { category: "schema" }));
       continue;
     }
     documents.push(value);
-    text += `${jsonText({ [value.action]: value.target })}\n${jsonText(value.source)}\n`;
+    if (timer.isOver) await timer.nextSlice();
+    const text = `${jsonText({ [value.action]: value.target })}\n${jsonText(value.source)}\n`;
+    if (timer.isOver) await timer.nextSlice();
+    out.add(text);
   }
-  return { documents, text, isEnd: false };
+  return { documents, bytes: out.finish(), isEnd: false };
+}
+
+/** Lines of a request. Short ones are collected as text, because writing each by itself would take longer. */
+class BulkText {
+  private readonly chunks: Buffer[] = [];
+  private text = "";
+  private written = 0;
+
+  get byteLength(): number {
+    return this.written + this.text.length;
+  }
+
+  add(lines: string): void {
+    this.text += lines;
+    if (this.text.length >= CHUNK_LENGTH) this.write();
+  }
+
+  finish(): Buffer {
+    if (this.text !== "") this.write();
+    return this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks);
+  }
+
+  private write(): void {
+    const chunk = Buffer.from(this.text);
+    this.chunks.push(chunk);
+    this.written += chunk.length;
+    this.text = "";
+  }
 }
 
 interface BulkItem {

@@ -1,5 +1,6 @@
 import type { Http1Answer } from "#net";
 import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
+import { SliceTimer } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -50,10 +51,11 @@ class LokiExporter implements Exporter {
 
   /** Pushes that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const timer = new SliceTimer();
     const { pushes, refused } = pushesOf(batch, this.settings);
     const requests: RecordRequest[] = pushes.map((push) => ({
       records: push.records,
-      send: () => this.push(push, abort, options),
+      send: () => this.push(push, timer, abort, options),
     }));
     for (const [problem, records] of refused)
       requests.push({ records, send: () => Promise.reject(refusalOfRecords(problem)) });
@@ -64,10 +66,16 @@ class LokiExporter implements Exporter {
     this.poster.stop();
   }
 
-  private async push(push: Push, abort: AbortSignal, options: SendOptions | undefined): Promise<void> {
+  private async push(
+    push: Push,
+    timer: SliceTimer,
+    abort: AbortSignal,
+    options: SendOptions | undefined,
+  ): Promise<void> {
     const tenant = push.tenant || this.tenant;
+    if (timer.isOver) await timer.nextSlice();
     await this.poster.post(
-      [push.encode()],
+      [await push.encode(timer)],
       abort,
       options,
       this.readAnswer,

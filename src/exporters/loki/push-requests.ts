@@ -4,6 +4,7 @@ import { findField, fixed32, WireWriter } from "#otlp/bytes";
 import { nanos, seconds, splitNanos } from "#otlp/signals";
 import { LOG_OBSERVED_TIME_TAG, LOG_TIME_TAG } from "#otlp/tags";
 import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/views";
+import type { SliceTimer } from "#work";
 import { type Batch, Refusal } from "../../plugin.js";
 import type { KnownResource, KnownStreams, Stream } from "./known-streams.js";
 import { type LineScope, LineWriter } from "./log-line.js";
@@ -112,9 +113,13 @@ export class Push {
     this.length += length;
   }
 
-  /** Returns the body: a compressed logproto.PushRequest. */
-  encode(): Buffer {
-    return encodeSnappyBlock(this.message());
+  /**
+   * Returns the body: a compressed logproto.PushRequest. A line may be large, so other work gets its turn between the
+   * steps that go through all of it.
+   */
+  encode(timer: SliceTimer): Buffer | Promise<Buffer> {
+    const message = this.message();
+    return message.length < LARGE_BYTES || !timer.isOver ? encodeSnappyBlock(message) : compressLater(message, timer);
   }
 
   /** Returns memory that the next message reuses. */
@@ -197,6 +202,15 @@ export class Push {
     const time = BigInt(Math.trunc(this.settings.now())) * 1_000_000n;
     splitNanos(Number(BigInt.asUintN(32, time)), Number(BigInt.asUintN(32, time >> 32n)));
   }
+}
+
+/** Smaller messages take a few milliseconds. */
+const LARGE_BYTES = 256 * 1024;
+
+async function compressLater(message: Uint8Array, timer: SliceTimer): Promise<Buffer> {
+  const own = Buffer.from(message); // the next message reuses its memory
+  await timer.nextSlice();
+  return encodeSnappyBlock(own);
 }
 
 const TIME_TAGS = [LOG_TIME_TAG, LOG_OBSERVED_TIME_TAG];

@@ -5,6 +5,7 @@ import { pushesOf } from "../../../src/exporters/loki/push-requests.js";
 import { StreamLabels } from "../../../src/exporters/loki/stream-labels.js";
 import { Batch, encodeTree, type Tree } from "../../../src/plugin.js";
 import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
+import { SliceTimer } from "../../../src/runtime/work/turns.js";
 import { liveHeap } from "../../support/live-heap.js";
 import { runs } from "../../support/runs.js";
 import { request } from "../../support/telemetry/telemetry-arbitraries.js";
@@ -74,7 +75,7 @@ async function pushed(batch: Batch, streams: KnownStreams) {
   const records: number[] = [];
   for (const push of pushes) {
     records.push(...push.records);
-    const body = await decompress("snappy", push.encode(), { limit: 1e8, reserve: () => true });
+    const body = await decompress("snappy", await push.encode(new SliceTimer()), { limit: 1e8, reserve: () => true });
     for (const { labels, entries } of readPush(body)) {
       const lines = entries.map(({ time, line }) => [time.replace(/\.0*(?=\d)/, "."), read(line)]);
       ((found[push.tenant] ??= {})[labels] ??= []).push(...lines);
@@ -123,7 +124,7 @@ const attribute = (key: string, stringValue: string) => ({ key, value: { stringV
 const logs = (...records: Tree[]) => encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: records }] }] });
 const NONE = { exporter: false, job: false, instance: false, level: false, attributes: [], resource: [] };
 
-it("keeps bounded memory for labels, hints and resources, however many and however long they are", () => {
+it("keeps bounded memory for labels, hints and resources, however many and however long they are", async () => {
   const labels = new StreamLabels({ ...NONE, attributes: [["id", "id"]] });
   const streams = new KnownStreams({ labels, format: "json" });
   const small = Array.from({ length: 500 }, (_, i) => attribute(`hint-${i}`, "x"));
@@ -136,7 +137,7 @@ it("keeps bounded memory for labels, hints and resources, however many and howev
   const logRecords = Array.from({ length: 500 }, (_, i) => record(i));
   const batch = encodeTree("logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] });
   const { pushes } = pushesOf(batch, { streams, now: () => NOW });
-  for (const push of pushes.slice(0, 20)) push.encode();
+  for (const push of pushes.slice(0, 20)) await push.encode(new SliceTimer());
   expect(live() - before).toBeLessThan(60_000_000);
 });
 
@@ -148,7 +149,10 @@ it("writes the last of several attributes with the same key, however many there 
     { attributes: many },
   );
   const { pushes } = pushesOf(batch, { streams, now: () => NOW });
-  const body = await decompress("snappy", pushes[0]!.encode(), { limit: 1e8, reserve: () => true });
+  const body = await decompress("snappy", await pushes[0]!.encode(new SliceTimer()), {
+    limit: 1e8,
+    reserve: () => true,
+  });
   const lines = readPush(body)[0]!.entries.map(({ line }) => line);
   expect(lines[0]).toBe('{"attributes":{"a":"3","b":"2"}}');
   expect(JSON.parse(lines[1]!).attributes).toEqual(
@@ -156,13 +160,14 @@ it("writes the last of several attributes with the same key, however many there 
   );
 });
 
-it("keeps bounded memory for large resources that repeat", () => {
+it("keeps bounded memory for large resources that repeat", async () => {
   const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "json" });
   const resource = { attributes: [attribute("large", "x".repeat(100_000))] };
   const batch = encodeTree("logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [{}] }] }] });
   const live = () => liveHeap() + process.memoryUsage().arrayBuffers;
   const before = live();
-  for (let i = 0; i < 300; i++) for (const push of pushesOf(batch, { streams, now: () => NOW }).pushes) push.encode();
+  for (let i = 0; i < 300; i++)
+    for (const push of pushesOf(batch, { streams, now: () => NOW }).pushes) await push.encode(new SliceTimer());
   expect(live() - before).toBeLessThan(25_000_000);
 });
 
@@ -173,7 +178,10 @@ it("replaces invalid UTF-8 in each line, even if it would be valid together with
   bytes.set(Buffer.from("é").subarray(0, 1), bytes.indexOf("4"));
   bytes.set(Buffer.from("é").subarray(1), bytes.indexOf("5"));
   const { pushes } = pushesOf(Batch.admit("logs", bytes), { streams, now: () => NOW });
-  const body = await decompress("snappy", pushes[0]!.encode(), { limit: 1e8, reserve: () => true });
+  const body = await decompress("snappy", await pushes[0]!.encode(new SliceTimer()), {
+    limit: 1e8,
+    reserve: () => true,
+  });
   expect(Buffer.from(body).includes("123\ufffd")).toBe(true);
   expect(readPush(body)[0]!.entries.map(({ line }) => line)).toEqual(["123\ufffd", "\ufffd678"]);
 });
@@ -181,7 +189,7 @@ it("replaces invalid UTF-8 in each line, even if it would be valid together with
 it.each([
   ["with a key that comes twice", ["a", "a"]],
   ["with many keys", Array.from({ length: 70 }, (_, i) => `k${i}`)],
-])("writes maps in maps %s as fast as others", (_, keys) => {
+])("writes maps in maps %s as fast as others", async (_, keys) => {
   let value: Tree = { stringValue: "innermost" };
   for (let depth = 0; depth < 60; depth++) {
     const values = [{ key: "inner", value }, ...keys.map((key) => attribute(key, "x"))];
@@ -189,7 +197,7 @@ it.each([
   }
   const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "raw" });
   const { pushes } = pushesOf(logs({ body: value }), { streams, now: () => NOW });
-  expect(pushes[0]!.encode().length).toBeGreaterThan(60);
+  expect((await pushes[0]!.encode(new SliceTimer())).length).toBeGreaterThan(60);
 });
 
 it("handles hints with tens of thousands of names, and as many labels, in linear time", async () => {
@@ -198,7 +206,10 @@ it("handles hints with tens of thousands of names, and as many labels, in linear
   const hint = attribute("loki.attribute.labels", names.join(","));
   const batch = logs({ attributes: [hint, attribute("rest", "1"), ...names.map((name) => attribute(name, "v"))] });
   const { pushes } = pushesOf(batch, { streams, now: () => NOW });
-  const body = await decompress("snappy", pushes[0]!.encode(), { limit: 1e8, reserve: () => true });
+  const body = await decompress("snappy", await pushes[0]!.encode(new SliceTimer()), {
+    limit: 1e8,
+    reserve: () => true,
+  });
   const [{ labels, entries } = expect.unreachable()] = readPush(body);
   expect(labels).toContain('k39999="v"');
   expect(entries.map(({ line }) => line)).toEqual(['{"attributes":{"rest":"1"}}']);

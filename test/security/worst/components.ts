@@ -56,6 +56,9 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   "transform, patterns": {
     processor: { transform: statements('replace_all_patterns(attributes, "value", "v(.*)", "w$1")') },
   },
+  "transform, copying from the resource": {
+    processor: { transform: statements('set(attributes["copy"], resource.attributes["k"])') },
+  },
   pii: { processor: { pii: {} } },
   redaction: { processor: { redaction: { allow_all_keys: true, blocked_values: ["4[0-9]{12}"] } } },
   groupbyattrs: { processor: { groupbyattrs: { keys: ["k1", "id"] } } },
@@ -95,9 +98,12 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   debug: { exporter: { debug: { verbosity: "detailed" } } },
   file: { exporter: { file: { path: "$FOLDER/$NUMBER.json" } } },
   "otlp_http, JSON": { exporter: { otlphttp: { endpoint: "$SINK", encoding: "json", ...DIRECT } } },
+  "otlp_http, snappy": { exporter: { otlphttp: { endpoint: "$SINK", compression: "snappy", ...DIRECT } } },
+  "otlp_http, lz4": { exporter: { otlphttp: { endpoint: "$SINK", compression: "lz4", ...DIRECT } } },
   "otlp_http with a queue": { exporter: { otlphttp: { endpoint: "$SINK" } } },
   loki: { signals: ["logs"], exporter: { loki: { endpoint: "$SINK/loki/api/v1/push", ...DIRECT } } },
   elasticsearch: { signals: ["logs", "traces"], exporter: { elasticsearch: { endpoint: "$SINK", ...DIRECT } } },
+  opensearch: { signals: ["logs", "traces"], exporter: { opensearch: { http: { endpoint: "$SINK" }, ...DIRECT } } },
   zipkin: { signals: ["traces"], exporter: { zipkin: { endpoint: "$SINK/api/v2/spans", ...DIRECT } } },
   prometheus: { signals: ["metrics"], exporter: { prometheus: { endpoint: "127.0.0.1:0" } } },
   prometheus_remote_write: {

@@ -56,6 +56,15 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
       logs(times(100, message(2, attributes(6, 1200)))),
     "a long text that very many records share": () =>
       message(1, message(1, attribute(1, "k", "x".repeat(1_000_000))), message(2, times(300_000, message(2)))),
+    "a long text that records with attributes of their own share": () =>
+      message(
+        1,
+        message(1, attribute(1, "k", "x".repeat(300_000))),
+        message(
+          2,
+          each(200, (i) => message(2, attribute(6, "k1", `v${i}`))),
+        ),
+      ),
     "a long text": () => log(message(5, text(1, "a text of words and numbers 42; ".repeat(500_000)))),
     "a list as body": () => log(message(5, message(5, times(MOST_VALUES, message(1, text(1, "a")))))),
     "a large resource of many records": () =>
@@ -78,6 +87,15 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
           each(200_000, (i) => message(2, ownTrace(i), text(5, "op"))),
         ),
       ),
+    "a long text that traces of one span share": () =>
+      message(
+        1,
+        message(1, attribute(1, "k", "x".repeat(300_000))),
+        message(
+          2,
+          each(200, (i) => message(2, ownTrace(i), text(5, "op"))),
+        ),
+      ),
     "resources of one span": () =>
       times(150_000, message(1, message(1, attribute(1, "a", "b")), message(2, message(2, ids)))),
   },
@@ -88,6 +106,22 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
         message(
           5,
           each(100_000, (i) => message(1, attribute(7, "id", `v${i}`), point)),
+        ),
+      ),
+    "a long text that points with attributes of their own share": () =>
+      message(
+        1,
+        message(1, attribute(1, "k", "x".repeat(300_000))),
+        message(
+          2,
+          message(
+            2,
+            text(1, "m"),
+            message(
+              5,
+              each(200, (i) => message(1, attribute(7, "id", `v${i}`), point)),
+            ),
+          ),
         ),
       ),
     "metrics of one point": () =>

@@ -15,6 +15,8 @@ const MAX_MERGED_BYTES = 1024 * 1024;
 const DECISION_INTERVAL_MS = 100;
 /** Other work gets its turn between two rounds, so one must not take long. */
 const MAX_TRACES_PER_ROUND = 2000;
+/** Policies read a trace as a batch, and traces that share a large resource each get a copy of it. */
+const MAX_BYTES_PER_ROUND = 4 * 1024 * 1024;
 
 /** The spans of a delivery: those of traces that still wait, and late spans of traces that were decided before. */
 export interface SortedSpans {
@@ -239,10 +241,18 @@ export class TailSampler {
   }
 
   private decideDue(): void {
-    const due = this.waiting.takeDue(this.context.clock.monotonic(), MAX_TRACES_PER_ROUND);
-    for (const trace of due) this.decide(trace);
+    const now = this.context.clock.monotonic();
+    let traces = 0;
+    let bytes = 0;
+    while (traces < MAX_TRACES_PER_ROUND && bytes < MAX_BYTES_PER_ROUND) {
+      const trace = this.waiting.takeDue(now);
+      if (trace === undefined) break;
+      traces++;
+      bytes += maxBytesOf(trace.slices);
+      this.decide(trace);
+    }
     this.endRound();
-    if (due.length < MAX_TRACES_PER_ROUND) return this.setTimer(DECISION_INTERVAL_MS);
+    if (!this.waiting.hasDue(now)) return this.setTimer(DECISION_INTERVAL_MS);
     let isStopped = false;
     this.timerAt = Number.NEGATIVE_INFINITY; // no other timer until the next round
     this.cancelTimer = () => {

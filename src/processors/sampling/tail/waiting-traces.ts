@@ -140,17 +140,22 @@ export class WaitingTraces {
     return a === undefined ? undefined : Math.min(a.deadline, b?.deadline ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Removes and returns traces whose deadline has passed, but not more than `max`. */
-  takeDue(now: number, max: number): WaitingTrace[] {
-    const due: WaitingTrace[] = [];
-    for (const queue of [this.byRootDeadline, this.byArrival]) {
-      for (let trace = queue.first(); due.length < max && trace !== undefined && trace.deadline <= now; ) {
-        this.remove(trace);
-        due.push(trace);
-        trace = queue.first();
-      }
-    }
-    return due;
+  /** Removes and returns the next trace whose deadline has passed. */
+  takeDue(now: number): WaitingTrace | undefined {
+    const trace = this.firstDue(now);
+    if (trace !== undefined) this.remove(trace);
+    return trace;
+  }
+
+  hasDue(now: number): boolean {
+    return this.firstDue(now) !== undefined;
+  }
+
+  private firstDue(now: number): WaitingTrace | undefined {
+    const byRoot = this.byRootDeadline.first();
+    if (byRoot !== undefined && byRoot.deadline <= now) return byRoot;
+    const oldest = this.byArrival.first();
+    return oldest !== undefined && oldest.deadline <= now ? oldest : undefined;
   }
 
   takeAll(): WaitingTrace[] {
