@@ -2,16 +2,20 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInThisContext } from "node:vm";
 import { afterAll, describe, expect, it } from "vitest";
-import { isFuzzing } from "../support/runs.js";
+import { FUZZ_LIMIT_MS, isFuzzing } from "../support/runs.js";
 // Before everything whose blocks are to be counted.
 import { stopCounting } from "./coverage.js";
 import { type FuzzTarget, fuzz } from "./fuzz.js";
 import { mutateBytes } from "./mutate-bytes.js";
+import { appTargets } from "./targets/app-records.js";
+import { rowTargets } from "./targets/database-rows.js";
 import { eventTargets } from "./targets/events.js";
 import { expositionTargets } from "./targets/exposition.js";
 import { languageTargets } from "./targets/language.js";
 import { lineTargets } from "./targets/log-lines.js";
+import { machineTargets } from "./targets/machine.js";
 import { spanTargets } from "./targets/span-formats.js";
+import { sqsTargets } from "./targets/sqs-answers.js";
 import { statisticsTargets } from "./targets/statistics.js";
 import { storeTargets } from "./targets/store.js";
 import { telemetryTargets } from "./targets/telemetry.js";
@@ -24,6 +28,10 @@ const TARGETS = [
   ...expositionTargets,
   ...lineTargets,
   ...eventTargets,
+  ...sqsTargets,
+  ...rowTargets,
+  ...machineTargets,
+  ...appTargets,
   ...statisticsTargets,
   ...languageTargets,
   ...storeTargets,
@@ -62,9 +70,10 @@ afterAll(stopCounting);
 describe("inputs that nobody would write", () => {
   it.each(TARGETS.map((target) => [target.name, target] as const))("break nothing: %s", async (_, target) => {
     const kept = keptInputs(target);
-    const inputs = Math.ceil((INPUTS * target.share) / SHARES);
-    const options = { inputs, seed: SEED, maxSamples: MAX_SAMPLES };
-    const { outcomes, found, reached, slowestMs } = await fuzz(target, kept, options);
+    const wanted = Math.ceil((INPUTS * target.share) / SHARES);
+    const ms = isFuzzing ? (FUZZ_LIMIT_MS / 2) * (target.share / SHARES) : Number.POSITIVE_INFINITY;
+    const options = { inputs: wanted, seed: SEED, maxSamples: MAX_SAMPLES, endsAt: performance.now() + ms };
+    const { inputs, outcomes, found, reached, slowestMs } = await fuzz(target, kept, options);
     expect(outcomes).toBeGreaterThan(1);
     if (isFuzzing) {
       const slowest = `slowest ${slowestMs.toFixed(1)} ms`;

@@ -37,6 +37,8 @@ export interface FuzzOptions {
   readonly seed: number;
   /** How often it may be asked what code was run; 0: never. */
   readonly maxSamples: number;
+  /** When the target has had its share of the time, by `performance.now`. */
+  readonly endsAt?: number;
 }
 
 /**
@@ -46,7 +48,7 @@ export interface FuzzOptions {
 export async function fuzz(
   target: FuzzTarget,
   kept: readonly Buffer[],
-  { inputs, seed, maxSamples }: FuzzOptions,
+  { inputs, seed, maxSamples, endsAt = Number.POSITIVE_INFINITY }: FuzzOptions,
 ): Promise<FuzzResult> {
   const random = new Random(seed);
   const outcomes = new Set<string>();
@@ -76,7 +78,8 @@ export async function fuzz(
     corpus.push(input);
   }
   guide?.begin();
-  for (let i = 0; i < inputs; i++) {
+  let tried = 0;
+  for (; tried < inputs && performance.now() < endsAt; tried++) {
     // Half of the time it goes on from what was found last.
     const from = random.oneIn(2) ? random.below(corpus.length) : Math.max(0, corpus.length - 1 - random.below(16));
     let input = corpus[from]!;
@@ -88,7 +91,7 @@ export async function fuzz(
     addToCorpus(input);
     found.push(Buffer.from(input));
   }
-  return { inputs, outcomes: outcomes.size, found, reached: guide?.reached ?? [], slowestMs };
+  return { inputs: tried, outcomes: outcomes.size, found, reached: guide?.reached ?? [], slowestMs };
 }
 
 /** Finds those of the inputs that run code which none had run before. */

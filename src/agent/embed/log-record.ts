@@ -49,11 +49,11 @@ export function writeLogRecord(writer: WireWriter, record: LogInput, nowMs: numb
   writeId(writer, LOG_SPAN_ID_TAG, record.spanId, 16, "span_id");
   writer.byte(LOG_OBSERVED_TIME_TAG);
   writer.fixed64(now);
-  if (record.name !== undefined) writeText(writer, LOG_EVENT_NAME_TAG, String(record.name));
+  if (record.name !== undefined) writeText(writer, LOG_EVENT_NAME_TAG, textOf(record.name));
 }
 
 function writeSeverity(writer: WireWriter, { severity, severityNumber }: LogInput): void {
-  const text = severity === undefined ? "" : String(severity);
+  const text = severity === undefined ? "" : textOf(severity);
   const number = severityNumber ?? NUMBERS[text] ?? NUMBERS[text.toLowerCase()] ?? 0;
   if (Number.isInteger(number) && number > 0 && number <= MAX_SEVERITY_NUMBER) {
     writer.byte(LOG_SEVERITY_NUMBER_TAG);
@@ -100,6 +100,15 @@ function writeText(writer: WireWriter, tag: number, text: string): void {
   writer.text(text);
 }
 
+/** Some objects have no text, such as those without a prototype. */
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return "[cannot be read]";
+  }
+}
+
 function writeMessage(writer: WireWriter, tag: number, body: () => void): void {
   writer.byte(tag);
   writer.begin();
@@ -122,8 +131,16 @@ function nanoseconds(ms: number): bigint {
 /** An invalid time becomes the current time: losing the record would be worse. */
 function timeOf(time: number | bigint | Date, now: bigint): bigint {
   if (typeof time === "bigint") return time >= 0n && time < 1n << 64n ? time : now;
-  const ms = Number(time);
+  const ms = millisecondsOf(time);
   return ms >= 0 && ms < MAX_TIME_MS ? nanoseconds(ms) : now;
+}
+
+function millisecondsOf(time: number | Date): number {
+  try {
+    return Number(time);
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** The latest time that fits into 64 bits of nanoseconds, in milliseconds. */

@@ -37,7 +37,17 @@ function distinguishedName(lines: string): string {
 function alternativeNames(written: string): string[] {
   const found = [...written.matchAll(/(IP Address|URI|DNS|email):("(?:\\.|[^"\\])*"|[^,]*)/g)];
   const ranked = found.sort(([, one], [, other]) => ALTERNATIVES.indexOf(one!) - ALTERNATIVES.indexOf(other!));
-  return ranked.map(([, , name]) => (name!.startsWith('"') ? (JSON.parse(name!) as string) : name!));
+  return ranked.map(([, , name]) => unquoted(name!));
+}
+
+/** A name that only looks like a JSON string stays as it is. */
+function unquoted(name: string): string {
+  if (!name.startsWith('"')) return name;
+  try {
+    return JSON.parse(name) as string;
+  } catch {
+    return name;
+  }
 }
 
 /** An empty name has no lines. */

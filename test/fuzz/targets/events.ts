@@ -1,6 +1,5 @@
 import { gzipSync } from "node:zlib";
 import { isMalformed } from "../../../src/plugin.js";
-import { readMessages, SqsMessage } from "../../../src/receivers/aws-sqs/incoming-message.js";
 import { countRecords, readEvent } from "../../../src/receivers/fluent-forward/forward-event.js";
 import { MessagePackError, ValueScanner } from "../../../src/receivers/fluent-forward/message-pack.js";
 import { entryMessage } from "../../../src/receivers/redis-stream/stream-entry.js";
@@ -86,43 +85,5 @@ function runMessage(input: Buffer): string {
   return outcomes.join();
 }
 
-const SQS_MESSAGE = {
-  MessageId: "m-1",
-  ReceiptHandle: "r",
-  Body: "AP8=",
-  Attributes: { ApproximateReceiveCount: "2", SentTimestamp: "1700000000000", MessageGroupId: "g" },
-  MessageAttributes: {
-    "content-transfer-encoding": { DataType: "String", StringValue: "base64" },
-    "x-sluice-headers": { DataType: "String", StringValue: '{"a":"b","c":{"base64":"AA=="}}' },
-    n: { DataType: "Number", StringValue: "-1.5" },
-    bytes: { DataType: "Binary", BinaryValue: "AAH/" },
-  },
-};
-
-const sqsTarget: FuzzTarget = {
-  name: "answers of SQS",
-  share: 4,
-  seeds: [
-    Buffer.from(JSON.stringify({ Messages: [SQS_MESSAGE, { ...SQS_MESSAGE, Body: "text", MessageAttributes: {} }] })),
-    Buffer.from("{}"),
-  ],
-  mutate: textMutator([...'{}[]:,"', "null", "base64", "String", "Binary", "Number", "__proto__", "x-sluice-headers"]),
-  run: runSqsAnswer,
-};
-
-/** Whatever a server says is a message, is one that can be kept. */
-function runSqsAnswer(input: Buffer): string {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(input.toString("utf8"));
-  } catch {
-    return "no JSON";
-  }
-  const received = readMessages((answer as { Messages?: unknown } | null)?.Messages);
-  const messages = received.map((message, i) => new SqsMessage(message, "queue", i % 2 === 0));
-  for (const message of messages) holdToOtlp(wholeMessage("logs", message));
-  return messages.map(({ headers, body }) => `${Object.keys(headers).length}, ${magnitude(body.length)}`).join();
-}
-
 /** Events and messages that become log records. */
-export const eventTargets: readonly FuzzTarget[] = [forwardTarget, messageTarget, sqsTarget];
+export const eventTargets: readonly FuzzTarget[] = [forwardTarget, messageTarget];

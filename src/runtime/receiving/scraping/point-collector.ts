@@ -9,15 +9,18 @@ interface CollectedPoint {
   readonly attributes: PointLabels;
 }
 
+/** The latest time that fits into 64 bits of nanoseconds, in milliseconds. */
+const MAX_TIME_MS = 18_446_744_073_709;
+
 /** Collects the points of one resource, by metric. */
 export class PointCollector {
   private readonly startMs: number;
   private readonly resource: Readonly<Record<string, string | number>>;
   private readonly metrics = new Map<string, { metric: ScrapedMetric; points: CollectedPoint[] }>();
 
-  /** `startMs` is the time when counters were 0. */
+  /** `startMs` is the time when counters were 0. What is no time, because the source is damaged, counts as unknown. */
   constructor(startMs: number, resource: Readonly<Record<string, string | number>> = {}) {
-    this.startMs = startMs;
+    this.startMs = startMs >= 0 && startMs < MAX_TIME_MS ? startMs : 0;
     this.resource = resource;
   }
 
@@ -110,7 +113,8 @@ function keyValues(attributes: PointLabels) {
 }
 
 function anyValue(value: PointLabels[string]) {
-  if (typeof value === "number") return { intValue: BigInt(value) };
+  if (typeof value === "number")
+    return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };
   if (typeof value === "string") return { stringValue: value };
   return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
 }
