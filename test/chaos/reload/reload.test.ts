@@ -150,7 +150,9 @@ describe("an agent that is reloaded again and again under load", () => {
       };
       if (isLongForm) writeSync(2, `${JSON.stringify(report)}\n`);
       expect(clients.broken).toEqual([]);
-      expect({ ...report, doubled: backend.doubled }).toMatchObject({ doubled: [], lost: 0 });
+      // Spans may come twice when their journal is opened anew: see docs/reload.md.
+      expect(backend.doubled.filter((id) => id.startsWith("log"))).toEqual([]);
+      expect(report).toMatchObject({ lost: 0, broken: 0 });
     },
     isLongForm ? 3_600_000 : 120_000,
   );
