@@ -5,7 +5,7 @@ import { redactedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
 import { type Problem, placeText, problemMessage } from "#config/text";
 import type { Logger } from "#contract";
-import { silentLogger, systemClock } from "#contract";
+import { type Clock, silentLogger, systemClock } from "#contract";
 import type { PluginTracker } from "#contract/border";
 import type { ReloadReport } from "#contract/operations";
 import { parseDuration } from "#contract/schema";
@@ -13,7 +13,7 @@ import { waitAtMost } from "#contract/time";
 import type { ConfigFacts, Agent as RunningAgent } from "#host";
 import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host";
 import { useProxyEnvironment } from "#net";
-import { useEnvironment } from "#system";
+import { fileSignature, useEnvironment } from "#system";
 import { loadedMask } from "../mask-batch.js";
 import type { RehearsalTask } from "../rehearsal/process/child-frames.js";
 import { ConfigSnapshots } from "../rehearsal/process/config-snapshots.js";
@@ -24,12 +24,13 @@ import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 import { collectGarbage, tuneV8 } from "./v8.js";
-import { watchFiles } from "./watch-files.js";
 
 /** Time for the agent's own telemetry to send its last data, in milliseconds. */
 const TELEMETRY_STOP_MS = 2000;
 /** The same limit after a failure or a second signal, when stopping must be quick. */
 const SHORT_TELEMETRY_STOP_MS = 250;
+/** How often watched files are looked at, in milliseconds. */
+const WATCH_INTERVAL_MS = 500;
 
 /** `sluice run`: runs the agent until a signal stops it. */
 export async function run(context: CommandContext): Promise<number> {
@@ -228,4 +229,30 @@ function shutdownTimeout(text: string | undefined): number | undefined {
 /** Files that the agent and its plugins create are readable by their owner only, unless they set other permissions. */
 function restrictNewFiles(): void {
   if (isMainThread) process.umask(0o077);
+}
+
+/**
+ * Calls `onChange` when one of the files has changed, appeared or disappeared, and then stayed the same for one
+ * interval: a file that is being written is not read. It compares what the path leads to, so replaced files and links
+ * (as Kubernetes swaps those of a ConfigMap) are noticed. `files` is asked each time. Returns a function that ends it.
+ */
+function watchFiles(files: () => Iterable<string>, clock: Clock, onChange: () => void): () => void {
+  let known = signature(files());
+  let last = known;
+  let cancel = () => {};
+  const check = () => {
+    const now = signature(files());
+    if (now !== known && now === last) {
+      known = now;
+      onChange();
+    }
+    last = now;
+    cancel = clock.after(WATCH_INTERVAL_MS, check);
+  };
+  cancel = clock.after(WATCH_INTERVAL_MS, check);
+  return () => cancel();
+}
+
+function signature(files: Iterable<string>): string {
+  return [...files].sort().map(fileSignature).join("\n");
 }

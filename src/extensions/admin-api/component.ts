@@ -16,6 +16,9 @@ import { OtherAgents } from "./agents/other-agents.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
 import { startAdminServer } from "./server.js";
 
+export { tapEvents } from "./live/tap.js";
+export { edgesAt } from "./live/tap-routes.js";
+
 /** Serves the operators' view of the agent, and their actions, as JSON over HTTP; see docs/openapi.yaml. */
 export const adminApi = defineExtension<AdminApiConfig>({
   type: "admin",

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { Clock } from "#contract";
-import { signatureOf } from "../watch-files.js";
+import { fileSignature } from "#system";
 import type { ReadFile } from "./messages.js";
 
 /** How often files are looked at, in milliseconds. */
@@ -58,7 +58,7 @@ export class ChangeWatch {
     const now = this.clock.monotonic();
     const watched = [...this.known, ...(this.watchesFolders ? this.folders : [])];
     const changed = watched.flatMap(([path, known]) => {
-      const signature = signatureOf(path);
+      const signature = fileSignature(path);
       return signature === known ? [] : [[path, signature] as const];
     });
     const isSettled = changed.every(([path, signature]) => this.last.get(path) === signature);

@@ -3,13 +3,12 @@ import { dirname } from "node:path";
 import process from "node:process";
 import type { LoadedConfig } from "#config";
 import type { Problem } from "#config/text";
-import { PluginFolders, RemoteSources, Watchdog } from "#host";
-import { useEnvironment } from "#system";
+import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host";
+import { fileSignature, useEnvironment } from "#system";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
 import { type Development, factsOf, readProxies, runConfig } from "../run.js";
 import { EXIT } from "../terminal.js";
-import { signatureOf } from "../watch-files.js";
 import type { AgentMessage, DevOutcome, ReadFile, TerminalMessage } from "./messages.js";
 import { PluginImports } from "./plugin-imports.js";
 import { problemLines, reportedProblem } from "./problem-lines.js";
@@ -62,9 +61,10 @@ class DevAgent {
       onCompiler: (name) => this.send({ kind: "notice", text: `TypeScript is compiled by ${name}` }),
     });
     const remote = new RemoteSources(async (sent) => {
-      const onFile = (file: string) => this.onFile(file, signatureOf(file));
+      const onFile = (file: string) => this.onFile(file, fileSignature(file));
       const importModule = imports.nextImport();
-      this.loaded = await loadFromArguments(context, watchdog, pluginFolders, onFile, sent, importModule);
+      const loaded = await loadFromArguments(context, watchdog, pluginFolders, onFile, sent, importModule);
+      this.loaded = withFileVersions(loaded, onFile);
       return this.loaded;
     });
     const loaded = await remote.loadFirst();
@@ -132,8 +132,8 @@ class DevAgent {
   }
 
   private onFile(file: string, signature: string): void {
-    this.files.push({ file, signature, folder: signatureOf(dirname(file)) });
-    if (/\.[mc]?js$/.test(file)) this.scripts.add(file);
+    this.files.push({ file, signature, folder: fileSignature(dirname(file)) });
+    if (/\.[mc]?[jt]s$/.test(file)) this.scripts.add(file);
     if (this.hasStarted) this.sendFiles();
   }
 

@@ -4,8 +4,7 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { importUrl } from "#host";
-import { packageFolder } from "#system";
-import { signatureOf } from "../watch-files.js";
+import { fileSignature, packageFolder } from "#system";
 
 interface ImportEvents {
   /** A file of a plugin is about to be read. */
@@ -38,7 +37,7 @@ export class PluginImports {
 
   /** How plugins are imported from now on: all of them anew if one of their files has changed, otherwise as before. */
   nextImport(): typeof importUrl {
-    if ([...this.files].some(([file, signature]) => signatureOf(file) !== signature)) {
+    if ([...this.files].some(([file, signature]) => fileSignature(file) !== signature)) {
       this.files.clear();
       this.version += 1;
     }
@@ -132,14 +131,14 @@ function isPluginFile(url) {
 export async function load(url, context, next) {
   if (!isPluginFile(url)) return next(url, context);
   const file = fileURLToPath(url);
-  settings.port.postMessage({ file, signature: signatureOf(file) });
+  settings.port.postMessage({ file, signature: fileSignature(file) });
   if (settings.strips || !/\\.m?ts$/.test(file)) return next(url, context);
   const compile = compilerFor(file);
   return compile === undefined ? next(url, context) : { format: "module", source: compile(file), shortCircuit: true };
 }
 
-/** As in watch-files.ts. */
-function signatureOf(file) {
+/** As in src/runtime/system/file-signature.ts. */
+function fileSignature(file) {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(file);
     return [file, ino, size, mtimeMs, ctimeMs].join(" ");

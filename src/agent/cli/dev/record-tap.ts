@@ -3,13 +3,13 @@ import { errorMessage } from "#contract/errors";
 import { type AgentInspection, type GraphEdge, TapBudget } from "#contract/operations";
 import type { Agent } from "#host";
 import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
-import { tapEvents } from "../../../extensions/admin-api/live/tap.js";
-import { edgesAt } from "../../../extensions/admin-api/live/tap-routes.js";
 import type { TappedRecord } from "../live/tapped-line.js";
 import type { AgentMessage, ShownRecords, TrafficCounts } from "./messages.js";
 
 /** The share of the time that looking at records may take from the pipelines. The first record needs 50 ms. */
 const WORK_SHARE = 0.1;
+
+type EdgesAt = (at: string, inspection: AgentInspection) => readonly GraphEdge[];
 
 /** Sends masked records of the agent as they pass: at a limited rate, and within a budget of time. */
 export class RecordTap {
@@ -17,6 +17,8 @@ export class RecordTap {
   private readonly budget = new TapBudget(systemClock, WORK_SHARE);
   private shown: ShownRecords | undefined;
   private inspection: AgentInspection | undefined;
+  /** Loaded as a whole: apart from the rest of the admin API it would be one more file at every start of an agent. */
+  private taps: typeof import("../../../extensions/admin-api/component.js") | undefined;
   private mask: Awaited<ReturnType<Agent["loadMask"]>> | undefined;
   private end = () => {};
   private missed = 0;
@@ -28,6 +30,7 @@ export class RecordTap {
   /** Call this again after a reload, because the graph is another one then. */
   async use(agent: Agent): Promise<void> {
     this.mask = await agent.loadMask();
+    this.taps ??= await import("../../../extensions/admin-api/component.js");
     this.inspection = agent.inspection;
     this.restart();
   }
@@ -56,14 +59,15 @@ export class RecordTap {
   private restart(): void {
     this.end();
     this.end = () => {};
-    const { inspection, shown, mask, budget } = this;
-    if (inspection === undefined || mask === undefined || shown === undefined || shown.rate === 0) return;
-    const edges = this.edges(inspection, shown.at);
+    const { inspection, shown, mask, budget, taps } = this;
+    if (inspection === undefined || mask === undefined || taps === undefined) return;
+    if (shown === undefined || shown.rate === 0) return;
+    const edges = this.edges(inspection, shown.at, taps.edgesAt);
     const pipelines = new Map(edges.map(({ id, pipeline }) => [id, pipeline]));
     const condition = shown.where === "" ? undefined : parseRecordCondition(shown.where);
     const where = condition === undefined || isOttlSyntaxError(condition) ? undefined : condition;
     const settings = { edges, where, rate: shown.rate, limit: Number.MAX_SAFE_INTEGER };
-    this.end = tapEvents(settings, { inspection, clock: systemClock, budget, mask })({
+    this.end = taps.tapEvents(settings, { inspection, clock: systemClock, budget, mask })({
       send: () => true,
       sendJson: (_, json) => {
         const record = JSON.parse(json) as TappedRecord;
@@ -84,7 +88,7 @@ export class RecordTap {
     this.missed = 0;
   }
 
-  private edges(inspection: AgentInspection, at: readonly string[]): readonly GraphEdge[] {
+  private edges(inspection: AgentInspection, at: readonly string[], edgesAt: EdgesAt): readonly GraphEdge[] {
     const { nodes, edges } = inspection.graph;
     const exporters = new Set(nodes.filter(({ kind }) => kind === "exporter").map(({ id }) => id));
     if (at.length === 0) return edges.filter(({ to }) => exporters.has(to));

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChangeWatch } from "../../../../src/agent/cli/dev/change-watch.js";
-import { signatureOf } from "../../../../src/agent/cli/watch-files.js";
+import { fileSignature } from "../../../../src/runtime/system/file-signature.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 
@@ -17,7 +17,7 @@ function watchOne() {
   write();
   const seen = { changes: 0, floods: 0 };
   const watch = new ChangeWatch(clock, { onChange: () => seen.changes++, onFlood: () => seen.floods++ });
-  const read = () => watch.add([{ file, signature: signatureOf(file), folder: signatureOf(join(folder, "src")) }]);
+  const read = () => watch.add([{ file, signature: fileSignature(file), folder: fileSignature(join(folder, "src")) }]);
   read();
   return { clock, folder, file, write, read, watch, seen };
 }
