@@ -122,7 +122,7 @@ const STATUS_KEY = /(?:^|[^a-z])(?:auth|credentials?)$|(?:Auth|Credentials?)$/i;
 
 /** Returns the hints that the last word of a key gives about the value. */
 function hintsOf(key: string, label: number): number {
-  if (/version$/i.test(key)) return HINT_VERSION;
+  if (/(?:version|firmware)$/i.test(key)) return HINT_VERSION;
   if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
     return HINT_PHONE;
   if (/(?:ssn|social[._-]?security(?:[._-]?number)?)$/i.test(key)) return HINT_SSN;

@@ -10,6 +10,8 @@ import { columnLabel, mayBeInColumn } from "./columns.js";
 import { AUTHORIZATION_LABEL, BIRTH_LABEL, NO_LABEL, PASSWORD_LABEL, SECRET_LABEL } from "./label-words.js";
 import { findLabelledValue } from "./labelled-value.js";
 import { label, labelBefore, mayFollowLabel } from "./labels.js";
+import { findOperand } from "./operands.js";
+import { findInSegment, findIssued, findSuccessor, findZone } from "./segments.js";
 import { findInSentence } from "./sentence.js";
 
 /** Bytes of a value before its first digit. */
@@ -17,7 +19,7 @@ const VALUE_BYTES = new Uint8Array(256);
 for (let c = 33; c < 127; c++) VALUE_BYTES[c] = "\"'`=:,;()[]{}<>|#\\&".includes(String.fromCharCode(c)) ? 0 : 1;
 /** Bytes before a value that does not follow `=` or `:`. Those signs are anchors of the scan themselves. */
 const BEFORE_VALUE = new Uint8Array(256);
-for (const c of " \t\n\"'`([#|>,;") BEFORE_VALUE[c.charCodeAt(0)] = 1;
+for (const c of " \t\n\"'`([#|>,;~") BEFORE_VALUE[c.charCodeAt(0)] = 1;
 for (let c = 128; c < 256; c++) BEFORE_VALUE[c] = 1;
 
 const QUOTES = new Uint8Array(256);
@@ -35,7 +37,12 @@ let triedStart = -1;
  */
 export function findAfterLabel(b: Uint8Array, p: number): number {
   const start = valueStart(b, p);
-  if (start <= matches.floor) return NOT_FOUND;
+  const segment = segmentStart(b, p, start);
+  if (segment > 0) {
+    const found = b[segment - 1] === 126 ? findIssued(b, segment) : findInSegment(b, segment);
+    if (found !== NOT_FOUND) return found;
+  }
+  if (start <= matches.floor) return b[start] === b[p] ? findIssued(b, start) : NOT_FOUND;
   if (IN_PASSWORD[b[start - 1]!] === 1) {
     const password = findSpecialPassword(b, start);
     if (password !== NOT_FOUND) return password;
@@ -45,14 +52,20 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
   const code = findCardCode(b, p);
   if (code !== NOT_FOUND) return code;
   const isInColumn = mayBeInColumn(b, start);
-  if (!isInColumn && !mayFollowLabel(b, start)) return mayEndSentence(b, start) ? findInSentence(b, start) : NOT_FOUND;
   triedScan = matches.scan;
   triedStart = start;
+  if (!isInColumn && !mayFollowLabel(b, start)) {
+    const sentence = mayEndSentence(b, start) ? findInSentence(b, start) : NOT_FOUND;
+    return sentence === NOT_FOUND ? findUnlabelled(b, start) : sentence;
+  }
   let kind = isInColumn ? columnLabel(b, start) : NO_LABEL;
   const isColumn = kind !== NO_LABEL;
   if (isColumn) label.isQuoted = QUOTES[b[start - 1]!] === 1;
   else kind = labelBefore(b, start, matches.lastEnd);
-  if (kind === NO_LABEL) return findInSentence(b, start);
+  if (kind === NO_LABEL) {
+    const sentence = findInSentence(b, start);
+    return sentence === NOT_FOUND ? findUnlabelled(b, start) : sentence;
+  }
   if (isColumn) label.monthAt = -1;
   const evidence = LABEL | (label.hasSign || label.isQuoted || isColumn ? SIGN : 0);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, label.monthAt < 0 ? start : label.monthAt, evidence);
@@ -66,9 +79,26 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
   return isToken(b) ? proposeSecret(b, kind, evidence | COMMON_FORM, false) : NOT_FOUND;
 }
 
+/** Finds a value that something else than a label announces: a command, the format of a message, another value. */
+function findUnlabelled(b: Uint8Array, start: number): number {
+  const issued = b[start - 1] === 124 || b[start - 1] === 126 || b[start - 1] === 32 ? findIssued(b, start) : NOT_FOUND;
+  if (issued !== NOT_FOUND) return issued;
+  const successor = findSuccessor(b, start);
+  if (successor !== NOT_FOUND || !hasLetter(b, start)) return successor;
+  const zone = findZone(b, start);
+  return zone === NOT_FOUND && b[start - 1] !== 124 ? findOperand(b, start) : zone;
+}
+
+/** Whether the value at `start` begins with a letter, or has one after its first digits. */
+function hasLetter(b: Uint8Array, start: number): boolean {
+  return (
+    (CHARACTER_BITS[b[start]!]! & LETTER) !== 0 || isAt(b, runEnd(b, start, matches.end, DIGIT), matches.end, LETTER)
+  );
+}
+
 const CODE_AFTER_CARD =
-  /^[ ,;|/()-]{0,3}(?:cid|cvd|csc|cv[cv]2?|code|security code|pr\xc3\xbcfziffer|pruefziffer|kod|c\xc3\xb3digo|codice|crypto)[ :#=]{1,3}$/i;
-const MAX_AFTER_CARD = 24;
+  /^[^\n\d]{0,24}?[ ,;|/()-](?:cid|cvd|csc|cv[cv]2?|code|security code|pr\xc3\xbcfziffer|pruefziffer|kod|c\xc3\xb3digo|codice|crypto)[ :#=]{1,3}$/i;
+const MAX_AFTER_CARD = 48;
 
 /** Finds the code of a card that was found shortly before the digit at `p`. */
 function findCardCode(b: Uint8Array, p: number): number {
@@ -80,6 +110,25 @@ function findCardCode(b: Uint8Array, p: number): number {
   const isCode = CODE_AFTER_CARD.test(latin1(b, lastEnd, p)) && matches.isEnabled(ASSIGNED_SECRET);
   return isCode ? matches.propose(ASSIGNED_SECRET, p, stop, COMMON_FORM | LABEL | PLACE) : NOT_FOUND;
 }
+
+/** Returns the start of the element around the digit at `p` of a message whose elements these signs separate, or 0. */
+function segmentStart(b: Uint8Array, p: number, start: number): number {
+  if (b[start - 1] === 58 && b[start - 2] === 57 && b[start - 5] === 43) return start; // DTM+329:
+  for (let q = p; q > start; q--) {
+    const c = b[q - 1]!;
+    if (SEPARATORS[c] === 1)
+      return c === 126 || (c === 42 ? b[q - 4] === 42 || b[q - 2] === 56 : isDocument(b, q)) ? q : 0;
+  }
+  return 0;
+}
+
+/** Whether the part of a segment that ends with the `+` before `p` may be `DOC+P:110:111`. */
+function isDocument(b: Uint8Array, p: number): boolean {
+  return b[p - 2] === 80 || b[p - 5] === 58;
+}
+
+const SEPARATORS = new Uint8Array(256);
+for (const c of "*+~") SEPARATORS[c.charCodeAt(0)] = 1;
 
 /** Returns the start of the value around the digit at `p`. */
 function valueStart(b: Uint8Array, p: number): number {
@@ -150,7 +199,8 @@ function findSpecialPassword(b: Uint8Array, p: number): number {
   let start = p;
   while (start > floor && b[start - 1]! > 32 && BETWEEN_VALUES[b[start - 1]!] === 0) start--;
   work.spent += p - start;
-  if (start === p || start === floor || !isAt(b, start, p, ALNUM) || !mayFollowLabel(b, start)) return NOT_FOUND;
+  if (start === p || start === floor || !isAt(b, start, p, ALNUM)) return NOT_FOUND;
+  if (!mayFollowLabel(b, start)) return QUOTES[b[start - 1]!] === 1 ? findInSentence(b, start) : NOT_FOUND;
   if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   if (labelBefore(b, start, matches.lastEnd) !== PASSWORD_LABEL) return NOT_FOUND;
   assigned.read(b, label.isQuoted ? quoteBefore(b, start) : start);

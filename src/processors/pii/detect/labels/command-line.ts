@@ -64,6 +64,16 @@ const COMMANDS: Readonly<Record<string, readonly PasswordOption[]>> = {
   http: [pair("a", ":")],
   smbclient: [pair("U", "%")],
   rpcclient: [pair("U", "%")],
+  winexe: [pair("U", "%")],
+  wmiexec: [pair("U", "%")],
+  psexec: [apart("p")],
+  doveadm: [apart("p")],
+  cassandra: [apart("p")],
+  cqlsh: [apart("p")],
+  influx: [apart("p")],
+  kadmin: [apart("w")],
+  useradd: [apart("p")],
+  usermod: [apart("p")],
   wget: [],
 };
 /** Whether any of the commands is in a line. */
@@ -126,10 +136,13 @@ function shortOption(b: Uint8Array, p: number): number {
   if (LETTERS[letter] === 0) return NOT_FOUND;
   work.spent += 6 * TEXT_COST;
   const line = latin1(b, Math.max(matches.floor, p - MAX_COMMAND), p);
-  const option = optionOf(line.slice(line.lastIndexOf("\n") + 1), String.fromCharCode(letter), b[p + 2] === BLANK);
+  const isListed = b[p + 2] === QUOTE && b[p + 3] === 44; // ["curl", "-u", "anna:tiger"]
+  const isApart = b[p + 2] === BLANK || isListed;
+  const option = optionOf(line.slice(line.lastIndexOf("\n") + 1), String.fromCharCode(letter), isApart);
   if (option === undefined) return NOT_FOUND;
-  assigned.read(b, option.form === "attached" ? p + 2 : p + 3);
-  if (option.form === "pair") return findPair(b, p + 3, option.sign!);
+  const valueAt = isListed ? p + (b[p + 4] === BLANK ? 5 : 4) : isApart ? p + 3 : p + 2;
+  if (option.form === "pair") return findPair(b, valueAt, option.sign!);
+  assigned.read(b, valueAt);
   return proposeSecret(b, PASSWORD_LABEL, LABEL | PLACE, true);
 }
 
@@ -163,7 +176,9 @@ function optionOf(line: string, letter: string, isApart: boolean): PasswordOptio
   for (const word of words) {
     const options = COMMANDS[word.slice(word.lastIndexOf("/") + 1)];
     if (options === undefined) continue;
-    return options.find(({ option, form }) => option === letter && (form === "attached") !== isApart);
+    return options.find(
+      ({ option, form }) => option === letter && (form === "pair" || (form === "attached") !== isApart),
+    );
   }
   return undefined;
 }

@@ -61,7 +61,7 @@ export const MONTH = 23;
 export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = [
   [
     PASSWORD_LABEL,
-    "*password,pass_phrase,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
+    "*password,ksecvaluedata,snmp_server_community,*pass_key,local_key,network_key!,haslo_dostepu,pass_phrase,wifi_key,wifi_password,wlan_key,wpa_key,*password_confirmation,confirm_password,*newpass,*oldpass,*adminpass,*rootpass,*mypass,*ftppass,*smtppass,*pgpass,contrasenia,initial_password,*passwd,*passphrase,*pwd,pass!,passw,pw,*passwort,*kennwort,passwörter!,losung!,mot_de_passe,mdp," +
       "mots_de_passe!,contraseña,clave!,clave_de_acceso,clave_secreta,palabra_de_paso,senha,palavra_passe,palavra_chave!,parola," +
       "parola_d'ordine,parola_chiave!,hasło,hasła,hasłem,*wachtwoord,toegangscode,lösenord,lösenordet,adgangskode,adgangskoden,kodeord,kodeordet,passord,passordet,salasanasi,salasana," +
       "heslo,jelszó,parolă,lozinka,geslo,slaptažodis,parool,parole!,şifre,şifresi,şifreniz,parolası,mật_khẩu,kata_sandi,sandi!," +
@@ -82,7 +82,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     SECRET_LABEL,
-    "*secret,*token,*access_key,*credential,*credentials,*session,*session_id,sid!,*sessid,*connect_sid,session_index,remember_me,remember_token,signature!," +
+    "*secret,*token,session_ticket,entity_token,*access_key,*credential,*credentials,*session,*session_id,sid!,*sessid,*connect_sid,session_index,remember_me,remember_token,signature!," +
       "*authtoken,bearer!,api_id!,jeton,токен,токена,令牌,トークン,토큰,*apikey,pat!,jti!,csrf,xsrf,*saml_response," +
       "samlresponse,saml_assertion,assertion!,jwt,sas!,sess!,dsn!,auth_cookie,magic_link,reset_link",
   ],
@@ -91,7 +91,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   [COOKIE_LABEL, "*cookie"],
   [
     BIRTH_LABEL,
-    "dob,дата_рожд,d.o.b,*date_of_birth,*birth_date,*birthday,*birthdate,born,born_on,birth,bday,birth_dt,dateofbirth,dt_of_birth," +
+    "dob,gbdat,nasc,dt_nasc,data_nasc,дата_рожд,d.o.b,*date_of_birth,*birth_date,*birthday,*birthdate,born,born_on,birth,bday,birth_dt,dateofbirth,dt_of_birth," +
       "geboren,geboren_am,*geburtsdatum,geb,geb_datum,geb.-datum,geburtstag,date_de_naissance,né_le,née_le,né(e)_le,naissance,fecha_de_nacimiento," +
       "fecha_nacimiento,nacido_el,nacida_el,nacimiento,data_di_nascita,nato_il,nata_il,nascita,data_de_nascimento,data_nascimento," +
       "nascido_em,nascida_em,nascimento,geboortedatum,geboren_op,data_urodzenia,urodzony,urodzona,ur,дата_рождения,д.р,родился,родилась," +
@@ -102,14 +102,14 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     PASSPORT_LABEL,
-    "*passport,passports!,travel_document,travel_doc,*reisepass,*reisepassnummer,passnummer,ausweisnummer,personalausweis,*passeport," +
+    "*passport,apis_doc_number,apis_document_number,passports!,travel_document,travel_doc,*reisepass,*reisepassnummer,passnummer,ausweisnummer,personalausweis,*passeport," +
       "pasaporte,passaporto,passaporte,*paspoort,paspoortnummer,paszport,paszportu,паспорт,паспорта,паспорт_серия,паспорт_серия_и_номер,серия_и_номер!,загранпаспорт,pasaport,pas_no," +
       "passi,cestovní_pas,číslo_pasu,útlevél,pașaport,διαβατήριο,дата_паспорта,דרכון,جواز_السفر,جواز_سفر,पासपोर्ट,hộ_chiếu,paspor,หนังสือเดินทาง," +
       "护照,護照,护照号,护照号码,パスポート,旅券,여권,여권번호,mrz",
   ],
   [
     ACCOUNT_LABEL,
-    "*account_number,*account_no,*account_nr,*account_num,acc_no,kto_nr,kto,c/c,acc_number,accno,*acct_no,*acct_number,*acct_num,bank_account,*bankaccount,a/c,*accountnumber," +
+    "*account_number,מספר_חשבון,מס'_חשבון,*account_no,*account_nr,*account_num,acc_no,kto_nr,kto,c/c,acc_number,accno,*acct_no,*acct_number,*acct_num,bank_account,*bankaccount,a/c,*accountnumber," +
       "routing,routing_number,aba,aba_number,rtn,transit_number,sort_code,*kontonummer,*kontonr,konto_nr,bankkonto,bankverbindung,blz,bankleitzahl,ifsc," +
       "clabe,clabe_interbancaria,bsb,iban,cbu,cvu,numéro_de_compte,compte_bancaire,n°_de_compte,rib,número_de_cuenta,cuenta_bancaria," +
       "conta_corrente,conta_bancária,conto_corrente,numero_di_conto,rekeningnummer,bankrekening," +
@@ -132,7 +132,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     NATIONAL_LABEL,
-    "national_id,national!,kennitala,cédula_de_identidad,carnet_de_identidad,documento_de_identificación,carné_de_identidad,taj_szám,személyi_azonosító,személyi_igazolvány,јмбг,лични_број,матични_број,жсн,cccd_số,số_cccd,số_cmnd,số_căn_cước,broj_osobne,iin,идентификационный_номер,idnp,civil_id,رقم_الهوية_الوطنية,الهوية_الوطنية,الرقم_المدني,رقم_الإقامة,national_number,identification!,identification_number,identity!,social!,matricule,matricule_national,ic!,социальный!,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
+    "national_id,num_fiscal,numéro_fiscal,socialsec,social_sec,voter_id,voter_card,epic_no,nr_dowodu,national!,kennitala,cédula_de_identidad,carnet_de_identidad,documento_de_identificación,carné_de_identidad,taj_szám,személyi_azonosító,személyi_igazolvány,јмбг,лични_број,матични_број,жсн,cccd_số,số_cccd,số_cmnd,số_căn_cước,broj_osobne,iin,идентификационный_номер,idnp,civil_id,رقم_الهوية_الوطنية,الهوية_الوطنية,الرقم_المدني,رقم_الإقامة,national_number,identification!,identification_number,identity!,social!,matricule,matricule_national,ic!,социальный!,nationalid,national_identity,national_identification,personal_id,personal_number,personal_code,identity_card,identity_number,id_card,id_number,id_no,citizen_id,citizenship," +
       "resident_id,tax_id,taxpayer,tax_number,tax_file_number,tin,fiscal_number,vat_id!,government_id,govt_id,social_insurance,social_insurance_number,sin,tfn,nhs,nino,national_insurance," +
       "national_insurance_number,ni!,ni_number,pps!,pps_number,ppsn,ppsno,steuer_id,steuerid,steuer_identifikationsnummer,steuerliche_identifikationsnummer," +
       "identifikationsnummer,idnr,steuernummer,steuernr,sozialversicherungsnummer,svnr,sv_nummer,sv_nr,versicherungsnummer!,rentenversicherungsnummer,ahv,ahv_nr,ahv_nummer,avs," +
@@ -154,7 +154,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     HEALTH_LABEL,
-    "mrn,hospital!,insured!,mr_number,medical_number,medical_id,health_id,health_number,patient_identifier,patient_ref,patient_code,hospital_no,hospital_id,ehr_id,emr_id,donor_id,donor!,blood_donor,medical_card,medicare_card,medicare_card_number,medicare_beneficiary_identifier,beneficiary_identifier,subscriber_number,subscriber_no,health_plan_id,health_plan_number,health_plan_subscriber,plan_member,plan_member_id,abha,abha_number,abha_id,hmo_id,dva_number,chi_number,chart_no,insured_id,clinic!,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
+    "mrn,numer_ubezpieczenia_zdrowotnego,ubezpieczenia_zdrowotnego,sağlık_karnesi,sağlık_karnesi_no,karty_ekuz,kartyekuz,ekuz,numer_kartoteki,kartoteka!,health_card_no,hospital!,insured!,mr_number,medical_number,medical_id,health_id,health_number,patient_identifier,patient_ref,patient_code,hospital_no,hospital_id,ehr_id,emr_id,donor_id,donor!,blood_donor,medical_card,medicare_card,medicare_card_number,medicare_beneficiary_identifier,beneficiary_identifier,subscriber_number,subscriber_no,health_plan_id,health_plan_number,health_plan_subscriber,plan_member,plan_member_id,abha,abha_number,abha_id,hmo_id,dva_number,chi_number,chart_no,insured_id,clinic!,medical_record,medical_record_number,medical_record_no,patient!,patient_id,patient_no,patient_number,patientid,chart_number,hospital_number,health_card,health_card_number,health_insurance,health_insurance_number," +
       "health_plan,insurance_number,insurance_no,insurance!,insurance_id,insurance_policy,insurance_member,insurance_member_id,member!,member_id,member_number,memberid,subscriber_id,beneficiary_id,medicare,medicare_number,medicaid,medicaid_id,mbi,hicn,policy!,policy_no,policy_number," +
       "ohip,phn,versichertennummer,krankenversichertennummer,versichertennr,versicherten_nr,versicherten_id,krankenversichertennr,krankenversicherungsnummer,krankenversicherung,krankenkassennummer,polizzennummer,policennummer,patienten_nr,pat_nr,pat_id,krankenakte,mitgliedsnummer!,kvnr,kv_nummer,krankenkasse_nr,patientennummer,patientnummer,patientnr,patienten_id,fallnummer!,ehic,carte_vitale,numéro_patient,n°_patient,dossier_patient,ipp!,numéro_d'assurance,assurance_maladie,numéro_de_mutuelle,mutuelle!,carte_d'assuré,carte_soleil,ramq,n°_d'assuré,n°_assuré,numéro_de_patient,dossier_médical,numéro_d'assuré,número_de_paciente," +
       "historia_clínica,número_de_historia,historia_médica,expediente_clínico,expediente_médico,número_de_afiliado,n°_afiliado,número_de_afiliación,afiliado!,póliza!,número_de_póliza,obra_social,seguro_médico,cip!,cartão_nacional_de_saúde,cartão_de_saúde,prontuário,número_do_prontuário,carteirinha,plano_de_saúde,utente!,nº_de_utente,número_utente,cartella_clinica,numero_paziente,id_paziente,tessera_team,numero_polizza,numer_ubezpieczenia,numer_polisy,karta_pacjenta,id_pacjenta,numer_karty_pacjenta,patiëntnummer,patientennr,verzekerdennummer,zorgpas,journalnummer,potilasnumero,číslo_pacienta,číslo_pojištěnce,beteg_azonosító,cod_asigurat,nhc,tarjeta_sanitaria,tessera_sanitaria,número_de_utente,cartão_sus,cns!,zorgverzekering,polisnummer,numer_pacjenta,полис,полис_омс,номер_пациента,номер_карты_пациента,история_болезни,номер_истории_болезни,медкарта,медицинская_карта,амбулаторная_карта,енп,омс,номер_полиса,hasta_no,hasta_numarası,hasta_id,sigorta_no,mã_bệnh_nhân,mã_bhyt,bhyt,nomor_rekam_medis,rekam_medis,bpjs,nomor_bpjs,protokol_no!,病历号,医保卡,病案号,医保卡号,医疗卡号,社保卡号,社保卡,患者编号,病歷號,健保卡號,健保卡,医保号,住院号,就诊卡号,診察券番号,診察券,カルテ番号,保険者番号,被保険者証,記号!,保険証番号,被保険者番号,患者番号,건강보험번호,환자번호,차트번호,병록번호,건강보험증,보험번호,رقم_المريض,رقم_الملف_الطبي,رقم_التأمين,रोगी_संख्या,npi!,dea_number",
@@ -176,7 +176,7 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     CODE_LABEL,
-    "*otp,cpin,pairing_code,device_pairing_code,door_code,gate_code,alarm_code,entry_code,keypad_code,one_time_pin,security_pin,your_code,ihr_code,votre_code,su_código,tu_código,seu_código,il_tuo_codice,uw_code,je_code,twój_kod,ваш_код,kodunuz,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
+    "*otp,kod_dostępu,kod_potwierdzenia,kontrollkood,code_d'accès,code_d'accès_en_ligne,code_d’accès,code_pin_de_la_carte,pin_de_la_tarjeta,pin_da_carta,karten_pin,pin_kodu,cpin,pairing_code,device_pairing_code,door_code,gate_code,alarm_code,entry_code,keypad_code,one_time_pin,security_pin,your_code,ihr_code,votre_code,su_código,tu_código,seu_código,il_tuo_codice,uw_code,je_code,twój_kod,ваш_код,kodunuz,totp_code,one_time_password,one_time_passcode,one_time_code,onetime_code,otp_code,verification_code,verify_code,confirmation_code,2fa_code,2fa,mfa_code,mfa_token,auth_code,sms_code,passcode,pin,*pin_code,pincode,puk," +
       "tan,einmalcode,einmalpasswort,bestätigungscode,freischaltcode,tan_code,code_de_validation,código!,código_é,session_code,code_de_vérification,code_de_sécurité,code_de_confirmation,code_pin,code_secret," +
       "código_de_verificación,código_de_seguridad,código_de_confirmación,código_de_verificação,código_de_segurança,codice_di_verifica,codice_di_accesso,codice_di_sicurezza,codice_otp,codice_pin,verificatiecode,beveiligingscode,pincode," +
       "kod_weryfikacyjny,kod_pin,kod_sms,код_подтверждения,код_доступа,пин,пин_код,пин-код,код_из_смс,doğrulama_kodu,onay_kodu,güvenlik_kodu,验证码,驗證碼,校验码,动态码,安全码,認証コード,確認コード,認証番号,セキュリティコード,인증번호,인증코드,رمز_التحقق,رمز_الأمان,सत्यापन_कोड,ओटीपी," +
@@ -188,11 +188,11 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     CARD_CODE_LABEL,
-    "*cvv,cvv2,*cvc,verification_value,cvc2,cv2,csc!,card_verification,card_verification_value,card_security_code,security_code,sicherheitscode,kartenprüfnummer,prüfziffer!,cryptogramme,código_de_seguridad,codice_di_sicurezza,cvv_код,安全码,セキュリティコード",
+    "*cvv,セキュリティコード,安全码,安全碼,cód_segurança,cód._segurança,cod_seguridad,cvv2,*cvc,verification_value,cvc2,cv2,csc!,card_verification,card_verification_value,card_security_code,security_code,sicherheitscode,kartenprüfnummer,prüfziffer!,cryptogramme,código_de_seguridad,codice_di_sicurezza,cvv_код,安全码,セキュリティコード",
   ],
   [
     WALLET_LABEL,
-    "mnemonic,eth_key,solana_wallet,solana_address,ton_wallet,ton_address,algorand,sui,sui_address,aptos,recovery_words,restore_words,backup_words,secret_words,wallet_words,frase_semilla,frase_de_recuperación,frase_semente,phrase_de_récupération,phrase_secrète,wiederherstellungsphrase,wallet_key,signer_key,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
+    "mnemonic,treasury_key,signer_key,hot_wallet_key,wallet_key,eth_key,solana_wallet,solana_address,ton_wallet,ton_address,algorand,sui,sui_address,aptos,recovery_words,restore_words,backup_words,secret_words,wallet_words,frase_semilla,frase_de_recuperación,frase_semente,phrase_de_récupération,phrase_secrète,wiederherstellungsphrase,wallet_key,signer_key,mnemonic_phrase,seed_phrase,recovery_phrase,seed,seed_words,secret_phrase,wallet_phrase,backup_phrase,wallet_seed,private_key,privkey,priv_key,wif,wallet_private_key,xprv,wallet,wallet_address,dumpprivkey,importprivkey,deposit_address,withdrawal_address,payout_address,crypto_address,solana,sol!,solana_owner,owner!,destination!,xrp,ripple,stellar,tezos,monero,xmr,polkadot,cardano,助记词,私钥,ニーモニック,니모닉,сид_фраза,мнемоника",
   ],
   [SSN_LABEL, "*ssn,social_security,social_security_number,social_security_no,ss_number,soc_sec,sozialversicherung"],
   [
@@ -207,14 +207,17 @@ export const LABEL_WORDS: readonly (readonly [kind: number, words: string])[] = 
   ],
   [
     LINK,
-    "is,was,are,be,to,value,na,nu,nå,ustawione,zmienione,alterada,inserita,informada,ingresada,mới,baru,الجديدة,已设置为,设置为,重置为,修改为,更改为,已重置为,titular,titolare,titulaire,inhaber,cliente,klienta,клиента,физлица,физического_лица,пациента,pacienta,patienten,fahrers,водителя,курьера,repartidor,livreur,peruano,chileno,argentino,colombiano,ecuatoriano,mexicano,español,mit,dem,der,des,del,van,von,на,ke,adalah,är,er,uusi,nový,nové,új,nou,нова,нове,новая,новое,普通,当座,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,incorrecta,incorrecto,incorreta,incorrecte,inválida,inválido,invalide,invalid,incorrect,wrong,errata,sbagliata,falsches,ungültiges,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
+    "is,was,string,错误,不正确,有误,are,be,to,value,na,nu,nå,ustawione,zmienione,alterada,inserita,informada,ingresada,mới,baru,الجديدة,已设置为,设置为,重置为,修改为,更改为,已重置为,titular,titolare,titulaire,inhaber,cliente,klienta,клиента,физлица,физического_лица,пациента,pacienta,patienten,fahrers,водителя,курьера,repartidor,livreur,peruano,chileno,argentino,colombiano,ecuatoriano,mexicano,español,mit,dem,der,des,del,van,von,на,ke,adalah,är,er,uusi,nový,nové,új,nou,нова,нове,новая,новое,普通,当座,val,equals,as,of,on,now,set,changed,reset,updated,new,the,ist,war,lautet,am,vom,est,était,le,du,de,es,era,el,è,il,di,é,em,op,jest,to_jest,это,серия,是,为,為,は,은,는,이,가,هو,هي,है,string,text,literal,data,plain,plaintext,cleartext,clear,date,и_номер,tiene,has,been,encoded,decoded,temporary,temp,initial,default,current,old,actual,provisional,temporal,temporária,provisoire,provisória,provisoria,temporanea,neue,neues,nueva,nova,nuova,tijdelijk,tymczasowe,временный,новый,initiales,vorläufiges,entered,incorrecta,incorrecto,incorreta,incorrecte,inválida,inválido,invalide,invalid,incorrect,wrong,errata,sbagliata,falsches,ungültiges,given,provided,supplied,typed,tried,received,submitted,geçici,yeni,novo,nouveau",
   ],
   [DOCUMENT_LABEL, "doc_number,document_number,doc_no,document_no,doc_id,document_id,documentnumber"],
   [
     NUMBER_LINK,
-    "number,numbers,no,num,nr,n°,nº,n.º,№,n,nummer,numéro,numero,número,numer,номер,numarası,numarasi,numaranız,号,號,号码,號碼,编号,番号,번호,رقم,संख्या",
+    "number,numbers,núm,नंबर,no,num,nr,n°,nº,n.º,№,n,nummer,numéro,numero,número,numer,номер,numarası,numarasi,numaranız,号,號,号码,號碼,编号,番号,번호,رقم,संख्या",
   ],
-  [ASIDE, "for,für,pour,para,user,usuario,usuário,utilisateur,benutzer,customer,do,da"],
+  [
+    ASIDE,
+    "for,für,login,входа,для,connexion,brasileiro,brasileira,italiano,español,espagnol,français,portugués,polski,pour,para,user,usuario,usuário,utilisateur,benutzer,customer,do,da",
+  ],
   [ID_LINK, "id,ids,identifier,key_id,code"],
   [
     MONTH,

@@ -11,6 +11,7 @@ import {
   IBAN,
   NATIONAL_ID,
   PASSPORT,
+  PAYMENT_CARD,
 } from "../text/detectors.js";
 import { AMONG_NUMBERS, FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
@@ -97,6 +98,13 @@ const RECOVERY_CODES = new RegExp(
 );
 /** The code of a branch in India. */
 const BANK_CODE = /^[A-Z]{4}0[A-Z\d]{6}(?!\w)/;
+/** Germany's pension insurance, and Ontario's health insurance. */
+const PENSION_NUMBER = /^\d{2} ?\d{6} ?[A-Z] ?\d{3}(?!\w)/;
+const HEALTH_CARD = /^\d{4}[- ]\d{3}[- ]\d{3}[- ][A-Z]{2}(?!\w)/;
+/** Series and number, which a word may separate. */
+const RUSSIAN_PASSPORT = new RegExp(`^\\d{2} ?\\d{2},? (?:(?:${bytesOf("номер")}|${bytesOf("№")}|N) ?)?\\d{6}(?!\\w)`);
+/** A code that protects a login may be called like the code of a card. */
+const SIX_DIGITS = /^\d{6}(?![\w:/%]|[-.]\w)/;
 const CARD_CODE = /^\d{3,4}(?![\w:/%]|[-.]\w)/;
 /** Words behind a number that say what it counts. */
 const UNIT =
@@ -137,15 +145,20 @@ const DETECTOR_OF: Readonly<Record<number, number>> = {
   [WALLET_LABEL]: CRYPTO_ADDRESS,
 };
 
+function followsCard(): boolean {
+  return matches.count > 0 && matches.detectors[matches.count - 1] === PAYMENT_CARD;
+}
+
 /** Kinds whose values are short numbers, which a unit may follow. */
 const COUNTED = new Set([CODE_LABEL, HEALTH_LABEL, ACCOUNT_LABEL, NATIONAL_LABEL, PASSPORT_LABEL, LICENCE_LABEL]);
 
 const BANK_WORDS =
-  /bank|beneficiary|payee|blz|sort.?code|\bbsb\b|routing|\baba\b|\bbic\b|swift|sepa|iban|\bach\b|\bwire\b|bacs|ag[eê\xc3]|branch|sucursal|filiale|cdtr|dbtr|credit transfer/i;
+  /bank|cheque|transit \d|institution|beneficiary|payee|blz|sort.?code|\bbsb\b|routing|\baba\b|\bbic\b|swift|sepa|iban|\bach\b|\bwire\b|bacs|ag[eê\xc3]|branch|sucursal|filiale|cdtr|dbtr|credit transfer/i;
 const MAX_BANK_CONTEXT = 64;
 
 /** Whether the text before an account number is about banks. */
 function isAboutBanks(b: Uint8Array, start: number): boolean {
+  if (/^4[02][78]\d{17}(?!\d)/.test(latin1(b, start, Math.min(matches.end, start + 21)))) return true; // Russia's accounts
   const { count, detectors } = matches;
   if (count > 0 && (detectors[count - 1] === BANK_ACCOUNT || detectors[count - 1] === IBAN)) return true;
   return BANK_WORDS.test(latin1(b, Math.max(matches.floor, start - MAX_BANK_CONTEXT), start));
@@ -157,16 +170,16 @@ function valueSize(kind: number, text: string): number {
     case BIRTH_LABEL:
       return lengthOf(DATE, text);
     case PASSPORT_LABEL:
-      return identifierEnd(text, 6, 14, 1) || lengthOf(/^[A-Z\d<]{30,44}/, text);
+      return lengthOf(RUSSIAN_PASSPORT, text) || identifierEnd(text, 6, 14, 1) || lengthOf(/^[A-Z\d<]{30,44}/, text);
     case ACCOUNT_LABEL:
     case SOME_ACCOUNT_LABEL:
       return lengthOf(BANK_CODE, text) || identifierEnd(text, 6, 34, 5);
     case LICENCE_LABEL:
       return identifierEnd(text, 5, 22, 2);
     case NATIONAL_LABEL:
-      return identifierEnd(text, 6, 22, 5);
+      return lengthOf(PENSION_NUMBER, text) || identifierEnd(text, 6, 22, 5);
     case HEALTH_LABEL:
-      return identifierEnd(text, 5, 20, 4);
+      return lengthOf(HEALTH_CARD, text) || identifierEnd(text, 5, 20, 4);
     case DEVICE_LABEL:
       return lengthOf(DEVICE, text);
     case COORDINATE_LABEL:
@@ -174,9 +187,9 @@ function valueSize(kind: number, text: string): number {
     case POSITION_LABEL:
       return lengthOf(POSITION, text);
     case CODE_LABEL:
-      return lengthOf(CODE, text);
+      return lengthOf(CODE, text) || (followsCard() ? lengthOf(CARD_CODE, text) : 0);
     case CARD_CODE_LABEL:
-      return lengthOf(CARD_CODE, text);
+      return lengthOf(CARD_CODE, text) || lengthOf(SIX_DIGITS, text);
     case RECOVERY_LABEL:
       return lengthOf(RECOVERY_CODES, text);
     default:

@@ -1,12 +1,12 @@
 import { CHARACTER_BITS, LETTER, LOWER, UPPER } from "../text/characters.js";
 import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
-import { BEFORE_JOINT, buildLabelTrie, FOLDED, FREE, JOINT, type LabelTrie, NEEDS_SIGN, ROOT } from "./label-trie.js";
 import {
   ACCOUNT_LABEL,
   ASIDE,
   CARD_LABEL,
   ID_LINK,
+  LABEL_WORDS,
   LINK,
   MONTH,
   NO_LABEL,
@@ -18,22 +18,22 @@ import {
 
 /**
  * Finds the label of a value by reading backwards from the value: over the signs and words that connect them, to a word
- * of the table. Most texts before values end in no label, and three bytes rule them out.
+ * of the table. Most texts before values end in no label, and three bytes rule them out. The words are in a trie that
+ * is read backwards, so a lookup costs no more than the length of the longest label, however many labels there are.
  */
-interface LabelTable {
-  readonly trie: LabelTrie;
-  /** Whether any label ends with three bytes of these classes. */
-  readonly endings: Uint8Array;
+class LabelNode {
+  readonly next = new Map<number, LabelNode>();
+  /** Whether a joint may stand before the bytes read so far. */
+  isJoint = false;
+  kind = NO_LABEL;
+  /** Whether the label may be the end of a longer word. */
+  isFree = false;
+  needsSign = false;
 }
 
-/** Built when the first text is read: an agent that masks nothing does without it. */
-let built: LabelTable | undefined;
-
-function labelTable(): LabelTable {
-  built ??= buildLabelTable();
-  return built;
-}
-
+const ROOT = new LabelNode();
+/** Whether any label ends with three bytes of these classes. */
+const ENDINGS = new Uint8Array(1 << 15);
 const CLASS_COUNT = 32;
 const DIGIT_CLASS = 27;
 /** The class of each byte: letters by themselves, digits together, bytes of other scripts in four classes. */
@@ -42,30 +42,51 @@ const CLASSES = Uint8Array.from({ length: 256 }, (_, c) => {
   if ((CHARACTER_BITS[c]! & LETTER) !== 0) return (c | 32) - 96;
   return c >= 48 && c <= 57 ? 27 : 0;
 });
+/** Each byte with capital ASCII letters made small. */
+const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => (c >= 65 && c <= 90 ? c | 32 : c));
 
-function buildLabelTable(): LabelTable {
-  const endings = new Uint8Array(CLASS_COUNT ** 3);
-  const trie = buildLabelTrie((word) => {
-    const classes = Array.from(word, (c) => (c === JOINT ? 0 : CLASSES[c]!));
-    addEndings(endings, classes);
-    if (word.includes(JOINT))
-      addEndings(
-        endings,
-        Array.from(
-          word.filter((c) => c !== JOINT),
-          (c) => CLASSES[c]!,
-        ),
-      );
-  });
-  return { trie, endings };
+/** Adds a label as written, without its accents, and with capitals of other scripts. */
+function addForms(label: string, kind: number): void {
+  const isFree = label.startsWith("*");
+  const needsSign = label.endsWith("!");
+  const word = label.slice(isFree ? 1 : 0, needsSign ? -1 : undefined);
+  const plain = word.normalize("NFD").replace(/\p{M}/gu, "").replaceAll("ł", "l").replaceAll("ı", "i");
+  const capital = word.slice(0, 1).toUpperCase() + word.slice(1);
+  const isLatin = /^[\x20-\u024f\u1e00-\u1eff]*$/.test(word);
+  const forms = [word, capital, word.toUpperCase(), ...(isLatin ? [plain, word.replaceAll("ß", "ss")] : [])];
+  for (const form of new Set(forms)) addWord(Buffer.from(form.normalize("NFC")), kind, isFree, needsSign);
 }
 
-function addEndings(endings: Uint8Array, classes: readonly number[]): void {
-  const [a, b = 0, c = 0] = [classes.at(-3), classes.at(-2), classes.at(-1)];
-  const index = (b << 5) | c;
-  if (a !== undefined) endings[(a << 10) | index] = 1;
-  else for (let first = 0; first < CLASS_COUNT; first++) endings[(first << 10) | index] = 1;
+const JOINT = 95;
+
+function addWord(word: Uint8Array, kind: number, isFree: boolean, needsSign: boolean): void {
+  let node = ROOT;
+  for (let i = word.length - 1; i >= 0; i--) {
+    if (word[i] === JOINT) {
+      node.isJoint = true;
+      continue;
+    }
+    const c = FOLDED[word[i]!]!;
+    let next = node.next.get(c);
+    if (next === undefined) node.next.set(c, (next = new LabelNode()));
+    node = next;
+  }
+  if (node.kind !== NO_LABEL) return; // the first kind in the table wins
+  node.kind = kind;
+  node.isFree = isFree;
+  node.needsSign = needsSign;
+  const classes = [...word].map((c) => (c === JOINT ? 0 : CLASSES[c]!));
+  addEndings(classes);
+  addEndings([...word].filter((c) => c !== JOINT).map((c) => CLASSES[c]!));
 }
+
+function addEndings(classes: readonly number[]): void {
+  const [c, b = 0, a] = classes.toReversed() as [number, number?, number?];
+  for (let first = 0; first < CLASS_COUNT; first++)
+    if (a === undefined || a === first) ENDINGS[(first << 10) | (b << 5) | c] = 1;
+}
+
+for (const [kind, words] of LABEL_WORDS) for (const word of words.split(",")) addForms(word, kind);
 
 /** Bytes that may stand between a label and its value, besides words. */
 const BETWEEN = new Uint8Array(256);
@@ -98,7 +119,7 @@ export function mayFollowLabel(b: Uint8Array, p: number): boolean {
 
 /** Whether the three bytes up to `p` are how some label ends. */
 function endsLikeLabel(b: Uint8Array, p: number): boolean {
-  return labelTable().endings[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
+  return ENDINGS[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
 }
 
 /** The label that was found last. */
@@ -198,9 +219,17 @@ function skipDigits(b: Uint8Array, p: number, floor: number): number {
 
 /** Skips the comma between members of an object: `"type":"PASSPORT","number":`. */
 function skipSibling(b: Uint8Array, p: number, floor: number): number {
-  if (!label.hasSign || p - 3 < floor || b[p - 1] !== 44 || QUOTES[b[p]!] === 0) return p;
+  if (!label.hasSign || p - 3 < floor || b[p - 1] !== 44) return p;
+  if (QUOTES[b[p]!] === 0) return isValueBefore(b, p - 1, floor) ? p - 1 : p;
   const end = b[p - 2] === 125 ? p - 2 : p - 1; // the end of an object before the comma
   return QUOTES[b[end - 1]!] === 1 || b[end - 1] === 92 ? skipBetween(b, end, floor) : p;
+}
+
+/** Whether a word that ends before `p` is the value of a name: `type=PASSPORT`. */
+function isValueBefore(b: Uint8Array, p: number, floor: number): boolean {
+  let q = p;
+  while (q > floor && p - q < MAX_ASIDE && (CHARACTER_BITS[b[q - 1]!]! & LETTER) !== 0) q--;
+  return q < p && q > floor && SIGNS[b[q - 1]!] === 1;
 }
 
 /** Returns the end of the word before the signs, quotes and spaces that end at `p`. */
@@ -216,7 +245,11 @@ function skipBetween(b: Uint8Array, p: number, floor: number): number {
     } else if (c === 46 && q - 2 >= floor && b[q - 2] === 46 && p - q < MAX_DOTS) {
       least = Math.max(floor, --q - MAX_BETWEEN);
       label.hasSign = true;
-    } else if ((c === 41 || c === 93) && q < p && labelEndingAt(b, q - 1, floor) === NO_LABEL)
+    } else if (
+      (c === 41 || (c === 93 && QUOTES[b[q - 2]!] === 0)) &&
+      q < p &&
+      labelEndingAt(b, q - 1, floor) === NO_LABEL
+    )
       q = asideStart(b, q, floor);
     else if (BETWEEN[c] === 1) {
       if (SIGNS[c] === 1) label.hasSign = true;
@@ -260,26 +293,23 @@ let foundNeedsSign = false;
 export function labelEndingAt(b: Uint8Array, end: number, floor: number): number {
   if (end - floor < 2) return NO_LABEL;
   const third = end - 3 >= floor ? CLASSES[b[end - 3]!]! : 0;
-  const { trie, endings } = labelTable();
-  if (endings[(third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!] === 0) return NO_LABEL;
+  if (ENDINGS[(third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!] === 0) return NO_LABEL;
   let node = ROOT;
   let kind = NO_LABEL;
   let p = end - 1;
   for (; p >= floor; p--) {
     const c = b[p]!;
-    let next = trie.child(node, FOLDED[c]!);
-    const isJoint = next === ROOT && (trie.flags[node]! & BEFORE_JOINT) !== 0;
-    if (isJoint && (c === 95 || c === 45 || c === 46 || c === 32)) {
+    let next = node.next.get(FOLDED[c]!);
+    if (next === undefined && node.isJoint && (c === 95 || c === 45 || c === 46 || c === 32)) {
       if (--p < floor) break;
-      next = trie.child(node, FOLDED[b[p]!]!);
+      next = node.next.get(FOLDED[b[p]!]!);
     }
-    if (next === ROOT) break;
+    if (next === undefined) break;
     node = next;
-    const flags = trie.flags[node]!;
-    if (trie.kinds[node] === NO_LABEL || !((flags & FREE) !== 0 || isWordStart(b, p, floor))) continue;
-    kind = trie.kinds[node]!;
+    if (node.kind === NO_LABEL || !(node.isFree || isWordStart(b, p, floor))) continue;
+    kind = node.kind;
     found = p;
-    foundNeedsSign = (flags & NEEDS_SIGN) !== 0;
+    foundNeedsSign = node.needsSign;
   }
   work.spent += BYTE_COST * (end - p);
   return kind;

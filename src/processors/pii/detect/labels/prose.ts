@@ -13,7 +13,7 @@ import { PASSWORD_LABEL } from "./label-words.js";
  * leads to its label (see `after-label.ts`).
  */
 const LINKED =
-  /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr|van|der|des|vom)(?: [^\s:=]{1,24}){1,5}(?= (?:is|was|ist|lautet|has|wurde) )| (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert|inserita|informada|ingresada|saisi))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
+  /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?! (?:for|of) (?:key|file|user|account|database|keyring|realm|repository) ["'])(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr|van|der|des|vom)(?: [^\s:=]{1,24}){1,5}(?= (?:is|was|ist|lautet|has|wurde) )| (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert|inserita|informada|ingresada|saisi))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
 /** SQL names the password of a user like that. */
 const IDENTIFIED = /^identified (?:with \S+ )?by (?:password )?(?!values\b)(["'`]?)/i;
 /** Words that only a value follows, and words that a sentence may follow as well. */

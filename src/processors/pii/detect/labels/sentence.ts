@@ -22,18 +22,20 @@ const PASSWORD_BEFORE = new RegExp(`(?:\\b(?:${WORDS.join("|").replace("pw", "pw
 const LINK_BEFORE = new RegExp(
   bytesOf(
     "(?:^|[ :=])(?:is|was|to|as|with|using|ist|lautet|war|auf|mit|est|était|es|era|fue|con|a|è|é|para|por|jest|na|är|er|nu|til|till|on|je|" +
-      "adalah|thành|olarak|на|это|은|는|は|是|为|入力|used|tried|typed|entered|gave) $|: $",
+      "adalah|thành|olarak|now|на|это|은|는|は|是|为|入力|used|tried|typed|entered|gave) $|: $",
   ),
   "i",
 );
 /** Words about passwords after which something else is named. */
 const ABOUT =
-  /polic|rule|hash|algorithm|encod|encrypt|file|length|level|version|manager|module|plugin|field|column|least|minimum|min\b|must|should|expire|histor|user\s*$|user:|retr|attempt|error|fail|code:|reason|id:|request|status|at:|by:|from:|since|date|time/i;
+  /polic|rule|hash|algorithm|encod|encrypt|file|length|level|version|manager|module|plugin|field|column|least|minimum|min\b|must|should|expire|histor|user\s*$|user:|key\s*["']?$|retr|attempt|error|fail|code:|reason|id:|request|status|at:|by:|from:|since|date|time/i;
 /** The name of a constant as the first argument of a call: `define('DB_PASSWORD', `. */
 const NAMED_ARGUMENT = /\(\s?["']([\w.-]{2,40})["'], ?["']$/;
 /** Calls that take a password after a user. */
 const LOGIN_CALL =
-  /(?:sp_addlogin |\bPDO\(|mysqli(?:_connect)?\(|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
+  /(?:sp_addlogin |\bPDO\(|mysqli(?:_connect)?\(|mysqli->__construct\(|ldap_bind\([^"']{1,20}|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
+/** How PowerShell makes a password of a text. */
+const SECURE_STRING = /ConvertTo-SecureString (?:-String )?["']$/i;
 /** The command of FTP and POP3 that gives a password. */
 const PASS_COMMAND = /(?:^|["'>\]]|[CS]: ?|command:? ?)PASS $/;
 /** A user and a slash before a password. */
@@ -54,13 +56,15 @@ export function findInSentence(b: Uint8Array, start: number): number {
   const from = Math.max(matches.lastEnd, start - MAX_BEFORE);
   if (!isMixed(b, start) || !mayNamePassword(b, from, start)) return NOT_FOUND;
   assigned.read(b, isQuoted ? start - 1 : start);
-  if (assigned.start !== start || isOther(b, start, assigned.stop)) return NOT_FOUND;
+  const isLong = isQuoted && assigned.stop - start > MAX_LENGTH; // as keys are, which an argument may name
+  if (assigned.start !== start || (!isLong && isOther(b, start, assigned.stop))) return NOT_FOUND;
   work.spent += 6 * TEXT_COST;
   const before = latin1(b, from, start);
+  const name = isQuoted ? NAMED_ARGUMENT.exec(before)?.[1] : undefined;
+  if (name !== undefined) return labelOfKey(name) === PASSWORD_LABEL ? propose(b, LABEL | SIGN) : NOT_FOUND;
+  if (isLong) return NOT_FOUND;
   if (isQuoted) {
-    const name = NAMED_ARGUMENT.exec(before)?.[1];
-    if (name !== undefined) return labelOfKey(name) === PASSWORD_LABEL ? propose(b, LABEL | SIGN) : NOT_FOUND;
-    if (LOGIN_CALL.test(before)) return propose(b, LABEL | PLACE);
+    if (LOGIN_CALL.test(before) || SECURE_STRING.test(before)) return propose(b, LABEL | PLACE);
   }
   if (PASS_COMMAND.test(before) || CREDENTIALS.test(before) || SET_USER.test(before)) return propose(b, LABEL | SIGN);
   const between = PASSWORD_BEFORE.exec(before)?.[1];
@@ -79,7 +83,17 @@ function propose(b: Uint8Array, evidence: number): number {
 const BEGINNINGS = new Uint8Array(1 << 16);
 for (const word of [...WORDS, "login", "zugangs", "credential", "credencial", "identifiants", "pdo(", "mysqli"])
   BEGINNINGS[beginningOf(...([...word.padEnd(3)].map((c) => c.charCodeAt(0)) as [number, number, number]))] = 1;
-for (const word of ["auth=", "sp_addlogin", "basic_auth", "basicauth", "signin", "setuser ", "pass "])
+for (const word of [
+  "securestring",
+  "ldap_bind",
+  "auth=",
+  "sp_addlogin",
+  "basic_auth",
+  "basicauth",
+  "signin",
+  "setuser ",
+  "pass ",
+])
   BEGINNINGS[beginningOf(...([...word].map((c) => c.charCodeAt(0)) as [number, number, number]))] = 1;
 for (const end of " .:=\"')") BEGINNINGS[beginningOf("p".charCodeAt(0), "w".charCodeAt(0), end.charCodeAt(0))] = 1;
 

@@ -2,6 +2,7 @@ import {
   ACCOUNT_LABEL,
   AUTHORIZATION_LABEL,
   BIRTH_LABEL,
+  CODE_LABEL,
   COOKIE_LABEL,
   DOCUMENT_LABEL,
   LICENCE_LABEL,
@@ -28,7 +29,8 @@ import { findPrivateKey } from "./private-key.js";
 import { areRandomLetters } from "./random-letters.js";
 
 /** Schemes that may stand before the secret of an `Authorization`. The detector bearer_token handles the others. */
-const AUTH_SCHEME = /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey|negotiate|ntlm|flyv1) +/i;
+const AUTH_SCHEME =
+  /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey|negotiate|ntlm|flyv1|[A-Z][A-Za-z\d-]{2,20}(?= +[\w.~+/=-]{20,}(?!\S))) +/i;
 /** Schemes that a list of names and values follows. */
 const AUTH_LIST = /^(?:digest|hawk|oauth|signature|aws4-hmac-sha256|sharedkey(?:lite)?|mac) +\w+=/i;
 const MAX_SCHEME_LENGTH = 64;
@@ -44,9 +46,20 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   if (kind === COOKIE_LABEL) return findCookies(b);
   if (kind === AUTHORIZATION_LABEL) passScheme(b);
-  if (kind === QUERY_LABEL && !isInQuery(b)) return NOT_FOUND;
+  if (kind === QUERY_LABEL && !isInQuery(b)) return findSentCode(b, assigned.start);
   assigned.cut(b, kind !== PASSWORD_LABEL);
   return proposeSecret(b, kind, LABEL | SIGN, b[p] === EQUALS || b[p + 1]! > BLANK);
+}
+
+const CODE_NEAR = /(?:verif|otp|one.?time|sms|2fa|mfa|totp|passcode|sign.?in|login)[^\n]{0,48}$/i;
+
+/** Finds the code that a person was sent, if words before `code=` are about that. */
+function findSentCode(b: Uint8Array, start: number): number {
+  work.spent += TEXT_COST;
+  const code = /^\d{4,8}(?![\w.:-])/.exec(latin1(b, start, Math.min(matches.end, start + 10)));
+  if (code === null || !CODE_NEAR.test(latin1(b, Math.max(matches.floor, label.start - MAX_NEAR), label.start)))
+    return NOT_FOUND;
+  return findLabelledValue(b, CODE_LABEL, start, LABEL | SIGN);
 }
 
 /** Finds the text in quotes behind the arrow at `p` if the match before the arrow is a secret. */
@@ -57,7 +70,7 @@ export function findNewValue(b: Uint8Array, p: number): number {
 }
 
 const DOCUMENT_NEAR =
-  /(passport|doc_?type["']?[=:] ?["']?p\b|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
+  /(passport|\bapis\b|travel_?doc|doc_?type["']?[=:] ?["']?p\b|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
 const MAX_NEAR = 64;
 
 /** Finds the number of a document whose kind a word before its label tells. */
@@ -65,7 +78,7 @@ function findDocument(b: Uint8Array, start: number): number {
   work.spent += TEXT_COST;
   const near = DOCUMENT_NEAR.exec(latin1(b, Math.max(matches.lastEnd, label.start - MAX_NEAR), label.start));
   if (near === null) return NOT_FOUND;
-  const kind = /^(?:pass|reise|pasa|doc)/i.test(near[1]!)
+  const kind = /^(?:pass|reise|pasa|doc|apis|travel)/i.test(near[1]!)
     ? PASSPORT_LABEL
     : /^licen|^f/i.test(near[1]!)
       ? LICENCE_LABEL

@@ -13,13 +13,15 @@ const WORDS = new RegExp(
     "not|must|should|cannot|can|too|the|a|an|is|was|are|has|for|of|in|on|at|to|from|with|and|or|if|when|does|do|did|will|may|by",
     "bcrypt|argon2(?:id)?|scrypt|pbkdf2|sha-?\\d+|md5|plain|text|hash|ldap|oauth2?|saml|sso|kerberos|basic|bearer|digest|certificate|publickey|keyboard-interactive",
     "ungültig|falsch|abgelaufen|vergessen|geändert|fehlt|ändern|expiré|invalide|incorrecte?|oublié|requis|inválida|incorrecta|caducada|olvidada|requerida|incorreta|expirada|obrigatória|errata|scaduta|verlopen|onjuist|nieprawidłowe|wygasło|yanlış|geçersiz",
+    "obrigatórias?|obrigatórios?|verplicht|vereist|obligatoire|obligatori[oa]|requerid[oa]|richiest[oa]|erforderlich|benötigt|pflichtfeld|wymagane|wymagany|zorunlu|zorunludur|påkrævet|obligatorisk|vaaditaan|povinné|kötelező|обязателен|обязательно",
+    "your[_-][\\w-]+|my[_-](?:password|secret|token|api[_-]?key)|insert[_-][\\w-]+|replace[_-][\\w-]+",
     "неверный|неверен|истёк|изменен|сброшен|错误|不正确|已过期|无效|不能为空|必填",
   ].join("|")})$`,
   "i",
 );
 /** Template variables, and replacements that this processor has written. */
 const TEMPLATE =
-  /^(?:\*+|\u2022+|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|hash\([\da-f]{32}\).*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*)$/i;
+  /^(?:\*+|\u2022+|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|hash\([\da-f]{32}\).*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*|_\w+\(.*|[a-z]+(?:_[a-z]+)+\(.*|[a-z_]+(?:\.[a-z_]+){2,})$/i;
 const VARIABLE = /^(?:\$(?:[A-Z_][A-Z\d_]*|[a-z_]+)|%(?:[a-z]|[A-Z_]+%))$/;
 /** Paths, which follow `pwd` and options that name files. */
 const PATH =

@@ -18,7 +18,7 @@ const LABELS = labelWords(
     "pesel,personnummer,fødselsnummer,fodselsnummer,henkilötunnus,\\bcpr\\b,\\boib\\b,\\bcnp\\b,егн,jmbg,јмбг,emšo,isikukood,asmens kodas," +
     "personas kods,\\bamka,αμκα,rijksregister,registre national,\\bahv\\b,\\bavs\\b,svnr,sozialversicherung,kimlik,снилс,инн,рнокпп,\\bиин," +
     "תעודת זהות,\\bcuit,\\bcuil,\\bruc\\b,cédula,cedula,social insurance,\\btfn\\b,medicare,iqama,emirates id,kennitala,\\btaj\\b,rodné," +
-    "주민등록,เลขประจำตัว,الرقم القومي,رقم الهوية,کد ملی,citizen id,identity number"
+    "주민등록,pacjent,\\bekyc,เลขประจำตัว,الرقم القومي,رقم الهوية,کد ملی,citizen id,identity number"
   ).split(","),
 );
 
