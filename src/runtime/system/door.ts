@@ -5,3 +5,4 @@ export { fileSignature } from "./file-signature.js";
 export { hasClient, loadClient, missingClient, withClient } from "./load-client.js";
 export { packageFolder, packageVersion } from "./package-info.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./private-files.js";
+export { isSingleExecutable } from "./single-executable.js";

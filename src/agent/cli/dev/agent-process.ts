@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import type { Readable } from "node:stream";
 import type { Clock } from "#contract";
-import { packageFolder } from "#system";
+import { isSingleExecutable } from "#system";
 import { AGENT_VARIABLE, type AgentMessage, type TerminalMessage } from "./messages.js";
 
 /** The agent hangs when it has not said for this long that it is alive, in milliseconds. */
@@ -99,7 +99,7 @@ export class AgentProcess {
 /** The arguments of this process. A single executable is its own program. */
 function ownArguments(): string[] {
   const [, program, ...args] = process.argv;
-  return packageFolder() === undefined ? args : [...process.execArgv, program!, ...args];
+  return isSingleExecutable() ? args : [...process.execArgv, program!, ...args];
 }
 
 function eachLine(stream: Readable, onLine: (line: string) => void): void {

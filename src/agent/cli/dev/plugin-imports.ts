@@ -4,7 +4,7 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { importUrl } from "#host";
-import { fileSignature, packageFolder } from "#system";
+import { fileSignature, isSingleExecutable, packageFolder } from "#system";
 
 interface ImportEvents {
   /** A file of a plugin is about to be read. */
@@ -76,7 +76,7 @@ function registerHooks(port: MessagePort, compiles: boolean): void {
   const data = {
     port,
     strips: !compiles || Boolean((process.features as { typescript?: unknown }).typescript),
-    node: folder === undefined ? undefined : process.execPath,
+    node: isSingleExecutable() ? undefined : process.execPath,
     own: folder === undefined ? [] : ["dist", "src", "bin"].map((name) => pathToFileURL(join(folder, name) + sep).href),
   };
   const hooks = `data:text/javascript,${encodeURIComponent(HOOKS)}`;

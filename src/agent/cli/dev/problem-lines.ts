@@ -5,7 +5,7 @@ import process from "node:process";
 import type { LoadedConfig } from "#config";
 import type { Problem } from "#config/text";
 import type { ReloadReport } from "#contract/operations";
-import { packageFolder } from "#system";
+import { isSingleExecutable } from "#system";
 import { painter, printable } from "#text";
 import { showProblems } from "../show-problems.js";
 import type { Output } from "../terminal.js";
@@ -43,7 +43,7 @@ const MAX_FILES = 30;
 
 /** Where files cannot be parsed: `/src/a.js:3: SyntaxError: Unexpected token`. Node.js tells this only of its program. */
 async function syntaxPlaces(files: Iterable<string>): Promise<string[]> {
-  if (packageFolder() === undefined) return []; // a single executable is not Node.js
+  if (isSingleExecutable()) return [];
   const places: string[] = [];
   for (const file of [...files].slice(-MAX_FILES)) {
     const report = /\.[mc]?ts$/.test(file) ? stripError(file) : await checkError(file);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Readable, Writable } from "node:stream";
 import type { Batch } from "#otlp";
-import { packageFolder } from "#system";
+import { isSingleExecutable, packageFolder } from "#system";
 import { splitLines } from "#text";
 import { type ChildMessage, encodeBatch, encodeEnd, encodeTask, type RehearsalTask } from "./child-frames.js";
 import { REHEARSAL_COMMAND } from "./rehearsal-command.js";
@@ -71,8 +71,7 @@ export class RehearsalProcess {
 }
 
 function commandLine(): { readonly file: string; readonly args: readonly string[] } {
-  const isSingleFile = process.getBuiltinModule("node:sea")?.isSea() ?? false;
-  const script = isSingleFile ? [] : [join(packageFolder() ?? "", "bin", "sluice.js")];
+  const script = isSingleExecutable() ? [] : [join(packageFolder() ?? "", "bin", "sluice.js")];
   return { file: process.execPath, args: [...script, REHEARSAL_COMMAND] };
 }
 
