@@ -11,7 +11,7 @@ const manifest = JSON.parse(read("package.json")) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
 const scripts = Object.keys(manifest.scripts);
-const npmScripts = (text: string) => text.match(/(?<=npm (?:run )?)(?!run |ci\b)[a-z][\w:]*/g) ?? [];
+const npmScripts = (text: string) => text.match(/(?<=npm (?:run )?)(?!run |ci\b)[a-z][\w:-]*/g) ?? [];
 /** npm runs it after `npm install`. */
 const CALLED_BY_NPM = ["prepare"];
 
