@@ -21,7 +21,7 @@ const MAX_TURN_MS = 200;
  */
 const MAX_TRIES = 4;
 /** Of an agent with a pipeline for each component. A single hostile request took one pipeline to 1,000 MiB before. */
-const MAX_PEAK_MIB = 1400;
+const MAX_PEAK_MIB = 1600;
 
 const hasSchedulerStatistics = existsSync("/proc/self/schedstat");
 const preload = new URL("longest-turn.mjs", import.meta.url).href;
