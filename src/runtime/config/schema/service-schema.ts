@@ -195,8 +195,21 @@ export const pipelineErrorModeSchema = caseInsensitiveEnum(["propagate", "dead_l
 
 export type ServiceSettings = z.infer<typeof serviceSchema>;
 
+const ids = z.array(z.string()).optional();
+
 /** All keys of `service:`, for displaying it. */
 export const fullServiceSchema = serviceSchema.extend({
-  extensions: z.unknown().optional(),
-  pipelines: z.unknown().optional(),
+  extensions: ids,
+  pipelines: z
+    .record(
+      z.string(),
+      z.object({
+        receivers: ids,
+        processors: ids,
+        exporters: ids,
+        intake: pipelineIntakeSchema.optional(),
+        error_mode: pipelineErrorModeSchema.optional(),
+      }),
+    )
+    .optional(),
 });

@@ -33,6 +33,21 @@ describe("redactedConfig", () => {
     });
   });
 
+  it("shows the ids of extensions and pipelines that were merged from several files", () => {
+    const first = "service: {extensions: [a], pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
+    const sources = [
+      { text: first, name: "a.yaml" },
+      { text: "service: {pipelines: {logs: {error_mode: dead_letter}}}", name: "b.yaml" },
+    ];
+    const { tree } = loadText("", { sources });
+    expect(redactedConfig(tree!, { registry, defaults: false })).toEqual({
+      service: {
+        extensions: ["a"],
+        pipelines: { logs: { receivers: ["otlp"], exporters: ["debug"], error_mode: "dead_letter" } },
+      },
+    });
+  });
+
   it("gives a config that loads to the same, defaults or not", () => {
     const plain = loadText(GOOD).config!;
     for (const defaults of [true, false]) {
