@@ -289,7 +289,7 @@ export interface Generation {
   readonly loadedAt: Time;
 }
 
-/** What a reload has done, or would do. */
+/** The report of a reload, or of a trial of one. */
 export interface ReloadReport {
   readonly outcome: "applied" | "unchanged" | "planned" | "invalid" | "rolled_back";
   readonly generation: Generation;

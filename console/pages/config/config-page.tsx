@@ -101,7 +101,7 @@ function Running({ config, showsProblems }: { config: RunningConfig; showsProble
   );
 }
 
-/** What a reload would do now; loaded again with the page. */
+/** The changes that a reload would make now; loaded again with the page. */
 function Plan() {
   const [plan, setPlan] = useState<ReloadReport>();
   const [error, setError] = useState<ApiError>();

@@ -87,7 +87,7 @@ export function readProxies(env: Terminal["env"]): void {
   }
 }
 
-/** What `sluice dev` does differently from `sluice run`. */
+/** The parts that `sluice dev` puts in the place of those of `sluice run`. */
 export interface Development {
   /** The events that stop and reload the agent. */
   readonly signals: Parameters<typeof supervise>[1]["signals"];
@@ -106,7 +106,7 @@ interface RunEnvironment {
   /** The files whose changes cause a reload; undefined without `--watch`. */
   readonly watched: ReadonlySet<string> | undefined;
   readonly development?: Development;
-  /** What a rehearsal has to do while this config runs; undefined if there are no rehearsals. */
+  /** Returns the task of a rehearsal while this config runs; undefined if there are no rehearsals. */
   readonly taskOf?: (running: ResolvedConfig) => RehearsalTask | undefined;
 }
 

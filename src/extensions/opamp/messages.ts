@@ -95,7 +95,7 @@ export function encodeEffectiveConfig(yaml: string): Buffer {
   return written((writer) => bytes(writer, EFFECTIVE_CONFIG.files, files));
 }
 
-/** What became of a remote config. */
+/** The outcome of a remote config. */
 export const REMOTE_CONFIG_STATUS = { applied: 1, applying: 2, failed: 3 } as const;
 
 export function encodeRemoteConfigStatus(

@@ -4,7 +4,7 @@ import type { OfferedFile } from "./messages.js";
 
 /** The whole remote config may have this many bytes. Reading YAML takes a while, and the agent does nothing else meanwhile. */
 const MAX_BYTES = 1024 * 1024;
-/** What a remote config may have. Plugins are code, so only the agent's own files can name them. */
+/** The sections that a remote config may have. Plugins are code, so only the agent's own files can name them. */
 const SECTIONS: ReadonlySet<unknown> = new Set([
   "receivers",
   "processors",

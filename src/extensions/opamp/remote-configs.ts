@@ -38,7 +38,7 @@ const MAX_ERROR_LENGTH = 4000;
 export class RemoteConfigs {
   private readonly services: RemoteConfigServices;
   private last: LastConfig | undefined;
-  /** What runs, and is kept. */
+  /** The config that runs and is kept. */
   private applied: KeptConfig | undefined;
   private waiting: OfferedConfig | undefined;
   private isWorking = false;

@@ -36,7 +36,7 @@ export class ScannedTag {
 /** Names that members of an object may have. */
 class FieldNames {
   private readonly names: readonly Uint8Array[];
-  /** What followed each name last time: a tracer writes its fields in the same order. */
+  /** The name that followed each name last time: a tracer writes its fields in the same order. */
   private readonly followers: Uint8Array;
 
   constructor(names: readonly string[]) {

@@ -35,7 +35,7 @@ const [HOST_IP, HOST_PORT, PEER_IP, PEER_PORT, PEER_SERVICE] = [
 const MAX_ADDED = 1024;
 
 /**
- * Writes spans as OTLP from the bytes of their JSON, at a quarter of the cost of parsing them. It takes only spans that
+ * Writes spans as OTLP from the bytes of their JSON, at less than half of the cost of parsing them. It takes only spans that
  * `SpanScanner` can read and whose resource and scope it has seen before; the others are left to `ZipkinBatchWriter`, and
  * both write the same bytes.
  */
@@ -133,7 +133,7 @@ export class ScannedSpans {
         return true;
       case TAG_ROLES.statusCode: {
         const code = this.indexIn(STATUS_CODES, value);
-        this.status = Math.max(this.status, code === 2 ? 2 : code);
+        this.status = Math.max(this.status, code);
         return code >= 0;
       }
       case TAG_ROLES.statusMessage:

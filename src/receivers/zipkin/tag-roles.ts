@@ -1,6 +1,6 @@
 import { ENDPOINT_KEYS, RESOURCE_KEYS, ZIPKIN_TAGS } from "#traces";
 
-/** What a tag stands for. */
+/** The meanings that a tag can have. */
 export const TAG_ROLES = {
   attribute: 0,
   resource: 1,

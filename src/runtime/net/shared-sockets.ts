@@ -40,7 +40,7 @@ class SocketLease implements ReturnType<ListenSockets["add"]> {
  */
 export class SharedSockets implements ListenSockets {
   private readonly held = new Map<string, SocketLease>();
-  /** What was taken in the reload under way, by address: its former users. Undefined without a reload. */
+  /** The former users of servers that were taken over in the reload under way, by address. Undefined without a reload. */
   private taken: Map<string, SocketLease> | undefined;
 
   take(address: string, kind: string, listeners: ListenersOf): SocketLease | undefined {

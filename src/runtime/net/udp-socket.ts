@@ -44,7 +44,7 @@ export async function leaseUdpSocket(settings: UdpSettings): Promise<LeasedUdpSo
   };
 }
 
-/** What is done with a shared server, its events and its end, a socket has too. */
+/** A UDP socket has the events and the end by which shared servers are handled. */
 function asServer(socket: Socket): Server {
   return socket as unknown as Server;
 }

@@ -1,6 +1,6 @@
 import type { Random } from "../../../src/agent/testing/random.js";
 
-/** What may differ between two configs of the oracle. */
+/** The choices in which two configs of the oracle may differ. */
 export interface Shape {
   readonly bodyMiB: number;
   readonly note: number;
@@ -41,7 +41,7 @@ export function changed(shape: Shape, random: Random, i: number): Shape {
   return { ...shape, ...more, ...random.pick(changes)() };
 }
 
-/** What stays of a config that could not run. */
+/** The parts that stay of a config that could not run. */
 export function withoutFaults(shape: Shape): Shape {
   return { ...shape, fails: false, hasTakenPort: false, isBroken: false };
 }

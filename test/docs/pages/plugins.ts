@@ -78,7 +78,7 @@ export function plugins(page: Page): void {
 
   it("has commands that work", async () => {
     const commands = blocksIn(page, "sh").flatMap((text) => text.trim().split("\n"));
-    // What sluice dev does is tried in test/agent/cli/dev/dev.slow.test.ts.
+    // sluice dev is tried in test/agent/cli/dev/dev.slow.test.ts.
     expect(commands.filter((command) => !command.startsWith("sluice dev"))).toHaveLength(2);
     expect((await sluice("create", "processor", "my-processor")).stdout).toContain("npm test");
     const schema = commands.at(-1)!.split(" > ")[0]!.split(" ").slice(1);

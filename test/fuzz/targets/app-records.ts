@@ -6,7 +6,7 @@ import { textMutator } from "../mutate-text.js";
 
 const NOW = 1_700_000_000_000;
 
-/** What a program can log and JSON cannot say, by the text that stands for it. */
+/** Values that a program can log and JSON cannot express, by the text that stands for it. */
 const VALUES: Readonly<Record<string, () => unknown>> = {
   "#undefined": () => undefined,
   "#nan": () => Number.NaN,

@@ -132,7 +132,7 @@ function runCheck(input: Buffer): string {
   return `${passed}, ${magnitude(attributes["http.tls.san"].length)} names`;
 }
 
-/** What receivers learn of machines: from files of the kernel, and from answers to checks. */
+/** Facts that receivers learn about machines: from files of the kernel, and from answers to checks. */
 export const machineTargets: readonly FuzzTarget[] = [
   {
     name: "files of /proc",

@@ -2,7 +2,7 @@ import { type Paint, painter, printable } from "#text";
 import { cutLine, wrapLine } from "../print/fit-line.js";
 import type { TrafficCounts } from "./messages.js";
 
-/** What the agent of `sluice dev` is doing. */
+/** The state of the agent of `sluice dev`. */
 export type Phase = "starting" | "running" | "waiting" | "hanging" | "restarting" | "stopping";
 
 /** Everything that the region at the lower end of the terminal shows. */

@@ -1,7 +1,7 @@
 import type { TappedRecord } from "../live/tapped-line.js";
 
 /**
- * What the two processes of `sluice dev` tell each other. One process has the terminal, and never runs code of a
+ * The messages between the two processes of `sluice dev`. One process has the terminal, and never runs code of a
  * plugin: it answers keys whatever a plugin does. The other one is the agent.
  */
 

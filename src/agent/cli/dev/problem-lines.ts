@@ -53,7 +53,7 @@ async function syntaxPlaces(files: Iterable<string>): Promise<string[]> {
   return places;
 }
 
-/** What Node.js prints about a file that it cannot parse; undefined if it can. */
+/** Returns the error that Node.js prints about a file that it cannot parse; undefined if it can. */
 function checkError(file: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     execFile(process.execPath, ["--check", file], { timeout: 10_000 }, (error, _, stderr) =>

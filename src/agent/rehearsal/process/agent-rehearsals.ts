@@ -14,7 +14,7 @@ interface RehearsalServices {
     readonly generation: string;
     readonly generationNumber: number;
   };
-  /** What to rehearse now; undefined while the agent starts. */
+  /** Returns the task of a rehearsal that begins now; undefined while the agent starts. */
   readonly task: () => RehearsalTask | undefined;
   /** The environment of the process. */
   readonly env: NodeJS.ProcessEnv;

@@ -13,7 +13,7 @@ export interface ConfigSnapshot {
   readonly remoteFiles: readonly RemoteConfigFile[];
 }
 
-/** What the child rehearses: the config as it is on disk now against the one that was loaded from `before`. */
+/** The task of the child: it rehearses the config as it is on disk now against the one that was loaded from `before`. */
 export interface RehearsalTask {
   /** The arguments of `--config` and `--set`. */
   readonly config: readonly string[];
@@ -22,7 +22,7 @@ export interface RehearsalTask {
   readonly before: ConfigSnapshot;
 }
 
-/** What the child reports, a line of JSON each. */
+/** The reports of the child, a line of JSON each. */
 export type ChildMessage =
   | {
       /** Both configs are loaded, and the sample may come. */

@@ -29,7 +29,7 @@ export class ConfigSnapshots {
     return loaded;
   }
 
-  /** What a rehearsal has to do while this config runs; undefined if it was not loaded here. */
+  /** Returns the task of a rehearsal while this config runs; undefined if the config was not loaded here. */
   task(
     running: ResolvedConfig,
     values: Readonly<Record<string, unknown>>,

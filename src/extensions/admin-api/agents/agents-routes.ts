@@ -1,7 +1,7 @@
 import { readParameters } from "../parameters.js";
 import type { ApiRoute } from "../route.js";
 
-/** What other agents are doing, as far as the config names them. */
+/** The state of the other agents that the config names. */
 export const agentsRoutes: readonly ApiRoute[] = [
   {
     method: "GET",

@@ -16,7 +16,7 @@ export interface AgentTarget {
  */
 export type AgentState = "UP" | "DEGRADED" | "DOWN" | "UNREACHABLE" | "DENIED" | "INVALID";
 
-/** What is shown of another agent. Every text in it came from that agent. */
+/** The state of another agent, for display. Every text in it came from that agent. */
 export interface AgentSummary {
   readonly state: AgentState;
   /** Why it could not be read. */

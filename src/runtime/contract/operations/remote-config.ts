@@ -7,7 +7,7 @@ export interface RemoteConfigFile {
 /** How a remote config was taken. */
 export interface RemoteConfigResult {
   readonly isApplied: boolean;
-  /** What is wrong with it, a line each. Without secrets. */
+  /** Its problems, a line each, without secrets. */
   readonly problems: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import type { ReloadReport } from "../operations/config-control.js";
 import type { RehearsalReport } from "./rehearsal-report.js";
 
-/** What a rehearsal in a running agent is asked for. */
+/** The settings of a rehearsal in a running agent. */
 export interface RehearsalRequest {
   /** How long traffic is sampled. */
   readonly seconds: number;

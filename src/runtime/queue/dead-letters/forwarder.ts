@@ -178,7 +178,7 @@ function copyId({ id, replays }: Entry): string {
   return /^[A-Za-z0-9]{1,24}-\d+$/.test(id) ? id.replace("-", `f${replays}-`) : `${id}-f${replays}`;
 }
 
-/** What comes from other queues uses at most half of this one, so that its own pipelines have room. */
+/** Entries from other queues use at most half of this one, so that its own pipelines have room. */
 export function hasRoom({ store, settings }: QueueControl): boolean {
   const { sizer, queue_size, max_bytes } = settings.sending_queue;
   const { pending } = store.stats;

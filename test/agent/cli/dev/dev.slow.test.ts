@@ -18,7 +18,7 @@ const agentOf = (parent: number) =>
 const isAlive = (pid: number) => {
   try {
     process.kill(pid, 0);
-    // What has ended and was not waited for yet is alive to kill.
+    // A process that has ended and was not waited for yet still counts as alive for kill.
     return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;

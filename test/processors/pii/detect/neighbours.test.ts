@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { maskText } from "../../../../src/processors/pii/mask-text.js";
 
-/** What stands around a value decides about it. The texts here stand for classes; the corpora have many of each. */
+/** The text around a value decides about it. The texts here stand for classes; the corpora have many of each. */
 describe("text around a value that says it is something else", () => {
   it.each([
     ["a step between versions", "Bump rails from 7.1.3.4 to 7.2.1.1"],

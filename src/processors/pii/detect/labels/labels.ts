@@ -150,8 +150,8 @@ const MAX_DOTS = 64;
 const MAX_ASIDE = 16;
 
 /**
- * Looks for the label of the value that begins at `p`, not before `floor`. Returns its kind, and leaves the details in
- * `label`.
+ * Looks for the label of the value that begins at `p`, not before `floor`: reads backwards over the signs and words that
+ * connect them, to a word of the table. Returns its kind, and leaves the details in `label`.
  */
 export function labelBefore(b: Uint8Array, p: number, floor: number): number {
   work.spent += LOOKUP_COST;

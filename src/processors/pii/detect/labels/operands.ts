@@ -29,7 +29,7 @@ const OPERAND = new RegExp(
 /** A password that a pipe gives to a program that asks for it. */
 const PIPED_TO = /^["']? *\| *(?:sudo|kinit|su\b|passwd|docker login|cryptsetup|smbpasswd|ssh-add|vncpasswd|openssl)/;
 const ECHO = /(?:echo|printf) (?:-n |'%s' )?["']?$/;
-/** What a script sends to a program that asks for a password. */
+/** Texts that a script sends to a program that asks for a password. */
 const SEND = /\bsend (?:-- )?["']$/;
 
 const COMMANDS = ["rabbitmqctl", "net use", "net user", "schtasks", "sapcontrol", "ftp> ", "snmp-server", "cmdkey"];
