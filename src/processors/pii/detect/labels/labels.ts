@@ -1,12 +1,12 @@
 import { CHARACTER_BITS, LETTER, LOWER, UPPER } from "../text/characters.js";
 import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
+import { BEFORE_JOINT, buildLabelTrie, FOLDED, FREE, JOINT, type LabelTrie, NEEDS_SIGN, ROOT } from "./label-trie.js";
 import {
   ACCOUNT_LABEL,
   ASIDE,
   CARD_LABEL,
   ID_LINK,
-  LABEL_WORDS,
   LINK,
   MONTH,
   NO_LABEL,
@@ -16,24 +16,21 @@ import {
   SOME_ACCOUNT_LABEL,
 } from "./label-words.js";
 
-/**
- * Finds the label of a value by reading backwards from the value: over the signs and words that connect them, to a word
- * of the table. Most texts before values end in no label, and three bytes rule them out. The words are in a trie that
- * is read backwards, so a lookup costs no more than the length of the longest label, however many labels there are.
- */
-class LabelNode {
-  readonly next = new Map<number, LabelNode>();
-  /** Whether a joint may stand before the bytes read so far. */
-  isJoint = false;
-  kind = NO_LABEL;
-  /** Whether the label may be the end of a longer word. */
-  isFree = false;
-  needsSign = false;
+/** The labels. Most texts before values end in no label, and three bytes rule them out. */
+interface LabelTable {
+  readonly trie: LabelTrie;
+  /** Whether any label ends with three bytes of these classes. */
+  readonly endings: Uint8Array;
 }
 
-const ROOT = new LabelNode();
-/** Whether any label ends with three bytes of these classes. */
-const ENDINGS = new Uint8Array(1 << 15);
+/** Built when the first text is read: an agent that masks nothing does without it. */
+let built: LabelTable | undefined;
+
+function labelTable(): LabelTable {
+  built ??= buildLabelTable();
+  return built;
+}
+
 const CLASS_COUNT = 32;
 const DIGIT_CLASS = 27;
 /** The class of each byte: letters by themselves, digits together, bytes of other scripts in four classes. */
@@ -42,51 +39,30 @@ const CLASSES = Uint8Array.from({ length: 256 }, (_, c) => {
   if ((CHARACTER_BITS[c]! & LETTER) !== 0) return (c | 32) - 96;
   return c >= 48 && c <= 57 ? 27 : 0;
 });
-/** Each byte with capital ASCII letters made small. */
-const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => (c >= 65 && c <= 90 ? c | 32 : c));
 
-/** Adds a label as written, without its accents, and with capitals of other scripts. */
-function addForms(label: string, kind: number): void {
-  const isFree = label.startsWith("*");
-  const needsSign = label.endsWith("!");
-  const word = label.slice(isFree ? 1 : 0, needsSign ? -1 : undefined);
-  const plain = word.normalize("NFD").replace(/\p{M}/gu, "").replaceAll("ł", "l").replaceAll("ı", "i");
-  const capital = word.slice(0, 1).toUpperCase() + word.slice(1);
-  const isLatin = /^[\x20-\u024f\u1e00-\u1eff]*$/.test(word);
-  const forms = [word, capital, word.toUpperCase(), ...(isLatin ? [plain, word.replaceAll("ß", "ss")] : [])];
-  for (const form of new Set(forms)) addWord(Buffer.from(form.normalize("NFC")), kind, isFree, needsSign);
+function buildLabelTable(): LabelTable {
+  const endings = new Uint8Array(CLASS_COUNT ** 3);
+  const trie = buildLabelTrie((word) => {
+    const classes = Array.from(word, (c) => (c === JOINT ? 0 : CLASSES[c]!));
+    addEndings(endings, classes);
+    if (word.includes(JOINT))
+      addEndings(
+        endings,
+        Array.from(
+          word.filter((c) => c !== JOINT),
+          (c) => CLASSES[c]!,
+        ),
+      );
+  });
+  return { trie, endings };
 }
 
-const JOINT = 95;
-
-function addWord(word: Uint8Array, kind: number, isFree: boolean, needsSign: boolean): void {
-  let node = ROOT;
-  for (let i = word.length - 1; i >= 0; i--) {
-    if (word[i] === JOINT) {
-      node.isJoint = true;
-      continue;
-    }
-    const c = FOLDED[word[i]!]!;
-    let next = node.next.get(c);
-    if (next === undefined) node.next.set(c, (next = new LabelNode()));
-    node = next;
-  }
-  if (node.kind !== NO_LABEL) return; // the first kind in the table wins
-  node.kind = kind;
-  node.isFree = isFree;
-  node.needsSign = needsSign;
-  const classes = [...word].map((c) => (c === JOINT ? 0 : CLASSES[c]!));
-  addEndings(classes);
-  addEndings([...word].filter((c) => c !== JOINT).map((c) => CLASSES[c]!));
+function addEndings(endings: Uint8Array, classes: readonly number[]): void {
+  const [a, b = 0, c = 0] = [classes.at(-3), classes.at(-2), classes.at(-1)];
+  const index = (b << 5) | c;
+  if (a !== undefined) endings[(a << 10) | index] = 1;
+  else for (let first = 0; first < CLASS_COUNT; first++) endings[(first << 10) | index] = 1;
 }
-
-function addEndings(classes: readonly number[]): void {
-  const [c, b = 0, a] = classes.toReversed() as [number, number?, number?];
-  for (let first = 0; first < CLASS_COUNT; first++)
-    if (a === undefined || a === first) ENDINGS[(first << 10) | (b << 5) | c] = 1;
-}
-
-for (const [kind, words] of LABEL_WORDS) for (const word of words.split(",")) addForms(word, kind);
 
 /** Bytes that may stand between a label and its value, besides words. */
 const BETWEEN = new Uint8Array(256);
@@ -119,7 +95,7 @@ export function mayFollowLabel(b: Uint8Array, p: number): boolean {
 
 /** Whether the three bytes up to `p` are how some label ends. */
 function endsLikeLabel(b: Uint8Array, p: number): boolean {
-  return ENDINGS[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
+  return labelTable().endings[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
 }
 
 /** The label that was found last. */
@@ -293,23 +269,26 @@ let foundNeedsSign = false;
 export function labelEndingAt(b: Uint8Array, end: number, floor: number): number {
   if (end - floor < 2) return NO_LABEL;
   const third = end - 3 >= floor ? CLASSES[b[end - 3]!]! : 0;
-  if (ENDINGS[(third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!] === 0) return NO_LABEL;
+  const { trie, endings } = labelTable();
+  if (endings[(third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!] === 0) return NO_LABEL;
   let node = ROOT;
   let kind = NO_LABEL;
   let p = end - 1;
   for (; p >= floor; p--) {
     const c = b[p]!;
-    let next = node.next.get(FOLDED[c]!);
-    if (next === undefined && node.isJoint && (c === 95 || c === 45 || c === 46 || c === 32)) {
+    let next = trie.child(node, FOLDED[c]!);
+    const isJoint = next === ROOT && (trie.flags[node]! & BEFORE_JOINT) !== 0;
+    if (isJoint && (c === 95 || c === 45 || c === 46 || c === 32)) {
       if (--p < floor) break;
-      next = node.next.get(FOLDED[b[p]!]!);
+      next = trie.child(node, FOLDED[b[p]!]!);
     }
-    if (next === undefined) break;
+    if (next === ROOT) break;
     node = next;
-    if (node.kind === NO_LABEL || !(node.isFree || isWordStart(b, p, floor))) continue;
-    kind = node.kind;
+    const flags = trie.flags[node]!;
+    if (trie.kinds[node] === NO_LABEL || !((flags & FREE) !== 0 || isWordStart(b, p, floor))) continue;
+    kind = trie.kinds[node]!;
     found = p;
-    foundNeedsSign = node.needsSign;
+    foundNeedsSign = (flags & NEEDS_SIGN) !== 0;
   }
   work.spent += BYTE_COST * (end - p);
   return kind;
