@@ -288,6 +288,15 @@ export const ROOMS = [
     component: true,
   },
   {
+    path: "src/runtime/workers/",
+    purpose: "several processes that work as one agent",
+    imports: ["otlp", "work", "text", "contract", "system", "net", "queue", "pipeline", "config", "host"],
+  },
+  {
+    path: "src/runtime/workers/link/",
+    purpose: "calls from the parent process to a worker",
+  },
+  {
     path: "src/receivers/kafka/",
     purpose: "a member of a consumer group: partitions, fetches, commits",
     component: true,
