@@ -30,6 +30,7 @@ import {
   type QueuePlace,
   RefusedJournal,
   startDeadLetterMaintenance,
+  WorkerQueues,
 } from "#queue";
 import { Keyring, loadKeyring, type QueueStore } from "#queue/store";
 import {
@@ -87,6 +88,8 @@ class Reliability implements Extension {
   private readonly generation: () => string;
   private readonly place: QueuePlace;
   private readonly orphans: Orphans;
+  private readonly workerQueues: WorkerQueues;
+  private readonly refusedJournals = new Map<string, RefusedJournal>();
   private orphanCheck: Promise<void> | undefined;
   private isOrphanCheckDue = true;
   private keyring = new Keyring();
@@ -113,7 +116,14 @@ class Reliability implements Extension {
       historyRetentionMs: history.retention,
     });
     const { controls, records } = this;
-    this.orphans = new Orphans({ ...this.services, place: this.place, controls, moves: records.moves });
+    this.orphans = new Orphans({
+      ...{ ...this.services, place: this.place, controls, moves: records.moves },
+      onRemoved: () => void this.workerQueues.look(),
+    });
+    this.workerQueues = new WorkerQueues({
+      ...{ ...this.services, place: this.place, controls, records, moves: records.moves, orphans: this.orphans },
+      openJournal: async (id) => this.refusedJournals.get(id)?.openForEntries(),
+    });
     this.admin = createAdmin(controls, { ...this.services, records, orphans: this.orphans, mask });
   }
 
@@ -128,6 +138,10 @@ class Reliability implements Extension {
     this.isOrphanCheckDue = true;
   }
 
+  adoptWorkersAbove(count: number): Promise<void> {
+    return this.workerQueues.adoptAbove(count);
+  }
+
   async start(): Promise<void> {
     this.keyring = await loadKeyring(this.config.encryption, this.context.logger);
     await this.place.start(this.keyring);
@@ -135,6 +149,7 @@ class Reliability implements Extension {
 
   async stop(): Promise<void> {
     await this.orphanCheck;
+    await this.workerQueues.stop();
     await this.orphans.stop();
     await this.records.close();
     this.keyring = new Keyring();
@@ -233,7 +248,9 @@ class Reliability implements Extension {
     const mayKeepRefused = keepsRefused && keepsJournals(this.defaults);
     if (!acceptsNew && mayKeepRefused) {
       this.place.reserve(id);
-      return new RefusedJournal({ ...journal, isLeft, create, onOpened });
+      const refused = new RefusedJournal({ ...journal, isLeft, create, onOpened });
+      this.refusedJournals.set(id, refused);
+      return refused;
     }
     if (!acceptsNew && !isLeft) return undefined;
     const created = create();
@@ -256,10 +273,16 @@ class Reliability implements Extension {
     });
   }
 
-  private startMaintenance(control: ExporterControl): () => void {
+  /** The result resolves when the store is not used for it any more. */
+  private startMaintenance(control: ExporterControl): () => Promise<void> {
     const { moves } = this.records;
     moves.start();
-    return startDeadLetterMaintenance(control, { ...this.services, moves });
+    const stopMaintenance = startDeadLetterMaintenance(control, { ...this.services, moves });
+    const stopAdoption = this.workerQueues.onStarted(control);
+    return () => {
+      stopMaintenance();
+      return stopAdoption();
+    };
   }
 }
 
@@ -283,8 +306,8 @@ function withLifecycle(
   };
 }
 
-function createPlace(config: ReliabilityConfig, { clock, logger }: ExtensionContext): QueuePlace {
-  const services = { clock, logger };
+function createPlace(config: ReliabilityConfig, { clock, logger, worker }: ExtensionContext): QueuePlace {
+  const services = { clock, logger, worker };
   if (config.store !== undefined) return new PostgresPlace(config.store.postgres, services);
   return new DiskPlace(config.directory, keepsJournals(config), services);
 }

@@ -17,6 +17,7 @@ import type { Admin } from "./operations/admin.js";
 import type { ConfigControl } from "./operations/config-control.js";
 import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-health.js";
 import type { RemoteConfigControl, RemoteConfigFile } from "./operations/remote-config.js";
+import type { WorkerPart } from "./operations/worker-part.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 import type { RehearsalControl } from "./rehearsal/rehearsal-control.js";
@@ -209,6 +210,8 @@ export interface Host {
 /** The context of an extension: the agent that runs it. */
 export interface ExtensionContext extends ComponentContext {
   readonly host: Host;
+  /** @internal Set if the agent has several workers, or had: this process is one of them. */
+  readonly worker?: WorkerPart | undefined;
 }
 
 /** Runs next to the pipelines. Started before all other components and stopped after them. */
@@ -226,6 +229,8 @@ export interface Extension {
   readonly admin?: Admin;
   /** @internal Called with the new config of an extension with `restartKeys`, before components are created with it. */
   reconfigure?(config: unknown): void;
+  /** @internal See `Agent.adoptWorkersAbove`. */
+  adoptWorkersAbove?(count: number): Promise<void>;
   /** @internal Authenticates requests to receivers and servers that name this extension under `auth`. */
   readonly serverAuthenticator?: ServerAuthenticator;
   /** @internal Authenticates requests of exporters that name this extension under `auth`. */

@@ -12,6 +12,7 @@ import type {
   ReceiverHealth,
   ReceiverStatus,
   RemoteConfigControl,
+  WorkerPart,
 } from "#contract/operations";
 import type { RehearsalControl } from "#contract/rehearsal";
 import { SharedSockets } from "#net";
@@ -43,6 +44,8 @@ export interface AgentOptions {
   readonly keepsRefused?: boolean;
   /** The parts of the config that extensions may show. */
   readonly configFacts?: ConfigFacts;
+  /** Which of several workers this is; undefined if the agent is one process. */
+  readonly worker?: WorkerPart | undefined;
 }
 
 /** Part of a receiver's status that stays as it is: its name in the config. */
@@ -171,6 +174,14 @@ export class Agent implements Host {
     return this.extensionWith("admin")?.admin;
   }
 
+  /**
+   * Adopts the queues of workers above this number, which have ended. Queues of the others are not touched any more, so
+   * that these workers can be started when the promise has resolved. Only worker 1 does this.
+   */
+  async adoptWorkersAbove(count: number): Promise<void> {
+    for (const { extension } of this.running.extensions.values()) await extension.adoptWorkersAbove?.(count);
+  }
+
   receiver(id: string): Receiver | undefined {
     return this.graph?.receivers.find(({ spec }) => spec.id === id)?.receiver;
   }
@@ -250,8 +261,9 @@ export class Agent implements Host {
   }
 
   private createExtension({ id, factory, config }: ExtensionSpec): Extension {
-    const { logger, metrics, random = Math.random } = this.options;
+    const { logger, metrics, worker, random = Math.random } = this.options;
     return factory.create(config, {
+      ...(worker !== undefined && { worker }),
       ...{ id, kind: "extension", metrics, random, clock: this.clock, sockets: this.sockets, host: this },
       logger: logger.child({ component: `extension ${id}` }),
       authenticators: this.authenticators,

@@ -17,6 +17,7 @@ export type { OfflineQueues } from "./operate/offline-queues.js";
 export { Orphans } from "./operate/orphans.js";
 export { PostgresPlace } from "./operate/postgres-place.js";
 export { givenStores, type QueuePlace } from "./operate/queue-place.js";
+export { WorkerQueues } from "./operate/worker-queues.js";
 export { QueueOutlet } from "./queue-outlet.js";
 export {
   createOperatorRecords,

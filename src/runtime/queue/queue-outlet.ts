@@ -38,7 +38,7 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   /** Notified of how forwarded copies of other exporters' dead letters end. */
   readonly forwardMarks?: ForwardMarks | undefined;
   /** Starts the maintenance of dead letters. Returns the function that stops it. */
-  readonly startMaintenance: (control: ExporterControl) => () => void;
+  readonly startMaintenance: (control: ExporterControl) => () => void | Promise<void>;
 }
 
 /**
@@ -58,7 +58,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   private readonly lifecycle: EntryLifecycle;
   private readonly deadLetters: DeadLetterWriter;
   private readonly damageReporter: DamageReporter;
-  private stopMaintenance = () => {};
+  private stopMaintenance: () => void | Promise<void> = () => {};
   private isRemoved = false;
 
   constructor(outletSettings: QueueOutletSettings) {
@@ -133,7 +133,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   async stop(): Promise<void> {
-    this.stopMaintenance();
+    await this.stopMaintenance();
     this.stopMaintenance = () => {};
     await this.outletSettings.forwarder?.stop();
     await this.deadLetters.stop();

@@ -1,4 +1,5 @@
 import { ERROR_CODES } from "#contract/errors";
+import type { EntrySettlement, JournalNote } from "#contract/operators";
 import { turns } from "#work";
 import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
 import type { TailSamplingConfig } from "./config.js";
@@ -26,6 +27,7 @@ export interface SortedSpans {
 }
 
 const EMPTY_BATCH = Batch.empty("traces");
+const DECISIONS_PER_NOTE = 10_000;
 
 /**
  * Holds spans until their trace is decided.
@@ -47,6 +49,8 @@ export class TailSampler {
   private readonly decider: Decider;
   private readonly decisions: DecisionCache;
   private readonly waiting = new WaitingTraces();
+  /** Traces that another worker sampled before it was gone, with spans that it had not delivered. */
+  private readonly takenOver = new Set<string>();
   private readonly removeGauges: () => void;
   private cancelTimer: (() => void) | undefined;
   private timerAt = Number.POSITIVE_INFINITY;
@@ -74,6 +78,7 @@ export class TailSampler {
     context.journal?.setSettlement({
       remaining: (position, spans) => this.remaining(position, spans),
       ended: (position) => this.notes?.ended(position),
+      takeOver: (notes, firstPosition) => this.takeOver(notes, firstPosition),
     });
     this.removeGauges = this.metrics.registerGauges(
       () => this.waiting.count,
@@ -87,7 +92,8 @@ export class TailSampler {
     for (const [id, slices] of sliceByTrace(batch)) {
       const fate = this.notes?.fateOf(origin.position, id);
       if (fate === "delivered") continue;
-      const decision = fate === undefined ? this.decisions.get(id) : fate === "sampled";
+      const isTakenOver = this.takenOver.has(id) || undefined;
+      const decision = fate === undefined ? (this.decisions.get(id) ?? isTakenOver) : fate === "sampled";
       if (decision === undefined) sorted.waiting.push([id, slices]);
       else if (decision) sorted.lateKept.push([id, slices]);
       else sorted.lateDropped.push([id, slices]);
@@ -216,9 +222,28 @@ export class TailSampler {
 
   /** Returns the spans of an entry that was refused permanently, without traces that were delivered or dropped. */
   private remaining(position: number, batch: Batch): Batch {
-    const owed = [...sliceByTrace(batch)].filter(([id]) => this.notes?.isOwed(position, id) ?? true);
-    const slices = owed.flatMap(([, spans]) => spans);
-    return slices.length === 0 || slices.length === batch.count ? batch : batchOfSlices(slices);
+    const owed = spansOf(batch, (id) => this.notes?.isOwed(position, id) ?? true);
+    return owed.count === 0 ? batch : owed;
+  }
+
+  /** Decisions of a worker that is gone also apply to spans that come later. */
+  private takeOver(notes: readonly JournalNote[], firstPosition: number): EntrySettlement["remaining"] {
+    const write = () => {};
+    const journal = { read: () => notes, firstPosition, write, setSettlement: write, limitUnneededBytes: write };
+    const earlier = new DecisionNotes(journal, 0);
+    const decisions = new Map<string, boolean>();
+    earlier.restore((id, isSampled) => void decisions.set(id, isSampled));
+    const decided = [...decisions].map(([id, isSampled]) => ({ id, isSampled }));
+    for (const { id, isSampled } of decided)
+      if (this.decisions.get(id) === undefined) this.decisions.remember(id, isSampled);
+    for (let i = 0; i < decided.length; i += DECISIONS_PER_NOTE)
+      this.notes?.decided(decided.slice(i, i + DECISIONS_PER_NOTE));
+    return (position, batch) =>
+      spansOf(batch, (id) => {
+        const fate = earlier.fateOf(position, id);
+        if (fate === "sampled") this.takenOver.add(id);
+        return fate !== "delivered" && fate !== "dropped";
+      });
   }
 
   private setTimer(minDelayMs: number): void {
@@ -268,6 +293,13 @@ export class TailSampler {
     if (added > 0 && this.waiting.count > 0 && this.waiting.count + added > this.config.numTraces)
       throw overflowRefusal();
   }
+}
+
+/** Returns the spans of the traces that `isWanted` returns true for. */
+function spansOf(batch: Batch, isWanted: (id: string) => boolean): Batch {
+  const slices = [...sliceByTrace(batch)].filter(([id]) => isWanted(id)).flatMap(([, spans]) => spans);
+  if (slices.length === batch.count) return batch;
+  return slices.length === 0 ? EMPTY_BATCH : batchOfSlices(slices);
 }
 
 /** Returns the entries that these traces came with, once for each of their parts, with the id of the trace. */

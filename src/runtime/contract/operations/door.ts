@@ -55,3 +55,4 @@ export { reasonLog } from "./reason-log.js";
 export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
 export type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "./remote-config.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";
+export type { WorkerPart } from "./worker-part.js";

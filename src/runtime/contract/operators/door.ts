@@ -12,6 +12,7 @@ export type {
   Journal,
   JournalExchange,
   JournalFactory,
+  JournalNote,
   JournalNotes,
   JournalSettings,
   Outlet,

@@ -164,6 +164,13 @@ export interface EntrySettlement {
   remaining(position: number, batch: Batch): Batch;
   /** Called when the entry has left the journal. */
   ended(position: number): void;
+  /**
+   * Takes over the notes that a processor with the same config has left in another journal, whose entries will come
+   * from this one. No entry there has a lower position than `firstPosition`. Writes what it needs of them as notes of
+   * its own. Returns `remaining` for the positions of that journal; its result may be empty. May be called again with
+   * the same notes.
+   */
+  takeOver?(notes: readonly JournalNote[], firstPosition: number): EntrySettlement["remaining"];
 }
 
 export type DurableIntake = "auto" | "on" | "off";

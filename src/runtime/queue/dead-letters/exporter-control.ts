@@ -3,7 +3,7 @@ import type { AttemptError, Entry, ExporterStatus } from "#contract/operations";
 import type { EndingPipeline } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
-import type { QueueStore, StoredEntry } from "../store/store.js";
+import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 
 /** A running exporter's queue, as seen by operators and by the maintenance of dead letters. */
 export interface ExporterControl {
@@ -32,7 +32,15 @@ export interface ExporterControl {
   onReplayed(entries: readonly Entry[]): void;
   /** Lets a watch know how an entry ends that was replayed. */
   watch?(stored: StoredEntry, watch: MessageWatch): void;
+  /**
+   * For journals: takes over the notes of another journal of the same pipeline, whose entries are about to be moved
+   * here. Returns a function that tells which records of such an entry are still owed.
+   */
+  adoptNotes?(from: QueueStore): Promise<RemainingOf>;
 }
+
+/** Returns the records of an entry that nobody has taken yet; possibly none. */
+export type RemainingOf = (ref: EntryRef, batch: Batch) => Batch;
 
 /** The control of an exporter with a queue. */
 export interface QueueControl extends ExporterControl {

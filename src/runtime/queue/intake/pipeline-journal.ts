@@ -6,7 +6,7 @@ import type { CompleteSettings } from "#contract/schema";
 import { Admission } from "../admit/admission.js";
 import { stoppingRefusal } from "../admit/refusals.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
-import type { ExporterControl, PrepareReplayed } from "../dead-letters/exporter-control.js";
+import type { ExporterControl, PrepareReplayed, RemainingOf } from "../dead-letters/exporter-control.js";
 import { metadataOnDisk, type NeededMetadata } from "../entry/client-metadata.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import type { DamageReporter } from "../operate/damage-reporter.js";
@@ -30,7 +30,7 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   readonly generation: () => string;
   /** Only called after the exporters have started. */
   readonly neededMetadata: () => NeededMetadata;
-  readonly startMaintenance: (control: ExporterControl) => () => void;
+  readonly startMaintenance: (control: ExporterControl) => () => void | Promise<void>;
 }
 
 /** How often a journal that is being replaced looks whether everything is settled. */
@@ -57,7 +57,7 @@ export class PipelineJournal implements Journal, ExporterControl {
   private readonly notes: PipelineNotes;
   private readonly since: number;
   private isOpen = true;
-  private stopMaintenance = () => {};
+  private stopMaintenance: () => void | Promise<void> = () => {};
 
   constructor(journalSettings: PipelineJournalSettings) {
     this.journalSettings = journalSettings;
@@ -144,7 +144,7 @@ export class PipelineJournal implements Journal, ExporterControl {
   }
 
   async stop(): Promise<void> {
-    this.stopMaintenance();
+    await this.stopMaintenance();
     this.exchange.stop();
     await this.deadLetters.stop();
     this.metrics.stop();
@@ -169,6 +169,12 @@ export class PipelineJournal implements Journal, ExporterControl {
   onReplayed(entries: readonly Entry[]): void {
     this.admission.entriesAdded(entries);
     this.feed.rescan();
+  }
+
+  async adoptNotes(from: QueueStore): Promise<RemainingOf> {
+    const notes = (await from.notes?.load()) ?? [];
+    const [first] = await from.pending(undefined, 1);
+    return this.notes.takeOver(notes, first?.ref ?? 0);
   }
 
   status(): ExporterStatus {

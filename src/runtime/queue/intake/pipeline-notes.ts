@@ -82,6 +82,15 @@ export class PipelineNotes implements EntrySettlement {
     return settlements.reduce((rest, settlement) => settlement.remaining(position, rest), batch);
   }
 
+  /** Hands the notes of another journal to the processors that wrote such notes. */
+  takeOver(notes: readonly Note[], firstPosition: EntryRef): EntrySettlement["remaining"] {
+    const taken = [...this.settlements].flatMap(([owner, settlement]) => {
+      const own = notes.filter((note) => note.owner === owner);
+      return own.length === 0 ? [] : (settlement.takeOver?.(own, firstPosition) ?? []);
+    });
+    return (position, batch) => taken.reduce((rest, remaining) => remaining(position, rest), batch);
+  }
+
   ended(position: EntryRef): void {
     for (const settlement of this.settlements.values()) settlement.ended(position);
   }

@@ -36,6 +36,11 @@ export class RefusedJournal implements Journal {
     if (this.settings.isLeft) await this.open();
   }
 
+  /** For entries that come from another worker's journal. */
+  async openForEntries(): Promise<void> {
+    if (!this.isStopping) await this.open();
+  }
+
   accept(delivery: Delivery): void {
     const { consumer } = this.settings;
     if (delivery.origin.isUnattended !== true || delivery.setback !== undefined) return consumer(delivery);

@@ -25,6 +25,16 @@ const CHUNK_SIZE = 50;
 /** How long to wait for room in the other queue before it is looked at again. */
 const ROOM_WAIT_MS = 250;
 
+/** How an entry is moved. `settled`: it need not be, and is only removed. */
+export type PlannedMove = Move | ReplaySkip | "settled";
+
+/** Entries that somebody else's queue gets as they are. */
+export interface AdoptedAsTheyAre {
+  /** For the log. */
+  readonly what: string;
+  plan(stored: StoredEntry, to: QueueControl): Promise<PlannedMove>;
+}
+
 /**
  * Moves all entries of an orphaned queue into another exporter's. Each chunk is moved as `Moves` describes, so a crash
  * loses and doubles nothing, and a second adoption goes on where this one was interrupted. It waits while the other
@@ -35,11 +45,22 @@ export class Adoption {
   private readonly to: () => QueueControl;
   private readonly options: AdoptOptions;
   private readonly services: AdoptionServices;
+  private readonly asTheyAre: AdoptedAsTheyAre | undefined;
   private readonly abort = new AbortController();
   private current: QueueAdoption;
 
-  /** `to` returns the queue of the other exporter as it is now; it throws if there is none any more. */
-  constructor(from: QueueControl, to: () => QueueControl, options: AdoptOptions, services: AdoptionServices) {
+  /**
+   * `to` returns the queue of the other exporter as it is now; it throws if there is none any more. Entries are changed
+   * for another exporter, unless `asTheyAre` says how they are moved.
+   */
+  constructor(
+    from: QueueControl,
+    to: () => QueueControl,
+    options: AdoptOptions,
+    services: AdoptionServices,
+    asTheyAre?: AdoptedAsTheyAre,
+  ) {
+    this.asTheyAre = asTheyAre;
     this.from = from;
     this.to = to;
     this.options = options;
@@ -64,7 +85,8 @@ export class Adoption {
     const { store } = this.from;
     const { logger } = this.services;
     const [queue, to] = [this.from.id, this.options.to];
-    logger.info({ queue, to, entries: this.current.total, by: this.options.by }, "adopting an orphaned queue");
+    const { what = "an orphaned queue" } = this.asTheyAre ?? {};
+    logger.info({ queue, to, entries: this.current.total, by: this.options.by }, `adopting ${what}`);
     try {
       await this.moveAll((after) => store.pending(after, CHUNK_SIZE));
       await this.moveAll((after) => store.failed(after, CHUNK_SIZE, "oldest"));
@@ -74,9 +96,8 @@ export class Adoption {
     }
     const { state, moved, skipped, error } = this.current;
     const facts = { queue, to, moved, skipped, ...(error !== undefined && { error }) };
-    if (state === "done") logger.info(facts, "an orphaned queue was adopted");
-    else
-      logger.warn(facts, `the adoption of an orphaned queue was ${state === "failed" ? "interrupted" : "cancelled"}`);
+    if (state === "done") logger.info(facts, `${what} was adopted`);
+    else logger.warn(facts, `the adoption of ${what} was ${state === "failed" ? "interrupted" : "cancelled"}`);
   }
 
   private finish(state: QueueAdoption["state"], error?: string): void {
@@ -104,11 +125,14 @@ export class Adoption {
   private async moveChunk(chunk: readonly StoredEntry[]): Promise<void> {
     const to = this.to();
     const moves: Move[] = [];
+    const settled: EntryRef[] = [];
     for (const stored of chunk) {
-      const planned = await this.plan(stored, to);
-      if (typeof planned === "string") this.skip(planned);
+      const planned = await (this.asTheyAre ?? this).plan(stored, to);
+      if (planned === "settled") settled.push(stored.ref);
+      else if (typeof planned === "string") this.skip(planned);
       else moves.push(planned);
     }
+    if (settled.length > 0) await this.from.store.delete(settled);
     if (moves.length === 0) return;
     const pending = await this.services.moves.move(this.from, to, moves);
     if (pending.length > 0) to.onReplayed(pending.map(({ entry }) => entry));
@@ -120,7 +144,8 @@ export class Adoption {
     this.current = { ...this.current, skipped: { ...skipped, [reason]: (skipped[reason] ?? 0) + 1 } };
   }
 
-  private async plan(stored: StoredEntry, to: QueueControl): Promise<Move | ReplaySkip> {
+  /** Returns how to move an entry to another exporter. */
+  async plan(stored: StoredEntry, to: QueueControl): Promise<PlannedMove> {
     const { entry, ref } = stored;
     const isThere = (await to.store.find(entry.id)) !== undefined;
     if (isThere || !to.pipelines?.some(({ signal }) => signal === entry.signal)) return "skip_destination";
@@ -133,17 +158,18 @@ export class Adoption {
     const located = { ...stored, control: { ...this.from, hasPipeline: to.hasPipeline } };
     const { pipeline } = this.options;
     if (pipeline === undefined && hasUnknownPipeline(located)) return "skip_pipeline";
-    const failure = this.failureOf(entry, batch);
+    const failure = failureOf(entry, batch, this.services.clock.now());
     const mark = { at: failure.at, by: this.options.by, generation: this.services.generation() };
     const sent = withReplay({ ...withPipeline(located, pipeline), state: "failed", failure }, mark);
     return { stored, replayed: { ...ownless(sent), movedFrom: this.from.id }, batch, failure };
   }
+}
 
-  private failureOf({ exporter }: Entry, batch: Batch): Failure {
-    const signature = signatureOf(exporter, ORPHANED);
-    const cause = { reason: "imported", rule: "import", category: "integration", error: ORPHANED, signature } as const;
-    return { at: this.services.clock.now(), ...cause, ...excerptOf(batch) };
-  }
+/** Returns what a pending entry shows while it arrives in another queue. */
+export function failureOf({ exporter }: Entry, batch: Batch, at: number): Failure {
+  const signature = signatureOf(exporter, ORPHANED);
+  const cause = { reason: "imported", rule: "import", category: "integration", error: ORPHANED, signature } as const;
+  return { at, ...cause, ...excerptOf(batch) };
 }
 
 /** Without what only its former exporter could use. */

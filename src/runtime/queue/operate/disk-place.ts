@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { access, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { StartError } from "#contract/errors";
 import type { OrphanedQueue } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
@@ -14,8 +14,15 @@ import { storeExists, storesUnder, summaryPath } from "../store/level/open/summa
 import { LevelStore } from "../store/level-store.js";
 import { MemoryStore } from "../store/memory-store.js";
 import type { LevelStoreSettings, QueueStore } from "../store/store.js";
-import { directoryNameOf, JOURNAL_PREFIX } from "./directory-name.js";
-import { orphanedQueuesUnder, warnOfOrphanedQueues } from "./orphaned-queues.js";
+import {
+  directoryNameOf,
+  JOURNAL_PREFIX,
+  parseWorkerQueueId,
+  workerDirectoryName,
+  workerQueueId,
+} from "./directory-name.js";
+import { DiskWorkers, waitUntilUnmarked } from "./disk-workers.js";
+import { kindOfQueue, orphanAdvice, orphanedQueuesUnder, warnOfOrphanedQueues } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
 import { tightenPermissions } from "./tighten-permissions.js";
 
@@ -32,10 +39,14 @@ export class DiskPlace implements QueuePlace {
   private leftJournals: ReadonlySet<string> = new Set();
   private leftNames: ReadonlySet<string> = new Set();
 
+  readonly workers: DiskWorkers | undefined;
+
   /** `isNeeded`: the directory is created and must be usable. */
-  constructor(root: string, isNeeded: boolean, services: QueuePlaceServices) {
-    this.root = root;
-    this.disk = new SharedDisk(root);
+  constructor(directory: string, isNeeded: boolean, services: QueuePlaceServices) {
+    const { number = 1, count = 1 } = services.worker ?? {};
+    this.root = number === 1 ? directory : join(directory, workerDirectoryName(number));
+    this.workers = number === 1 ? new DiskWorkers(this.root, count) : undefined;
+    this.disk = new SharedDisk(this.root);
     this.isNeeded = isNeeded;
     this.services = services;
   }
@@ -43,10 +54,13 @@ export class DiskPlace implements QueuePlace {
   async start(keyring: Keyring): Promise<void> {
     this.keyring = keyring;
     if (this.isNeeded) await prepareDirectory(this.root);
+    if (this.workers === undefined) await waitUntilUnmarked(this.root, this.services);
     await tightenPermissions(this.root, this.services.logger);
     await adoptOldBallasts(this.root);
     await finishRemovals(this.root);
-    this.leftJournals = await journalsUnder(this.root);
+    const ofGoneWorkers = (await this.workers?.list()) ?? [];
+    const leftByWorkers = ofGoneWorkers.map(({ id }) => id).filter((id) => kindOfQueue(id) === "journal");
+    this.leftJournals = new Set([...(await journalsUnder(this.root)), ...leftByWorkers]);
     this.leftNames = await queueNamesUnder(this.root);
   }
 
@@ -61,21 +75,36 @@ export class DiskPlace implements QueuePlace {
   }
 
   createOrphanStore(id: string): QueueStore {
-    const directory = join(this.root, directoryNameOf(id));
-    return this.makeStore({ exporter: id, directory, durability: "fsync", intervalMs: 0 }, {});
+    const exporter = parseWorkerQueueId(id)?.id ?? id;
+    return this.makeStore({ exporter, directory: this.pathOf(id), durability: "fsync", intervalMs: 0 }, {});
   }
 
   /** The directory is renamed first, so that a crash leaves no damaged queue. The next start removes what is left. */
   async removeFiles(id: string): Promise<void> {
-    const directory = join(this.root, directoryNameOf(id));
+    const directory = this.pathOf(id);
     const removed = join(this.root, `${REMOVED_PREFIX}${directoryNameOf(id)}-${randomUUID()}`);
     await rename(directory, removed).catch(ignoreMissing);
     await rm(summaryPath(directory), { force: true });
     await rm(removed, { recursive: true, force: true });
   }
 
-  orphans(): Promise<readonly OrphanedQueue[]> {
-    return orphanedQueuesUnder(this.root, this.used);
+  /** A queue of a worker that is gone is orphaned only if no exporter or pipeline of the config will adopt it. */
+  async orphans(): Promise<readonly OrphanedQueue[]> {
+    const own = await orphanedQueuesUnder(this.root, this.used);
+    const ofWorkers: OrphanedQueue[] = [];
+    for (const worker of (await this.workers?.gone()) ?? []) {
+      const directory = join(this.root, workerDirectoryName(worker));
+      const adopted = new Set([...this.used].map((path) => join(directory, basename(path))));
+      for (const { id, ...queue } of await orphanedQueuesUnder(directory, adopted))
+        ofWorkers.push({ ...queue, id: workerQueueId({ worker, id }) });
+    }
+    return [...own, ...ofWorkers];
+  }
+
+  private pathOf(id: string): string {
+    const other = this.workers && parseWorkerQueueId(id);
+    if (other === undefined) return join(this.root, directoryNameOf(id));
+    return join(this.root, workerDirectoryName(other.worker), directoryNameOf(other.id));
   }
 
   private makeStore(settings: LevelStoreSettings, options: PlacedStoreOptions): QueueStore {
@@ -91,7 +120,7 @@ export class DiskPlace implements QueuePlace {
   }
 
   exists(id: string): Promise<boolean> {
-    return storeExists(join(this.root, directoryNameOf(id)));
+    return storeExists(this.pathOf(id));
   }
 
   hasOldJournal(id: string): boolean {
@@ -106,8 +135,14 @@ export class DiskPlace implements QueuePlace {
     this.used.delete(join(this.root, directoryNameOf(id)));
   }
 
-  warnOfOrphans(): Promise<void> {
-    return warnOfOrphanedQueues(this.root, this.used, this.services.logger);
+  async warnOfOrphans(): Promise<void> {
+    await warnOfOrphanedQueues(this.root, this.used, this.services.logger);
+    for (const { id, place, pending, deadLetters } of await this.orphans())
+      if (parseWorkerQueueId(id) !== undefined)
+        this.services.logger.warn(
+          { exporter: id, directory: place, pending, deadLetters },
+          `no exporter sends the entries in the queue of ${id}: ${orphanAdvice(id)}`,
+        );
   }
 
   /**

@@ -5,7 +5,7 @@ import type { OrphanedQueue } from "#contract/operations";
 import { isNewerFormat } from "../store/format/meta.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
 import { isRecordsId } from "../store/record-log.js";
-import { directoryNameOf, exporterOfDirectory, JOURNAL_PREFIX } from "./directory-name.js";
+import { directoryNameOf, exporterOfDirectory, JOURNAL_PREFIX, parseWorkerQueueId } from "./directory-name.js";
 
 /**
  * Warns of queues in a directory that are not empty and that this config does not use. An exporter that was renamed or
@@ -46,7 +46,7 @@ export async function orphanedQueuesUnder(root: string, used: ReadonlySet<string
 }
 
 export function kindOfQueue(id: string): OrphanedQueue["kind"] {
-  return id.startsWith(JOURNAL_PREFIX) ? "journal" : "exporter";
+  return (parseWorkerQueueId(id)?.id ?? id).startsWith(JOURNAL_PREFIX) ? "journal" : "exporter";
 }
 
 function warnOfNewerVersion(root: string, newer: readonly { directory: string }[], logger: Logger): void {
@@ -102,7 +102,7 @@ export function orphanAdvice(queue: string): string {
 }
 
 function journalOwner(queue: string): string {
-  const name = queue.slice(JOURNAL_PREFIX.length);
+  const name = (parseWorkerQueueId(queue)?.id ?? queue).slice(JOURNAL_PREFIX.length);
   return /^(connector|processor)\//.test(name) ? name.replace("/", " ") : `pipeline ${name}`;
 }
 

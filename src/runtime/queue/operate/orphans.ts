@@ -18,6 +18,8 @@ import type { QueuePlace } from "./queue-place.js";
 interface OrphansServices extends AdoptionServices {
   readonly place: QueuePlace;
   readonly controls: Controls;
+  /** Called when an orphaned queue has been removed. */
+  readonly onRemoved?: () => void;
 }
 
 /** The queues in an agent's place that no exporter or pipeline of its config uses. Only one thing is done to each at a time. */
@@ -66,6 +68,7 @@ export class Orphans implements OrphanedQueues {
         await this.close(id, from.store);
       }
       if (isEmpty(from.store)) await place.removeFiles?.(id);
+      this.services.onRemoved?.();
     });
     working.catch(started.reject);
     return (await started.promise).status;
@@ -82,10 +85,11 @@ export class Orphans implements OrphanedQueues {
       });
       const { pending, failed } = opened?.store.stats ?? {};
       if (opened !== undefined) {
-        if (place.removeFiles === undefined) await deleteAll(opened.store);
+        if (place.removeFiles === undefined) await deleteEntries(opened.store);
         await this.close(id, opened.store);
       }
       await place.removeFiles?.(id);
+      this.services.onRemoved?.();
       this.services.logger.warn({ queue: id, pending: pending?.entries, deadLetters: failed?.entries }, DELETED);
       return pending && failed && pending.entries + failed.entries;
     });
@@ -99,6 +103,12 @@ export class Orphans implements OrphanedQueues {
 
   async stop(): Promise<void> {
     await Promise.all([...this.busy.keys()].map((id) => this.release(id)));
+  }
+
+  /** Lets moves be settled with a queue that is open elsewhere, until the result is called. */
+  lend(control: QueueControl): () => void {
+    this.opened.set(control.id, control);
+    return () => void this.opened.delete(control.id);
   }
 
   private async find(id: string): Promise<void> {
@@ -160,7 +170,8 @@ function isDeletable(code: string): boolean {
   return code === "corrupt" || code === "wrong_key";
 }
 
-async function deleteAll(store: QueueStore): Promise<void> {
+/** Removes all entries of a store that has no files of its own. */
+export async function deleteEntries(store: QueueStore): Promise<void> {
   const pages = [
     () => store.pending(undefined, DELETE_CHUNK_SIZE),
     () => store.failed(undefined, DELETE_CHUNK_SIZE, "oldest"),

@@ -9,8 +9,9 @@ import { listPostgresQueues, type PostgresQueue } from "../store/remote/postgres
 import { PostgresTable } from "../store/remote/postgres-table.js";
 import { RemoteStore } from "../store/remote/remote-store.js";
 import type { QueueStore } from "../store/store.js";
+import { parseWorkerQueueId, workerQueueId } from "./directory-name.js";
 import { kindOfQueue, orphanAdvice } from "./orphaned-queues.js";
-import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
+import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices, WorkerPlaces } from "./queue-place.js";
 
 /** Stores in PostgreSQL tables, for agents without a disk. */
 export class PostgresPlace implements QueuePlace {
@@ -21,9 +22,16 @@ export class PostgresPlace implements QueuePlace {
   /** Queues of all agents that existed at the start; undefined if the server was unreachable. */
   private left: readonly PostgresQueue[] | undefined;
 
+  /** The worker whose queues are here, if it is not the first. Their names in the table say so. */
+  private readonly worker: number | undefined;
+  readonly workers: WorkerPlaces | undefined;
+
   constructor(config: PostgresStoreConfig, services: QueuePlaceServices) {
+    const { number = 1, count = 1 } = services.worker ?? {};
     this.config = config;
     this.services = services;
+    this.worker = number === 1 ? undefined : number;
+    this.workers = number === 1 ? this.otherWorkers(count) : undefined;
   }
 
   /** The agent starts even if the server is unreachable. */
@@ -33,15 +41,14 @@ export class PostgresPlace implements QueuePlace {
   }
 
   createOrphanStore(id: string): QueueStore {
-    return this.makeStore(id, [queueName(this.config, id)], {});
+    return this.makeStore(parseWorkerQueueId(id)?.id ?? id, [this.nameOf(id)], {});
   }
 
   async orphans(): Promise<readonly OrphanedQueue[]> {
-    const orphaned = ((await this.list()) ?? []).filter((queue) => this.isOrphaned(queue, agentName(this.config)));
-    return orphaned
-      .filter(({ id, pending, failed }) => !isRecordsId(id) && pending + failed > 0)
+    return this.ownOf((await this.list()) ?? [])
+      .filter((queue) => this.isOrphaned(queue))
       .map(({ id, pending, failed: deadLetters }) => {
-        const place = queueName(this.config, id);
+        const place = this.nameOf(id);
         return { id, kind: kindOfQueue(id), place, pending, deadLetters };
       });
   }
@@ -51,7 +58,7 @@ export class PostgresPlace implements QueuePlace {
     _settings: unknown,
     options: PlacedStoreOptions,
   ): QueueStore {
-    const names = [id, ...otherIds].map((each) => queueName(this.config, each)) as [string, ...string[]];
+    const names = [id, ...otherIds].map((each) => this.nameOf(each)) as [string, ...string[]];
     for (const each of [id, ...otherIds]) this.reserve(each);
     return this.makeStore(id, names, options);
   }
@@ -77,6 +84,8 @@ export class PostgresPlace implements QueuePlace {
   }
 
   async exists(id: string): Promise<boolean> {
+    if (parseWorkerQueueId(id) !== undefined)
+      return this.ownOf(await listPostgresQueues(this.config)).some((queue) => queue.id === id);
     return this.used.size > 0 && this.isLeft(id);
   }
 
@@ -99,16 +108,14 @@ export class PostgresPlace implements QueuePlace {
   async warnOfOrphans(): Promise<void> {
     const { logger } = this.services;
     const agent = agentName(this.config);
-    const filled = ((await this.list()) ?? []).filter(
-      ({ id, pending, failed }) => !isRecordsId(id) && pending + failed > 0,
-    );
-    for (const { id, pending, failed: deadLetters } of filled.filter((queue) => this.isOrphaned(queue, agent)))
+    const all = (await this.list()) ?? [];
+    for (const { id, pending, failed: deadLetters } of this.ownOf(all).filter((queue) => this.isOrphaned(queue)))
       logger.warn(
         { exporter: id, pending, deadLetters },
         `no exporter sends the entries in the queue of ${id}: ${orphanAdvice(id)}`,
       );
-    const others = filled.filter((queue) => queue.agent !== agent && !queue.isOpen);
-    if (others.length === 0) return;
+    const others = all.filter((queue) => queue.agent !== agent && !queue.isOpen && isFilled(queue));
+    if (others.length === 0 || this.worker !== undefined) return;
     const agents = [...new Set(others.map((queue) => queue.agent))];
     logger.warn(
       { agents: agents.slice(0, MAX_NAMES), pending: sum(others, "pending"), deadLetters: sum(others, "failed") },
@@ -116,13 +123,47 @@ export class PostgresPlace implements QueuePlace {
     );
   }
 
-  private isOrphaned(queue: PostgresQueue, agent: string): boolean {
-    return queue.agent === agent && !this.used.has(queue.id);
+  /** A queue of a worker that is gone is orphaned only if no exporter or pipeline of the config will adopt it. */
+  private isOrphaned(queue: PostgresQueue): boolean {
+    const { worker, id } = parseWorkerQueueId(queue.id) ?? { worker: undefined, id: queue.id };
+    if (worker !== undefined && (this.workers === undefined || worker <= this.workers.count)) return false;
+    return isFilled(queue) && !this.used.has(id);
   }
 
   private isLeft(id: string): boolean {
-    const agent = agentName(this.config);
-    return this.left?.some((queue) => queue.agent === agent && queue.id === id) ?? true;
+    if (this.left === undefined) return true;
+    return this.ownOf(this.left).some((queue) => {
+      const other = parseWorkerQueueId(queue.id);
+      return queue.id === id || (other?.id === id && other.worker > this.workers!.count);
+    });
+  }
+
+  private nameOf(id: string): string {
+    return queueName(this.config, this.worker === undefined ? id : workerQueueId({ worker: this.worker, id }));
+  }
+
+  /** Returns the queues of this worker, with their ids. Worker 1 also has those of the others. */
+  private ownOf(queues: readonly PostgresQueue[]): PostgresQueue[] {
+    const ofAgent = queues.filter(({ agent }) => agent === agentName(this.config));
+    if (this.worker === undefined) return ofAgent;
+    return ofAgent.flatMap((queue) => {
+      const { worker, id } = parseWorkerQueueId(queue.id) ?? {};
+      return worker === this.worker ? [{ ...queue, id: id! }] : [];
+    });
+  }
+
+  private otherWorkers(count: number): WorkerPlaces {
+    const places: WorkerPlaces = {
+      count,
+      list: async () => {
+        const own = this.ownOf(await listPostgresQueues(this.config));
+        const filled = own.filter(({ pending, failed }) => pending + failed > 0);
+        const queues = filled.flatMap(({ id }) => parseWorkerQueueId(id) ?? []);
+        return queues.filter(({ worker }) => worker > places.count).sort((one, other) => one.worker - other.worker);
+      },
+      gone: async () => [...new Set((await places.list()).map(({ worker }) => worker))],
+    };
+    return places;
   }
 
   private async list(): Promise<PostgresQueue[] | undefined> {
@@ -133,6 +174,11 @@ export class PostgresPlace implements QueuePlace {
       return undefined;
     }
   }
+}
+
+/** Whether a queue has entries. The records of operators are not counted. */
+function isFilled({ id, pending, failed }: PostgresQueue): boolean {
+  return !isRecordsId(parseWorkerQueueId(id)?.id ?? id) && pending + failed > 0;
 }
 
 const MAX_NAMES = 10;

@@ -1,10 +1,11 @@
 import type { Clock, Logger } from "#contract";
-import type { OrphanedQueue } from "#contract/operations";
+import type { OrphanedQueue, WorkerPart } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Keyring } from "../store/encryption/keyring.js";
 import { MemoryStore } from "../store/memory-store.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
+import type { WorkerQueue } from "./directory-name.js";
 
 /** The location of an agent's stores: queues, journals and the records of operators. */
 export interface QueuePlace {
@@ -36,6 +37,28 @@ export interface QueuePlace {
   createOrphanStore(id: string): QueueStore;
   /** Removes the files of a store that is closed; absent if a store has none of its own. */
   removeFiles?(id: string): Promise<void>;
+  /** The queues of other workers; absent if there can be none. */
+  readonly workers?: WorkerPlaces | undefined;
+}
+
+/** The places of an agent's other workers, as worker 1 sees them. Their queues have ids as `workerQueueId` makes them. */
+export interface WorkerPlaces {
+  /** Number of workers that the agent has. Those above it are gone. */
+  count: number;
+  /** Workers that are gone and have left something. */
+  gone(): Promise<readonly number[]>;
+  /** All stores of these workers, including those of the records of operators, in order of the workers. */
+  list(): Promise<readonly WorkerQueue[]>;
+  /**
+   * Marks a worker's place while entries are moved out of it. If this process is killed meanwhile, and the worker is
+   * started again, it waits until the mark has been removed.
+   */
+  mark?(worker: number): Promise<void>;
+  unmark?(worker: number): Promise<void>;
+  /** Workers whose places are marked. */
+  marked?(): Promise<readonly number[]>;
+  /** Removes what is left of a place without stores. Returns false if it has files that are not known, which stay. */
+  remove?(worker: number): Promise<boolean>;
 }
 
 export interface PlacedStoreOptions {
@@ -49,6 +72,7 @@ export interface PlacedStoreOptions {
 export interface QueuePlaceServices {
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly worker?: WorkerPart | undefined;
 }
 
 /** A place whose stores come from the caller, for example in tests. Nothing is on disk. */

@@ -4,6 +4,7 @@ import { type MoveRecord, Moves } from "../dead-letters/change/moves.js";
 import { type OriginalRecord, Originals } from "../dead-letters/change/originals.js";
 import { RECORDS_PREFIX, RecordLog } from "../store/record-log.js";
 import type { QueueStore } from "../store/store.js";
+import { walkDeadLetters } from "../store/walk-dead-letters.js";
 import { Audit } from "./audit.js";
 import { ReplayJobs } from "./replay-jobs.js";
 import { type DeliveredRecord, type ReplayRecord, ReplayTracker } from "./replay-tracker.js";
@@ -13,7 +14,7 @@ const AUDIT_ID = `${RECORDS_PREFIX}audit`;
 const REPLAYS_ID = `${RECORDS_PREFIX}replays`;
 const DELIVERED_ID = `${RECORDS_PREFIX}delivered`;
 const ORIGINALS_ID = `${RECORDS_PREFIX}originals`;
-const MOVES_ID = `${RECORDS_PREFIX}moves`;
+export const MOVES_ID = `${RECORDS_PREFIX}moves`;
 
 const MAX_AUDIT_RECORDS = 1_000_000;
 const MAX_REPLAYS = 10_000;
@@ -42,6 +43,8 @@ export interface OperatorRecords {
   readonly moves: Moves;
   /** Sets the function that tells whether an entry is still in a queue. Without it, none is. */
   watchEntries(isThere: (id: string) => Promise<boolean>): void;
+  /** Adds the records of another worker. `id` is that of its store. Those that were added before are left out. */
+  adopt(id: string, from: QueueStore): Promise<void>;
   /** Cancels running replays and closes the stores. */
   close(): Promise<void>;
 }
@@ -71,6 +74,12 @@ export function createOperatorRecords(settings: OperatorRecordsSettings): Operat
     ...{ tracker, jobs, moves, originals: new Originals(kept), audit: new Audit({ log, clock, logger }) },
     watchEntries(known) {
       isThere = known;
+    },
+    async adopt(id, from) {
+      const to = { [AUDIT_ID]: log, [REPLAYS_ID]: replays, [DELIVERED_ID]: delivered, [ORIGINALS_ID]: kept }[id];
+      if (to === undefined) return;
+      for await (const stored of walkDeadLetters(from, "oldest"))
+        await to.adopt(stored, await from.payload(stored.ref));
     },
     async close() {
       jobs.cancelAll();

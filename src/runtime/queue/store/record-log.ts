@@ -1,6 +1,7 @@
 import type { Clock } from "#contract";
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
+import { replacementOf } from "./format/entry-value.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store.js";
 import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./walk-dead-letters.js";
 
@@ -55,6 +56,12 @@ export class RecordLog<T extends { readonly at: number }> {
       fields,
     });
     return toRecord(kept);
+  }
+
+  /** Adds a record of another log with its id and payload, unless it has been added before. */
+  async adopt({ entry }: StoredEntry, batch: Batch): Promise<void> {
+    const store = await this.open();
+    if ((await store.find(entry.id)) === undefined) await store.put(replacementOf(entry, batch));
   }
 
   /** Overwrites a record in place. */
