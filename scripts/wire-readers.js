@@ -196,6 +196,146 @@ export const READER_FILES = [
     ],
   },
   {
+    path: "src/exporters/alerts/webhook/fact-fields.generated.ts",
+    imports: {},
+    readers: [
+      {
+        name: "FactFields",
+        purpose: "Finds the fields of a log record or span that are facts.",
+        missing: 0,
+        methods: {
+          readLog: [
+            "LogRecord",
+            {
+              timeUnixNano: at("timeAt"),
+              severityNumber: set("severityNumber", "varint"),
+              severityText: range("severity"),
+              body: range("body"),
+              traceId: range("trace"),
+              spanId: range("span"),
+              observedTimeUnixNano: at("otherTimeAt"),
+              eventName: range("name"),
+            },
+          ],
+          readSpan: [
+            "Span",
+            {
+              traceId: range("trace"),
+              spanId: range("span"),
+              name: range("name"),
+              kind: set("kind", "varint"),
+              startTimeUnixNano: at("timeAt"),
+              events: mark("hasEvents"),
+              status: range("status"),
+            },
+          ],
+        },
+      },
+      {
+        name: "FactEventFields",
+        purpose: "Finds the name of a span event.",
+        missing: 0,
+        methods: { read: ["Event", { name: range("name") }] },
+      },
+      {
+        name: "FactStatusFields",
+        purpose: "Finds the fields of a span's status that are facts.",
+        missing: 0,
+        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
+      },
+    ],
+  },
+  {
+    path: "src/exporters/bulk/record-fields.generated.ts",
+    imports: {},
+    readers: [
+      {
+        name: "DocumentLogFields",
+        purpose: "Finds the fields of a log record that a document has.",
+        missing: 0,
+        methods: {
+          read: [
+            "LogRecord",
+            {
+              timeUnixNano: at("timeAt"),
+              severityNumber: set("severityNumber", "varint"),
+              severityText: range("severity"),
+              body: range("body"),
+              droppedAttributesCount: set("droppedAttributes", "varint"),
+              traceId: range("trace"),
+              spanId: range("span"),
+              observedTimeUnixNano: at("observedAt"),
+              eventName: range("name"),
+            },
+          ],
+        },
+      },
+      {
+        name: "DocumentSpanFields",
+        purpose: "Finds the fields of a span that a document has.",
+        missing: 0,
+        methods: {
+          read: [
+            "Span",
+            {
+              traceId: range("trace"),
+              spanId: range("span"),
+              traceState: range("state"),
+              parentSpanId: range("parent"),
+              name: range("name"),
+              kind: set("kind", "varint"),
+              startTimeUnixNano: at("startAt"),
+              endTimeUnixNano: at("endAt"),
+              droppedAttributesCount: set("droppedAttributes", "varint"),
+              events: mark("hasEvents"),
+              droppedEventsCount: set("droppedEvents", "varint"),
+              links: mark("hasLinks"),
+              droppedLinksCount: set("droppedLinks", "varint"),
+              status: range("status"),
+            },
+          ],
+        },
+      },
+      {
+        name: "DocumentEventFields",
+        purpose: "Finds the fields of a span event that a document has.",
+        missing: 0,
+        methods: {
+          read: [
+            "Event",
+            {
+              timeUnixNano: at("timeAt"),
+              name: range("name"),
+              droppedAttributesCount: set("droppedAttributes", "varint"),
+            },
+          ],
+        },
+      },
+      {
+        name: "DocumentStatusFields",
+        purpose: "Finds the fields of a span's status.",
+        missing: 0,
+        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
+      },
+      {
+        name: "DocumentLinkFields",
+        purpose: "Finds the fields of a span link that a document has.",
+        missing: 0,
+        methods: {
+          read: [
+            "Link",
+            {
+              traceId: range("trace"),
+              spanId: range("span"),
+              traceState: range("state"),
+              droppedAttributesCount: set("droppedAttributes", "varint"),
+            },
+          ],
+        },
+      },
+    ],
+  },
+  {
     path: "src/processors/sampling/record.generated.ts",
     imports: {},
     readers: [

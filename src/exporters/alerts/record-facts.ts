@@ -118,9 +118,11 @@ export class RequestIds {
   }
 
   /** Returns 32 hex digits. */
-  idOf(content: string): string {
-    const earlier = this.seen.get(content) ?? 0;
-    this.seen.set(content, earlier + 1);
-    return createHash("sha256").update(`${this.key}\n${earlier}\n${content}`).digest("hex").slice(0, 32);
+  idOf(content: string | Uint8Array): string {
+    const text = typeof content === "string" ? content : Buffer.prototype.latin1Slice.call(content, 0, content.length);
+    const earlier = this.seen.get(text) ?? 0;
+    this.seen.set(text, earlier + 1);
+    const hash = createHash("sha256").update(`${this.key}\n${earlier}\n`);
+    return hash.update(content).digest("hex").slice(0, 32);
   }
 }

@@ -25,7 +25,7 @@ export class BulkExporter implements Exporter {
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
-    await this.sender.send(this.documentsOf(batch, this.context.clock.now()), batch.count, abort, options);
+    await this.sender.send(this.documentsOf(batch, this.context.clock.now()), batch, abort, options);
   }
 
   async stop(): Promise<void> {

@@ -1,17 +1,28 @@
+import { isUtf8 } from "node:buffer";
 import { compress } from "#codecs/compression";
 import { chooseRefusal, copyRefusal } from "#contract/errors";
 import type { Http1Answer, HttpClientConfig } from "#net";
 import { parseRetryAfter, refusalOfHttp, refusalOfUnreadable } from "#net/otlp";
 import { HttpPoster, PostersInTurn, plainText } from "#net/sending";
+import { WireWriter } from "#otlp/bytes";
 import { jsonText } from "#otlp/json";
 import { SliceTimer } from "#work";
-import { type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
+import { type Batch, type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
 
 /** The fields of a document; undefined ones are left out. */
 export type DocumentSource = Record<string, unknown>;
 
 /** A document for an index, and the records of the batch that it contains. */
-export interface BulkDocument {
+export type BulkDocument = PlainDocument | WrittenDocument;
+
+/** A document that is written directly from the bytes of the batch. */
+export interface WrittenDocument {
+  readonly records: readonly number[];
+  /** Writes the line of the action and that of the document. Invalid UTF-8 may remain in them. */
+  write(out: WireWriter): void;
+}
+
+export interface PlainDocument {
   readonly records: readonly number[];
   readonly action: "create" | "index";
   /** The parameters of the action: `_index`, `_id`, `pipeline`, `dynamic_templates`. */
@@ -37,8 +48,8 @@ export interface BulkSenderSettings {
 /** Approximate maximum size of a request. Servers accept 100 MB by default, and perform best at a tenth of that. */
 const MAX_BULK_LENGTH = 5 * 1024 * 1024;
 
-/** Text of this length is turned into bytes. */
-const CHUNK_LENGTH = 256 * 1024;
+/** A document is about this many times as long as its share of the batch. */
+const MEAN_GROWTH = 4;
 
 /** Limits the answer to these fields; otherwise the answer to a large request would be larger than the request. */
 const FILTER_PATH = "errors,items.*.status,items.*.error.type,items.*.error.reason";
@@ -73,26 +84,23 @@ export class BulkSender {
    */
   async send(
     documents: Iterable<BulkDocument | UnfitRecords>,
-    recordCount: number,
+    batch: Batch,
     abort: AbortSignal,
     options: SendOptions | undefined,
   ): Promise<void> {
-    const outcome = new BulkOutcome(recordCount);
+    const outcome = new BulkOutcome(batch.count);
+    const capacity = Math.min(batch.byteLength * MEAN_GROWTH, MAX_BULK_LENGTH);
     const rest = documents[Symbol.iterator]();
     const timer = new SliceTimer();
     let isEnd = false;
     for (let isFirst = true; !isEnd; isFirst = false) {
-      const bulk = await nextBulk(rest, outcome, timer);
+      const bulk = await nextBulk(rest, outcome, timer, capacity);
       isEnd = bulk.isEnd;
-      if (bulk.documents.length === 0) continue;
+      if (bulk.records.length === 0) continue;
       const error = await this.sendOne(bulk, outcome, abort, options);
       if (error === undefined) continue;
       if (isFirst) throw error;
-      outcome.refused(
-        bulk.documents.flatMap(({ records }) => records),
-        "request",
-        error,
-      );
+      outcome.refused(bulk.records.flat(), "request", error);
       for (;;) {
         const next = rest.next();
         if (next.done) break;
@@ -120,17 +128,17 @@ export class BulkSender {
 
   /** Returns the refusal if the request as a whole failed. The outcome of each document is added to `outcome`. */
   private async sendOne(
-    { documents, bytes }: Bulk,
+    { records, bytes }: Bulk,
     outcome: BulkOutcome,
     abort: AbortSignal,
     options: SendOptions | undefined,
   ): Promise<Refusal | undefined> {
     const { compression } = this.settings;
     const body = compression === "none" ? bytes : await compress(compression, bytes);
-    const read = (answer: Http1Answer) => this.readItems(answer, documents.length);
+    const read = (answer: Http1Answer) => this.readItems(answer, records.length);
     try {
       const items = await this.servers.use((poster) => poster.post([body], abort, options, read));
-      for (const [i, item] of items.entries()) noteItem(item, documents[i]!, outcome);
+      for (const [i, item] of items.entries()) noteItem(item, records[i]!, outcome);
       return undefined;
     } catch (error) {
       if (isRefusal(error)) return error;
@@ -152,8 +160,9 @@ export class BulkSender {
 }
 
 interface Bulk {
-  readonly documents: readonly BulkDocument[];
-  readonly bytes: Buffer;
+  /** The records of each document. */
+  readonly records: readonly (readonly number[])[];
+  readonly bytes: Uint8Array;
   readonly isEnd: boolean;
 }
 
@@ -161,52 +170,40 @@ async function nextBulk(
   rest: Iterator<BulkDocument | UnfitRecords>,
   outcome: BulkOutcome,
   timer: SliceTimer,
+  capacity: number,
 ): Promise<Bulk> {
-  const documents: BulkDocument[] = [];
-  const out = new BulkText();
-  while (out.byteLength < MAX_BULK_LENGTH) {
+  const records: (readonly number[])[] = [];
+  const out = new WireWriter(capacity);
+  while (out.length < MAX_BULK_LENGTH) {
     if (timer.isOver) await timer.nextSlice();
     const { done, value } = rest.next();
-    if (done) return { documents, bytes: out.finish(), isEnd: true };
+    if (done) return { records, bytes: validUtf8(out.written()), isEnd: true };
     if ("problem" in value) {
       outcome.refused(value.records, value.problem, new Refusal("permanent", value.problem, { category: "schema" }));
       continue;
     }
-    documents.push(value);
-    if (timer.isOver) await timer.nextSlice();
-    const text = `${jsonText({ [value.action]: value.target })}\n${jsonText(value.source)}\n`;
-    if (timer.isOver) await timer.nextSlice();
-    out.add(text);
+    records.push(value.records);
+    if ("write" in value) value.write(out);
+    else await writePlain(value, out, timer);
   }
-  return { documents, bytes: out.finish(), isEnd: false };
+  return { records, bytes: validUtf8(out.written()), isEnd: false };
 }
 
-/** Lines of a request. Short ones are collected as text, because writing each by itself would take longer. */
-class BulkText {
-  private readonly chunks: Buffer[] = [];
-  private text = "";
-  private written = 0;
+async function writePlain(
+  { action, target, source }: PlainDocument,
+  out: WireWriter,
+  timer: SliceTimer,
+): Promise<void> {
+  if (timer.isOver) await timer.nextSlice();
+  const text = `${jsonText({ [action]: target })}\n${jsonText(source)}\n`;
+  if (timer.isOver) await timer.nextSlice();
+  const lines = Buffer.from(text);
+  out.copy(lines, 0, lines.length);
+}
 
-  get byteLength(): number {
-    return this.written + this.text.length;
-  }
-
-  add(lines: string): void {
-    this.text += lines;
-    if (this.text.length >= CHUNK_LENGTH) this.write();
-  }
-
-  finish(): Buffer {
-    if (this.text !== "") this.write();
-    return this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks);
-  }
-
-  private write(): void {
-    const chunk = Buffer.from(this.text);
-    this.chunks.push(chunk);
-    this.written += chunk.length;
-    this.text = "";
-  }
+/** Replaces invalid UTF-8, which ends at the next quote at the latest, by U+FFFD. */
+function validUtf8(bytes: Uint8Array): Uint8Array {
+  return isUtf8(bytes) ? bytes : Buffer.from(Buffer.prototype.utf8Slice.call(bytes, 0, bytes.length));
 }
 
 interface BulkItem {
@@ -228,7 +225,7 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 429
 /** A document with this id exists: an earlier attempt has stored it. */
 const CONFLICT = 409;
 
-function noteItem({ status, error }: BulkItem, { records }: BulkDocument, outcome: BulkOutcome): void {
+function noteItem({ status, error }: BulkItem, records: readonly number[], outcome: BulkOutcome): void {
   if ((status >= 200 && status < 300) || status === CONFLICT) return;
   const type = error?.type ?? "";
   const message = `${status} ${type}: ${error?.reason ?? ""}`;

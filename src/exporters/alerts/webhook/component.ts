@@ -9,9 +9,10 @@ import {
   SIGNALS,
 } from "../../../plugin.js";
 import { publicLookup } from "../public-addresses.js";
-import { factsOf, RequestIds } from "../record-facts.js";
-import { bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";
+import { RequestIds } from "../record-facts.js";
+import { bodyPieces, bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";
 import type { RenderTemplate, TemplateFacts } from "./template.js";
+import { type FactName, type WrittenFacts, writeFacts } from "./written-facts.js";
 
 /** POSTs JSON that a template makes. */
 export const webhookExporter = defineExporter<WebhookConfig>({
@@ -28,12 +29,14 @@ class WebhookExporter implements Exporter {
   private readonly context: ExporterContext;
   private readonly poster: HttpPoster;
   private readonly render: RenderTemplate;
+  private readonly pieces: ReturnType<typeof bodyPieces>;
   private readonly readAnswer: ReturnType<typeof answerReader>;
 
   constructor(config: WebhookConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
     this.render = bodyTemplate(config);
+    this.pieces = bodyPieces(config);
     this.readAnswer = answerReader(context.clock);
     const url = new URL(config.endpoint);
     const lookup = config.allow_private_addresses ? undefined : publicLookup;
@@ -59,19 +62,32 @@ class WebhookExporter implements Exporter {
 
   private requestsOf(batch: Batch, abort: AbortSignal, options: SendOptions | undefined): RecordRequest[] {
     const ids = new RequestIds(options?.idempotencyKey);
-    const all = factsOf(batch);
-    const request = (records: readonly number[], facts: TemplateFacts): RecordRequest => {
-      const id = ids.idOf(JSON.stringify(facts));
-      return { records, send: () => this.post({ ...facts, id }, abort, { ...options, idempotencyKey: id }) };
+    const all = writeFacts(batch);
+    const request = (records: readonly number[], facts: RequestFacts): RecordRequest => {
+      const id = ids.idOf(facts.json);
+      return { records, send: () => this.post(facts, id, abort, { ...options, idempotencyKey: id }) };
     };
-    if (this.config.per === "record") return all.map((facts, i) => request([i], { ...facts }));
-    const { signal, count } = batch;
-    return [request([...all.keys()], { signal, count, records: all })];
+    const places = Array.from({ length: all.count }, (_, i) => i);
+    if (this.config.per === "batch") return [request(places, factsOfBatch(batch, all))];
+    return places.map((i) => request([i], { json: all.of(i), of: (name) => all.fact(i, name as FactName) }));
   }
 
-  private post(facts: TemplateFacts, abort: AbortSignal, options: SendOptions): Promise<void> {
-    const body = Buffer.from(JSON.stringify(this.render(facts)));
+  private post(facts: RequestFacts, id: string, abort: AbortSignal, options: SendOptions): Promise<void> {
+    const body = this.bodyOf(facts, id);
     return this.poster.post([body], abort, options, this.readAnswer, this.signatureOf(body));
+  }
+
+  private bodyOf(facts: RequestFacts, id: string): Buffer {
+    const { pieces } = this;
+    if (pieces === undefined) {
+      const values = JSON.parse(Buffer.prototype.utf8Slice.call(facts.json, 0, facts.json.length)) as TemplateFacts;
+      return Buffer.from(JSON.stringify(this.render({ ...values, id })));
+    }
+    const parts = pieces.map((piece) => {
+      if (typeof piece !== "string") return piece;
+      return piece === "id" ? Buffer.from(JSON.stringify(id)) : facts.of(piece);
+    });
+    return Buffer.concat(parts);
   }
 
   private signatureOf(body: Buffer): Record<string, string> {
@@ -84,4 +100,23 @@ class WebhookExporter implements Exporter {
     const signed = { [header]: `${algorithm}=${hmac.update(body).digest("hex")}` };
     return timeHeader === "" ? signed : { ...signed, [timeHeader]: time };
   }
+}
+
+/** The facts that a request is made of, without its id. */
+interface RequestFacts {
+  /** An object with all of them. */
+  readonly json: Uint8Array;
+  /** Returns the JSON of one of them. */
+  of(name: string): Uint8Array;
+}
+
+function factsOfBatch({ signal, count }: Batch, { json: records }: WrittenFacts): RequestFacts {
+  const start = Buffer.from(`{"signal":"${signal}","count":${count},"records":[`);
+  const json = Buffer.concat([start, records, Buffer.from("]}")]);
+  const values: Readonly<Record<string, Uint8Array>> = {
+    signal: Buffer.from(JSON.stringify(signal)),
+    count: Buffer.from(String(count)),
+    records: json.subarray(start.length - 1, json.length - 1),
+  };
+  return { json, of: (name) => values[name]! };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { httpClientKeys } from "#net";
 import { secret, section } from "../../../plugin.js";
 import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
-import { compileTemplate, type RenderTemplate } from "./template.js";
+import { compileTemplate, type RenderTemplate, templatePieces } from "./template.js";
 
 /** Names that the placeholders of a record template may begin with. */
 const RECORD_NAMES = [
@@ -74,9 +74,18 @@ export const webhookSchema = keys;
 export type WebhookConfig = z.infer<typeof keys>;
 
 /** Compiles the template of the config, or returns its problem. */
-export function compileBody({ per, body }: Pick<WebhookConfig, "per" | "body">) {
-  const names = new Set(per === "record" ? RECORD_NAMES : BATCH_NAMES);
-  return compileTemplate(body ?? (per === "record" ? DEFAULT_RECORD : DEFAULT_BATCH), names);
+export function compileBody(config: Pick<WebhookConfig, "per" | "body">) {
+  const names = new Set(config.per === "record" ? RECORD_NAMES : BATCH_NAMES);
+  return compileTemplate(templateOf(config), names);
+}
+
+function templateOf({ per, body }: Pick<WebhookConfig, "per" | "body">): unknown {
+  return body ?? (per === "record" ? DEFAULT_RECORD : DEFAULT_BATCH);
+}
+
+/** Returns the pieces of the template of a checked config; see `templatePieces`. */
+export function bodyPieces(config: WebhookConfig): readonly (Uint8Array | string)[] | undefined {
+  return templatePieces(templateOf(config));
 }
 
 /** Does the same for a config that was checked. */

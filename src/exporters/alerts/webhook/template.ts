@@ -95,3 +95,38 @@ function asText(value: unknown): string {
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
+
+/**
+ * Returns the JSON that a checked template makes, as pieces: bytes, and names whose JSON stands between them. Returns
+ * undefined for a template that needs more than whole values of names.
+ */
+export function templatePieces(template: unknown): readonly (Uint8Array | string)[] | undefined {
+  const pieces: (Uint8Array | string)[] = [];
+  let text = "";
+  const add = (value: unknown): boolean => {
+    if (typeof value === "object" && value !== null) {
+      const isList = Array.isArray(value);
+      text += isList ? "[" : "{";
+      // JavaScript moves members whose names are numbers to the front.
+      const areAllWhole = Object.entries(value).every(([key, each], i) => {
+        text += `${i > 0 ? "," : ""}${isList ? "" : `${JSON.stringify(key)}:`}`;
+        return (isList || !/^\d/.test(key)) && add(each);
+      });
+      text += isList ? "]" : "}";
+      return areAllWhole;
+    }
+    if (typeof value !== "string" || !value.includes("{{")) {
+      text += JSON.stringify(value ?? null);
+      return true;
+    }
+    const [, name] = WHOLE_NAME.exec(value) ?? [];
+    if (name === undefined) return false;
+    pieces.push(Buffer.from(text), name);
+    text = "";
+    return true;
+  };
+  if (!add(template)) return undefined;
+  return [...pieces, Buffer.from(text)];
+}
+
+const WHOLE_NAME = /^\{\{\s*([a-z_]+)\s*\}\}$/;

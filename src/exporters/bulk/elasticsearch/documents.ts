@@ -2,12 +2,11 @@ import { FNV64_START, fnv64 } from "#codecs";
 import {
   jsonText,
   type OwnedTree,
+  ownedRecords,
   ownedTrees,
   type PlainAttributes,
   plainValue,
-  plainValueText,
   treeAttributes,
-  treesIn,
   treeText,
 } from "#otlp/json";
 import type { Batch, Tree } from "../../../plugin.js";
@@ -16,10 +15,10 @@ import { epochMillis, isoTime } from "../times.js";
 import type { ElasticsearchConfig } from "./config.js";
 import { ecsLog, ecsOwner, ecsSpan, finishPlain, plainLog, plainSpan, withoutClashes } from "./flat-documents.js";
 import { type MetricValue, metricValue } from "./metric-values.js";
-import { isMap, otelLog, otelSpan, otelSpanEvent, ownerFields } from "./otel-documents.js";
-import { type DocumentRoute, routeOf, withoutRouting } from "./route.js";
+import { NO_INDEX, otelDocuments } from "./otel-bulk.js";
+import { isMap, ownerFields } from "./otel-documents.js";
+import { type DocumentRoute, logTarget, routeOf, targetOf, withoutRouting } from "./route.js";
 
-const NO_INDEX = "the attribute elasticsearch.index is not a valid index name";
 const NO_MAP = "the body is not a map, which the mode bodymap requires";
 const NO_VALUE =
   "Elasticsearch cannot store the value: it is not a finite number, or its buckets do not match its bounds";
@@ -31,13 +30,13 @@ export function* documentsOf(
   now: number,
 ): Iterable<BulkDocument | UnfitRecords> {
   if (batch.signal === "metrics") return yield* metricDocuments(batch, config, now);
-  for (const owned of ownedTrees(batch)) {
+  if (config.mapping.mode === "otel") return yield* otelDocuments(batch, config, now);
+  for (const owned of ownedRecords(batch)) {
     const attributes = treeAttributes(owned.tree);
-    const records = [owned.place];
     const route = routeOf(batch.signal, attributes, owned.owner, config, now);
-    if (route === undefined) yield { records, problem: NO_INDEX };
+    if (route === undefined) yield { records: [owned.place], problem: NO_INDEX };
     else if (batch.signal === "logs") yield logDocument(owned, attributes, route, config);
-    else yield* spanDocuments(owned, attributes, route, config, now);
+    else yield spanDocument(owned, attributes, route, config);
   }
 }
 
@@ -49,12 +48,7 @@ function logDocument(
 ): BulkDocument | UnfitRecords {
   const { mode } = config.mapping;
   const records = [owned.place];
-  const pipeline = config.logs_dynamic_pipeline.enabled ? attributes["elasticsearch.document_pipeline"] : undefined;
-  const target = {
-    ...targetOf(route, attributes, config.logs_dynamic_id.enabled),
-    ...(pipeline !== undefined && { pipeline }),
-  };
-  if (mode === "otel") return { records, action: "create", target, source: otelLog(owned, attributes, route) };
+  const target = logTarget(route, attributes, config);
   if (mode === "ecs") return { records, action: "create", target, source: ecsLog(owned, attributes, route) };
   if (mode !== "bodymap")
     return { records, action: "create", target, source: plainLog(owned, attributes, mode === "raw") };
@@ -62,30 +56,16 @@ function logDocument(
   return isMap(source) ? { records, action: "create", target, source } : { records, problem: NO_MAP };
 }
 
-function* spanDocuments(
+function spanDocument(
   owned: OwnedTree,
   attributes: PlainAttributes,
   route: DocumentRoute,
   config: ElasticsearchConfig,
-  now: number,
-): Iterable<BulkDocument | UnfitRecords> {
+): BulkDocument {
   const { mode } = config.mapping;
-  const records = [owned.place];
   const target = targetOf(route, attributes, config.traces_dynamic_id.enabled);
-  if (mode === "otel") {
-    yield { records, action: "create", target, source: otelSpan(owned, attributes, route) };
-    for (const event of treesIn(owned.tree, "events")) {
-      const own = routeOf("logs", treeAttributes(event), owned.owner, config, now);
-      if (own === undefined) yield { records, problem: NO_INDEX };
-      else yield { records, action: "create", target: { _index: own.index }, source: otelSpanEvent(owned, event, own) };
-    }
-  } else if (mode === "ecs") yield { records, action: "create", target, source: ecsSpan(owned, attributes, route) };
-  else yield { records, action: "create", target, source: plainSpan(owned, attributes, mode === "raw") };
-}
-
-function targetOf({ index }: DocumentRoute, attributes: PlainAttributes, hasId: boolean): Record<string, unknown> {
-  const id = hasId ? plainValueText(attributes["elasticsearch.document_id"]) : "";
-  return { _index: index, ...(id !== "" && { _id: id }) };
+  const source = mode === "ecs" ? ecsSpan(owned, attributes, route) : plainSpan(owned, attributes, mode === "raw");
+  return { records: [owned.place], action: "create", target, source };
 }
 
 interface PointGroup {

@@ -1,4 +1,4 @@
-import { type PlainAttributes, plainValueText, type TreeOwner } from "#otlp/json";
+import { KeySet, type PlainAttributes, plainValueText, type TreeOwner } from "#otlp/json";
 import type { Signal } from "../../../plugin.js";
 import { strftime } from "../times.js";
 import type { ElasticsearchConfig } from "./config.js";
@@ -10,7 +10,7 @@ export interface DocumentRoute {
 }
 
 /** Attributes that select the index and are left out of documents. */
-const ROUTING: ReadonlySet<string> = new Set([
+export const ROUTING: ReadonlySet<string> = new Set([
   "elasticsearch.index",
   "elasticsearch.document_id",
   "elasticsearch.document_pipeline",
@@ -19,6 +19,7 @@ const ROUTING: ReadonlySet<string> = new Set([
   "data_stream.dataset",
   "data_stream.namespace",
 ]);
+export const ROUTING_KEYS = new KeySet(ROUTING);
 
 /** Returns the attributes that a document contains. */
 export function withoutRouting(attributes: PlainAttributes): PlainAttributes {
@@ -86,4 +87,25 @@ function lower(text: string, disallowed: RegExp): string {
 /** Data made by a Collector receiver is recognised by its scope, and gets a data stream of its own. */
 function receiverOf({ scopeName }: TreeOwner): string | undefined {
   return /\/receiver\/(\w+receiver)/.exec(scopeName)?.[1];
+}
+
+/** Returns the parameters of the action that stores a log record. */
+export function logTarget(
+  route: DocumentRoute,
+  attributes: PlainAttributes,
+  config: ElasticsearchConfig,
+): Record<string, unknown> {
+  const pipeline = config.logs_dynamic_pipeline.enabled ? attributes["elasticsearch.document_pipeline"] : undefined;
+  const target = targetOf(route, attributes, config.logs_dynamic_id.enabled);
+  return pipeline === undefined ? target : { ...target, pipeline };
+}
+
+/** Does the same for any record; `hasId` tells whether an attribute is the id of its document. */
+export function targetOf(
+  { index }: DocumentRoute,
+  attributes: PlainAttributes,
+  hasId: boolean,
+): Record<string, unknown> {
+  const id = hasId ? plainValueText(attributes["elasticsearch.document_id"]) : "";
+  return { _index: index, ...(id !== "" && { _id: id }) };
 }

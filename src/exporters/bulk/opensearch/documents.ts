@@ -1,23 +1,26 @@
+import type { WireWriter } from "#otlp/bytes";
 import {
+  jsonText,
   logTime,
   type OwnedTree,
-  ownedTrees,
+  ownedRecords,
   type PlainAttributes,
+  plainAttributes,
   plainValue,
   plainValueText,
   type TreeOwner,
   treeAttributes,
   treeHex,
-  treesIn,
   treeText,
 } from "#otlp/json";
-import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
+import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch, Tree } from "../../../plugin.js";
 import type { BulkDocument, DocumentSource, UnfitRecords } from "../bulk-sender.js";
 import { addFlat, withoutClashes } from "../elasticsearch/flat-documents.js";
-import { capitalised, isMap } from "../elasticsearch/otel-documents.js";
+import { isMap } from "../elasticsearch/otel-documents.js";
 import { formatDate, isoTime } from "../times.js";
 import type { OpenSearchConfig } from "./config.js";
+import { SsoWriter } from "./sso-writer.js";
 
 const NO_MAP = "the body is not a map, which the mode bodymap requires";
 
@@ -30,18 +33,41 @@ export function* documentsOf(
   const signal = batch.signal === "logs" ? "logs" : "traces";
   const date = config[`${signal}_index_time_format`];
   const suffix = date === "" ? "" : `-${formatDate(date, now)}`;
-  for (const owned of ownedTrees(batch)) {
+  if (signal === "traces" || config.mapping.mode === "ss4o") return yield* ssoDocuments(batch, config, now, suffix);
+  for (const owned of ownedRecords(batch)) {
     const records = [owned.place];
     const attributes = treeAttributes(owned.tree);
-    const source = signal === "logs" ? logSource(owned, attributes, config, now) : ssoSpan(owned, attributes, config);
+    const source = logSource(owned, attributes, config);
+    const target = { _index: indexOf(signal, owned.owner, attributes, config) + suffix };
     if (source === undefined) yield { records, problem: NO_MAP };
-    else
-      yield {
-        records,
-        action: config.bulk_action,
-        target: { _index: indexOf(signal, owned.owner, attributes, config) + suffix },
-        source,
-      };
+    else yield { records, action: config.bulk_action, target, source };
+  }
+}
+
+function* ssoDocuments(
+  batch: Batch,
+  config: OpenSearchConfig,
+  now: number,
+  suffix: string,
+): Iterable<BulkDocument | UnfitRecords> {
+  const signal = batch.signal === "logs" ? "logs" : "traces";
+  const tag = signal === "logs" ? LOG_ATTRIBUTES_TAG : SPAN_ATTRIBUTES_TAG;
+  const writer = new SsoWriter(batch.bytes, config, now);
+  const isSameIndex = !config[`${signal}_index`].includes("%{");
+  let action: Uint8Array | undefined;
+  for (const { place, owner, start, end } of ownedRecords(batch)) {
+    if (action === undefined || !isSameIndex) {
+      const attributes = isSameIndex ? {} : plainAttributes(batch.bytes, start, end, tag);
+      const target = { _index: indexOf(signal, owner, attributes, config) + suffix };
+      action = Buffer.from(`${jsonText({ [config.bulk_action]: target })}\n`);
+    }
+    const own = action;
+    const write = (out: WireWriter) => {
+      out.copy(own, 0, own.length);
+      if (signal === "logs") writer.writeLog(out, start, end, owner);
+      else writer.writeSpan(out, start, end, owner);
+    };
+    yield { records: [place], write };
   }
 }
 
@@ -70,101 +96,10 @@ function logSource(
   owned: OwnedTree,
   attributes: PlainAttributes,
   config: OpenSearchConfig,
-  now: number,
 ): DocumentSource | undefined {
-  const { mode } = config.mapping;
-  if (mode === "ss4o") return ssoLog(owned, attributes, config, now);
-  if (mode !== "bodymap") return dataModelLog(owned, attributes, config);
+  if (config.mapping.mode !== "bodymap") return dataModelLog(owned, attributes, config);
   const body = plainValue(owned.tree["body"] as Tree | undefined);
   return isMap(body) ? body : undefined;
-}
-
-function ssoLog(
-  { tree, owner }: OwnedTree,
-  attributes: PlainAttributes,
-  config: OpenSearchConfig,
-  now: number,
-): DocumentSource {
-  return {
-    attributes: { ...attributes, data_stream: dataStream(config, "record") },
-    body: plainValueText(plainValue(tree["body"] as Tree | undefined)),
-    eventName: treeText(tree["eventName"]) || undefined,
-    instrumentationScope: scopeOf(owner),
-    observedTimestamp: isoTime(tree["observedTimeUnixNano"] ?? BigInt(Math.trunc(now)) * 1_000_000n),
-    resource: resourceOf(owner),
-    schemaUrl: owner.scopeUrl || owner.resourceUrl || undefined,
-    severity: { text: treeText(tree["severityText"]) || undefined, number: tree["severityNumber"] || undefined },
-    spanId: treeHex(tree["spanId"]) || undefined,
-    "@timestamp": isoTime(logTime(tree)),
-    traceId: treeHex(tree["traceId"]) || undefined,
-  };
-}
-
-function ssoSpan(
-  { tree: span, owner }: OwnedTree,
-  attributes: PlainAttributes,
-  config: OpenSearchConfig,
-): DocumentSource {
-  const status = (span["status"] ?? {}) as Tree;
-  const links = treesIn(span, "links");
-  const events = treesIn(span, "events");
-  return {
-    attributes: { ...attributes, data_stream: dataStream(config, "span") },
-    droppedAttributesCount: span["droppedAttributesCount"] ?? 0,
-    droppedEventsCount: span["droppedEventsCount"] ?? 0,
-    droppedLinksCount: span["droppedLinksCount"] ?? 0,
-    endTime: isoTime(span["endTimeUnixNano"]),
-    events: events.length === 0 ? undefined : events.map(ssoEvent),
-    instrumentationScope: scopeOf(owner),
-    kind: capitalised(SPAN_KINDS[Number(span["kind"] ?? 0)]),
-    links: links.length === 0 ? undefined : links.map(ssoLink),
-    name: treeText(span["name"]),
-    parentSpanId: treeHex(span["parentSpanId"]),
-    resource: resourceOf(owner),
-    spanId: treeHex(span["spanId"]),
-    startTime: isoTime(span["startTimeUnixNano"]),
-    status: { code: capitalised(STATUS_CODES[Number(status["code"] ?? 0)]), message: treeText(status["message"]) },
-    "@timestamp": isoTime(span["startTimeUnixNano"]),
-    traceId: treeHex(span["traceId"]),
-    traceState: treeText(span["traceState"]),
-  };
-}
-
-function ssoEvent(event: Tree): DocumentSource {
-  return {
-    attributes: treeAttributes(event),
-    droppedAttributesCount: event["droppedAttributesCount"] ?? 0,
-    name: treeText(event["name"]),
-    "@timestamp": event["timeUnixNano"] ? isoTime(event["timeUnixNano"]) : undefined,
-  };
-}
-
-function ssoLink(link: Tree): DocumentSource {
-  return {
-    attributes: treeAttributes(link),
-    spanId: treeHex(link["spanId"]) || undefined,
-    traceId: treeHex(link["traceId"]) || undefined,
-    traceState: treeText(link["traceState"]) || undefined,
-    droppedAttributesCount: link["droppedAttributesCount"] || undefined,
-  };
-}
-
-function dataStream({ dataset, namespace }: OpenSearchConfig, type: string): DocumentSource {
-  return { dataset, namespace, type };
-}
-
-function scopeOf(owner: TreeOwner): DocumentSource {
-  return {
-    attributes: owner.scopeAttributes,
-    name: owner.scopeName || undefined,
-    schemaUrl: owner.scopeUrl || undefined,
-    version: owner.scopeVersion || undefined,
-  };
-}
-
-/** Resource attributes become text, whatever their type. */
-function resourceOf({ resource }: TreeOwner): DocumentSource {
-  return Object.fromEntries(Object.entries(resource).map(([key, value]) => [key, plainValueText(value)]));
 }
 
 /**

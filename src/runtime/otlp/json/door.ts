@@ -15,6 +15,7 @@ export {
   logTime,
   type MetricKindName,
   type OwnedTree,
+  ownedRecords,
   ownedTrees,
   type PlainAttributes,
   type TreeOwner,
@@ -36,5 +37,6 @@ export {
 } from "./plain/plain-value.js";
 export { decodeTree, encodeTree } from "./tree.js";
 export { findUnknownMember } from "./unknown-member.js";
-export { putDecimal, putDecimal64 } from "./write-decimal.js";
+export { putDecimal, putDecimal64, putPadded } from "./write-decimal.js";
+export { writeJson } from "./write-json.js";
 export { writeAscii, writeEscaped, writeHex, writeText } from "./write-text.js";

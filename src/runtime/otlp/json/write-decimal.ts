@@ -26,8 +26,8 @@ export function putDecimal64(to: DataView, at: number, low: number, high: number
 
 const BILLION = 1_000_000_000;
 
-/** Pads with leading zeros to this size. */
-function putPadded(to: DataView, at: number, value: number, size: number): void {
+/** The same with leading zeros, in exactly `size` digits. */
+export function putPadded(to: DataView, at: number, value: number, size: number): void {
   for (let p = at + size - 1; p >= at; p--) {
     const tenth = (value / 10) | 0;
     to.setUint8(p, 48 + value - 10 * tenth);

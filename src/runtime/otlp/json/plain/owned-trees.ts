@@ -45,6 +45,12 @@ export function* ownedTrees(batch: Batch): Iterable<OwnedTree> {
     }
     return;
   }
+  yield* ownedRecords(batch);
+}
+
+/** The same for log records or spans only, with their places in the bytes of the batch. */
+export function* ownedRecords(batch: Batch): Iterable<OwnedRecord> {
+  let place = 0;
   let known: SharedTrees | undefined;
   let owner: TreeOwner | undefined;
   for (const { shared, record } of recordTrees(batch)) {
@@ -56,7 +62,8 @@ export function* ownedTrees(batch: Batch): Iterable<OwnedTree> {
   }
 }
 
-class OwnedRecord implements OwnedTree {
+/** A log record or span, which is decoded only if `tree` is asked for. */
+export class OwnedRecord implements OwnedTree {
   readonly place: number;
   readonly owner: TreeOwner;
   private readonly record: RecordTree;
@@ -69,6 +76,14 @@ class OwnedRecord implements OwnedTree {
 
   get tree(): Tree {
     return this.record.tree;
+  }
+
+  get start(): number {
+    return this.record.start;
+  }
+
+  get end(): number {
+    return this.record.end;
   }
 }
 

@@ -29,8 +29,8 @@ const RECORDS: Readonly<Record<"logs" | "traces", Message>> = {
  * garbage before the next is decoded, which costs far less than decoding the whole batch.
  */
 export class RecordTree {
-  private readonly start: number;
-  private readonly end: number;
+  readonly start: number;
+  readonly end: number;
   private readonly decoder: RecordDecoder;
 
   constructor(decoder: RecordDecoder, start: number, end: number) {
