@@ -27,7 +27,7 @@ import { createQueueKey, Keyring } from "../dist/runtime/queue/store/encryption/
 import { ValueCipher } from "../dist/runtime/queue/store/encryption/value-cipher.js";
 import { frame } from "../dist/runtime/queue/store/format/frame.js";
 import { Debt, Delivery } from "../dist/testing.js";
-import { jsonRequest, protoRequest } from "./lib/load/records.js";
+import { jsonRequest, NUMBER_IN_EACH, protoRequest } from "./lib/load/records.js";
 import { stamp, tokenOffsets } from "./lib/load/token.js";
 
 /**
@@ -63,6 +63,10 @@ export function cases(records) {
   });
   const clean = renewed(records, 0);
   const personal = renewed(records, 1000);
+  const counting = Array.from({ length: 16 }, (_, request) =>
+    Batch.admit("logs", protoRequest("logs", records, 0, request, NUMBER_IN_EACH)),
+  );
+  let turn = 0;
   const key = createQueueKey("bench", randomBytes(32));
   const cipher = new ValueCipher(new Keyring([key], key));
   cipher.bindTo(randomBytes(8));
@@ -100,6 +104,11 @@ export function cases(records) {
       name: "look for personal data, none there",
       run: () => treatment.treat(clean.next()),
       expect: (same) => same === clean.batch,
+    },
+    {
+      name: "look for personal data, bodies differ in numbers",
+      run: () => treatment.treat(/** @type {Batch} */ (counting[turn++ % counting.length])),
+      expect: (same) => counting.includes(same),
     },
     {
       name: "treat personal data in every record",

@@ -7,7 +7,7 @@ import { show, showRatio } from "./table.js";
  * What processors add to passthrough: the agent with and without them, under the same load in the same rounds.
  *
  * @typedef {{ name: string, signal: import("./load/records.js").Signal, processors: Record<string, object>, goal?: number,
- *   hits?: number }} Case hits: of a thousand records, how many have personal data, or `THREE_IN_EACH`; goal: added CPU per record over that of the agent without
+ *   hits?: number }} Case hits: of a thousand records, how many have personal data, `THREE_IN_EACH` or `NUMBER_IN_EACH`; goal: added CPU per record over that of the agent without
  *
  * @param {import("./bench.js").Bench} bench @param {string} scenario @param {Case[]} cases
  * @returns {Promise<import("./bench.js").Outcome>}

@@ -31,11 +31,21 @@ const threeValues = (/** @type {number} */ i) =>
   `user=anna.lindqvist${10 + (i % 90)}@mail.example.com client=203.0.113.${100 + (i % 100)} ` +
   `upstream=198.51.100.${100 + ((i * 7) % 100)} method=POST route=/api/v2/pay status=200 duration=42ms tries=2`;
 
-/** Of a thousand records `hits` have one of them; with `THREE_IN_EACH`, every record has three. */
-const bodyOf = (/** @type {number} */ i, /** @type {number} */ hits) =>
-  hits === THREE_IN_EACH ? threeValues(i) : isHit(i, hits) ? PERSONAL[i % PERSONAL.length] : BODY;
+/** A line that differs from others only in a number, as most lines of logs do. */
+const numbered = (/** @type {string} */ mark) =>
+  `request finished in 12 ms for route /api/v1/orders number ${mark.slice(-6)}`;
+
+/**
+ * Of a thousand records `hits` have one of them; with `THREE_IN_EACH`, every record has three. With `NUMBER_IN_EACH`,
+ * none has any, and no two have the same body.
+ */
+const bodyOf = (/** @type {string} */ mark, /** @type {number} */ i, /** @type {number} */ hits) => {
+  if (hits === NUMBER_IN_EACH) return numbered(mark);
+  return hits === THREE_IN_EACH ? threeValues(i) : isHit(i, hits) ? PERSONAL[i % PERSONAL.length] : BODY;
+};
 /** Used instead of a number of hits. */
 export const THREE_IN_EACH = 3000;
+export const NUMBER_IN_EACH = -1;
 const isHit = (/** @type {number} */ i, /** @type {number} */ hits) => (i * hits) % 1000 < hits;
 
 /**
@@ -70,14 +80,14 @@ const SHAPES = {
       fixed64(1, START + BigInt(i)),
       uint(2, 9),
       field(3, "INFO"),
-      field(5, field(1, bodyOf(i, hits))),
+      field(5, field(1, bodyOf(mark, i, hits))),
       ...attributesOf(mark).map(([key, value]) => attribute(6, key, value)),
     ],
     json: (mark, i, hits) => ({
       timeUnixNano: String(START + BigInt(i)),
       severityNumber: 9,
       severityText: "INFO",
-      body: { stringValue: bodyOf(i, hits) },
+      body: { stringValue: bodyOf(mark, i, hits) },
       attributes: jsonAttributes(attributesOf(mark)),
     }),
   },

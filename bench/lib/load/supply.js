@@ -11,7 +11,7 @@ import { stamp, tokenOffsets } from "./token.js";
  *
  * @typedef {"proto" | "json" | "gzip" | "grpc"} Encoding
  * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number, hits?: number }} Load
- *   hits: of a thousand records, how many have personal data, or `THREE_IN_EACH`
+ *   hits: of a thousand records, how many have personal data, `THREE_IN_EACH` or `NUMBER_IN_EACH`
  * @typedef {{ number: number, bytes: Buffer }} Request
  * @typedef {() => Request} Supply one connection's
  */

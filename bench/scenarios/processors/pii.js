@@ -1,5 +1,5 @@
 import { measureAdded } from "../../lib/added.js";
-import { THREE_IN_EACH } from "../../lib/load/records.js";
+import { NUMBER_IN_EACH, THREE_IN_EACH } from "../../lib/load/records.js";
 
 /**
  * What the processor `pii` adds with all detectors on: the agent with and without it in the same rounds. None, one in a
@@ -7,13 +7,14 @@ import { THREE_IN_EACH } from "../../lib/load/records.js";
  * such values.
  */
 export const summary =
-  "what the processor pii adds to passthrough: clean records, 1 % and 100 % with a hit, three in each";
+  "what the processor pii adds to passthrough: clean records, the same and with other numbers; 1 % and 100 % with a hit, three in each";
 
 /** @param {import("../../lib/bench.js").Bench} bench @returns {Promise<import("../../lib/bench.js").Outcome>} */
 export function run(bench) {
   const processors = { pii: {} };
   return measureAdded(bench, "pii", [
     { name: "clean", signal: "logs", processors, hits: 0, goal: 1.5 },
+    { name: "clean, numbers differ", signal: "logs", processors, hits: NUMBER_IN_EACH, goal: 1.5 },
     { name: "1 % hits", signal: "logs", processors, hits: 10, goal: 1.5 },
     { name: "100 % hits", signal: "logs", processors, hits: 1000, goal: 3 },
     { name: "3 values in each", signal: "logs", processors, hits: THREE_IN_EACH, goal: 3 },

@@ -10,6 +10,7 @@ import { type FieldRule, FieldRules } from "./field-rules.js";
 import { type FieldVisitor, rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "./fields/rewrite-fields.js";
 import { type AttributeOwner, plansFor, type TextField } from "./fields/rewrite-plans.js";
 import { UnseenFields } from "./fields/unseen-fields.js";
+import { CLEAN, type Cleanness, NOT_CLEAN } from "./fields/unseen-walk.js";
 import { SummaryAttributes } from "./summary-attributes.js";
 import { TextTreatment } from "./text-treatment.js";
 import { treatJson } from "./treat-json.js";
@@ -93,13 +94,13 @@ export class PiiTreatment implements FieldVisitor {
     if (this.hasSummary) this.summary.clear();
   }
 
-  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
+  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): Cleanness {
     const b = rewriter.bytes;
     const keySize = b[start + 1]!;
     const keyEnd = start + 2 + keySize;
     if (b[start] !== KEY_TAG || keySize > 127 || b[keyEnd] !== VALUE_TAG || keyEnd >= end) {
       this.unusualAttribute(rewriter, at, lengthAt, start, end);
-      return false;
+      return NOT_CLEAN;
     }
     const valueAt = keyEnd + 1;
     let size = b[valueAt]!;
@@ -112,7 +113,7 @@ export class PiiTreatment implements FieldVisitor {
     if (this.hasSummary && (field.path === SUMMARY_COUNT || field.path === SUMMARY_KEYS)) {
       if (this.texts.find(b, valueStart, valueStart + size, field.hints) === 0) {
         this.summary.remember(rewriter, field.path, at, lengthAt, end);
-        return false;
+        return NOT_CLEAN;
       }
     }
     const valueEnd = valueStart + size;
@@ -120,16 +121,16 @@ export class PiiTreatment implements FieldVisitor {
       // Most attributes are short texts without matches.
       if (b[valueStart] === STRING_VALUE_TAG && b[valueStart + 1]! === size - 2 && size < 130) {
         const found = this.texts.find(b, valueStart + 2, valueEnd, field.hints);
-        if (found === 0) return true;
+        if (found === 0) return this.texts.cleanness;
         const outStart = rewriter.outputPosition(start);
         this.plainText(rewriter, field, found, valueAt, valueStart, valueStart + 2, valueEnd);
         rewriter.closeMessage(start, end, outStart, start - lengthAt);
-        return false;
+        return NOT_CLEAN;
       }
-      if (HOLDS_NO_TEXT[b[valueStart]!] === 1 && !hintsAtNumber(field.hints)) return true;
+      if (HOLDS_NO_TEXT[b[valueStart]!] === 1 && !hintsAtNumber(field.hints)) return CLEAN;
     }
     this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueEnd);
-    return false;
+    return NOT_CLEAN;
   }
 
   /** Treats a KeyValue. A value that would take too much work is masked as a whole. */
@@ -156,7 +157,7 @@ export class PiiTreatment implements FieldVisitor {
     }
   }
 
-  body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
+  body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): Cleanness {
     const field = this.bodyField;
     const b = rewriter.bytes;
     if (field.strategy === undefined && b[start] === STRING_VALUE_TAG && !this.settings.jsonBodies) {
@@ -165,7 +166,7 @@ export class PiiTreatment implements FieldVisitor {
       if (textStart + size === end) {
         const found = this.texts.find(b, textStart, end, field.hints);
         if (found !== 0) this.plainText(rewriter, field, found, lengthAt, start, textStart, end);
-        return found === 0;
+        return found === 0 ? this.texts.cleanness : NOT_CLEAN;
       }
     }
     const outStart = rewriter.outputPosition(start);
@@ -178,7 +179,7 @@ export class PiiTreatment implements FieldVisitor {
       if (!(error instanceof TooCostlyError)) throw error;
       this.values.maskValue(rewriter, field, outStart, lengthAt, start, end);
     }
-    return false;
+    return NOT_CLEAN;
   }
 
   /**
@@ -200,9 +201,9 @@ export class PiiTreatment implements FieldVisitor {
     rewriter.closeMessage(start, end, outStart, start - lengthAt);
   }
 
-  text(rewriter: Rewriter, name: TextField, lengthAt: number, start: number, end: number): boolean {
+  text(rewriter: Rewriter, name: TextField, lengthAt: number, start: number, end: number): Cleanness {
     const field = this.fields.forMember(undefined, name);
-    return this.values.string(rewriter, field, field.strategy, lengthAt, start, end);
+    return this.values.string(rewriter, field, field.strategy, lengthAt, start, end) ? CLEAN : NOT_CLEAN;
   }
 
   close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void {

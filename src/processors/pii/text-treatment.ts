@@ -9,6 +9,7 @@ import { type Confidence, THRESHOLDS } from "./detect/text/evidence.js";
 import { ALL_COUNTRIES, areIsolated, matches } from "./detect/text/matches.js";
 import { MASK, TREATED } from "./detect/text/treated.js";
 import { PATTERN_COST, textBudget, work } from "./detect/text/work.js";
+import { CLEAN, CLEAN_WITH_ANY_DIGITS, type Cleanness } from "./fields/unseen-walk.js";
 import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
 interface UserPattern {
@@ -70,6 +71,11 @@ export class TextTreatment {
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
     return this.passes === 0 || count === TOO_COSTLY ? count : this.findInText(b, start, end, hints);
+  }
+
+  /** How clean the text is in which the last `find` found nothing. Patterns of users may tell digits apart. */
+  get cleanness(): Cleanness {
+    return matches.readsDigits || this.passes !== 0 ? CLEAN : CLEAN_WITH_ANY_DIGITS;
   }
 
   /** How many passes over the decoded text a search needs. */

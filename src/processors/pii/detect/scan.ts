@@ -25,8 +25,8 @@ import { findEncoded } from "./secrets/encoded.js";
 import { findDiscordToken } from "./secrets/long-word.js";
 import { findPrivateKey } from "./secrets/private-key.js";
 import { findAuthorization, findJwt, findLogin, findUrlCredentials } from "./secrets/tokens.js";
-import { SLASH } from "./text/ascii.js";
-import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
+import { BLANK, SLASH } from "./text/ascii.js";
+import { CHARACTER_BITS, DIGIT, isAt } from "./text/characters.js";
 import {
   API_KEY,
   ASSIGNED_SECRET,
@@ -79,6 +79,7 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
     work.spent += ANCHOR_COST;
     if (anchor === NUMBER) p = findNumbers(b, p, inWord);
     else if (isPromising(b, p, anchor)) {
+      if (!isLetAlone(b, p, anchor)) matches.readsDigits = true;
       const found = detectAt(b, p, anchor);
       p = found === NOT_FOUND ? p + 1 : found;
     } else p++;
@@ -101,21 +102,35 @@ export const MAX_MATCHES = 32_768;
  * only cause a needless closer look.
  */
 function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
-  if ((anchor & (KEY_ENDING | MARK)) !== 0)
+  if ((anchor & (KEY_ENDING | MARK)) !== 0) {
+    if (isAt(b, p - 1, p, DIGIT) || isAt(b, p - 2, p, DIGIT) || isAt(b, p - 3, p, DIGIT)) matches.readsDigits = true;
     return (
       endsPrefix(b, p) ||
       ((b[p] === 45 || b[p] === 46) && beginsMac(b, p)) ||
       ((anchor & DASH) !== 0 && (b[p + 1] === 45 || beginsOption(b, p))) ||
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
+  }
+  if (anchor === COLON && b[p + 1] === BLANK) return mayFollowLabel(b, p);
   if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p) || isArrowAfterMatch(b, p);
   if (anchor === LETTER_W) return MAY_PRECEDE_W[b[p - 1]! | 32] === 1 || (b[p + 1] === 111 && beginsPhrase(b, p));
   if (anchor === LETTER_P) return b[p + 1] === 104 && beginsPhrase(b, p);
   if (anchor === MORE) return mayFollowLabel(b, p) || b[p - 1] === 34;
   if (anchor === FOREIGN) return beginsForeignWord(b, p);
   if (anchor === WIDE) return b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
-  if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
+  if (anchor === LETTER_B) return beginsScheme(b[p + 1]! | 32, b[p + 2]! | 32);
   return anchor !== LETTER_J || b[p - 1] === 121;
+}
+
+/** Whether b and these letters may be the beginning of `Bearer` or `Basic`. */
+function beginsScheme(second: number, third: number): boolean {
+  return second === 101 ? third === 97 : second === 97 && third === 115;
+}
+
+/** Whether the detectors of this anchor say themselves if they read digits (see `Matches.readsDigits`). */
+function isLetAlone(b: Uint8Array, p: number, anchor: number): boolean {
+  if ((anchor & (KEY_ENDING | MARK)) !== 0) return true;
+  return anchor === EQUALS ? b[p + 1] !== 61 : anchor === COLON && b[p + 1] === BLANK;
 }
 
 /** Whether an arrow leads from the secret that was found last to its new value: `password: "a" => "b"`. */
@@ -270,14 +285,18 @@ function detectAtColon(b: Uint8Array, p: number): number {
 
 function detectAtSign(b: Uint8Array, p: number, anchor: number): number {
   if (b[p] === 45 && beginsOption(b, p)) {
+    matches.readsDigits = true;
     const option = findOption(b, p);
     if (option !== NOT_FOUND) return option;
   }
-  const mac = (b[p] === 45 || b[p] === 46) && beginsMac(b, p) && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
+  const isMac = (b[p] === 45 || b[p] === 46) && beginsMac(b, p);
+  if (isMac) matches.readsDigits = true;
+  const mac = isMac && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
   return mac === NOT_FOUND && matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : mac;
 }
 
 function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
+  if ((anchor & MARK) !== 0 || b[p + 1] === 45) matches.readsDigits = true;
   if (anchor === LETTER_I) {
     if ((b[p + 1]! | 32) === 100 && (b[p + 2]! | 32) === 101) return findInProse(b, p);
     const aws = findAwsKey(b, p);

@@ -25,7 +25,10 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
   let start = p;
   while (start > floor && (CHARACTER_BITS[b[start - 1]!]! & ALNUM) !== 0) start--;
   let found = NOT_FOUND;
-  if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
+  if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) {
+    matches.readsDigits = true;
+    found = findIban(b, p);
+  }
   if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, p, stop) : isTied(b, start, stop)))
     found = findInLongWord(b, start, p, stop, scanWrapped);
   return found === NOT_FOUND ? stop : found;
@@ -48,6 +51,7 @@ function isTied(b: Uint8Array, start: number, stop: number): boolean {
 }
 
 function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, scanWrapped: ScanWrapped): number {
+  matches.readsDigits = true;
   work.spent += stop - start;
   let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
   if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);

@@ -16,6 +16,7 @@ import {
   type TextField,
 } from "./rewrite-plans.js";
 import type { UnseenFields } from "./unseen-fields.js";
+import { type Cleanness, NOT_CLEAN } from "./unseen-walk.js";
 
 export interface WalkSettings {
   /** Work units allowed for each byte of the batch; no limit if missing. */
@@ -30,17 +31,16 @@ export interface WalkSettings {
  * Positions refer to `rewriter.bytes`. `at` is the position of a field's tag, `lengthAt` the position of its length,
  * and [start, end) its body.
  *
- * A visitor method returns true if the field is clean: nothing was changed or counted, and nothing would be for the
- * same field anywhere else, or for any other number under the same attribute key. With `unseen`, such a field is not
- * visited again.
+ * A visitor method returns whether the field is clean (see `Cleanness`). With `unseen`, a clean field is not visited
+ * again.
  */
 export interface FieldVisitor {
   open(owner: AttributeOwner): void;
   /** Visits a KeyValue. If the visitor changes it, the visitor also closes the message [start, end). */
-  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean;
+  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): Cleanness;
   /** Visits the AnyValue that is a log record's body. If the visitor changes it, the visitor also closes it. */
-  body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean;
-  text(rewriter: Rewriter, field: TextField, lengthAt: number, start: number, end: number): boolean;
+  body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): Cleanness;
+  text(rewriter: Rewriter, field: TextField, lengthAt: number, start: number, end: number): Cleanness;
   /** The owner's message ends at `end`. The visitor may add more attributes there, each with this tag. */
   close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void;
 }
@@ -95,7 +95,7 @@ class FieldWalk {
   private readonly frames: FieldFrame[] = [];
   private readonly maxWork: number;
   private readonly unseen: UnseenFields | undefined;
-  private wasClean = false;
+  private cleanness: Cleanness = NOT_CLEAN;
   private depth = 0;
   private at = 0;
   private spent = 0;
@@ -128,7 +128,7 @@ class FieldWalk {
   /** Visits fields that were not seen before, and skips messages without any. */
   private runUnseen(unseen: UnseenFields, pauseAt: number): boolean {
     do {
-      const at = unseen.next(this.wasClean);
+      const at = unseen.next(this.cleanness);
       if (at < 0) {
         while (this.depth > 0) this.leave();
         this.closeOwner(this.frames[0]!);
@@ -199,9 +199,9 @@ class FieldWalk {
     }
     const end = start + size;
     const action = plan.actions[tag]!;
-    if (action === ATTRIBUTE) this.wasClean = visitor.attribute(rewriter, at, lengthAt, start, end);
-    else if (action === BODY) this.wasClean = visitor.body(rewriter, at, lengthAt, start, end);
-    else this.wasClean = visitor.text(rewriter, plan.texts[tag]!, lengthAt, start, end);
+    if (action === ATTRIBUTE) this.cleanness = visitor.attribute(rewriter, at, lengthAt, start, end);
+    else if (action === BODY) this.cleanness = visitor.body(rewriter, at, lengthAt, start, end);
+    else this.cleanness = visitor.text(rewriter, plan.texts[tag]!, lengthAt, start, end);
     work.spent += UNITS_PER_FIELD + size;
     return end;
   }

@@ -2,6 +2,7 @@ import { type WasmFunction, WasmSource } from "#otlp/bytes";
 import type { Batch } from "../../../plugin.js";
 import type { RewritePlan, RewritePlans } from "./rewrite-plans.js";
 import {
+  type Cleanness,
   INPUT_AT,
   LEVEL_BYTES,
   PLAN_BYTES,
@@ -15,7 +16,7 @@ import {
   unseenTable,
 } from "./unseen-walk.js";
 
-type Walk = WasmFunction<(wasClean: number) => number>;
+type Walk = WasmFunction<(cleanness: number) => number>;
 
 const walks = new WasmSource<Walk["run"]>(unseenModule);
 
@@ -65,9 +66,9 @@ export class UnseenFields {
     return Buffer.from(walk.bytes.buffer, INPUT_AT, byteLength);
   }
 
-  /** Returns the position of the next field to visit, or -1. `wasClean` tells whether the field before was clean. */
-  next(wasClean: boolean): number {
-    const at = this.walk!.run(wasClean ? 1 : 0);
+  /** Returns the position of the next field to visit, or -1. `cleanness` is what the visitor said about the one before. */
+  next(cleanness: Cleanness): number {
+    const at = this.walk!.run(cleanness);
     this.depth = (this.numbers[STATE_LEVEL]! - STACK_AT) / LEVEL_BYTES;
     return at;
   }

@@ -9,12 +9,24 @@ import { ATTRIBUTE, BODY, DESCEND, type RewritePlan, type RewritePlans, TEXT } f
  * The batch lies in the module's memory from `INPUT_AT` on. It was checked before, so its lengths are right. Each call
  * continues to the next unknown field and returns its position, or -1 at the end. The parameter tells whether the field
  * before was clean. If it was, its bytes are kept in a slot until another field takes that slot. A field is skipped
- * only if it is the same byte for byte; an attribute with a number may differ in the number.
+ * only if it is the same byte for byte; an attribute with a number may differ in the number, and a text that is clean
+ * with any digits may differ in its digits.
  */
 
 const { Variable, add, and, atLeast, cases, differ, eightDiffer, equal, give, greater, jump, jumpIf, jumpTo } = wasm;
-const { less, load, loadByte, loadEight, loop, multiply, or, set, shiftLeft, shiftRight, steps, store } = wasm;
+const { less, load, loadByte, loadEight, loop, lowerFour, multiply, or, set, shiftLeft, shiftRight, steps, store } =
+  wasm;
 const { storeEight, subtract, until, when, xor } = wasm;
+const { addEight, andEight, eight, multiplyEight, orEight, shiftLeftEight, shiftRightEight, toEight, xorEight } = wasm;
+
+/**
+ * Whether a field is clean: nothing was changed or counted, and nothing would be for the same field anywhere else, or
+ * for any other number under the same attribute key. A text may even be clean whatever its digits are.
+ */
+export const NOT_CLEAN = 0;
+export const CLEAN = 1;
+export const CLEAN_WITH_ANY_DIGITS = 2;
+export type Cleanness = typeof NOT_CLEAN | typeof CLEAN | typeof CLEAN_WITH_ANY_DIGITS;
 
 /**
  * Layout of the memory: the state between two calls, the messages around the position, the table, the known fields, the
@@ -28,6 +40,7 @@ const STATE_RANGE_SIZE = 2;
 const RANGE_START = 12;
 const RANGE_HEADER = 16;
 const RANGE_SLOT = 20;
+const RANGE_PATTERN_SLOT = 24;
 /** A level holds the message's end, its entries in the table, its start, and the number of bytes of its length. */
 export const STACK_AT = 64;
 export const LEVEL_BYTES = 16;
@@ -42,6 +55,8 @@ const SLOTS_AT = TABLE_AT + Object.keys(MESSAGES).length * PLAN_BYTES;
 const SLOT_BITS = 8;
 const SLOT_COUNT_BITS = 10;
 const SLOT_HEADER = 8;
+/** Marks the header of a field that is kept for all fields that differ from it only in their digits. */
+const PATTERN = 1 << 15;
 /** Shorter and longer fields are not kept. */
 const MIN_RANGE = 8;
 const MAX_RANGE = 2 ** SLOT_BITS - SLOT_HEADER;
@@ -93,8 +108,8 @@ function entryOf(plan: RewritePlan, tag: number, kindOf: (name: string) => numbe
 let variables = 0;
 const variable = () => new Variable(variables++);
 
-/** The parameter: whether the last field was clean. */
-const wasClean = variable();
+/** The parameter: the cleanness of the last field. */
+const cleanness = variable();
 /** The position, the end of the message around it, and that message's level. */
 const p = variable();
 const end = variable();
@@ -114,6 +129,9 @@ const stop = variable();
 const rangeEnd = variable();
 const header = variable();
 const slot = variable();
+/** The slot for fields that differ in their digits, and how many bytes at the start of the range must be the same. */
+const patternSlot = variable();
+const fixed = variable();
 const shift = variable();
 const value = variable();
 const q = variable();
@@ -148,9 +166,15 @@ const readLength: wasm.WasmCode = steps(
 /** Keeps the bytes of the last field in its slot. */
 const remember: wasm.WasmCode = steps(
   set(slot, load(STATE_AT, RANGE_SLOT)),
+  set(header, load(STATE_AT, RANGE_HEADER)),
+  when(
+    equal(cleanness, CLEAN_WITH_ANY_DIGITS),
+    set(slot, load(STATE_AT, RANGE_PATTERN_SLOT)),
+    set(header, or(header, PATTERN)),
+  ),
   set(start, load(STATE_AT, RANGE_START)),
   set(size, load(STATE_AT, STATE_RANGE_SIZE * 4)),
-  store(slot, 0, load(STATE_AT, RANGE_HEADER)),
+  store(slot, 0, header),
   set(q, 0),
   loop(
     "keep",
@@ -172,20 +196,29 @@ const show = (rangeSize: wasm.Variable | number): wasm.WasmCode =>
     store(STATE_AT, RANGE_START, start),
     store(STATE_AT, RANGE_HEADER, header),
     store(STATE_AT, RANGE_SLOT, slot),
+    store(STATE_AT, RANGE_PATTERN_SLOT, patternSlot),
     give(subtract(at, INPUT_AT)),
   );
+
+/** The tag and length of a body. Digits in its first bytes count as part of them. */
+const FIELD_START = 8;
 
 /** Masks four bytes that are read as one number: tag, length, tag of the value, and one byte that does not matter. */
 const VALUE_FIELDS = 0xff | (0x80 << 8) | (0xff << 16);
 const numberWith = (valueTag: number) => VALUE_TAG | (valueTag << 16);
 
-/** For a key with nothing but a number, only the bytes before the number are compared. */
+/**
+ * For a key with nothing but a number, only the bytes before the number are compared. For a key with a text, the digits
+ * of the text may differ, but not those of the key, nor lengths.
+ */
 const leaveNumberOut: wasm.WasmCode = until(
   "no number",
+  set(fixed, MAX_RANGE + 8),
   jumpIf("no number", differ(loadByte(start), KEY_TAG)),
   set(q, add(add(start, 2), loadByte(start, 1))),
   jumpIf("no number", greater(add(q, 3), stop)),
   jumpIf("no number", greater(loadByte(start, 1), 127)),
+  set(fixed, add(subtract(q, start), wasm.choose(greater(loadByte(q, 1), 127), 8, 4))),
   set(value, load(q)),
   jumpIf("no number", differ(add(add(q, 2), and(shiftRight(value, 8), 127)), stop)),
   set(value, and(value, VALUE_FIELDS)),
@@ -197,6 +230,22 @@ const leaveNumberOut: wasm.WasmCode = until(
     set(rangeEnd, add(q, 3)),
   ),
 );
+
+const EACH_BYTE = 0x01_01_01_01_01_01_01_01n;
+
+/**
+ * The eight bytes at an address with 0 for each digit, except for digits in the first `shift` bits. A byte is a digit if
+ * it is at most nine after the exclusive or with 0: then the sum does not reach the highest bit.
+ */
+const withoutDigits = (bytes: wasm.WasmCode): wasm.WasmCode => {
+  const values = xorEight(bytes, eight(0x30n * EACH_BYTE));
+  const sums = addEight(andEight(values, eight(0x7fn * EACH_BYTE)), eight(0x76n * EACH_BYTE));
+  const highest = eight(0x80n * EACH_BYTE);
+  const digits = xorEight(andEight(orEight(sums, values), highest), highest);
+  const lowHalves = multiplyEight(shiftRightEight(digits, eight(7n)), eight(15n));
+  const cleared = andEight(lowHalves, shiftLeftEight(eight(-1n), toEight(shift)));
+  return andEight(bytes, xorEight(cleared, eight(-1n)));
+};
 
 /**
  * Multiplies some of the bytes, the size and the kind by odd numbers. The highest bits of the sum spread the fields
@@ -210,22 +259,69 @@ const findSlot: wasm.WasmCode = steps(
   set(slot, add(SLOTS_AT, shiftLeft(shiftRight(value, 32 - SLOT_COUNT_BITS), SLOT_BITS))),
 );
 
-/** Skips the field from `start` to `stop` if an equal one is kept. */
+/** The same with 0 for each digit. */
+const findPatternSlot: wasm.WasmCode = steps(
+  set(shift, 0),
+  set(value, multiply(header, 0x9e3779b1)),
+  set(value, add(value, multiply(lowerFour(withoutDigits(loadEight(start))), 0x85ebca77))),
+  set(value, add(value, multiply(lowerFour(withoutDigits(loadEight(subtract(rangeEnd, 8)))), 0xc2b2ae3d))),
+  set(
+    value,
+    add(value, multiply(lowerFour(withoutDigits(loadEight(subtract(add(start, shiftRight(size, 1)), 4)))), 0x27d4eb2f)),
+  ),
+  set(patternSlot, add(SLOTS_AT, shiftLeft(shiftRight(value, 32 - SLOT_COUNT_BITS), SLOT_BITS))),
+);
+
+/** The next eight bytes towards the start. The last round compares the first eight, some perhaps for the second time. */
+const nextRound = (label: string): wasm.WasmCode =>
+  when(q, set(q, wasm.choose(less(q, 8), 0, subtract(q, 8))), jump(label));
+
+const skip: wasm.WasmCode = steps(set(p, stop), next);
+
+/** Skips the field from `start` to `stop` if an equal one is kept, or one that differs in digits that do not matter. */
 const compare: wasm.WasmCode = steps(
   set(size, subtract(rangeEnd, start)),
   when(greater(subtract(size, MIN_RANGE), MAX_RANGE - MIN_RANGE), show(0)),
   set(header, or(size, shiftLeft(shiftRight(entry, ACTION_BITS), 16))),
   findSlot,
-  when(differ(load(slot), header), show(size)),
-  set(q, subtract(size, 8)),
-  loop(
-    "same",
-    when(eightDiffer(loadEight(add(start, q)), loadEight(add(slot, q), SLOT_HEADER)), show(size)),
-    // The last round compares the first eight bytes, some of them perhaps for the second time.
-    when(q, set(q, wasm.choose(less(q, 8), 0, subtract(q, 8))), jump("same")),
+  until(
+    "no copy",
+    jumpIf("no copy", differ(load(slot), header)),
+    set(q, subtract(size, 8)),
+    loop(
+      "same",
+      jumpIf("no copy", eightDiffer(loadEight(add(start, q)), loadEight(add(slot, q), SLOT_HEADER))),
+      nextRound("same"),
+    ),
+    skip,
   ),
-  set(p, stop),
-  next,
+  findPatternSlot,
+  until(
+    "no pattern",
+    jumpIf("no pattern", differ(load(patternSlot), or(header, PATTERN))),
+    set(q, subtract(size, 8)),
+    loop(
+      "alike",
+      set(shift, wasm.choose(less(q, fixed), shiftLeft(subtract(fixed, q), 3), 0)),
+      when(
+        atLeast(shift, 64),
+        jumpIf("no pattern", eightDiffer(loadEight(add(start, q)), loadEight(add(patternSlot, q), SLOT_HEADER))),
+      ),
+      when(
+        less(shift, 64),
+        jumpIf(
+          "no pattern",
+          eightDiffer(
+            withoutDigits(loadEight(add(start, q))),
+            withoutDigits(loadEight(add(patternSlot, q), SLOT_HEADER)),
+          ),
+        ),
+      ),
+      nextRound("alike"),
+    ),
+    skip,
+  ),
+  show(size),
 );
 
 const descend: wasm.WasmCode = steps(
@@ -249,7 +345,7 @@ const ascend: wasm.WasmCode = steps(
 );
 
 const walk: wasm.WasmCode = steps(
-  when(wasClean, when(load(STATE_AT, STATE_RANGE_SIZE * 4), remember)),
+  when(cleanness, when(load(STATE_AT, STATE_RANGE_SIZE * 4), remember)),
   set(p, load(STATE_AT, STATE_POSITION * 4)),
   set(level, load(STATE_AT, STATE_LEVEL * 4)),
   set(end, load(level)),
@@ -273,13 +369,13 @@ const walk: wasm.WasmCode = steps(
       ["32 bits", steps(set(p, add(p, 4)), next)],
       ["bytes", steps(readLength, set(p, stop), next)],
       ["message", descend],
-      ["field", steps(readLength, set(rangeEnd, stop), compare)],
+      ["field", steps(readLength, set(rangeEnd, stop), set(fixed, FIELD_START), compare)],
       ["attribute", steps(readLength, set(rangeEnd, stop), leaveNumberOut, compare)],
     ),
   ),
 );
 
-/** Returns the walk as a module. Its function takes whether the last field was clean. */
+/** Returns the walk as a module. Its function takes what the visitor said about the last field. */
 export function unseenModule(): Uint8Array {
   return wasm.wasmModule(1, variables, walk);
 }

@@ -4,6 +4,7 @@ import type { Value } from "../../../plugin.js";
 import { HOLDS_NO_TEXT } from "../attribute-values.js";
 import type { FieldVisitor } from "../fields/rewrite-fields.js";
 import type { AttributeOwner } from "../fields/rewrite-plans.js";
+import { CLEAN, type Cleanness, NOT_CLEAN } from "../fields/unseen-walk.js";
 import { SummaryAttributes } from "../summary-attributes.js";
 import type { RedactionConfig } from "./config.js";
 import { collectorText, RedactionRules } from "./redaction-rules.js";
@@ -66,31 +67,31 @@ export class RedactionVisitor implements FieldVisitor {
     current.inBody = emptyKeySummary();
   }
 
-  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
+  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): Cleanness {
     const { owner, summary, found } = this.owners[this.depth - 1]!;
-    if (owner === "link" || owner === "exemplar" || owner === "metric") return false;
+    if (owner === "link" || owner === "exemplar" || owner === "metric") return NOT_CLEAN;
     const suspects = this.findBlockedInAttribute(rewriter.bytes, start, end);
-    if (suspects === 0 && this.skipsWithoutKey) return true;
+    if (suspects === 0 && this.skipsWithoutKey) return CLEAN;
     rewriteAttribute(rewriter, at, lengthAt, start, end, (key, read) => {
       const verdict = this.verdict(found, key, read, suspects);
       if (verdict === "keep" && this.hasSummary && key.startsWith("redaction."))
         summary.remember(rewriter, key, at, lengthAt, end);
       return verdict;
     });
-    return false;
+    return NOT_CLEAN;
   }
 
-  body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): boolean {
+  body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): Cleanness {
     const isText = rewriter.bytes[start] === STRING_VALUE_TAG;
     const suspects = isText ? this.findBlocked(rewriter.bytes, start, end) : -1;
-    if (suspects === 0) return true;
+    if (suspects === 0) return CLEAN;
     const found = this.hasSummary ? this.owners[this.depth - 1]!.inBody : undefined;
     rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, found, suspects));
-    return false;
+    return NOT_CLEAN;
   }
 
-  text(): boolean {
-    return true;
+  text(): Cleanness {
+    return CLEAN;
   }
 
   close(rewriter: Rewriter, _owner: AttributeOwner, end: number, attributesTag: number): void {

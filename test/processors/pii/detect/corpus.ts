@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { batchFromJson, readRecords } from "../../../../src/plugin.js";
 import { DETECTORS } from "../../../../src/processors/pii/detect/text/detectors.js";
 import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
@@ -83,3 +84,12 @@ export const { ordinaryLines } = ordinary;
 export const judgeFolder = (name: string, treat: TreatLines, isStrict: boolean) =>
   lines.judgeFolder(new URL(name, folder).pathname, treat, isStrict);
 export const { linesThrough } = lines;
+/** The texts of all lines of a folder. */
+export const lineTexts = (name: string): string[] =>
+  ["planted.jsonl", "ordinary.jsonl"].flatMap((file) =>
+    readFileSync(new URL(`${name}/${file}`, folder), "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as { text?: string; value?: unknown })
+      .map(({ text, value }) => text ?? String(value)),
+  );

@@ -5,6 +5,7 @@ import { piiSchema } from "../../../../src/processors/pii/config.js";
 import { rewriteFields } from "../../../../src/processors/pii/fields/rewrite-fields.js";
 import { plansFor } from "../../../../src/processors/pii/fields/rewrite-plans.js";
 import { UnseenFields } from "../../../../src/processors/pii/fields/unseen-fields.js";
+import { CLEAN, CLEAN_WITH_ANY_DIGITS, type Cleanness } from "../../../../src/processors/pii/fields/unseen-walk.js";
 import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
 import { redactionSchema } from "../../../../src/processors/pii/redaction/config.js";
 import { RedactionVisitor } from "../../../../src/processors/pii/redaction/redaction-visitor.js";
@@ -179,9 +180,9 @@ describe("fields that were seen to be clean", () => {
 
   it("are not visited again, nor are other numbers under their key", () => {
     const shown: string[] = [];
-    const see = (name: string) => {
+    const see = (name: string): Cleanness => {
       shown.push(name);
-      return true;
+      return CLEAN;
     };
     const visitor = {
       open: () => {},
@@ -202,6 +203,34 @@ describe("fields that were seen to be clean", () => {
     expect(show(logOf("a body that is kep!", { "http.code": 1.5, route: "/pax" }))).toBe("body,attribute,attribute");
     expect(show(logOf("a".repeat(300), { "http.code": -1 }))).toBe("body,attribute");
     expect(show(logOf("a".repeat(300), { "http.code": -1 }))).toBe("body");
+  });
+
+  it("may differ in the digits of a text that is clean with any digits, but not in those of its key", () => {
+    const shown: string[] = [];
+    const see = (name: string): Cleanness => {
+      shown.push(name);
+      return CLEAN_WITH_ANY_DIGITS;
+    };
+    const visitor = {
+      open: () => {},
+      close: () => {},
+      attribute: () => see("attribute"),
+      body: () => see("body"),
+      text: () => see("text"),
+    };
+    const settings = { unseen: new UnseenFields(plansFor([])) };
+    const show = (body: string, attributes: object) => {
+      shown.length = 0;
+      rewriteFields(logOf(body, attributes as never), visitor, settings);
+      return shown.join();
+    };
+    show("x", {});
+    expect(show("finished 12 of 345 in 6 ms", { route: "/v1/pay", "line.2": "a 17" })).toBe("body,attribute,attribute");
+    expect(show("finished 98 of 760 in 9 ms", { route: "/v2/pay", "line.2": "b 99" })).toBe("attribute");
+    expect(show("finished 98 of 760 in 9 ms", { route: "/v9/pay", "line.3": "a 17" })).toBe("attribute");
+    expect(show("finished 9x of 760 in 9 ms", { route: "/vx/pay" })).toBe("body,attribute");
+    expect(show("finished 98 of 760 in 9 m?", { route: "/v2/pa0" })).toBe("body,attribute");
+    expect(show("finished 98 of 7601 in 9 ms", { route: "/v12/pay" })).toBe("body,attribute");
   });
 
   it("are forgotten when a batch needs more memory, which very large batches do not get", () => {

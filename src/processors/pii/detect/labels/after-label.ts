@@ -7,7 +7,14 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { openingMarkSize } from "../text/quotes.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { columnLabel, mayBeInColumn } from "./columns.js";
-import { AUTHORIZATION_LABEL, BIRTH_LABEL, NO_LABEL, PASSWORD_LABEL, SECRET_LABEL } from "./label-words.js";
+import {
+  AUTHORIZATION_LABEL,
+  BIRTH_LABEL,
+  NO_LABEL,
+  OTHER_LABEL,
+  PASSWORD_LABEL,
+  SECRET_LABEL,
+} from "./label-words.js";
 import { findLabelledValue } from "./labelled-value.js";
 import { label, labelBefore, mayFollowLabel } from "./labels.js";
 import { findOperand } from "./operands.js";
@@ -17,6 +24,9 @@ import { findInSentence } from "./sentence.js";
 /** Bytes of a value before its first digit. */
 const VALUE_BYTES = new Uint8Array(256);
 for (let c = 33; c < 127; c++) VALUE_BYTES[c] = "\"'`=:,;()[]{}<>|#\\&".includes(String.fromCharCode(c)) ? 0 : 1;
+/** The kind of those that separate elements of a message as well. */
+const IN_MESSAGE = 2;
+for (const c of "*+~") VALUE_BYTES[c.charCodeAt(0)] = IN_MESSAGE;
 /** Bytes before a value that does not follow `=` or `:`. Those signs are anchors of the scan themselves. */
 const BEFORE_VALUE = new Uint8Array(256);
 for (const c of " \t\n\"'`([#|>,;~") BEFORE_VALUE[c.charCodeAt(0)] = 1;
@@ -37,13 +47,14 @@ let triedStart = -1;
  */
 export function findAfterLabel(b: Uint8Array, p: number): number {
   const start = valueStart(b, p);
-  const segment = segmentStart(b, p, start);
+  const segment = segmentStart(b, start);
   if (segment > 0) {
     const found = b[segment - 1] === 126 ? findIssued(b, segment) : findInSegment(b, segment);
     if (found !== NOT_FOUND) return found;
   }
   if (start <= matches.floor) return b[start] === b[p] ? findIssued(b, start) : NOT_FOUND;
   if (IN_PASSWORD[b[start - 1]!] === 1) {
+    matches.readsDigits = true;
     const password = findSpecialPassword(b, start);
     if (password !== NOT_FOUND) return password;
   }
@@ -60,12 +71,15 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
   }
   let kind = isInColumn ? columnLabel(b, start) : NO_LABEL;
   const isColumn = kind !== NO_LABEL;
+  if (isInColumn) matches.readsDigits = true;
   if (isColumn) label.isQuoted = QUOTES[b[start - 1]!] === 1;
   else kind = labelBefore(b, start, matches.lastEnd);
   if (kind === NO_LABEL) {
     const sentence = findInSentence(b, start);
     return sentence === NOT_FOUND ? findUnlabelled(b, start) : sentence;
   }
+  if (kind === OTHER_LABEL) return NOT_FOUND;
+  matches.readsDigits = true;
   if (isColumn) label.monthAt = -1;
   const evidence = LABEL | (label.hasSign || label.isQuoted || isColumn ? SIGN : 0);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, label.monthAt < 0 ? start : label.monthAt, evidence);
@@ -111,15 +125,21 @@ function findCardCode(b: Uint8Array, p: number): number {
   return isCode ? matches.propose(ASSIGNED_SECRET, p, stop, COMMON_FORM | LABEL | PLACE) : NOT_FOUND;
 }
 
-/** Returns the start of the element around the digit at `p` of a message whose elements these signs separate, or 0. */
-function segmentStart(b: Uint8Array, p: number, start: number): number {
-  if (b[start - 1] === 58 && b[start - 2] === 57 && b[start - 5] === 43) return start; // DTM+329:
-  for (let q = p; q > start; q--) {
-    const c = b[q - 1]!;
-    if (SEPARATORS[c] === 1)
-      return c === 126 || (c === 42 ? b[q - 4] === 42 || b[q - 2] === 56 : isDocument(b, q)) ? q : 0;
+/**
+ * Returns the start of the element around the digit that `valueStart` was called for, in a message whose elements signs
+ * separate, or 0. The value begins at `start`.
+ */
+function segmentStart(b: Uint8Array, start: number): number {
+  if (b[start - 1] === 58 && b[start - 5] === 43) {
+    matches.readsDigits = true;
+    if (b[start - 2] === 57) return start; // DTM+329:
   }
-  return 0;
+  if (elementAt <= start) return 0;
+  matches.readsDigits = true;
+  const c = b[elementAt - 1]!;
+  const isElement =
+    c === 126 || (c === 42 ? b[elementAt - 4] === 42 || b[elementAt - 2] === 56 : isDocument(b, elementAt));
+  return isElement ? elementAt : 0;
 }
 
 /** Whether the part of a segment that ends with the `+` before `p` may be `DOC+P:110:111`. */
@@ -127,17 +147,21 @@ function isDocument(b: Uint8Array, p: number): boolean {
   return b[p - 2] === 80 || b[p - 5] === 58;
 }
 
-const SEPARATORS = new Uint8Array(256);
-for (const c of "*+~") SEPARATORS[c.charCodeAt(0)] = 1;
+/** The position after the last sign before the digit that separates elements of a message, or 0. */
+let elementAt = 0;
 
-/** Returns the start of the value around the digit at `p`. */
+/** Returns the start of the value around the digit at `p`, and sets `elementAt`. */
 function valueStart(b: Uint8Array, p: number): number {
   const floor = Math.max(matches.lastEnd, p - MAX_BACK);
   let start = p;
+  elementAt = 0;
   while (start > floor) {
     const c = b[start - 1]!;
-    if (VALUE_BYTES[c] === 1) start--;
-    else if (c > 127 && start - 2 >= floor && b[start - 2]! >= 0xc3 && b[start - 2]! < 0xe0) start -= 2;
+    const kind = VALUE_BYTES[c]!;
+    if (kind !== 0) {
+      if (kind === IN_MESSAGE && elementAt === 0) elementAt = start;
+      start--;
+    } else if (c > 127 && start - 2 >= floor && b[start - 2]! >= 0xc3 && b[start - 2]! < 0xe0) start -= 2;
     else break;
   }
   work.spent += VALUE_COST + p - start;

@@ -23,32 +23,38 @@ export const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => (c >= 65 && c <
 export class LabelTrie {
   readonly kinds: Uint8Array;
   readonly flags: Uint8Array;
-  private readonly bytes: Uint8Array;
-  private readonly firstChildren: Uint16Array;
-  private readonly siblings: Uint16Array;
-  private readonly rootChildren = new Uint16Array(256);
+  /** The parent of each node, and the byte that leads to it, in one number. */
+  private readonly edges: Int32Array;
+  /** The nodes by the hash of their edges. A lookup goes on from slot to slot until one is empty. */
+  private readonly slots = new Uint16Array(EDGE_SLOTS);
 
   constructor({ nodes }: LabelTrieBuilder) {
     this.kinds = Uint8Array.from(nodes, ({ kind }) => kind);
     this.flags = Uint8Array.from(nodes, ({ flags }) => flags);
-    this.bytes = Uint8Array.from(nodes, ({ byte }) => byte);
-    this.firstChildren = new Uint16Array(nodes.length);
-    this.siblings = new Uint16Array(nodes.length);
-    for (const [index, { byte, parent }] of nodes.entries()) {
-      if (index === ROOT) continue;
-      this.siblings[index] = this.firstChildren[parent]!;
-      this.firstChildren[parent] = index;
-      if (parent === ROOT) this.rootChildren[byte] = index;
+    this.edges = Int32Array.from(nodes, ({ parent, byte }) => (parent << 8) | byte);
+    if (nodes.length > EDGE_SLOTS / 2) throw new Error("too many labels for the table of their edges");
+    for (let index = ROOT + 1; index < nodes.length; index++) {
+      let slot = edgeSlot(this.edges[index]!);
+      while (this.slots[slot] !== ROOT) slot = (slot + 1) & (EDGE_SLOTS - 1);
+      this.slots[slot] = index;
     }
   }
 
   /** The node behind `node` for a byte in lower case, or ROOT if there is none. */
   child(node: number, byte: number): number {
-    if (node === ROOT) return this.rootChildren[byte]!;
-    let child = this.firstChildren[node]!;
-    while (child !== ROOT && this.bytes[child] !== byte) child = this.siblings[child]!;
-    return child;
+    const edge = (node << 8) | byte;
+    for (let slot = edgeSlot(edge); ; slot = (slot + 1) & (EDGE_SLOTS - 1)) {
+      const child = this.slots[slot]!;
+      if (child === ROOT || this.edges[child] === edge) return child;
+    }
   }
+}
+
+const EDGE_SLOT_BITS = 16;
+const EDGE_SLOTS = 1 << EDGE_SLOT_BITS;
+
+function edgeSlot(edge: number): number {
+  return Math.imul(edge, 0x9e3779b1) >>> (32 - EDGE_SLOT_BITS);
 }
 
 interface BuiltNode {

@@ -1,4 +1,5 @@
 import { CHARACTER_BITS, LETTER, LOWER, UPPER } from "../text/characters.js";
+import { matches } from "../text/matches.js";
 import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
 import { BEFORE_JOINT, buildLabelTrie, FOLDED, FREE, JOINT, type LabelTrie, NEEDS_SIGN, ROOT } from "./label-trie.js";
@@ -276,10 +277,12 @@ export function labelEndingAt(b: Uint8Array, end: number, floor: number): number
   let p = end - 1;
   for (; p >= floor; p--) {
     const c = b[p]!;
+    if (CLASSES[c] === DIGIT_CLASS) matches.readsDigits = true; // some labels contain digits
     let next = trie.child(node, FOLDED[c]!);
     const isJoint = next === ROOT && (trie.flags[node]! & BEFORE_JOINT) !== 0;
     if (isJoint && (c === 95 || c === 45 || c === 46 || c === 32)) {
       if (--p < floor) break;
+      if (CLASSES[b[p]!] === DIGIT_CLASS) matches.readsDigits = true;
       next = trie.child(node, FOLDED[b[p]!]!);
     }
     if (next === ROOT) break;

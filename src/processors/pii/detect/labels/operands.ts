@@ -51,6 +51,9 @@ const MAX_AFTER = 24;
 /** How much of a text is searched for the name of a command. */
 const MAX_SEARCHED = 2048;
 let searchedScan = -1;
+/** Position up to which the text was searched, and whether a command is before it. */
+let searchedTo = 0;
+let hasCommand = false;
 /** How many more values of the text are looked at. */
 let triesLeft = 0;
 const MAX_TRIES = 8;
@@ -59,9 +62,12 @@ const MAX_TRIES = 8;
 export function findOperand(b: Uint8Array, start: number): number {
   if (searchedScan !== matches.scan) {
     searchedScan = matches.scan;
-    triesLeft = searchCommand(b) ? MAX_TRIES : 0;
+    searchedTo = matches.floor;
+    hasCommand = false;
+    triesLeft = MAX_TRIES;
   }
-  if (triesLeft === 0 || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  if (triesLeft === 0 || !isAfterCommand(b, start) || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  matches.readsDigits = true;
   triesLeft--;
   work.spent += 4 * TEXT_COST;
   const before = latin1(b, Math.max(matches.lastEnd, start - MAX_BEFORE), start);
@@ -80,11 +86,15 @@ export function findOperand(b: Uint8Array, start: number): number {
 
 const MIN_LENGTH = 4;
 
-function searchCommand(b: Uint8Array): boolean {
-  const end = Math.min(matches.end, matches.floor + MAX_SEARCHED) - 3;
-  work.spent += (end - matches.floor) >> 5;
-  for (let p = matches.floor; p < end; p++)
+/** Whether a command stands before `start`. Positions only go forward, so each byte is read once. */
+function isAfterCommand(b: Uint8Array, start: number): boolean {
+  if (hasCommand) return true;
+  const end = Math.min(start, matches.floor + MAX_SEARCHED) - 3;
+  let p = searchedTo;
+  work.spent += Math.max(0, end - p) >> 5;
+  for (; p < end && !hasCommand; p++)
     if (BEGINNINGS[beginningOf(b[p]!, b[p + 1]!, b[p + 2]!, b[p + 3]!)] === 1)
-      if (FIRST_BYTES.has((b[p]! << 24) | (b[p + 1]! << 16) | (b[p + 2]! << 8) | b[p + 3]!)) return true;
-  return false;
+      hasCommand = FIRST_BYTES.has((b[p]! << 24) | (b[p + 1]! << 16) | (b[p + 2]! << 8) | b[p + 3]!);
+  searchedTo = p;
+  return hasCommand;
 }

@@ -43,6 +43,7 @@ export function findIssued(b: Uint8Array, start: number): number {
   let stop = start;
   while (stop < limit && b[stop] !== CARET && b[stop]! > 44) stop++;
   if (stop - start < 4 || b[stop] !== CARET || b[stop + 1] !== CARET || b[stop + 2] !== CARET) return NOT_FOUND;
+  matches.readsDigits = true;
   work.spent += TEXT_COST;
   const issuer = /^\^\^\^([\w&.]*)(?:\^(\w+))?/.exec(latin1(b, stop, Math.min(matches.end, stop + 32)));
   if (issuer === null || /^VN$|^XON$/.test(issuer[2] ?? "")) return NOT_FOUND;
@@ -57,6 +58,7 @@ const ZONE_LENGTH = 46;
 /** Finds such a line that begins at `start`. */
 export function findZone(b: Uint8Array, start: number): number {
   if (!isAt(b, start + 10, matches.end, UPPER) || !isAt(b, start + 12, matches.end, UPPER)) return NOT_FOUND;
+  matches.readsDigits = true;
   work.spent += TEXT_COST;
   const zone = ZONE.exec(latin1(b, start, Math.min(matches.end, start + ZONE_LENGTH)));
   if (zone === null || !matches.isEnabled(PASSPORT)) return NOT_FOUND;

@@ -55,6 +55,7 @@ export function findInSentence(b: Uint8Array, start: number): number {
   if (start - matches.lastEnd < MIN_SENTENCE || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   const from = Math.max(matches.lastEnd, start - MAX_BEFORE);
   if (!isMixed(b, start) || !mayNamePassword(b, from, start)) return NOT_FOUND;
+  matches.readsDigits = true;
   assigned.read(b, isQuoted ? start - 1 : start);
   const isLong = isQuoted && assigned.stop - start > MAX_LENGTH; // as keys are, which an argument may name
   if (assigned.start !== start || (!isLong && isOther(b, start, assigned.stop))) return NOT_FOUND;
@@ -79,23 +80,25 @@ function propose(b: Uint8Array, evidence: number): number {
   return proposeSecret(b, PASSWORD_LABEL, evidence, false);
 }
 
-/** The beginnings of all words that the patterns look for, by their first three bytes in small letters. */
-const BEGINNINGS = new Uint8Array(1 << 16);
-for (const word of [...WORDS, "login", "zugangs", "credential", "credencial", "identifiants", "pdo(", "mysqli"])
-  BEGINNINGS[beginningOf(...([...word.padEnd(3)].map((c) => c.charCodeAt(0)) as [number, number, number]))] = 1;
-for (const word of [
-  "securestring",
-  "ldap_bind",
-  "auth=",
-  "sp_addlogin",
-  "basic_auth",
-  "basicauth",
-  "signin",
-  "setuser ",
-  "pass ",
-])
-  BEGINNINGS[beginningOf(...([...word].map((c) => c.charCodeAt(0)) as [number, number, number]))] = 1;
-for (const end of " .:=\"')") BEGINNINGS[beginningOf("p".charCodeAt(0), "w".charCodeAt(0), end.charCodeAt(0))] = 1;
+const NO_WORDS: string[] = [];
+/** All words that the patterns look for in small letters, by their first three bytes. */
+const BEGINNINGS: readonly (readonly string[])[] = wordsByBeginning([
+  ...WORDS.filter((word) => word !== "pw"),
+  ...[..." .:=\"')"].map((end) => `pw${end}`),
+  ...["login", "zugangs", "credential", "credencial", "identifiants", "pdo(", "mysqli", "securestring", "ldap_bind"],
+  ...["auth=", "sp_addlogin", "basic_auth", "basicauth", "signin", "setuser ", "pass "],
+]);
+/** Whether any word begins like that. */
+const BEGINS_WORD = Uint8Array.from(BEGINNINGS, (words) => (words.length > 0 ? 1 : 0));
+
+function wordsByBeginning(words: readonly string[]): readonly (readonly string[])[] {
+  const lists: string[][] = Array.from({ length: 1 << 16 }, () => NO_WORDS);
+  for (const word of words) {
+    const beginning = beginningOf(word.charCodeAt(0), word.charCodeAt(1), word.charCodeAt(2));
+    lists[beginning] = [...lists[beginning]!, word];
+  }
+  return lists;
+}
 
 function beginningOf(a: number, b: number, c: number): number {
   return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
@@ -104,9 +107,17 @@ function beginningOf(a: number, b: number, c: number): number {
 /** Rules out most texts before a value without making a string. */
 function mayNamePassword(b: Uint8Array, from: number, to: number): boolean {
   work.spent += (to - from) >> 2;
-  for (let p = from; p < to - 2; p++)
-    if (BEGINNINGS[beginningOf(small(b[p]!), small(b[p + 1]!), small(b[p + 2]!))] === 1) return true;
+  for (let p = from; p < to - 2; p++) {
+    const beginning = beginningOf(small(b[p]!), small(b[p + 1]!), small(b[p + 2]!));
+    if (BEGINS_WORD[beginning] === 1 && BEGINNINGS[beginning]!.some((word) => isWordAt(b, p, to, word))) return true;
+  }
   return false;
+}
+
+function isWordAt(b: Uint8Array, p: number, to: number, word: string): boolean {
+  if (p + word.length > to) return false;
+  for (let i = 0; i < word.length; i++) if (small(b[p + i]!) !== word.charCodeAt(i)) return false;
+  return true;
 }
 
 function small(c: number): number {

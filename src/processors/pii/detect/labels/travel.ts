@@ -16,6 +16,7 @@ const MAX_NUMBER = 24;
 export function findTravelDocument(b: Uint8Array, p: number): number {
   const start = startAfterSlash(b, p);
   if (start < 0 || !matches.isEnabled(PASSPORT)) return NOT_FOUND;
+  matches.readsDigits = true;
   work.spent += 2 * TEXT_COST;
   if (!DOCUMENT_BEFORE.test(latin1(b, Math.max(matches.lastEnd, start - MAX_BEFORE), start))) return NOT_FOUND;
   const text = latin1(b, start, Math.min(matches.end, start + MAX_NUMBER));

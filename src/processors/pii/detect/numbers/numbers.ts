@@ -29,7 +29,7 @@ import { findSpacedNino } from "./national/lettered-ids.js";
 import { findNationalId, isEnabled, mayBeNationalId } from "./national/national-ids.js";
 import { findPaymentCard, mayBeCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
-import { findNamedCode, findNmea, findPosition } from "./positions.js";
+import { findNamedCode, findNmea, findPosition, mayBeNamedBehind } from "./positions.js";
 import { findSsn } from "./ssn.js";
 
 /** Work units that the detectors spend on each group of digits. */
@@ -44,17 +44,19 @@ export type FindInWord = (b: Uint8Array, p: number) => number;
  */
 export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
+  const digitsEnd = runEnd(b, p + 1, end, DIGIT);
+  if (isQuantity(b, p, digitsEnd)) return digitsEnd;
   const labelled = findAfterLabel(b, p);
   if (labelled !== NOT_FOUND) return labelled;
   const document = findTravelDocument(b, p);
   if (document !== NOT_FOUND) return document;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
-  const digitsEnd = runEnd(b, p + 1, end, DIGIT);
   const named = findNamedBehind(b, p, digitsEnd);
   if (named !== NOT_FOUND) return named;
   if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
   // IP addresses are checked first: they are the most common match, and an address is never one of the other kinds.
   if (b[digitsEnd] === DOT && hasSecondDot(b, digitsEnd) && matches.isEnabled(IPV4)) {
+    matches.readsDigits = true;
     const address = findPlainIpv4(b, p);
     if (address !== NOT_FOUND) return address;
   }
@@ -64,12 +66,55 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   }
   const stop = endIfTooShort(b, p, end);
   if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
+  matches.readsDigits = true;
   groups.read(b, p, end);
   work.spent += GROUP_COST * groups.count;
   if (groups.digits < 8 && groups.count < 4) return groups.wordAt < 0 ? groups.resumeAt : findInWord(b, groups.wordAt);
   for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
   if (groups.wordAt < matches.lastEnd) return Math.max(groups.resumeAt, matches.lastEnd);
   return findInWord(b, groups.wordAt);
+}
+
+/**
+ * Whether the number [p, stop) is one of the many between two words, or at the end, that can be nothing else than a
+ * quantity: too short for all detectors but those that need a label, and without a label. With one or two digits it
+ * could only be the day of a date.
+ */
+function isQuantity(b: Uint8Array, p: number, stop: number): boolean {
+  const { floor, end, count } = matches;
+  if (b[p - 1] !== BLANK || count > 0 || stop - p > MAX_QUANTITY || p - 1 <= floor) return false;
+  if (stop < end && (b[stop] !== BLANK || !isAt(b, stop + 1, end, LETTER))) return false;
+  if (stop - p <= 2) return MAY_PRECEDE_QUANTITY[b[p - 2]!] === 1 && !isDay(b, stop);
+  if (!isBefore(b, p - 1, floor, LETTER)) return false;
+  return !mayFollowLabel(b, p) && !mayBeNamedBehind(b, stop);
+}
+
+/** Bytes before the space in front of a number of one or two digits: ASCII, but neither digits nor quotes. */
+const MAY_PRECEDE_QUANTITY = new Uint8Array(256);
+for (let c = 33; c < 127; c++) MAY_PRECEDE_QUANTITY[c] = "\"'`0123456789".includes(String.fromCharCode(c)) ? 0 : 1;
+
+/** Longer numbers may be something by their digits alone. */
+const MAX_QUANTITY = 7;
+
+/** Whether a word and a number follow at `p`, as in `12 May 1990` and `12 de mayo de 1990`. */
+function isDay(b: Uint8Array, p: number): boolean {
+  const monthAt = skipLink(b, p + 1);
+  let q = monthAt;
+  while (q < matches.end && ((CHARACTER_BITS[b[q]!]! & LETTER) !== 0 || b[q]! > 127)) q++;
+  if (q - monthAt < 3 || q - monthAt > MAX_MONTH) return false;
+  while (q < matches.end && MONTH_ENDS[b[q]!] === 1) q++;
+  return isAt(b, skipLink(b, q), matches.end, DIGIT);
+}
+
+/** The most bytes of the name of a month. */
+const MAX_MONTH = 20;
+const MONTH_ENDS = new Uint8Array(256);
+for (const c of ".,- ") MONTH_ENDS[c.charCodeAt(0)] = 1;
+
+/** Skips `de` or `of` and a space at `p`. */
+function skipLink(b: Uint8Array, p: number): number {
+  const isLink = (b[p] === 100 && b[p + 1] === 101) || (b[p] === 111 && b[p + 1] === 102);
+  return isLink && b[p + 2] === BLANK ? p + 3 : p;
 }
 
 /** Finds positions and one-time codes, which have their names behind them, or none. */
@@ -88,6 +133,7 @@ function hasSecondDot(b: Uint8Array, p: number): boolean {
 function findInNumber(b: Uint8Array, p: number, stop: number): number {
   const size = stop - p;
   if (size < 8 || size > MAX_DIGITS) return stop;
+  matches.readsDigits = true;
   work.spent += GROUP_COST;
   if (isPlainNumber(b, p, size)) return stop;
   groups.set(p, stop);
@@ -119,9 +165,13 @@ const NUMBER_HINTS = HINT_PHONE | HINT_SSN | HINT_NATIONAL_ID;
 /** Searches pairs of digits: a hardware address, or 12 34 56 with letters around it. */
 function findPairs(b: Uint8Array, p: number): number {
   const sign = b[p + 2];
-  if (sign === DASH && b[p + 5] === DASH && matches.isEnabled(MAC)) return findMac(b, p + 2);
-  if (b[p + 4] === DOT && b[p + 9] === DOT && matches.isEnabled(MAC)) return findMac(b, p + 4);
+  const isDashed = sign === DASH && b[p + 5] === DASH;
+  const isDotted = b[p + 4] === DOT && b[p + 9] === DOT;
   const isSpaced = sign === BLANK && b[p + 5] === BLANK && b[p - 1] === BLANK;
+  if (!isDashed && !isDotted && !isSpaced) return NOT_FOUND;
+  matches.readsDigits = true;
+  if (isDashed && matches.isEnabled(MAC)) return findMac(b, p + 2);
+  if (isDotted && matches.isEnabled(MAC)) return findMac(b, p + 4);
   return isSpaced && matches.isEnabled(NATIONAL_ID) && isEnabled("gb") ? findSpacedNino(b, p) : NOT_FOUND;
 }
 

@@ -30,6 +30,7 @@ export function findPosition(b: Uint8Array, p: number, stop: number): number {
   const isDegrees = b[stop] === 0xc2 && b[stop + 1] === 0xb0;
   if (!isDegrees && (b[stop] !== DOT || runEnd(b, stop + 1, matches.end, DIGIT) - stop <= MIN_DECIMALS))
     return NOT_FOUND;
+  matches.readsDigits = true;
   const start = p > matches.lastEnd && b[p - 1] === 45 ? p - 1 : p;
   work.spent += 3 * TEXT_COST;
   const text = latin1(b, start, Math.min(matches.end, start + MAX_PAIR));
@@ -48,6 +49,7 @@ const NMEA = /^\d{4}\.\d{2,7},[NS],\d{5}\.\d{2,7},[EW](?!\w)/;
 /** Finds the position in a sentence of NMEA, whose first four digits are [p, stop). */
 export function findNmea(b: Uint8Array, p: number, stop: number): number {
   if (stop - p !== 4 || b[stop] !== DOT) return NOT_FOUND;
+  matches.readsDigits = true;
   work.spent += TEXT_COST;
   const position = NMEA.exec(latin1(b, p, Math.min(matches.end, p + MAX_PAIR)));
   return position === null ? NOT_FOUND : matches.propose(GEO_LOCATION, p, p + position[0].length, UNIQUE_FORM);
@@ -55,10 +57,16 @@ export function findNmea(b: Uint8Array, p: number, stop: number): number {
 
 const CODE_AFTER = /^ (?:is|as) (?:your|the|ihr) (?:[\w-]+ ){0,4}(?:code|otp|pin|passcode|password|tan)\b/i;
 
+/** Whether `is` or `as` follows behind the space at `p`, and so perhaps the name of the number before it. */
+export function mayBeNamedBehind(b: Uint8Array, p: number): boolean {
+  return b[p + 2] === 115 && b[p + 3] === 32 && ((b[p + 1]! | 32) === 105 || (b[p + 1]! | 32) === 97);
+}
+
 /** Finds a one-time code [p, stop) that is named behind it: `123456 is your verification code`. */
 export function findNamedCode(b: Uint8Array, p: number, stop: number): number {
   const size = stop - p;
-  if (size < 4 || size > 8 || b[stop] !== 32 || b[stop + 2] !== 115 || b[stop + 3] !== 32) return NOT_FOUND;
+  if (size < 4 || size > 8 || b[stop] !== 32 || !mayBeNamedBehind(b, stop)) return NOT_FOUND;
+  matches.readsDigits = true;
   work.spent += TEXT_COST;
   if (!CODE_AFTER.test(latin1(b, stop, Math.min(matches.end, stop + MAX_PAIR)))) return NOT_FOUND;
   return matches.propose(ASSIGNED_SECRET, p, stop, FORM | LABEL);

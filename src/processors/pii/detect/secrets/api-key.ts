@@ -22,13 +22,25 @@ import { TEXT_COST, work } from "../text/work.js";
 import { KEY_PREFIXES, type KeyPrefix, UUID_LENGTH } from "./vendor-keys.js";
 
 /** The prefixes by their last three bytes (see `endingOf`), the longest first. */
-const PREFIXES_BY_ENDING: readonly (readonly KeyPrefix[] | undefined)[] = prefixesByEnding();
+const PREFIXES_BY_ENDING: readonly (readonly ListedPrefix[] | undefined)[] = prefixesByEnding();
 
-/** Whether any prefix ends like that. Unlike the lists, this table is small enough to stay in the CPU cache. */
-const ENDS_PREFIX = Uint8Array.from(PREFIXES_BY_ENDING, (list) => (list === undefined ? 0 : 1));
+/**
+ * Whether any prefix ends like that: a bit for each kind of byte before the last three. Unlike the lists, this table is
+ * small enough to stay in the CPU cache.
+ */
+const ENDS_PREFIX = Uint8Array.from(PREFIXES_BY_ENDING, (list = []) =>
+  list.reduce(
+    (bits, { prefix }) => bits | (prefix.length > 3 ? 1 << kindOf(prefix.charCodeAt(prefix.length - 4)) : 255),
+    0,
+  ),
+);
+
+function kindOf(c: number): number {
+  return (c ^ (c >> 3)) & 7;
+}
 
 export function endsPrefix(b: Uint8Array, p: number): boolean {
-  return ENDS_PREFIX[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)] !== 0;
+  return ((ENDS_PREFIX[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)]! >> kindOf(b[p - 3]!)) & 1) !== 0;
 }
 
 /** The last bytes of all prefixes: the anchors of the scan. */
@@ -40,12 +52,17 @@ function endingOf(a: number, b: number, c: number): number {
   return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
 }
 
+/** A prefix, and whether a digit is part of it. */
+interface ListedPrefix extends KeyPrefix {
+  readonly hasDigit: boolean;
+}
+
 function prefixesByEnding() {
-  const lists: KeyPrefix[][] = new Array(65536).fill(undefined);
+  const lists: ListedPrefix[][] = new Array(65536).fill(undefined);
   for (const one of KEY_PREFIXES.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
     const at = (back: number) => one.prefix.charCodeAt(one.prefix.length - back);
     const ending = endingOf(at(3), at(2), at(1));
-    lists[ending] = [...(lists[ending] ?? []), one];
+    lists[ending] = [...(lists[ending] ?? []), { ...one, hasDigit: /\d/.test(one.prefix) }];
   }
   return lists;
 }
@@ -61,10 +78,12 @@ export function findApiKey(b: Uint8Array, p: number): number {
   const candidates = PREFIXES_BY_ENDING[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)];
   if (candidates === undefined) return NOT_FOUND;
   work.spent += LOOKUP_COST;
-  for (const { prefix, minLength, bits, isUnique, tail, isUuid } of candidates) {
+  for (const { prefix, minLength, bits, isUnique, tail, isUuid, hasDigit } of candidates) {
     work.spent += PREFIX_COST + prefix.length;
+    if (hasDigit) matches.readsDigits = true;
     const start = p + 1 - prefix.length;
     if (start < lastEnd || !hasTextAt(b, start, end, prefix) || (tail === "" && isInWord(b, start, floor))) continue;
+    matches.readsDigits = true;
     const body = p + 1 + tail.length;
     if (tail !== "" && !hasTextAt(b, p + 1, end, tail)) continue;
     const stop = encodedEnd(b, runs.end(b, body, bits), bits);

@@ -8,6 +8,7 @@ import {
   LICENCE_LABEL,
   NATIONAL_LABEL,
   NO_LABEL,
+  OTHER_LABEL,
   PASSPORT_LABEL,
   PASSWORD_LABEL,
   QUERY_LABEL,
@@ -39,7 +40,9 @@ const MAX_WORD_LENGTH = 40;
 /** Finds the value that the `=` or `:` at `p` assigns to a name such as `password`, `api_key` or `dob`. */
 export function findAssignedSecret(b: Uint8Array, p: number): number {
   const kind = labelBefore(b, p + 1, matches.lastEnd);
-  if (kind === NO_LABEL || isPublic(b, label.start)) return NOT_FOUND;
+  if (kind === NO_LABEL || kind === OTHER_LABEL) return NOT_FOUND;
+  matches.readsDigits = true;
+  if (isPublic(b, label.start)) return NOT_FOUND;
   assigned.read(b, p + 1);
   if (kind === DOCUMENT_LABEL) return findDocument(b, assigned.start);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, afterBracket(b, assigned.start, kind), LABEL | SIGN);

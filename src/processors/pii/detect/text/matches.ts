@@ -50,6 +50,11 @@ class Matches {
   /** End of the last match. Nothing before it can match again. */
   lastEnd = 0;
   hints = 0;
+  /**
+   * Whether the result may depend on which digits the text has, and not only on where they are. Every detector that
+   * compares digits, or asks for more than their places, sets it.
+   */
+  readsDigits = false;
   /** A bit for each built-in detector that is enabled. */
   enabled = 0;
   /** Holds 1 for each country whose national numbers are enabled, in the order of `COUNTRIES`. */
@@ -67,6 +72,7 @@ class Matches {
     this.end = end;
     this.lastEnd = start;
     this.hints = hints;
+    this.readsDigits = hints !== 0;
     this.enabled = enabled;
   }
 
@@ -81,6 +87,7 @@ class Matches {
 
   enter(text: OuterText): void {
     Object.assign(this, text);
+    this.readsDigits = true;
   }
 
   /** Whether candidates that miss the default threshold are of interest, such as numbers with wrong check digits. */

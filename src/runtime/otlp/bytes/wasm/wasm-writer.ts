@@ -21,11 +21,25 @@ export const storeByte = (address: Operand, offset: number, value: Operand): Was
   memoryAccess(0x3a, offset, address, value);
 export const storeTwo = (address: Operand, offset: number, value: Operand): WasmCode =>
   memoryAccess(0x3b, offset, address, value);
-/** Eight bytes can only be compared or stored right after loading: there are no variables for them. */
+/** Eight bytes can only be used right after loading: there are no variables for them. */
 export const loadEight = (address: Operand, offset = 0): WasmCode => memoryAccess(0x29, offset, address);
 export const storeEight = (address: Operand, offset: number, value: WasmCode): WasmCode =>
   memoryAccess(0x37, offset, address, value);
 export const eightDiffer: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x52);
+/** A constant of eight bytes. */
+export const eight = (value: bigint): WasmCode => {
+  return (out) => out.push(0x42, ...signedEight(BigInt.asIntN(64, value)));
+};
+export const addEight: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x7c);
+export const multiplyEight: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x7e);
+export const andEight: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x83);
+export const orEight: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x84);
+export const xorEight: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x85);
+export const shiftLeftEight: (value: WasmCode, bits: WasmCode) => WasmCode = operation(0x86);
+export const shiftRightEight: (value: WasmCode, bits: WasmCode) => WasmCode = operation(0x88);
+/** The lower four of eight bytes, and eight bytes from four. */
+export const lowerFour: (value: WasmCode) => WasmCode = operation(0xa7);
+export const toEight: (value: Operand) => WasmCode = operation(0xad);
 
 export const isZero = operation(0x45);
 export const equal = operation(0x46);
@@ -201,6 +215,11 @@ function text(name: string): readonly number[] {
 
 function unsigned(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >>> 7)];
+}
+
+function signedEight(value: bigint): number[] {
+  const low = Number(value & 127n);
+  return value >= -64n && value < 64n ? [low] : [low | 128, ...signedEight(value >> 7n)];
 }
 
 function signed(value: number): number[] {
