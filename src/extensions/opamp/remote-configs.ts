@@ -42,7 +42,7 @@ export class RemoteConfigs {
   private applied: KeptConfig | undefined;
   private waiting: OfferedConfig | undefined;
   private isWorking = false;
-  private lastAppliedAt = Number.NEGATIVE_INFINITY;
+  private lastTakenAt = Number.NEGATIVE_INFINITY;
   private cancel = () => {};
   private isStopped = false;
 
@@ -96,6 +96,7 @@ export class RemoteConfigs {
     const { last } = this;
     if (last?.hash === hash && (hash !== "" || last.digest === digest)) return;
     if (last?.digest === digest) return this.finish({ ...last, hash });
+    this.lastTakenAt = this.services.clock.monotonic();
     this.last = { hash, digest, status: "applying", error: "" };
     this.services.onChange();
     try {
@@ -107,7 +108,6 @@ export class RemoteConfigs {
   }
 
   private async apply(hash: string, digest: string, files: readonly RemoteConfigFile[]): Promise<void> {
-    this.lastAppliedAt = this.services.clock.monotonic();
     const { isApplied, problems } = await this.services.control.apply(files);
     if (!isApplied) return this.fail(hash, digest, problems);
     this.applied = { hash, digest, files };
@@ -145,7 +145,7 @@ export class RemoteConfigs {
 
   private wait(): Promise<void> {
     const { clock } = this.services;
-    const left = this.lastAppliedAt + MIN_INTERVAL_MS - clock.monotonic();
+    const left = this.lastTakenAt + MIN_INTERVAL_MS - clock.monotonic();
     if (left <= 0) return Promise.resolve();
     return new Promise((resolve) => {
       const cancelTimer = clock.after(left, resolve);

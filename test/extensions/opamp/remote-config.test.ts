@@ -162,6 +162,19 @@ describe("a remote config", () => {
     expect(applied.length).toBeLessThanOrEqual(2);
   });
 
+  it.each([
+    ["braces", "{".repeat(1024 * 1024 - 1), "nested deeper than 200 levels"],
+    ["lists in lists", "- ".repeat(500_000), "nested deeper than 200 levels"],
+    ["commas", `a: [${",".repeat(1_000_000)}`, "more than 50000 YAML tokens"],
+    ["escapes", `a: "${"\\q".repeat(500_000)}"`, "more than 50000 YAML tokens"],
+  ])("of a million %s is refused before it is parsed", async (_name, body, problem) => {
+    const { server, applied, statuses } = await start();
+    server.push(offer("h1", { "a.yaml": body }));
+    await until(() => expect(statuses().at(-1)?.slice(0, 2)).toEqual(["h1", "failed"]));
+    expect(statuses().at(-1)?.[2]).toContain(problem);
+    expect(applied).toEqual([]);
+  });
+
   it("is not taken when the config does not allow it", async () => {
     const { server, applied, host } = await start({ keys: {} });
     expect(int(server.messages[0]!.fields, 4) & 0x1002).toBe(0);

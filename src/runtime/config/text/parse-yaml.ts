@@ -51,8 +51,9 @@ class YamlReader {
   private readonly source: SourceText;
   private readonly problems: Problem[];
   private readonly anchored = new Map<unknown, Node>();
+  /** The last node with each anchor so far. `Alias.resolve` would search the whole document for every alias. */
+  private readonly anchors = new Map<string, unknown>();
   private readonly sizes = new Map<Node, number>();
-  private document!: Document.Parsed;
   private nodes = 0;
   private isSilent = false;
 
@@ -76,7 +77,6 @@ class YamlReader {
     this.problems.push(...syntaxErrors, ...readDocuments.flatMap((document) => syntaxWarnings(this.source, document)));
     if (second !== undefined) this.warnOfDocument(second.contents!.range[0]);
     if (first === undefined) return undefined;
-    this.document = first;
     // After a syntax error the tree is only good enough to find secrets, so no further problems are reported.
     this.isSilent = syntaxErrors.length > 0;
     const root = this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
@@ -99,8 +99,10 @@ class YamlReader {
     if (depth > MAX_DEPTH) throw new RangeError(`nested deeper than ${MAX_DEPTH} levels`);
     if (isAlias(node)) return this.alias(node, where);
     const span = this.spanOf(node, where);
+    const anchor = isNode(node) && "anchor" in node ? node.anchor : undefined;
+    if (anchor !== undefined) this.anchors.set(anchor, node);
     const converted = this.convertValue(node, depth, span);
-    if (isNode(node) && "anchor" in node && node.anchor !== undefined) this.anchored.set(node, converted);
+    if (anchor !== undefined) this.anchored.set(node, converted);
     return converted;
   }
 
@@ -143,6 +145,7 @@ class YamlReader {
     const merged: Node[] = [];
     for (const pair of pairs) {
       const key = this.spanOf(pair.key, span);
+      if (isScalar(pair.key) && pair.key.anchor !== undefined) this.anchors.set(pair.key.anchor, pair.key);
       const value = this.convert(pair.value, depth + 1, key);
       if (isMergeKey(pair.key)) merged.push(...this.mergeSources(value, key));
       else this.addEntry(entries, this.keyText(pair.key, key), { key, value });
@@ -207,7 +210,7 @@ class YamlReader {
 
   private alias(node: Alias, where: Span): Node {
     const span = this.spanOf(node, where);
-    const target = node.resolve(this.document);
+    const target = this.anchors.get(node.source);
     const converted = target === undefined ? undefined : this.anchored.get(target);
     if (converted === undefined) {
       const why = target === undefined ? "no anchor of this name comes before it" : "it stands inside its own anchor";

@@ -29,6 +29,8 @@ describe("parseYaml", () => {
     ["a document end", "a: 1\n...\n", { a: 1 }],
     ["empty documents around it", "---\n---\na: 1\n---\n", { a: 1 }],
     ["anchors and aliases", "a: &x {k: 1}\nb: *x", { a: { k: 1 }, b: { k: 1 } }],
+    ["an anchor that is used again", "a: &x 1\nb: *x\nc: &x 2\nd: *x", { a: 1, b: 1, c: 2, d: 2 }],
+    ["an anchor inside one of the same name", "a: &x [&x 1, *x]\nb: *x", { a: [1, 1], b: 1 }],
     [
       "merge keys under what is written",
       "a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  k: 3",
@@ -128,6 +130,11 @@ describe("parseYaml", () => {
       expect(problem?.suggestion).toMatch(/^write it in quotes: ".*\$\{.*\}.*"$/);
     },
   );
+
+  it("reads many aliases without searching the document for each", () => {
+    const text = `a: &a b\n${Array.from({ length: 20_000 }, (_, i) => `k${i}: *a`).join("\n")}`;
+    expect(parse(text).full).toEqual([]);
+  });
 
   it("refuses aliases that multiply without end", () => {
     const lines = Array.from({ length: 30 }, (_, i) => `k${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`);
