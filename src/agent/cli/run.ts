@@ -34,6 +34,17 @@ const WATCH_INTERVAL_MS = 500;
 
 /** `sluice run`: runs the agent until a signal stops it. */
 export async function run(context: CommandContext): Promise<number> {
+  const hangups = { count: 0 };
+  const onHangup = () => void hangups.count++;
+  process.on("SIGHUP", onHangup);
+  try {
+    return await runUntilStopped(context, () => hangups.count > 0);
+  } finally {
+    process.off("SIGHUP", onHangup);
+  }
+}
+
+async function runUntilStopped(context: CommandContext, isReloadDue: () => boolean): Promise<number> {
   const { values, terminal } = context;
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
   const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
@@ -63,7 +74,8 @@ export async function run(context: CommandContext): Promise<number> {
       const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
       const watched = values["watch"] === true ? files : undefined;
       const taskOf = (running: ResolvedConfig) => snapshots.task(running, values, remote.current);
-      const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders, remote, watched, taskOf };
+      const plugins = { watch: watchdog, pluginFolders };
+      const environment = { shutdownTimeoutMs, terminal, ...plugins, remote, watched, taskOf, isReloadDue };
       return await runConfig(config, factsOf(loaded), environment);
     } catch (error) {
       const problems = problemsOfStart(error);
@@ -108,14 +120,17 @@ interface RunEnvironment {
   readonly development?: Development;
   /** Returns the task of a rehearsal while this config runs; undefined if there are no rehearsals. */
   readonly taskOf?: (running: ResolvedConfig) => RehearsalTask | undefined;
+  /** Whether SIGHUP has come since the config was read; not asked again after the start. */
+  readonly isReloadDue?: () => boolean;
 }
 
 /** Runs a loaded config until it is asked to stop, and returns the exit code. Rejects if it cannot start. */
 export async function runConfig(
   config: ResolvedConfig,
   configFacts: ConfigFacts,
-  { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development }: RunEnvironment,
+  environment: RunEnvironment,
 ): Promise<number> {
+  const { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development } = environment;
   const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }, { AgentRehearsals }] =
     await Promise.all([
       import("../../runtime/host/agent.js"),
@@ -189,6 +204,7 @@ export async function runConfig(
       clock: systemClock,
       shutdownTimeoutMs,
       pluginOf: ownerOf,
+      isReloadDue: environment.isReloadDue?.() === true,
     });
     logger.info({ code }, "stopped");
     return code;

@@ -23,6 +23,8 @@ interface SuperviseOptions {
   readonly shutdownTimeoutMs: number;
   /** The plugin whose code threw the error; undefined when it was other code, or is unknown. */
   readonly pluginOf?: (error: unknown) => string | undefined;
+  /** Whether SIGHUP has come since the config was read. */
+  readonly isReloadDue?: boolean;
 }
 
 /** Extra time beyond the drain's own limit, in milliseconds, for components to close. After that the agent hangs. */
@@ -31,7 +33,7 @@ const KEEP_ALIVE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Runs the agent until it is asked to stop, and returns the exit code. The first SIGTERM or SIGINT drains (exit code
- * 0), a second one aborts (1). SIGHUP reloads the config and never ends the agent.
+ * 0), a second one aborts (1). SIGHUP reloads the config, if need be after the start, and never ends the agent.
  * An uncaught exception is logged and drains (1), because the state of the process is unknown after it. An exception
  * that a plugin threw in one of its own callbacks is only logged with the plugin's name, and an unhandled rejection is
  * only logged: the agent continues. Rejects only if the start fails.
@@ -53,9 +55,12 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     stopRequested.resolve();
   };
   let started = false;
+  let { isReloadDue = false } = options;
   const onHangup = () => {
-    if (started && !stopping) agent.reload();
-    else logger.info({}, "SIGHUP is ignored while the agent starts or stops");
+    if (stopping) return logger.info({}, "SIGHUP is ignored while the agent stops");
+    if (started) return agent.reload();
+    logger.info({}, "SIGHUP: the config is reloaded when the agent has started");
+    isReloadDue = true;
   };
   const onException = (error: unknown) => {
     const plugin = pluginOf(error);
@@ -91,6 +96,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   const runUntilStopped = async () => {
     await agent.start();
     started = true;
+    if (isReloadDue && !stopping) agent.reload();
     await stopRequested.promise;
     await agent.stop(shutdownTimeoutMs);
     return code;

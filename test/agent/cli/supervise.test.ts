@@ -113,7 +113,6 @@ describe("supervise", () => {
   it("reloads on SIGHUP, as often as it comes, and goes on", async () => {
     const { calls, signals, start, drained } = scene();
     const code = start();
-    signals.emit("SIGHUP", "SIGHUP"); // it has not started yet
     await settled();
     signals.emit("SIGHUP", "SIGHUP");
     signals.emit("SIGHUP", "SIGHUP");
@@ -124,6 +123,22 @@ describe("supervise", () => {
     expect(calls).toEqual(["start", "reload", "reload", "stop 5000"]);
     drained();
     expect(await code).toBe(0);
+  });
+
+  it("reloads after the start if SIGHUP came before", async () => {
+    const { calls, signals, start } = scene();
+    let started = () => {};
+    const starting = new Promise<void>((resolve) => {
+      started = resolve;
+    });
+    void start({ start: () => starting });
+    signals.emit("SIGHUP", "SIGHUP");
+    signals.emit("SIGHUP", "SIGHUP");
+    await settled();
+    expect(calls).toEqual([]);
+    started();
+    await settled();
+    expect(calls).toEqual(["reload"]);
   });
 
   it("ends at once on a second signal while the start hangs", async () => {

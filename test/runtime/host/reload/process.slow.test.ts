@@ -75,6 +75,36 @@ describe("sluice run", () => {
     expect(await agent.exited).toBe(0);
   });
 
+  it("is not ended by SIGHUP while it starts, and reloads when it has started", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-reload-"));
+    folders.push(folder);
+    const file = join(folder, "config.yaml");
+    writeFileSync(
+      join(folder, "hang-up.mjs"),
+      `setTimeout(() => process.kill(process.pid, "SIGHUP"), 0);
+      import { defineExtension } from "sluice/plugin";
+      const start = async () => void process.kill(process.pid, "SIGHUP");
+      export default defineExtension({ type: "hang_up", create: () => ({ start, stop: async () => {} }) });`,
+    );
+    writeFileSync(
+      file,
+      `plugins: [./hang-up.mjs]
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+exporters: {debug: {}}
+extensions: {hang_up: {}, admin: {endpoint: "127.0.0.1:0"}, health_check: {endpoint: "127.0.0.1:0"}}
+service:
+  extensions: [hang_up, admin, health_check]
+  telemetry: {metrics: {level: none}}
+  pipelines: {logs: {receivers: [otlp], exporters: [debug]}}
+`,
+    );
+    const agent = await startAgentProcess({ file }, { cwd: folder });
+    agents.push(agent);
+    await expect.poll(() => agent.output.stderr).toContain("config reloaded: nothing has changed");
+    agent.child.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+  });
+
   it("is told by sluice reload what to change, and says what it did", async () => {
     const { file, yaml, sluice } = await scene();
     writeFileSync(file, yaml("two"));
