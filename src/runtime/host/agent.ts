@@ -162,11 +162,12 @@ export class Agent implements Host {
     const { running, runner, sockets, leaving, clock } = this;
     const services = (of: ResolvedConfig) => this.graphServices(of);
     const agent = { graph, running, runner, sockets, leaving, clock, logger: this.options.logger, services };
+    const swap = new Swap(agent, this.config, config, plan);
     try {
-      const retire = await new Swap(agent, this.config, config, plan).run();
+      const retire = await swap.run();
       this.retiring = retire(config.service.shutdown_timeout);
     } catch (error) {
-      throw asAgentError(asStartError(error));
+      throw withLostParts(asAgentError(asStartError(error)), swap.lost);
     }
   }
 
@@ -208,6 +209,7 @@ export class Agent implements Host {
       await Promise.race([this.startAll(), interrupted]);
       this.throwIfStopping();
       this.currentState = "ready";
+      this.runner.limitStarts();
     } catch (error) {
       await this.stop(0);
       const failure = asAgentError(error);
@@ -349,6 +351,17 @@ function asAgentError(error: unknown): unknown {
   if (!(error instanceof ComponentStartError)) return error;
   const cause = isStartError(error.cause) ? error.cause.cause : error.cause;
   return new AgentStartError([error.problem], { cause });
+}
+
+/** Adds problems for parts of the old config that a failed reload has stopped and that could not be started again. */
+function withLostParts(error: unknown, lost: readonly unknown[]): unknown {
+  const problems = lost.map(asAgentError).flatMap((each) => (each instanceof AgentStartError ? each.problems : []));
+  if (problems.length === 0 || !(error instanceof AgentStartError)) return error;
+  const more = problems.map((problem) => ({
+    ...problem,
+    message: `it does not run any more, restart the agent: it was stopped for this reload, and could not be started again: ${problem.message}`,
+  }));
+  return new AgentStartError([...error.problems, ...more], { cause: error.cause });
 }
 
 function restartProblem(path: string, config: ResolvedConfig): Problem {

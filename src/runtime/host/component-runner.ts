@@ -1,7 +1,7 @@
 import type { ComponentSpec } from "#config/resolve";
 import type { Problem } from "#config/text";
 import type { Clock, Logger, PlannedComponent } from "#contract";
-import { errorMessage, isStartError } from "#contract/errors";
+import { errorMessage, isStartError, StartError } from "#contract/errors";
 import { waitAtMost } from "#contract/time";
 import { thrownAt } from "./errors/source-position.js";
 
@@ -9,6 +9,8 @@ import { thrownAt } from "./errors/source-position.js";
 export const STOP_GRACE_MS = 2000;
 /** A start may take long; after this time the log says which component is still starting. */
 const SLOW_START_MS = 10_000;
+/** How long a component of a reload may take to start, because requests may wait for it and the next reload does. */
+const MAX_START_MS = 30_000;
 
 /** A component that runs, and how it is stopped. */
 export interface StartedComponent {
@@ -22,24 +24,45 @@ export type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
 export class ComponentRunner {
   private readonly clock: Clock;
   private readonly logger: Logger;
+  private areStartsLimited = false;
 
   constructor(clock: Clock, logger: Logger) {
     this.clock = clock;
     this.logger = logger;
   }
 
-  /** Logs the name of a component that takes long to start. Nothing else can be done about one that never starts. */
-  async start<T>(spec: PlannedPlace, start: () => Promise<T>): Promise<T> {
+  /** From now on a component that does not start in time fails. While the agent itself starts, it can only wait. */
+  limitStarts(): void {
+    this.areStartsLimited = true;
+  }
+
+  /**
+   * Logs the name of a component that takes long to start. If starts are limited and there is a `stop`, rejects after
+   * 30 s, and stops the component if it starts later.
+   */
+  async start<T>(spec: PlannedPlace, start: () => Promise<T>, stop?: (started: T) => Promise<void>): Promise<T> {
     const { path } = spec;
     const warnSlowStart = () => this.logger.warn({ component: path }, `${path} has not started after 10 s`);
     const cancel = this.clock.after(SLOW_START_MS, warnSlowStart);
     try {
-      return await start();
+      if (!this.areStartsLimited || stop === undefined) return await start();
+      return await this.startInTime(start(), (started) => this.stopAll([{ id: path, stop: () => stop(started) }]));
     } catch (error) {
       throw new ComponentStartError(spec, error);
     } finally {
       cancel();
     }
+  }
+
+  private async startInTime<T>(starting: Promise<T>, stop: (started: T) => Promise<void>): Promise<T> {
+    const result = await waitAtMost(
+      MAX_START_MS,
+      starting.then((started) => ({ started })),
+      this.clock,
+    );
+    if (result !== undefined) return result.started;
+    starting.then(stop, () => {});
+    throw new StartError(`it has not started after ${MAX_START_MS / 1000} s`);
   }
 
   /** Never rejects. */

@@ -33,17 +33,19 @@ export class RunningParts {
   }
 
   async startExtension(spec: ExtensionSpec): Promise<StartedExtension> {
-    const extension = await this.runner.start(spec, async () => {
+    const start = async () => {
       const created = checkComponent("extension", this.createExtension(spec));
       await created.start();
       return created;
-    });
+    };
+    const extension = await this.runner.start(spec, start, (created) => created.stop());
     return this.add(this.extensions, { id: spec.id, extension, stop: () => extension.stop() });
   }
 
   async startExporter(spec: ExporterEnd["spec"], exporter: Exporter): Promise<StartedComponent> {
-    await this.runner.start(spec, async () => exporter.start?.());
-    return this.add(this.exporters, { id: spec.id, stop: async () => exporter.stop?.() });
+    const stop = async () => exporter.stop?.();
+    await this.runner.start(spec, async () => exporter.start?.(), stop);
+    return this.add(this.exporters, { id: spec.id, stop });
   }
 
   async startOutlet({ spec, outlet }: ExporterEnd): Promise<StartedComponent> {
@@ -59,8 +61,9 @@ export class RunningParts {
   }
 
   async startReceiver({ spec, receiver }: RunningReceiver): Promise<StartedComponent> {
-    await this.runner.start(spec, () => receiver.start());
-    return this.add(this.receivers, { id: spec.id, stop: () => receiver.stop() });
+    const stop = () => receiver.stop();
+    await this.runner.start(spec, () => receiver.start(), stop);
+    return this.add(this.receivers, { id: spec.id, stop });
   }
 
   /** Starts all parts of a graph; receivers come last, when `onReady` has been called. */

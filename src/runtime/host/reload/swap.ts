@@ -64,6 +64,8 @@ export class Swap {
   private readonly senders = new Map<string, { readonly exporter: Exporter; readonly former: StartedComponent }>();
   /** Units that were stopped in step 2; after a failure they are made anew. */
   private readonly torn = new Set<string>();
+  /** Why parts of the old config could not be started again after a failure. */
+  readonly lost: unknown[] = [];
 
   constructor(agent: SwappedAgent, before: ResolvedConfig, after: ResolvedConfig, plan: ReloadPlan) {
     this.agent = agent;
@@ -105,7 +107,7 @@ export class Swap {
       this.undo.push(async () => {
         if (former === undefined) running.extensions.delete(step.id);
         else running.extensions.set(step.id, former);
-        await this.agent.runner.stopAll([started]);
+        await this.stopSoon([started]);
       });
     }
     this.reconfigure(this.after);
@@ -272,7 +274,7 @@ export class Swap {
     this.senders.clear();
   }
 
-  /** Stops what was started, and makes and starts again what was stopped. */
+  /** Stops what was started, and makes and starts again what was stopped. A part that fails does not keep others from it. */
   private async rollBack(parts: GraphParts | undefined): Promise<void> {
     const { sockets, graph, running } = this.agent;
     await sockets.giveBack();
@@ -282,20 +284,27 @@ export class Swap {
     const services = this.agent.services(this.before);
     const restored = graph.prepare(this.before, services, { parts: this.old, keeps: (unit) => !this.torn.has(unit) });
     const isNew = (unit: string) => this.torn.has(unit);
-    for (const end of restored.parts.exporters.values()) if (isNew(nodeId("exporter", end.id))) await this.restart(end);
+    const again = (start: () => Promise<unknown>) => start().catch((error: unknown) => this.lost.push(error));
+    for (const end of restored.parts.exporters.values())
+      if (isNew(nodeId("exporter", end.id))) await again(() => this.restart(end));
     for (const journal of restored.parts.journals)
-      if (isNew(journalUnit(journal.name))) await running.startJournal(journal, this.before);
+      if (isNew(journalUnit(journal.name))) await again(() => running.startJournal(journal, this.before));
     graph.use(restored);
     this.release(restored.parts);
     for (const [id, receiver] of restored.parts.receivers)
-      if (isNew(nodeId("receiver", id))) await running.startReceiver(receiver);
+      if (isNew(nodeId("receiver", id))) await again(() => running.startReceiver(receiver));
   }
 
   private async restart(end: ExporterEnd): Promise<void> {
-    const { running, runner } = this.agent;
-    await runner.stopAll(taken(running.exporters, end.id));
+    const { running } = this.agent;
+    await this.stopSoon(taken(running.exporters, end.id));
     await running.startExporter(end.spec, end.exporter);
     await running.startOutlet(end);
+  }
+
+  /** Does not wait for a component that hangs while it stops. */
+  private async stopSoon(components: readonly StartedComponent[]): Promise<void> {
+    await this.agent.runner.waitFor(this.agent.runner.stopAll(components), MAX_HELD_MS);
   }
 
   /** Starts a component in the place of another one, which is stopped later. */
@@ -309,7 +318,7 @@ export class Swap {
     this.undo.push(async () => {
       if (former === undefined) all.delete(id);
       else all.set(id, former);
-      await this.agent.runner.stopAll([started]);
+      await this.stopSoon([started]);
     });
   }
 
