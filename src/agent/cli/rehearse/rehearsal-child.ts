@@ -3,11 +3,10 @@ import process from "node:process";
 import { type LoadedConfig, readTextFile } from "#config";
 import { errorMessage } from "#contract/errors";
 import { PluginFolders, shownProblem, Watchdog } from "#host";
-import { useEnvironment } from "#system";
+import { fileHash, useEnvironment } from "#system";
 import { maskText } from "#text";
 import { type ChildMessage, type RehearsalTask, readFrames } from "../../rehearsal/process/child-frames.js";
 import { FilledInTexts } from "../../rehearsal/process/filled-in-texts.js";
-import { pluginHash } from "../../rehearsal/process/plugin-hash.js";
 import { MEMORY_SIGNAL } from "../../rehearsal/process/rehearsal-process.js";
 import { rehearseSample } from "../../rehearsal/rehearse-sample.js";
 import type { ReadBatch } from "../../rehearsal/sample-file.js";
@@ -94,7 +93,7 @@ function textOf({ before }: RehearsalTask, path: string): string {
 
 function changedPlugins({ before }: RehearsalTask): string[] {
   return Object.entries(before.plugins)
-    .filter(([path, hash]) => pluginHash(path) !== hash)
+    .filter(([path, hash]) => (fileHash(path) ?? "") !== hash)
     .map(([path]) => path);
 }
 

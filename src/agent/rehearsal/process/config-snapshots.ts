@@ -1,8 +1,9 @@
+import { statSync } from "node:fs";
 import { type LoadedConfig, readTextFile } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
 import type { RemoteConfigFile } from "#contract/operations";
+import { fileHash } from "#system";
 import type { ConfigSnapshot, RehearsalTask } from "./child-frames.js";
-import { pluginHash } from "./plugin-hash.js";
 
 type LoadWatched = (onFile: (file: string) => void, readFile: (path: string) => string) => Promise<LoadedConfig>;
 
@@ -11,6 +12,7 @@ type LoadWatched = (onFile: (file: string) => void, readFile: (path: string) => 
  * may have changed since. The texts are forgotten together with the config.
  */
 export class ConfigSnapshots {
+  private hasLoaded = false;
   private readonly snapshots = new WeakMap<ResolvedConfig, ConfigSnapshot>();
 
   /** Loads a config. `load` calls `onFile` with every file that it uses, and reads texts with `readFile`. */
@@ -18,13 +20,15 @@ export class ConfigSnapshots {
     const files: Record<string, string> = {};
     const used = new Set<string>();
     const readFile = (path: string) => {
+      if (this.hasLoaded) refusePipe(path);
       const text = readTextFile(path);
       files[path] = text;
       return text;
     };
     const loaded = await load((file) => used.add(file), readFile);
+    this.hasLoaded = true;
     const plugins = [...used].filter((path) => !Object.hasOwn(files, path));
-    const hashes = Object.fromEntries(plugins.map((path) => [path, pluginHash(path)]));
+    const hashes = Object.fromEntries(plugins.map((path) => [path, fileHash(path) ?? ""]));
     if (loaded.config !== undefined) this.snapshots.set(loaded.config, { files, plugins: hashes, remoteFiles });
     return loaded;
   }
@@ -39,4 +43,11 @@ export class ConfigSnapshots {
     const [config = [], set = []] = [values["config"], values["set"]] as (readonly string[] | undefined)[];
     return before && { config, set, remoteFiles, before };
   }
+}
+
+/** A pipe gives its text once, as in `--config <(command)`. Later nobody writes to it, and a running agent must not wait. */
+function refusePipe(path: string): void {
+  const stats = statSync(path);
+  if (!stats.isFile() && !stats.isDirectory())
+    throw new Error("it is a pipe or a device, which the agent reads only when it starts");
 }

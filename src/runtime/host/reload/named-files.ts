@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { LoadedConfig } from "#config";
 import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
+import { fileHash } from "#system";
 
 /** Keys of files that a component reads when it starts and not again. Files with tokens and passwords are read again. */
 const READ_ONCE: ReadonlySet<string> = new Set([
@@ -33,7 +32,7 @@ export function withFileVersions(loaded: LoadedConfig, onFile: (file: string) =>
   const fileVersions = new Map<string, string>();
   for (const { file } of specsOf(config).flatMap(({ written }) => filesReadOnce(written))) {
     onFile(file);
-    fileVersions.set(file, versionOf(file));
+    fileVersions.set(file, fileHash(file) ?? "unreadable");
   }
   return { ...loaded, config: { ...config, fileVersions } };
 }
@@ -43,12 +42,4 @@ function specsOf({ receivers, processors, exporters, connectors, extensions }: R
     ...[receivers, processors, exporters, connectors, extensions],
   ];
   return all.flatMap((specs) => [...specs.values()]);
-}
-
-function versionOf(file: string): string {
-  try {
-    return createHash("sha256").update(readFileSync(file)).digest("hex");
-  } catch {
-    return "unreadable";
-  }
 }
