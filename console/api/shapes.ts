@@ -301,6 +301,7 @@ export interface ReloadReport {
     readonly reasons: readonly string[];
   }[];
   readonly kept: number;
+  readonly settings: readonly string[];
   readonly afterRestart: readonly string[];
   readonly problems: readonly ConfigProblem[];
 }

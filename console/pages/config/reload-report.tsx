@@ -21,7 +21,7 @@ const ACTIONS = { add: "good", replace: "warn", remove: "bad" } as const;
 
 /** The components that a reload changes, and what it cannot change. */
 export function ReloadChanges({ report }: { report: ReloadReport }) {
-  const { changes, kept, afterRestart, problems } = report;
+  const { changes, kept, settings, afterRestart, problems } = report;
   return (
     <>
       <ProblemList problems={problems} />
@@ -52,6 +52,11 @@ export function ReloadChanges({ report }: { report: ReloadReport }) {
             ))}
           </tbody>
         </table>
+      )}
+      {settings.length > 0 && (
+        <p class="note">
+          Other keys that change: <Text value={settings.join(", ")} />
+        </p>
       )}
       {afterRestart.length > 0 && (
         <p class="note">

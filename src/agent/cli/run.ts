@@ -10,7 +10,7 @@ import type { PluginTracker } from "#contract/border";
 import type { ReloadReport } from "#contract/operations";
 import { parseDuration } from "#contract/schema";
 import { waitAtMost } from "#contract/time";
-import type { ConfigFacts, Agent as RunningAgent } from "#host";
+import type { ConfigCandidate, ConfigFacts, Agent as RunningAgent } from "#host";
 import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host";
 import { useProxyEnvironment } from "#net";
 import { fileSignature, useEnvironment } from "#system";
@@ -71,11 +71,10 @@ async function runUntilStopped(context: CommandContext, isReloadDue: () => boole
       return EXIT.failed;
     }
     try {
-      const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
       const watched = values["watch"] === true ? files : undefined;
       const taskOf = (running: ResolvedConfig) => snapshots.task(running, values, remote.current);
       const plugins = { watch: watchdog, pluginFolders };
-      const environment = { shutdownTimeoutMs, terminal, ...plugins, remote, watched, taskOf, isReloadDue };
+      const environment = { shutdownTimeoutMs: timeout, terminal, ...plugins, remote, watched, taskOf, isReloadDue };
       return await runConfig(config, factsOf(loaded), environment);
     } catch (error) {
       const problems = problemsOfStart(error);
@@ -109,7 +108,8 @@ export interface Development {
 }
 
 interface RunEnvironment {
-  readonly shutdownTimeoutMs: number;
+  /** In the place of `service.shutdown_timeout`. */
+  readonly shutdownTimeoutMs: number | undefined;
   readonly terminal: Terminal;
   readonly watch: PluginTracker;
   readonly pluginFolders: PluginFolders;
@@ -160,12 +160,15 @@ export async function runConfig(
   const task = () => taskOf?.(reloader.runningConfig);
   const rehearsals = new AgentRehearsals({ agent, task, env: terminal.env, logger, clock: systemClock });
   agent.rehearsals = rehearsals;
-  const reloadFor = async (actor: string) => {
-    const report = await reloader.reload({ operator: { actor } });
+  const reloadFor = async (actor: string, candidate?: ConfigCandidate) => {
+    const operator = { actor };
+    const report = await (candidate === undefined
+      ? reloader.reload({ operator })
+      : reloader.reloadWith(candidate, operator));
     await development?.onReloaded(agent, report);
     return report;
   };
-  remote.useReload(() => reloadFor("opamp"));
+  remote.useReload((candidate) => reloadFor("opamp", candidate));
   agent.remoteConfig = remote;
   const supervised = {
     async start() {
@@ -202,7 +205,7 @@ export async function runConfig(
       signals: development?.signals ?? process,
       logger,
       clock: systemClock,
-      shutdownTimeoutMs,
+      shutdownTimeoutMs: () => shutdownTimeoutMs ?? reloader.runningConfig.service.shutdown_timeout,
       pluginOf: ownerOf,
       isReloadDue: environment.isReloadDue?.() === true,
     });

@@ -20,7 +20,8 @@ interface SuperviseOptions {
   readonly signals: ProcessSignals;
   readonly logger: Logger;
   readonly clock: Clock;
-  readonly shutdownTimeoutMs: number;
+  /** Asked when the agent is to stop, because a reload may have changed it. */
+  readonly shutdownTimeoutMs: () => number;
   /** The plugin whose code threw the error; undefined when it was other code, or is unknown. */
   readonly pluginOf?: (error: unknown) => string | undefined;
   /** Whether SIGHUP has come since the config was read. */
@@ -39,7 +40,7 @@ const KEEP_ALIVE_INTERVAL_MS = 24 * 60 * 60 * 1000;
  * only logged: the agent continues. Rejects only if the start fails.
  */
 export async function supervise(agent: SupervisedAgent, options: SuperviseOptions): Promise<number> {
-  const { signals, logger, clock, shutdownTimeoutMs, pluginOf = () => undefined } = options;
+  const { signals, logger, clock, pluginOf = () => undefined } = options;
   const stopRequested = deferred<void>();
   const aborted = deferred<number>();
   let stopping = false;
@@ -50,7 +51,11 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
       logger.warn({ signal }, "second signal: stopping at once, undelivered data is refused");
       agent.abort();
       aborted.resolve(EXIT.failed);
-    } else logger.info({ signal, shutdownTimeoutMs }, "draining: accepting no new data, delivering the rest");
+    } else
+      logger.info(
+        { signal, shutdownTimeoutMs: options.shutdownTimeoutMs() },
+        "draining: accepting no new data, delivering the rest",
+      );
     stopping = true;
     stopRequested.resolve();
   };
@@ -98,13 +103,13 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     started = true;
     if (isReloadDue && !stopping) agent.reload();
     await stopRequested.promise;
-    await agent.stop(shutdownTimeoutMs);
+    await agent.stop(options.shutdownTimeoutMs());
     return code;
   };
   const stopTimedOut = stopRequested.promise
-    .then(() => after(clock, shutdownTimeoutMs + STOP_GRACE_MS))
+    .then(() => after(clock, options.shutdownTimeoutMs() + STOP_GRACE_MS))
     .then(() => {
-      logger.error({ shutdownTimeoutMs }, "the agent did not stop in time: giving up");
+      logger.error({ shutdownTimeoutMs: options.shutdownTimeoutMs() }, "the agent did not stop in time: giving up");
       agent.abort();
       return EXIT.failed;
     });

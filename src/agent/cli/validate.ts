@@ -29,9 +29,9 @@ async function changesTo(after: ResolvedConfig, context: CommandContext) {
     values: { ...context.values, config: [context.values["diff"] as string] },
   });
   if (config !== undefined) {
-    const { steps, afterRestart, refused } = reloadPlan(config, after);
+    const { steps, settings, afterRestart, refused } = reloadPlan(config, after);
     const changes = steps.filter(({ action }) => action !== "keep");
-    return { changes, kept: steps.length - changes.length, afterRestart, refused };
+    return { changes, kept: steps.length - changes.length, settings, afterRestart, refused };
   }
   showProblems(problems, lineAt, context.terminal.err);
   return undefined;

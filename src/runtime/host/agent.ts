@@ -23,7 +23,7 @@ import { ComponentRunner, ComponentStartError, STOP_GRACE_MS } from "./component
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
 import { LeavingExporters } from "./reload/leaving-exporters.js";
-import { type ReloadPlan, reloadPlan } from "./reload/reload-plan.js";
+import { type ReloadPlan, reloadPlan, restartProblems } from "./reload/reload-plan.js";
 import { Swap } from "./reload/swap.js";
 import { RunningParts, stoppedWhileStarting } from "./running-parts.js";
 
@@ -138,7 +138,7 @@ export class Agent implements Host {
    */
   async reload(config: ResolvedConfig, facts?: ConfigFacts): Promise<ReloadPlan> {
     const plan = reloadPlan(this.config, config);
-    if (plan.refused.length > 0) throw new AgentStartError(plan.refused.map((path) => restartProblem(path, config)));
+    if (plan.refused.length > 0) throw new AgentStartError(restartProblems(plan, config));
     const { graph } = this;
     if (this.currentState !== "ready" || graph === undefined)
       throw new AgentStartError([notReadyProblem(this.currentState)]);
@@ -362,12 +362,6 @@ function withLostParts(error: unknown, lost: readonly unknown[]): unknown {
     message: `it does not run any more, restart the agent: it was stopped for this reload, and could not be started again: ${problem.message}`,
   }));
   return new AgentStartError([...error.problems, ...more], { cause: error.cause });
-}
-
-function restartProblem(path: string, config: ResolvedConfig): Problem {
-  const message = "this key cannot change while the agent runs: restart the agent, or change it back";
-  const place = config.placeOf(path.split("."));
-  return { severity: "error", code: "restart_needed", place, path, message };
 }
 
 function notReadyProblem(state: Host["state"]): Problem {

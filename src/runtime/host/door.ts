@@ -8,7 +8,7 @@ export { loadConfigWithPlugins } from "./plugins/load-config-with-plugins.js";
 export { loadPlugins } from "./plugins/load-plugins.js";
 export { PluginFolders } from "./plugins/plugin-folders.js";
 export { Watchdog } from "./plugins/watchdog.js";
-export { shownProblem } from "./reload/config-reloader.js";
+export { type ConfigCandidate, shownProblem } from "./reload/config-reloader.js";
 export { withFileVersions } from "./reload/named-files.js";
 export { reloadPlan } from "./reload/reload-plan.js";
 export { RemoteSources } from "./reload/remote-sources.js";

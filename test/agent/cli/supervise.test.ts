@@ -39,7 +39,7 @@ function scene() {
   const signals = new EventEmitter();
   const ownerOf = (error: unknown) => (error as { plugin?: string }).plugin;
   const start = (over: Partial<typeof agent> = {}) =>
-    supervise({ ...agent, ...over }, { signals, logger, clock, shutdownTimeoutMs: 5000, pluginOf: ownerOf });
+    supervise({ ...agent, ...over }, { signals, logger, clock, shutdownTimeoutMs: () => 5000, pluginOf: ownerOf });
   return { calls, logged, timers, signals, start, drained: () => drained() };
 }
 
@@ -131,7 +131,7 @@ describe("supervise", () => {
     const starting = new Promise<void>((resolve) => {
       started = resolve;
     });
-    void start({ start: () => starting });
+    void start({ start: () => starting.then(() => undefined) });
     signals.emit("SIGHUP", "SIGHUP");
     signals.emit("SIGHUP", "SIGHUP");
     await settled();

@@ -66,12 +66,17 @@ function reportLines(report: ReloadReport): string[] {
   ];
 }
 
-type Changes = Pick<ReloadReport, "changes" | "kept" | "afterRestart"> & { readonly refused?: readonly string[] };
+type Changes = Pick<ReloadReport, "changes" | "kept" | "afterRestart"> & {
+  /** Older agents do not tell them. */
+  readonly settings?: readonly string[];
+  readonly refused?: readonly string[];
+};
 
 /** What a reload changes, for people. */
-export function changeLines({ changes, kept, afterRestart, refused = [] }: Changes): string[] {
+export function changeLines({ changes, kept, settings = [], afterRestart, refused = [] }: Changes): string[] {
   return [
     ...changes.map(changeLine),
+    ...settings.map((key) => `  change   ${key}`),
     `  keep     ${pluralize(kept, "component")}`,
     ...afterRestart.map((key) => `  ${key} takes effect when the agent is started again`),
     ...refused.map((key) => `  ${key} cannot change while the agent runs: the reload would be refused`),

@@ -28,6 +28,8 @@ export interface ReloadReport {
   readonly changes: readonly ReloadChange[];
   /** Number of components that stay as they are. */
   readonly kept: number;
+  /** Other keys whose new values take effect at once. */
+  readonly settings: readonly string[];
   /** Keys whose new values take effect when the agent is started again. */
   readonly afterRestart: readonly string[];
   /** Errors and warnings of the new config. */

@@ -14,7 +14,7 @@ import {
 import type { Agent } from "../agent.js";
 import type { ConfigFacts } from "../inspect-agent.js";
 import { auditReload } from "./audit-reload.js";
-import { isEmptyPlan, type ReloadPlan, reloadPlan } from "./reload-plan.js";
+import { isEmptyPlan, type ReloadPlan, reloadPlan, restartProblems } from "./reload-plan.js";
 
 interface ReloaderSettings {
   readonly agent: Agent;
@@ -26,6 +26,13 @@ interface ReloaderSettings {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
+}
+
+/** A config from elsewhere than the files, for one reload. */
+export interface ConfigCandidate {
+  readonly load: () => Promise<LoadedConfig>;
+  /** Called when it runs, before any other reload begins. */
+  readonly onUsed: () => void;
 }
 
 /** Embedding programs need not tell who asks for a reload. */
@@ -42,6 +49,7 @@ export class ConfigReloader implements ConfigControl {
   private loadedAt: number;
   private running: Promise<ReloadReport> | undefined;
   private waiting: Promise<ReloadReport> | undefined;
+  private comparing: Promise<boolean> | undefined;
   /** Those who have asked for the reload that comes next. */
   private waitingOperators: Operator[] = [];
 
@@ -61,8 +69,15 @@ export class ConfigReloader implements ConfigControl {
     return this.config;
   }
 
-  /** A config that cannot be loaded differs too. */
-  async differs(): Promise<boolean> {
+  /** A config that cannot be loaded differs too. Loading takes a while, so those who ask at the same time share it. */
+  differs(): Promise<boolean> {
+    this.comparing ??= this.compare().finally(() => {
+      this.comparing = undefined;
+    });
+    return this.comparing;
+  }
+
+  private async compare(): Promise<boolean> {
     const { config } = await this.settings.load();
     return config === undefined || !isEmptyPlan(reloadPlan(this.config, config));
   }
@@ -74,45 +89,67 @@ export class ConfigReloader implements ConfigControl {
       throw new AdminError("conflict", "another reload is under way: try again");
     this.waitingOperators.push(operator);
     if (this.running === undefined) return this.start(expected);
-    const next = () => {
+    this.waiting ??= this.afterOthers(() => {
       this.waiting = undefined;
       return this.start();
-    };
-    this.waiting ??= this.running.then(next, next);
+    });
     return this.waiting;
   }
 
-  private start(expected?: string): Promise<ReloadReport> {
-    const operators = this.waitingOperators.splice(0);
-    const running = this.runAudited(operators, expected).finally(() => {
+  /** Reloads with a config from elsewhere. It is never joined with other reloads, which read the files. */
+  reloadWith(candidate: ConfigCandidate, operator: Operator): Promise<ReloadReport> {
+    return this.afterOthers(() => this.start(undefined, { candidate, operator }));
+  }
+
+  private async afterOthers(start: () => Promise<ReloadReport>): Promise<ReloadReport> {
+    while (this.running !== undefined) await this.running.catch(() => {});
+    return start();
+  }
+
+  private start(
+    expected?: string,
+    other?: { readonly candidate: ConfigCandidate; readonly operator: Operator },
+  ): Promise<ReloadReport> {
+    const operators = other === undefined ? this.waitingOperators.splice(0) : [other.operator];
+    const running = this.runAudited(operators, expected, other?.candidate).finally(() => {
       if (this.running === running) this.running = undefined;
     });
     this.running = running;
     return running;
   }
 
-  private async runAudited(operators: readonly Operator[], expected: string | undefined): Promise<ReloadReport> {
+  private async runAudited(
+    operators: readonly Operator[],
+    expected: string | undefined,
+    candidate: ConfigCandidate | undefined,
+  ): Promise<ReloadReport> {
     const from = this.generation;
-    const report = await this.run(false, expected);
-    await auditReload(this.settings.agent.admin, operators, from, report);
+    const report = await this.run(false, expected, candidate);
+    await auditReload(this.settings.agent.admin, operators, from, report).catch((error: unknown) =>
+      this.settings.logger.error({ err: error }, "the reload could not be recorded in the audit"),
+    );
     return report;
   }
 
-  private async run(dryRun: boolean, expected?: string): Promise<ReloadReport> {
-    const loaded = await this.settings.load();
+  private async run(dryRun: boolean, expected?: string, candidate?: ConfigCandidate): Promise<ReloadReport> {
+    const loaded = await (candidate ?? this.settings).load();
     const { config } = loaded;
     if (expected !== undefined && config !== undefined && config.generation !== expected)
       throw new AdminError("conflict", "the files of the config have changed since the rehearsal: rehearse again");
     if (config === undefined) return this.finish("invalid", undefined, loaded.problems, dryRun);
     const plan = reloadPlan(this.config, config);
-    if (dryRun) return this.finish("planned", plan, loaded.problems, dryRun);
-    if (isEmptyPlan(plan)) return this.finish("unchanged", plan, loaded.problems, dryRun);
+    if (dryRun) return this.finish("planned", plan, [...restartProblems(plan, config), ...loaded.problems], dryRun);
+    if (isEmptyPlan(plan)) {
+      candidate?.onUsed();
+      return this.finish("unchanged", plan, loaded.problems, dryRun);
+    }
     try {
       await this.settings.agent.reload(config, this.settings.factsOf(loaded));
     } catch (error) {
       return this.finish("rolled_back", plan, [...problemsOf(error), ...loaded.problems], dryRun);
     }
     this.config = config;
+    candidate?.onUsed();
     this.loadedAt = this.settings.clock.now();
     return this.finish("applied", plan, loaded.problems, dryRun);
   }
@@ -128,7 +165,8 @@ export class ConfigReloader implements ConfigControl {
     const changes = steps.filter(({ action }) => action !== "keep").map(({ reopensQueue: _, ...change }) => change);
     const kept = steps.length - changes.length;
     const shown = problems.map(shownProblem);
-    const report = { outcome, generation, changes, kept, afterRestart: plan?.afterRestart ?? [], problems: shown };
+    const keys = { settings: plan?.settings ?? [], afterRestart: plan?.afterRestart ?? [] };
+    const report = { outcome, generation, changes, kept, ...keys, problems: shown };
     if (dryRun) return report;
     this.lastReload = { outcome, problems: shown, at: this.settings.clock.now() };
     this.count(outcome);
@@ -141,13 +179,14 @@ export class ConfigReloader implements ConfigControl {
     this.settings.metrics.counter("sluice_config_reloads", { description }, { outcome }).add(1);
   }
 
-  private log({ outcome, generation, changes, kept, afterRestart }: ReloadReport, problems: readonly Problem[]): void {
+  private log(report: ReloadReport, problems: readonly Problem[]): void {
+    const { outcome, generation, changes, kept, settings, afterRestart } = report;
     const { logger } = this.settings;
     const errors = problems.filter(({ severity }) => severity === "error").map(problemLine);
     const facts = { generation: generation.number, hash: generation.hash };
     const changed = changes.map(({ kind, id, action }) => `${action} ${kind} ${id}`);
     if (outcome === "unchanged") logger.info(facts, "config reloaded: nothing has changed");
-    else if (outcome === "applied") logger.info({ ...facts, changed, kept }, "config reloaded");
+    else if (outcome === "applied") logger.info({ ...facts, changed, settings, kept }, "config reloaded");
     else if (outcome === "invalid")
       logger.error({ ...facts, errors }, "the config has errors and was not reloaded: the old one runs on");
     else logger.error({ ...facts, errors }, "the reload failed and was rolled back: the old config runs on");

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ComponentSpec, ExporterSpec, ExtensionSpec, ResolvedConfig } from "#config/resolve";
+import type { Problem } from "#config/text";
 import type { ComponentKind, PlannedPipeline, ProcessorFactory } from "#contract";
 import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 import { connectorJournalName, journalPlace, journalUnit, nodeId, processorNodeId } from "#pipeline";
@@ -29,6 +30,8 @@ export interface ReloadStep {
 export interface ReloadPlan {
   /** Extensions, receivers, processors, connectors and exporters, in this order. */
   readonly steps: readonly ReloadStep[];
+  /** Keys outside of components, or of extensions that stay, whose new values take effect at once. */
+  readonly settings: readonly string[];
   /** Keys whose new values take effect when the agent is started again. */
   readonly afterRestart: readonly string[];
   /** Keys that cannot change while the agent runs: the reload is refused. */
@@ -48,8 +51,18 @@ export function reloadPlan(before: ResolvedConfig, after: ResolvedConfig): Reloa
 }
 
 /** Whether the reload would change nothing. */
-export function isEmptyPlan({ steps, afterRestart, refused, isRewired }: ReloadPlan): boolean {
-  return !isRewired && afterRestart.length + refused.length === 0 && steps.every(({ action }) => action === "keep");
+export function isEmptyPlan({ steps, settings, afterRestart, refused, isRewired }: ReloadPlan): boolean {
+  const keys = settings.length + afterRestart.length + refused.length;
+  return !isRewired && keys === 0 && steps.every(({ action }) => action === "keep");
+}
+
+/** The keys because of which a reload is refused. */
+export function restartProblems({ refused }: ReloadPlan, config: ResolvedConfig): Problem[] {
+  const message = "this key cannot change while the agent runs: restart the agent, or change it back";
+  return refused.map((path) => {
+    const place = config.placeOf(path.split("."));
+    return { severity: "error", code: "restart_needed", place, path, message };
+  });
 }
 
 /** The keys that every exporter has; their values are the settings of its queue. */
@@ -62,6 +75,7 @@ class Planner {
   private readonly after: ResolvedConfig;
   private readonly kept = new Set<string>();
   private readonly refused: string[] = [];
+  private readonly settings: string[] = [];
   private readonly areDefaultsChanged: boolean;
   /** Extensions that are replaced. Components that ask them to authenticate are replaced too. */
   private readonly replacedExtensions = new Set<string>();
@@ -73,7 +87,7 @@ class Planner {
   }
 
   plan(): ReloadPlan {
-    const { before, after, refused, kept } = this;
+    const { before, after, refused, settings, kept } = this;
     const extensions = this.compareAll("extension", before.extensions, after.extensions, (old, spec) =>
       this.extensionReasons(old, spec),
     );
@@ -93,7 +107,9 @@ class Planner {
       if (action === "keep") kept.add(nodeId(kind as "receiver" | "connector", id));
     const steps = [...extensions, ...receivers, ...processors, ...connectors, ...exporters];
     const isRewired = !isDeepStrictEqual(before.pipelines, after.pipelines);
-    return { steps, afterRestart: this.restartKeys(), refused, isRewired, kept };
+    settings.push(...changedServiceKeys(before, after, atOnce));
+    const afterRestart = changedServiceKeys(before, after, afterStart);
+    return { steps, settings, afterRestart, refused, isRewired, kept };
   }
 
   private compareAll<S extends AnySpec>(
@@ -121,8 +137,8 @@ class Planner {
       return reasons;
     }
     const changed = changedKeys(old.written, spec.written).map((key) => key.split(".", 1)[0]!);
-    const fixed = new Set(changed.filter((key) => restartKeys.includes(key)));
-    this.refused.push(...[...fixed].map((key) => `${spec.path}.${key}`));
+    for (const key of new Set(changed))
+      (restartKeys.includes(key) ? this.refused : this.settings).push(`${spec.path}.${key}`);
     return [];
   }
 
@@ -241,17 +257,19 @@ class Planner {
       return { ...step, action: "replace", reasons, reopensQueue: true };
     });
   }
+}
 
-  /** `shutdown_timeout` and `intake.max_bytes` take effect at once. */
-  private restartKeys(): string[] {
-    const pick = ({ service }: ResolvedConfig) => ({
-      telemetry: service.telemetry,
-      intake: { max_record_values: service.intake.max_record_values },
-      max_record_size: service.max_record_size,
-    });
-    const changed = changedKeys(pick(this.before), pick(this.after));
-    return [...new Set(changed.map((key) => `service.${key.split(".").slice(0, 2).join(".")}`))];
-  }
+function afterStart({ service: { telemetry, intake, max_record_size } }: ResolvedConfig): object {
+  return { telemetry, intake: { max_record_values: intake.max_record_values }, max_record_size };
+}
+
+function atOnce({ service: { shutdown_timeout, intake } }: ResolvedConfig): object {
+  return { shutdown_timeout, intake: { max_bytes: intake.max_bytes } };
+}
+
+function changedServiceKeys(before: ResolvedConfig, after: ResolvedConfig, pick: (of: ResolvedConfig) => object) {
+  const changed = changedKeys(pick(before), pick(after));
+  return [...new Set(changed.map((key) => `service.${key.split(".").slice(0, 2).join(".")}`))];
 }
 
 /** Why a component is not the same any more; none if it is. `isOwn` selects keys by their first part. */
@@ -263,7 +281,7 @@ function ownReasons(old: AnySpec, spec: AnySpec, isOwn: (key: string) => boolean
 }
 
 /** The ids under `auth: {authenticator: ID}`, anywhere in a config. */
-function authenticatorsIn(written: unknown, found = new Set<string>()): ReadonlySet<string> {
+export function authenticatorsIn(written: unknown, found = new Set<string>()): ReadonlySet<string> {
   if (typeof written !== "object" || written === null) return found;
   for (const [key, value] of Object.entries(written)) {
     if (key === "authenticator" && typeof value === "string") found.add(value);

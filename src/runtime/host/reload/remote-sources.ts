@@ -1,11 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { LoadedConfig } from "#config";
-import type { ResolvedConfig } from "#config/resolve";
+import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import { type Problem, problemLine } from "#config/text";
 import type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "#contract/operations";
+import type { ConfigCandidate } from "./config-reloader.js";
+import { authenticatorsIn } from "./reload-plan.js";
 
 type Load = (files: readonly RemoteConfigFile[]) => Promise<LoadedConfig>;
-type Reload = () => Promise<{ readonly outcome: string; readonly problems: readonly ShownProblem[] }>;
+type Reload = (
+  candidate: ConfigCandidate,
+) => Promise<{ readonly outcome: string; readonly problems: readonly ShownProblem[] }>;
 
 interface ShownProblem {
   readonly severity: string;
@@ -54,9 +58,13 @@ export class RemoteSources implements RemoteConfigControl {
   }
 
   /** Loads the whole config as it is now. */
-  async load(): Promise<LoadedConfig> {
-    const whole = await this.loadWith(this.files);
-    if (this.files.length === 0 || whole.config === undefined) return whole;
+  load(): Promise<LoadedConfig> {
+    return this.loadWhole(this.files);
+  }
+
+  private async loadWhole(files: readonly RemoteConfigFile[]): Promise<LoadedConfig> {
+    const whole = await this.loadWith(files);
+    if (files.length === 0 || whole.config === undefined) return whole;
     const own = await this.loadWith([]);
     return own.config === undefined ? own : withoutTakeover(own.config, whole.config, whole);
   }
@@ -72,15 +80,14 @@ export class RemoteSources implements RemoteConfigControl {
   }
 
   async apply(files: readonly RemoteConfigFile[]): Promise<RemoteConfigResult> {
-    const former = this.files;
-    this.files = files;
+    const onUsed = () => {
+      this.files = files;
+    };
     try {
-      const { outcome, problems } = await this.reload!();
+      const { outcome, problems } = await this.reload!({ load: () => this.loadWhole(files), onUsed });
       const isApplied = outcome === "applied" || outcome === "unchanged";
-      if (!isApplied) this.files = former;
       return { isApplied, problems: isApplied ? [] : problems.filter(isError).map(shownLine) };
     } catch (error) {
-      this.files = former;
       return { isApplied: false, problems: [String(error)] };
     }
   }
@@ -94,20 +101,38 @@ async function keptFiles({ extensions }: ResolvedConfig): Promise<RemoteConfigFi
 }
 
 function withoutTakeover(own: ResolvedConfig, whole: ResolvedConfig, loaded: LoadedConfig): LoadedConfig {
-  const changed = [...own.extensions.values()].filter(
-    ({ factory, config, id }) =>
-      factory.remoteConfig !== undefined && !isDeepStrictEqual(config, whole.extensions.get(id)?.config),
+  const takers = [...own.extensions.values()].filter(({ factory }) => factory.remoteConfig !== undefined);
+  const changed = withAuthenticators(takers, own).filter(
+    ({ config, id }) => !isDeepStrictEqual(config, whole.extensions.get(id)?.config),
   );
   if (changed.length === 0) return loaded;
   const { config: _, ...rest } = loaded;
+  const why = (id: string) =>
+    takers.some((taker) => taker.id === id)
+      ? "takes remote configs"
+      : "gives credentials for the server of remote configs";
   const problems = changed.map(({ id, path }) => ({
     severity: "error" as const,
     code: "remote_takeover" as const,
     place: undefined,
     path,
-    message: `a remote config cannot change or remove the extension ${id}, which takes remote configs`,
+    message: `a remote config cannot change or remove the extension ${id}, which ${why(id)}`,
   }));
   return { ...rest, problems: [...problems, ...loaded.problems] };
+}
+
+/** The extensions, and those that give them credentials. */
+function withAuthenticators(
+  takers: readonly ExtensionSpec[],
+  { extensions }: ResolvedConfig,
+): readonly ExtensionSpec[] {
+  const all = new Set(takers);
+  for (const { written } of all)
+    for (const id of authenticatorsIn(written)) {
+      const authenticator = extensions.get(id);
+      if (authenticator !== undefined) all.add(authenticator); // the loop comes to it too
+    }
+  return [...all];
 }
 
 function errorsOf({ problems }: LoadedConfig): string[] {

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -103,6 +103,26 @@ service:
     await expect.poll(() => agent.output.stderr).toContain("config reloaded: nothing has changed");
     agent.child.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
+  });
+
+  it("does not hang on a pipe or an endless device in the place of a file", async () => {
+    const { file, yaml, sluice } = await scene();
+    writeFileSync(file, yaml('"${file:/dev/zero}"'));
+    expect((await sluice("reload")).stdout).toContain("it is a pipe or a device");
+    rmSync(file);
+    execFileSync("mkfifo", [file]);
+    expect((await sluice("reload")).stdout).toContain("it is a pipe or a device");
+    rmSync(file);
+    writeFileSync(file, yaml("two"));
+    expect((await sluice("reload")).stdout).toContain("The agent runs generation 2");
+  });
+
+  it("shows in the plan of a reload that it would be refused", async () => {
+    const { file, yaml, sluice } = await scene();
+    writeFileSync(file, yaml("one").replace("/queue", "/other"));
+    expect((await sluice("reload", "--diff")).stdout).toContain(
+      "extensions.reliability.directory: this key cannot change",
+    );
   });
 
   it("is told by sluice reload what to change, and says what it did", async () => {

@@ -84,6 +84,26 @@ describe("the plan of a reload", () => {
     expect(kept.has("exporter:otlp_http/x")).toBe(false);
   });
 
+  it.each([
+    ["service.shutdown_timeout", "shutdown_timeout: 3s", "{}"],
+    ["service.intake.max_bytes", "intake: {max_bytes: 1MiB}", "{}"],
+    ["extensions.reliability.drain_removed", "", "{drain_removed: true}"],
+  ])("is not empty if only %s changes", (key, service, extension) => {
+    const config = (more: string, queues: string) =>
+      resolve(
+        `
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:4318"}}}}
+exporters: {otlp_http: {endpoint: "http://127.0.0.1:1"}}
+extensions: {reliability: ${queues}}
+service: {extensions: [reliability], pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}, ${more}}
+`,
+        [reliability],
+      );
+    const plan = reloadPlan(config("", "{}"), config(service, extension));
+    expect(plan).toMatchObject({ settings: [key], afterRestart: [], refused: [] });
+    expect(isEmptyPlan(plan)).toBe(false);
+  });
+
   it("refuses another directory of the queues", () => {
     const other = resolve(
       `

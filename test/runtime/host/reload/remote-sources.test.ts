@@ -11,13 +11,14 @@ import { temporaryFolder } from "../../../support/temporary-folder.js";
 const own = (directory: string) => `
 extensions:
   opamp:
-    server: { ws: { endpoint: "ws://127.0.0.1:1" } }
+    server: { ws: { endpoint: "ws://127.0.0.1:1", auth: { authenticator: bearertokenauth } } }
     capabilities: { accepts_remote_config: true }
     storage: { directory: ${JSON.stringify(directory)} }
+  bearertokenauth: { token: own }
 receivers: { otlp: { protocols: { http: null } } }
 exporters: { nop: null }
 service:
-  extensions: [opamp]
+  extensions: [opamp, bearertokenauth]
   pipelines: { logs: { receivers: [otlp], exporters: [nop] } }
 `;
 const registry = new Registry(builtins);
@@ -58,12 +59,14 @@ describe("the sources of a remote config", () => {
   it.each([
     ["change", "extensions: { opamp: { server: { ws: { endpoint: ws://evil } } } }"],
     ["remove", "service: { extensions: [] }"],
-  ])("cannot %s the extension that takes them", async (_, text) => {
+    ["change the credentials of", "extensions: { bearertokenauth: { token: other } }", "bearertokenauth, which gives"],
+    ["remove the credentials of", "service: { extensions: [opamp] }", "bearertokenauth"],
+  ])("cannot %s the extension that takes them", async (_, text, problem = "opamp, which takes remote configs") => {
     const { remote } = sources();
     await remote.loadFirst();
     let loaded: Awaited<ReturnType<RemoteSources["load"]>> | undefined;
-    remote.useReload(async () => {
-      loaded = await remote.load();
+    remote.useReload(async ({ load }) => {
+      loaded = await load();
       return {
         outcome: loaded.config ? "applied" : "invalid",
         problems: loaded.problems.map(({ severity, message }) => ({ severity, message })),
@@ -71,7 +74,7 @@ describe("the sources of a remote config", () => {
     });
     const result = await remote.apply([{ name: "remote config", text }]);
     expect(result.isApplied).toBe(false);
-    expect(result.problems.join()).toContain("a remote config cannot change or remove the extension opamp");
+    expect(result.problems.join()).toContain(problem);
     expect(loaded?.config).toBeUndefined();
     expect(pipelines(await remote.load())).toEqual(["logs"]);
   });
@@ -79,7 +82,10 @@ describe("the sources of a remote config", () => {
   it("stay as they were when a reload fails, whatever it does", async () => {
     const { remote } = sources();
     await remote.loadFirst();
-    remote.useReload(async () => ({ outcome: "applied", problems: [] }));
+    remote.useReload(async ({ onUsed }) => {
+      onUsed();
+      return { outcome: "applied", problems: [] };
+    });
     expect(await remote.apply([{ name: "remote config", text: MORE }])).toEqual({ isApplied: true, problems: [] });
     remote.useReload(async () => ({
       outcome: "rolled_back",
