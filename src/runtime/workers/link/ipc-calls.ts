@@ -56,20 +56,42 @@ export class IpcCalls implements RemoteCalls {
     return resultOf(answer);
   }
 
-  async *stream(name: string, ...args: readonly unknown[]): AsyncGenerator<unknown> {
+  /** No generator, because that cannot be ended while it waits for a value. */
+  stream(name: string, ...args: readonly unknown[]): AsyncIterableIterator<unknown> {
     const id = this.nextId();
+    const done = { done: true, value: undefined } as const;
+    let hasBegun = false;
     let isDone = false;
-    try {
-      for (let ask: LinkMessage = { sluice: id, ask: "stream", name, args }; ; ask = { sluice: id, ask: "next" }) {
-        const answer = await this.ask(ask);
-        isDone = answer.answer !== "value";
-        if (answer.answer === "done") return;
-        yield resultOf(answer);
-      }
-    } finally {
-      this.open.delete(id);
-      if (!isDone && !this.isGone) this.end.send({ sluice: id, ask: "end" });
-    }
+    const stream: AsyncIterableIterator<unknown> = {
+      [Symbol.asyncIterator]: () => stream,
+      next: async () => {
+        if (isDone) return done;
+        const isFirst = !hasBegun;
+        hasBegun = true;
+        try {
+          const answer = await this.ask(
+            isFirst ? { sluice: id, ask: "stream", name, args } : { sluice: id, ask: "next" },
+          );
+          if (answer.answer === "value") return { done: false, value: answer.value };
+          isDone = true;
+          this.open.delete(id);
+          resultOf(answer);
+          return done;
+        } catch (error) {
+          isDone = true;
+          throw error;
+        }
+      },
+      return: async () => {
+        if (isDone) return done;
+        isDone = true;
+        this.open.get(id)?.({ sluice: id, answer: "done" });
+        this.open.delete(id);
+        if (!this.isGone && hasBegun) this.end.send({ sluice: id, ask: "end" });
+        return done;
+      },
+    };
+    return stream;
   }
 
   private nextId(): number {
