@@ -109,7 +109,10 @@ class HealthCheck implements Extension {
       clock,
       logger,
       sockets: this.context.sockets,
-      answer: (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin),
+      answer: async (path: string, request: IncomingMessage) => {
+        await this.context.host.refresh?.();
+        return this.answer(path, request.headers.origin);
+      },
       refuse: auth && rejectUnauthenticated(serverAuthenticator(auth, this.context)),
     };
     const start = () => startSimpleHttpServer(settings);

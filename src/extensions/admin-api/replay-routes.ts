@@ -118,7 +118,7 @@ async function control(
   operator: Operator,
 ): Promise<ReplayJob> {
   await requireJob(admin, id);
-  admin.actingAs(operator).controlReplay(id, change);
+  await admin.actingAs(operator).controlReplay(id, change);
   return requireJob(admin, id);
 }
 

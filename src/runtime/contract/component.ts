@@ -18,6 +18,7 @@ import type { ConfigControl } from "./operations/config-control.js";
 import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-health.js";
 import type { RemoteConfigControl, RemoteConfigFile } from "./operations/remote-config.js";
 import type { WorkerPart } from "./operations/worker-part.js";
+import type { WorkerStatus } from "./operations/worker-status.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 import type { RehearsalControl } from "./rehearsal/rehearsal-control.js";
@@ -203,6 +204,13 @@ export interface Host {
   readonly rehearsals?: RehearsalControl | undefined;
   /** @internal How all receivers are; none until they are created. */
   receivers?(): readonly ReceiverStatus[];
+  /**
+   * @internal Present if the agent has several workers. Resolves when the exporters, the receivers and the numbers of
+   * records are those of now; without it they are what the workers told last.
+   */
+  refresh?(): Promise<void>;
+  /** @internal The workers, if the agent has several. */
+  workers?(): readonly WorkerStatus[];
   /** @internal Takes configs of a management server; undefined if this agent cannot reload its config. */
   readonly remoteConfig?: RemoteConfigControl | undefined;
 }

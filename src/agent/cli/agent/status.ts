@@ -1,4 +1,10 @@
-import type { ConfigGeneration, ExporterStatus, OrphanedQueue, ReceiverStatus } from "#contract/operations";
+import type {
+  ConfigGeneration,
+  ExporterStatus,
+  OrphanedQueue,
+  ReceiverStatus,
+  WorkerStatus,
+} from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
@@ -24,23 +30,31 @@ export function status(context: CommandContext): Promise<number> {
   return withAgent(context, async (api) => {
     const { exporters } = await api.get<{ exporters: readonly ExporterStatus[] }>("/exporters");
     const { receivers } = await api.get<{ receivers: readonly ReceiverStatus[] }>("/receivers");
+    const { workers } = await api.get<{ workers: readonly WorkerStatus[] }>("/workers").catch(() => ({ workers: [] }));
     const config = await api.get<ConfigState>("/config").catch(() => undefined);
     const { queues } = await api
       .get<{ queues: readonly OrphanedQueue[] }>("/queues/orphaned")
       .catch(() => ({ queues: [] }));
     const now = Date.now();
     if (values["json"] === true)
-      printJson(context, { exporters, receivers, orphanedQueues: queues, ...(config && { config }) });
+      printJson(context, {
+        ...{ exporters, receivers, orphanedQueues: queues },
+        ...(workers.length > 0 && { workers }),
+        ...(config && { config }),
+      });
     else {
       const lines = [
         ...configLines(config),
         ...describe(exporters, api.origin, now, terminal.out),
         ...describeReceivers(receivers, now, terminal.out),
+        ...describeWorkers(workers, now, terminal.out),
         ...orphanLines(queues),
       ];
       terminal.out.write(`${lines.join("\n")}\n`);
     }
-    const isWell = [...exporters, ...receivers].every(({ state }) => state === "UP");
+    const isWell =
+      [...exporters, ...receivers].every(({ state }) => state === "UP") &&
+      workers.every(({ state }) => state === "ready");
     return values["check"] === true && !isWell ? EXIT.failed : EXIT.ok;
   });
 }
@@ -104,6 +118,29 @@ function describeReceivers(receivers: readonly ReceiverStatus[], now: number, ou
   });
   const all = [...remarks, ...receivers.flatMap(({ id, facts = {} }) => factLines(id, facts))];
   return ["", ...table(RECEIVER_COLUMNS, rows, out), ...(all.length === 0 ? [] : ["", ...all])];
+}
+
+const WORKER_COLUMNS: readonly Column[] = [
+  { title: "WORKER", align: "right" },
+  { title: "STATE" },
+  { title: "PID", align: "right" },
+  { title: "SINCE" },
+  { title: "RESTARTS", align: "right" },
+];
+
+function describeWorkers(workers: readonly WorkerStatus[], now: number, out: Output): string[] {
+  if (workers.length === 0) return [];
+  const rows = workers.map(({ worker, state, pid, since, restarts }) => [
+    String(worker),
+    state,
+    pid === undefined ? "-" : String(pid),
+    ageText(since, now),
+    String(restarts),
+  ]);
+  const remarks = workers.flatMap(({ worker, lastExit }) =>
+    lastExit === undefined ? [] : [`worker ${worker}: ended ${ageText(lastExit.at, now)}: ${lastExit.reason}`],
+  );
+  return ["", ...table(WORKER_COLUMNS, rows, out), ...(remarks.length === 0 ? [] : ["", ...remarks])];
 }
 
 function factLines(id: string, facts: NonNullable<ReceiverStatus["facts"]>): string[] {

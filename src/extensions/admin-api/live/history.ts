@@ -30,9 +30,10 @@ export class History {
   }
 
   start(): void {
-    this.cancel = this.clock.after(HISTORY_STEP_MS, () => {
-      this.step();
+    this.cancel = this.clock.after(HISTORY_STEP_MS, async () => {
       this.start();
+      if (this.host.refresh !== undefined) await this.host.refresh();
+      this.step();
     });
   }
 

@@ -25,8 +25,12 @@ export interface Sample {
   readonly exporters: Readonly<Record<string, ExporterReading>>;
 }
 
-/** The agent to sample. `inspection` exists once the components are made, `admin` if there are queues. */
+/**
+ * The agent to sample. `inspection` exists once the components are made, `admin` if there are queues, `refresh` if there
+ * are several workers.
+ */
 export interface Sampled {
+  refresh?(): Promise<void>;
   readonly inspection?: AgentInspection | undefined;
   readonly admin?: Admin | undefined;
 }

@@ -31,8 +31,9 @@ export class LiveSamples {
 
   private start(): void {
     const meter = new RateMeter(this.host, this.clock);
-    const next = () => {
+    const next = async () => {
       this.cancel = this.clock.after(SAMPLE_MS, next);
+      if (this.host.refresh !== undefined) await this.host.refresh();
       const sample = meter.next();
       if (sample === undefined) return;
       const json = JSON.stringify(sample);

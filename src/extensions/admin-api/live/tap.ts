@@ -58,7 +58,8 @@ class Tap {
 
   start(): () => void {
     const { inspection, clock } = this.services;
-    const endWatch = inspection.watch(this.settings.edges, (batch, edge) => this.onBatch(batch, edge));
+    const onMissed = (records: number) => this.stream.drop(records);
+    const endWatch = inspection.watch(this.settings.edges, (batch, edge) => this.onBatch(batch, edge), onMissed);
     const refill = () => {
       this.tokens = this.settings.rate;
       this.stream.reportDropped();

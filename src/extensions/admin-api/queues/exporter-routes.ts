@@ -14,8 +14,9 @@ export const exporterRoutes: readonly ApiRoute[] = [
     method: "GET",
     path: "/exporters",
     role: "view",
-    answer({ admin, query }) {
+    async answer({ admin, host, query }) {
       readParameters(query, []);
+      await host.refresh?.();
       return { body: { exporters: admin.exporters() } };
     },
   },
@@ -23,7 +24,10 @@ export const exporterRoutes: readonly ApiRoute[] = [
     method: "GET",
     path: "/exporters/:id",
     role: "view",
-    answer: ({ admin, params }) => ({ body: findStatus(admin, params["id"]!) }),
+    async answer({ admin, host, params }) {
+      await host.refresh?.();
+      return { body: findStatus(admin, params["id"]!) };
+    },
   },
   changeRoute("pause", emptyBody, (admin, id) => admin.pause(id)),
   changeRoute("resume", emptyBody, (admin, id) => admin.resume(id)),
@@ -36,15 +40,16 @@ export const exporterRoutes: readonly ApiRoute[] = [
 function changeRoute<T extends OperatorInput>(
   name: string,
   schema: z.ZodType<T>,
-  apply: (admin: Admin, id: string, body: T) => void,
+  apply: (admin: Admin, id: string, body: T) => void | Promise<void>,
 ): ApiRoute {
   return {
     method: "POST",
     path: `/exporters/:id/${name}`,
     role: "configure",
-    async answer({ admin, params, request, actor }: RouteRequest) {
+    async answer({ admin, host, params, request, actor }: RouteRequest) {
       const wanted = await readBody(request, schema);
-      apply(admin.actingAs(operatorOf(request, wanted, actor)), params["id"]!, wanted);
+      await apply(admin.actingAs(operatorOf(request, wanted, actor)), params["id"]!, wanted);
+      await host.refresh?.();
       return { body: findStatus(admin, params["id"]!) };
     },
   };

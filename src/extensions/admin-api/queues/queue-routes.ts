@@ -27,8 +27,8 @@ export const queueRoutes: readonly ApiRoute[] = [
     method: "GET",
     path: "/queues/orphaned/:id/adoption",
     role: "view",
-    answer({ admin, params }) {
-      const adoption = orphansOf(admin).adoption(params["id"]!);
+    async answer({ admin, params }) {
+      const adoption = await orphansOf(admin).adoption(params["id"]!);
       if (adoption !== undefined) return { body: adoption };
       throw new AdminError("not_found", `the queue ${JSON.stringify(params["id"])} was not adopted`);
     },

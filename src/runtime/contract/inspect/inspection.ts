@@ -16,8 +16,11 @@ export interface AgentInspection {
   configOf(node: string): unknown;
   /** The numbers of records so far. */
   traffic(): Traffic;
-  /** Calls the watcher with every batch that passes one of these edges, until the returned function is called. */
-  watch(edges: readonly GraphEdge[], watcher: EdgeWatcher): () => void;
+  /**
+   * Calls the watcher with every batch that passes one of these edges, until the returned function is called. An agent
+   * with several workers leaves out batches that come too fast, and calls `onMissed` with the number of their records.
+   */
+  watch(edges: readonly GraphEdge[], watcher: EdgeWatcher, onMissed?: (records: number) => void): () => void;
 }
 
 /** Called with a batch while it passes. It must be fast, because the pipeline waits for it. Errors are ignored. */

@@ -1,10 +1,11 @@
 import type { Signal } from "#otlp/signals";
-import type { AuditPage, AuditQuery, Operator } from "./audit.js";
+import type { AuditPage, AuditQuery, AuditRecord, Operator } from "./audit.js";
 import type { DeadLetterGroups } from "./dead-letter-groups.js";
 import type { Entry } from "./entry.js";
 import type { FailureReason } from "./failure-reasons.js";
 import type { OrphanedQueues } from "./orphaned-queues.js";
 import type { ReplayJob, ReplayReport } from "./replay-job.js";
+import type { PartialAnswer } from "./worker-status.js";
 
 /**
  * The operators' interface to a running agent, used by the HTTP API, the command line and the health check. Methods
@@ -13,18 +14,22 @@ import type { ReplayJob, ReplayReport } from "./replay-job.js";
 export interface Admin {
   /** Returns the same interface for one operator, whose reveals and changes are recorded in the audit. */
   actingAs(operator: Operator): Admin;
+  /** Of an agent with several workers, the answer is what they told last; see `Host.refresh`. */
   exporters(): readonly ExporterStatus[];
   /** @internal Queues that nothing in the config uses; absent if that is not known. */
   readonly orphans?: OrphanedQueues | undefined;
-  /** Pauses or resumes sending. Data that comes in meanwhile is queued. */
-  pause(exporter: string): void;
-  resume(exporter: string): void;
+  /**
+   * Pauses or resumes sending. Data that comes in meanwhile is queued. This and the following four resolve when all
+   * workers of the agent have done it.
+   */
+  pause(exporter: string): void | Promise<void>;
+  resume(exporter: string): void | Promise<void>;
   /** Makes all waiting retries of its queue due now, even if the backend asked for a delay. */
-  retryNow(exporter: string): void;
+  retryNow(exporter: string): void | Promise<void>;
   /** Holds the breaker open or closed, whatever happens. "auto" lets it decide again. */
-  forceBreaker(exporter: string, state: "open" | "closed" | "auto"): void;
+  forceBreaker(exporter: string, state: "open" | "closed" | "auto"): void | Promise<void>;
   /** Sets the rate of replays, in entries per second. */
-  setReplayRate(exporter: string, rate: number): void;
+  setReplayRate(exporter: string, rate: number): void | Promise<void>;
 
   /** Lists dead letters, newest first by default. Pass the `cursor` of the previous page to get the next one. */
   listDeadLetters(query: DeadLetterQuery): Promise<DeadLetterPage>;
@@ -52,7 +57,7 @@ export interface Admin {
   /** Returns a replay with the outcomes of its entries; undefined if there is none. */
   replayJob(id: string): Promise<ReplayJob | undefined>;
   /** Controls a running replay. Entries that a cancelled replay has put back stay in their queues. */
-  controlReplay(id: string, change: "pause" | "resume" | "cancel"): void;
+  controlReplay(id: string, change: "pause" | "resume" | "cancel"): void | Promise<void>;
   /** Calls the listener whenever the replay changes. Returns a function that ends this. */
   watchReplay(id: string, listener: () => void): () => void;
   /**
@@ -77,9 +82,19 @@ export interface Admin {
   noteReload?(what: Readonly<Record<string, unknown>>, outcome: string): Promise<void>;
   /** @internal Records in the audit that a rehearsal has started. If that cannot be written, it goes to the agent's log. */
   noteRehearsal?(what: Readonly<Record<string, unknown>>): Promise<void>;
+  /** @internal Records an action of this operator that several workers have carried out, or are about to. */
+  noteAction?(noted: NotedAction): Promise<void>;
   /** Lists who did what, the newest first. Pass the `cursor` of the previous page to get the next one. */
   audit(query: AuditQuery): Promise<AuditPage>;
 }
+
+/**
+ * @internal An action to be recorded. With `before`, the record must be written before the action, so a failure is
+ * thrown; a query in it is checked first. With `after`, it goes to the agent's log if it cannot be written.
+ */
+type NotedAction =
+  | { readonly when: "before" | "after"; readonly done: Omit<AuditRecord, "at" | keyof Operator> }
+  | { readonly when: "search"; readonly query: DeadLetterQuery };
 
 /** Whether payloads are returned unmasked. Otherwise values that the detectors of `pii` find are masked. */
 export interface RevealOptions {
@@ -207,14 +222,14 @@ export const RECORD_FILTERS = ["where", "attribute", "text"] as const satisfies 
  * A page of dead letters. It has fewer entries than requested, or none, if a filter finds little; then `cursor`
  * continues the search.
  */
-export interface DeadLetterPage {
+export interface DeadLetterPage extends PartialAnswer {
   readonly entries: readonly Entry[];
   /** Absent on the last page. */
   readonly cursor?: string;
 }
 
 /** Numbers of dead letters, grouped by signature, so that those of one cause are one group. */
-export interface DeadLetterStats {
+export interface DeadLetterStats extends PartialAnswer {
   readonly entries: number;
   readonly items: number;
   readonly bytes: number;
@@ -264,7 +279,7 @@ export interface ReplayOptions {
   readonly revealSamples?: boolean | undefined;
   readonly onProgress?: (done: number, total: number) => void;
   readonly abort?: AbortSignal;
-  /** @internal The id of the replay, for tracking its entries. */
+  /** @internal The id of the replay, for tracking its entries. By default one is made up. */
   readonly id?: string;
   /** @internal Called before each chunk. If it returns a promise, the replay waits for it. */
   readonly whenResumed?: () => Promise<void> | undefined;

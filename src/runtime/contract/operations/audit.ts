@@ -1,3 +1,5 @@
+import type { PartialAnswer } from "./worker-status.js";
+
 /** The person who does something, from where (an address, a terminal), and why. */
 export interface Operator {
   readonly actor: string;
@@ -57,7 +59,7 @@ export interface AuditQuery {
  * A page of the audit, the newest records first. It has fewer records than requested, or none, if a filter finds
  * little; then `cursor` continues the search.
  */
-export interface AuditPage {
+export interface AuditPage extends PartialAnswer {
   readonly records: readonly AuditRecord[];
   /** Absent on the last page. */
   readonly cursor?: string;

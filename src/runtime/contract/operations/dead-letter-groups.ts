@@ -1,5 +1,6 @@
 import type { Signal } from "#otlp/signals";
 import type { FailureReason } from "./failure-reasons.js";
+import type { PartialAnswer } from "./worker-status.js";
 
 /** Dead letters of one cause. Times are milliseconds since the epoch. */
 export interface DeadLetterGroup {
@@ -20,7 +21,7 @@ export interface DeadLetterGroup {
 }
 
 /** Groups of dead letters, the largest first. */
-export interface DeadLetterGroups {
+export interface DeadLetterGroups extends PartialAnswer {
   readonly groups: readonly DeadLetterGroup[];
   /** Number of groups. */
   readonly total: number;

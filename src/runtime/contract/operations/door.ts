@@ -56,3 +56,4 @@ export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiv
 export type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "./remote-config.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";
 export type { WorkerPart } from "./worker-part.js";
+export type { WorkerStatus } from "./worker-status.js";

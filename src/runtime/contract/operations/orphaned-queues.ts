@@ -50,7 +50,7 @@ export interface OrphanedQueues {
    */
   adopt(id: string, options: AdoptOptions): Promise<QueueAdoption>;
   /** The last adoption of this queue since the agent was started. */
-  adoption(id: string): QueueAdoption | undefined;
+  adoption(id: string): QueueAdoption | undefined | Promise<QueueAdoption | undefined>;
   /** Removes an orphaned queue with all its entries. Returns their number; undefined if it is not known. */
   delete(id: string): Promise<number | undefined>;
 }

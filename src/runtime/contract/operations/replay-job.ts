@@ -1,3 +1,5 @@
+import type { PartialAnswer } from "./worker-status.js";
+
 /** The outcome of one replayed entry. An entry that was split counts as failed if any part failed. */
 export interface ReplayOutcome {
   readonly id: string;
@@ -11,7 +13,7 @@ export interface ReplayOutcome {
  * A replay and its progress. `state` is about putting entries back. When that is done, entries may still be pending in
  * their queues; `isSettled` means that none is. Times are milliseconds since the epoch.
  */
-export interface ReplayJob {
+export interface ReplayJob extends PartialAnswer {
   readonly id: string;
   readonly state: "running" | "paused" | "done" | "cancelled" | "failed";
   readonly by: string;

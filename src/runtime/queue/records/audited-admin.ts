@@ -9,7 +9,14 @@ import type {
   Selection,
 } from "#contract/operations";
 import { shown } from "../entry/shown-entries.js";
-import type { OperatorRecords } from "./operator-records.js";
+import type { Audit } from "./audit.js";
+import type { ReplayJobs } from "./replay-jobs.js";
+
+/** Where actions are recorded, and what runs replays in the background. */
+export interface AuditedRecords {
+  readonly audit: Pick<Audit, "add" | "addAfterwards" | "addSearch">;
+  readonly jobs: Pick<ReplayJobs, "start">;
+}
 
 type AuditedObject = Pick<AuditRecord, "target" | "filter" | "count">;
 
@@ -22,16 +29,29 @@ const MAX_IDS = 20;
  */
 export function auditedAdmin(
   admin: Admin,
-  { audit, jobs }: Pick<OperatorRecords, "audit" | "jobs">,
+  { audit, jobs }: AuditedRecords,
   checkQuery: (query: DeadLetterQuery) => unknown,
   operator: Operator,
 ): Admin {
   const note = (action: AuditedAction, subject: AuditedObject, outcome = "done") =>
     audit.addAfterwards(operator, { action, ...subject, outcome });
 
-  function changeExporter(action: AuditedAction, target: string, change: () => void, what?: object): void {
-    change();
-    void note(action, { target, ...(what && { filter: { ...what } }) });
+  function changeExporter(
+    action: AuditedAction,
+    target: string,
+    change: () => void | Promise<void>,
+    what?: object,
+  ): void | Promise<void> {
+    const subject = { target, ...(what && { filter: { ...what } }) };
+    const changing = change();
+    if (changing === undefined) return void note(action, subject);
+    return changing.then(
+      () => note(action, subject),
+      async (error: { code?: unknown; message: string }) => {
+        if (error.code === "unavailable") await note(action, subject, `failed: ${error.message}`);
+        throw error;
+      },
+    );
   }
 
   async function changeEntries<T>(
@@ -81,6 +101,12 @@ export function auditedAdmin(
     orphans: admin.orphans && auditedOrphans(admin.orphans, note),
     noteReload: (filter, outcome) => note("reload", { filter }, outcome),
     noteRehearsal: (filter) => note("rehearse", { filter }, "done"),
+    async noteAction(noted) {
+      if (noted.when === "search") return afterSearch({ query: noted.query }, async () => {});
+      if (noted.when === "after") return audit.addAfterwards(operator, noted.done);
+      if (noted.done.action === "export") checkQuery(noted.done.filter ?? {});
+      return audit.add(operator, noted.done);
+    },
     async *exportDeadLetters(query, options) {
       const lines = admin.exportDeadLetters(query, options);
       if (options?.reveal) await audit.add(operator, { action: "export", filter: { ...query }, outcome: "done" });
@@ -114,10 +140,7 @@ export function auditedAdmin(
     },
     startReplay: async (selection, options) =>
       shown(await jobs.start(acting, selection, { reason: operator.reason, ...options })),
-    controlReplay(id, change) {
-      admin.controlReplay(id, change);
-      void note("replay", { target: id, filter: { change } });
-    },
+    controlReplay: (id, change) => changeExporter("replay", id, () => admin.controlReplay(id, change), { change }),
     deleteDeadLetters(selection, options) {
       const remove = () => admin.deleteDeadLetters(selection, options);
       if (options?.dryRun) return afterSearch(selection, remove);

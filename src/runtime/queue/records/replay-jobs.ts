@@ -37,7 +37,7 @@ export class ReplayJobs {
   async start(admin: Pick<Admin, "replay">, selection: Selection, options: ReplayOptions): Promise<ReplayJob> {
     if (this.running.size >= MAX_RUNNING)
       throw new AdminError("conflict", `${this.running.size} replays are running: wait for one to end, or cancel one`);
-    const id = randomBytes(6).toString("hex");
+    const { id = randomBytes(6).toString("hex") } = options;
     const { by, reason, dryRun = false, to, transform } = options;
     const begun = { id, state: "running" as const, by, dryRun, startedAt: this.clock.now(), done: 0, total: 0 };
     const said = {

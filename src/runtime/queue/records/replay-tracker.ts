@@ -65,8 +65,10 @@ export class ReplayTracker {
 
   /** Removes a replay that failed before it put back any entry. */
   forget(id: string): void {
-    this.tracked.get(id)?.cancelWrite?.();
+    const tracked = this.tracked.get(id);
+    tracked?.cancelWrite?.();
     this.tracked.delete(id);
+    for (const listener of tracked?.listeners ?? []) listener();
   }
 
   /** Updates the state of a replay while it puts entries back. */
