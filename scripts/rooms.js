@@ -297,6 +297,10 @@ export const ROOMS = [
     purpose: "calls from the parent process to a worker",
   },
   {
+    path: "src/runtime/workers/face/",
+    purpose: "what operators see of several workers: one admin interface, one inspection",
+  },
+  {
     path: "src/receivers/kafka/",
     purpose: "a member of a consumer group: partitions, fetches, commits",
     component: true,

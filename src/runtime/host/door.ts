@@ -1,7 +1,7 @@
 /** Runs a config as an agent; loads plugins; provides the agent's own logs and metrics. */
 
 export { Agent, type AgentOptions, AgentStartError } from "./agent.js";
-export type { ConfigFacts } from "./inspect-agent.js";
+export type { AgentDescription, ConfigFacts } from "./inspect-agent.js";
 export { exportedComponents } from "./plugins/exported-components.js";
 export { importUrl } from "./plugins/import-url.js";
 export { loadConfigWithPlugins } from "./plugins/load-config-with-plugins.js";

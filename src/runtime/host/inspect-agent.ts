@@ -17,16 +17,33 @@ export interface ConfigFacts {
 }
 
 /** The parts of an agent that are inspected. */
-interface InspectedAgent {
-  readonly config: ResolvedConfig;
-  readonly facts: ConfigFacts | undefined;
-  readonly startedAt: number;
+interface InspectedAgent extends DescribedAgent {
   readonly flows: Flows;
   readonly metrics: Metrics;
 }
 
+interface DescribedAgent {
+  readonly config: ResolvedConfig;
+  readonly facts: ConfigFacts | undefined;
+  readonly startedAt: number;
+}
+
+/** The part of an inspection that needs no running components. */
+export type AgentDescription = Omit<AgentInspection, "traffic" | "watch">;
+
 /** The parts of an agent that its extensions can see. */
-export function inspectAgent({ config, facts, startedAt, flows, metrics }: InspectedAgent): AgentInspection {
+export function inspectAgent(agent: InspectedAgent): AgentInspection {
+  const { config, flows, metrics } = agent;
+  const description = describeAgent(agent);
+  return {
+    ...description,
+    traffic: trafficReader(config, description.graph, flows, metrics),
+    watch: (edges, watcher) => watchEdges(edges, flows, watcher),
+  };
+}
+
+/** Describes an agent by its config alone. */
+export function describeAgent({ config, facts, startedAt }: DescribedAgent): AgentDescription {
   const graph = describeGraph(config);
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const resource = resourceAttributes(config.service.telemetry.resource, null);
@@ -52,8 +69,6 @@ export function inspectAgent({ config, facts, startedAt, flows, metrics }: Inspe
     },
     resource,
     config: () => facts?.merged?.(),
-    traffic: trafficReader(config, graph, flows, metrics),
-    watch: (edges, watcher) => watchEdges(edges, flows, watcher),
   };
 }
 

@@ -1,0 +1,3 @@
+/** The audit around an operators' interface. */
+
+export { auditedAdmin } from "./audited-admin.js";

@@ -1,0 +1,164 @@
+import { type Clock, systemClock } from "#contract";
+import {
+  type Admin,
+  AdminError,
+  type AdoptOptions,
+  type AgentInspection,
+  type AuditQuery,
+  type DeadLetterEdit,
+  type DeadLetterQuery,
+  type ExporterStatus,
+  type Operator,
+  type ReceiverStatus,
+  type ReplayOptions,
+  type RevealOptions,
+  type Selection,
+  type Traffic,
+} from "#contract/operations";
+import type { RemoteMethods } from "../link/remote-calls.js";
+import { streamOfEdges } from "./edge-stream.js";
+import { PushedStream } from "./pushed-stream.js";
+
+/** An action to be recorded. */
+export type SentAction = Parameters<NonNullable<Admin["noteAction"]>>[0];
+
+/** What a worker tells about itself at one moment. */
+export interface WorkerReading {
+  /** Tells one run of the worker from the next, whose counts begin anew. */
+  readonly startedAt: number | undefined;
+  readonly exporters: readonly ExporterStatus[];
+  readonly receivers: readonly ReceiverStatus[];
+  readonly traffic: Traffic | undefined;
+}
+
+/** Where an entry is in its life, as far as its worker decides what may be done with it. */
+export type EntryPlace = "dead_letter" | "deleted" | "queued" | "delivered";
+
+/** The options of a replay that can be sent to another process. */
+export type SentReplayOptions = Omit<ReplayOptions, "onProgress" | "abort" | "whenResumed">;
+
+/** Lines are sent together up to these limits. */
+const MAX_LINES = 64;
+const MAX_LINES_LENGTH = 1024 * 1024;
+
+/**
+ * What a worker answers to the parent about its queues and components. Nothing is recorded in the audit, except by
+ * `noteAction`: the parent records each action once, whichever workers it concerns.
+ */
+export function adminMethods(
+  admin: () => Admin | undefined,
+  inspection: () => AgentInspection | undefined,
+  receivers: () => readonly ReceiverStatus[],
+  clock: Clock = systemClock,
+): RemoteMethods {
+  const queues = (): Admin => {
+    const own = admin();
+    if (own === undefined) throw new AdminError("unavailable", "a worker is starting, or has no queues");
+    return own;
+  };
+  const orphans = () => queues().orphans;
+  return {
+    ping: () => void queues(),
+    reading: (): WorkerReading => ({
+      startedAt: inspection()?.agent.startedAt,
+      exporters: admin()?.exporters() ?? [],
+      receivers: receivers(),
+      traffic: inspection()?.traffic(),
+    }),
+    pause: (exporter: string) => queues().pause(exporter),
+    resume: (exporter: string) => queues().resume(exporter),
+    retryNow: (exporter: string) => queues().retryNow(exporter),
+    forceBreaker: (exporter: string, state: "open" | "closed" | "auto") => queues().forceBreaker(exporter, state),
+    setReplayRate: (exporter: string, rate: number) => queues().setReplayRate(exporter, rate),
+    listDeadLetters: (query: DeadLetterQuery) => queues().listDeadLetters(query),
+    deadLetter: (id: string) => queues().deadLetter(id),
+    entryPlaces: (ids: readonly string[]) => entryPlaces(queues(), ids),
+    payload: (id: string, options: RevealOptions | undefined) => queues().payload(id, options),
+    deadLetterGroups: (query: DeadLetterQuery) => queues().deadLetterGroups(query),
+    deadLetterStats: (query: DeadLetterQuery) => queues().deadLetterStats(query),
+    editDeadLetter: (id: string, edit: DeadLetterEdit) => queues().editDeadLetter(id, edit),
+    startReplay: (selection: Selection, options: SentReplayOptions) => queues().startReplay(selection, options),
+    replayEnded: (id: string) => replayEnded(queues(), id),
+    replays: (limit: number | undefined) => queues().replays(limit),
+    replayJob: (id: string) => queues().replayJob(id),
+    controlReplay: (id: string, change: "pause" | "resume" | "cancel") => queues().controlReplay(id, change),
+    replayChanges: (id: string) => replayChanges(queues(), id),
+    deleteDeadLetters: (selection: Selection, options: { readonly dryRun?: boolean } | undefined) =>
+      queues().deleteDeadLetters(selection, options),
+    restoreDeadLetters: (selection: Selection) => queues().restoreDeadLetters(selection),
+    exportDeadLetters: (query: DeadLetterQuery, options: RevealOptions | undefined) =>
+      inChunks(queues().exportDeadLetters(query, options)),
+    importDeadLetters: (lines: readonly string[]) => queues().importDeadLetters(iterate(lines)),
+    noteAction: (operator: Operator, noted: SentAction) => queues().actingAs(operator).noteAction?.(noted),
+    audit: (query: AuditQuery) => queues().audit(query),
+    orphans: async () => (await orphans()?.list()) ?? [],
+    adoptOrphan: (id: string, options: AdoptOptions) => orphans()?.adopt(id, options),
+    orphanAdoption: (id: string) => orphans()?.adoption(id),
+    deleteOrphan: (id: string) => orphans()?.delete(id),
+    watchEdges: (edges: readonly string[]) => streamOfEdges(inspection(), edges, clock),
+  };
+}
+
+/** Only ids that are known here are in the result. */
+async function entryPlaces(admin: Admin, ids: readonly string[]): Promise<ReadonlyMap<string, EntryPlace>> {
+  const places = new Map<string, EntryPlace>();
+  for (const id of new Set(ids)) {
+    const entry = await admin.deadLetter(id);
+    if (entry === undefined) continue;
+    const { state, deletedAt } = entry;
+    if (state === "failed") places.set(id, deletedAt === undefined ? "dead_letter" : "deleted");
+    else places.set(id, state === "delivered" ? "delivered" : "queued");
+  }
+  return places;
+}
+
+/** Yields when the replay has changed, once for all changes since the last one. */
+function replayChanges(admin: Admin, id: string): PushedStream<true> {
+  let hasChanged = false;
+  const stream: PushedStream<true> = new PushedStream({
+    take() {
+      const taken = hasChanged ? true : undefined;
+      hasChanged = false;
+      return taken;
+    },
+    onEnd: () => stop(),
+  });
+  const stop = admin.watchReplay(id, () => {
+    hasChanged = true;
+    stream.wake();
+  });
+  return stream;
+}
+
+/** Resolves with the replay when it has put back all its entries; with undefined if there is no such replay. */
+async function replayEnded(admin: Admin, id: string) {
+  const isRunning = (state: string) => state === "running" || state === "paused";
+  const changes = replayChanges(admin, id);
+  try {
+    for (;;) {
+      const job = await admin.replayJob(id);
+      if (job === undefined || !isRunning(job.state)) return job;
+      await changes.next();
+    }
+  } finally {
+    await changes.return();
+  }
+}
+
+async function* inChunks(lines: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
+  let chunk: string[] = [];
+  let length = 0;
+  for await (const line of lines) {
+    chunk.push(line);
+    length += line.length;
+    if (chunk.length < MAX_LINES && length < MAX_LINES_LENGTH) continue;
+    yield chunk;
+    chunk = [];
+    length = 0;
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+async function* iterate(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}

@@ -1,0 +1,141 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "#contract";
+import {
+  type Admin,
+  AdminError,
+  type ReplayJob,
+  type ReplayOptions,
+  type ReplayReport,
+  type Selection,
+} from "#contract/operations";
+import { waitAtMost } from "#contract/time";
+import type { EntryOwners } from "./entry-owners.js";
+import { mergeReplay, mergeReplays, mergeReports } from "./merge-replays.js";
+import { partial, type WorkerGroup } from "./worker-group.js";
+
+/** If a replay ends within this time, the answer has its report. */
+const ANSWER_AFTER_MS = 1000;
+const DEFAULT_REPLAYS = 100;
+
+/**
+ * Replays over all workers. A replay is one in each worker that has a part of it, all with the same id. Each worker
+ * keeps its part, so a replay is found again by its id after the parent was restarted.
+ */
+export class GroupReplays {
+  private readonly group: WorkerGroup;
+  private readonly owners: EntryOwners;
+  private readonly clock: Clock;
+
+  constructor(group: WorkerGroup, owners: EntryOwners, clock: Clock) {
+    this.group = group;
+    this.owners = owners;
+    this.clock = clock;
+  }
+
+  /** Resolves when the replay is done, or after a short time. Rejects if the request is invalid. */
+  async start(admin: Pick<Admin, "replay">, selection: Selection, options: ReplayOptions): Promise<ReplayJob> {
+    const id = randomBytes(6).toString("hex");
+    let hasBegun = () => {};
+    const begun = new Promise<void>((resolve) => {
+      hasBegun = resolve;
+    });
+    const work = admin.replay(selection, { ...options, id, onProgress: hasBegun });
+    work.catch(() => {});
+    if (options.revealSamples === true) {
+      const { samples } = await work;
+      return withSamples(await this.require(id, work), samples);
+    }
+    await Promise.race([begun, work]);
+    await waitAtMost(ANSWER_AFTER_MS, work, this.clock);
+    return this.require(id, work);
+  }
+
+  /**
+   * Resolves when all workers have put their entries back. Rejects if a worker refuses: for the same reason as all
+   * others, because they have the same config.
+   */
+  async run(selection: Selection, options: ReplayOptions): Promise<ReplayReport> {
+    const { onProgress, abort, whenResumed: _, ...given } = options;
+    const { id = randomBytes(6).toString("hex"), rate } = given;
+    if (!given.dryRun) await this.group.requireAll();
+    const parts = await this.owners.divide(selection);
+    const workers = [...parts.keys()];
+    const own = { ...given, id, ...(rate !== undefined && { rate: rate / workers.length }) };
+    const request = (worker: number) => ({ name: "startReplay", args: [parts.get(worker), own] });
+    const started = await this.group.change<ReplayJob>(request, workers);
+    onProgress?.(0, 0);
+    const cancel = () => void this.control(id, "cancel").catch(() => {});
+    abort?.addEventListener("abort", cancel);
+    try {
+      const asked = () => ({ name: "replayEnded", args: [id] });
+      const ended = await this.group.change<ReplayJob | undefined>(asked, workers);
+      const failed = ended.find(({ value }) => value === undefined || value.state === "failed");
+      if (failed !== undefined)
+        throw new AdminError("unavailable", failed.value?.error ?? `worker ${failed.worker} could not replay`);
+      // Unmasked samples are only in the first answer, because they are not kept.
+      const samples = started.flatMap(({ value }) => value.report?.samples ?? []);
+      const report = mergeReports(
+        ended.flatMap(({ value }) => value?.report ?? []),
+        given.samples,
+      );
+      return samples.length > 0 ? { ...report, samples: samples.slice(0, given.samples) } : report;
+    } finally {
+      abort?.removeEventListener("abort", cancel);
+    }
+  }
+
+  async list(limit = DEFAULT_REPLAYS): Promise<readonly ReplayJob[]> {
+    const { answers } = await this.group.ask<readonly ReplayJob[]>("replays", limit);
+    return mergeReplays(
+      answers.map(({ value }) => value),
+      limit,
+    );
+  }
+
+  async get(id: string): Promise<ReplayJob | undefined> {
+    const answer = await this.group.ask<ReplayJob | undefined>("replayJob", id);
+    const parts = answer.answers.flatMap(({ value }) => value ?? []);
+    return parts.length === 0 ? undefined : { ...mergeReplay(parts), ...partial(answer) };
+  }
+
+  /** Workers that have done their part, or have none, do not count. Rejects if the replay runs in no worker. */
+  async control(id: string, change: "pause" | "resume" | "cancel"): Promise<void> {
+    await this.group.requireAll();
+    const ask = (worker: number) => this.group.askOne(worker, "controlReplay", id, change);
+    const settled = await Promise.allSettled(this.group.numbers.map(ask));
+    const failed = settled.flatMap((each) => (each.status === "rejected" ? [each.reason as { code?: unknown }] : []));
+    const wrong = failed.find(({ code }) => code !== "conflict");
+    if (wrong !== undefined || failed.length === settled.length) throw wrong ?? failed[0];
+  }
+
+  /** A worker that ends is not watched any more. */
+  watch(id: string, listener: () => void): () => void {
+    const ends = this.group.numbers.map((worker) => {
+      let changes: AsyncIterator<unknown> | undefined;
+      let hasEnded = false;
+      const follow = async () => {
+        changes = this.group.stream(worker, "replayChanges", id)[Symbol.asyncIterator]();
+        while (!(await changes.next()).done && !hasEnded) listener();
+      };
+      follow().catch(() => {});
+      return () => {
+        hasEnded = true;
+        void changes?.return?.()?.catch(() => {});
+      };
+    });
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  private async require(id: string, work: Promise<unknown>): Promise<ReplayJob> {
+    const job = await this.get(id);
+    if (job !== undefined) return job;
+    await work;
+    throw new AdminError("unavailable", "the replay is not known any more");
+  }
+}
+
+function withSamples(job: ReplayJob, samples: ReplayReport["samples"]): ReplayJob {
+  return { ...job, report: { ...job.report!, ...(samples && { samples }) } };
+}

@@ -1,0 +1,48 @@
+import type { WorkerGroup } from "./worker-group.js";
+
+/** What operators have set for an exporter; undefined is the worker's own choice. */
+interface ExporterSetting {
+  readonly paused?: boolean;
+  readonly breaker?: "open" | "closed" | "auto";
+  /** Entries per second, over all workers. */
+  readonly replayRate?: number;
+}
+
+/**
+ * What operators have set for exporters while the agent runs. It holds for all workers, so a worker that was restarted
+ * is told again.
+ */
+export class SetByOperators {
+  private readonly group: WorkerGroup;
+  private readonly settings = new Map<string, ExporterSetting>();
+
+  constructor(group: WorkerGroup) {
+    this.group = group;
+  }
+
+  /** Resolves when all workers have made the change. Rejects before any change if one of them is not there. */
+  async change(exporter: string, change: ExporterSetting): Promise<void> {
+    await this.group.requireAll();
+    for (const { name, args } of this.callsFor(exporter, change)) await this.group.change(() => ({ name, args }));
+    this.settings.set(exporter, { ...this.settings.get(exporter), ...change });
+  }
+
+  /** Tells a worker that was restarted. Exporters that are not in the config any more are forgotten. */
+  async restore(worker: number): Promise<void> {
+    for (const [exporter, setting] of this.settings)
+      for (const { name, args } of this.callsFor(exporter, setting))
+        await this.group.askOne(worker, name, ...args).catch((error: { code?: unknown }) => {
+          if (error.code !== "not_found") throw error;
+          this.settings.delete(exporter);
+        });
+  }
+
+  private callsFor(exporter: string, { paused, breaker, replayRate }: ExporterSetting) {
+    const calls: { readonly name: string; readonly args: readonly unknown[] }[] = [];
+    if (paused !== undefined) calls.push({ name: paused ? "pause" : "resume", args: [exporter] });
+    if (breaker !== undefined) calls.push({ name: "forceBreaker", args: [exporter, breaker] });
+    if (replayRate !== undefined)
+      calls.push({ name: "setReplayRate", args: [exporter, replayRate / this.group.numbers.length] });
+    return calls;
+  }
+}
