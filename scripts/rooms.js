@@ -290,7 +290,24 @@ export const ROOMS = [
   {
     path: "src/runtime/workers/",
     purpose: "several processes that work as one agent",
-    imports: ["otlp", "work", "text", "contract", "system", "net", "queue", "pipeline", "config", "host"],
+    imports: [
+      "otlp",
+      "work",
+      "codecs",
+      "text",
+      "contract",
+      "system",
+      "net",
+      "metrics",
+      "queue",
+      "pipeline",
+      "config",
+      "host",
+    ],
+  },
+  {
+    path: "src/runtime/workers/exchange/",
+    purpose: "moves data between workers, so that components see whole traces and series",
   },
   {
     path: "src/runtime/workers/link/",

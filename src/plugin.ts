@@ -15,6 +15,7 @@ export {
   type ProcessorFactory,
   type ReceiverFactory,
   type ReplayStep,
+  type WorkerMode,
   type Zone,
 } from "./runtime/contract/component.js";
 export {

@@ -12,6 +12,7 @@ import { rxjsRecipes } from "./pages/rxjs-recipes.js";
 import { sampling } from "./pages/sampling.js";
 import { nodeTests } from "./pages/testing.js";
 import { versioning } from "./pages/versioning.js";
+import { workers } from "./pages/workers.js";
 import type { Page } from "./pages.js";
 import { namesAllComponents, namesKeys } from "./says.js";
 
@@ -88,6 +89,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/span-metrics.md", by: namesKeys("span_metrics", "spanmetrics") },
   { page: "docs/temporality.md", by: namesKeys("cumulative_to_delta", "delta_to_cumulative") },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },
+  { page: "docs/workers.md", by: workers },
   { page: "docs/zipkin.md", by: namesKeys("zipkin") },
 ];
 

@@ -13,6 +13,7 @@ export const dockerStatsReceiver = defineReceiver<DockerStatsConfig>({
   type: "docker_stats",
   summary: "Collects CPU, memory, disk and network metrics of running containers from Docker.",
   signals: ["metrics"],
+  workers: "one",
   schema: dockerStatsSchema,
   create: (config, context) => new DockerStatsReceiver(config, context),
 });

@@ -25,6 +25,7 @@ export const fileLogReceiver = defineReceiver<FileLogConfig>({
   aliases: ["filelog"],
   summary: "Reads files as they grow and rotate, one record per line, and remembers how far their records are safe.",
   signals: ["logs"],
+  workers: "one",
   schema: fileLogSchema,
   create: (config, context) => new FileLogReceiver(config, context),
 });

@@ -21,6 +21,7 @@ export const hostMetricsReceiver = defineReceiver<HostMetricsConfig>({
   aliases: ["hostmetrics"],
   summary: "Measures the machine: CPU, load, memory, disks, file systems, network, paging and processes.",
   signals: ["metrics"],
+  workers: "one",
   schema: hostMetricsSchema,
   create: (config, context) => new HostMetricsReceiver(config, context),
 });

@@ -16,6 +16,7 @@ export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
   aliases: ["httpcheck"],
   summary: "Sends requests to HTTP servers at intervals, and measures whether, how and how fast they answer.",
   signals: ["metrics"],
+  workers: "one",
   schema: httpCheckSchema,
   create: (config, context) => new HttpCheckReceiver(config, context),
 });

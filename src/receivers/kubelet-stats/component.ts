@@ -25,6 +25,7 @@ export const kubeletStatsReceiver = defineReceiver<KubeletStatsConfig>({
   aliases: ["kubeletstats"],
   summary: "Collects metrics about a kubelet's node, pods, containers and volumes.",
   signals: ["metrics"],
+  workers: "one",
   schema: kubeletStatsSchema,
   create: (config, context) => new KubeletStatsReceiver(config, context),
 });

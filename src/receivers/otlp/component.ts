@@ -11,6 +11,8 @@ export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
   type: "otlp",
   summary: "Receives OTLP over gRPC and HTTP (protobuf and JSON).",
   signals: SIGNALS,
+  // The keys of requests that were accepted before are in one file.
+  workers: ({ dedup }) => (dedup?.enabled === true ? "one" : "each"),
   schema: otlpReceiverSchema,
   listensAt: ({ protocols }) =>
     (["grpc", "http"] as const).flatMap((protocol) => {

@@ -8,6 +8,8 @@ export const outboxReceiver = defineReceiver<OutboxReceiverConfig>({
   summary:
     "Reads rows of an outbox table in PostgreSQL, in order per key, and marks them when they are delivered or failed.",
   signals: ["logs"],
+  // An agent recognises its rows by its name, and rows that it has taken by its queues.
+  workers: "one",
   schema: outboxReceiverSchema,
   create: (config, context) => new OutboxSource(config, context),
 });

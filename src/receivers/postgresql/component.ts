@@ -32,6 +32,7 @@ export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
   type: "postgresql",
   summary: "Collects a PostgreSQL server's statistics: databases, tables, indexes, writer, replicas and locks.",
   signals: ["metrics"],
+  workers: "one",
   schema: postgresqlSchema,
   create: (config, context) => new PostgresqlReceiver(config, context),
 });

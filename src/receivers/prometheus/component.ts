@@ -13,6 +13,7 @@ export const prometheusReceiver = defineReceiver<PrometheusReceiverConfig>({
   type: "prometheus",
   summary: "Scrapes targets in Prometheus's formats, found by Prometheus's own scrape_configs.",
   signals: ["metrics"],
+  workers: "one",
   schema: prometheusReceiverSchema,
   create: (config, context) => new PrometheusReceiver(config, context),
 });

@@ -8,6 +8,8 @@ export const rabbitmqReceiver = defineReceiver<RabbitmqReceiverConfig>({
   type: "rabbitmq",
   summary: "Reads RabbitMQ queues; a message is acknowledged once every exporter has it on disk.",
   signals: SIGNALS,
+  // Messages that come again after a crash are recognised by the queues that have them, which are those of one worker.
+  workers: "one",
   schema: rabbitmqReceiverSchema,
   create: (config, context) =>
     new BrokerReceiver(config, context, (services) => openSources(config, context, services)),

@@ -12,6 +12,8 @@ export const redisStreamReceiver = defineReceiver<RedisStreamReceiverConfig>({
   type: "redis_stream",
   summary: "Reads entries of Redis streams with a consumer group, and acknowledges them once their data is safe.",
   signals: SIGNALS,
+  // A consumer of the group recognises its own entries by its name, and entries that it has taken by its queues.
+  workers: "one",
   schema: redisStreamReceiverSchema,
   create: (config, context) =>
     new BrokerReceiver(config, context, ({ signals, dedup }) => {

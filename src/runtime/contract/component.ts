@@ -245,6 +245,26 @@ export interface Extension {
   readonly clientAuthenticator?: ClientAuthenticator;
 }
 
+/**
+ * How a component runs in an agent with several workers (`service.workers`).
+ *
+ * - `each`: every worker runs its own, which gets what arrives at that worker. For components that keep nothing between
+ *   batches, or whose state may differ between workers.
+ * - `trace`: every worker runs its own, and all records of a trace come to the same one.
+ * - `series`: every worker runs its own, and all records of a resource come to the same one, and so does every series.
+ * - `one`: only one worker runs it. All data for it is moved to that worker.
+ */
+export type WorkerMode = "each" | "trace" | "series" | "one";
+
+/** Chooses the mode by the config. Declared through a method, so that a factory of any config is a factory. */
+type ChooseWorkerMode<Config> = { choose(config: Config): WorkerMode }["choose"];
+
+/** Members common to all types of components that are part of pipelines. */
+interface PipelineFactory<Kind extends ComponentKind, Config> extends FactoryBase<Kind, Config> {
+  /** How it runs in an agent with several workers. Default: `each`. A receiver is either in each worker or in one. */
+  readonly workers?: WorkerMode | ChooseWorkerMode<Config>;
+}
+
 /** Members common to all types of components. */
 interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly kind: Kind;
@@ -274,7 +294,7 @@ export interface Listener {
 }
 
 /** A type of receiver, as `defineReceiver` creates it and a plugin exports it. */
-export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver", Config> {
+export interface ReceiverFactory<Config = unknown> extends PipelineFactory<"receiver", Config> {
   readonly signals: readonly Signal[];
   /**
    * @internal Whether a receiver with this config can start while the one that it replaces still runs: it takes over
@@ -285,7 +305,7 @@ export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver
 }
 
 /** A type of processor, as `defineProcessor` creates it and a plugin exports it. */
-export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
+export interface ProcessorFactory<Config = unknown> extends PipelineFactory<"processor", Config> {
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
   /** For processors that only want larger requests. The runtime merges batches when sending, behind the queue. */
@@ -319,8 +339,10 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
 }
 
 /** A type of exporter, as `defineExporter` creates it and a plugin exports it. */
-export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter", Config> {
+export interface ExporterFactory<Config = unknown> extends PipelineFactory<"exporter", Config> {
   readonly signals: readonly Signal[];
+  /** How it runs in an agent with several workers, whatever its config. Default: `each`. */
+  readonly workers?: WorkerMode;
   /** Its own defaults of the common exporter keys, as in YAML: `{ timeout: "30s" }`. */
   readonly defaults?: Readonly<Record<string, unknown>>;
   /** @internal Returns why, with this config, the exporter cannot take one of its signals; undefined if it can. */
@@ -341,7 +363,7 @@ export interface NamedPipeline {
 }
 
 /** A type of connector, as `defineConnector` creates it and a plugin exports it. */
-export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
+export interface ConnectorFactory<Config = unknown> extends PipelineFactory<"connector", Config> {
   /** The signals that it converts. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
   readonly zone?: Zone;
@@ -385,6 +407,14 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
   /** @internal The schema of the keys that every exporter has, with checks that only the extension reading them can make. */
   readonly exporterSettings?: ZodType<ExporterSettings>;
   create(config: Config, context: ExtensionContext): Extension;
+}
+
+/** @internal How a component of this type and config runs in an agent with several workers. */
+export function workerMode<Config>(
+  { workers = "each" }: Pick<PipelineFactory<ComponentKind, Config>, "workers">,
+  config: Config,
+): WorkerMode {
+  return typeof workers === "function" ? workers(config) : workers;
 }
 
 /** Any type of component that a plugin may export. */

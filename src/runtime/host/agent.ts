@@ -17,7 +17,7 @@ import type {
 import type { RehearsalControl } from "#contract/rehearsal";
 import { SharedSockets } from "#net";
 import type { Batch } from "#otlp";
-import { buildGraph, ComponentCreateError, type Graph, type GraphServices } from "#pipeline";
+import { buildGraph, ComponentCreateError, type Graph, type GraphServices, type WorkerExchange } from "#pipeline";
 import { maskStrings } from "#text";
 import { ComponentRunner, ComponentStartError, STOP_GRACE_MS } from "./component-runner.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
@@ -46,6 +46,8 @@ export interface AgentOptions {
   readonly configFacts?: ConfigFacts;
   /** Which of several workers this is; undefined if the agent is one process. */
   readonly worker?: WorkerPart | undefined;
+  /** Moves data between the workers of an agent that has several. The agent starts and stops it. */
+  readonly exchange?: WorkerExchange;
 }
 
 /** Part of a receiver's status that stays as it is: its name in the config. */
@@ -188,7 +190,8 @@ export class Agent implements Host {
   }
 
   receivers(): readonly ReceiverStatus[] {
-    return this.graph?.receivers.map(({ health }) => maskStrings(health.status(), KEPT_OF_STATUS)) ?? [];
+    const here = this.graph?.receivers.filter(({ isElsewhere }) => isElsewhere !== true) ?? [];
+    return here.map(({ health }) => maskStrings(health.status(), KEPT_OF_STATUS));
   }
 
   get inspection(): AgentInspection | undefined {
@@ -240,7 +243,8 @@ export class Agent implements Host {
     this.graph = graph;
     this.inspect(graph);
     this.registerGauges(graph);
-    await this.running.startAll(graph.parts, this.config, () => {
+    await this.running.startAll(graph.parts, this.config, async () => {
+      await this.options.exchange?.start();
       this.throwIfStopping();
       this.intakeState.isOpen = true;
     });
@@ -283,11 +287,19 @@ export class Agent implements Host {
   }
 
   private graphServices({ service }: ResolvedConfig): GraphServices {
-    const { logger, metrics, random = Math.random, pluginTracker, collectGarbage, keepsRefused } = this.options;
+    const {
+      logger,
+      metrics,
+      random = Math.random,
+      pluginTracker,
+      collectGarbage,
+      keepsRefused,
+      exchange,
+    } = this.options;
     const { clock, authenticators, sockets, intakeState } = this;
     return {
       ...{ logger, metrics, random, clock, authenticators, sockets, intakeState },
-      ...{ pluginTracker, collectGarbage, keepsRefused },
+      ...{ pluginTracker, collectGarbage, keepsRefused, exchange },
       maxRecordValues: service.intake.max_record_values || Number.POSITIVE_INFINITY,
       maxRecordSize: service.max_record_size,
       outletFactory: this.extensionWith("outlets")?.outlets ?? directOutlet,
@@ -309,8 +321,8 @@ export class Agent implements Host {
 
   /** New gauges replace those of a former receiver with the same id. */
   private registerHealth({ receivers }: Graph): void {
-    for (const { health } of receivers)
-      if (!this.healthGauges.has(health)) this.healthGauges.set(health, health.start());
+    for (const { health, isElsewhere } of receivers)
+      if (isElsewhere !== true && !this.healthGauges.has(health)) this.healthGauges.set(health, health.start());
     for (const [health, remove] of this.healthGauges) {
       if (receivers.some((each) => each.health === health)) continue;
       remove();
@@ -327,6 +339,7 @@ export class Agent implements Host {
       this.abort();
     });
     const { runner, running } = this;
+    if (this.options.exchange !== undefined) await runner.waitFor(this.options.exchange.stop(), STOP_GRACE_MS);
     await runner.waitFor(this.retiring, STOP_GRACE_MS);
     await runner.waitFor(this.leaving.stopAll(), STOP_GRACE_MS);
     await runner.waitFor(runner.stopAll(running.outlets.values()), STOP_GRACE_MS);

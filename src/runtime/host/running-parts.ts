@@ -66,14 +66,14 @@ export class RunningParts {
     return this.add(this.receivers, { id: spec.id, stop });
   }
 
-  /** Starts all parts of a graph; receivers come last, when `onReady` has been called. */
-  async startAll(parts: GraphParts, config: ResolvedConfig, onReady: () => void): Promise<void> {
+  /** Starts all parts of a graph; receivers come last, when `onReady` has resolved. */
+  async startAll(parts: GraphParts, config: ResolvedConfig, onReady: () => Promise<void>): Promise<void> {
     for (const end of parts.exporters.values()) {
       await this.startExporter(end.spec, end.exporter);
       await this.startOutlet(end);
     }
     for (const journal of parts.journals) await this.startJournal(journal, config);
-    onReady();
+    await onReady();
     for (const receiver of parts.receivers.values()) await this.startReceiver(receiver);
   }
 

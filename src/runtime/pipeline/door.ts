@@ -12,3 +12,8 @@ export { trafficReader } from "./read-traffic.js";
 export { connectorJournalName } from "./replay-steps.js";
 export type { ExporterEnd } from "./stages/exporter-end.js";
 export { drainInOrder, type GraphStage } from "./stages/stage.js";
+export type {
+  ExchangePlace,
+  ExchangePlaceSettings,
+  WorkerExchange,
+} from "./stages/worker-exchange.js";

@@ -1,4 +1,5 @@
 import type {
+  ComponentKind,
   ConnectorFactory,
   Delivery,
   GraphPlan,
@@ -14,7 +15,13 @@ import type {
 import { checkComponent } from "#contract/border";
 import { StartError } from "#contract/errors";
 import { ReceiverHealth } from "#contract/operations";
-import type { JournalFactory, OutletFactory, OutletSettings } from "#contract/operators";
+import {
+  type JournalFactory,
+  type OutletFactory,
+  type OutletSettings,
+  type WorkerMode,
+  workerMode,
+} from "#contract/operators";
 import type { Signal } from "#otlp/signals";
 import type { ComponentMaker, ComponentServices } from "./component-maker.js";
 import { createOutlet, OutletRoutes } from "./create-outlet.js";
@@ -31,6 +38,14 @@ import { SlicedIntake } from "./sliced-intake.js";
 import { ExporterEnd } from "./stages/exporter-end.js";
 import { ReplaceableExporter } from "./stages/replaceable-exporter.js";
 import { type Distribute, GraphStage, type StageLink } from "./stages/stage.js";
+import {
+  EXPORTER_ELSEWHERE,
+  exchangeOperator,
+  OUTLET_ELSEWHERE,
+  RECEIVER_ELSEWHERE,
+  runsHere,
+  type WorkerExchange,
+} from "./stages/worker-exchange.js";
 import { passesToOtherSignal } from "./stream-ends.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
@@ -43,6 +58,8 @@ export interface GraphServices extends ComponentServices {
   /** True when some senders never see a refusal: their refused data is kept. */
   readonly keepsRefused?: boolean | undefined;
   readonly intakeState: IntakeState;
+  /** Set in a worker of an agent that has several. */
+  readonly exchange?: WorkerExchange | undefined;
 }
 
 export interface RunningReceiver {
@@ -51,6 +68,8 @@ export interface RunningReceiver {
   readonly health: ReceiverHealth;
   /** Where its batches are handed in. */
   readonly intakes: readonly SlicedIntake[];
+  /** True if another worker runs it. */
+  readonly isElsewhere?: boolean;
 }
 
 /** All parts of a graph. A reload makes new parts from a new plan, and takes over the parts that stay. */
@@ -183,7 +202,9 @@ export class GraphBuilder {
     const wantsJournal = spec.factory.wantsJournal?.(spec.config);
     const running = this.journals.createOfConnector("connector", owner, wantsJournal, from);
     const first = running && this.journalStage(running);
+    const mode = workerMode(spec.factory, spec.config);
     const stage = this.stage(key, node, () => {
+      if (!this.runsHere(mode, "connector", spec.id)) return {};
       const targets = pipelinesFedBy(this.plan, spec.id, to).map(({ id }) => id);
       const { isAvailable } = this.settings;
       const journal = running?.journal.exchange;
@@ -194,14 +215,15 @@ export class GraphBuilder {
       return { processor, distribute: routeToTargets(this.createMemory()) };
     });
     if (first !== undefined) this.link(first, linkTo(stage));
-    for (const feed of this.connectorFeeds.get(key) ?? []) this.link(feed.from, feed.link(key, first ?? stage));
+    const entry = this.exchangeBefore(first ?? stage, mode);
+    for (const feed of this.connectorFeeds.get(key) ?? []) this.link(feed.from, feed.link(key, entry));
     return stage;
   }
 
   /** Links a pipeline's last stage to an exporter, or to a connector, once per output signal. */
   private linkToEnd(last: GraphStage, id: string, pipeline: PlannedPipeline): void {
     const end = this.exporters.get(id);
-    if (end !== undefined) return this.link(last, linkToExporter(end, pipeline.id));
+    if (end !== undefined) return this.linkToExporter(last, end, pipeline.id);
     const spec = this.plan.connectors.get(id)!;
     const fed = this.plan.pipelines.filter(({ receivers }) => receivers.includes(id));
     const signals = new Set(fed.map(({ signal }) => signal));
@@ -220,14 +242,49 @@ export class GraphBuilder {
     }
   }
 
-  /** The processors of a pipeline, and its journal if it has one. At least one stage. */
+  private linkToExporter(from: GraphStage, end: ExporterEnd, pipeline: string): void {
+    const mode = workerMode(end.spec.factory, end.spec.config);
+    const link = linkToExporter(end, pipeline);
+    const exchange = this.exchangeStage(`${link.key}@${pipeline}`, mode);
+    if (exchange === undefined) return this.link(from, link);
+    this.link(from, { ...linkTo(exchange), key: link.key });
+    this.link(exchange, link);
+  }
+
+  /** The exchange in front of a stage, or the stage itself if every worker has its own. */
+  private exchangeBefore(stage: GraphStage, mode: WorkerMode): GraphStage {
+    const exchange = this.exchangeStage(stage.key, mode);
+    if (exchange === undefined) return stage;
+    this.link(exchange, linkTo(stage));
+    return exchange;
+  }
+
+  /** All workers of an agent know the exchange by the same key. It stays at a reload, because it keeps nothing. */
+  private exchangeStage(before: string, mode: WorkerMode): GraphStage | undefined {
+    const { exchange, budget } = this.settings;
+    if (exchange === undefined || mode === "each") return undefined;
+    const key = `exchange:${mode}:${before}`;
+    const create = () => ({ processor: exchangeOperator(exchange, key, mode, () => budget.limit) });
+    return this.stage(key, undefined, create);
+  }
+
+  private runsHere(mode: WorkerMode, kind: ComponentKind, id: string): boolean {
+    return runsHere(this.settings.exchange, mode, kind, id);
+  }
+
+  /** The processors of a pipeline with the exchanges in front of them, and its journal if it has one. At least one stage. */
   private stepsOf(pipeline: PlannedPipeline): GraphStage[] {
     const journal = this.journals.createOfPipeline(pipeline);
-    const processors = pipeline.processors.map((id, index) => this.processorStage(id, pipeline, index));
-    const steps =
-      journal === undefined
-        ? processors
-        : processors.toSpliced(journalPlace(this.plan, pipeline), 0, this.journalStage(journal));
+    const place = journalPlace(this.plan, pipeline);
+    const steps: GraphStage[] = [];
+    for (const [index, id] of pipeline.processors.entries()) {
+      const { factory, config } = this.plan.processors.get(id)!;
+      const exchange = this.exchangeStage(processorNodeId(pipeline.id, id), workerMode(factory, config));
+      if (exchange !== undefined) steps.push(exchange);
+      if (journal !== undefined && index === place) steps.push(this.journalStage(journal));
+      steps.push(this.processorStage(id, pipeline, index));
+    }
+    if (journal !== undefined && place === pipeline.processors.length) steps.push(this.journalStage(journal));
     return steps.length > 0 ? steps : [this.stage(`pipeline:${pipeline.id}`, undefined, () => ({}))];
   }
 
@@ -236,6 +293,7 @@ export class GraphBuilder {
     const node = processorNodeId(pipeline.id, id);
     if (spec.factory.copyTo !== undefined) return this.copyingStage(node, spec);
     return this.stage(node, node, () => {
+      if (!this.runsHere(workerMode(spec.factory, spec.config), "processor", id)) return {};
       const context = this.processorContext(id, pipeline, index);
       const create = () => spec.factory.create(spec.config, context);
       const processor = this.components.isolate(spec, "processor", pipeline.signal, create, {
@@ -280,7 +338,9 @@ export class GraphBuilder {
     const owner = { id: spec.id, path: ["processors", spec.id] };
     const running = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
     const first = running && this.journalStage(running);
+    const mode = workerMode(connector, spec.config);
     const stage = this.stage(copyKey(spec.id), copyKey(spec.id), () => {
+      if (!this.runsHere(mode, "processor", spec.id)) return {};
       const services = this.components.contextOf(spec.id, "processor");
       const context = {
         ...services,
@@ -294,8 +354,9 @@ export class GraphBuilder {
       return { processor: this.components.isolate(spec, "processor", from, create, { to }) };
     });
     if (first !== undefined) this.link(first, linkTo(stage));
-    for (const feed of feeds) this.link(feed.from, feed.link(copyKey(spec.id), first ?? stage));
-    this.link(stage, linkToExporter(end, pipeline.id));
+    const entry = this.exchangeBefore(first ?? stage, mode);
+    for (const feed of feeds) this.link(feed.from, feed.link(copyKey(spec.id), entry));
+    this.linkToExporter(stage, end, pipeline.id);
   }
 
   private journalStage(journal: RunningJournal): GraphStage {
@@ -311,10 +372,14 @@ export class GraphBuilder {
       this.routes.set(spec.id, runningRoutes);
       return running;
     }
-    const replaceable = new ReplaceableExporter(this.components.createExporter(spec));
     const context = this.components.contextOf(spec.id, "exporter");
     const routes = new OutletRoutes(this.plan, spec.id);
     this.routes.set(spec.id, routes);
+    if (!this.runsHere(workerMode(spec.factory, spec.config), "exporter", spec.id)) {
+      const replaceable = new ReplaceableExporter(EXPORTER_ELSEWHERE);
+      return new ExporterEnd({ spec, replaceable, outlet: OUTLET_ELSEWHERE, logger: context.logger });
+    }
+    const replaceable = new ReplaceableExporter(this.components.createExporter(spec));
     const outlet = createOutlet(spec, replaceable, context, routes, { ...this.settings, ...this.settings.replay });
     return new ExporterEnd({ spec, replaceable, outlet, logger: context.logger });
   }
@@ -323,6 +388,8 @@ export class GraphBuilder {
     const running = this.settings.takenOver?.parts.receivers.get(spec.id);
     if (running !== undefined && this.keeps(nodeId("receiver", spec.id))) return { ...running, spec };
     const health = new ReceiverHealth(spec.id, this.settings.clock, this.settings.metrics);
+    if (!this.runsHere(workerMode(spec.factory, spec.config), "receiver", spec.id))
+      return { spec, receiver: RECEIVER_ELSEWHERE, health, intakes: [], isElsewhere: true };
     const sliced: SlicedIntake[] = [];
     const receiver = this.components.create(spec, () => {
       const common = this.components.contextOf(spec.id, "receiver");

@@ -1,5 +1,6 @@
 import type { Exporter, GraphPlan, PlannedExporter } from "#contract";
 import { RecordGrowth } from "#contract/border";
+import { workerMode } from "#contract/operators";
 import { ComponentMaker } from "./component-maker.js";
 import { Flows } from "./flows.js";
 import {
@@ -15,6 +16,7 @@ import { pipelinesFedBy } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
 import type { ExporterEnd } from "./stages/exporter-end.js";
 import { drainInOrder } from "./stages/stage.js";
+import { EXPORTER_ELSEWHERE, runsHere } from "./stages/worker-exchange.js";
 
 export interface GraphSettings extends GraphServices {
   readonly plan: GraphPlan;
@@ -77,6 +79,8 @@ export class Graph {
 
   /** Creates an exporter that is to take the place of another one behind the same outlet. */
   createExporter(spec: PlannedExporter, services: GraphServices): Exporter {
+    const mode = workerMode(spec.factory, spec.config);
+    if (!runsHere(services.exchange, mode, "exporter", spec.id)) return EXPORTER_ELSEWHERE;
     return new ComponentMaker(services).createExporter(spec);
   }
 

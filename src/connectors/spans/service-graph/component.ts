@@ -9,6 +9,8 @@ export const serviceGraph = defineConnector<ServiceGraphConfig>({
   aliases: ["servicegraph"],
   summary: "Makes metrics about requests between services, from the spans of client and server.",
   routes: [{ from: "traces", to: "metrics" }],
+  // It needs whole traces, and the series of two services have spans of many traces.
+  workers: "one",
   schema: serviceGraphSchema,
   wantsJournal: ({ isDurable }) => isDurable,
   create(config, context) {

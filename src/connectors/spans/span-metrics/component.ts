@@ -13,6 +13,8 @@ export const spanMetrics = defineConnector<SpanMetricsConfig>({
   aliases: ["spanmetrics"],
   summary: "Makes metrics from spans: calls, durations and events, by service, name, kind, status and attributes.",
   routes: [{ from: "traces", to: "metrics" }],
+  // Series belong to a resource, unless the resources are told apart by some of their attributes only.
+  workers: ({ resourceKeys }) => (resourceKeys.size === 0 ? "series" : "one"),
   schema: spanMetricsSchema,
   wantsJournal: ({ isDurable }) => isDurable,
   create: countingProcessor,

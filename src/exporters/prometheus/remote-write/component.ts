@@ -23,6 +23,8 @@ export const remoteWriteExporter = defineExporter<RemoteWriteConfig>({
   signals: ["metrics"],
   // Concurrent requests may overtake each other, and Prometheus refuses samples that are older than those it has.
   defaults: { sending_queue: { num_consumers: 1 } },
+  // The samples of a series must arrive in order.
+  workers: "series",
   schema: remoteWriteSchema,
   create: (config, context) => new RemoteWriteExporter(config, context),
 });

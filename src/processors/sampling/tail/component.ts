@@ -11,6 +11,7 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
   summary: "Keeps or drops whole traces by policies, once their spans have arrived.",
   signals: ["traces"],
   zone: "sampling",
+  workers: "trace",
   schema: tailSamplingSchema,
   maxHeldBytes: ({ maxBytes, decisionWaitMs }) => ({ bytes: maxBytes, path: ["max_bytes"], waitMs: decisionWaitMs }),
   create(config, context) {

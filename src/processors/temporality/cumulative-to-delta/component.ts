@@ -13,6 +13,7 @@ export const cumulativeToDelta = defineProcessor<CumulativeToDeltaConfig>({
   summary: "Turns cumulative monotonic sums and histograms into deltas.",
   signals: ["metrics"],
   takesSinglePoints: true,
+  workers: "series",
   schema: cumulativeToDeltaSchema,
   create({ isWanted, initial, maxStalenessMs, maxSeries }, { clock, metrics, logger, id }) {
     const startedAt = BigInt(clock.now()) * 1_000_000n;

@@ -13,6 +13,7 @@ export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
   summary: "Turns deltas of sums and histograms into cumulative ones.",
   signals: ["metrics"],
   takesSinglePoints: true,
+  workers: "series",
   schema: deltaToCumulativeSchema,
   create({ maxStaleMs, maxStreams }, { clock, metrics, logger, id }) {
     const rules: TemporalityRules = {

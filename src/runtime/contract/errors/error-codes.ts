@@ -382,6 +382,15 @@ export const ERRORS = {
     action:
       "Nothing, if it is temporary: the data is sent again. Otherwise look at the backend, at the proxy that cuts its answers or wants a login, or at the address: it may be that of a user interface.",
   },
+  SLUICE_WORKER_GONE: {
+    appearsIn: "refusal",
+    kind: "transient",
+    cause:
+      "The data belongs to another worker of the agent, which ended, restarts, or does not have the same config yet during a reload.",
+    action:
+      "Nothing, senders try again. If it lasts, look in the log for why the worker ends. [Workers](workers.md) explains which data is moved.",
+  },
+
   SLUICE_UPCAST_FAILED: {
     appearsIn: "dead_letter",
     kind: "permanent",

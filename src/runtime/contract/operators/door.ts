@@ -1,6 +1,7 @@
 /** Operators on deliveries, batching, and outlets as pipelines see them. */
 
 export { Semaphore } from "../calls/call-limits.js";
+export { type WorkerMode, workerMode } from "../component.js";
 export { metadataFor } from "../delivery.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
 export { type BatchResult, eachBatch } from "./each-batch.js";
