@@ -29,6 +29,7 @@ import {
   QueueOutlet,
   type QueuePlace,
   RefusedJournal,
+  Suspects,
   startDeadLetterMaintenance,
   WorkerQueues,
 } from "#queue";
@@ -92,6 +93,8 @@ class Reliability implements Extension {
   private readonly refusedJournals = new Map<string, RefusedJournal>();
   private orphanCheck: Promise<void> | undefined;
   private isOrphanCheckDue = true;
+  /** Undefined if the agent is one process, or its queues are not on disk. */
+  private suspects: Suspects | undefined;
   private keyring = new Keyring();
   /** Of the exporters that run. */
   private readonly outletSettings = new Map<string, OutletSettings>();
@@ -145,6 +148,9 @@ class Reliability implements Extension {
   async start(): Promise<void> {
     this.keyring = await loadKeyring(this.config.encryption, this.context.logger);
     await this.place.start(this.keyring);
+    const { logger, worker } = this.context;
+    const { suspectPath: path } = this.place;
+    if (worker && path) this.suspects = new Suspects({ path, isCareful: worker.careful === true, logger });
   }
 
   async stop(): Promise<void> {
@@ -190,6 +196,7 @@ class Reliability implements Extension {
       forwarder: this.createForwarder(outletSettings, settings),
       forwardMarks: this.forwardMarks,
       tracker: this.records.tracker,
+      suspects: this.suspects,
       isEncrypted: this.keyring.active !== undefined,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
@@ -263,6 +270,7 @@ class Reliability implements Extension {
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
       ...{ ...journal, id, acceptsNew, settings, language: this.language, generation: this.generation },
+      suspects: this.suspects,
       createStore: (options) =>
         this.place.createStore({ id }, settings, {
           ...options,

@@ -23,3 +23,4 @@ export {
   createOperatorRecords,
   type OperatorRecords,
 } from "./records/operator-records.js";
+export { Suspects } from "./send/suspects.js";

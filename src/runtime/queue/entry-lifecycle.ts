@@ -27,6 +27,7 @@ import { Bisections } from "./send/bisect.js";
 import type { Permit } from "./send/breaker.js";
 import { CallTimeout } from "./send/call-timeout.js";
 import { createClassifier } from "./send/classify.js";
+import type { Suspects } from "./send/suspects.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
 export interface EntryLifecycleServices {
@@ -53,6 +54,8 @@ export interface EntryLifecycleServices {
   readonly forwardMarks?: ForwardMarks | undefined;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
+  /** Finds the entry that kills the worker. */
+  readonly suspects?: Suspects | undefined;
 }
 
 /**
@@ -121,7 +124,8 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.policy = policy;
     const delivered = new RecentIds();
     this.admission = new Admission({ ...services, delivered, queue: this });
-    this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, actions: this, logStoreError });
+    const isAlone = () => services.suspects?.isWatching(id) === true;
+    this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, isAlone, actions: this, logStoreError });
     this.sender = new AttemptSender({ ...services, classify, timeout });
     this.completion = new EntryCompletion({ ...services, delivered, backlog, logStoreError });
   }
@@ -155,11 +159,16 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     if (group.refusal === undefined) this.policy.countAttempt(group);
     this.sending.add(items);
     for (const item of items) if (item.entry.source.queue !== undefined) item.sentAt = this.services.clock.now();
-    this.sender.attempt(group, (result) => {
-      this.sending.delete(items);
-      this.mergeLimit.onResult(group, result);
-      this.finish(items, this.policy.decide(group, permit, result));
-    });
+    const send = (onResult?: () => void) =>
+      this.sender.attempt(group, (result) => {
+        onResult?.();
+        this.sending.delete(items);
+        this.mergeLimit.onResult(group, result);
+        this.finish(items, this.policy.decide(group, permit, result));
+      });
+    const { suspects, id } = this.services;
+    if (suspects?.isWatching(id)) suspects.run(id, items[0]!.entry.id, send);
+    else send();
   }
 
   /** Releases the slot when the outcome of every entry has been carried out. */

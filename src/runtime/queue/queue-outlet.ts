@@ -17,6 +17,7 @@ import { createQueueServices } from "./operate/queue-services.js";
 import type { ReplayTracker } from "./records/replay-tracker.js";
 import type { HeadLimits } from "./schedule/queue-head.js";
 import { createReplayPreparation } from "./send/replay-preparation.js";
+import { type Suspects, setAsideCrashLoop } from "./send/suspects.js";
 import type { OpenReport, QueueStore, StoredEntry } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
@@ -37,6 +38,8 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly forwarder?: DeadLetterForwarder | undefined;
   /** Notified of how forwarded copies of other exporters' dead letters end. */
   readonly forwardMarks?: ForwardMarks | undefined;
+  /** Finds the entry that kills the worker. */
+  readonly suspects?: Suspects | undefined;
   /** Starts the maintenance of dead letters. Returns the function that stops it. */
   readonly startMaintenance: (control: ExporterControl) => () => void | Promise<void>;
 }
@@ -87,6 +90,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   async start(): Promise<void> {
     this.warnOfCredentials();
     this.damageReporter.reportOpening(await this.openStore());
+    await setAsideCrashLoop({ ...this.outletSettings, store: this.store, deadLetters: this.deadLetters });
     this.lifecycle.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);

@@ -189,6 +189,13 @@ export const ERRORS = {
       "An OTTL condition or statement cannot be compiled. `offset` and `length` say which part of its text is meant.",
     action: "Fix that part; the message says what is expected, and [the functions](ottl-functions.md) are listed.",
   },
+  SLUICE_CRASH_LOOP: {
+    appearsIn: "dead_letter",
+    kind: "permanent",
+    cause: "A worker crashed, or hung, several times in a row while this entry was sent or processed.",
+    action:
+      "Find the component that it kills: the agent's log has the crashes. Replay the entry when the component is fixed.",
+  },
   SLUICE_ORPHANED: {
     appearsIn: "dead_letter",
     kind: "transient",

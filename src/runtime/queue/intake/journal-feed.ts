@@ -28,14 +28,19 @@ import { QueueHead } from "../schedule/queue-head.js";
 import { type Backoff, createBackoff, maxDelay } from "../send/backoff.js";
 import { createClassifier } from "../send/classify.js";
 import { RecentCalls } from "../send/recent-calls.js";
+import type { Suspects } from "../send/suspects.js";
 import { isKeyedEntryId } from "../store/format/entry-id.js";
 import { type EntryRef, isEntryGone, type QueueStore, STORE_RETRY_MS, type StoredEntry } from "../store/store.js";
 import { ComponentFailures } from "./component-failures.js";
 import { Window } from "./window.js";
 
 export interface JournalFeedServices {
+  /** The journal's name for operators. */
+  readonly id: string;
   readonly store: QueueStore;
   readonly settings: CompleteSettings;
+  /** Finds the entry that kills the worker. */
+  readonly suspects?: Suspects | undefined;
   /** Maximum number of bytes inside the pipeline. */
   readonly windowBytes: number;
   readonly releasesPayloads?: boolean;
@@ -66,6 +71,9 @@ const AHEAD_BYTES = 8 * 1024 * 1024;
 const MAX_WAITING = 1_000_000;
 /** The journal is unhealthy if a full pipeline has settled nothing for this long. */
 const STUCK_AFTER_MS = 60_000;
+
+/** How long an entry is the only suspect if it is not settled. */
+const ALONE_MS = 1000;
 
 /**
  * Hands the entries of a journal to its pipeline in order, as many at a time as fit into the window, and completes each
@@ -248,7 +256,22 @@ export class JournalFeed implements AdmittedEntries {
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
     const delivery = this.deliveryOf(item, batch);
     if (this.services.releasesPayloads) this.head.releasePayload(item);
-    this.services.consumer(delivery);
+    const { suspects, id, consumer } = this.services;
+    if (suspects?.isWatching(id)) suspects.run(id, item.entry.id, (done) => this.handOnAlone(delivery, done));
+    else consumer(delivery);
+  }
+
+  /** A processor may hold the delivery for long, so others have their turn meanwhile. */
+  private handOnAlone(delivery: Delivery, done: () => void): void {
+    const { consumer, clock } = this.services;
+    if (!this.isStarted) return done();
+    const cancel = clock.after(ALONE_MS, done);
+    consumer(
+      delivery.observe(() => {
+        cancel();
+        done();
+      }),
+    );
   }
 
   /** Entries made from others carry a key, so that a queue can recognise duplicates. */

@@ -14,6 +14,7 @@ import { exporterStatus } from "../operate/exporter-status.js";
 import type { PlacedStoreOptions } from "../operate/queue-place.js";
 import { createQueueServices } from "../operate/queue-services.js";
 import { createReplayPreparation } from "../send/replay-preparation.js";
+import { type Suspects, setAsideCrashLoop } from "../send/suspects.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
 import { EntryExchange } from "./entry-exchange.js";
 import { JournalFeed } from "./journal-feed.js";
@@ -28,6 +29,8 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   readonly language: DeadLetterLanguage;
   readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
   readonly generation: () => string;
+  /** Finds the entry that kills the worker. */
+  readonly suspects?: Suspects | undefined;
   /** Only called after the exporters have started. */
   readonly neededMetadata: () => NeededMetadata;
   readonly startMaintenance: (control: ExporterControl) => () => void | Promise<void>;
@@ -97,6 +100,10 @@ export class PipelineJournal implements Journal, ExporterControl {
   async start(): Promise<void> {
     this.damageReporter.reportOpening(await this.openStore());
     this.exchange.opened(await this.notes.load());
+    await setAsideCrashLoop(
+      { ...this.journalSettings, store: this.store, deadLetters: this.deadLetters },
+      (ref, batch) => this.notes.remaining(ref, batch),
+    );
     this.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.journalSettings.startMaintenance(this);

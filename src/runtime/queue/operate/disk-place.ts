@@ -21,7 +21,7 @@ import {
   workerDirectoryName,
   workerQueueId,
 } from "./directory-name.js";
-import { DiskWorkers, waitUntilUnmarked } from "./disk-workers.js";
+import { DiskWorkers, SUSPECT_FILE, waitUntilUnmarked } from "./disk-workers.js";
 import { kindOfQueue, orphanAdvice, orphanedQueuesUnder, warnOfOrphanedQueues } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
 import { tightenPermissions } from "./tighten-permissions.js";
@@ -49,6 +49,10 @@ export class DiskPlace implements QueuePlace {
     this.disk = new SharedDisk(this.root);
     this.isNeeded = isNeeded;
     this.services = services;
+  }
+
+  get suspectPath(): string {
+    return join(this.root, SUSPECT_FILE);
   }
 
   async start(keyring: Keyring): Promise<void> {

@@ -72,8 +72,10 @@ export class DiskWorkers implements WorkerPlaces {
 }
 
 const MARK = ".adopting";
+/** Names the entry that a worker is busy with, if it has crashed before. */
+export const SUSPECT_FILE = "suspect.json";
 /** Files in a worker's directory that do not belong to one of its stores. */
-const OWN_FILES = [MARK, "BALLAST"];
+const OWN_FILES = [MARK, "BALLAST", SUSPECT_FILE];
 const MARK_CHECK_MS = 100;
 
 /** Waits while worker 1 settles what it had begun to move out of this worker's directory. */

@@ -37,6 +37,8 @@ export interface QueuePlace {
   createOrphanStore(id: string): QueueStore;
   /** Removes the files of a store that is closed; absent if a store has none of its own. */
   removeFiles?(id: string): Promise<void>;
+  /** A file for `Suspects`; absent if there is no place for one. */
+  readonly suspectPath?: string;
   /** The queues of other workers; absent if there can be none. */
   readonly workers?: WorkerPlaces | undefined;
 }

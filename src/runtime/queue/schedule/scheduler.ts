@@ -16,6 +16,8 @@ export interface SchedulerServices {
   readonly policy: AttemptPolicy;
   readonly actions: SlotActions;
   readonly logStoreError: (error: unknown) => void;
+  /** Whether entries are sent one by one. */
+  readonly isAlone: () => boolean;
 }
 
 /** The actions for which the scheduler gives slots. */
@@ -191,9 +193,9 @@ export class Scheduler {
 
   /** Takes out the group to send next. Entries that must not be sent now are ended or delayed on the way. */
   private takeSendable(probe: boolean): SendGroup | undefined {
-    const { backlog, policy } = this.services;
+    const { backlog, policy, isAlone } = this.services;
     while (this.hasFreeSlot()) {
-      const next = backlog.next(probe, probe ? 1 : policy.maxEntries, policy.probeAvoids);
+      const next = backlog.next(probe, probe || isAlone() ? 1 : policy.maxEntries, policy.probeAvoids);
       if (next === undefined) return undefined;
       const group = this.endUnsendable(next);
       if (group.items.length === 0) continue;
