@@ -1,4 +1,4 @@
-import type { BatchWatcher } from "#contract/operations";
+import type { BatchWatcher, GraphDescription } from "#contract/operations";
 import type { Batch } from "#otlp";
 
 /**
@@ -22,6 +22,10 @@ export class Flow {
       const left = this.watchers?.filter((each) => each !== own) ?? [];
       this.watchers = left.length === 0 ? undefined : left;
     };
+  }
+
+  get isWatched(): boolean {
+    return this.watchers !== undefined;
   }
 
   private show(batch: Batch): void {
@@ -52,12 +56,24 @@ export class Flows {
 
   /** The flow from a node to the next nodes of a pipeline: one flow, however many there are. */
   from(node: string, pipeline: string): Flow {
-    return getOrCreate(this.flows, `${node}@${pipeline}`, () => new Flow());
+    return getOrCreate(this.flows, flowKey(node, pipeline), () => new Flow());
   }
 
   tally(node: string): Tally {
     return getOrCreate(this.tallies, node, () => new Tally());
   }
+
+  /** Forgets what a graph does not have any more, except flows that are watched: they may come back. */
+  keepOnly({ nodes, edges }: GraphDescription): void {
+    const flows = new Set(edges.map(({ from, pipeline }) => flowKey(from, pipeline)));
+    const tallies = new Set(nodes.map(({ id }) => id));
+    for (const [key, flow] of this.flows) if (!flows.has(key) && !flow.isWatched) this.flows.delete(key);
+    for (const node of this.tallies.keys()) if (!tallies.has(node)) this.tallies.delete(node);
+  }
+}
+
+function flowKey(node: string, pipeline: string): string {
+  return `${node}@${pipeline}`;
 }
 
 function getOrCreate<T>(map: Map<string, T>, key: string, make: () => T): T {

@@ -117,6 +117,9 @@ export function journalUnit(name: string): string {
  *     connectors --+                                     +---> connectors: a stage, then a route to pipelines
  *
  * Nothing that runs is changed: links of parts that are taken over are only listed in `wiring`.
+ *
+ * No part may keep the builder, which knows all parts of its config and of the one before: they would stay in memory for
+ * as long as one of them runs, and with a chain of reloads for ever.
  */
 export class GraphBuilder {
   private readonly settings: BuilderSettings;
@@ -209,7 +212,7 @@ export class GraphBuilder {
       const { isAvailable } = this.settings;
       const journal = running?.journal.exchange;
       const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable, journal };
-      const create = () => spec.factory.create(spec.config, context);
+      const create = creatorOf(spec.factory, spec.config, context);
       const tally = this.settings.flows.tally(node);
       const processor = this.components.isolate(spec, "connector", from, create, { to, targets, tally });
       return { processor, distribute: routeToTargets(this.createMemory()) };
@@ -295,7 +298,7 @@ export class GraphBuilder {
     return this.stage(node, node, () => {
       if (!this.runsHere(workerMode(spec.factory, spec.config), "processor", id)) return {};
       const context = this.processorContext(id, pipeline, index);
-      const create = () => spec.factory.create(spec.config, context);
+      const create = creatorOf(spec.factory, spec.config, context);
       const processor = this.components.isolate(spec, "processor", pipeline.signal, create, {
         onSetback: untreatedPiiWarning(this.plan, pipeline, index, context.logger),
         holds: spec.factory.maxHeldBytes !== undefined,
@@ -307,11 +310,10 @@ export class GraphBuilder {
     });
   }
 
-  /** Without `index` the processor has no journal. */
-  processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
-    const isBehindJournal = index !== undefined && index >= journalPlace(this.plan, pipeline);
+  private processorContext(id: string, pipeline: PlannedPipeline, index: number): ProcessorContext {
+    const isBehindJournal = index >= journalPlace(this.plan, pipeline);
     const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
-    const context = { ...this.components.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
+    const context = processorContextWithoutJournal(this.components, id, pipeline);
     return journal === undefined ? context : { ...context, journal };
   }
 
@@ -350,7 +352,7 @@ export class GraphBuilder {
         isAvailable: () => true,
         journal: running?.journal.exchange,
       };
-      const create = () => connector.create(spec.config, context);
+      const create = creatorOf(connector, spec.config, context);
       return { processor: this.components.isolate(spec, "processor", from, create, { to }) };
     });
     if (first !== undefined) this.link(first, linkTo(stage));
@@ -447,6 +449,23 @@ export class GraphBuilder {
       "Records that were sent again and not given a second time to an exporter or pipeline that had them.";
     return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }
+}
+
+export function processorContextWithoutJournal(
+  components: ComponentMaker,
+  id: string,
+  { id: pipeline, signal }: PlannedPipeline,
+): ProcessorContext {
+  return { ...components.contextOf(id, "processor"), signal, pipeline };
+}
+
+/** Outside of the builder, because its result is kept for as long as the component runs, and must not keep the builder. */
+function creatorOf<Config, Context, T>(
+  factory: { create(config: Config, context: Context): T },
+  config: Config,
+  context: Context,
+): () => T {
+  return () => factory.create(config, context);
 }
 
 interface StageParts {

@@ -1,12 +1,14 @@
-import type { Exporter, GraphPlan, PlannedExporter } from "#contract";
+import type { Exporter, GraphPlan, PlannedExporter, PlannedPipeline } from "#contract";
 import { RecordGrowth } from "#contract/border";
 import { workerMode } from "#contract/operators";
 import { ComponentMaker } from "./component-maker.js";
+import { describeGraph } from "./describe-graph.js";
 import { Flows } from "./flows.js";
 import {
   GraphBuilder,
   type GraphParts,
   type GraphServices,
+  processorContextWithoutJournal,
   type RunningReceiver,
   type TakenOver,
 } from "./graph-builder.js";
@@ -92,6 +94,7 @@ export class Graph {
     for (const [id, routes] of parts.routes) routes.follow(parts.plan, id);
     for (const [id, { intakes }] of parts.receivers) for (const intake of intakes) intake.follow(parts.plan, id);
     for (const [id, end] of parts.exporters) end.spec = parts.plan.exporters.get(id)!;
+    this.flows.keepOnly(describeGraph(parts.plan));
   }
 
   /** Ends the input of all receivers. Processors flush what they hold, journals and outlets drain. */
@@ -109,9 +112,10 @@ export class Graph {
 
   private build(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): PreparedParts {
     const isAborting = () => this.isAborting;
+    const components = new ComponentMaker({ ...services, isAborting });
     const builder = new GraphBuilder({
       ...services,
-      components: new ComponentMaker({ ...services, isAborting }),
+      components,
       plan,
       takenOver,
       budget: this.budget,
@@ -123,7 +127,7 @@ export class Graph {
         hasPipeline: (pipeline) => this.replaySteps.hasPipeline(pipeline),
       },
     });
-    return preparedBy(builder, plan, services.maxRecordSize);
+    return preparedBy(builder, components, plan, services.maxRecordSize);
   }
 
   private connect({ wiring }: GraphParts, isChanged: (key: string) => boolean = () => true): void {
@@ -148,10 +152,18 @@ export class Graph {
  * Outside of `Graph.build`, so that the functions made there, which parts keep for as long as they run, do not keep the
  * builder with all parts of its time.
  */
-function preparedBy(builder: GraphBuilder, plan: GraphPlan, maxRecordSize = Number.POSITIVE_INFINITY): PreparedParts {
-  const createGrowth = () => new RecordGrowth(maxRecordSize);
-  const replaySteps = new ReplaySteps(plan, (id, pipeline) => builder.processorContext(id, pipeline), createGrowth);
-  return { parts: builder.build(), replaySteps };
+function preparedBy(
+  builder: GraphBuilder,
+  components: ComponentMaker,
+  plan: GraphPlan,
+  maxRecordSize = Number.POSITIVE_INFINITY,
+): PreparedParts {
+  return { parts: builder.build(), replaySteps: replayStepsOf(components, plan, maxRecordSize) };
+}
+
+function replayStepsOf(components: ComponentMaker, plan: GraphPlan, maxRecordSize: number): ReplaySteps {
+  const contextOf = (id: string, pipeline: PlannedPipeline) => processorContextWithoutJournal(components, id, pipeline);
+  return new ReplaySteps(plan, contextOf, () => new RecordGrowth(maxRecordSize));
 }
 
 /** The parts of another plan, ready to be used. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { defineExporter, defineProcessor, eachRecord, type LogRecordView, Refusal } from "../../../src/plugin.js";
 import { MetricRegistry } from "../../../src/runtime/host/self-telemetry/metric-registry.js";
-import { Flow } from "../../../src/runtime/pipeline/flows.js";
+import { Flow, Flows } from "../../../src/runtime/pipeline/flows.js";
 import { cleanUp, startFed } from "../../support/fed-agent.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 
@@ -102,5 +102,32 @@ describe("a flow", () => {
     flow.pass(logs("a"));
     expect(seen).toHaveLength(3);
     expect(flow.records).toBe(3);
+  });
+});
+
+describe("the flows of a graph that changes", () => {
+  const edge = { id: "", from: "receiver:a", to: "exporter:b", pipeline: "logs", signal: "logs" } as const;
+  const node = { id: "receiver:a", kind: "receiver", name: "a", type: "a", pipelines: [], signals: [] } as const;
+
+  it("are forgotten with their components", () => {
+    const flows = new Flows();
+    const [kept, tally] = [flows.from("receiver:a", "logs"), flows.tally("receiver:a")];
+    const [removed, removedTally] = [flows.from("receiver:c", "logs"), flows.tally("receiver:c")];
+    flows.keepOnly({ nodes: [node], edges: [edge] });
+    expect(flows.from("receiver:a", "logs")).toBe(kept);
+    expect(flows.tally("receiver:a")).toBe(tally);
+    expect(flows.from("receiver:c", "logs")).not.toBe(removed);
+    expect(flows.tally("receiver:c")).not.toBe(removedTally);
+  });
+
+  it("stay while somebody watches", () => {
+    const flows = new Flows();
+    const watched = flows.from("receiver:c", "logs");
+    const stop = watched.watch(() => {});
+    flows.keepOnly({ nodes: [], edges: [] });
+    expect(flows.from("receiver:c", "logs")).toBe(watched);
+    stop();
+    flows.keepOnly({ nodes: [], edges: [] });
+    expect(flows.from("receiver:c", "logs")).not.toBe(watched);
   });
 });
