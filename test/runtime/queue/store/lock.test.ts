@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/runtime/queue/store/level-store.js";
+import { liveNativeReferences } from "../../../support/live-heap.js";
 import { newEntry } from "./entries.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
 
@@ -45,6 +46,16 @@ describe("a queue directory in use", () => {
   it("keeps LevelDB's lock when a second instance was refused", async () => {
     await expect(place.store().open()).rejects.toMatchObject({ code: "locked" });
     expect(await openElsewhere()).toBe("LEVEL_LOCKED");
+  });
+
+  it("holds no native memory of former openings", async () => {
+    const openings = 40;
+    const before = await liveNativeReferences();
+    for (let i = 0; i < openings; i++) {
+      await store.close();
+      await store.open();
+    }
+    expect(((await liveNativeReferences()) - before) / openings).toBeLessThan(16); // less than one reference
   });
 
   it("is free again after an opening that failed", async () => {

@@ -30,13 +30,32 @@ export const makeLevelDb: MakeLevelDb = (directory, { writeBuffer, maxTable } = 
   });
 
 /**
+ * Opens a database. If that fails, it frees what `open` has allocated outside of the heap, a block cache and the object
+ * that owns it. Nothing else does: `close` leaves a database alone that never opened, and it is not garbage collected
+ * either.
+ */
+export async function openLevelDb(db: Pick<ClassicLevel, "open">): Promise<void> {
+  try {
+    await db.open();
+  } catch (error) {
+    await (db as Partial<NativeClose>)._close?.();
+    throw error;
+  }
+}
+
+/** The part of a LevelDB object that closes it whatever its state, which classic-level does not declare. */
+interface NativeClose {
+  _close(): Promise<void>;
+}
+
+/**
  * Rejects if another process has the database open. Changes nothing: LevelDB takes its lock first, and its options keep
  * it from opening an existing database and from creating a new one.
  */
 export async function checkUnlocked(directory: string): Promise<void> {
   const probe = new (classicLevel())(directory, { createIfMissing: false, errorIfExists: true });
   try {
-    await probe.open();
+    await openLevelDb(probe);
     await probe.close();
   } catch (error) {
     const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;

@@ -10,7 +10,7 @@ import { mendLogs } from "../../leveldb-files/log-mend.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";
 import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
-import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
+import { checkUnlocked, type LevelDb, type MakeLevelDb, openLevelDb } from "../level-db.js";
 import { scanKeys, scanRows } from "../reader.js";
 import { encryptedDb } from "./encrypted-db.js";
 import { evidenceOf } from "./log-evidence.js";
@@ -140,7 +140,7 @@ async function openAndReconcile(
   evidence: StoreEvidence,
 ): Promise<{ db: LevelDb; reconciled: ReconciledStore }> {
   const stored = makeDb(directory);
-  await stored.open();
+  await openLevelDb(stored);
   try {
     const keysOfNotes = await noteKeys(stored);
     if (cipher.keyring.all.length > 0) cipher.bindTo(await queueIdIn(directory, () => queueIdsOn(stored)));
