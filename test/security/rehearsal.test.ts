@@ -1,9 +1,15 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import type { Readable } from "node:stream";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { encodeTask } from "../../src/agent/rehearsal/process/child-frames.js";
+import { REHEARSAL_COMMAND } from "../../src/agent/rehearsal/process/rehearsal-command.js";
 import { freePort } from "../../src/agent/testing/free-port.js";
 import { type RehearsedAgent, startRehearsedAgent } from "../agent/rehearsal/process/rehearsed-agent.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 /** The processes that an agent has started, and their states. */
 function childrenOf(pid: number): number[] {
@@ -64,6 +70,24 @@ describe("a rehearsal of a hostile config", () => {
     agent.agent.child.kill("SIGKILL");
     await agent.agent.exited;
     await expect.poll(() => parentOf(String(child))).toBe(undefined);
+  });
+
+  it("runs no plugin when the agent was killed before its process had started", async () => {
+    const folder = temporaryFolder();
+    const config = join(folder, "agent.yaml");
+    writeFileSync(join(folder, "loop.mjs"), "for (;;);");
+    writeFileSync(config, "plugins: [./loop.mjs]");
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../../bin/sluice.js"), REHEARSAL_COMMAND], {
+      stdio: ["pipe", "ignore", "ignore", "pipe"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const exited = once(child, "exit");
+    const before = { files: {}, plugins: {}, remoteFiles: [] };
+    const formerParent = process.pid + 1;
+    child.stdin!.write(encodeTask({ config: [config], set: [], remoteFiles: [], before }, formerParent));
+    const [message] = await once(child.stdio[3] as Readable, "data");
+    expect(String(message)).toContain("the agent has ended");
+    expect(await exited).toEqual([1, null]);
   });
 
   it("lets plugins write no files and start no programs", async () => {

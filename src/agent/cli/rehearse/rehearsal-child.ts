@@ -36,7 +36,9 @@ async function rehearse(context: CommandContext): Promise<number> {
   const frames = readFrames(process.stdin);
   const first = (await frames.next()).value;
   if (first === undefined || !("task" in first)) throw new Error("there is no task");
-  const { task } = first;
+  const { task, agentPid } = first;
+  // The guard compares with the parent at its start, which is another one if the agent has ended before.
+  if (process.ppid !== agentPid) throw new Error("the agent has ended");
   const secrets = new FilledInTexts();
   const after = await load(context, task, task.remoteFiles, secrets, readTextFile);
   const before = await load(context, task, task.before.remoteFiles, secrets, (path) => textOf(task, path));

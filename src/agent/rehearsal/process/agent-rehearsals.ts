@@ -40,11 +40,13 @@ export class AgentRehearsals implements RehearsalControl {
   }
 
   get current(): RehearsalStatus | undefined {
+    this.last?.endIfReplaced();
     return this.last?.status;
   }
 
   start(request: RehearsalRequest): RehearsalStatus {
     const conditions = request.failOn.map(readCondition);
+    this.last?.endIfReplaced();
     if (this.last?.isRunning)
       throw new AdminError("conflict", "a rehearsal is under way: wait until it ends, or cancel it");
     const { inspection } = this.services.agent;
@@ -129,6 +131,11 @@ class Rehearsal {
     logger.info({ state, ...(error !== undefined && { error }), failed }, "a rehearsal has ended");
   }
 
+  /** A reload makes the rehearsal useless, because what it would compare with does not run any more. */
+  endIfReplaced(): void {
+    if (this.isReplaced) this.fail(REPLACED);
+  }
+
   private fail(reason: string): void {
     this.end("failed", { error: maskText(reason) });
   }
@@ -140,7 +147,7 @@ class Rehearsal {
     } else if ("progress" in message) this.status = { ...this.status, progress: message.progress };
     else if ("problems" in message) this.end("failed", { problems: message.problems, error: "the config has errors" });
     else if ("error" in message) this.fail(message.error);
-    else if (this.isReplaced) this.fail(REPLACED);
+    else if (this.isReplaced) this.endIfReplaced();
     else {
       const { report } = message;
       const failed = this.conditions.filter((condition) => condition.holds(report)).map(({ text }) => text);
@@ -165,6 +172,7 @@ class Rehearsal {
   /** The pipeline waits for this method. */
   private take(batch: Batch, receiver: string): void {
     const { sample, maxBytes } = this.status;
+    if (this.isReplaced) return void this.services.clock.after(0, () => this.endIfReplaced());
     const isSmall = batch.byteLength <= MAX_BATCH_BYTES;
     if (isSmall && sample.bytes + batch.byteLength > maxBytes)
       return void this.services.clock.after(0, () => this.endSample());
@@ -183,7 +191,8 @@ class Rehearsal {
     this.stopSampling();
     this.cancelTimer();
     const { sample } = this.status;
-    if (this.isReplaced) return this.fail(REPLACED);
+    this.endIfReplaced();
+    if (!this.isRunning) return;
     if (sample.batches === 0)
       return this.fail("nothing came in meanwhile that fits into the sample, so there is nothing to rehearse");
     const { clock } = this.services;

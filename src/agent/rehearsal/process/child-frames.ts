@@ -45,8 +45,8 @@ const KINDS = { task: 1, batch: 2, end: 3 } as const;
 const PREFIX_BYTES = 5;
 const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 
-export function encodeTask(task: RehearsalTask): Uint8Array {
-  return encodeFrame(KINDS.task, Buffer.from(JSON.stringify(task)));
+export function encodeTask(task: RehearsalTask, agentPid: number): Uint8Array {
+  return encodeFrame(KINDS.task, Buffer.from(JSON.stringify({ task, agentPid })));
 }
 
 /** `skipped` records passed and were not sampled. */
@@ -74,7 +74,7 @@ function prefixOf(kind: number, length: number): Buffer {
 }
 
 export type ChildFrame =
-  | { readonly task: RehearsalTask }
+  | { readonly task: RehearsalTask; readonly agentPid: number }
   | { readonly batch: ReadBatch }
   | { readonly skipped: number };
 
@@ -108,7 +108,7 @@ function frameLength(chunks: readonly Buffer[], held: number): number {
 
 function decodeFrame(frame: Buffer): ChildFrame {
   const body = frame.subarray(1);
-  if (frame[0] === KINDS.task) return { task: JSON.parse(body.toString("utf8")) as RehearsalTask };
+  if (frame[0] === KINDS.task) return JSON.parse(body.toString("utf8")) as ChildFrame;
   if (frame[0] === KINDS.end) return JSON.parse(body.toString("utf8")) as { skipped: number };
   const headerEnd = 4 + body.readUInt32LE(0);
   const { receiver, signal, at } = JSON.parse(body.toString("utf8", 4, headerEnd)) as {

@@ -47,7 +47,7 @@ export class RehearsalProcess {
     this.child.stdin.on("error", () => {}); // the end of the process says more
     if (child.pid !== undefined) lowerPriority(child.pid);
     void readMessages(child.stdio[3] as Readable, listeners);
-    this.child.stdin.write(encodeTask(task));
+    this.child.stdin.write(encodeTask(task, process.pid));
   }
 
   /** Returns false if the child does not keep up, and the batch was left out. */

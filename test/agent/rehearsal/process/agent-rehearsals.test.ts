@@ -19,6 +19,17 @@ describe("a rehearsal in a running agent", () => {
     expect(config).toMatchObject({ generation: { number: 1, hash: generation.before }, differs: true });
     expect(generation.after).not.toBe(generation.before);
   });
+
+  it("ends as soon as the config is reloaded, and another one can begin", async () => {
+    const agent = await startRehearsedAgent();
+    agent.write(FILTER);
+    await agent.request("POST", "/config/rehearsal", { seconds: 600, share: 1 });
+    const { body } = await agent.request("POST", "/config/reload", {});
+    expect(body.outcome).toBe("applied");
+    const { rehearsal } = (await agent.request("GET", "/config/rehearsal")).body;
+    expect(rehearsal).toMatchObject({ state: "failed", error: expect.stringContaining("was reloaded meanwhile") });
+    expect((await agent.rehearse()).state).toBe("done");
+  });
 });
 
 describe("sluice reload --rehearse", () => {
