@@ -1,6 +1,7 @@
 import { defineProcessor, type Processor, type ProcessorContext, statefulProcessor } from "../../../plugin.js";
 import { type TailSamplingConfig, tailSamplingSchema } from "./config.js";
-import { TailSampler } from "./tail-sampler.js";
+import { createDecisionNotes, TailSampler } from "./tail-sampler.js";
+import { takeOverNotes } from "./take-over-notes.js";
 
 /** Most clients wait this long for an answer. */
 const TYPICAL_CLIENT_TIMEOUT_MS = 10_000;
@@ -25,12 +26,22 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
 });
 
 function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorContext): Processor {
+  const takenOver = new Set<string>();
+  const { journal } = context;
+  // The sampler is created with the first delivery, and notes may be taken over before.
+  const notes = journal && createDecisionNotes(journal, config);
+  journal?.setSettlement({
+    remaining: (_position, spans) => spans,
+    ended() {},
+    takeOver: (other, firstPosition) => takeOverNotes(notes!, other, firstPosition, takenOver, () => {}),
+  });
   return statefulProcessor((out) => {
     const sampler = new TailSampler(
       config,
       context,
       (delivery) => out.next(delivery),
       (error) => out.error(error),
+      takenOver,
     );
     return {
       next(delivery) {

@@ -1,5 +1,5 @@
 import { ERROR_CODES } from "#contract/errors";
-import type { EntrySettlement, JournalNote } from "#contract/operators";
+import type { EntrySettlement, JournalNote, JournalNotes } from "#contract/operators";
 import { turns } from "#work";
 import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
 import type { TailSamplingConfig } from "./config.js";
@@ -7,6 +7,7 @@ import { Decider } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
 import { DecisionNotes, type EntryTraces } from "./decision-notes.js";
 import { type Decision, TailMetrics } from "./metrics.js";
+import { spansOf, takeOverNotes } from "./take-over-notes.js";
 import { batchOfSlices, maxBytesOf, type SpanSlice, sliceByTrace } from "./trace-slices.js";
 import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
 
@@ -27,7 +28,6 @@ export interface SortedSpans {
 }
 
 const EMPTY_BATCH = Batch.empty("traces");
-const DECISIONS_PER_NOTE = 10_000;
 
 /**
  * Holds spans until their trace is decided.
@@ -49,8 +49,7 @@ export class TailSampler {
   private readonly decider: Decider;
   private readonly decisions: DecisionCache;
   private readonly waiting = new WaitingTraces();
-  /** Traces that another worker sampled before it was gone, with spans that it had not delivered. */
-  private readonly takenOver = new Set<string>();
+  private readonly takenOver: Set<string>;
   private readonly removeGauges: () => void;
   private cancelTimer: (() => void) | undefined;
   private timerAt = Number.POSITIVE_INFINITY;
@@ -59,21 +58,23 @@ export class TailSampler {
   /** Traces that are decided but not settled or passed on yet. */
   private round: { readonly trace: WaitingTrace; readonly isSampled: boolean }[] = [];
 
+  /** `takenOver` has traces that another worker sampled before it was gone, with spans that it had not delivered. */
   constructor(
     config: TailSamplingConfig,
     context: ProcessorContext,
     emit: (delivery: Delivery) => void,
     fail: (error: unknown) => void,
+    takenOver: Set<string>,
   ) {
     this.config = config;
+    this.takenOver = takenOver;
     this.context = context;
     this.emit = emit;
     this.fail = fail;
     this.metrics = new TailMetrics(context.metrics);
     this.decider = new Decider(config, context, this.metrics);
     this.decisions = new DecisionCache(config.sampledCacheSize, config.nonSampledCacheSize);
-    const remembered = config.sampledCacheSize + config.nonSampledCacheSize;
-    this.notes = context.journal && new DecisionNotes(context.journal, remembered);
+    this.notes = context.journal && createDecisionNotes(context.journal, config);
     this.notes?.restore((id, isSampled) => this.decisions.remember(id, isSampled));
     context.journal?.setSettlement({
       remaining: (position, spans) => this.remaining(position, spans),
@@ -228,22 +229,9 @@ export class TailSampler {
 
   /** Decisions of a worker that is gone also apply to spans that come later. */
   private takeOver(notes: readonly JournalNote[], firstPosition: number): EntrySettlement["remaining"] {
-    const write = () => {};
-    const journal = { read: () => notes, firstPosition, write, setSettlement: write, limitUnneededBytes: write };
-    const earlier = new DecisionNotes(journal, 0);
-    const decisions = new Map<string, boolean>();
-    earlier.restore((id, isSampled) => void decisions.set(id, isSampled));
-    const decided = [...decisions].map(([id, isSampled]) => ({ id, isSampled }));
-    for (const { id, isSampled } of decided)
+    return takeOverNotes(this.notes!, notes, firstPosition, this.takenOver, (id, isSampled) => {
       if (this.decisions.get(id) === undefined) this.decisions.remember(id, isSampled);
-    for (let i = 0; i < decided.length; i += DECISIONS_PER_NOTE)
-      this.notes?.decided(decided.slice(i, i + DECISIONS_PER_NOTE));
-    return (position, batch) =>
-      spansOf(batch, (id) => {
-        const fate = earlier.fateOf(position, id);
-        if (fate === "sampled") this.takenOver.add(id);
-        return fate !== "delivered" && fate !== "dropped";
-      });
+    });
   }
 
   private setTimer(minDelayMs: number): void {
@@ -295,11 +283,8 @@ export class TailSampler {
   }
 }
 
-/** Returns the spans of the traces that `isWanted` returns true for. */
-function spansOf(batch: Batch, isWanted: (id: string) => boolean): Batch {
-  const slices = [...sliceByTrace(batch)].filter(([id]) => isWanted(id)).flatMap(([, spans]) => spans);
-  if (slices.length === batch.count) return batch;
-  return slices.length === 0 ? EMPTY_BATCH : batchOfSlices(slices);
+export function createDecisionNotes(journal: JournalNotes, config: TailSamplingConfig): DecisionNotes {
+  return new DecisionNotes(journal, config.sampledCacheSize + config.nonSampledCacheSize);
 }
 
 /** Returns the entries that these traces came with, once for each of their parts, with the id of the trace. */
