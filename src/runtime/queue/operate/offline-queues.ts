@@ -17,7 +17,13 @@ import { RemoteStore } from "../store/remote/remote-store.js";
 import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore } from "../store/store.js";
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
 import { describeLoss } from "./damage-reporter.js";
-import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
+import {
+  directoryNameOf,
+  exporterOfDirectory,
+  parseWorkerQueueId,
+  workerOfDirectory,
+  workerQueueId,
+} from "./directory-name.js";
 import { idleControl } from "./idle-control.js";
 
 export interface OfflineQueues {
@@ -58,7 +64,7 @@ export async function openOfflineQueues(
   const pathOf = (id: string) => queues.get(id) ?? join(directory, directoryNameOf(id));
   const place: OfflinePlace = {
     exporters: [...queues.keys()],
-    createStore: (id) => new LevelStore(storeSettings(id, pathOf(id)), { keyring, disk }),
+    createStore: (id) => new LevelStore(storeSettings(exporterOf(id), pathOf(id)), { keyring, disk }),
     exists: (id) => storeExists(pathOf(id)),
     nameOf: pathOf,
   };
@@ -76,13 +82,13 @@ export async function openOfflinePostgresQueues(
     throw asAdminError(error);
   });
   const ids = new Set(all.filter((queue) => queue.agent === agent).map(({ id }) => id));
-  const exporters = [...ids].filter((id) => !isRecordsId(id));
+  const exporters = [...ids].filter((id) => !isRecordsId(exporterOf(id)));
   if (exporters.length === 0) throw noQueuesError(config, all);
   const place: OfflinePlace = {
     exporters,
     createStore(id) {
       const table = new PostgresTable(config, [queueName(config, id)], { lockTries: OFFLINE_LOCK_TRIES });
-      return new RemoteStore({ exporter: id }, table, { keyring });
+      return new RemoteStore({ exporter: exporterOf(id) }, table, { keyring });
     },
     exists: async (id) => ids.has(id),
     nameOf: (id) => `the queue ${queueName(config, id)}`,
@@ -134,12 +140,24 @@ async function openPlace(place: OfflinePlace, { language, mask }: OfflineService
   return { admin: createAdmin(controls, { ...services, records, language, mask }), damage, close };
 }
 
-/** Finds directories that are queues, by their name and content. Other directories must not be turned into queues. */
+/** The exporter or journal of a queue, whichever worker has it. */
+function exporterOf(id: string): string {
+  return parseWorkerQueueId(id)?.id ?? id;
+}
+
+/**
+ * Finds directories that are queues, by their name and content, also those of several workers. Other directories must
+ * not be turned into queues.
+ */
 async function queuesIn(directory: string): Promise<{ exporter: string; path: string }[]> {
   const found: { exporter: string; path: string }[] = [];
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const exporter = entry.isDirectory() ? exporterOfDirectory(entry.name) : undefined;
+    const worker = entry.isDirectory() ? workerOfDirectory(entry.name) : undefined;
     const path = join(directory, entry.name);
+    if (worker !== undefined)
+      for (const queue of await queuesIn(path))
+        found.push({ ...queue, exporter: workerQueueId({ worker, id: queue.exporter }) });
     if (exporter !== undefined && !isRecordsId(exporter) && (await isStoreDirectory(path)))
       found.push({ exporter, path });
   }

@@ -91,6 +91,31 @@ describe.skipIf(postgresProgram === undefined)("agents whose queues are in postg
     );
   });
 
+  it("keep the queues of their workers apart, and adopt those of workers that are gone", async () => {
+    refuse(503);
+    const first = await start("several", "otlp_http", {}, { worker: { number: 1, count: 2 } });
+    const second = await start("several", "otlp_http", {}, { worker: { number: 2, count: 2 } });
+    await first.send("one");
+    await second.send("two");
+    await second.send("three");
+    const depths = () => [first, second].map(({ agent }) => agent.admin!.exporters()[0]!.queue.entries);
+    expect(depths()).toEqual([1, 2]);
+    expect(await first.agent.admin!.orphans!.list()).toEqual([]);
+    expect(await second.agent.admin!.orphans!.list()).toEqual([]);
+    await second.agent.stop(0);
+    await first.agent.adoptWorkersAbove(1);
+    await until(() => expect(depths()[0]).toBe(3));
+    await first.agent.stop(0);
+    const old = await start("several", "otlp_http/old", {}, { worker: { number: 3, count: 3 } });
+    await old.send("four");
+    await old.agent.stop(0);
+    const single = await start("several");
+    await until(async () =>
+      expect((await single.agent.admin!.orphans!.list()).map(({ id }) => id)).toEqual(["worker-3:otlp_http/old"]),
+    );
+    expect(single.agent.admin!.exporters()[0]!.queue.entries).toBe(3);
+  });
+
   it("find the queue of an exporter that was written with an alias of its type", async () => {
     refuse(503);
     const before = await start("renamed", "otlphttp");

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Logger } from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
+import { createDeadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { directoryNameOf, exporterOfDirectory } from "../../../../src/runtime/queue/operate/directory-name.js";
+import { openOfflineQueues } from "../../../../src/runtime/queue/operate/offline-queues.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
 import { bodies } from "../../../support/telemetry/batches.js";
 import { until } from "../../../support/until.js";
@@ -150,5 +152,19 @@ describe("the queues of workers", () => {
     const { records } = await first.agent.admin!.audit({});
     expect(records.filter(({ action }) => action === "reveal").map(({ actor }) => actor)).toEqual(["ann"]);
     expect((await first.agent.admin!.listDeadLetters({})).entries).toHaveLength(1);
+  });
+
+  it("can be looked at while no agent runs", async () => {
+    status = 400;
+    const second = await start(2, 2);
+    await second.send("x");
+    await until(() => expect(second.agent.admin!.exporters()[0]!.deadLetters.entries).toBe(1));
+    const [dead] = (await second.agent.admin!.listDeadLetters({})).entries;
+    await second.agent.stop(0);
+    const language = createDeadLetterLanguage(1000);
+    const offline = await openOfflineQueues(second.directory, { language, mask: async (batch) => batch });
+    expect((await offline.admin.listDeadLetters({})).entries).toEqual([dead]);
+    expect(offline.admin.exporters().map(({ id }) => id)).toEqual(["worker-2:otlp_http"]);
+    await offline.close();
   });
 });
