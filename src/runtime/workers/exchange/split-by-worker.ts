@@ -2,60 +2,58 @@ import { FNV32_START, fnv32 } from "#codecs";
 import type { WorkerMode } from "#contract/operators";
 import { AttributeKey } from "#metrics";
 import type { Batch } from "#otlp";
-import { after, findField, SHAPES, varint } from "#otlp/bytes";
+import { after, findField, varint } from "#otlp/bytes";
 import { partition } from "#otlp/edit";
-import { LOG_TRACE_ID_TAG, OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, SPAN_TRACE_ID_TAG } from "#otlp/tags";
-import type { RecordWalk } from "#otlp/views";
-
-/** Chooses the worker, from 0, for a record of a walk. */
-type ChooseWorker = (walk: RecordWalk, start: number, end: number) => number;
+import {
+  LOG_TRACE_ID_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SPAN_TRACE_ID_TAG,
+} from "#otlp/tags";
+import type { RecordWalk, WalkShape } from "#otlp/views";
+import { splitRecords } from "./split-records.js";
 
 /**
  * Divides a batch between workers: by the hash of the trace id, or of the resource. The result has a batch for each
  * worker, undefined if it gets nothing. If all records belong to one worker, that is the batch itself. Records without
- * a trace id belong to `here`. The same records always go to the same worker, as long as the number of workers stays.
+ * a trace id belong to `here`, a number from 0. The same records always go to the same worker, as long as the number of
+ * workers stays.
  */
 export function splitByWorker(
   batch: Batch,
-  mode: Exclude<WorkerMode, "each">,
+  mode: Exclude<WorkerMode, "each" | "one">,
   workers: number,
   here: number,
 ): (Batch | undefined)[] {
-  return partition(batch, SHAPES[batch.signal], workers, chooserOf(batch, mode, workers, here));
-}
-
-function chooserOf(batch: Batch, mode: Exclude<WorkerMode, "each">, workers: number, here: number): ChooseWorker {
-  if (mode === "one") return () => 0;
-  if (mode === "series") return byResource(workers);
-  if (batch.signal === "metrics") return () => here;
-  return byTraceId(batch.signal === "traces" ? SPAN_TRACE_ID_TAG : LOG_TRACE_ID_TAG, workers, here);
-}
-
-function byTraceId(tag: number, workers: number, here: number): ChooseWorker {
-  return ({ bytes }, start, end) => {
+  if (mode === "series") return partition(batch, RESOURCES, workers, byResource(workers));
+  if (batch.signal === "metrics") return onlyFor(batch, workers, here);
+  const tag = batch.signal === "traces" ? SPAN_TRACE_ID_TAG : LOG_TRACE_ID_TAG;
+  return splitRecords(batch, workers, (bytes, start, end) => {
     const at = findField(bytes, start, end, tag);
     if (at < 0) return here;
     const length = varint(bytes, at);
     return length === 0 ? here : mixed(fnv32(FNV32_START, bytes, after, after + length)) % workers;
-  };
+  });
 }
 
-/** Equal resources give the same worker, whatever the order of their attributes. A resource is hashed once per batch. */
-function byResource(workers: number): ChooseWorker {
+function onlyFor(batch: Batch, workers: number, worker: number): (Batch | undefined)[] {
+  return Array.from({ length: workers }, (_, i) => (i === worker ? batch : undefined));
+}
+
+/** Everything of a resource goes to the same worker, so that the records themselves are not looked at. */
+const RESOURCES: WalkShape = { levels: [], record: RESOURCE_CONTAINER_TAG };
+
+/** Equal resources give the same worker, whatever the order of their attributes. */
+function byResource(workers: number): (walk: RecordWalk, start: number, end: number) => number {
   const key = new AttributeKey();
-  let serial = -1;
-  let last = 0;
-  return ({ bytes, frames, serials }) => {
-    if (serials[0] === serial) return last;
-    serial = serials[0]!;
-    const frame = frames[0]!;
-    const at = findField(bytes, frame.start, frame.end, OWNER_TAG);
+  return ({ bytes }, start, end) => {
+    const at = findField(bytes, start, end, OWNER_TAG);
     const size = at < 0 ? 0 : varint(bytes, at);
     key.begin(bytes);
     if (size > 0) key.addAll(after, after + size, RESOURCE_ATTRIBUTES_TAG);
     key.finish();
-    last = mixed(fnv32(FNV32_START, key.bytes, key.start, key.end)) % workers;
-    return last;
+    return mixed(fnv32(FNV32_START, key.bytes, key.start, key.end)) % workers;
   };
 }
 
