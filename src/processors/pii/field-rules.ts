@@ -39,13 +39,13 @@ export interface FieldRule {
   /** Hints for the detectors. */
   readonly hints: number;
   /**
-   * Which values the name of the key makes secret: `any`; all but words for a status (`auth: enabled`); or only those
-   * that look random (`session.id`).
+   * Which values the name of the key makes secret: `any`; all but words for a status (`auth: enabled`); those with
+   * credentials in them (`connection_string`); or only those that look random (`session.id`).
    */
   readonly secrets: SecretValues;
 }
 
-type SecretValues = "any" | "no_status" | "random";
+type SecretValues = "any" | "no_status" | "credentials" | "random";
 
 export interface FieldRuleSettings {
   /** Strategies by key or dotted path. `*` stands for any text. */
@@ -112,10 +112,13 @@ export class FieldRules {
 
 /** Returns which values of a field of this name are secret; undefined if none are. */
 function secretValues(key: string, label: number): SecretValues | undefined {
-  if (isSecretKey(key)) return STATUS_KEY.test(key) ? "no_status" : "any";
+  if (isSecretKey(key)) return STATUS_KEY.test(key) ? "no_status" : CONNECTION_KEY.test(key) ? "credentials" : "any";
   if (label === PASSWORD_LABEL || label === CODE_LABEL || label === CARD_CODE_LABEL) return "any";
   return label === SECRET_LABEL ? "random" : undefined;
 }
+
+/** Keys of values that may hold a password. */
+const CONNECTION_KEY = /connection[^a-z]?string$/i;
 
 /** Keys that may hold a status or a map of settings as well. */
 const STATUS_KEY = /(?:^|[^a-z])(?:auth|credentials?)$|(?:Auth|Credentials?)$/i;

@@ -42,6 +42,7 @@ function isSecretValue(field: FieldRule, text: string): boolean {
   if (field.decidedBy === "field") return true;
   if (isTemplate(text)) return false;
   if (field.secrets === "any") return true;
+  if (field.secrets === "credentials") return /@|pass|pwd|key|secret|token|sig/i.test(text);
   if (field.secrets === "no_status") return !isPlaceholderText(text) && !/^[a-z][a-z -]{0,15}$/i.test(text);
   return text.length >= MIN_RANDOM_LENGTH && /\d/.test(text) && /[a-z]/i.test(text) && !/\s/.test(text);
 }
@@ -51,7 +52,12 @@ const MIN_RANDOM_LENGTH = 16;
 
 /** Whether the members of a map decide for themselves, because its name is no name of a secret but of a subject. */
 function hasOwnKeys(field: FieldRule, tag: number): boolean {
-  return tag === KVLIST_VALUE_TAG && field.decidedBy === "secret_key" && field.secrets !== "any";
+  return (
+    tag === KVLIST_VALUE_TAG &&
+    field.decidedBy === "secret_key" &&
+    field.secrets !== "any" &&
+    field.secrets !== "credentials"
+  );
 }
 
 function isNumber(tag: number): boolean {

@@ -1,5 +1,15 @@
-import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS } from "./text/ascii.js";
-import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./text/characters.js";
+import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS, SLASH } from "./text/ascii.js";
+import {
+  ALNUM,
+  CHARACTER_BITS,
+  EMAIL_LOCAL,
+  HOST,
+  hasAny,
+  hasTextAt,
+  LETTER,
+  LOWER,
+  latin1,
+} from "./text/characters.js";
 import { EMAIL } from "./text/detectors.js";
 import { OTHER_THING, UNIQUE_FORM } from "./text/evidence.js";
 import { endsMask, matches, NOT_FOUND } from "./text/matches.js";
@@ -59,7 +69,15 @@ export function findEmail(b: Uint8Array, at: number): number {
   work.spent += at - start;
   if (start === at) return NOT_FOUND;
   if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOT_FOUND; // git@host:path
+  if (isPrincipal(b, start, hostStart, end)) return NOT_FOUND;
   return matches.propose(EMAIL, start, end, UNIQUE_FORM | (isMessageId(b, start, at) ? OTHER_THING : 0));
+}
+
+/** Whether it is the name of a service in Kerberos: `host/web01.corp.example@CORP.EXAMPLE`. */
+function isPrincipal(b: Uint8Array, start: number, hostStart: number, end: number): boolean {
+  if (start - 2 < matches.floor || b[start - 1] !== SLASH || (CHARACTER_BITS[b[start - 2]!]! & LETTER) === 0)
+    return false;
+  return !hasAny(b, hostStart, end, LOWER);
 }
 
 const MIN_ID_DIGITS = 5;

@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { COLON, DOT } from "./text/ascii.js";
+import { COLON, DOT, SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./text/characters.js";
 import { IPV6 } from "./text/detectors.js";
 import { UNIQUE_FORM } from "./text/evidence.js";
@@ -8,7 +8,7 @@ import { TEXT_COST, work } from "./text/work.js";
 
 const MAX_LENGTH = 45;
 
-/** Finds an IPv6 address around the colon at `p`. Loopback and the unspecified address are ignored. */
+/** Finds an IPv6 address around the colon at `p`. Loopback, the unspecified address and networks are ignored. */
 export function findIpv6(b: Uint8Array, p: number): number {
   const { end, lastEnd } = matches;
   if (p + 1 >= end || !isAddressByte(b[p + 1]!)) return NOT_FOUND;
@@ -30,7 +30,8 @@ export function findIpv6(b: Uint8Array, p: number): number {
   if (!isShort && colons < 6) return NOT_FOUND;
   while (stop > start && (b[stop - 1] === DOT || (b[stop - 1] === COLON && b[stop - 2] !== COLON))) stop--;
   if (isAt(b, stop, end, WORD) || beginsMask(b, stop) || !isAddress(b, start, stop)) return NOT_FOUND;
-  return matches.propose(IPV6, start, stop, UNIQUE_FORM);
+  const isNetwork = b[stop - 1] === COLON && b[stop] === SLASH && isAt(b, stop + 1, end, DIGIT);
+  return isNetwork ? NOT_FOUND : matches.propose(IPV6, start, stop, UNIQUE_FORM);
 }
 
 function isAddress(b: Uint8Array, start: number, stop: number): boolean {

@@ -36,6 +36,13 @@ describe("text around a value that says it is something else", () => {
     ["a community of nothing", "snmp-server enable traps v2c"],
     ["what is only printed", "echo build1234 done"],
     ["a code of an error", "request failed code=346169 attempt=3"],
+    ["networks", "allowed 10.44.0.0/24, 172.16.0.0/12 and fd00::/8, prefix 2001:db8:4412::/64"],
+    ["addresses that many share", "resolver 8.8.8.8 valid=300s; metadata endpoint 169.254.169.254"],
+    ["a service of Kerberos", "host/web01.corp.example@CORP.EXAMPLE: keytab entry found"],
+    ["the name of a resource", "id=arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-4kX2pQ"],
+    ["a number with a decimal point", "meter reading = 0044182.071 kWh"],
+    ["a range of a unit like a label", "Hemoglobin||13.8|g/dL|12.0-16.0|N"],
+    ["the number of an order", "注文番号 2024-0603-4989 を受け付けました"],
     ["a session that is counted", "Expiring session 0x24f3fdaf7380008, timeout of 10000ms exceeded"],
   ])("leaves %s", (_, text) => {
     expect(maskText(text, false)).toBe(text);
@@ -45,6 +52,19 @@ describe("text around a value that says it is something else", () => {
 describe("text around a value that names it", () => {
   it.each([
     ["a sentence with words between", "new password for locker terminal 9 is yellow-crane-18", "yellow-crane-18"],
+    ["a step from an old password", "User changed password from oldHorse88 to web-panel", "oldHorse88"],
+    ["a step to a new password", "User changed password from oldHorse88 to newHorse99", "newHorse99"],
+    ["a user before a password", "net use Z: \\\\fs01\\pub /user:CORP\\svc Sc4nner2020!", "Sc4nner2020!"],
+    ["a user of SNMP", "snmp-server user nms v3 auth sha AuthPhrase77 priv aes 128 PrivPhrase88", "PrivPhrase88"],
+    ["a dash behind the label", "attach reject imsi-262018489357340 cause 15", "262018489357340"],
+    ["letters of a national number", "National Insurance number WM 88 03 32 C failed", "WM 88 03 32 C"],
+    ["a date with spaces", "datum narození 3. 5. 1980 chybně", "3. 5. 1980"],
+    ["a code in Hungarian", "megerősítő kód: 227148", "227148"],
+    [
+      "a token in quotes",
+      'agent token "aa0a7334-6103-4274-a776-6ec2e710e266" not found',
+      "aa0a7334-6103-4274-a776-6ec2e710e266",
+    ],
     ["a colon after a phrase", "Twoje hasło do panelu: go_packers1", "go_packers1"],
     ["quotes in a sentence", 'Senha informada "Flamengo81" inválida', "Flamengo81"],
     ["brackets of another script", "ログインパスワードは「Zx9kLm77」です", "Zx9kLm77"],

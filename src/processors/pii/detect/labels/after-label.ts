@@ -10,6 +10,8 @@ import { columnLabel, mayBeInColumn } from "./columns.js";
 import {
   AUTHORIZATION_LABEL,
   BIRTH_LABEL,
+  DEVICE_LABEL,
+  NATIONAL_LABEL,
   NO_LABEL,
   OTHER_LABEL,
   PASSWORD_LABEL,
@@ -29,7 +31,7 @@ const IN_MESSAGE = 2;
 for (const c of "*+~") VALUE_BYTES[c.charCodeAt(0)] = IN_MESSAGE;
 /** Bytes before a value that does not follow `=` or `:`. Those signs are anchors of the scan themselves. */
 const BEFORE_VALUE = new Uint8Array(256);
-for (const c of " \t\n\"'`([#|>,;~") BEFORE_VALUE[c.charCodeAt(0)] = 1;
+for (const c of " \t\n\"'`([#|<>,;~") BEFORE_VALUE[c.charCodeAt(0)] = 1;
 for (let c = 128; c < 256; c++) BEFORE_VALUE[c] = 1;
 
 const QUOTES = new Uint8Array(256);
@@ -52,6 +54,8 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
     const found = b[segment - 1] === 126 ? findIssued(b, segment) : findInSegment(b, segment);
     if (found !== NOT_FOUND) return found;
   }
+  const glued = findGlued(b, p);
+  if (glued !== NOT_FOUND) return glued;
   if (start <= matches.floor) return b[start] === b[p] ? findIssued(b, start) : NOT_FOUND;
   if (IN_PASSWORD[b[start - 1]!] === 1) {
     matches.readsDigits = true;
@@ -82,7 +86,7 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
   matches.readsDigits = true;
   if (isColumn) label.monthAt = -1;
   const evidence = LABEL | (label.hasSign || label.isQuoted || isColumn ? SIGN : 0);
-  if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, label.monthAt < 0 ? start : label.monthAt, evidence);
+  if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, labelledStart(kind, start), evidence);
   if (label.monthAt >= 0 || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   assigned.read(b, label.isQuoted ? quoteBefore(b, start) : start);
   if (kind === PASSWORD_LABEL) return isPassword(b) ? proposeSecret(b, kind, evidence, false) : NOT_FOUND;
@@ -91,6 +95,23 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
   if (hasTextAt(b, label.start, matches.end, "AUTH ") || isRouterSecret(b, start))
     return proposeSecret(b, PASSWORD_LABEL, evidence | FORM, false); // Redis, and the config of a router
   return isToken(b) ? proposeSecret(b, kind, evidence | COMMON_FORM, false) : NOT_FOUND;
+}
+
+/** The start of the value, with the name of a month or the letters of a national number: `SR 61 33 22 D`. */
+function labelledStart(kind: number, start: number): number {
+  if (label.monthAt >= 0) return label.monthAt;
+  return kind === NATIONAL_LABEL && label.codeAt >= 0 ? label.codeAt : start;
+}
+
+const MIN_DEVICE_DIGITS = 14;
+
+/** Finds the number of a device behind a dash and its label: `imsi-262018489357340`. */
+function findGlued(b: Uint8Array, p: number): number {
+  if (b[p - 1] !== 45 && b[p - 1] !== 95) return NOT_FOUND;
+  if (runEnd(b, p, matches.end, DIGIT) - p < MIN_DEVICE_DIGITS || !mayFollowLabel(b, p)) return NOT_FOUND;
+  if (labelBefore(b, p, matches.lastEnd) !== DEVICE_LABEL) return NOT_FOUND;
+  matches.readsDigits = true;
+  return findLabelledValue(b, DEVICE_LABEL, p, LABEL | SIGN);
 }
 
 /** Finds a value that something else than a label announces: a command, the format of a message, another value. */
@@ -252,6 +273,9 @@ function isToken(b: Uint8Array): boolean {
   if (stop - start < MIN_TOKEN || !looksSecret(b, start, stop)) return false;
   work.spent += TEXT_COST;
   const text = latin1(b, start, Math.min(stop, start + 64));
-  if (/^[\da-f]{8}-[\da-f]{4}-/i.test(text)) return hasTextAt(b, start - 6, start, "token ");
+  if (/^[\da-f]{8}-[\da-f]{4}-/i.test(text)) {
+    const end = QUOTES[b[start - 1]!] === 1 ? start - 1 : start;
+    return hasTextAt(b, end - 6, end, "token ");
+  }
   return /[a-z]/i.test(text) && !/^[a-z]+(?:[-_./][a-z\d]{1,8}){2,}$|^\w+\.\w+\.\w+\(|^https?:|^\//i.test(text);
 }

@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, readonly PasswordOption[]>> = {
   doveadm: [apart("p")],
   cassandra: [apart("p")],
   cqlsh: [apart("p")],
-  influx: [apart("p")],
+  influx: [apart("p"), apart("t")],
   kadmin: [apart("w")],
   useradd: [apart("p")],
   usermod: [apart("p")],

@@ -36,7 +36,7 @@ const GROUP = /^(?:[A-Z\d]+|[a-z]{1,3}\d[\da-z]*)(?![a-z_])/;
 const SEPARATORS = " -./";
 
 function finish(text: string, end: number, digits: number, minDigits: number): number {
-  if (digits < minDigits || /^\d+\.\d+$/.test(text.slice(0, end))) return 0;
+  if (digits < minDigits || /^\d+\.\d+(?:-\d+\.\d+)?$/.test(text.slice(0, end))) return 0;
   const close = /^\([\dA]\)/.exec(text.slice(end, end + 3)); // the check digit of Hong Kong
   const stop = close === null ? end : end + 3;
   return /^(?:[\w:@]|[/.-]\w|%)/.test(text.slice(stop, stop + 2)) ? 0 : stop;

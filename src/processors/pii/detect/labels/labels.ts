@@ -111,6 +111,8 @@ export const label = {
   hasLink: false,
   /** Whether a word such as `number` or `#` stands between them. */
   hasNumber: false,
+  /** The start of a code of two capitals between the label and the value, or -1. */
+  codeAt: -1,
   /** The start of the name of a month that belongs to the value, or -1. */
   monthAt: -1,
 };
@@ -134,7 +136,7 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
   work.spent += LOOKUP_COST;
   label.hasSign = label.hasLink = false;
   label.isQuoted = p > floor && QUOTES[b[p - 1]!] === 1;
-  label.monthAt = -1;
+  label.monthAt = label.codeAt = -1;
   label.kind = NO_LABEL;
   let isId = false;
   let hasCode = false;
@@ -144,6 +146,7 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
     const kind = labelEndingAt(b, end, floor);
     if (kind === NO_LABEL && !hasCode && isCountryCode(b, end, floor)) {
       hasCode = true;
+      label.codeAt = end - 2;
       end -= 3;
       continue;
     }

@@ -11,12 +11,14 @@ import { PASSWORD_LABEL } from "./label-words.js";
 const OPERAND = new RegExp(
   `(?:${[
     "rabbitmqctl (?:-\\S+ (?:\\S+@\\S+ )?)*(?:add_user|change_password|authenticate_user) \\S+",
-    "net use (?:\\S: |\\* )?\\\\\\\\\\S+",
+    "net use (?:\\S: |\\* )?\\\\\\\\\\S+(?: /user:\\S+)?",
     "net user \\S+",
     "schtasks [^\\n]{0,60}/rp",
     "sapcontrol [^\\n]{0,40}-user \\S+",
     "ftp> user \\S+",
     "snmp-server (?:community|host \\S+)",
+    "snmp-server user [^\\n]{1,40} auth (?:md5|sha\\S*)",
+    " priv (?:3?des|aes(?:[ -]?\\d+)?)",
     "(?:cmdkey|runas|wmic) [^\\n]{0,60}/pass(?:word)?",
     "doveadm pw [^\\n]{0,30}-p",
     "asadmin [^\\n]{0,40}--passwordvalue",

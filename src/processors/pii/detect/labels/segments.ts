@@ -1,6 +1,7 @@
 import { isAt, latin1, UPPER } from "../text/characters.js";
 import {
   API_KEY,
+  ASSIGNED_SECRET,
   BANK_ACCOUNT,
   DEVICE_ID,
   DRIVING_LICENCE,
@@ -77,11 +78,22 @@ export function findSuccessor(b: Uint8Array, start: number): number {
   if (count === 0 || start - lastEnd > MAX_BETWEEN) return NOT_FOUND;
   const detector = detectors[count - 1]!;
   if (detector === API_KEY) return findSecretOfKey(b, start);
+  if (detector === ASSIGNED_SECRET) return findNewSecret(b, start);
   if (!FOLLOWED.has(detector)) return NOT_FOUND;
   work.spent += 2 * TEXT_COST;
   if (!SUCCESSOR.test(latin1(b, lastEnd, start))) return NOT_FOUND;
   const size = identifierEnd(latin1(b, start, Math.min(matches.end, start + MAX_BETWEEN)), 6, 22, 2);
   return size === 0 ? NOT_FOUND : matches.propose(detector, start, start + size, FORM | PLACE);
+}
+
+/** Finds the password that replaces another one: `password changed from tiger7 to lion8`. */
+function findNewSecret(b: Uint8Array, start: number): number {
+  work.spent += 2 * TEXT_COST;
+  if (!/^["']? (?:to|auf|zu) ["']?$/.test(latin1(b, matches.lastEnd, start))) return NOT_FOUND;
+  const before = matches.starts[matches.count - 1]!;
+  if (!/ (?:from|von) ["']?$/.test(latin1(b, Math.max(matches.floor, before - 8), before))) return NOT_FOUND;
+  const value = /^[^\s"']{4,40}/.exec(latin1(b, start, Math.min(matches.end, start + 41)))?.[0].replace(/[.,;)]+$/, "");
+  return value === undefined ? NOT_FOUND : matches.propose(ASSIGNED_SECRET, start, start + value.length, FORM | PLACE);
 }
 
 /** Finds the secret that stands behind the id of a key of AWS: `ASIA... / ANdo0p...`. */

@@ -21,7 +21,7 @@ const PASSWORD_BEFORE = new RegExp(`(?:\\b(?:${WORDS.join("|").replace("pw", "pw
 /** A sign, a verb or a preposition right before the value. */
 const LINK_BEFORE = new RegExp(
   bytesOf(
-    "(?:^|[ :=])(?:is|was|to|as|with|using|ist|lautet|war|auf|mit|est|était|es|era|fue|con|a|è|é|para|por|jest|na|är|er|nu|til|till|on|je|" +
+    "(?:^|[ :=])(?:is|was|value|to|as|with|using|ist|lautet|war|auf|mit|est|était|es|era|fue|con|a|è|é|para|por|jest|na|är|er|nu|til|till|on|je|" +
       "adalah|thành|olarak|now|на|это|은|는|は|是|为|入力|used|tried|typed|entered|gave) $|: $",
   ),
   "i",
@@ -33,11 +33,11 @@ const ABOUT =
 const NAMED_ARGUMENT = /\(\s?["']([\w.-]{2,40})["'], ?["']$/;
 /** Calls that take a password after a user. */
 const LOGIN_CALL =
-  /(?:sp_addlogin |\bPDO\(|mysqli(?:_connect)?\(|mysqli->__construct\(|ldap_bind\([^"']{1,20}|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
+  /(?:sp_addlogin |\bPDO(?:->__construct)?\(|mysqli(?:_connect)?\(|mysqli->__construct\(|ldap_bind\([^"']{1,20}|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
 /** How PowerShell makes a password of a text. */
 const SECURE_STRING = /ConvertTo-SecureString (?:-String )?["']$/i;
 /** The command of FTP and POP3 that gives a password. */
-const PASS_COMMAND = /(?:^|["'>\]]|[CS]: ?|command:? ?)PASS $/;
+const PASS_COMMAND = /(?:^|["'>\]]|[CS]: ?|command:? ?|USER \S{1,40} ?[/;,|] ?)PASS $/;
 /** A user and a slash before a password. */
 const CREDENTIALS =
   /(?:credentials?|logins?|zugangsdaten|identifiants|credenciales)(?:\W| are | is | sind ){1,4}[\w.@-]{2,40} ?\/ $/i;
@@ -69,8 +69,17 @@ export function findInSentence(b: Uint8Array, start: number): number {
   }
   if (PASS_COMMAND.test(before) || CREDENTIALS.test(before) || SET_USER.test(before)) return propose(b, LABEL | SIGN);
   const between = PASSWORD_BEFORE.exec(before)?.[1];
-  if (between === undefined || ABOUT.test(between) || !(isQuoted || LINK_BEFORE.test(between))) return NOT_FOUND;
+  if (between === undefined || ABOUT.test(between)) return NOT_FOUND;
+  if (!isQuoted && !LINK_BEFORE.test(between) && !isReplaced(b, between)) return NOT_FOUND;
   return propose(b, LABEL | PLACE);
+}
+
+/** Whether the value that was read last is replaced by another one: `password changed from tiger7 to lion8`. */
+function isReplaced(b: Uint8Array, between: string): boolean {
+  return (
+    / (?:from|von|de|da) $/.test(between) &&
+    /^ (?:to|auf|zu|a|à|para|in) \S/.test(latin1(b, assigned.stop, Math.min(matches.end, assigned.stop + 8)))
+  );
 }
 
 /** Shorter texts before a value name nothing. */
@@ -85,7 +94,18 @@ const NO_WORDS: string[] = [];
 const BEGINNINGS: readonly (readonly string[])[] = wordsByBeginning([
   ...WORDS.filter((word) => word !== "pw"),
   ...[..." .:=\"')"].map((end) => `pw${end}`),
-  ...["login", "zugangs", "credential", "credencial", "identifiants", "pdo(", "mysqli", "securestring", "ldap_bind"],
+  ...[
+    "login",
+    "zugangs",
+    "credential",
+    "credencial",
+    "identifiants",
+    "pdo(",
+    "pdo->",
+    "mysqli",
+    "securestring",
+    "ldap_bind",
+  ],
   ...["auth=", "sp_addlogin", "basic_auth", "basicauth", "signin", "setuser ", "pass "],
 ]);
 /** Whether any word begins like that. */

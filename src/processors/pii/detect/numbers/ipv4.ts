@@ -30,7 +30,7 @@ function endOf(a: number, b: number): number {
 
 /**
  * Finds an IPv4 address that begins with group `i`, and returns the group after it, or 0. Addresses that name no host
- * are ignored: loopback, the unspecified address, and those that end in zeros as versions do.
+ * are ignored: loopback, the unspecified address, networks, and those that end in zeros as versions do.
  */
 export function findIpv4(b: Uint8Array, i: number): number {
   if (i + 4 > groups.count || groups.separators[i] !== DOT || groups.separators[i + 1] !== DOT) return 0;
@@ -81,7 +81,29 @@ const MAX_SMALL = 63;
 /** Few major versions are larger. */
 const MAX_MAJOR = 31;
 
+/** Addresses that many share: public resolvers, and the metadata of clouds. */
+const SHARED = new Set(["8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "169.254.169.254"]);
+const SHARED_FIRST = new Uint8Array(256);
+for (const address of SHARED) SHARED_FIRST[Number.parseInt(address, 10)] = 1;
+
+/** Whether the address is that of a network (`10.44.0.0/24`), or one that many share: it names no host. */
+function isShared(b: Uint8Array, start: number, stop: number, first: number): boolean {
+  const isPrefix = b[stop] === SLASH && isAt(b, stop + 1, matches.end, DIGIT);
+  if (!isPrefix && SHARED_FIRST[first] === 0) return false;
+  work.spent += TEXT_COST;
+  const text = latin1(b, start, stop);
+  if (SHARED.has(text)) return true;
+  const length = /^\/(\d{1,2})(?![\d.])/.exec(latin1(b, stop, Math.min(matches.end, stop + 4)))?.[1];
+  if (length === undefined || Number(length) > MAX_NETWORK) return false;
+  const value = text.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
+  return value % 2 ** (32 - Number(length)) === 0;
+}
+
+/** The longest prefix of a network; with a longer one, it is a host or a link between two. */
+const MAX_NETWORK = 30;
+
 function propose(b: Uint8Array, start: number, stop: number, first: number, largest: number): number {
+  if (isShared(b, start, stop, first)) return NOT_FOUND;
   const isSmall = first !== 10 && (largest <= MAX_SMALL || (first <= MAX_MAJOR && followsWord(b, start)));
   const isVersion = isSmall ? !namesAddress(b, start, stop, first) : isStep(b, start, stop, first);
   return matches.propose(IPV4, start, stop, FORM | PLACE | (isVersion ? VERSION : 0));

@@ -131,6 +131,7 @@ function international(b: Uint8Array, i: number, skipped: number): number {
   }
   if (digits < 8 + skipped || !isDetachedAfter(end)) return 0;
   if (skipped === 0) return addPhone(b, i, end, UNIQUE_FORM);
+  if (end === i + 2 && groups.separators[i] === DOT && !isLabelled(b, i)) return 0; // a number with a decimal point
   const among = i > 0 && groups.separators[i - 1] === BLANK ? AMONG_NUMBERS : 0;
   return addPhone(b, i, end, FORM | GROUPED | among);
 }

@@ -150,15 +150,27 @@ export function findStorageKey(b: Uint8Array, p: number): number {
   return runEnd(b, start, p, BASE64) === p ? matches.propose(API_KEY, start, p + 2, UNIQUE_FORM) : NOT_FOUND;
 }
 
-/** Finds a Telegram bot token: a number, the colon at `p`, and 35 characters. */
+/** Finds a Telegram bot token: a number, the colon at `p`, and 35 characters; or a token of Firebase. */
 export function findBotToken(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   const body = p + 1;
-  if (b[body] !== UPPER_A || b[body + 1] !== UPPER_A) return NOT_FOUND;
+  if (b[body] !== UPPER_A) return NOT_FOUND;
+  if (b[body + 1] !== UPPER_A) return findPushToken(b, p);
   let start = p;
   while (start > lastEnd && p - start < 11 && isBefore(b, start, floor, DIGIT)) start--;
   if (p - start < 8 || p - start > 10 || runs.end(b, body, BASE64URL) - body !== 35) return NOT_FOUND;
   return matches.propose(API_KEY, start, body + 35, UNIQUE_FORM);
+}
+
+const MIN_PUSH_BODY = 100;
+
+/** Finds a token of Firebase for one device: an id, the colon at `p`, and `APA91b` with more behind it. */
+function findPushToken(b: Uint8Array, p: number): number {
+  if (!hasTextAt(b, p + 1, matches.end, "APA91b")) return NOT_FOUND;
+  let start = p;
+  while (start > matches.lastEnd && p - start < 24 && isBefore(b, start, matches.floor, BASE64URL)) start--;
+  const stop = runs.end(b, p + 1, BASE64URL);
+  return p - start >= 8 && stop - p > MIN_PUSH_BODY ? matches.propose(API_KEY, start, stop, UNIQUE_FORM) : NOT_FOUND;
 }
 
 /** Finds an Asana token: two numbers, the colon at `p`, and 32 hex digits. */

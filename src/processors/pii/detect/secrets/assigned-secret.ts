@@ -16,7 +16,7 @@ import {
 } from "../labels/label-words.js";
 import { findLabelledValue } from "../labels/labelled-value.js";
 import { label, labelBefore } from "../labels/labels.js";
-import { AMPERSAND, BLANK, EQUALS, HASH, QUESTION } from "../text/ascii.js";
+import { AMPERSAND, BLANK, COLON, EQUALS, HASH, QUESTION } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
 import { COMMON_FORM, LABEL, PLACE, PLACEHOLDER, PROSE, RANDOM, SIGN } from "../text/evidence.js";
@@ -42,7 +42,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   const kind = labelBefore(b, p + 1, matches.lastEnd);
   if (kind === NO_LABEL || kind === OTHER_LABEL) return NOT_FOUND;
   matches.readsDigits = true;
-  if (isPublic(b, label.start)) return NOT_FOUND;
+  if (isPublic(b, label.start) || isResourceName(b, p)) return NOT_FOUND;
   assigned.read(b, p + 1);
   if (kind === DOCUMENT_LABEL) return findDocument(b, assigned.start);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, afterBracket(b, assigned.start, kind), LABEL | SIGN);
@@ -52,6 +52,13 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (kind === QUERY_LABEL && !isInQuery(b)) return findSentCode(b, assigned.start);
   assigned.cut(b, kind !== PASSWORD_LABEL);
   return proposeSecret(b, kind, LABEL | SIGN, b[p] === EQUALS || b[p + 1]! > BLANK);
+}
+
+/** Whether the label is part of the name of a resource in AWS: `arn:aws:secretsmanager:eu-west-1:...:secret:db`. */
+function isResourceName(b: Uint8Array, p: number): boolean {
+  if (b[p] !== COLON || label.start <= matches.floor || b[label.start - 1] !== COLON) return false;
+  work.spent += TEXT_COST;
+  return /\barn:[a-z-]+:[^\s"']*$/.test(latin1(b, Math.max(matches.floor, p - MAX_NEAR), p));
 }
 
 const CODE_NEAR = /(?:verif|otp|one.?time|sms|2fa|mfa|totp|passcode|sign.?in|login)[^\n]{0,48}$/i;

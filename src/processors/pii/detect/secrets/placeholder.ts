@@ -6,7 +6,7 @@ import { TEXT_COST, work } from "../text/work.js";
 /** Words that stand in the place of a secret but are not secret. */
 const WORDS = new RegExp(
   `^(?:${[
-    "null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok",
+    "null|nil|none|new|old|value|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok",
     "x{2,}|\\.{1,}|-{1,}|set|reset|updated|wrong|incorrect|mismatch|failed|failure|rejected|denied|accepted|enabled|disabled|unknown|unavailable",
     "optional|present|absent|provided|stored|encrypted|hashed|verified|default|weak|strong|rotated|revoked|masked|secret|password|passwort|kennwort",
     "valid|correct|successful|success|successfully|generated|created|deleted|sent|requested|forgotten|prompt|interactive|env|vault|file|n/a|na|tbd|todo",

@@ -1,7 +1,9 @@
+import { OTHER_LABEL } from "../../labels/label-words.js";
+import { labelBefore } from "../../labels/labels.js";
 import { BLANK, DASH, DOT, ONE, TWO } from "../../text/ascii.js";
 import { ALNUM, isAt, UPPER } from "../../text/characters.js";
 import { COUNTRIES, type Country, HINT_NATIONAL_ID, NATIONAL_ID } from "../../text/detectors.js";
-import { CHECKSUM, FORM, GROUPED, LABEL } from "../../text/evidence.js";
+import { CHECKSUM, FORM, GROUPED, LABEL, OTHER_THING } from "../../text/evidence.js";
 import { labelWords } from "../../text/lookback.js";
 import { matches, NOT_FOUND } from "../../text/matches.js";
 import { work } from "../../text/work.js";
@@ -46,7 +48,7 @@ export function findNationalId(b: Uint8Array, i: number): number {
     work.spent += CHECK_COST;
     readDigits(b, i, end);
     if (!one.check(digits)) continue;
-    const evidence = FORM | CHECKSUM | (one.sizes.length > 1 ? GROUPED : 0) | (isLabelled(b, i) ? LABEL : 0);
+    const evidence = FORM | CHECKSUM | (one.sizes.length > 1 ? GROUPED : 0) | labelEvidence(b, i, one);
     if (matches.propose(NATIONAL_ID, groups.starts[i]!, groups.ends[end - 1]!, evidence) !== NOT_FOUND) return end;
   }
   return 0;
@@ -115,6 +117,14 @@ function hasForm({ sizes, separators }: NumberForm, i: number): boolean {
 function readDigits(b: Uint8Array, from: number, to: number): void {
   let n = 0;
   for (let i = from; i < to; i++) for (let p = groups.starts[i]!; p < groups.ends[i]!; p++) digits[n++] = b[p]! - 48;
+}
+
+/** Few things but national numbers have two groups, so only those of three or more may be something else. */
+function labelEvidence(b: Uint8Array, i: number, { sizes }: NumberForm): number {
+  if (isLabelled(b, i)) return LABEL;
+  return i === 0 && sizes.length > 2 && labelBefore(b, groups.starts[0]!, matches.lastEnd) === OTHER_LABEL
+    ? OTHER_THING
+    : 0;
 }
 
 function isLabelled(b: Uint8Array, i: number): boolean {
