@@ -1,4 +1,5 @@
 import { FNV32_START, fnv32 } from "#codecs";
+import { anySignal } from "#contract/time";
 import type { BatchIntake } from "#receiving";
 import type { Clock } from "../../plugin.js";
 import { type ScrapeSettings, scrapeTarget } from "./scrape.js";
@@ -135,15 +136,16 @@ export class ScrapeLoop {
     if (problem !== undefined) return { problem, size: 0 };
     const late = new AbortController();
     const cancel = clock.after(target.timeoutMs, () => late.abort());
+    const { signal, release } = anySignal(late.signal, this.stopped.signal);
     try {
-      const abort = AbortSignal.any([late.signal, this.stopped.signal]);
-      return { problem: undefined, size: await scrapeTarget(target, scrape, this.series, abort) };
+      return { problem: undefined, size: await scrapeTarget(target, scrape, this.series, signal) };
     } catch (error) {
       const isLate = late.signal.aborted;
       const text = isLate ? `no complete answer within scrape_timeout, ${target.timeoutMs / 1000}s` : errorText(error);
       return { problem: text, size: 0, isLate };
     } finally {
       cancel();
+      release();
     }
   }
 

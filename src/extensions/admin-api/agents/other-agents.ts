@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
-import { waitAtMost } from "#contract/time";
+import { anySignal, waitAtMost } from "#contract/time";
 import { connectionErrorMessage, loadClientTls, type TlsClientOptions, tlsClient } from "#net";
 import type { Clock } from "../../../plugin.js";
 import type { OtherAgentConfig } from "./agents-config.js";
@@ -121,11 +121,12 @@ export class OtherAgents {
     if (token instanceof Error) return { state: "DENIED", problem: token.message };
     const timeout = new AbortController();
     const cancel = this.clock.after(READ_MS, () => timeout.abort());
+    const { signal, release } = anySignal(timeout.signal, this.stopped.signal);
     try {
-      const signal = AbortSignal.any([timeout.signal, this.stopped.signal]);
       return await readAgent({ url, token, tls: tlsFor(config) }, signal);
     } finally {
       cancel();
+      release();
     }
   }
 }

@@ -1,3 +1,4 @@
+import { anySignal } from "#contract/time";
 import { readAnswer } from "#net";
 import type { ScrapeHttpClient } from "../http-client.js";
 import type { Labels } from "../relabel.js";
@@ -24,14 +25,16 @@ export class HttpDiscovery extends PolledDiscovery {
   protected override async find(abort: AbortSignal): Promise<readonly Labels[] | undefined> {
     const late = new AbortController();
     const cancel = this.services.clock.after(TIMEOUT_MS, () => late.abort());
+    const { signal, release } = anySignal(abort, late.signal);
     try {
-      const text = await this.ask(AbortSignal.any([abort, late.signal]));
+      const text = await this.ask(signal);
       return targetsOf(readTargetGroups(JSON.parse(text)), { __meta_url: this.url.href });
     } catch (error) {
       if (!abort.aborted) this.services.onError(`${this.url.origin}${this.url.pathname}`, error);
       return undefined;
     } finally {
       cancel();
+      release();
     }
   }
 

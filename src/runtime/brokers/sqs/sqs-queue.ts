@@ -1,5 +1,6 @@
 import type { Clock } from "#contract";
 import { isRefusal, Refusal } from "#contract/errors";
+import { anySignal } from "#contract/time";
 import type { SqsClient } from "./sqs-client.js";
 import { queueNameOf, type SqsQueueAddress } from "./sqs-config.js";
 import { refusalOfSqs } from "./sqs-errors.js";
@@ -108,8 +109,14 @@ export class SqsQueue {
 /** Returns a signal that fires when `signal` does, and after this time, and a function that ends the timer. */
 export function timeLimit(ms: number, clock: Clock, signal?: AbortSignal): { abort: AbortSignal; end: () => void } {
   const controller = new AbortController();
-  const end = clock.after(ms, () => controller.abort(new Error(`no answer within ${ms} ms`)));
-  return { abort: signal === undefined ? controller.signal : AbortSignal.any([controller.signal, signal]), end };
+  const cancel = clock.after(ms, () => controller.abort(new Error(`no answer within ${ms} ms`)));
+  if (signal === undefined) return { abort: controller.signal, end: cancel };
+  const { signal: abort, release } = anySignal(controller.signal, signal);
+  const end = () => {
+    cancel();
+    release();
+  };
+  return { abort, end };
 }
 
 function cutIntoRequests<Entry>(entries: readonly Entry[], limits: BatchLimits<Entry> | undefined): Entry[][] {

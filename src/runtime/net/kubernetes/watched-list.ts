@@ -1,4 +1,5 @@
 import type { Clock } from "#contract";
+import { anySignal } from "#contract/time";
 import { type KubernetesApi, KubernetesApiError } from "./api-client.js";
 
 /** The fields of every API object that are used here. */
@@ -113,13 +114,15 @@ export class WatchedList<Item extends KubernetesObject> {
     const silence = new AbortController();
     if (this.stopped.signal.aborted) throw new KubernetesApiError(0, "stopped");
     this.cancelTimeout = this.settings.clock.after(LIST_TIMEOUT_MS, () => silence.abort());
+    const { signal, release } = anySignal(this.stopped.signal, silence.signal);
     try {
-      return await this.settings.api.get(path, AbortSignal.any([this.stopped.signal, silence.signal]));
+      return await this.settings.api.get(path, signal);
     } catch (error) {
       if (!silence.signal.aborted) throw error;
       throw new KubernetesApiError(0, `no answer within ${LIST_TIMEOUT_MS} ms`, { cause: error });
     } finally {
       this.cancelTimeout();
+      release();
     }
   }
 
@@ -130,9 +133,9 @@ export class WatchedList<Item extends KubernetesObject> {
     };
     const silence = new AbortController();
     this.cancelTimeout = this.settings.clock.after((WATCH_SECONDS + 30) * 1000, () => silence.abort());
+    const { signal, release } = anySignal(this.stopped.signal, silence.signal);
     try {
-      const abort = AbortSignal.any([this.stopped.signal, silence.signal]);
-      for await (const event of this.settings.api.lines(this.pathWith(query), abort)) {
+      for await (const event of this.settings.api.lines(this.pathWith(query), signal)) {
         this.failures = 0;
         this.apply(event as WatchEvent);
       }
@@ -142,6 +145,7 @@ export class WatchedList<Item extends KubernetesObject> {
       if (!silence.signal.aborted) this.failed(error);
     } finally {
       this.cancelTimeout();
+      release();
     }
   }
 

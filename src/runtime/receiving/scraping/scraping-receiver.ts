@@ -1,5 +1,6 @@
 import type { Receiver, ReceiverContext } from "#contract";
 import { limitedLog } from "#contract";
+import { anySignal } from "#contract/time";
 import { BatchIntake } from "../batch-intake.js";
 import { batchOfPoints, type PointCollector } from "./point-collector.js";
 
@@ -102,13 +103,16 @@ export class ScrapingReceiver implements Receiver {
       failures.set(scraper, reason);
       this.logFailure({ scraper, reason });
     };
-    const abort = AbortSignal.any([this.aborting.signal, late.signal]);
+    const { signal: abort, release } = anySignal(this.aborting.signal, late.signal);
     const collectors = await this.scrape({ now, abort, late: late.signal, failed })
       .catch((error: unknown) => {
         failed("all", error);
         return [];
       })
-      .finally(cancel);
+      .finally(() => {
+        cancel();
+        release();
+      });
     const batch = batchOfPoints(collectors, now);
     this.reportHealth(failures, batch.count > 0);
     if (batch.count === 0) return;
