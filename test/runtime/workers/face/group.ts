@@ -23,12 +23,14 @@ export interface Group {
   union(query?: object): Promise<Entry[]>;
 }
 
-export interface GroupWorker extends FedAgent {
+export interface GroupWorker extends Pick<FedAgent, "agent" | "hand"> {
   readonly exporter: CollectingExporter;
   /** Cuts the connection, as when the process ends. */
-  cut(): void;
-  /** Connects it again, as when it was restarted. */
+  cut(): Promise<void>;
+  /** Connects it again. */
   connect(): void;
+  /** Stops it, and starts it again with the same queues. */
+  restart(): Promise<void>;
 }
 
 const CONFIG = `
@@ -73,28 +75,46 @@ export async function startGroup(count: number): Promise<Group> {
 
 async function startWorker(number: number) {
   const exporter = collectingExporter();
-  const fed = await startFed(
-    (directory) =>
-      `extensions: {reliability: {directory: ${JSON.stringify(directory)}, durability: process}}\n${CONFIG}`,
-    { components: [exporter.factory] },
-  );
+  const start = (options: { readonly directory?: string } = {}) =>
+    startFed(
+      (directory) =>
+        `extensions: {reliability: {directory: ${JSON.stringify(directory)}, durability: process}}\n${CONFIG}`,
+      { components: [exporter.factory], ...options },
+    );
+  let fed = await start();
   const methods = adminMethods(
     () => fed.agent.admin,
     () => fed.agent.inspection,
     () => fed.agent.receivers?.() ?? [],
   );
   let calls: RemoteCalls | undefined;
-  let cut = () => {};
+  let cut = async () => {};
   const connect = () => {
     const { port1, port2 } = new MessageChannel();
     answerCalls(endOf(port2), methods);
     calls = new IpcCalls(endOf(port1), number);
-    cut = () => port2.close();
+    const closed = new Promise<void>((resolve) => void port1.once("close", () => resolve()));
+    cut = () => {
+      port2.close();
+      return closed;
+    };
     port1.unref();
     port2.unref();
   };
   connect();
-  return { ...fed, number, exporter, calls: () => calls, connect, cut: () => cut() };
+  return {
+    ...{ number, exporter, calls: () => calls, connect, cut: () => cut() },
+    get agent() {
+      return fed.agent;
+    },
+    hand: (...given: Parameters<FedAgent["hand"]>) => fed.hand(...given),
+    async restart() {
+      await cut();
+      await fed.agent.stop(1000);
+      fed = await start({ directory: fed.directory });
+      connect();
+    },
+  };
 }
 
 function endOf(port: MessageChannel["port1"]): LinkEnd {
