@@ -1,4 +1,4 @@
-import { AdminError, withIsoTimes } from "#contract/operations";
+import { AdminError, type DeadLetterPage, withIsoTimes } from "#contract/operations";
 import { printable, printableJson } from "#text";
 import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
@@ -22,6 +22,15 @@ function expectedError(error: unknown): { message: string; code: number } | unde
   const { code, name, message } = error as NodeJS.ErrnoException;
   const isOutside = name === "StoreError" || (typeof code === "string" && /^E[A-Z]+$/.test(code));
   return isOutside ? { message, code: EXIT.failed } : undefined;
+}
+
+/** Says on stderr whose share an answer lacks. */
+export function warnOfMissingWorkers(
+  { terminal }: CommandContext,
+  { unavailableWorkers = [] }: Pick<DeadLetterPage, "unavailableWorkers">,
+): void {
+  for (const worker of unavailableWorkers)
+    terminal.err.write(`sluice: worker ${worker} does not answer, so its dead letters are missing here\n`);
 }
 
 export function printJson({ terminal }: CommandContext, value: unknown): void {

@@ -1,6 +1,6 @@
 import type { DeadLetterPage, DeadLetterQuery, Entry } from "#contract/operations";
 import { operatorOf } from "../agent/operator.js";
-import { printJson } from "../agent/report.js";
+import { printJson, warnOfMissingWorkers } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText } from "../print/text.js";
@@ -34,6 +34,7 @@ export async function list(context: CommandContext): Promise<number> {
       terminal.out.write(`${table(COLUMNS, rows, terminal.out).join("\n")}\n`);
       if (page.cursor !== undefined) terminal.err.write(`\nThere are more: add --cursor ${page.cursor}\n`);
     }
+    warnOfMissingWorkers(context, page);
     return EXIT.ok;
   });
 }
@@ -43,13 +44,15 @@ async function fullPage(admin: DeadLetterAdmin, query: DeadLetterQuery): Promise
   const { limit = DEFAULT_LIMIT } = query;
   const entries: Entry[] = [];
   let { cursor } = query;
+  let partial: Pick<DeadLetterPage, "unavailableWorkers"> = {};
   do {
     const rest = { ...query, limit: limit - entries.length, ...(cursor !== undefined && { cursor }) };
     const page = await admin.listDeadLetters(rest);
     entries.push(...page.entries);
     cursor = page.cursor;
+    if (page.unavailableWorkers !== undefined) partial = { unavailableWorkers: page.unavailableWorkers };
   } while (cursor !== undefined && entries.length < limit);
-  return cursor === undefined ? { entries } : { entries, cursor };
+  return { entries, ...(cursor !== undefined && { cursor }), ...partial };
 }
 
 function rowOf({ id, exporter, items, failure }: Entry, now: number): string[] {

@@ -1,6 +1,6 @@
 import type { DeadLetterStats } from "#contract/operations";
 import { operatorOf } from "../agent/operator.js";
-import { printJson } from "../agent/report.js";
+import { printJson, warnOfMissingWorkers } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, pluralize, roughByteSize } from "../print/text.js";
@@ -26,6 +26,7 @@ export async function stats(context: CommandContext): Promise<number> {
     const found = await admin.actingAs(operatorOf(context)).deadLetterStats(query);
     if (values["json"] === true) printJson(context, found);
     else terminal.out.write(`${describeStats(found, now, terminal.out).join("\n")}\n`);
+    warnOfMissingWorkers(context, found);
     return EXIT.ok;
   });
 }

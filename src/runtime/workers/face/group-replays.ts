@@ -68,7 +68,8 @@ export class GroupReplays {
     abort?.addEventListener("abort", cancel);
     try {
       const asked = () => ({ name: "replayEnded", args: [id] });
-      const ended = await this.group.change<ReplayJob | undefined>(asked, workers);
+      const begun = started.map(({ worker }) => worker);
+      const ended = await this.group.change<ReplayJob | undefined>(asked, begun);
       const failed = ended.find(({ value }) => value === undefined || value.state === "failed");
       if (failed !== undefined)
         throw new AdminError("unavailable", failed.value?.error ?? `worker ${failed.worker} could not replay`);

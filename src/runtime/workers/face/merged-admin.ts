@@ -83,7 +83,7 @@ export function createMergedAdmin({ group, clock, logger, settings, exporters }:
       await group.change(() => ({ name: "retryNow", args: [exporter] }));
     },
     forceBreaker: (exporter, breaker) => settings.change(exporter, { breaker }),
-    setReplayRate: (exporter, replayRate) => settings.change(exporter, { replayRate }),
+    setReplayRate: (exporter, rate) => settings.setReplayRate(exporter, rate),
 
     async listDeadLetters(query): Promise<DeadLetterPage> {
       const { limit = DEFAULT_PAGE_SIZE, cursor: from, order = "newest", ...filters } = query;

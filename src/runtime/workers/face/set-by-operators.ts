@@ -1,10 +1,11 @@
+import type { WorkerReading } from "./admin-methods.js";
 import type { WorkerGroup } from "./worker-group.js";
 
 /** What operators have set for an exporter; undefined is the worker's own choice. */
 interface ExporterSetting {
   readonly paused?: boolean;
   readonly breaker?: "open" | "closed" | "auto";
-  /** Entries per second, over all workers. */
+  /** Entries per second, in each worker. */
   readonly replayRate?: number;
 }
 
@@ -27,13 +28,19 @@ export class SetByOperators {
     this.settings.set(exporter, { ...this.settings.get(exporter), ...change });
   }
 
-  /** Tells a worker that was restarted. Exporters that are not in the config any more are forgotten. */
+  /** The rate holds over all workers that have the exporter, so each gets its share. */
+  async setReplayRate(exporter: string, rate: number): Promise<void> {
+    const { answers } = await this.group.ask<WorkerReading>("reading");
+    const having = answers.filter(({ value }) => value.exporters.some(({ id }) => id === exporter)).length;
+    await this.change(exporter, { replayRate: rate / Math.max(1, having) });
+  }
+
+  /** Tells a worker that was restarted. It may not have the exporter: another one runs it, or nobody any more. */
   async restore(worker: number): Promise<void> {
     for (const [exporter, setting] of this.settings)
       for (const { name, args } of this.callsFor(exporter, setting))
         await this.group.askOne(worker, name, ...args).catch((error: { code?: unknown }) => {
           if (error.code !== "not_found") throw error;
-          this.settings.delete(exporter);
         });
   }
 
@@ -41,8 +48,7 @@ export class SetByOperators {
     const calls: { readonly name: string; readonly args: readonly unknown[] }[] = [];
     if (paused !== undefined) calls.push({ name: paused ? "pause" : "resume", args: [exporter] });
     if (breaker !== undefined) calls.push({ name: "forceBreaker", args: [exporter, breaker] });
-    if (replayRate !== undefined)
-      calls.push({ name: "setReplayRate", args: [exporter, replayRate / this.group.numbers.length] });
+    if (replayRate !== undefined) calls.push({ name: "setReplayRate", args: [exporter, replayRate] });
     return calls;
   }
 }

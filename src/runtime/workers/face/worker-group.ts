@@ -29,7 +29,8 @@ const MAX_PING_MS = 2000;
 const NO_ANSWER = Symbol("no answer");
 
 /**
- * Asks all workers. Questions are answered by those that can. Changes are made only if all are there, because a change
+ * Asks all workers. An exporter may run in only some of them: a worker that does not have what is asked for has no share
+ * of the answer, as long as another one has it. Questions are answered by those that can. Changes are made only if all are there, because a change
  * in some of them is neither done nor not done.
  */
 export class WorkerGroup {
@@ -64,12 +65,16 @@ export class WorkerGroup {
   ): Promise<GroupAnswer<T>> {
     const settled = await Promise.allSettled(asked.map(async (worker) => ({ worker, value: await question(worker) })));
     const failed = settled.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
-    const wrong = failed.find((error) => !isUnavailable(error));
+    const wrong = failed.find((error) => !isUnavailable(error) && !isNotFound(error));
     if (wrong !== undefined) throw wrong;
-    if (failed.length > 0 && failed.length === asked.length) throw asAdminError(failed[0]);
+    if (failed.length > 0 && failed.length === asked.length)
+      throw asAdminError(failed.find(isUnavailable) ?? failed[0]);
     return {
       answers: settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : [])),
-      unavailable: asked.filter((_, index) => settled[index]!.status === "rejected"),
+      unavailable: asked.filter((_, index) => {
+        const answer = settled[index]!;
+        return answer.status === "rejected" && isUnavailable(answer.reason);
+      }),
     };
   }
 
@@ -115,10 +120,12 @@ export class WorkerGroup {
         return { worker, value: (await this.callsOf(worker).call(name, ...args)) as T };
       }),
     );
+    const answers = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     const failed = settled.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
-    const wrong = failed.find((error) => !isGone(error)) ?? failed[0];
-    if (wrong === undefined) return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    if (failed.length === changed.length || !isGone(wrong)) throw asAdminError(wrong);
+    const wrong = failed.find((error) => !isGone(error) && !isNotFound(error)) ?? failed.find(isGone);
+    if (answers.length === 0 && failed.length > 0) throw asAdminError(wrong ?? failed[0]);
+    if (wrong === undefined) return answers;
+    if (!isGone(wrong)) throw wrong;
     throw new AdminError("unavailable", `${(wrong as Error).message}; the other workers have made the change`);
   }
 
@@ -133,7 +140,9 @@ export class WorkerGroup {
   }
 
   private async within<T>(ms: number, worker: number, asked: Promise<T>): Promise<T> {
-    const answer = await waitAtMost(ms, asked, this.clock, () => NO_ANSWER);
+    const answer = await waitAtMost(ms, asked, this.clock, () => NO_ANSWER).catch((error: unknown) => {
+      throw asAdminError(error);
+    });
     if (answer === NO_ANSWER) throw new AdminError("unavailable", `worker ${worker} does not answer`);
     return answer as T;
   }
@@ -149,6 +158,10 @@ export function partial({
 /** Recognised by its name, because it may come from another copy of the package. */
 export function isGone(error: unknown): boolean {
   return (error as Error | undefined)?.name === "WorkerGoneError";
+}
+
+function isNotFound(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === "not_found";
 }
 
 function isUnavailable(error: unknown): boolean {

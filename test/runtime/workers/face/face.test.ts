@@ -73,6 +73,21 @@ describe("exporters of several workers", () => {
     expect(await statusOf(group)).toMatchObject({ paused: true });
   });
 
+  it("are changed and asked for where they are, if only one worker has them", async () => {
+    const group = await startGroup(2);
+    const { admin } = group.face;
+    await admin.pause("collect/one");
+    expect(await statusOf(group, "collect/one")).toMatchObject({ paused: true });
+    await admin.setReplayRate("collect/one", 10);
+    expect((await statusOf(group, "collect/one")).replayRate).toBe(10);
+    expect(await admin.listDeadLetters({ exporter: "collect/one" })).toEqual({ entries: [] });
+    expect(await admin.deadLetterStats({ exporter: "collect/one" })).toMatchObject({ entries: 0 });
+    const query = { exporter: "collect/one" };
+    expect(await admin.replay({ query }, { by: "ann" })).toMatchObject({ selected: 0 });
+    expect(await admin.deleteDeadLetters({ query })).toBe(0);
+    await expect(admin.listDeadLetters({ exporter: "unknown" })).rejects.toMatchObject({ code: "not_found" });
+  });
+
   it("do not look well when no worker answers", async () => {
     const group = await startGroup(2);
     expect((await statusOf(group)).state).toBe("UP");

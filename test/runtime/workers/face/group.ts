@@ -17,7 +17,7 @@ export { cleanUp };
 export interface Group {
   readonly face: Face;
   readonly workers: readonly GroupWorker[];
-  /** Makes a dead letter in a worker, of exporter `collect/a` or `collect/b`. */
+  /** Makes a dead letter in a worker, of the exporter `collect`. */
   deadLetter(worker: number, text: string): Promise<void>;
   /** What the workers have of their own, asked one by one. */
   union(query?: object): Promise<Entry[]>;
@@ -33,15 +33,16 @@ export interface GroupWorker extends Pick<FedAgent, "agent" | "hand"> {
   restart(): Promise<void>;
 }
 
-const CONFIG = `
+/** Only worker 1 has the exporter `collect/one`. */
+const configOf = (worker: number) => `
 exporters:
   collect: {sending_queue: {batch: null}, replay: {rate: 1000}}
-  collect/b: {sending_queue: {batch: null}, replay: {rate: 1000}}
+  collect/${worker === 1 ? "one" : "other"}: {sending_queue: {batch: null}, replay: {rate: 1000}}
 service:
   extensions: [reliability]
   pipelines:
     logs: {receivers: [hand], exporters: [collect]}
-    traces: {receivers: [hand], exporters: [collect/b]}
+    traces: {receivers: [hand], exporters: [collect/${worker === 1 ? "one" : "other"}]}
 `;
 
 export async function startGroup(count: number): Promise<Group> {
@@ -78,7 +79,7 @@ async function startWorker(number: number) {
   const start = (options: { readonly directory?: string } = {}) =>
     startFed(
       (directory) =>
-        `extensions: {reliability: {directory: ${JSON.stringify(directory)}, durability: process}}\n${CONFIG}`,
+        `extensions: {reliability: {directory: ${JSON.stringify(directory)}, durability: process}}\n${configOf(number)}`,
       { components: [exporter.factory], ...options },
     );
   let fed = await start();
