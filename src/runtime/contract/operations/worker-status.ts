@@ -14,7 +14,7 @@ export interface WorkerStatus {
   readonly lastExit?: { readonly at: number; readonly reason: string } | undefined;
 }
 
-/** @internal The workers that did not answer, so that their share is missing. Absent if all have answered. */
+/** The workers that did not answer, so that their share is missing. Absent if all have answered. */
 export interface PartialAnswer {
   readonly unavailableWorkers?: readonly number[];
 }
