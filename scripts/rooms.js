@@ -27,7 +27,7 @@ export const COMPONENT_ROOMS = [
   "brokers",
   "ottl",
 ];
-const ALL = [...COMPONENT_ROOMS, "queue", "config", "pipeline", "host"];
+const ALL = [...COMPONENT_ROOMS, "queue", "config", "pipeline", "host", "workers"];
 
 /** @type {readonly Room[]} */
 export const ROOMS = [
@@ -313,6 +313,7 @@ export const ROOMS = [
     path: "src/runtime/workers/link/",
     purpose: "calls from the parent process to a worker",
   },
+  { path: "src/runtime/workers/metrics/", purpose: "the metrics of several workers as those of one agent" },
   {
     path: "src/runtime/workers/face/",
     purpose: "what operators see of several workers: one admin interface, one inspection",
@@ -517,6 +518,10 @@ export const ROOMS = [
     purpose: "`sluice dev`: a process with the terminal, and one with the agent, which reloads what is saved",
   },
   { path: "src/agent/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
+  {
+    path: "src/agent/cli/workers/",
+    purpose: "the processes of an agent with several workers: the parent, and its workers",
+  },
   {
     path: "src/agent/cli/rehearse/",
     purpose: "`sluice rehearse`: shows what a new config does to recorded or live traffic",

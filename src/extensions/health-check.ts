@@ -75,6 +75,7 @@ export const healthCheck = defineExtension<HealthCheckConfig>({
   type: "health_check",
   onByDefault: true,
   summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
+  runsIn: "parent",
   schema,
   listensAt: (config) => [
     {

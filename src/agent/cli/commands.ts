@@ -7,6 +7,7 @@ import { outboxCommands } from "./outbox/commands.js";
 import { piiCommands } from "./pii/commands.js";
 import { QUEUE } from "./queue/commands.js";
 import { REHEARSAL_CHILD, rehearseCommand } from "./rehearse/commands.js";
+import { WORKER_CHILD } from "./workers/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
   config: {
@@ -290,5 +291,5 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
 ];
 
 export function findCommand(name: string): Command | CommandGroup | undefined {
-  return name === REHEARSAL_CHILD.name ? REHEARSAL_CHILD : COMMANDS.find((command) => command.name === name);
+  return [...COMMANDS, REHEARSAL_CHILD, WORKER_CHILD].find((command) => command.name === name);
 }

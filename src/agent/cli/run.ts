@@ -13,7 +13,7 @@ import { waitAtMost } from "#contract/time";
 import type { ConfigCandidate, ConfigFacts, Agent as RunningAgent } from "#host";
 import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host";
 import { useProxyEnvironment } from "#net";
-import { fileSignature, useEnvironment } from "#system";
+import { fileSignature, useEnvironment, workerCount } from "#system";
 import { loadedMask } from "../mask-batch.js";
 import type { RehearsalTask } from "../rehearsal/process/child-frames.js";
 import { ConfigSnapshots } from "../rehearsal/process/config-snapshots.js";
@@ -24,6 +24,7 @@ import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 import { collectGarbage, tuneV8 } from "./v8.js";
+import type { ParentAgent, ParentSettings } from "./workers/parent-agent.js";
 
 /** Time for the agent's own telemetry to send its last data, in milliseconds. */
 const TELEMETRY_STOP_MS = 2000;
@@ -73,8 +74,12 @@ async function runUntilStopped(context: CommandContext, isReloadDue: () => boole
     try {
       const watched = values["watch"] === true ? files : undefined;
       const taskOf = (running: ResolvedConfig) => snapshots.task(running, values, remote.current);
+      const snapshotOf = (running: ResolvedConfig) => snapshots.of(running)!;
       const plugins = { watch: watchdog, pluginFolders };
-      const environment = { shutdownTimeoutMs: timeout, terminal, ...plugins, remote, watched, taskOf, isReloadDue };
+      const parent = { values, snapshotOf, shutdownTimeoutMs: timeout };
+      const environment = {
+        ...{ shutdownTimeoutMs: timeout, terminal, ...plugins, remote, watched, taskOf, isReloadDue, parent },
+      };
       return await runConfig(config, factsOf(loaded), environment);
     } catch (error) {
       const problems = problemsOfStart(error);
@@ -120,6 +125,8 @@ interface RunEnvironment {
   readonly development?: Development;
   /** Returns the task of a rehearsal while this config runs; undefined if there are no rehearsals. */
   readonly taskOf?: (running: ResolvedConfig) => RehearsalTask | undefined;
+  /** What an agent with several workers needs; undefined if there is always one process. */
+  readonly parent?: ParentSettings;
   /** Whether SIGHUP has come since the config was read; not asked again after the start. */
   readonly isReloadDue?: () => boolean;
 }
@@ -130,7 +137,8 @@ export async function runConfig(
   configFacts: ConfigFacts,
   environment: RunEnvironment,
 ): Promise<number> {
-  const { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development } = environment;
+  const { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development, parent } =
+    environment;
   const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }, { AgentRehearsals }] =
     await Promise.all([
       import("../../runtime/host/agent.js"),
@@ -142,11 +150,18 @@ export async function runConfig(
     ]);
   restrictNewFiles();
   tuneV8();
-  const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
+  const output = { stderr: process.stderr, isTerminal: terminal.err.isTerminal };
+  const hasWorkers = parent !== undefined && workerCount(config.service.workers) > 1;
+  const telemetry = createSelfTelemetry(config, {
+    ...output,
+    ...(hasWorkers && { role: "parent", refreshMetrics: async () => (agent as ParentAgent).refreshMetrics() }),
+  });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
   const options = { logger, metrics, pluginTracker: watch, configFacts, collectGarbage };
-  const agent = new Agent(config, options, loadedMask);
+  const agent: RunningAgent = hasWorkers
+    ? new (await import("./workers/parent-agent.js")).ParentAgent(config, options, parent)
+    : new Agent(config, options, loadedMask);
   const reloader = new ConfigReloader({
     agent,
     config,
@@ -246,7 +261,7 @@ function shutdownTimeout(text: string | undefined): number | undefined {
 }
 
 /** Files that the agent and its plugins create are readable by their owner only, unless they set other permissions. */
-function restrictNewFiles(): void {
+export function restrictNewFiles(): void {
   if (isMainThread) process.umask(0o077);
 }
 

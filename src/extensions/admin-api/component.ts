@@ -24,6 +24,7 @@ export const adminApi = defineExtension<AdminApiConfig>({
   type: "admin",
   onByDefault: true,
   summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
+  runsIn: "parent",
   schema: adminApiSchema,
   listensAt: (config) => [
     { address: endpointOf(config), key: ["endpoint"], protection: { tls: config.tls !== undefined, auth: true } },

@@ -16,6 +16,7 @@ import { WebSocketLink } from "./websocket-link.js";
 export const opamp = defineExtension<OpampConfig>({
   type: "opamp",
   summary: "Reports the agent's identity, health and config to an OpAMP server, which may change the config.",
+  runsIn: "parent",
   schema: opampSchema,
   remoteConfig: async ({ capabilities, storage }, id) =>
     capabilities.accepts_remote_config ? keptConfig(new OpampStorage(storage.directory, id)) : [],

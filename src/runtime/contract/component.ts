@@ -208,9 +208,9 @@ export interface Host {
    * @internal Present if the agent has several workers. Resolves when the exporters, the receivers and the numbers of
    * records are those of now; without it they are what the workers told last.
    */
-  refresh?(): Promise<void>;
+  readonly refresh?: (() => Promise<void>) | undefined;
   /** @internal The workers, if the agent has several. */
-  workers?(): readonly WorkerStatus[];
+  readonly workers?: (() => readonly WorkerStatus[]) | undefined;
   /** @internal Takes configs of a management server; undefined if this agent cannot reload its config. */
   readonly remoteConfig?: RemoteConfigControl | undefined;
 }
@@ -389,6 +389,11 @@ export interface IgnoredKeys {
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
   /** Whether it runs with its defaults even if service.extensions does not name it. */
   readonly onByDefault?: boolean;
+  /**
+   * Where it runs if the agent has several workers (`service.workers`): in each of them (the default), only in their
+   * parent, where operators look at the agent as a whole, or in both, such as authenticators.
+   */
+  readonly runsIn?: "workers" | "parent" | "both";
   /** @internal Whether, with this config, it creates journals for pipelines that do not ask for one explicitly. */
   keepsJournals?(config: Config): boolean;
   /** @internal Config keys that have no effect with this config, for a warning. */

@@ -42,12 +42,20 @@ export interface AgentOptions {
   readonly collectGarbage?: () => void;
   /** True when some senders never see a refusal, so that refused data must be kept. */
   readonly keepsRefused?: boolean;
+  /** The workers that do the work of this agent, which has no pipelines itself. */
+  readonly face?: AgentFace;
   /** The parts of the config that extensions may show. */
   readonly configFacts?: ConfigFacts;
   /** Which of several workers this is; undefined if the agent is one process. */
   readonly worker?: WorkerPart | undefined;
   /** Moves data between the workers of an agent that has several. The agent starts and stops it. */
   readonly exchange?: WorkerExchange;
+}
+
+/** What extensions see of an agent whose work is done by other processes. */
+export interface AgentFace extends Required<Pick<Host, "state" | "receivers">>, Pick<Host, "admin" | "inspection"> {
+  readonly refresh: NonNullable<Host["refresh"]>;
+  readonly workers: NonNullable<Host["workers"]>;
 }
 
 /** Part of a receiver's status that stays as it is: its name in the config. */
@@ -117,7 +125,8 @@ export class Agent implements Host {
   }
 
   get state(): Host["state"] {
-    return this.currentState;
+    const { face } = this.options;
+    return face === undefined || this.currentState !== "ready" ? this.currentState : face.state;
   }
 
   async mask(batch: Batch): Promise<Batch> {
@@ -174,7 +183,7 @@ export class Agent implements Host {
   }
 
   get admin(): Admin | undefined {
-    return this.extensionWith("admin")?.admin;
+    return this.options.face?.admin ?? this.extensionWith("admin")?.admin;
   }
 
   /**
@@ -190,12 +199,24 @@ export class Agent implements Host {
   }
 
   receivers(): readonly ReceiverStatus[] {
+    if (this.options.face !== undefined) return this.options.face.receivers();
     const here = this.graph?.receivers.filter(({ isElsewhere }) => isElsewhere !== true) ?? [];
     return here.map(({ health }) => maskStrings(health.status(), KEPT_OF_STATUS));
   }
 
+  /** Undefined if the agent is one process. */
+  get workers(): Host["workers"] {
+    const { face } = this.options;
+    return face && (() => face.workers());
+  }
+
+  get refresh(): Host["refresh"] {
+    const { face } = this.options;
+    return face && (() => face.refresh());
+  }
+
   get inspection(): AgentInspection | undefined {
-    return this.seen;
+    return this.options.face?.inspection ?? this.seen;
   }
 
   /**

@@ -131,6 +131,11 @@ function moveListening(from: Server, to: Server): Promise<void> {
   const owner = from as unknown as { _handle: object | null };
   const { _handle } = owner;
   owner._handle = null;
+  if (_handle !== null && isOfCluster(_handle)) {
+    Object.assign(to, { _handle });
+    (to as unknown as { _listen2(address: null, port: number, type: number): void })._listen2(null, -1, -1);
+    return Promise.resolve();
+  }
   return new Promise((resolve, reject) => {
     to.once("error", reject);
     to.listen({ _handle } as object, () => {
@@ -138,4 +143,9 @@ function moveListening(from: Server, to: Server): Promise<void> {
       resolve();
     });
   });
+}
+
+/** In a worker the parent process listens, and the handle is an object of the cluster module. A server uses it, but does not accept it as an option. */
+function isOfCluster(handle: object): boolean {
+  return Object.getPrototypeOf(handle) === Object.prototype;
 }

@@ -7,3 +7,4 @@ export { hasClient, loadClient, missingClient, withClient } from "./load-client.
 export { packageFolder, packageVersion } from "./package-info.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./private-files.js";
 export { isSingleExecutable } from "./single-executable.js";
+export { workerCount } from "./usable-cpus.js";

@@ -6,6 +6,7 @@ import { PluginFolders, shownProblem, Watchdog } from "#host";
 import { fileHash, useEnvironment } from "#system";
 import { maskText } from "#text";
 import { type ChildMessage, type RehearsalTask, readFrames } from "../../rehearsal/process/child-frames.js";
+import { snapshotReader } from "../../rehearsal/process/config-snapshots.js";
 import { FilledInTexts } from "../../rehearsal/process/filled-in-texts.js";
 import { MEMORY_SIGNAL } from "../../rehearsal/process/rehearsal-process.js";
 import { rehearseSample } from "../../rehearsal/rehearse-sample.js";
@@ -41,7 +42,7 @@ async function rehearse(context: CommandContext): Promise<number> {
   if (process.ppid !== agentPid) throw new Error("the agent has ended");
   const secrets = new FilledInTexts();
   const after = await load(context, task, task.remoteFiles, secrets, readTextFile);
-  const before = await load(context, task, task.before.remoteFiles, secrets, (path) => textOf(task, path));
+  const before = await load(context, task, task.before.remoteFiles, secrets, snapshotReader(task.before));
   const problems = [...after.problems, ...(before.config === undefined ? before.problems : [])].map(shownProblem);
   if (after.config === undefined || before.config === undefined) {
     send({ problems });
@@ -85,12 +86,6 @@ async function load(
   );
   secrets.addValues(loaded.tree);
   return loaded;
-}
-
-function textOf({ before }: RehearsalTask, path: string): string {
-  const text = before.files[path];
-  if (text !== undefined) return text;
-  throw Object.assign(new Error(`${path} was not part of the config`), { code: "ENOENT" });
 }
 
 function changedPlugins({ before }: RehearsalTask): string[] {

@@ -33,16 +33,30 @@ export class ConfigSnapshots {
     return loaded;
   }
 
+  /** What the config was loaded from; undefined if it was not loaded here. */
+  of(config: ResolvedConfig): ConfigSnapshot | undefined {
+    return this.snapshots.get(config);
+  }
+
   /** Returns the task of a rehearsal while this config runs; undefined if the config was not loaded here. */
   task(
     running: ResolvedConfig,
     values: Readonly<Record<string, unknown>>,
     remoteFiles: readonly RemoteConfigFile[],
   ): RehearsalTask | undefined {
-    const before = this.snapshots.get(running);
+    const before = this.of(running);
     const [config = [], set = []] = [values["config"], values["set"]] as (readonly string[] | undefined)[];
     return before && { config, set, remoteFiles, before };
   }
+}
+
+/** Reads the texts of a snapshot in place of their files. */
+export function snapshotReader({ files }: ConfigSnapshot): (path: string) => string {
+  return (path) => {
+    const text = files[path];
+    if (text !== undefined) return text;
+    throw Object.assign(new Error(`${path} was not part of the config`), { code: "ENOENT" });
+  };
 }
 
 /** A pipe gives its text once, as in `--config <(command)`. Later nobody writes to it, and a running agent must not wait. */

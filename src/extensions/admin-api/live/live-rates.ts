@@ -30,7 +30,7 @@ export interface Sample {
  * are several workers.
  */
 export interface Sampled {
-  refresh?(): Promise<void>;
+  readonly refresh?: (() => Promise<void>) | undefined;
   readonly inspection?: AgentInspection | undefined;
   readonly admin?: Admin | undefined;
 }

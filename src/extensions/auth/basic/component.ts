@@ -8,6 +8,7 @@ export const basicAuth = defineExtension<BasicAuthConfig>({
   type: "basicauth",
   aliases: ["basic_auth"],
   summary: "Authenticates clients by user and password (htpasswd), and exporters to their servers.",
+  runsIn: "both",
   schema: basicAuthSchema,
   authenticates: (config) => [
     ...(config.htpasswd ? (["server"] as const) : []),

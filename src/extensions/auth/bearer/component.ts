@@ -9,6 +9,7 @@ export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
   type: "bearertokenauth",
   aliases: ["bearer_token_auth"],
   summary: "Authenticates clients by tokens that both sides know, and exporters to their servers.",
+  runsIn: "both",
   schema: bearerTokenAuthSchema,
   authenticates: () => ["server", "client"],
   create: (config, context) => new BearerTokenAuth(config, context),

@@ -9,6 +9,7 @@ export const headersSetter = defineExtension<HeadersSetterConfig>({
   type: "headers_setter",
   aliases: ["headerssetter"],
   summary: "Sets headers of exporters' requests, also from the metadata of the client that the data came from.",
+  runsIn: "both",
   schema: headersSetterSchema,
   authenticates: () => ["client"],
   create: (config, context) => new HeadersSetter(config, context),

@@ -12,6 +12,7 @@ export const mtlsAuth = defineExtension<MtlsAuthConfig>({
   type: "mtlsauth",
   aliases: ["mtls_auth"],
   summary: "Authenticates clients by the subject and names of their TLS certificates.",
+  runsIn: "both",
   schema: mtlsAuthSchema,
   authenticates: () => ["server"],
   create: (config, context) => new MtlsAuth(config, context),

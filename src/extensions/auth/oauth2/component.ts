@@ -10,6 +10,7 @@ export const oauth2Client = defineExtension<OAuth2ClientConfig>({
   type: "oauth2client",
   aliases: ["oauth2_client"],
   summary: "Gives exporters tokens of an OAuth 2.0 server (client credentials), renewed before they expire.",
+  runsIn: "both",
   schema: oauth2ClientSchema,
   authenticates: () => ["client"],
   create: (config, context) => new OAuth2Client(config, context),

@@ -11,6 +11,7 @@ import { invalidToken, isSignedBy, parseJwt } from "./jwt.js";
 export const oidc = defineExtension<OidcConfig>({
   type: "oidc",
   summary: "Authenticates clients by tokens of an OpenID Connect issuer (JWT).",
+  runsIn: "both",
   schema: oidcSchema,
   authenticates: () => ["server"],
   create: (config, context) => new Oidc(config, context),

@@ -8,6 +8,7 @@ export const sigV4Auth = defineExtension<SigV4Config>({
   type: "sigv4auth",
   aliases: ["sigv4_auth"],
   summary: "Signs the requests of otlp_http for AWS (Signature Version 4).",
+  runsIn: "both",
   schema: sigV4Schema,
   authenticates: () => ["client"],
   create: (config, context) => new SigV4Auth(config, context),

@@ -98,6 +98,9 @@ const logLevel = caseInsensitiveEnum([
   level === "warning" || level === "dpanic" || level === "panic" ? LEVEL_SYNONYMS[level] : level,
 );
 
+/** More processes than any machine has use for. */
+const MAX_WORKERS = 256;
+
 /** The keys of `service:` except extensions and pipelines. */
 export const serviceSchema = z.strictObject({
   telemetry: section(
@@ -151,6 +154,15 @@ export const serviceSchema = z.strictObject({
     .boolean()
     .default(false)
     .meta({ description: "Processors in the wrong order are errors instead of warnings." }),
+  workers: z
+    .union([z.int().min(1).max(MAX_WORKERS), z.literal("auto")], {
+      error: `expected a number from 1 to ${MAX_WORKERS}, or auto`,
+    })
+    .default(1)
+    .meta({
+      description:
+        "How many processes share the work and the ports. auto: one for each CPU that the agent may use. See docs/workers.md.",
+    }),
   shutdown_timeout: duration()
     .default(10_000)
     .meta({ description: "How long a drain may take before what is unsettled is refused." }),

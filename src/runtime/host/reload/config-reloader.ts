@@ -17,7 +17,7 @@ import { auditReload } from "./audit-reload.js";
 import { isEmptyPlan, type ReloadPlan, reloadPlan, restartProblems } from "./reload-plan.js";
 
 interface ReloaderSettings {
-  readonly agent: Agent;
+  readonly agent: Pick<Agent, "reload" | "generation" | "generationNumber" | "admin">;
   /** The config that the agent was started with. */
   readonly config: ResolvedConfig;
   /** Loads the config from its files again. */

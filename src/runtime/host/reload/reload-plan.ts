@@ -4,6 +4,7 @@ import type { Problem } from "#config/text";
 import type { ComponentKind, PlannedPipeline, ProcessorFactory } from "#contract";
 import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 import { connectorJournalName, journalPlace, journalUnit, nodeId, processorNodeId } from "#pipeline";
+import { workerCount } from "#system";
 import { changedKeys, listOfKeys } from "./changed-keys.js";
 import { filesReadOnce } from "./named-files.js";
 
@@ -107,8 +108,11 @@ class Planner {
       if (action === "keep") kept.add(nodeId(kind as "receiver" | "connector", id));
     const steps = [...extensions, ...receivers, ...processors, ...connectors, ...exporters];
     const isRewired = !isDeepStrictEqual(before.pipelines, after.pipelines);
-    settings.push(...changedServiceKeys(before, after, atOnce));
-    const afterRestart = changedServiceKeys(before, after, afterStart);
+    const workers = (of: ResolvedConfig) => ({ workers: workerCount(of.service.workers) });
+    // An agent that is one process stays one until it is started again.
+    const [now, later] = workers(before).workers === 1 ? [() => ({}), workers] : [workers, () => ({})];
+    settings.push(...changedServiceKeys(before, after, (of) => ({ ...atOnce(of), ...now(of) })));
+    const afterRestart = changedServiceKeys(before, after, (of) => ({ ...afterStart(of), ...later(of) }));
     return { steps, settings, afterRestart, refused, isRewired, kept };
   }
 

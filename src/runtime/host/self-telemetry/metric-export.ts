@@ -35,6 +35,8 @@ interface MetricExportSettings {
   readonly authenticators: OwnAuthenticators;
   /** Whether a key is in the config, and not only a default. */
   readonly isWritten: (path: readonly (string | number)[]) => boolean;
+  /** Called before each scrape. */
+  readonly refresh: (() => Promise<void>) | undefined;
 }
 
 /** Exports the registry's metrics as configured in service.telemetry.metrics. */
@@ -72,7 +74,10 @@ export class MetricExport {
 
   private async listen(pulls: readonly PullTarget[], load: () => Promise<RenderMetrics[]>): Promise<void> {
     for (const [index, pull] of pulls.entries()) {
-      const scrape = async () => (await load())[index]!();
+      const scrape = async () => {
+        await this.settings.refresh?.();
+        return (await load())[index]!();
+      };
       const server = await listenForScrapes(pull, scrape, this.settings.logger);
       if (server) this.servers.push(server);
     }

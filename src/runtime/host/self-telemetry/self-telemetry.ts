@@ -38,6 +38,12 @@ export interface SelfTelemetryOptions {
   readonly isTerminal: boolean;
   /** Replaces the log that `service.telemetry.logs` describes. */
   readonly logger?: Logger | undefined;
+  /** Fields of every line of the log. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** One of several processes that work as one agent: a worker exports no metrics, its parent those of all. */
+  readonly role?: "worker" | "parent";
+  /** Called before metrics are scraped. */
+  readonly refreshMetrics?: () => Promise<void>;
 }
 
 /** How long a stop waits for an unresponsive OTLP target, in milliseconds. */
@@ -56,9 +62,13 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
     const resource = resourceAttributes(writtenResource);
     await otlpLogs?.start(logs.processors ?? [], resource, { logger, authenticators });
     if (metrics.level === "none") return;
-    addProcessMetrics(registry);
+    if (options.role !== "parent") addProcessMetrics(registry);
+    if (options.role === "worker") return;
     const isWritten = (path: readonly (string | number)[]) => config.placeOf(path) !== undefined;
-    metricExport = new MetricExport({ metrics, registry, resource, logger, authenticators, isWritten });
+    metricExport = new MetricExport({
+      ...{ metrics, registry, resource, logger, authenticators, isWritten },
+      refresh: options.refreshMetrics,
+    });
     await metricExport.start();
   }
 
@@ -83,7 +93,7 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
  */
 function createStderrLog(
   config: ResolvedConfig,
-  { stderr, isTerminal }: SelfTelemetryOptions,
+  { stderr, isTerminal, fields }: SelfTelemetryOptions,
   otlpLogs: OtlpLogs | undefined,
 ) {
   const { logs } = config.service.telemetry;
@@ -94,7 +104,7 @@ function createStderrLog(
   const paint = painterFor(stderr, isTerminal);
   const logger: Logger = createLogger({
     level: logs.level,
-    initialFields: logs.initial_fields ?? {},
+    initialFields: { ...logs.initial_fields, ...fields },
     output: {
       write(line) {
         stream.write(pretty ? prettyLine(line, paint) : `${printable(line.trimEnd())}\n`);
@@ -106,7 +116,7 @@ function createStderrLog(
 }
 
 /** Process metrics under the Collector's names. */
-function addProcessMetrics(registry: MetricRegistry): void {
+export function addProcessMetrics(registry: MetricRegistry): void {
   const started = performance.now();
   registry.observedCounter("otelcol_process_uptime", { description: "Uptime of the process", unit: "s" }, () => {
     return (performance.now() - started) / 1000;

@@ -1,0 +1,233 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ResolvedConfig } from "#config/resolve";
+import type { Problem } from "#config/text";
+import { type Logger, systemClock } from "#contract";
+import {
+  Agent,
+  type AgentDescription,
+  type AgentFace,
+  type AgentOptions,
+  AgentStartError,
+  addProcessMetrics,
+  type ConfigFacts,
+  describeAgent,
+  MetricRegistry,
+  type ReloadPlan,
+  reloadPlan,
+} from "#host";
+import { workerCount } from "#system";
+import { createFace, type Face, MergedMetrics, type MetricsSnapshot, PARENT, WorkerMetrics } from "#workers";
+import { loadedMask } from "../../mask-batch.js";
+import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
+import type { StartAnswer } from "./assignment.js";
+import { configOfParent } from "./worker-config.js";
+import { WorkerProcesses } from "./worker-processes.js";
+
+export interface ParentSettings {
+  /** The arguments of `--config` and `--set`. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Of the command line; it takes precedence over the config. */
+  readonly shutdownTimeoutMs: number | undefined;
+  /** What a config was loaded from. */
+  readonly snapshotOf: (config: ResolvedConfig) => ConfigSnapshot;
+}
+
+const METRICS_EVERY_MS = 1000;
+/** The extensions that operators look at stop quickly. */
+const FACE_STOP_MS = 2000;
+
+/**
+ * An agent whose pipelines run in several other processes. It starts and watches these workers, and runs the extensions
+ * that show them as one agent.
+ */
+export class ParentAgent extends Agent {
+  private whole: ResolvedConfig;
+  private wholeFacts: ConfigFacts | undefined;
+  private described: AgentDescription;
+  private readonly settings: ParentSettings;
+  private readonly logger: Logger;
+  private readonly processes: WorkerProcesses;
+  private readonly merged: MergedMetrics;
+  private readonly ownMetrics = new MetricRegistry();
+  private readonly socketDirectory = mkdtempSync(join(tmpdir(), "sluice-workers-"));
+  private readonly face: ParentFace;
+  private cancelMetrics: () => void = () => {};
+  private wholeNumber = 1;
+  private ending: Promise<void> | undefined;
+
+  constructor(
+    config: ResolvedConfig,
+    options: AgentOptions & { readonly metrics: MetricRegistry },
+    settings: ParentSettings,
+  ) {
+    const face = new ParentFace();
+    super(configOfParent(config), { ...options, face }, loadedMask);
+    this.face = face;
+    this.whole = config;
+    this.wholeFacts = options.configFacts;
+    this.described = this.describe();
+    this.settings = settings;
+    this.logger = options.logger;
+    this.merged = new MergedMetrics(options.metrics, config.service.telemetry.metrics.level === "detailed");
+    addProcessMetrics(this.ownMetrics);
+    const ownSnapshot = new WorkerMetrics(this.ownMetrics);
+    this.takeOwnMetrics = () => this.merged.take(PARENT, ownSnapshot.snapshot());
+    this.processes = new WorkerProcesses({
+      assignment: (number, careful) => ({
+        ...{ number, careful, count: this.count, socketDirectory: this.socketDirectory },
+        config: (settings.values["config"] ?? []) as readonly string[],
+        set: (settings.values["set"] ?? []) as readonly string[],
+        shutdownTimeoutMs: settings.shutdownTimeoutMs,
+        snapshot: settings.snapshotOf(this.whole),
+      }),
+      logger: options.logger,
+      clock: systemClock,
+      onEnded: (number) => this.merged.forget(number),
+      onRestarted: (number) =>
+        void this.face.shown.restore(number).catch((error: unknown) => {
+          this.logger.warn({ err: error, worker: number }, "a worker was not told what operators have set");
+        }),
+    });
+    face.workers = () => this.processes.status();
+    face.shown = createFace({
+      workers: () => this.processes.linked,
+      description: () => this.described,
+      clock: systemClock,
+      logger: options.logger,
+    });
+  }
+
+  private readonly takeOwnMetrics: () => void;
+
+  private readonly startedAt = systemClock.now();
+
+  private describe() {
+    const { whole: config, wholeFacts: facts, startedAt } = this;
+    return describeAgent({ config, facts, startedAt });
+  }
+
+  private get shutdownTimeoutMs(): number {
+    return this.settings.shutdownTimeoutMs ?? this.whole.service.shutdown_timeout;
+  }
+
+  private get count(): number {
+    return workerCount(this.whole.service.workers);
+  }
+
+  override async start(): Promise<void> {
+    await super.start();
+    const problems = await this.processes.start(this.count);
+    if (this.ending !== undefined) throw new Error("the agent was stopped while it was starting");
+    if (problems.length > 0) {
+      await this.stop(0);
+      throw new AgentStartError(problems);
+    }
+    this.face.state = "ready";
+    const next = () => {
+      this.cancelMetrics = systemClock.after(METRICS_EVERY_MS, () => void this.refreshMetrics().then(next));
+    };
+    next();
+  }
+
+  override stop(timeoutMs = this.shutdownTimeoutMs): Promise<void> {
+    this.ending ??= this.end(timeoutMs);
+    return this.ending;
+  }
+
+  override abort(): void {
+    this.processes.abort();
+    super.abort();
+  }
+
+  override get generationNumber(): number {
+    return this.wholeNumber;
+  }
+
+  /**
+   * First the extensions here change, then the first worker, then the others. If the first worker cannot run the new
+   * config, everything stays as it was. Another one that cannot is started again. If the number of workers changes, they
+   * are started again one after the other.
+   */
+  override async reload(config: ResolvedConfig, facts?: ConfigFacts): Promise<ReloadPlan> {
+    const plan = reloadPlan(this.whole, config);
+    const before = configOfParent(this.whole);
+    await super.reload(configOfParent(config), facts);
+    const snapshot = this.settings.snapshotOf(config);
+    const [first, ...others] = this.processes.ready;
+    const reloadOne = async (worker: NonNullable<typeof first>) =>
+      ((await worker.calls.call("reload", snapshot)) as StartAnswer).problems;
+    const problems = first === undefined ? [] : await reloadOne(first).catch(asProblems);
+    if (problems.length > 0) {
+      await super.reload(before);
+      throw new AgentStartError(problems);
+    }
+    this.whole = config;
+    this.wholeFacts = facts;
+    this.described = this.describe();
+    this.wholeNumber += 1;
+    if (plan.settings.includes("service.workers")) await this.processes.resize(this.count, this.shutdownTimeoutMs);
+    else
+      await Promise.all(
+        others.map(async (worker) => this.settle(worker.worker, await reloadOne(worker).catch(asProblems))),
+      );
+    return plan;
+  }
+
+  /** Asks every worker for its metrics. */
+  async refreshMetrics(): Promise<void> {
+    this.takeOwnMetrics();
+    await Promise.all(
+      this.processes.ready.map(async ({ worker, calls }) => {
+        const snapshot = await calls.call("metrics").catch(() => undefined);
+        if (snapshot !== undefined) this.merged.take(worker, snapshot as MetricsSnapshot);
+      }),
+    );
+  }
+
+  private settle(worker: number, problems: readonly Problem[]): void {
+    if (problems.length === 0) return;
+    const messages = problems.map(({ message }) => message);
+    this.logger.error({ worker, problems: messages }, "a worker cannot run the new config: it is started again");
+    this.processes.replace(worker);
+  }
+
+  private async end(timeoutMs: number): Promise<void> {
+    this.face.state = "draining";
+    await this.processes.stop(timeoutMs);
+    this.cancelMetrics();
+    await this.refreshMetrics();
+    await super.stop(FACE_STOP_MS);
+    rmSync(this.socketDirectory, { recursive: true, force: true });
+  }
+}
+
+/** What the extensions see of the workers. */
+class ParentFace implements AgentFace {
+  state: AgentFace["state"] = "starting";
+  /** Set before the first extension starts. */
+  shown!: Face;
+  workers!: AgentFace["workers"];
+
+  get admin() {
+    return this.shown.admin;
+  }
+
+  get inspection() {
+    return this.shown.inspection;
+  }
+
+  receivers() {
+    return this.shown.receivers();
+  }
+
+  refresh() {
+    return this.shown.refresh();
+  }
+}
+
+function asProblems(error: unknown): readonly Problem[] {
+  const message = error instanceof Error ? error.message : String(error);
+  return [{ severity: "error", code: "start_failed", place: undefined, path: "service.workers", message }];
+}

@@ -1,0 +1,304 @@
+import cluster, { type Worker } from "node:cluster";
+import { join } from "node:path";
+import process from "node:process";
+import type { Problem } from "#config/text";
+import type { Clock, Logger } from "#contract";
+import type { WorkerStatus } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
+import { isSingleExecutable, packageFolder } from "#system";
+import { IpcCalls, type LinkEnd, type LinkMessage, type RemoteCalls, WorkerGoneError } from "#workers";
+import { type Assignment, LISTENING, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
+
+export interface WorkerProcessesSettings {
+  /** What a worker is told when it starts. */
+  readonly assignment: (number: number, careful: boolean) => Assignment;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Called when a worker has ended, however that happened. */
+  readonly onEnded: (number: number) => void;
+  /** Called when a worker that was started again accepts requests. */
+  readonly onRestarted: (number: number) => void;
+}
+
+/** A worker that ends sooner than this after its start has crashed in a row with the one before. */
+const SHORT_LIFE_MS = 60_000;
+const FIRST_DELAY_MS = 200;
+const MAX_DELAY_MS = 30_000;
+/** After this many crashes in a row the worker is careful: see docs/workers.md. */
+const CAREFUL_AFTER = 2;
+const PING_EVERY_MS = 5000;
+/** A worker that does not answer for this long hangs, and is killed. */
+const HANGS_AFTER_MS = 60_000;
+const KILL_GRACE_MS = 15_000;
+
+/**
+ * Starts the workers of an agent, restarts those that crash or hang, and stops them. Node's cluster module lets them
+ * share ports: this process accepts the connections and gives them to the workers in turn.
+ */
+export class WorkerProcesses {
+  private readonly settings: WorkerProcessesSettings;
+  private readonly workers = new Map<number, WorkerSlot>();
+  private isStopping = false;
+
+  constructor(settings: WorkerProcessesSettings) {
+    this.settings = settings;
+    const script = isSingleExecutable() ? process.execPath : join(packageFolder() ?? "", "bin", "sluice.js");
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    cluster.setupPrimary({ exec: script, args: [WORKER_COMMAND], serialization: "advanced" });
+  }
+
+  /** Resolves when all workers accept requests. Resolves with the problems of the first one that cannot start. */
+  async start(count: number): Promise<readonly Problem[]> {
+    const added = Array.from({ length: count }, (_, index) => this.add(index + 1));
+    const answers = await Promise.all(added.map((slot) => slot.start()));
+    return answers.find((problems) => problems.length > 0) ?? [];
+  }
+
+  /**
+   * Starts missing workers, starts the others again, one after the other, and ends those above this number. There is
+   * always one that accepts connections.
+   */
+  async resize(count: number, timeoutMs: number): Promise<void> {
+    const former = [...this.workers.values()];
+    for (let number = former.length + 1; number <= count; number++) await this.add(number).startOrRetry();
+    for (const slot of former) if (slot.number <= count) await slot.startAgain(timeoutMs);
+    const gone = former.filter(({ number }) => number > count);
+    await Promise.all(gone.map((slot) => slot.stop(timeoutMs)));
+    for (const { number } of gone) this.workers.delete(number);
+  }
+
+  /** All workers, with calls to those that can be asked. */
+  get linked(): readonly { readonly worker: number; readonly calls: RemoteCalls | undefined }[] {
+    return [...this.workers.values()].map(({ number, calls, state }) => ({
+      worker: number,
+      calls: state === "ready" ? calls : undefined,
+    }));
+  }
+
+  /** The workers that can be asked. */
+  get ready(): readonly { readonly worker: number; readonly calls: RemoteCalls }[] {
+    return this.linked.flatMap(({ worker, calls }) => (calls === undefined ? [] : [{ worker, calls }]));
+  }
+
+  status(): readonly WorkerStatus[] {
+    return [...this.workers.values()].map((slot) => slot.status());
+  }
+
+  /** Kills a worker, which is then started again. */
+  replace(number: number): void {
+    this.workers.get(number)?.kill();
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.isStopping = true;
+    await Promise.all([...this.workers.values()].map((slot) => slot.stop(timeoutMs)));
+  }
+
+  /** Lets every worker refuse what is unsettled. */
+  abort(): void {
+    for (const slot of this.workers.values()) slot.signal("SIGTERM");
+  }
+
+  private add(number: number): WorkerSlot {
+    const slot = new WorkerSlot(number, this.settings, () => this.isStopping);
+    this.workers.set(number, slot);
+    return slot;
+  }
+}
+
+/** The place of one worker, whose process may be replaced. */
+class WorkerSlot {
+  readonly number: number;
+  state: WorkerStatus["state"] = "starting";
+  calls: RemoteCalls | undefined;
+  private readonly settings: WorkerProcessesSettings;
+  private readonly isStoppingAll: () => boolean;
+  private process: Worker | undefined;
+  private exited: Promise<void> = Promise.resolve();
+  private since: number;
+  private startedAt = 0;
+  private restarts = 0;
+  /** Number of crashes in a row. */
+  private crashes = 0;
+  private lastExit: WorkerStatus["lastExit"];
+  private isLeaving = false;
+  private isFirstStart = true;
+  private cancelTimer: () => void = () => {};
+
+  constructor(number: number, settings: WorkerProcessesSettings, isStoppingAll: () => boolean) {
+    this.number = number;
+    this.settings = settings;
+    this.isStoppingAll = isStoppingAll;
+    this.since = settings.clock.now();
+  }
+
+  status(): WorkerStatus {
+    const { number: worker, state, since, restarts, lastExit } = this;
+    const pid = state === "down" ? undefined : this.process?.process.pid;
+    return { worker, pid, state, since, restarts, lastExit };
+  }
+
+  /** Resolves with the problems of the config because of which the worker could not start. */
+  async start(): Promise<readonly Problem[]> {
+    const { clock, assignment } = this.settings;
+    this.setState("starting");
+    this.startedAt = clock.now();
+    const child = cluster.fork();
+    this.process = child;
+    const calls = new IpcCalls(endOf(child), this.number);
+    this.calls = calls;
+    this.exited = new Promise((resolve) => {
+      child.once("exit", (code, signal) => {
+        resolve();
+        this.onExit(child, signal ?? `code ${code}`);
+      });
+    });
+    try {
+      await listening(child, this.number);
+      const { problems } = (await calls.call(
+        "start",
+        assignment(this.number, this.crashes >= CAREFUL_AFTER),
+      )) as StartAnswer;
+      if (problems.length > 0) return problems;
+    } catch (error) {
+      return [startProblem(this.number, error)];
+    }
+    this.setState("ready");
+    this.watch(calls);
+    return [];
+  }
+
+  async startAgain(timeoutMs: number): Promise<void> {
+    await this.stop(timeoutMs);
+    this.isLeaving = false;
+    await this.startOrRetry();
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.isLeaving = true;
+    this.cancelTimer();
+    if (this.process === undefined || this.process.isDead()) return;
+    this.setState("draining");
+    this.signal("SIGTERM");
+    const { clock } = this.settings;
+    const isEnded = await endedWithin(timeoutMs + KILL_GRACE_MS, this.exited, clock);
+    if (!isEnded) this.kill();
+    await this.exited;
+  }
+
+  signal(name: string): void {
+    this.calls?.call("signal", name).catch(() => {}); // it has ended
+  }
+
+  kill(): void {
+    this.process?.process.kill("SIGKILL");
+  }
+
+  private get mustStayDown(): boolean {
+    return this.isLeaving || this.isStoppingAll();
+  }
+
+  private setState(state: WorkerStatus["state"]): void {
+    this.state = state;
+    this.since = this.settings.clock.now();
+  }
+
+  private onExit(child: Worker, how: string): void {
+    if (this.process !== child) return;
+    const { logger, clock, onEnded } = this.settings;
+    const wasReady = this.state === "ready";
+    this.cancelTimer();
+    this.calls = undefined;
+    this.lastExit = { at: clock.now(), reason: how };
+    onEnded(this.number);
+    if (this.mustStayDown) return;
+    const isShort = clock.now() - this.startedAt < SHORT_LIFE_MS;
+    this.crashes = isShort ? this.crashes + 1 : 1;
+    this.setState("down");
+    if (!wasReady && this.isFirstStart) return; // whoever starts the agent reports it
+    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.crashes - 1));
+    const careful = this.crashes >= CAREFUL_AFTER;
+    logger.error(
+      { worker: this.number, exit: how, inARow: this.crashes, delayMs, careful },
+      careful ? "crash loop: a worker has ended again; it is restarted carefully" : "a worker has ended: restarting it",
+    );
+    this.restarts += 1;
+    this.cancelTimer = clock.after(delayMs, () => void this.startOrRetry());
+  }
+
+  /** A worker that cannot start ends, and is then started again later. */
+  async startOrRetry(): Promise<void> {
+    if (this.mustStayDown) return;
+    this.isFirstStart = false;
+    const problems = await this.start();
+    const { logger } = this.settings;
+    if (problems.length === 0) return logger.info({ worker: this.number, restarts: this.restarts }, "the worker runs");
+    logger.error({ worker: this.number, problems: problems.map(({ message }) => message) }, "the worker cannot start");
+  }
+
+  /** Kills the worker if it does not answer any more. */
+  private watch(calls: RemoteCalls): void {
+    const { clock, logger } = this.settings;
+    let answeredAt = clock.now();
+    let isAsked = false;
+    const check = () => {
+      if (this.calls !== calls) return;
+      if (clock.now() - answeredAt > HANGS_AFTER_MS) {
+        logger.error({ worker: this.number, forMs: clock.now() - answeredAt }, "a worker does not answer: ending it");
+        return this.kill();
+      }
+      if (!isAsked) {
+        isAsked = true;
+        calls.call("ping").then(
+          () => {
+            isAsked = false;
+            answeredAt = clock.now();
+          },
+          () => {},
+        );
+      }
+      this.cancelTimer = clock.after(PING_EVERY_MS, check);
+    };
+    this.cancelTimer = clock.after(PING_EVERY_MS, check);
+  }
+}
+
+function endOf(child: Worker): LinkEnd {
+  return {
+    send(message) {
+      if (child.isConnected()) child.send(message, () => {});
+    },
+    onMessage: (listener) =>
+      void child.on("message", (message: LinkMessage | typeof LISTENING) => {
+        if (message !== LISTENING) listener(message);
+      }),
+    onGone: (listener) => void child.once("disconnect", listener),
+  };
+}
+
+/** Resolves when the worker hears what it is told. */
+function listening(child: Worker, number: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.on("message", (message: unknown) => {
+      if (message === LISTENING) resolve();
+    });
+    child.once("exit", () => reject(new WorkerGoneError(number)));
+  });
+}
+
+async function endedWithin(ms: number, ended: Promise<void>, clock: Clock): Promise<boolean> {
+  let isEnded = false;
+  await waitAtMost(
+    ms,
+    ended.then(() => {
+      isEnded = true;
+    }),
+    clock,
+  );
+  return isEnded;
+}
+
+function startProblem(worker: number, error: unknown): Problem {
+  const message = `worker ${worker} could not start: ${error instanceof Error ? error.message : String(error)}`;
+  return { severity: "error", code: "start_failed", place: undefined, path: "service.workers", message };
+}
