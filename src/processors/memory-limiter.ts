@@ -55,6 +55,13 @@ export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   signals: SIGNALS,
   takesSinglePoints: true,
   schema,
+  shareOf: (config, workers) => ({
+    ...config,
+    limit_mib: config.limit_mib / workers,
+    limit_percentage: config.limit_percentage / workers,
+    spike_limit_mib: config.spike_limit_mib / workers,
+    spike_limit_percentage: config.spike_limit_percentage / workers,
+  }),
   create(config, { clock, logger }) {
     const softLimit = softLimitOf(config, availableMemory());
     const isShort = createMemoryCheck(config.check_interval, softLimit, clock, usedMemory, (short, used) => {

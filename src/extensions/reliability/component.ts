@@ -184,7 +184,7 @@ class Reliability implements Extension {
     this.outletSettings.set(outletSettings.id, outletSettings);
     this.checkOrphans();
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
-    const settings = completeSettings(...layers);
+    const settings = shareOfQueue(completeSettings(...layers), this.context.worker?.count ?? 1);
     if (!settings.sending_queue.enabled) {
       const { outlet, control } = directPath(outletSettings, settings);
       return this.register(outletSettings, outlet, control);
@@ -323,4 +323,12 @@ function createPlace(config: ReliabilityConfig, { clock, logger, worker }: Exten
 function once<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
+}
+
+/** The queues of all workers together are as large as one may be. */
+function shareOfQueue(settings: CompleteSettings, workers: number): CompleteSettings {
+  const { sending_queue: queue } = settings;
+  const share = (limit: number) => (limit === 0 ? 0 : Math.max(1, Math.floor(limit / workers)));
+  const sizes = { queue_size: share(queue.queue_size), max_bytes: share(queue.max_bytes) };
+  return { ...settings, sending_queue: { ...queue, ...sizes } };
 }

@@ -35,6 +35,14 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   takesSinglePoints: true,
   zone: "rate_limit",
   schema: rateLimitSchema,
+  // Limits that are shared with other agents are shared with other workers too.
+  shareOf(config, workers) {
+    const share = ({ limit, burst, windowMs }: Limit) => ({
+      ...{ limit: Math.max(1, Math.floor(limit / workers)), burst: Math.floor(burst / workers), windowMs },
+    });
+    if (config.shared !== undefined) return config;
+    return { ...config, perKey: share(config.perKey), global: config.global && share(config.global) };
+  },
   create(config, context) {
     const { id, pipeline, clock } = context;
     const redis = config.shared && new SharedRedis(config.shared, context, { processor: id, pipeline });

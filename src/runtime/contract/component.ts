@@ -278,6 +278,8 @@ interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly schema: ZodType<Config>;
   /** The `CONTRACT_VERSION` it was built for. */
   readonly contract: number;
+  /** @internal The config of one of several workers, which gets its share of the limits. */
+  shareOf?(config: Config, workers: number): Config;
   /** @internal The addresses that it listens at with this config. Two components at one address are a config error. */
   listensAt?(config: Config): readonly Listener[];
 }

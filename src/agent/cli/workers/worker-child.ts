@@ -85,6 +85,7 @@ class WorkerProcess {
       ),
       start: (assignment: Assignment) => this.start(assignment),
       reload: (snapshot: ConfigSnapshot) => this.reload(snapshot),
+      adoptAbove: (count: number) => this.agent?.adoptWorkersAbove(count),
       signal: (name: string) => void this.signals.emit(name, name),
       metrics: () => this.metrics?.snapshot() ?? { families: [] },
       ping: () => this.agent?.state ?? "starting",

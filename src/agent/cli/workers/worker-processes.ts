@@ -60,11 +60,22 @@ export class WorkerProcesses {
    */
   async resize(count: number, timeoutMs: number): Promise<void> {
     const former = [...this.workers.values()];
+    await this.adoptAbove(count);
     for (let number = former.length + 1; number <= count; number++) await this.add(number).startOrRetry();
     for (const slot of former) if (slot.number <= count) await slot.startAgain(timeoutMs);
     const gone = former.filter(({ number }) => number > count);
     await Promise.all(gone.map((slot) => slot.stop(timeoutMs)));
     for (const { number } of gone) this.workers.delete(number);
+    await this.adoptAbove(count);
+  }
+
+  /** The first worker takes over the queues of those that are gone, and leaves those of workers that come. */
+  private async adoptAbove(count: number): Promise<void> {
+    const first = this.workers.get(1);
+    const failed = (error: unknown) => {
+      this.settings.logger.error({ err: error }, "the queues of workers that are gone are adopted at the next start");
+    };
+    if (first?.state === "ready") await first.calls?.call("adoptAbove", count).catch(failed);
   }
 
   /** All workers, with calls to those that can be asked. */
@@ -91,7 +102,9 @@ export class WorkerProcesses {
 
   async stop(timeoutMs: number): Promise<void> {
     this.isStopping = true;
-    await Promise.all([...this.workers.values()].map((slot) => slot.stop(timeoutMs)));
+    const [first, ...others] = [...this.workers.values()].sort((one, other) => one.number - other.number);
+    await Promise.all(others.map((slot) => slot.stop(timeoutMs)));
+    await first?.stop(timeoutMs); // it runs what exists once, for all of them
   }
 
   /** Lets every worker refuse what is unsettled. */
