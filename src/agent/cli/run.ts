@@ -16,7 +16,7 @@ import { useProxyEnvironment } from "#net";
 import { fileSignature, useEnvironment, workerCount } from "#system";
 import { loadedMask } from "../mask-batch.js";
 import type { RehearsalTask } from "../rehearsal/process/child-frames.js";
-import { ConfigSnapshots } from "../rehearsal/process/config-snapshots.js";
+import { ConfigSnapshots, changedFiles } from "../rehearsal/process/config-snapshots.js";
 import type { CommandContext } from "./command.js";
 import { importsOfRun } from "./dev/plugin-imports.js";
 import { loadFromArguments } from "./load-from-arguments.js";
@@ -167,6 +167,8 @@ export async function runConfig(
     config,
     load: () => remote.load(),
     factsOf,
+    hasNewCode: () => changedFiles(task()?.before.plugins ?? {}).length > 0,
+    wasRehearsedWithOldCode: () => rehearsals.hasOldCode,
     logger: development === undefined ? logger : silentLogger,
     metrics,
     clock: systemClock,

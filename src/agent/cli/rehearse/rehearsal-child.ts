@@ -3,10 +3,10 @@ import process from "node:process";
 import { type LoadedConfig, readTextFile } from "#config";
 import { errorMessage } from "#contract/errors";
 import { PluginFolders, shownProblem, Watchdog } from "#host";
-import { fileHash, useEnvironment } from "#system";
+import { useEnvironment } from "#system";
 import { maskText } from "#text";
 import { type ChildMessage, type RehearsalTask, readFrames } from "../../rehearsal/process/child-frames.js";
-import { snapshotReader } from "../../rehearsal/process/config-snapshots.js";
+import { changedFiles, snapshotReader } from "../../rehearsal/process/config-snapshots.js";
 import { FilledInTexts } from "../../rehearsal/process/filled-in-texts.js";
 import { MEMORY_SIGNAL } from "../../rehearsal/process/rehearsal-process.js";
 import { rehearseSample } from "../../rehearsal/rehearse-sample.js";
@@ -49,7 +49,7 @@ async function rehearse(context: CommandContext): Promise<number> {
     return EXIT.failed;
   }
   const { generation } = after.config;
-  send({ loaded: { generation, problems, changedPlugins: changedPlugins(task) } });
+  send({ loaded: { generation, problems, changedPlugins: changedFiles(task.before.plugins) } });
   const batches: ReadBatch[] = [];
   let skipped = 0;
   for await (const frame of frames) {
@@ -86,12 +86,6 @@ async function load(
   );
   secrets.addValues(loaded.tree);
   return loaded;
-}
-
-function changedPlugins({ before }: RehearsalTask): string[] {
-  return Object.entries(before.plugins)
-    .filter(([path, hash]) => (fileHash(path) ?? "") !== hash)
-    .map(([path]) => path);
 }
 
 function progressReporter(): (share: number) => void {

@@ -3,9 +3,11 @@ import type { Clock, Logger } from "#contract";
 import { AdminError, type AgentInspection, sampleTraffic, TapBudget } from "#contract/operations";
 import type { RehearsalControl, RehearsalRequest, RehearsalStatus } from "#contract/rehearsal";
 import type { Batch } from "#otlp";
+import { fileHash } from "#system";
 import { maskText } from "#text";
 import { type FailCondition, MEASURES, parseFailCondition } from "../fail-conditions.js";
 import type { ChildMessage, RehearsalTask } from "./child-frames.js";
+import { changedFiles } from "./config-snapshots.js";
 import { RehearsalProcess } from "./rehearsal-process.js";
 
 interface RehearsalServices {
@@ -59,6 +61,11 @@ export class AgentRehearsals implements RehearsalControl {
   cancel(): void {
     this.last?.end("cancelled");
   }
+
+  /** Whether a plugin has changed since the last rehearsal has loaded it. Its code is no part of the config's hash. */
+  get hasOldCode(): boolean {
+    return this.last !== undefined && changedFiles(this.last.plugins).length > 0;
+  }
 }
 
 function readCondition(text: string): FailCondition {
@@ -71,6 +78,8 @@ function readCondition(text: string): FailCondition {
 /** One rehearsal. Sampling begins when the child has loaded both configs, so an invalid config is reported at once. */
 class Rehearsal {
   status: RehearsalStatus;
+  /** The hashes of plugins as they were loaded. */
+  plugins: Readonly<Record<string, string>>;
   private readonly conditions: readonly FailCondition[];
   private readonly services: RehearsalServices;
   private readonly inspection: AgentInspection;
@@ -91,6 +100,7 @@ class Rehearsal {
     this.conditions = conditions;
     this.services = services;
     this.inspection = inspection;
+    this.plugins = task.before.plugins;
     this.startedWith = agent.generationNumber;
     this.budget = new TapBudget(clock, SAMPLE_SHARE);
     const startedAt = clock.now();
@@ -158,6 +168,7 @@ class Rehearsal {
   private startSampling({ generation, problems, changedPlugins }: LoadedFacts): void {
     const { clock } = this.services;
     const { share, seconds } = this.status;
+    this.plugins = Object.fromEntries(Object.keys(this.plugins).map((path) => [path, fileHash(path) ?? ""]));
     this.cancelTimer();
     this.status = {
       ...this.status,

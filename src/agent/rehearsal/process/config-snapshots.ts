@@ -59,6 +59,11 @@ export function snapshotReader({ files }: ConfigSnapshot): (path: string) => str
   };
 }
 
+/** Those of the files whose content has another hash by now. */
+export function changedFiles(hashes: Readonly<Record<string, string>>): string[] {
+  return Object.keys(hashes).filter((path) => (fileHash(path) ?? "") !== hashes[path]);
+}
+
 /** A pipe gives its text once, as in `--config <(command)`. Later nobody writes to it, and a running agent must not wait. */
 function refusePipe(path: string): void {
   const stats = statSync(path);

@@ -23,6 +23,10 @@ interface ReloaderSettings {
   /** Loads the config from its files again. */
   readonly load: () => Promise<LoadedConfig>;
   readonly factsOf: (loaded: LoadedConfig) => ConfigFacts;
+  /** Whether a plugin that runs has changed on disk. */
+  readonly hasNewCode?: () => boolean;
+  /** Whether a plugin has changed since the last rehearsal. */
+  readonly wasRehearsedWithOldCode?: () => boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -77,7 +81,9 @@ export class ConfigReloader implements ConfigControl {
     return this.comparing;
   }
 
+  /** A plugin that has changed is not loaded for this: a question must run no new code in the agent. */
   private async compare(): Promise<boolean> {
+    if (this.settings.hasNewCode?.() === true) return true;
     const { config } = await this.settings.load();
     return config === undefined || !isEmptyPlan(reloadPlan(this.config, config));
   }
@@ -134,7 +140,8 @@ export class ConfigReloader implements ConfigControl {
   private async run(dryRun: boolean, expected?: string, candidate?: ConfigCandidate): Promise<ReloadReport> {
     const loaded = await (candidate ?? this.settings).load();
     const { config } = loaded;
-    if (expected !== undefined && config !== undefined && config.generation !== expected)
+    const isOther = config?.generation !== expected || this.settings.wasRehearsedWithOldCode?.() === true;
+    if (expected !== undefined && config !== undefined && isOther)
       throw new AdminError("conflict", "the files of the config have changed since the rehearsal: rehearse again");
     if (config === undefined) return this.finish("invalid", undefined, loaded.problems, dryRun);
     const plan = reloadPlan(this.config, config);

@@ -55,10 +55,13 @@ service:
   onTestFinished(() => agent.stop(0));
   const factsOf = () => ({ warnings: [], shown: () => ({}), merged: () => ({}) });
   const parts = { logger: silentLogger, metrics: noMetrics, clock: systemClock };
-  const reloader = new ConfigReloader({ agent, config: config!, load: () => remote.load(), factsOf, ...parts });
+  const code = { isNew: false, isRehearsed: true };
+  const asked = { hasNewCode: () => code.isNew, wasRehearsedWithOldCode: () => !code.isRehearsed };
+  const load = () => remote.load();
+  const reloader = new ConfigReloader({ agent, config: config!, load, factsOf, ...asked, ...parts });
   remote.useReload((candidate) => reloader.reloadWith(candidate, { actor: "opamp" }));
   const apply = (note: string) => remote.apply([{ name: "remote", text: `exporters: {sink: {note: ${note}}}` }]);
-  return { reloader, remote, apply, started, waiting, state, files, loads };
+  return { reloader, remote, apply, started, waiting, state, files, loads, code };
 }
 
 it("a reload of the files that comes during a failing remote config does not read that config", async () => {
@@ -110,4 +113,22 @@ it("the files are loaded once for all who ask at the same time whether they diff
   const before = loads.count;
   await Promise.all(Array.from({ length: 50 }, () => reloader.differs()));
   expect(loads.count - before).toBe(1);
+});
+
+it("the question whether the files differ does not load a plugin that has changed", async () => {
+  const { reloader, loads, code } = await scene();
+  const before = loads.count;
+  code.isNew = true;
+  expect(await reloader.differs()).toBe(true);
+  expect(loads.count).toBe(before);
+});
+
+it("a rehearsed config is not applied if a plugin has changed since", async () => {
+  const { reloader, files, code, started } = await scene();
+  const { hash } = reloader.generation;
+  code.isRehearsed = false;
+  await expect(reloader.reload({ expected: hash })).rejects.toThrow("have changed since the rehearsal");
+  files.note = "new";
+  expect(await reloader.reload()).toMatchObject({ outcome: "applied" });
+  expect(started).toEqual(["own", "new"]);
 });
