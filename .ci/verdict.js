@@ -8,12 +8,16 @@ const results = new Map();
 let unread = 0;
 for (const path of process.argv.slice(again ? 3 : 2)) {
   const report = JSON.parse(readFileSync(path, "utf8"));
+  // A report of another version of Node.js counts by itself.
+  const [, version] = /node(\d+)\.json$/.exec(path) ?? [];
+  const label = version === undefined ? "" : `Node.js ${version}: `;
   for (const file of report.testResults) {
     const name = relative(process.cwd(), file.name);
     if (file.status === "failed" && file.assertionResults.length === 0)
-      results.set(`${name}: does not load`, { name, status: "failed" });
-    else results.delete(`${name}: does not load`);
-    for (const test of file.assertionResults) results.set(`${name}: ${test.fullName}`, { name, status: test.status });
+      results.set(`${label}${name}: does not load`, { name, status: "failed" });
+    else results.delete(`${label}${name}: does not load`);
+    for (const test of file.assertionResults)
+      results.set(`${label}${name}: ${test.fullName}`, { name, status: test.status });
   }
   if (!report.success && !report.testResults.some((file) => file.status === "failed")) unread++;
 }
