@@ -16,13 +16,13 @@ export function* detailedLines(batch: Batch, paint: Paint): Iterable<string> {
   let resources = 0;
   for (const { container, scopes } of resourceGroups(batch)) {
     yield paint("cyan", `Resource ${++resources}`);
-    yield* formatter.ownerLines(container, "resource", "  ");
+    yield* formatter.ownerTexts(container, "resource", "  ");
     for (const scope of scopes) {
       yield `  ${paint("cyan", scopeHeading(scope.container))}`;
-      yield* formatter.ownerLines(scope.container, "scope", "    ");
+      yield* formatter.ownerTexts(scope.container, "scope", "    ");
       for (const [number, item] of scope.items.entries()) {
         yield `    ${paint("bold", `${ITEM_NOUN[batch.signal]} ${number + 1}`)}`;
-        yield* formatter.lines(item, "      ");
+        yield* formatter.texts(item, "      ");
       }
     }
   }
@@ -60,44 +60,62 @@ class FieldFormatter {
   }
 
   /** Returns the fields of the resource or scope itself and its schema URL, without the items in it. */
-  *ownerLines(container: Tree, owner: "resource" | "scope", indent: string): Iterable<string> {
+  *ownerTexts(container: Tree, owner: "resource" | "scope", indent: string): Iterable<string> {
     const fields = Object.entries(isTree(container[owner]) ? container[owner] : {});
     const { schemaUrl } = container;
     // A scope's name and version are in its heading.
     const shown = fields.filter(([name]) => owner === "resource" || (name !== "name" && name !== "version"));
-    yield* this.lines(Object.fromEntries(shown), indent);
-    if (schemaUrl !== undefined && schemaUrl !== "") yield* this.lines({ schemaUrl }, indent);
+    yield* this.texts(Object.fromEntries(shown), indent);
+    if (schemaUrl !== undefined && schemaUrl !== "") yield* this.texts({ schemaUrl }, indent);
   }
 
-  /** Returns all fields of a message: plain ones first, aligned; then attributes; then nested messages. */
-  *lines(message: Tree, indent: string): Iterable<string> {
-    const fields = Object.entries(message);
-    const plain = fields.filter(([name, value]) => isPlain(name, value));
-    const width = Math.max(0, ...plain.map(([name]) => labelOf(name).length)) + 1;
-    for (const [name, value] of plain) {
-      yield* this.field(`${labelOf(name)}:`.padEnd(width), scalarText(name, value), indent);
+  /**
+   * Returns all fields of a message: plain ones first, aligned; then attributes; then nested messages. A text has several
+   * lines, because a step of a generator takes longer than making a line.
+   */
+  *texts(message: Tree, indent: string): Iterable<string> {
+    const plain: string[] = [];
+    const others: string[] = [];
+    let width = 0;
+    for (const name in message) {
+      if (!isPlain(name, message[name]!)) others.push(name);
+      else {
+        plain.push(name);
+        width = Math.max(width, labelOf(name).length);
+      }
     }
-    for (const [name, value] of fields) {
-      if (ATTRIBUTE_FIELDS.has(name)) yield* this.attributes(labelOf(name), value, indent);
-      else if (!isPlain(name, value)) yield* this.nested(name, value, indent);
+    const lines: string[] = [];
+    for (const name of plain)
+      this.addField(`${labelOf(name)}:`.padEnd(width + 1), scalarText(name, message[name]!), indent, lines);
+    for (const name of others) {
+      if (ATTRIBUTE_FIELDS.has(name)) yield* this.attributes(labelOf(name), message[name]!, indent, lines);
+      else {
+        yield* taken(lines);
+        yield* this.nested(name, message[name]!, indent);
+      }
     }
+    yield* taken(lines);
   }
 
   /** A text of several lines is printed below its label. */
-  private *field(label: string, text: string, indent: string): Iterable<string> {
-    const lines = text.split("\n");
-    const name = this.paint("dim", label);
-    if (lines.length === 1) return yield `${indent}${name} ${text}`;
-    yield `${indent}${this.paint("dim", label.trimEnd())}`;
-    for (const line of lines) yield `${indent}  ${line}`;
+  private addField(label: string, text: string, indent: string, lines: string[]): void {
+    if (!text.includes("\n")) {
+      lines.push(`${indent}${this.paint("dim", label)} ${text}`);
+      return;
+    }
+    lines.push(`${indent}${this.paint("dim", label.trimEnd())}`);
+    for (const line of text.split("\n")) lines.push(`${indent}  ${line}`);
   }
 
-  private *attributes(label: string, value: TreeValue, indent: string): Iterable<string> {
+  /** Adds lines, and returns those that are many. */
+  private *attributes(label: string, value: TreeValue, indent: string, lines: string[]): Iterable<string> {
     const entries = attributeEntries(value);
     if (entries.length === 0) return;
-    yield `${indent}${this.paint("dim", `${label}:`)}`;
+    lines.push(`${indent}${this.paint("dim", `${label}:`)}`);
     for (const [key, one] of entries) {
-      yield `${indent}  ${this.paint("dim", `${truncated(key, MAX_TEXT_LENGTH)}:`)} ${valueText(one, MAX_TEXT_LENGTH)}`;
+      const name = this.paint("dim", `${truncated(key, MAX_TEXT_LENGTH)}:`);
+      lines.push(`${indent}  ${name} ${valueText(one, MAX_TEXT_LENGTH)}`);
+      if (lines.length > MAX_LINES) yield* taken(lines);
     }
   }
 
@@ -106,9 +124,20 @@ class FieldFormatter {
     const children = Array.isArray(value) ? value : [value];
     for (const [index, child] of children.entries()) {
       yield `${indent}${Array.isArray(value) ? `${noun} ${index + 1}` : noun}`;
-      if (isTree(child)) yield* this.lines(child, `${indent}  `);
+      if (isTree(child)) yield* this.texts(child, `${indent}  `);
     }
   }
+}
+
+/** The number of lines that are returned together. */
+const MAX_LINES = 32;
+
+/** Returns the lines as one text, or nothing if there are none, and removes them. */
+function taken(lines: string[]): readonly string[] {
+  if (lines.length === 0) return [];
+  const text = lines.join("\n");
+  lines.length = 0;
+  return [text];
 }
 
 function isPlain(name: string, value: TreeValue): boolean {
@@ -119,6 +148,18 @@ function isPlain(name: string, value: TreeValue): boolean {
 
 /** observedTimeUnixNano -> observed time */
 function labelOf(field: string): string {
+  let label = labels.get(field);
+  if (label === undefined) {
+    label = madeLabel(field);
+    labels.set(field, label);
+  }
+  return label;
+}
+
+/** The labels of OTLP's fields, which are few. */
+const labels = new Map<string, string>();
+
+function madeLabel(field: string): string {
   if (field === "asInt" || field === "asDouble") return "value";
   return field.replace(/UnixNano$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }

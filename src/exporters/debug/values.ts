@@ -25,15 +25,26 @@ export function plainText(value: TreeValue | undefined, max: number): string {
 
 export function attributeEntries(attributes: TreeValue | undefined): [key: string, value: TreeValue | undefined][] {
   if (!Array.isArray(attributes)) return [];
-  return attributes.filter(isTree).map((entry) => [printable(String(entry["key"] ?? "")), entry["value"]]);
+  const entries: [key: string, value: TreeValue | undefined][] = [];
+  for (const entry of attributes)
+    if (isTree(entry)) entries.push([printable(String(entry["key"] ?? "")), entry["value"]]);
+  return entries;
 }
 
 /** Returns ISO 8601 with nanoseconds; undefined if there is no time. */
 export function timeText(nanos: TreeValue | undefined): string | undefined {
   if (typeof nanos !== "bigint" || nanos === 0n) return undefined;
-  const seconds = new Date(Number(nanos / 1_000_000_000n) * 1000).toISOString().slice(0, 19);
-  return `${seconds}.${(nanos % 1_000_000_000n).toString().padStart(9, "0")}Z`;
+  const second = nanos / 1_000_000_000n;
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastSecondText = new Date(Number(second) * 1000).toISOString().slice(0, 19);
+  }
+  return `${lastSecondText}.${String(nanos - second * 1_000_000_000n).padStart(9, "0")}Z`;
 }
+
+/** Records that follow one another mostly have the same second. */
+let lastSecond = -1n;
+let lastSecondText = "";
 
 const DURATION_UNITS: readonly (readonly [string, bigint])[] = [
   ["s", 1_000_000_000n],

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "#contract";
-import { type ConfigPath, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { type ConfigPath, type ExporterSettings, PARSED_ONCE, uncheckedExporterSettingsSchema } from "#contract/schema";
 import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
 import { knownKey } from "../schema/visit-schema.js";
@@ -65,7 +65,7 @@ export function parseNode(
   } as const;
   const read = () => {
     findings.problems.push(...usageWarnings(node, schema, path));
-    const result = schema.safeParse(schemaInput(node, schema));
+    const result = schema.safeParse(schemaInput(node, schema), PARSED_ONCE);
     if (result.success) return { value: result.data };
     findings.problems.push(...problemsFromIssues(result.error.issues, { node, schema, path, key, siblings }));
     return undefined;

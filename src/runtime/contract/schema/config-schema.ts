@@ -64,3 +64,9 @@ function adaptStandardSchema(schema: ConfigSchema): ZodType {
 function pathKey(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
   return typeof part === "object" ? part.key : part;
 }
+
+/**
+ * Options for parsing with a schema that is used a few times at most. zod otherwise compiles a function for every object
+ * of a schema when it is first used, which takes longer than parsing a config without.
+ */
+export const PARSED_ONCE = { jitless: true } as const;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SIGNALS } from "#otlp/signals";
 import { FAILURE_CATEGORIES, FAILURE_REASONS } from "../operations/failure-reasons.js";
 import { isTimeZone } from "../time/cron.js";
+import { PARSED_ONCE } from "./config-schema.js";
 import { byteSize, cronSchedule, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
 import { nearest } from "./suggest.js";
 
@@ -512,9 +513,12 @@ type DeepRequired<T> = {
  */
 export type CompleteSettings = DeepRequired<ExporterSettings>;
 
+let parsedDefaults: ExporterSettings | undefined;
+
 /** Merges the layers. The first layer that has a key wins; the last layer is always DEFAULT_SETTINGS. */
 export function completeSettings(...layers: readonly (ExporterSettings | undefined)[]): CompleteSettings {
-  const defaults = uncheckedExporterSettingsSchema.parse(DEFAULT_SETTINGS);
+  parsedDefaults ??= uncheckedExporterSettingsSchema.parse(DEFAULT_SETTINGS, PARSED_ONCE);
+  const defaults = parsedDefaults;
   const hasFactor = layers.some((layer) => layer?.retry_on_failure?.randomization_factor !== undefined);
   const under = hasFactor ? mergeLayers(defaults, COLLECTOR_JITTER) : defaults;
   return [...layers].reverse().reduce<unknown>(mergeLayers, under) as CompleteSettings;

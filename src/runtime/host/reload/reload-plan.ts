@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import type { ComponentSpec, ExporterSpec, ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import type { ComponentKind, PlannedPipeline, ProcessorFactory } from "#contract";
-import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
+import {
+  completeSettings,
+  type ExporterSettings,
+  PARSED_ONCE,
+  uncheckedExporterSettingsSchema,
+} from "#contract/schema";
 import { connectorJournalName, journalPlace, journalUnit, nodeId, processorNodeId } from "#pipeline";
 import { workerCount } from "#system";
 import { changedKeys, listOfKeys } from "./changed-keys.js";
@@ -303,7 +308,7 @@ function exporterDefaults({ extensions }: ResolvedConfig): ExporterSettings {
 }
 
 function settingsOf(config: ResolvedConfig, { settings, factory }: ExporterSpec) {
-  const typeDefaults = uncheckedExporterSettingsSchema.parse(factory.defaults ?? {});
+  const typeDefaults = uncheckedExporterSettingsSchema.parse(factory.defaults ?? {}, PARSED_ONCE);
   const layers = [settings, exporterDefaults(config), typeDefaults];
   // Whether a batch is configured anywhere decides how entries are merged.
   const hasBatch = layers.some((layer) => layer.sending_queue?.batch !== undefined);
