@@ -117,10 +117,10 @@ describe("an agent with two workers", () => {
     const records = async () => (await letters()).reduce((total, { items }) => total + items, 0);
     await expect.poll(records).toBe(6);
     isDown = false;
-    const answer = await fetch(`${admin}/api/v1/replays`, {
+    const answer = await fetch(`${admin}/api/v1/dead-letters/replay`, {
       method: "POST",
       headers: { authorization: `Bearer ${await adminToken(admin)}`, "content-type": "application/json" },
-      body: JSON.stringify({ query: {}, by: "test", approved: true }),
+      body: JSON.stringify({ all: true, by: "test", approved: true }),
     });
     expect(answer.status, await answer.text()).toBeLessThan(300);
     await expect.poll(records).toBe(0);
