@@ -178,6 +178,13 @@ describe("a shortcut of a detector", () => {
     );
   });
 
+  it("sees that a mask would bring a position nearer to its label", () => {
+    const line = "Kunde hat driver license: B172-9673-1498 angegeben, bitte prüfen. 89.346937, -0.820946";
+    const b = Buffer.from(line);
+    expect(scan(b, 0, b.length, 0, ALL)).toBe(1);
+    expect(areIsolated(b, true)).toBe(false);
+  });
+
   it("never skips a record that only partly equals the one before", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(lines, fc.boolean()), { minLength: 1, maxLength: 6 }), (texts) => {

@@ -39,7 +39,10 @@ export function findPosition(b: Uint8Array, p: number, stop: number): number {
   const pair = PAIR.exec(text);
   if (pair === null || Number(pair[1]) > 90 || Number(pair[2]) > 180) return NOT_FOUND;
   const before = latin1(b, Math.max(matches.floor, start - MAX_NEAR), start);
-  if (!BEFORE_PAIR.test(before.slice(-MAX_BEFORE)) && !NEAR_PAIR.test(before)) return NOT_FOUND;
+  if (!BEFORE_PAIR.test(before.slice(-MAX_BEFORE)) && !NEAR_PAIR.test(before)) {
+    matches.hasBarePosition = true;
+    return NOT_FOUND;
+  }
   return matches.propose(GEO_LOCATION, start, start + pair[0].length, FORM | PLACE);
 }
 

@@ -28,7 +28,17 @@ export interface Trace {
 /** The state of an outer text while a text inside it is scanned. */
 type OuterText = Pick<
   Matches,
-  "count" | "starts" | "ends" | "detectors" | "floor" | "end" | "lastEnd" | "hints" | "enabled" | "scan"
+  | "count"
+  | "starts"
+  | "ends"
+  | "detectors"
+  | "floor"
+  | "end"
+  | "lastEnd"
+  | "hints"
+  | "enabled"
+  | "scan"
+  | "hasBarePosition"
 >;
 
 /**
@@ -55,6 +65,8 @@ class Matches {
    * compares digits, or asks for more than their places, sets it.
    */
   readsDigits = false;
+  /** Whether there is a position that only a nearer label would make a match. */
+  hasBarePosition = false;
   /** A bit for each built-in detector that is enabled. */
   enabled = 0;
   /** Holds 1 for each country whose national numbers are enabled, in the order of `COUNTRIES`. */
@@ -73,16 +85,17 @@ class Matches {
     this.lastEnd = start;
     this.hints = hints;
     this.readsDigits = hints !== 0;
+    this.hasBarePosition = false;
     this.enabled = enabled;
   }
 
   /** Leaves the present text for one inside it. Pass the returned value to `enter` to come back. */
   leave(): OuterText {
-    const { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan } = this;
+    const { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan, hasBarePosition } = this;
     this.starts = [];
     this.ends = [];
     this.detectors = [];
-    return { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan };
+    return { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan, hasBarePosition };
   }
 
   enter(text: OuterText): void {
@@ -197,10 +210,12 @@ for (const c of " \t\r\n\"',;<>") ISOLATING[c.charCodeAt(0)] = 1;
  * match. Then the match may also follow a name and `=`, or precede `:` and a port, because no detector takes a mask for
  * a value or looks across it.
  *
- * A position is never isolated: its label counts for some distance, and a mask brings the next position nearer to it.
+ * The label of a position counts for some distance, and a mask brings the next position nearer to it. So a position is
+ * never isolated, and nothing is if there is a position without a label.
  */
 export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   const { count, starts, ends, floor, end } = matches;
+  if (matches.hasBarePosition) return false;
   for (let i = 0; i < count; i++) {
     if (matches.detectors[i] === GEO_LOCATION) return false;
     const start = starts[i]!;
