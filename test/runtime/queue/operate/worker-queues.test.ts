@@ -94,7 +94,7 @@ describe("the queues of workers", () => {
   });
 
   it("are left to a worker that comes back before all its entries were moved", async () => {
-    const keys = "sending_queue: {queue_size: 60}";
+    const keys = "sending_queue: {queue_size: 120}"; // 60 for each worker
     const first = await start(1, 2, { keys });
     const { directory } = first;
     const second = await start(2, 2, { directory, keys });
