@@ -6,6 +6,7 @@ import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { isRefusal } from "../../../../src/runtime/contract/errors/refusal.js";
 import { proxyOfUrl } from "../../../../src/runtime/net/proxy/proxy.js";
 import { openWebSocket } from "../../../../src/runtime/net/websocket/open-web-socket.js";
+import { liveArrayBuffers } from "../../../support/live-heap.js";
 import { until } from "../../../support/until.js";
 import { readClientFrame, serverFrame } from "./server-frame.js";
 
@@ -139,9 +140,9 @@ describe("a WebSocket", () => {
         pump();
       }),
     );
-    const before = process.memoryUsage().arrayBuffers;
+    const before = liveArrayBuffers();
     await until(() => expect(sent).toBeGreaterThan(64 * 1024 * 1024));
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024);
+    expect(liveArrayBuffers() - before).toBeLessThan(32 * 1024 * 1024);
     expect(seen.ends).toEqual([]);
   });
 
