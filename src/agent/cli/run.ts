@@ -125,7 +125,7 @@ interface RunEnvironment {
   readonly development?: Development;
   /** Returns the task of a rehearsal while this config runs; undefined if there are no rehearsals. */
   readonly taskOf?: (running: ResolvedConfig) => RehearsalTask | undefined;
-  /** What an agent with several workers needs; undefined if there is always one process. */
+  /** The settings of an agent with several workers; undefined if there is always one process. */
   readonly parent?: ParentSettings;
   /** Whether SIGHUP has come since the config was read; not asked again after the start. */
   readonly isReloadDue?: () => boolean;

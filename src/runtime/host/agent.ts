@@ -52,7 +52,7 @@ export interface AgentOptions {
   readonly exchange?: WorkerExchange;
 }
 
-/** What extensions see of an agent whose work is done by other processes. */
+/** The members of a `Host` that other processes answer, because they do the work of the agent. */
 export interface AgentFace extends Required<Pick<Host, "state" | "receivers">>, Pick<Host, "admin" | "inspection"> {
   readonly refresh: NonNullable<Host["refresh"]>;
   readonly workers: NonNullable<Host["workers"]>;

@@ -4,7 +4,10 @@ import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
 /** The command line of the processes that an agent with several workers starts. */
 export const WORKER_COMMAND = "worker-child";
 
-/** What a worker is told when it starts. The texts of the config contain secrets, and go through the pipe between the processes only. */
+/**
+ * The orders that a worker gets when it starts. The texts of the config contain secrets, and go through the pipe between
+ * the processes only.
+ */
 export interface Assignment {
   readonly number: number;
   readonly count: number;

@@ -30,7 +30,7 @@ export interface ParentSettings {
   readonly values: Readonly<Record<string, unknown>>;
   /** Of the command line; it takes precedence over the config. */
   readonly shutdownTimeoutMs: number | undefined;
-  /** What a config was loaded from. */
+  /** Returns the texts that a config was loaded from. */
   readonly snapshotOf: (config: ResolvedConfig) => ConfigSnapshot;
 }
 
@@ -203,7 +203,7 @@ export class ParentAgent extends Agent {
   }
 }
 
-/** What the extensions see of the workers. */
+/** The extensions see all workers through this. */
 class ParentFace implements AgentFace {
   state: AgentFace["state"] = "starting";
   /** Set before the first extension starts. */

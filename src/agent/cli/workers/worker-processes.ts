@@ -10,7 +10,7 @@ import { IpcCalls, type LinkEnd, type LinkMessage, type RemoteCalls, WorkerGoneE
 import { type Assignment, LISTENING, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
 
 export interface WorkerProcessesSettings {
-  /** What a worker is told when it starts. */
+  /** Returns the orders for a worker that starts. */
   readonly assignment: (number: number, careful: boolean) => Assignment;
   readonly logger: Logger;
   readonly clock: Clock;

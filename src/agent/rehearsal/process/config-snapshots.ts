@@ -33,7 +33,7 @@ export class ConfigSnapshots {
     return loaded;
   }
 
-  /** What the config was loaded from; undefined if it was not loaded here. */
+  /** Returns the texts that the config was loaded from; undefined if it was not loaded here. */
   of(config: ResolvedConfig): ConfigSnapshot | undefined {
     return this.snapshots.get(config);
   }

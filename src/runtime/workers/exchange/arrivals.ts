@@ -120,7 +120,7 @@ class ArrivingFrames {
     }
   }
 
-  /** What is accepted in one turn of the event loop is answered together. */
+  /** Deliveries that are accepted in one turn of the event loop are answered together. */
   private answer(id: number, outcome: Outcome): void {
     if (this.socket.destroyed) return;
     const isPlain = outcome.ok && outcome.rejected === 0 && outcome.message === "";

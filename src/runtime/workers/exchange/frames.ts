@@ -108,7 +108,7 @@ export function readPlace(frame: Buffer): { readonly number: number; readonly na
   return { number: frame.readUInt16LE(1), name: frame.toString("utf8", 3) };
 }
 
-/** What travels with a batch. */
+/** The facts that travel with a batch. */
 export interface Travelling {
   readonly origin: Origin;
   readonly setback?: Setback | undefined;

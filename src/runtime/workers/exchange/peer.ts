@@ -107,7 +107,7 @@ export class Peer {
     lane.waitingBytes += bytes;
   }
 
-  /** What is under way on this lane is refused. */
+  /** Refuses everything that is under way on this lane. */
   closeLane(lane: PlaceLane): void {
     lane.isClosed = true;
     this.lanes.delete(lane);
@@ -235,7 +235,7 @@ export class Peer {
     return number;
   }
 
-  /** What is sent in one turn of the event loop costs one write. */
+  /** Frames that are sent in one turn of the event loop cost one write. */
   private corkUntilNextTick(socket: Socket): void {
     if (this.isCorked) return;
     this.isCorked = true;

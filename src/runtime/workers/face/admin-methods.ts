@@ -22,7 +22,7 @@ import { PushedStream } from "./pushed-stream.js";
 /** An action to be recorded. */
 export type SentAction = Parameters<NonNullable<Admin["noteAction"]>>[0];
 
-/** What a worker tells about itself at one moment. */
+/** The state of a worker at one moment, as it tells it. */
 export interface WorkerReading {
   /** Tells one run of the worker from the next, whose counts begin anew. */
   readonly startedAt: number | undefined;
@@ -42,7 +42,7 @@ const MAX_LINES = 64;
 const MAX_LINES_LENGTH = 1024 * 1024;
 
 /**
- * What a worker answers to the parent about its queues and components. Nothing is recorded in the audit, except by
+ * The methods by which a worker tells the parent about its queues and components. Nothing is recorded in the audit, except by
  * `noteAction`: the parent records each action once, whichever workers it concerns.
  */
 export function adminMethods(

@@ -10,7 +10,7 @@ import { WorkerReadings } from "./worker-readings.js";
 /** The wait before a worker is watched that does not run. */
 const WATCH_AGAIN_MS = 1000;
 
-/** What the parent knows itself. */
+/** The facts that the parent knows without asking. */
 interface FaceServices {
   /** All workers of the config, also those that do not run at the moment. */
   readonly workers: () => readonly LinkedWorker[];
@@ -20,7 +20,7 @@ interface FaceServices {
   readonly logger: Logger;
 }
 
-/** What operators see of an agent with several workers: one agent. These are members of the `Host` of its extensions. */
+/** The view that operators have of an agent with several workers: one agent. These are members of the `Host` of its extensions. */
 export interface Face {
   readonly admin: Admin;
   readonly inspection: AgentInspection | undefined;

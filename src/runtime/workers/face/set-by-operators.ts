@@ -1,7 +1,7 @@
 import type { WorkerReading } from "./admin-methods.js";
 import type { WorkerGroup } from "./worker-group.js";
 
-/** What operators have set for an exporter; undefined is the worker's own choice. */
+/** The choices of operators for an exporter; undefined is the worker's own choice. */
 interface ExporterSetting {
   readonly paused?: boolean;
   readonly breaker?: "open" | "closed" | "auto";
@@ -10,7 +10,7 @@ interface ExporterSetting {
 }
 
 /**
- * What operators have set for exporters while the agent runs. It holds for all workers, so a worker that was restarted
+ * The choices of operators for exporters while the agent runs. They hold for all workers, so a worker that was restarted
  * is told again.
  */
 export class SetByOperators {

@@ -8,7 +8,7 @@ import type { WorkerGroup } from "./worker-group.js";
 const FRESH_MS = 250;
 
 /**
- * What the workers told last about their exporters, receivers and traffic. Those who can wait call `refresh` first. All
+ * The last answers of the workers about their exporters, receivers and traffic. Those who can wait call `refresh` first. All
  * others see what was known before, and by looking they cause it to be renewed; while nobody looks, nobody asks.
  */
 export class WorkerReadings {

@@ -1,5 +1,5 @@
 /**
- * What the parent process can ask of one worker. Arguments and results are copied, so they consist of plain values,
+ * The calls that the parent process can make to one worker. Arguments and results are copied, so they consist of plain values,
  * buffers, maps and sets. An `AdminError` arrives as one.
  */
 export interface RemoteCalls {
@@ -9,7 +9,7 @@ export interface RemoteCalls {
   stream(name: string, ...args: readonly unknown[]): AsyncIterable<unknown>;
 }
 
-/** What a worker answers, by name. A method that returns an iterable is asked with `stream`. */
+/** The methods of a worker, by name. A method that returns an iterable is asked with `stream`. */
 export type RemoteMethods = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 /** A worker ended before it answered. Whether it has done what it was asked is not known. */
