@@ -22,7 +22,7 @@ export async function validate(context: CommandContext): Promise<number> {
   return valid ? EXIT.ok : EXIT.failed;
 }
 
-/** What changes from the config of `--diff` to this one; undefined if that one has errors. */
+/** The changes from the config of `--diff` to this one; undefined if that one has errors. */
 async function changesTo(after: ResolvedConfig, context: CommandContext) {
   const { config, problems, lineAt } = await loadFromArguments({
     ...context,

@@ -32,7 +32,7 @@ export interface PlannedPipeline {
   readonly exporters: readonly string[];
   /** Whether data is stored on disk before it is answered. `auto`, the default: only if a processor holds data back. */
   readonly durableIntake?: DurableIntake;
-  /** What happens to data on which a processor throws; by default it is refused. */
+  /** Says what happens to data on which a processor throws; by default it is refused. */
   readonly errorMode?: PipelineErrorMode;
 }
 

@@ -49,7 +49,7 @@ import {
 import { passesToOtherSignal } from "./stream-ends.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
-/** What the parts of a graph are made with, whatever its plan. */
+/** The parts of every graph are made with these, whatever its plan. */
 export interface GraphServices extends ComponentServices {
   /** How many values a record may have on its way in. */
   readonly maxRecordValues: number;

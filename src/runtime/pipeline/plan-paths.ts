@@ -12,7 +12,7 @@ export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedP
   return exporters.some((id) => plan.exporters.has(id) || leadsToExporter(id));
 }
 
-/** What components behind a receiver or connector must see as a whole. */
+/** Says what components behind a receiver or connector must get in one piece. */
 export interface Wholeness {
   readonly batches: boolean;
   /** All points of a metric. */

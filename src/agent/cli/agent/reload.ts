@@ -72,7 +72,7 @@ type Changes = Pick<ReloadReport, "changes" | "kept" | "afterRestart"> & {
   readonly refused?: readonly string[];
 };
 
-/** What a reload changes, for people. */
+/** The changes of a reload, in words for people. */
 export function changeLines({ changes, kept, settings = [], afterRestart, refused = [] }: Changes): string[] {
   return [
     ...changes.map(changeLine),

@@ -8,7 +8,7 @@ export function handlerFiles({ type }: Scaffold): ScaffoldFiles {
 const source = (type: string) => `import { defineHandler } from "sluice/plugin";
 import { z } from "zod";
 
-/** What a message must look like. Any other becomes a dead letter. */
+/** The form that a message must have. Any other message becomes a dead letter. */
 const Order = z.object({ id: z.string() });
 
 export default defineHandler({

@@ -1,7 +1,7 @@
 import type { ConfigWarning } from "../inspect/inspection.js";
 import type { Operator } from "./audit.js";
 
-/** What a reload does, or would do, to one component. */
+/** The change that a reload makes, or would make, to one component. */
 export interface ReloadChange {
   readonly kind: string;
   readonly id: string;

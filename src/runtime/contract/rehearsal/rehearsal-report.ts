@@ -28,7 +28,7 @@ export interface RehearsedAmount {
 }
 
 /**
- * What becomes of records. A record that two exporters get counts twice. `moved` records go to another exporter than
+ * Counts what the new config does with records. A record that two exporters get counts twice. `moved` records go to another exporter than
  * before; they are neither dropped nor new.
  */
 export interface RecordCounts {

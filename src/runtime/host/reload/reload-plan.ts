@@ -13,7 +13,7 @@ import { workerCount } from "#system";
 import { changedKeys, listOfKeys } from "./changed-keys.js";
 import { filesReadOnce } from "./named-files.js";
 
-/** What a reload does to a component. */
+/** The change that a reload makes to a component. */
 export type ReloadAction = "keep" | "replace" | "add" | "remove";
 
 /** One step of a reload. */
@@ -32,7 +32,7 @@ export interface ReloadStep {
   readonly reopensQueue?: boolean;
 }
 
-/** What changes if one config replaces another one in a running agent. */
+/** The changes when one config replaces another in a running agent. */
 export interface ReloadPlan {
   /** Extensions, receivers, processors, connectors and exporters, in this order. */
   readonly steps: readonly ReloadStep[];

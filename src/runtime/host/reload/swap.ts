@@ -36,7 +36,7 @@ export interface SwappedAgent {
   services(config: ResolvedConfig): GraphServices;
 }
 
-/** What is left to do after a swap. Resolves when everything that was replaced or removed has ended. */
+/** The work that is left after a swap. Resolves when everything that was replaced or removed has ended. */
 export type Retire = (timeoutMs: number) => Promise<void>;
 
 /**

@@ -11,7 +11,7 @@ export interface StageLink {
   readonly pipeline?: string;
   /** True for the way to the connector of a processor, which gets copies. */
   readonly isCopy?: boolean;
-  /** What it leads to; a drain finds its order by this. */
+  /** The stage that it leads to; a drain finds its order by this. */
   readonly to: object;
   next(delivery: Delivery): void;
 }
