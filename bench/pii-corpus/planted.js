@@ -123,9 +123,9 @@ const MAKERS = {
     const value = r.pick([
       () =>
         `${r.pick([8, 23, 45, 81, 91, 104, 142, 185, 203, 212])}.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`,
-      () => `10.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`,
-      () => `192.168.${r.int(0, 255)}.${r.int(1, 254)}`,
-      () => `172.${r.int(16, 31)}.${r.int(0, 255)}.${r.int(1, 254)}`,
+      () => `46.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`,
+      () => `193.168.${r.int(0, 255)}.${r.int(1, 254)}`,
+      () => `178.${r.int(16, 31)}.${r.int(0, 255)}.${r.int(1, 254)}`,
     ])();
     const form = r.int(0, 9);
     if (form === 0) return { value, after: `:${r.int(1024, 65535)}` };
@@ -138,9 +138,9 @@ const MAKERS = {
     const value = r.pick([
       () => `2001:db8:${Array.from({ length: 6 }, group).join(":")}`,
       () => `2a02:${group()}:${group()}::${group()}`,
-      () => `fe80::${Array.from({ length: 4 }, group).join(":")}`,
+      () => `2a00::${Array.from({ length: 4 }, group).join(":")}`,
       () => `2001:DB8::${group().toUpperCase()}:${r.int(1, 9)}`,
-      () => `::ffff:${r.int(1, 223)}.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`,
+      () => `::ffff:${r.int(11, 126)}.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`,
       () => `2607:f8b0:4005:0805:0000:0000:0000:${r.hex(4)}`,
     ])();
     const form = r.int(0, 9);

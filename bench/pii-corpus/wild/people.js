@@ -69,15 +69,15 @@ export function inGroups(/** @type {string} */ text, /** @type {number[]} */ siz
 }
 
 export const ipv4 = (/** @type {Random} */ r) =>
-  `${r.pick([10, 172, 192, 203, 198, 8, 51, 91, 100, 185])}.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`;
+  `${r.pick([46, 171, 193, 203, 198, 8, 51, 91, 100, 185])}.${r.int(0, 255)}.${r.int(0, 255)}.${r.int(1, 254)}`;
 
 export function ipv6(/** @type {Random} */ r) {
   const groups = Array.from({ length: 8 }, () => r.int(1, 65535).toString(16));
   return r.pick([
     groups.join(":"),
     `2001:db8::${groups.slice(0, r.int(1, 4)).join(":")}`,
-    `fe80::${groups.slice(0, 4).join(":")}`,
-    `fd${r.hex(2)}:${groups.slice(0, 3).join(":")}::${groups[4]}`,
+    `2a00::${groups.slice(0, 4).join(":")}`,
+    `2c${r.hex(2)}:${groups.slice(0, 3).join(":")}::${groups[4]}`,
     `2a01:4f8:${groups[0]}:${groups[1]}::1`,
     `::ffff:${ipv4(r)}`,
     groups.join(":").toUpperCase(),

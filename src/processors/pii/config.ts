@@ -102,10 +102,9 @@ const rawSchema = z.strictObject({
     .enum(CONFIDENCES)
     .default("medium")
     .meta({ description: "How sure detectors must be. low finds more and is wrong more often; high the opposite." }),
-  profile: z
-    .enum(["standard", "strict"])
-    .default("standard")
-    .meta({ description: "strict switches person_name and postal_address on." }),
+  profile: z.enum(["standard", "strict"]).default("standard").meta({
+    description: "strict switches person_name and postal_address on, and finds all addresses of private networks.",
+  }),
   secret_keys: strategyChoice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
   fields: z
     .record(z.string().min(1), strategy())
@@ -178,6 +177,7 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
     patterns,
     hashKey,
     confidence: config.confidence,
+    privateAddresses: config.profile === "strict",
     countries: countriesOf(config.detectors?.["national_id"]),
     summary: config.summary,
     jsonBodies: config.json_bodies,

@@ -16,6 +16,7 @@ import { ADDRESS_LABELS } from "./detect/people/address-words.js";
 import { NAME_LABELS, STRONG_LABEL } from "./detect/people/name-lists.js";
 import {
   HINT_ADDRESS,
+  HINT_CLIENT,
   HINT_HOST,
   HINT_LABEL_SHIFT,
   HINT_NAME,
@@ -134,7 +135,8 @@ function hintsOf(key: string, label: number): number {
       key,
     )
   )
-    return HINT_HOST;
+    return CLIENT_KEY.test(key) ? HINT_HOST | HINT_CLIENT : HINT_HOST;
+  if (CLIENT_KEY.test(key)) return HINT_CLIENT;
   if (label === PHONE_LABEL && !/id$/i.test(key)) return HINT_PHONE;
   if (label === SSN_LABEL) return HINT_SSN;
   const kind = label >= BIRTH_LABEL && label < OTHER_LABEL ? label << HINT_LABEL_SHIFT : HINT_NONE;
@@ -142,6 +144,10 @@ function hintsOf(key: string, label: number): number {
   if (kind !== HINT_NONE) return kind;
   return hintsOfPeople(key);
 }
+
+/** Keys of addresses that belong to a client or a person. */
+const CLIENT_KEY =
+  /(?:client|remote|peer|visitor|customer|subscriber|caller|(?:^|[^a-z])(?:end)?user|framed)[._-]?(?:ip|ip[._-]?addr(?:ess)?|addr(?:ess)?|host|socket[._-]?address)$|(?:^|[._-])(?:client|peer|remote|xff|rhost)$|forwarded[._-]?for$|(?:real|connecting)[._-]?ip$/i;
 
 /** Work units of deciding about a name. */
 const RULE_COST = 1000;

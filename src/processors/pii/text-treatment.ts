@@ -27,6 +27,8 @@ export interface TextTreatmentSettings {
   readonly countries?: readonly Country[] | undefined;
   /** How sure detectors must be; `medium` by default. */
   readonly confidence?: Confidence | undefined;
+  /** Whether addresses of private networks are found without a label, too; false by default. */
+  readonly privateAddresses?: boolean | undefined;
 }
 
 /** Finds sensitive parts of texts and replaces them. All other bytes stay unchanged. */
@@ -36,6 +38,7 @@ export class TextTreatment {
   private readonly enabled: number;
   private readonly countries: Uint8Array;
   private readonly threshold: number;
+  private readonly findsPrivateAddresses: boolean;
   private readonly patterns: readonly UserPattern[];
   /** The optional detectors that are enabled, with their numbers. */
   private readonly people: readonly (readonly [number: number, find: FindPeople])[];
@@ -44,8 +47,10 @@ export class TextTreatment {
   /** True if every match is replaced by a mask. */
   private readonly isMasking: boolean;
 
-  constructor({ detectors, patterns, hashKey, countries = COUNTRIES, confidence = "medium" }: TextTreatmentSettings) {
+  constructor(settings: TextTreatmentSettings) {
+    const { detectors, patterns, hashKey, countries = COUNTRIES, confidence = "medium" } = settings;
     this.threshold = THRESHOLDS[confidence];
+    this.findsPrivateAddresses = settings.privateAddresses === true;
     this.countries = COUNTRIES.every((country) => countries.includes(country))
       ? ALL_COUNTRIES
       : Uint8Array.from(COUNTRIES, (country) => (countries.includes(country) ? 1 : 0));
@@ -68,6 +73,7 @@ export class TextTreatment {
   find(b: Uint8Array, start: number, end: number, hints: number): number {
     matches.countries = this.countries;
     matches.threshold = this.threshold;
+    matches.findsPrivateAddresses = this.findsPrivateAddresses;
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
     return this.passes === 0 || count === TOO_COSTLY ? count : this.findInText(b, start, end, hints);

@@ -1,8 +1,9 @@
 import { isIPv6 } from "node:net";
+import { privateEvidence } from "./numbers/private-address.js";
 import { COLON, DOT, SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./text/characters.js";
 import { IPV6 } from "./text/detectors.js";
-import { UNIQUE_FORM } from "./text/evidence.js";
+import { FORM, PLACE, UNIQUE_FORM } from "./text/evidence.js";
 import { beginsMask, endsMask, matches, NOT_FOUND } from "./text/matches.js";
 import { TEXT_COST, work } from "./text/work.js";
 
@@ -31,7 +32,20 @@ export function findIpv6(b: Uint8Array, p: number): number {
   while (stop > start && (b[stop - 1] === DOT || (b[stop - 1] === COLON && b[stop - 2] !== COLON))) stop--;
   if (isAt(b, stop, end, WORD) || beginsMask(b, stop) || !isAddress(b, start, stop)) return NOT_FOUND;
   const isNetwork = b[stop - 1] === COLON && b[stop] === SLASH && isAt(b, stop + 1, end, DIGIT);
-  return isNetwork ? NOT_FOUND : matches.propose(IPV6, start, stop, UNIQUE_FORM);
+  if (isNetwork) return NOT_FOUND;
+  const evidence = isPrivate(b, start, stop) ? privateEvidence(b, start, stop) : 0;
+  return matches.propose(IPV6, start, stop, evidence === 0 ? UNIQUE_FORM : FORM | PLACE | evidence);
+}
+
+/** Unique local (fc00::/7) and link-local (fe80::/10) addresses, and IPv4 addresses of private networks in IPv6. */
+const PRIVATE_ADDRESS =
+  /^(?:f[cd][\da-f]{2}:|fe[89ab][\da-f]:|::ffff:(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.))/i;
+
+function isPrivate(b: Uint8Array, start: number, stop: number): boolean {
+  const c = b[start]! | 32;
+  if (c !== 102 && b[start] !== COLON) return false;
+  work.spent += TEXT_COST;
+  return PRIVATE_ADDRESS.test(latin1(b, start, stop));
 }
 
 function isAddress(b: Uint8Array, start: number, stop: number): boolean {

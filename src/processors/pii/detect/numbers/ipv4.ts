@@ -5,6 +5,7 @@ import { FORM, PLACE, VERSION } from "../text/evidence.js";
 import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
+import { privateEvidence } from "./private-address.js";
 
 /** Words that announce a version: what a version is called, and programs that are named with theirs. */
 const VERSION_WORDS = (
@@ -106,7 +107,23 @@ function propose(b: Uint8Array, start: number, stop: number, first: number, larg
   if (isShared(b, start, stop, first)) return NOT_FOUND;
   const isSmall = first !== 10 && (largest <= MAX_SMALL || (first <= MAX_MAJOR && followsWord(b, start)));
   const isVersion = isSmall ? !namesAddress(b, start, stop, first) : isStep(b, start, stop, first);
-  return matches.propose(IPV4, start, stop, FORM | PLACE | (isVersion ? VERSION : 0));
+  const evidence = isPrivate(b, start, first) ? privateEvidence(b, start, stop) : 0;
+  return matches.propose(IPV4, start, stop, FORM | PLACE | evidence | (isVersion ? VERSION : 0));
+}
+
+/** Whether the address belongs to a private network (10/8, 172.16/12, 192.168/16) or is valid on one link (169.254/16). */
+function isPrivate(b: Uint8Array, start: number, first: number): boolean {
+  if (first === 10) return true;
+  if (first !== 172 && first !== 192 && first !== 169) return false;
+  const second = secondOctet(b, start + 4);
+  return first === 192 ? second === 168 : first === 169 ? second === 254 : second >= 16 && second <= 31;
+}
+
+/** Reads the number at `p`, up to a dot. */
+function secondOctet(b: Uint8Array, p: number): number {
+  let value = 0;
+  for (; b[p] !== DOT && p < matches.end; p++) value = value * 10 + b[p]! - ZERO;
+  return value;
 }
 
 /** Whether an arrow connects the number to a version that it follows: `5.9.1.65 -> 5.2.3.75`. */
@@ -200,7 +217,7 @@ function isProduct(b: Uint8Array, p: number): boolean {
   const floor = Math.max(matches.floor, p - 32);
   let start = p;
   while (start > floor && isBefore(b, start, floor, LETTER)) start--;
-  return start < p && isAt(b, start, p, UPPER);
+  return start < p && isAt(b, start, p, UPPER) && b[start - 1] !== 95; // HIER_DIRECT/1.2.3.4
 }
 
 /** Whether a word before `p` says that a version follows. */

@@ -66,6 +66,8 @@ export const HINT_PERSON = 256;
 export const HINT_ADDRESS = 512;
 /** The value is an address of a computer. */
 export const HINT_HOST = 1024;
+/** That computer belongs to a client or a person. */
+export const HINT_CLIENT = 2048;
 /** The kind of label that the key is (see `label-words.ts`), in the bits from this one on. */
 export const HINT_LABEL_SHIFT = 16;
 

@@ -19,6 +19,7 @@ export const VERSION = 1 << 12;
 export const AMONG_NUMBERS = 1 << 13;
 export const PLACEHOLDER = 1 << 14;
 export const PROSE = 1 << 15;
+export const PRIVATE = 1 << 16;
 
 export interface EvidenceKind {
   readonly bit: number;
@@ -48,6 +49,7 @@ export const EVIDENCE: readonly EvidenceKind[] = [
   kind(VERSION, "version", -80, "it is a version or an object identifier"),
   kind(AMONG_NUMBERS, "neighbours", -20, "it stands among other numbers, or a unit follows"),
   kind(PLACEHOLDER, "placeholder", -200, "it is a placeholder, a status word or a path"),
+  kind(PRIVATE, "private", -20, "it is an address of a private network"),
   kind(PROSE, "prose", -40, "it reads like a word of a sentence"),
 ];
 

@@ -65,8 +65,10 @@ class Matches {
    * compares digits, or asks for more than their places, sets it.
    */
   readsDigits = false;
-  /** Whether there is a position that only a nearer label would make a match. */
+  /** Whether there is a position or an address that only a nearer label would make a match. */
   hasBarePosition = false;
+  /** Whether addresses of private networks are found without a label, too. */
+  findsPrivateAddresses = false;
   /** A bit for each built-in detector that is enabled. */
   enabled = 0;
   /** Holds 1 for each country whose national numbers are enabled, in the order of `COUNTRIES`. */
