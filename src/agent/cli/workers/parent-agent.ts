@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import type { ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import { type Logger, systemClock } from "#contract";
+import { waitAtMost } from "#contract/time";
 import {
   Agent,
   type AgentDescription,
@@ -18,10 +17,19 @@ import {
   reloadPlan,
 } from "#host";
 import { workerCount } from "#system";
-import { createFace, type Face, MergedMetrics, type MetricsSnapshot, PARENT, WorkerMetrics } from "#workers";
+import {
+  createFace,
+  type Face,
+  MergedMetrics,
+  type MetricsSnapshot,
+  PARENT,
+  type RemoteCalls,
+  WorkerMetrics,
+} from "#workers";
 import { loadedMask } from "../../mask-batch.js";
 import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
 import type { StartAnswer } from "./assignment.js";
+import { createSocketFolder, removeOldSocketFolders } from "./socket-folders.js";
 import { configOfParent } from "./worker-config.js";
 import { WorkerProcesses } from "./worker-processes.js";
 
@@ -35,6 +43,8 @@ export interface ParentSettings {
 }
 
 const METRICS_EVERY_MS = 1000;
+/** A page of metrics does not wait longer for a worker that hangs. */
+const MAX_METRICS_MS = 1000;
 /** The extensions that operators look at stop quickly. */
 const FACE_STOP_MS = 2000;
 
@@ -51,9 +61,10 @@ export class ParentAgent extends Agent {
   private readonly processes: WorkerProcesses;
   private readonly merged: MergedMetrics;
   private readonly ownMetrics = new MetricRegistry();
-  private readonly socketDirectory = mkdtempSync(join(tmpdir(), "sluice-workers-"));
+  private readonly socketDirectory = createSocketFolder();
   private readonly face: ParentFace;
   private cancelMetrics: () => void = () => {};
+  private readonly askedForMetrics = new WeakMap<RemoteCalls, Promise<void>>();
   private wholeNumber = 1;
   private ending: Promise<void> | undefined;
 
@@ -85,8 +96,8 @@ export class ParentAgent extends Agent {
       logger: options.logger,
       clock: systemClock,
       onEnded: (number) => this.merged.forget(number),
-      onRestarted: (number) =>
-        void this.face.shown.restore(number).catch((error: unknown) => {
+      prepare: (number, calls) =>
+        this.face.shown.restore(calls).catch((error: unknown) => {
           this.logger.warn({ err: error, worker: number }, "a worker was not told what operators have set");
         }),
     });
@@ -125,6 +136,7 @@ export class ParentAgent extends Agent {
       throw new AgentStartError(problems);
     }
     this.face.state = "ready";
+    void removeOldSocketFolders().catch(() => {});
     const next = () => {
       this.cancelMetrics = systemClock.after(METRICS_EVERY_MS, () => void this.refreshMetrics().then(next));
     };
@@ -155,7 +167,7 @@ export class ParentAgent extends Agent {
     const before = configOfParent(this.whole);
     await super.reload(configOfParent(config), facts);
     const snapshot = this.settings.snapshotOf(config);
-    const [first, ...others] = this.processes.ready;
+    const [first] = this.processes.ready;
     const reloadOne = async (worker: NonNullable<typeof first>) =>
       ((await worker.calls.call("reload", snapshot)) as StartAnswer).problems;
     const problems = first === undefined ? [] : await reloadOne(first).catch(asProblems);
@@ -168,22 +180,34 @@ export class ParentAgent extends Agent {
     this.described = this.describe();
     this.wholeNumber += 1;
     if (plan.settings.includes("service.workers")) await this.processes.resize(this.count, this.shutdownTimeoutMs);
-    else
+    else {
+      const others = this.processes.ready.filter(({ calls }) => calls !== first?.calls); // those that start catch up
       await Promise.all(
         others.map(async (worker) => this.settle(worker.worker, await reloadOne(worker).catch(asProblems))),
       );
+    }
     return plan;
   }
 
-  /** Asks every worker for its metrics. */
+  /** Asks every worker for its metrics. Those of a worker that hangs stay as they were. */
   async refreshMetrics(): Promise<void> {
     this.takeOwnMetrics();
-    await Promise.all(
-      this.processes.ready.map(async ({ worker, calls }) => {
-        const snapshot = await calls.call("metrics").catch(() => undefined);
-        if (snapshot !== undefined) this.merged.take(worker, snapshot as MetricsSnapshot);
-      }),
-    );
+    const asked = this.processes.ready.map(({ worker, calls }) => this.askForMetrics(worker, calls));
+    await waitAtMost(MAX_METRICS_MS, Promise.all(asked), systemClock);
+  }
+
+  /** Does not ask again before the worker has answered. */
+  private askForMetrics(worker: number, calls: RemoteCalls): Promise<void> {
+    const asked = this.askedForMetrics.get(calls) ?? this.takeMetrics(worker, calls);
+    this.askedForMetrics.set(calls, asked);
+    return asked;
+  }
+
+  private async takeMetrics(worker: number, calls: RemoteCalls): Promise<void> {
+    const snapshot = await calls.call("metrics").catch(() => undefined);
+    this.askedForMetrics.delete(calls);
+    const isCurrent = this.processes.ready.some((each) => each.calls === calls); // what it left behind was counted
+    if (snapshot !== undefined && isCurrent) this.merged.take(worker, snapshot as MetricsSnapshot);
   }
 
   private settle(worker: number, problems: readonly Problem[]): void {

@@ -16,8 +16,8 @@ export interface WorkerProcessesSettings {
   readonly clock: Clock;
   /** Called when a worker has ended, however that happened. */
   readonly onEnded: (number: number) => void;
-  /** Called when a worker that was started again accepts requests. */
-  readonly onRestarted: (number: number) => void;
+  /** Called before a worker counts as ready: tells it what the others know. */
+  readonly prepare: (number: number, calls: RemoteCalls) => Promise<void>;
 }
 
 /** A worker that ends sooner than this after its start has crashed in a row with the one before. */
@@ -30,6 +30,8 @@ const PING_EVERY_MS = 5000;
 /** A worker that does not answer for this long hangs, and is killed. */
 const HANGS_AFTER_MS = 60_000;
 const KILL_GRACE_MS = 15_000;
+/** Time to read what a worker has sent before it ended. */
+const READ_AFTER_EXIT_MS = 250;
 
 /**
  * Starts the workers of an agent, restarts those that crash or hang, and stops them. Node's cluster module lets them
@@ -153,13 +155,15 @@ class WorkerSlot {
 
   /** Resolves with the problems of the config because of which the worker could not start. */
   async start(): Promise<readonly Problem[]> {
-    const { clock, assignment } = this.settings;
+    const { clock, assignment, prepare } = this.settings;
     this.setState("starting");
     this.startedAt = clock.now();
     const child = cluster.fork();
     this.process = child;
-    const calls = new IpcCalls(endOf(child), this.number);
+    const gone = goneOf(child, clock);
+    const calls = new IpcCalls(endOf(child, gone), this.number);
     this.calls = calls;
+    closeUntakenConnections(child, gone);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         resolve();
@@ -168,17 +172,30 @@ class WorkerSlot {
     });
     try {
       await listening(child, this.number);
-      const { problems } = (await calls.call(
-        "start",
-        assignment(this.number, this.crashes >= CAREFUL_AFTER),
-      )) as StartAnswer;
+      this.watch(calls);
+      const given = assignment(this.number, this.crashes >= CAREFUL_AFTER);
+      const { problems } = (await calls.call("start", given)) as StartAnswer;
       if (problems.length > 0) return problems;
+      await this.catchUp(calls, given);
+      await prepare(this.number, calls);
     } catch (error) {
       return [startProblem(this.number, error)];
     }
-    this.setState("ready");
-    this.watch(calls);
+    if (this.state === "starting") this.setState("ready");
     return [];
+  }
+
+  /** While the worker was starting, the others may have got another config. It is killed if it cannot run that one. */
+  private async catchUp(calls: RemoteCalls, { snapshot, careful }: Assignment): Promise<void> {
+    for (let runs = snapshot; ; ) {
+      const { snapshot: newest } = this.settings.assignment(this.number, careful);
+      if (newest === runs) return;
+      runs = newest;
+      const { problems } = (await calls.call("reload", newest)) as StartAnswer;
+      if (problems.length === 0) continue;
+      this.kill();
+      throw new Error(problems.map(({ message }) => message).join("; "));
+    }
   }
 
   async startAgain(timeoutMs: number): Promise<void> {
@@ -191,8 +208,11 @@ class WorkerSlot {
     this.isLeaving = true;
     this.cancelTimer();
     if (this.process === undefined || this.process.isDead()) return;
+    const isStarting = this.state === "starting";
     this.setState("draining");
-    this.signal("SIGTERM");
+    if (isStarting)
+      this.kill(); // it has nothing to drain yet, and may not hear what it is told
+    else this.signal("SIGTERM");
     const { clock } = this.settings;
     const isEnded = await endedWithin(timeoutMs + KILL_GRACE_MS, this.exited, clock);
     if (!isEnded) this.kill();
@@ -245,6 +265,7 @@ class WorkerSlot {
     this.isFirstStart = false;
     const problems = await this.start();
     const { logger } = this.settings;
+    if (this.mustStayDown) return;
     if (problems.length === 0) return logger.info({ worker: this.number, restarts: this.restarts }, "the worker runs");
     logger.error({ worker: this.number, problems: problems.map(({ message }) => message) }, "the worker cannot start");
   }
@@ -276,7 +297,18 @@ class WorkerSlot {
   }
 }
 
-function endOf(child: Worker): LinkEnd {
+/**
+ * Resolves when the worker has ended and what it said has been read. Node.js does not always tell that the channel of a
+ * process is closed: not if a connection was on its way to it.
+ */
+function goneOf(child: Worker, clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    child.once("disconnect", resolve);
+    child.once("exit", () => void clock.after(READ_AFTER_EXIT_MS, resolve));
+  });
+}
+
+function endOf(child: Worker, gone: Promise<void>): LinkEnd {
   return {
     send(message) {
       if (child.isConnected()) child.send(message, () => {});
@@ -285,8 +317,36 @@ function endOf(child: Worker): LinkEnd {
       void child.on("message", (message: LinkMessage | typeof LISTENING) => {
         if (message !== LISTENING) listener(message);
       }),
-    onGone: (listener) => void child.once("disconnect", listener),
+    onGone: (listener) => void gone.then(listener),
   };
+}
+
+interface ClusterMessage {
+  readonly cmd?: string;
+  readonly act?: string;
+  readonly seq?: number;
+  readonly ack?: number;
+}
+
+/**
+ * Closes the connections that were sent to a worker and not taken by it, when it has ended. Node's cluster module would keep
+ * them open for ever, with a client that waits. They are not given to another worker, because nobody knows whether this
+ * one has read from them.
+ */
+function closeUntakenConnections({ process: child }: Worker, gone: Promise<void>): void {
+  const untaken = new Set<number>();
+  const send = child.send.bind(child) as (message: ClusterMessage, ...rest: readonly unknown[]) => boolean;
+  child.send = (message: ClusterMessage, ...rest: readonly unknown[]) => {
+    if (message.act === "newconn" && message.seq !== undefined) untaken.add(message.seq);
+    return send(message, ...rest);
+  };
+  child.on("internalMessage", ({ ack }: ClusterMessage) => {
+    if (ack !== undefined) untaken.delete(ack);
+  });
+  void gone.then(() => {
+    // As if the worker had taken them: then the cluster module closes them in this process.
+    for (const ack of untaken) child.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: true });
+  });
 }
 
 /** Resolves when the worker hears what it is told. */

@@ -241,8 +241,8 @@ export class WorkerQueues {
     }
     const isRemoved = (await place.workers!.remove?.(worker)) ?? own.length > 0;
     this.settledMoves.delete(worker);
-    if (isRemoved) logger.info({ worker }, "all queues of a worker that is gone have been adopted");
-    else if (!this.kept.has(worker)) logger.warn({ worker }, FILES_LEFT);
+    if (isRemoved) logger.info({ formerWorker: worker }, "all queues of a worker that is gone have been adopted");
+    else if (!this.kept.has(worker)) logger.warn({ formerWorker: worker }, FILES_LEFT);
     if (!isRemoved) this.kept.add(worker);
   }
 

@@ -83,7 +83,10 @@ export class Peer {
   constructor(settings: PeerSettings) {
     this.settings = settings;
     this.logGone = limitedLog(settings.clock, (why: string, suppressed) =>
-      settings.logger.warn({ worker: settings.worker, reason: why, suppressed }, "no connection to another worker"),
+      settings.logger.warn(
+        { otherWorker: settings.worker, reason: why, suppressed },
+        "no connection to another worker",
+      ),
     );
   }
 

@@ -1,6 +1,7 @@
 import type { Clock, Logger } from "#contract";
 import type { Admin, AgentInspection, EdgeWatcher, GraphEdge, ReceiverStatus } from "#contract/operations";
 import type { AgentDescription } from "#host";
+import type { RemoteCalls } from "../link/remote-calls.js";
 import { type PassedBatches, receivedBatch } from "./edge-stream.js";
 import { createMergedAdmin } from "./merged-admin.js";
 import { SetByOperators } from "./set-by-operators.js";
@@ -26,11 +27,8 @@ export interface Face {
   readonly inspection: AgentInspection | undefined;
   receivers(): readonly ReceiverStatus[];
   refresh(): Promise<void>;
-  /**
-   * To be called when a worker is ready that was restarted: it is told what operators have set for exporters, such as a
-   * pause.
-   */
-  restore(worker: number): Promise<void>;
+  /** Tells a worker that was restarted what operators have set for exporters, such as a pause. */
+  restore(calls: RemoteCalls): Promise<void>;
 }
 
 export function createFace({ workers, description, clock, logger }: FaceServices): Face {
@@ -46,7 +44,7 @@ export function createFace({ workers, description, clock, logger }: FaceServices
     },
     receivers: () => readings.receivers(),
     refresh: () => readings.refresh(),
-    restore: (worker) => settings.restore(worker),
+    restore: (calls) => settings.restore(calls),
   };
 }
 

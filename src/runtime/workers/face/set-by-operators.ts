@@ -1,3 +1,4 @@
+import type { RemoteCalls } from "../link/remote-calls.js";
 import type { WorkerReading } from "./admin-methods.js";
 import type { WorkerGroup } from "./worker-group.js";
 
@@ -36,10 +37,10 @@ export class SetByOperators {
   }
 
   /** Tells a worker that was restarted. It may not have the exporter: another one runs it, or nobody any more. */
-  async restore(worker: number): Promise<void> {
+  async restore(calls: RemoteCalls): Promise<void> {
     for (const [exporter, setting] of this.settings)
       for (const { name, args } of this.callsFor(exporter, setting))
-        await this.group.askOne(worker, name, ...args).catch((error: { code?: unknown }) => {
+        await calls.call(name, ...args).catch((error: { code?: unknown }) => {
           if (error.code !== "not_found") throw error;
         });
   }

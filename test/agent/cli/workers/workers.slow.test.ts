@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -10,6 +10,8 @@ import { type AgentProcess, adminToken, startAgentProcess } from "../../../suppo
 let directory: string;
 let backend: Server;
 let received = 0;
+/** The paths of the requests at the backend. */
+let paths: Set<string>;
 let isDown = false;
 let agent: AgentProcess | undefined;
 let admin: string;
@@ -18,9 +20,11 @@ let metrics: number;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-workers-"));
   received = 0;
+  paths = new Set();
   isDown = false;
   backend = createServer((request, response) => {
     request.resume().on("end", () => {
+      paths.add(request.url!);
       if (!isDown) received += 1;
       response.writeHead(isDown ? 400 : 200).end();
     });
@@ -28,22 +32,50 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
   admin = `http://127.0.0.1:${await freePort()}`;
   metrics = await freePort();
+  writeFileSync(`${directory}/gate.js`, GATE);
+  writeConfig("/v1/logs");
+  agent = await startAgentProcess({ file: configFile() }, { env: { TMPDIR: directory } });
+});
+
+/** An extension whose start waits as long as there is a file named `closed`. */
+const GATE = `
+import { existsSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { defineExtension } from "sluice/plugin";
+const closed = new URL("./closed", import.meta.url);
+export default defineExtension({
+  type: "gate",
+  create: () => ({
+    async start() {
+      if (existsSync(closed)) writeFileSync(new URL("./waiting", import.meta.url), "");
+      while (existsSync(closed)) await delay(5);
+    },
+    stop: async () => {},
+  }),
+});
+`;
+
+const configFile = () => `${directory}/sluice.yaml`;
+
+function writeConfig(path: string): void {
   const { port } = backend.address() as AddressInfo;
   const yaml = `
+plugins: [./gate.js]
 receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
-exporters: {otlp_http: {endpoint: "http://127.0.0.1:${port}"}}
+exporters: {otlp_http: {logs_endpoint: "http://127.0.0.1:${port}${path}"}}
 extensions:
   reliability: {directory: "${directory}/queue"}
   admin: {endpoint: "${new URL(admin).host}", token_file: "${directory}/token"}
   health_check: {endpoint: "127.0.0.1:0"}
+  gate: {}
 service:
   workers: 2
-  extensions: [reliability, admin, health_check]
+  extensions: [reliability, admin, health_check, gate]
   telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: ${metrics}}}}}]}}
   pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}
 `;
-  agent = await startAgentProcess({ yaml });
-});
+  writeFileSync(configFile(), yaml);
+}
 
 afterEach(async () => {
   agent?.child.kill("SIGKILL");
@@ -84,6 +116,13 @@ async function metric(start: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
   const line = text.split("\n").find((each) => each.startsWith(start));
   return Number(line?.split(" ").at(-1));
+}
+
+/** Resolves while the second worker waits at the gate. */
+async function startSecondAgainSlowly(): Promise<void> {
+  writeFileSync(`${directory}/closed`, "");
+  process.kill((await workers())[1]!.pid, "SIGKILL");
+  await expect.poll(() => existsSync(`${directory}/waiting`)).toBe(true);
 }
 
 describe("an agent with two workers", () => {
@@ -132,6 +171,74 @@ describe("an agent with two workers", () => {
     await expect.poll(async () => (await workers())[0]).toMatchObject({ worker: 1, state: "ready", restarts: 1 });
     expect((await workers())[1]).toMatchObject({ restarts: 0 });
     expect(await send(4)).toEqual(Array(4).fill(200));
+  });
+
+  it("keeps an exporter paused in a worker that was started again", async () => {
+    await api("/exporters/otlp_http/pause", "POST");
+    const [, second] = await workers();
+    process.kill(second!.pid, "SIGKILL");
+    await expect.poll(async () => (await workers())[1]).toMatchObject({ state: "ready", restarts: 1 });
+    expect(await send(6)).toEqual(Array(6).fill(200));
+    const read = async () => (await api("/exporters"))["exporters"] as unknown as { queue: { items: number } }[];
+    await expect.poll(async () => (await read())[0]!.queue.items).toBe(6);
+    expect(received).toBe(0);
+  });
+
+  it("gives a worker the new config that was starting during the reload", async () => {
+    await startSecondAgainSlowly();
+    writeConfig("/new");
+    agent!.child.kill("SIGHUP");
+    await expect.poll(() => agent!.output.stderr).toContain("config reloaded");
+    rmSync(`${directory}/closed`);
+    await expect.poll(async () => (await workers())[1]).toMatchObject({ state: "ready" });
+    expect(await send(8)).toEqual(Array(8).fill(200));
+    await expect.poll(() => received).toBeGreaterThanOrEqual(2);
+    expect([...paths]).toEqual(["/new"]);
+  });
+
+  it("ends the connection of a client whose worker ended before it took it", async () => {
+    const [, second] = await workers();
+    process.kill(second!.pid, "SIGSTOP");
+    const request = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    const clients = Array.from({ length: 4 }, () => {
+      const socket = connect(agent!.ports.http, "127.0.0.1", () => socket.write(request));
+      return socket.resume().on("error", () => {});
+    });
+    const waiting = () => clients.filter(({ closed }) => !closed).length;
+    await expect.poll(waiting).toBe(1);
+    process.kill(second!.pid, "SIGKILL");
+    await expect.poll(waiting).toBe(0);
+  });
+
+  it("shows the metrics of the others while a worker hangs", async () => {
+    const [, second] = await workers();
+    process.kill(second!.pid, "SIGSTOP");
+    const sent = send(4); // one of them waits for the worker
+    await expect.poll(async () => metric("otelcol_receiver_accepted_log_records_total{")).toBe(3);
+    expect((await workers())[1]).toEqual(second); // it was not killed yet
+    process.kill(second!.pid, "SIGCONT");
+    expect(await sent).toEqual(Array(4).fill(200));
+    await expect.poll(async () => metric("otelcol_receiver_accepted_log_records_total{")).toBe(4);
+  });
+
+  it("removes the folder of sockets that a killed agent has left, and no other", async () => {
+    const folders = () => readdirSync(directory).filter((name) => name.startsWith("sluice-workers-"));
+    const [killed] = folders();
+    agent!.child.kill("SIGKILL");
+    await agent!.exited;
+    const running = `sluice-workers-${process.pid}-abc`;
+    mkdirSync(join(directory, running));
+    for (const folder of [killed!, running]) utimesSync(join(directory, folder), 0, 0);
+    agent = await startAgentProcess({ file: configFile() }, { env: { TMPDIR: directory } });
+    await expect.poll(folders).not.toContain(killed);
+    expect(folders()).toHaveLength(2);
+    expect(folders()).toContain(running);
+  });
+
+  it("stops while a worker is being started", async () => {
+    await startSecondAgainSlowly();
+    agent!.child.kill("SIGTERM");
+    expect(await agent!.exited, agent!.output.stderr).toBe(0);
   });
 
   it("ends with all its workers, drained, on SIGTERM", async () => {

@@ -69,7 +69,7 @@ describe("exporters of several workers", () => {
     expect(first!.agent.admin!.exporters()[0]).toMatchObject({ paused: true });
     await second!.restart();
     expect(await statusOf(group)).toMatchObject({ paused: false });
-    await group.face.restore(2);
+    await group.face.restore(group.workers[1]!.calls()!);
     expect(await statusOf(group)).toMatchObject({ paused: true });
   });
 

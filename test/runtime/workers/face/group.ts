@@ -25,6 +25,8 @@ export interface Group {
 
 export interface GroupWorker extends Pick<FedAgent, "agent" | "hand"> {
   readonly exporter: CollectingExporter;
+  /** Undefined while it is cut off. */
+  calls(): RemoteCalls | undefined;
   /** Cuts the connection, as when the process ends. */
   cut(): Promise<void>;
   /** Connects it again. */
