@@ -23,6 +23,14 @@ const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false,
 const ROOMS = [
   file("room-net", ["runtime/net", "runtime/codecs"]),
   file("room-receiving", ["runtime/receiving"]),
+  // Separate from the rest of its room: these are in the schemas of otlp and reliability, which every agent has.
+  file("room-shared-state", [
+    "runtime/brokers/postgres",
+    "runtime/brokers/dedup",
+    "runtime/brokers/shared",
+    "runtime/brokers/clients",
+    "runtime/brokers/oldest-first-map.js",
+  ]),
   file("room-brokers", ["runtime/brokers"]),
   file("room-ottl", ["runtime/ottl"]),
   // Separate from the rest of its room, which every command uses: only OTTL and the log operators use it.
@@ -47,7 +55,7 @@ const ROOMS = [
  */
 function file(name, rooms) {
   const paths = rooms.map((room) => room.replaceAll("/", "[\\\\/]"));
-  return { name, test: new RegExp(`[\\\\/]dist[\\\\/](?:${paths.join("|")})[\\\\/](?!.*-thread\\.js$)`) };
+  return { name, test: new RegExp(`[\\\\/]dist[\\\\/](?:${paths.join("|")})(?:$|[\\\\/](?!.*-thread\\.js$))`) };
 }
 
 /** Reads tsc's source maps, so that the bundle's maps lead to the TypeScript. Packages get none. */

@@ -420,9 +420,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
 ];
 
-/** Loads all components that come with Sluice: `new Registry(await builtins())`. */
-export function builtins(): Promise<ComponentFactory[]> {
-  return loadAll(BUILTINS);
+/** Loads all components that come with Sluice, for any config: `new Registry(await builtins())`. */
+export async function builtins(): Promise<ComponentFactory[]> {
+  const factories = await loadAll(BUILTINS);
+  for (const factory of factories) if (factory.kind === "extension") await factory.prepareConfig?.(() => true);
+  return factories;
 }
 
 export function loadAll(wanted: Iterable<Builtin>): Promise<ComponentFactory[]> {

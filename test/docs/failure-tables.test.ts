@@ -2,10 +2,12 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS } from "../../src/runtime/contract/blame.js";
 import { FAILURE_RULES } from "../../src/runtime/contract/operations/failure-reasons.js";
-import { completeSettings } from "../../src/runtime/contract/schema/exporter-settings.js";
+import {
+  completeSettings,
+  uncheckedExporterSettingsSchema,
+} from "../../src/runtime/contract/schema/exporter-settings.js";
 import { GRPC_STATUS, grpcCodeOfHttp, grpcStatusName } from "../../src/runtime/net/otlp/grpc-status.js";
 import { refusalOfGrpc } from "../../src/runtime/net/otlp/refusals.js";
-import { exporterSettingsSchema } from "../../src/runtime/ottl/compile/record-condition.js";
 import { isWorthBisecting } from "../../src/runtime/queue/send/bisect.js";
 import { createClassifier, createHoldRule } from "../../src/runtime/queue/send/classify.js";
 
@@ -18,7 +20,7 @@ function markdownTable(head: readonly string[], rows: readonly (readonly string[
 
 const page = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
 
-const { retry_on_failure } = completeSettings(exporterSettingsSchema.parse({}));
+const { retry_on_failure } = completeSettings(uncheckedExporterSettingsSchema.parse({}));
 const classify = createClassifier(retry_on_failure);
 const isHeld = createHoldRule(retry_on_failure);
 

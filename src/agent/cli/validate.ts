@@ -1,6 +1,4 @@
 import type { ResolvedConfig } from "#config/resolve";
-import { reloadPlan } from "#host";
-import { changeLines } from "./agent/reload.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
@@ -17,7 +15,10 @@ export async function validate(context: CommandContext): Promise<number> {
   else {
     showProblems(problems, lineAt, terminal.err);
     if (valid) terminal.out.write(`The config is valid: ${config.pipelines.map(({ id }) => id).join(", ")}.\n`);
-    if (changes !== undefined) terminal.out.write(`${changeLines(changes).join("\n")}\n`);
+    if (changes !== undefined) {
+      const { changeLines } = await import("./agent/reload.js");
+      terminal.out.write(`${changeLines(changes).join("\n")}\n`);
+    }
   }
   return valid ? EXIT.ok : EXIT.failed;
 }
@@ -29,6 +30,7 @@ async function changesTo(after: ResolvedConfig, context: CommandContext) {
     values: { ...context.values, config: [context.values["diff"] as string] },
   });
   if (config !== undefined) {
+    const { reloadPlan } = await import("../../runtime/host/reload/reload-plan.js");
     const { steps, settings, afterRestart, refused } = reloadPlan(config, after);
     const changes = steps.filter(({ action }) => action !== "keep");
     return { changes, kept: steps.length - changes.length, settings, afterRestart, refused };

@@ -14,10 +14,6 @@ import { defineExtension, type Extension, type ExtensionContext, StartError } fr
 import { AdminAccess } from "./access.js";
 import { OtherAgents } from "./agents/other-agents.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
-import { startAdminServer } from "./server.js";
-
-export { tapEvents } from "./live/tap.js";
-export { edgesAt } from "./live/tap-routes.js";
 
 /** Serves the operators' view of the agent, and their actions, as JSON over HTTP; see docs/openapi.yaml. */
 export const adminApi = defineExtension<AdminApiConfig>({
@@ -55,6 +51,8 @@ class AdminApi implements Extension {
     const tokenFile = this.tokenFile?.path;
     const { tls, allowed_hosts: allowedHosts, trace_url: traceUrl } = this.config;
     const { sockets } = this.context;
+    // Loaded here, because the routes and their schemas would slow down every command that only reads a config.
+    const { startAdminServer } = await import("./server.js");
     const agents = await OtherAgents.load(this.config.agents, clock);
     const settings = { address, tls, allowedHosts, logger, clock, host, access, tokenFile, traceUrl, sockets, agents };
     const start = () => startAdminServer(settings);

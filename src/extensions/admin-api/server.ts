@@ -25,6 +25,9 @@ import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
+export { tapEvents } from "./live/tap.js";
+export { edgesAt } from "./live/tap-routes.js";
+
 interface AdminServerSettings extends Omit<HttpServerPlace, "configPath"> {
   readonly address: HostPort;
   readonly allowedHosts: readonly string[];

@@ -1,9 +1,31 @@
 import { z } from "zod";
 import { POSTGRES_CLIENT } from "#brokers/postgres";
-import type { ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { createExporterSettingsSchema, type ExporterSettings } from "#contract/schema";
+import type { deadLetterConditionIssue } from "#ottl";
 import { encryptionSchema, postgresStoreKeys } from "#queue/store";
 import { hasClient, missingClient } from "#system";
 import { duration, section } from "../../plugin.js";
+
+let conditionIssue: typeof deadLetterConditionIssue | undefined;
+
+/** Loads what checks conditions. They are rare, and loading OTTL takes longer than checking most configs. */
+export async function loadConditions(): Promise<void> {
+  conditionIssue ??= (await import("#ottl")).deadLetterConditionIssue;
+}
+
+/** The condition of a dead letter filter, see `deadLetterConditionIssue`. It stays text. Empty means no condition. */
+const condition = z
+  .string()
+  .superRefine((text, context) => {
+    if (text === "") return;
+    if (conditionIssue === undefined) throw new TypeError("loadConditions was not called");
+    const issue = conditionIssue(text);
+    if (issue !== undefined) context.addIssue(issue);
+  })
+  .meta({ format: "condition" });
+
+/** The keys of every exporter, with their conditions checked. */
+export const exporterSettings = createExporterSettingsSchema(condition);
 
 const directorySchema = z
   .string()
@@ -64,30 +86,25 @@ const storeSchema = z.strictObject({
  * The keys that every exporter has, as defaults for all exporters; the place of the queues; and what is stored with
  * them.
  */
-function reliabilityConfig(exporterSettings: typeof uncheckedExporterSettingsSchema) {
-  return exporterSettings.extend({
-    directory: directorySchema,
-    audit: section(auditSchema)
-      .prefault({})
-      .meta({ description: "The audit: what operators did by command line, API or console." }),
-    history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
-    drain_removed: z.boolean().default(false).meta({
-      description:
-        "Whether an exporter that a reload removes runs on until its queue is empty. Otherwise the queue is orphaned.",
-    }),
-    encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
-    store: section(storeSchema).optional().meta({
-      description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk.",
-    }),
-  });
-}
+const reliabilityConfig = exporterSettings.extend({
+  directory: directorySchema,
+  audit: section(auditSchema)
+    .prefault({})
+    .meta({ description: "The audit: what operators did by command line, API or console." }),
+  history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
+  drain_removed: z.boolean().default(false).meta({
+    description:
+      "Whether an exporter that a reload removes runs on until its queue is empty. Otherwise the queue is orphaned.",
+  }),
+  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
+  store: section(storeSchema).optional().meta({
+    description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk.",
+  }),
+});
 
-/** `exporterSettings` is the schema of the keys that every exporter has, with its conditions checked. */
-export function reliabilitySchema(exporterSettings: typeof uncheckedExporterSettingsSchema) {
-  return reliabilityConfig(exporterSettings).superRefine(({ store }, context) => {
-    if (store?.postgres && !hasClient(POSTGRES_CLIENT))
-      context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
-  });
-}
+export const reliabilitySchema = reliabilityConfig.superRefine(({ store }, context) => {
+  if (store?.postgres && !hasClient(POSTGRES_CLIENT))
+    context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
+});
 
-export type ReliabilityConfig = z.infer<ReturnType<typeof reliabilityConfig>>;
+export type ReliabilityConfig = z.infer<typeof reliabilityConfig>;

@@ -413,6 +413,13 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
   remoteConfig?(config: Config, id: string): Promise<readonly RemoteConfigFile[]>;
   /** @internal The schema of the keys that every exporter has, with checks that only the extension reading them can make. */
   readonly exporterSettings?: ZodType<ExporterSettings>;
+  /**
+   * @internal Loads what its schemas need for a config. Called before the config is checked. `hasKey` tells whether a key
+   * is anywhere in the config.
+   */
+  prepareConfig?(hasKey: (key: string) => boolean): Promise<void>;
+  /** @internal Loads what `create` needs. Called before it, so commands that only read the config do without. */
+  prepareCreate?(): Promise<void>;
   create(config: Config, context: ExtensionContext): Extension;
 }
 

@@ -34,6 +34,7 @@ export class RunningParts {
 
   async startExtension(spec: ExtensionSpec): Promise<StartedExtension> {
     const start = async () => {
+      await spec.factory.prepareCreate?.();
       const created = checkComponent("extension", this.createExtension(spec));
       await created.start();
       return created;

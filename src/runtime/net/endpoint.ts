@@ -30,7 +30,7 @@ export function parseHostPort(text: string): HostPort | undefined {
 export function formatAddress(address: ListenAddress): string {
   if ("path" in address) return address.path;
   const host = address.host ?? "";
-  return `${isIPv6(host) ? `[${host}]` : host}:${address.port}`;
+  return `${host.includes(":") && isIPv6(host) ? `[${host}]` : host}:${address.port}`;
 }
 
 const EXPECTED_LISTEN = "expected host:port such as 127.0.0.1:4318 or 0.0.0.0:4318";

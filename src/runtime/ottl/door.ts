@@ -8,7 +8,7 @@ export { ERROR_MODES, type ErrorMode, errorHandler } from "./compile/error-mode.
 export { type CompiledGroup, compileIn, compileInferred } from "./compile/infer-context.js";
 export { compileMetricExpressions } from "./compile/metric-expression.js";
 export { type OttlTrialResult, tryOttl } from "./compile/playground.js";
-export { exporterSettingsSchema, parseRecordCondition } from "./compile/record-condition.js";
+export { deadLetterConditionIssue, parseRecordCondition } from "./compile/record-condition.js";
 export {
   anyMatches,
   ConditionSet,

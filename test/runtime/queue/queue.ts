@@ -1,10 +1,12 @@
 import type { Batch, Logger, Outcome, PartialRejection, Signal } from "../../../src/plugin.js";
 import type { Entry } from "../../../src/runtime/contract/operations/entry.js";
 import type { Batching } from "../../../src/runtime/contract/operators/outlet.js";
-import { completeSettings } from "../../../src/runtime/contract/schema/exporter-settings.js";
+import {
+  completeSettings,
+  uncheckedExporterSettingsSchema,
+} from "../../../src/runtime/contract/schema/exporter-settings.js";
 import { refusalOfHttp } from "../../../src/runtime/net/otlp/refusals.js";
 import { deadLetterLanguage } from "../../../src/runtime/ottl/compile/dead-letter-language.js";
-import { exporterSettingsSchema } from "../../../src/runtime/ottl/compile/record-condition.js";
 import { withReplay } from "../../../src/runtime/queue/dead-letters/change/with-replay.js";
 import { QueueOutlet, type QueueOutletSettings } from "../../../src/runtime/queue/queue-outlet.js";
 import type { HeadLimits } from "../../../src/runtime/queue/schedule/queue-head.js";
@@ -95,7 +97,7 @@ const BATCHING: Batching = { timeoutMs: 200, minSize: 8192, maxSize: 0, sizer: "
 export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
   const { clock = new FakeClock(), random = () => 0.5 } = options;
   const { makeStore = () => options.store ?? new MemoryStore({ exporter: "out" }) } = options;
-  const written = exporterSettingsSchema.parse(options.settings ?? {});
+  const written = uncheckedExporterSettingsSchema.parse(options.settings ?? {});
   const calls: string[][] = [];
   const taken: string[] = [];
   const keys: string[] = [];

@@ -18,7 +18,7 @@ export class RecordTap {
   private shown: ShownRecords | undefined;
   private inspection: AgentInspection | undefined;
   /** Loaded as a whole: apart from the rest of the admin API it would be one more file at every start of an agent. */
-  private taps: typeof import("../../../extensions/admin-api/component.js") | undefined;
+  private taps: typeof import("../../../extensions/admin-api/server.js") | undefined;
   private mask: Awaited<ReturnType<Agent["loadMask"]>> | undefined;
   private end = () => {};
   private missed = 0;
@@ -30,7 +30,7 @@ export class RecordTap {
   /** Call this again after a reload, because the graph is another one then. */
   async use(agent: Agent): Promise<void> {
     this.mask = await agent.loadMask();
-    this.taps ??= await import("../../../extensions/admin-api/component.js");
+    this.taps ??= await import("../../../extensions/admin-api/server.js");
     this.inspection = agent.inspection;
     this.restart();
   }

@@ -1,6 +1,6 @@
 import { type LoadedConfig, type LoadOptions, openConfig } from "#config";
 import type { Registry } from "#config/resolve";
-import type { MapNode } from "#config/text";
+import type { MapNode, Node } from "#config/text";
 import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 
@@ -26,5 +26,16 @@ export async function loadConfigWithPlugins(options: LoadWithPluginsOptions): Pr
   const { root, findings } = opened;
   const isFixed = typeof options.registry !== "function";
   const registry = isFixed ? options.registry : await options.registry(plugins.length > 0 ? undefined : root);
-  return opened.resolve(await loadPlugins(root, { registry, findings, extra: plugins, load: importModule, onLoading }));
+  const all = await loadPlugins(root, { registry, findings, extra: plugins, load: importModule, onLoading });
+  const hasKey = (key: string) => root !== undefined && isKeyInside(root, key, new Set());
+  for (const factory of all.all("extension")) await factory.prepareConfig?.(hasKey);
+  return opened.resolve(all);
+}
+
+/** `seen` holds the nodes that were looked at: aliases lead to the same node again. */
+function isKeyInside(node: Node, key: string, seen: Set<Node>): boolean {
+  if (seen.has(node) || node.kind === "scalar") return false;
+  seen.add(node);
+  if (node.kind === "list") return node.items.some((item) => isKeyInside(item, key, seen));
+  return node.entries.has(key) || [...node.entries.values()].some(({ value }) => isKeyInside(value, key, seen));
 }

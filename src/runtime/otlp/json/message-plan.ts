@@ -58,29 +58,31 @@ const KINDS: Partial<Record<Field["type"], number>> = {
   bool: BOOL,
 };
 
-const PLANS = compilePlans();
+/** Compiled for the first message: most agents read no JSON. */
+let plans: ReadonlyMap<Message, MessagePlan> | undefined;
 
 /** The plan for reading the message from JSON. */
 export function planOf(message: Message): MessagePlan {
-  return PLANS.get(message)!;
+  plans ??= compilePlans();
+  return plans.get(message)!;
 }
 
 function compilePlans(): Map<Message, MessagePlan> {
   const none = new MemberNames<Member>(new Map());
-  const plans = new Map(
+  const compiled = new Map(
     Object.values(MESSAGES).map((message) => [
       message,
       { message, names: none, first: undefined, lastSize: 0 } as MessagePlan,
     ]),
   );
-  for (const plan of plans.values()) {
-    const members = new Map(plan.message.fields.map((field) => [field, toMember(field, plan.message, plans)]));
+  for (const plan of compiled.values()) {
+    const members = new Map(plan.message.fields.map((field) => [field, toMember(field, plan.message, compiled)]));
     plan.names = new MemberNames(new Map([...plan.message.byName].map(([name, field]) => [name, members.get(field)!])));
   }
-  return plans;
+  return compiled;
 }
 
-function toMember(field: Field, message: Message, plans: ReadonlyMap<Message, MessagePlan>): Member {
+function toMember(field: Field, message: Message, all: ReadonlyMap<Message, MessagePlan>): Member {
   const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;
   return {
     field,
@@ -90,7 +92,7 @@ function toMember(field: Field, message: Message, plans: ReadonlyMap<Message, Me
     isPacked: field.repeated && isPackable(field),
     isSigned: field.type === "int64" || field.type === "sfixed64",
     isAttributes: field.message === MESSAGES.KeyValue && field.repeated && field.tag < 128,
-    plan: field.message && plans.get(field.message),
+    plan: field.message && all.get(field.message),
     next: undefined,
   };
 }

@@ -1,6 +1,5 @@
-import { z } from "zod";
 import { type BatchFacts, DEAD_LETTER_FACTS, type RecordCondition } from "#contract/operations";
-import { createExporterSettingsSchema, parseRecordPattern, type RecordPattern } from "#contract/schema";
+import { parseRecordPattern, type RecordPattern } from "#contract/schema";
 import { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { editRecords, readRecords } from "#otlp/views";
@@ -8,7 +7,7 @@ import { type ContextName, RECORD_CONTEXTS } from "../paths/context.js";
 import { type PathTable, pathWithoutKeys } from "../paths/path-table.js";
 import { isOttlSyntaxError, OttlError, OttlSyntaxError } from "../values/error.js";
 import { type Condition, compileCondition } from "./compile.js";
-import { ottlIssue } from "./config-texts.js";
+import { type OttlIssue, ottlIssue } from "./config-texts.js";
 import { anyMatches, keepWhere } from "./run.js";
 
 /** The contexts of a path without one in front. Resource and scope must be written in front. */
@@ -118,16 +117,8 @@ function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
   return found;
 }
 
-/** A text that `parseRecordCondition` accepts for dead letters. It stays text. Empty means no condition. */
-function recordCondition() {
-  return z
-    .string()
-    .superRefine((text, context) => {
-      const mistake = text === "" ? undefined : parseRecordCondition(text, DEAD_LETTER_FACTS);
-      if (isOttlSyntaxError(mistake)) context.addIssue(ottlIssue(mistake, []));
-    })
-    .meta({ format: "condition" });
+/** The issue for a text that `parseRecordCondition` does not accept for dead letters; undefined if it does. */
+export function deadLetterConditionIssue(text: string): OttlIssue | undefined {
+  const mistake = parseRecordCondition(text, DEAD_LETTER_FACTS);
+  return isOttlSyntaxError(mistake) ? ottlIssue(mistake, []) : undefined;
 }
-
-/** The keys of every exporter, with their conditions checked. */
-export const exporterSettingsSchema = createExporterSettingsSchema(recordCondition());

@@ -89,9 +89,8 @@ function propose(b: Uint8Array, evidence: number): number {
   return proposeSecret(b, PASSWORD_LABEL, evidence, false);
 }
 
-const NO_WORDS: string[] = [];
 /** All words that the patterns look for in small letters, by their first three bytes. */
-const BEGINNINGS: readonly (readonly string[])[] = wordsByBeginning([
+const BEGINNINGS = wordsByBeginning([
   ...WORDS.filter((word) => word !== "pw"),
   ...[..." .:=\"')"].map((end) => `pw${end}`),
   ...[
@@ -109,13 +108,16 @@ const BEGINNINGS: readonly (readonly string[])[] = wordsByBeginning([
   ...["auth=", "sp_addlogin", "basic_auth", "basicauth", "signin", "setuser ", "pass "],
 ]);
 /** Whether any word begins like that. */
-const BEGINS_WORD = Uint8Array.from(BEGINNINGS, (words) => (words.length > 0 ? 1 : 0));
+const BEGINS_WORD = new Uint8Array(1 << 16);
+for (const beginning of BEGINNINGS.keys()) BEGINS_WORD[beginning] = 1;
 
-function wordsByBeginning(words: readonly string[]): readonly (readonly string[])[] {
-  const lists: string[][] = Array.from({ length: 1 << 16 }, () => NO_WORDS);
+function wordsByBeginning(words: readonly string[]): ReadonlyMap<number, readonly string[]> {
+  const lists = new Map<number, string[]>();
   for (const word of words) {
     const beginning = beginningOf(word.charCodeAt(0), word.charCodeAt(1), word.charCodeAt(2));
-    lists[beginning] = [...lists[beginning]!, word];
+    const list = lists.get(beginning);
+    if (list === undefined) lists.set(beginning, [word]);
+    else list.push(word);
   }
   return lists;
 }
@@ -129,7 +131,8 @@ function mayNamePassword(b: Uint8Array, from: number, to: number): boolean {
   work.spent += (to - from) >> 2;
   for (let p = from; p < to - 2; p++) {
     const beginning = beginningOf(small(b[p]!), small(b[p + 1]!), small(b[p + 2]!));
-    if (BEGINS_WORD[beginning] === 1 && BEGINNINGS[beginning]!.some((word) => isWordAt(b, p, to, word))) return true;
+    if (BEGINS_WORD[beginning] === 1 && BEGINNINGS.get(beginning)!.some((word) => isWordAt(b, p, to, word)))
+      return true;
   }
   return false;
 }

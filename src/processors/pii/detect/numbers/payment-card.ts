@@ -71,9 +71,10 @@ const COMMON_ISSUERS = byFirstFour(COMMON_RANGES);
  * stands for length 12.
  */
 const LENGTHS_BY_FIRST_FOUR = new Uint8Array(10_000);
-for (const { lowest, highest, lengths } of ISSUERS)
-  for (let first4 = lowest; first4 <= highest; first4++)
-    for (const length of lengths) LENGTHS_BY_FIRST_FOUR[first4]! |= 1 << (length - 12);
+for (const { lowest, highest, lengths } of ISSUERS) {
+  const mask = lengths.reduce((bits, length) => bits | (1 << (length - 12)), 0);
+  for (let first4 = lowest; first4 <= highest; first4++) LENGTHS_BY_FIRST_FOUR[first4]! |= mask;
+}
 
 const CARD_WORDS = labelWords(["card", "\\bpan\\b", "\\bcc\\b", "karte", "carte", "tarjeta", "uatp", "maestro"]);
 

@@ -22,18 +22,16 @@ import { TEXT_COST, work } from "../text/work.js";
 import { KEY_PREFIXES, type KeyPrefix, UUID_LENGTH } from "./vendor-keys.js";
 
 /** The prefixes by their last three bytes (see `endingOf`), the longest first. */
-const PREFIXES_BY_ENDING: readonly (readonly ListedPrefix[] | undefined)[] = prefixesByEnding();
+const PREFIXES_BY_ENDING: ReadonlyMap<number, readonly ListedPrefix[]> = prefixesByEnding();
 
 /**
  * Whether any prefix ends like that: a bit for each kind of byte before the last three. Unlike the lists, this table is
  * small enough to stay in the CPU cache.
  */
-const ENDS_PREFIX = Uint8Array.from(PREFIXES_BY_ENDING, (list = []) =>
-  list.reduce(
-    (bits, { prefix }) => bits | (prefix.length > 3 ? 1 << kindOf(prefix.charCodeAt(prefix.length - 4)) : 255),
-    0,
-  ),
-);
+const ENDS_PREFIX = new Uint8Array(1 << 16);
+for (const [ending, list] of PREFIXES_BY_ENDING)
+  for (const { prefix } of list)
+    ENDS_PREFIX[ending]! |= prefix.length > 3 ? 1 << kindOf(prefix.charCodeAt(prefix.length - 4)) : 255;
 
 function kindOf(c: number): number {
   return (c ^ (c >> 3)) & 7;
@@ -58,11 +56,11 @@ interface ListedPrefix extends KeyPrefix {
 }
 
 function prefixesByEnding() {
-  const lists: ListedPrefix[][] = new Array(65536).fill(undefined);
+  const lists = new Map<number, ListedPrefix[]>();
   for (const one of KEY_PREFIXES.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
     const at = (back: number) => one.prefix.charCodeAt(one.prefix.length - back);
     const ending = endingOf(at(3), at(2), at(1));
-    lists[ending] = [...(lists[ending] ?? []), { ...one, hasDigit: /\d/.test(one.prefix) }];
+    lists.set(ending, [...(lists.get(ending) ?? []), { ...one, hasDigit: /\d/.test(one.prefix) }]);
   }
   return lists;
 }
@@ -75,7 +73,7 @@ const PREFIX_COST = 5;
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   if (p < floor + 2) return NOT_FOUND;
-  const candidates = PREFIXES_BY_ENDING[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)];
+  const candidates = PREFIXES_BY_ENDING.get(endingOf(b[p - 2]!, b[p - 1]!, b[p]!));
   if (candidates === undefined) return NOT_FOUND;
   work.spent += LOOKUP_COST;
   for (const { prefix, minLength, bits, isUnique, tail, isUuid, hasDigit } of candidates) {

@@ -122,11 +122,21 @@ const named = (pattern: string) => {
   let i = 0;
   return compilePattern(pattern.replace(/(?<!\\)\((?!\?)/g, () => `(?P<g${++i}>`));
 };
-const CLF_PATTERNS = { clf: named(`${COMMON}$`), combined: named(`${COMMON} ${QUOTED} ${QUOTED}$`) };
+const CLF_PATTERNS = { clf: `${COMMON}$`, combined: `${COMMON} ${QUOTED} ${QUOTED}$` };
+/** Compiled when they are first needed. */
+const compiledClf = new Map<string, ReturnType<typeof named>>();
+
+function clfPattern(format: keyof typeof CLF_PATTERNS): ReturnType<typeof named> {
+  const known = compiledClf.get(format);
+  if (known !== undefined) return known;
+  const compiled = named(CLF_PATTERNS[format]);
+  compiledClf.set(format, compiled);
+  return compiled;
+}
 
 /** A line of a web server, with `combined` also its referrer and user agent. */
 export function parseClf(text: string, format: keyof typeof CLF_PATTERNS): OttlMap {
-  const groups = CLF_PATTERNS[format].groups(text.trim());
+  const groups = clfPattern(format).groups(text.trim());
   if (groups === undefined) throw new OttlError(`ParseCLF: the line is not of the format ${format}`);
   const group = (n: number) => groups[`g${n}`] ?? "";
   const request = unescapeClf(group(5));

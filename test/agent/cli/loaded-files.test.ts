@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const BUNDLE = join(import.meta.dirname, "../../../dist/bundle");
+
+/** The files of the bundle that are read with these, without those that code imports when it needs them. */
+function filesReadWith(...names: readonly string[]): Set<string> {
+  const read = new Set<string>();
+  const add = (name: string) => {
+    if (read.has(name)) return;
+    read.add(name);
+    const text = readFileSync(join(BUNDLE, name), "utf8");
+    for (const [, imported] of text.matchAll(/^(?:import|export)\b[^;]*?"\.\/([\w-]+\.js)";/gm)) add(imported!);
+  };
+  for (const name of names) add(name);
+  return read;
+}
+
+describe("a command that only reads a config with OTLP in and out", () => {
+  const read = filesReadWith(
+    ...["main.js", "validate.js", "builtin-registry.js", "builtins.js", "load-config-with-plugins.js"],
+    ...["otlp.js", "otlp-http.js", "health-check.js", "admin-api.js", "reliability.js"],
+  );
+
+  it("reads the configs of components", () => {
+    expect([...read]).toEqual(expect.arrayContaining(["room-core.js", "room-net.js", "zod.js"]));
+  });
+
+  it.each(["room-ottl.js", "room-pii.js", "room-brokers.js", "room-logs.js", "level-store.js", "server.js"])(
+    "does not read %s",
+    (name) => {
+      expect(() => readFileSync(join(BUNDLE, name))).not.toThrow();
+      expect([...read]).not.toContain(name);
+    },
+  );
+});
