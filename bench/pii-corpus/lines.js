@@ -71,6 +71,7 @@ const MASK = "****";
 function keptCharacters(/** @type {string} */ text, /** @type {string} */ after) {
   const kept = new Uint8Array(text.length);
   if (after === text) return kept.fill(1);
+  if (text.includes(MASK)) return alignedCharacters(text, after);
   const parts = after.split(MASK);
   let from = 0;
   for (const [i, part] of parts.entries()) {
@@ -78,6 +79,37 @@ function keptCharacters(/** @type {string} */ text, /** @type {string} */ after)
     if (at < from) return kept.fill(1);
     kept.fill(1, at, at + part.length);
     from = at + part.length;
+  }
+  return kept;
+}
+
+/** The same for a text that has masks of its own: of all alignments, the one that keeps the most characters. */
+function alignedCharacters(/** @type {string} */ text, /** @type {string} */ after) {
+  const width = after.length + 1;
+  const best = new Int32Array((text.length + 1) * width).fill(-1);
+  /** How the best alignment goes on: 1 keeps a character, 2 replaces one by a mask, 3 lets the mask replace one more. */
+  const step = new Uint8Array(best.length);
+  best[best.length - 1] = 0;
+  for (let i = text.length - 1; i >= 0; i--) {
+    for (let j = after.length; j >= 0; j--) {
+      const at = i * width + j;
+      const take = (/** @type {number} */ value, /** @type {number} */ how) => {
+        if (value > /** @type {number} */ (best[at])) [best[at], step[at]] = [value, how];
+      };
+      const next = (/** @type {number} */ k) => /** @type {number} */ (best[(i + 1) * width + k]);
+      if (text[i] === after[j] && next(j + 1) >= 0) take(next(j + 1) + 1, 1);
+      if (after.startsWith(MASK, j)) {
+        if (next(j + MASK.length) >= 0) take(next(j + MASK.length), 2);
+        if (next(j) >= 0 && step[(i + 1) * width + j] !== 1) take(next(j), 3);
+      }
+    }
+  }
+  const kept = new Uint8Array(text.length);
+  for (let i = 0, j = 0; i < text.length; i++) {
+    const how = step[i * width + j];
+    if (how === 1) kept[i] = 1;
+    if (how === 1) j++;
+    else if (how === 2) j += MASK.length;
   }
   return kept;
 }

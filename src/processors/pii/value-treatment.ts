@@ -44,8 +44,12 @@ function isSecretValue(field: FieldRule, text: string): boolean {
   if (field.secrets === "any") return true;
   if (field.secrets === "credentials") return /@|pass|pwd|key|secret|token|sig/i.test(text);
   if (field.secrets === "no_status") return !isPlaceholderText(text) && !/^[a-z][a-z -]{0,15}$/i.test(text);
+  if (STRONG_PASSWORD.test(text)) return true;
   return text.length >= MIN_RANDOM_LENGTH && /\d/.test(text) && /[a-z]/i.test(text) && !/\s/.test(text);
 }
+
+/** Small letters, capitals, digits and a sign. */
+const STRONG_PASSWORD = /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?=.*[!#$&*?@^])\S{8,40}$/;
 
 /** Shorter values of keys such as `session.id` are left. */
 const MIN_RANDOM_LENGTH = 16;

@@ -82,7 +82,7 @@ function isPrincipal(b: Uint8Array, start: number, hostStart: number, end: numbe
 
 const MIN_ID_DIGITS = 5;
 const ID_BEFORE =
-  /(?:call|message|content|correlation|reply|thread)-?_?(?:id|to)["']?[:=] ?["']?<?$|(?:references|in-reply-to): ?<?$/i;
+  /(?:call|message|content|correlation|reply|thread)-?_?(?:id|to)["']?(?:[:=] ?["']?<?| <)$|(?:references|in-reply-to): ?<?$/i;
 
 /** Whether the local part is an id of a call or a message, which is written like an address: `Call-ID: 8f3a...@sbc.local`. */
 function isMessageId(b: Uint8Array, start: number, at: number): boolean {

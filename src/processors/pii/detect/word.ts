@@ -1,12 +1,22 @@
 import { findCryptoAddress, findTonAddress } from "./numbers/crypto-address.js";
 import { findVin, VIN_LENGTH } from "./numbers/device-numbers.js";
+import { groups } from "./numbers/digit-groups.js";
 import { findIban } from "./numbers/iban.js";
 import { findLetteredId, isIdLength } from "./numbers/national/lettered-ids.js";
 import { isEnabled } from "./numbers/national/national-ids.js";
+import { findPaymentCard, mayBeCard } from "./numbers/payment-card.js";
 import { findKeyInWord, findUrlSecret, MIN_KEY_WORD } from "./secrets/long-word.js";
 import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
-import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore } from "./text/characters.js";
-import { API_KEY, ASSIGNED_SECRET, CRYPTO_ADDRESS, DEVICE_ID, IBAN, NATIONAL_ID } from "./text/detectors.js";
+import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore, runEnd } from "./text/characters.js";
+import {
+  API_KEY,
+  ASSIGNED_SECRET,
+  CRYPTO_ADDRESS,
+  DEVICE_ID,
+  IBAN,
+  NATIONAL_ID,
+  PAYMENT_CARD,
+} from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { runs } from "./text/runs.js";
 import { work } from "./text/work.js";
@@ -54,12 +64,23 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   matches.readsDigits = true;
   work.spent += stop - start;
   let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
+  if (found === NOT_FOUND && p - start === 4 && matches.isEnabled(PAYMENT_CARD))
+    found = findFormOfPayment(b, start, stop);
   if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
   if (found === NOT_FOUND && stop - start === VIN_LENGTH && matches.isEnabled(DEVICE_ID)) found = findVin(b, start);
   if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
   if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findTonAddress(b, start);
   if (found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET)) found = findUrlSecret(b, start);
   return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
+}
+
+/** Finds the card in an airline's form of payment: CCVI4929..., with the code of the issuer before the number. */
+function findFormOfPayment(b: Uint8Array, start: number, stop: number): number {
+  const p = start + 4;
+  if (b[start] !== 67 || b[start + 1] !== 67 || runEnd(b, p, stop, DIGIT) !== stop || !mayBeCard(b, p, stop - p))
+    return NOT_FOUND;
+  groups.set(p, stop);
+  return findPaymentCard(b, 0) === 0 ? NOT_FOUND : stop;
 }
 
 /**

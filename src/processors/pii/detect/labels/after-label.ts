@@ -1,4 +1,4 @@
-import { looksSecret, proposeSecret } from "../secrets/assigned-secret.js";
+import { findSentCode, findSomeKey, looksSecret, proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
 import { ALNUM, CHARACTER_BITS, DIGIT, hasTextAt, isAt, LETTER, latin1, runEnd } from "../text/characters.js";
 import { ASSIGNED_SECRET, PAYMENT_CARD } from "../text/detectors.js";
@@ -10,12 +10,17 @@ import { columnLabel, mayBeInColumn } from "./columns.js";
 import {
   AUTHORIZATION_LABEL,
   BIRTH_LABEL,
+  CODE_WORD_LABEL,
   DEVICE_LABEL,
+  HEALTH_LABEL,
+  LICENCE_LABEL,
   NATIONAL_LABEL,
   NO_LABEL,
   OTHER_LABEL,
+  PASSPORT_LABEL,
   PASSWORD_LABEL,
   SECRET_LABEL,
+  SOME_KEY_LABEL,
 } from "./label-words.js";
 import { findLabelledValue } from "./labelled-value.js";
 import { label, labelBefore, mayFollowLabel } from "./labels.js";
@@ -84,8 +89,10 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
   }
   if (kind === OTHER_LABEL) return NOT_FOUND;
   matches.readsDigits = true;
+  if (kind === CODE_WORD_LABEL) return findSentCode(b, start);
   if (isColumn) label.monthAt = -1;
   const evidence = LABEL | (label.hasSign || label.isQuoted || isColumn ? SIGN : 0);
+  if (kind === SOME_KEY_LABEL) return findSomeKey(b, start);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, labelledStart(kind, start), evidence);
   if (label.monthAt >= 0 || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   assigned.read(b, label.isQuoted ? quoteBefore(b, start) : start);
@@ -100,28 +107,52 @@ export function findAfterLabel(b: Uint8Array, p: number): number {
 /** The start of the value, with the name of a month or the letters of a national number: `SR 61 33 22 D`. */
 function labelledStart(kind: number, start: number): number {
   if (label.monthAt >= 0) return label.monthAt;
-  return kind === NATIONAL_LABEL && label.codeAt >= 0 ? label.codeAt : start;
+  return (kind === NATIONAL_LABEL || kind === HEALTH_LABEL) && label.codeAt >= 0 ? label.codeAt : start;
 }
 
+const MIN_GLUED_DIGITS = 6;
 const MIN_DEVICE_DIGITS = 14;
 
-/** Finds the number of a device behind a dash and its label: `imsi-262018489357340`. */
+/** Finds the number behind a dash and its label: `imsi-262018489357340`, `MRN-5526827`. */
 function findGlued(b: Uint8Array, p: number): number {
   if (b[p - 1] !== 45 && b[p - 1] !== 95) return NOT_FOUND;
-  if (runEnd(b, p, matches.end, DIGIT) - p < MIN_DEVICE_DIGITS || !mayFollowLabel(b, p)) return NOT_FOUND;
-  if (labelBefore(b, p, matches.lastEnd) !== DEVICE_LABEL) return NOT_FOUND;
+  const digits = runEnd(b, p, matches.end, DIGIT) - p;
+  if (digits < MIN_GLUED_DIGITS || !mayFollowLabel(b, p)) return NOT_FOUND;
+  const kind = labelBefore(b, p, matches.lastEnd);
+  if (kind === DEVICE_LABEL ? digits < MIN_DEVICE_DIGITS : !GLUED.has(kind)) return NOT_FOUND;
   matches.readsDigits = true;
-  return findLabelledValue(b, DEVICE_LABEL, p, LABEL | SIGN);
+  return findLabelledValue(b, kind, kind === HEALTH_LABEL ? label.start : p, LABEL | SIGN);
 }
+
+const GLUED = new Set([HEALTH_LABEL, NATIONAL_LABEL, PASSPORT_LABEL, LICENCE_LABEL]);
 
 /** Finds a value that something else than a label announces: a command, the format of a message, another value. */
 function findUnlabelled(b: Uint8Array, start: number): number {
+  if (followsGender(b, start)) {
+    matches.readsDigits = true;
+    const birth = findLabelledValue(b, BIRTH_LABEL, start, LABEL | PLACE);
+    if (birth !== NOT_FOUND) return birth;
+  }
   const issued = b[start - 1] === 124 || b[start - 1] === 126 || b[start - 1] === 32 ? findIssued(b, start) : NOT_FOUND;
   if (issued !== NOT_FOUND) return issued;
   const successor = findSuccessor(b, start);
   if (successor !== NOT_FOUND || !hasLetter(b, start)) return successor;
   const zone = findZone(b, start);
   return zone === NOT_FOUND && b[start - 1] !== 124 ? findOperand(b, start) : zone;
+}
+
+/** Whether the column before that of the value at `start` holds a gender, as in `"M";"19.08.1973"`. */
+function followsGender(b: Uint8Array, start: number): boolean {
+  let p = start - 1;
+  const isQuoted = QUOTES[b[p]!] === 1;
+  if (isQuoted) p--;
+  const delimiter = b[p]!;
+  if ((delimiter !== 59 && delimiter !== 44 && delimiter !== 124) || !isAt(b, start, matches.end, DIGIT)) return false;
+  if (QUOTES[b[p - 1]!] === 1) p--;
+  const c = b[p - 1]!;
+  if ((c !== 77 && c !== 70 && c !== 87) || p - 2 < matches.lastEnd) return false; // M, F, W
+  const before = b[p - 2]!;
+  return before === delimiter || (QUOTES[before] === 1 && b[p - 3] === delimiter);
 }
 
 /** Whether the value at `start` begins with a letter, or has one after its first digits. */

@@ -52,6 +52,7 @@ const COMMANDS: Readonly<Record<string, readonly PasswordOption[]>> = {
   ipmitool: [apart("P")],
   sqlcmd: [apart("P"), attached("P")],
   bcp: [apart("P"), attached("P")],
+  p4: [apart("P")],
   zip: [apart("P")],
   unzip: [apart("P")],
   isql: [apart("P"), attached("P")],

@@ -39,7 +39,7 @@ function finish(text: string, end: number, digits: number, minDigits: number): n
   if (digits < minDigits || /^\d+\.\d+(?:-\d+\.\d+)?$/.test(text.slice(0, end))) return 0;
   const close = /^\([\dA]\)/.exec(text.slice(end, end + 3)); // the check digit of Hong Kong
   const stop = close === null ? end : end + 3;
-  return /^(?:[\w:@]|[/.-]\w|%)/.test(text.slice(stop, stop + 2)) ? 0 : stop;
+  return /^(?:[\w@]|:\S|[/.-]\w|%)/.test(text.slice(stop, stop + 2)) ? 0 : stop;
 }
 
 function countDigits(text: string): number {

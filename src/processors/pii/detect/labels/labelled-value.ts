@@ -13,7 +13,7 @@ import {
   PASSPORT,
   PAYMENT_CARD,
 } from "../text/detectors.js";
-import { AMONG_NUMBERS, FORM } from "../text/evidence.js";
+import { AMONG_NUMBERS, FORM, KEY, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { identifierEnd } from "./identifier.js";
@@ -49,6 +49,7 @@ const DATE = new RegExp(
       `${DAY}\\. ${DAY}\\. ${YEAR}`,
       `${YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\\d|3[01])`,
       `(?:0[1-9]|[12]\\d|3[01])(?:0[1-9]|1[0-2])${YEAR}`,
+      `\\d\\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\\d|3[01])`,
       `${DAY}(?:st|nd|rd|th|\\.)?[ -](?:de |of )?${MONTH},?[ -](?:de |of )?(?:${YEAR}|\\d\\d)`,
       `[a-z]{3,9}\\.? ${DAY}(?:st|nd|rd|th)?,? ${YEAR}`,
       bytesOf(`${YEAR} ?[年년] ?\\d{1,2} ?[月월] ?\\d{1,2} ?[日일]?`)
@@ -78,6 +79,8 @@ const DEVICE = new RegExp(
     ")(?![\\w-])",
   "i",
 );
+/** The id of a device whose user does not want to be followed. */
+const ZEROS = /^[0-]+(?![\da-f])/i;
 const WALLET = new RegExp(
   "^(?:" +
     [
@@ -89,7 +92,7 @@ const WALLET = new RegExp(
     ")",
 );
 const CODE =
-  /^(?:\d{4,8}|\d{3}[- ]\d{3}|[A-Z\d]{4,5}-[A-Z\d]{4,5}(?:-[A-Z\d]{4,5}){0,3}|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,10}|(?=[a-z]*\d[a-z]*\d)(?=\d*[a-z])[a-z\d]{8,10})(?![\w:/%]|[-.]\w)/;
+  /^(?:\d{4,8}|\d{3}[- ]\d{3}|[A-Z\d]{4,5}-[A-Z\d]{4,5}(?:-[A-Z\d]{4,5}){0,3}|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{5,12}|\d{2}-\d{3}-\d{5}|(?=[a-z]*\d[a-z]*\d)(?=\d*[a-z])[a-z\d]{8,10})(?![\w:/%]|[-.]\w)/;
 /** Codes with a dash or a digit in them, in a list. */
 const RECOVERY_CODES = new RegExp(
   "^CODE(?:[\"']?[,;]? ?[\"']?CODE)*(?![\\w-])".replaceAll(
@@ -99,6 +102,10 @@ const RECOVERY_CODES = new RegExp(
 );
 /** The code of a branch in India. */
 const BANK_CODE = /^[A-Z]{4}0[A-Z\d]{6}(?!\w)/;
+/** The line of a message of SWIFT that names an account. */
+const SWIFT_ACCOUNT = /^\/{1,2}(?=[A-Z]{0,6}\d{5})[A-Z\d]{6,34}(?![\w/])/;
+/** The reference number of goods at European customs, which is called like a medical record. */
+const CUSTOMS_NUMBER = /^\d\d[A-Z]{2}[A-Z\d]{13}\d(?!\w)/;
 /** Germany's pension insurance, and Ontario's health insurance. */
 const PENSION_NUMBER = /^\d{2} ?\d{6} ?[A-Z] ?\d{3}(?!\w)/;
 const HEALTH_CARD = /^\d{4}[- ]\d{3}[- ]\d{3}[- ][A-Z]{2}(?!\w)/;
@@ -125,6 +132,9 @@ export function findLabelledValue(b: Uint8Array, kind: number, start: number, ev
   const size = valueSize(kind, text);
   if (size <= 0 || (kind === SOME_ACCOUNT_LABEL && !isAboutBanks(b, start))) return NOT_FOUND;
   if (kind === NATIONAL_LABEL && !matches.hasAllCountries) return NOT_FOUND;
+  if (isOfSite(b, kind, start, text, size)) return NOT_FOUND;
+  if (kind === LICENCE_LABEL && (evidence & (SIGN | KEY)) === 0 && isOfSoftware(b, start, text.slice(0, size)))
+    return NOT_FOUND;
   const counts = COUNTED.has(kind) && UNIT.test(text.slice(size, size + 16)) ? AMONG_NUMBERS : 0;
   return matches.propose(detector, start, start + size, evidence | FORM | counts);
 }
@@ -146,6 +156,32 @@ const DETECTOR_OF: Readonly<Record<number, number>> = {
   [WALLET_LABEL]: CRYPTO_ADDRESS,
 };
 
+/** Whether `license` alone announces the value, and it has few digits: a licence of software. */
+function isOfSoftware(b: Uint8Array, start: number, value: string): boolean {
+  if (/(?:\d\D*){5}/.test(value)) return false;
+  return /(?<!driver'?s? |driving )licen[cs]e $/i.test(latin1(b, Math.max(matches.floor, start - 20), start));
+}
+
+/** Things that have a position and are no person, and banks that have a code. */
+const SITE =
+  /\b(?:site|warehouse|depot|station|store|airport|aircraft|vessel|ship|antenna|tower|geofence|icao24|hub|datacenter|data center|facility|terminal|runway|waypoint|region|city|pop|tile|bbox|beacon|buoy|lager|almac[e\xc3]|entrep|magazzino)/i;
+const PERSON = /courier|driver|user|customer|rider|patient|passenger|phone|guest|member/i;
+const BANK_AFTER =
+  /^["']? (?:belongs to|resolved to|resolves to|is assigned to|maps to|not in directory|participant|directory|unknown bank|found in)\b/i;
+const MAX_SITE = 48;
+
+/** Whether the text around a position or the code of a bank says that it belongs to no person. */
+function isOfSite(b: Uint8Array, kind: number, start: number, text: string, size: number): boolean {
+  if (kind === ACCOUNT_LABEL) return size <= MAX_BANK_CODE && BANK_AFTER.test(text.slice(size, size + MAX_SITE));
+  if (kind !== COORDINATE_LABEL && kind !== POSITION_LABEL) return false;
+  work.spent += TEXT_COST;
+  matches.hasBarePosition = true;
+  const before = latin1(b, Math.max(matches.floor, start - MAX_SITE), start);
+  return !PERSON.test(before) && (SITE.test(before) || SITE.test(text.slice(size, size + 24)));
+}
+
+const MAX_BANK_CODE = 11;
+
 function followsCard(): boolean {
   return matches.count > 0 && matches.detectors[matches.count - 1] === PAYMENT_CARD;
 }
@@ -154,7 +190,7 @@ function followsCard(): boolean {
 const COUNTED = new Set([CODE_LABEL, HEALTH_LABEL, ACCOUNT_LABEL, NATIONAL_LABEL, PASSPORT_LABEL, LICENCE_LABEL]);
 
 const BANK_WORDS =
-  /bank|cheque|transit \d|institution|beneficiary|payee|blz|sort.?code|\bbsb\b|routing|\baba\b|\bbic\b|swift|sepa|iban|\bach\b|\bwire\b|bacs|ag[eê\xc3]|branch|sucursal|filiale|cdtr|dbtr|credit transfer/i;
+  /bank|cheque|direct debit|mandate|payroll|salary|payout|lastschrift|berweisung|virement|transferencia|bonifico|przelew|\bsort \d|havale|dep[o\xc3]sit|transit \d|institution|beneficiary|payee|blz|sort.?code|\bbsb\b|routing|\baba\b|\bbic\b|swift|sepa|iban|\bach\b|\bwire\b|bacs|ag[eê\xc3]|branch|sucursal|filiale|cdtr|dbtr|credit transfer/i;
 const MAX_BANK_CONTEXT = 64;
 
 /** Whether the text before an account number is about banks. */
@@ -174,15 +210,16 @@ function valueSize(kind: number, text: string): number {
       return lengthOf(RUSSIAN_PASSPORT, text) || identifierEnd(text, 6, 14, 1) || lengthOf(/^[A-Z\d<]{30,44}/, text);
     case ACCOUNT_LABEL:
     case SOME_ACCOUNT_LABEL:
-      return lengthOf(BANK_CODE, text) || identifierEnd(text, 6, 34, 5);
+      return lengthOf(BANK_CODE, text) || identifierEnd(text, 6, 34, 5) || lengthOf(SWIFT_ACCOUNT, text);
     case LICENCE_LABEL:
       return identifierEnd(text, 5, 22, 2);
     case NATIONAL_LABEL:
       return lengthOf(PENSION_NUMBER, text) || identifierEnd(text, 6, 22, 5);
     case HEALTH_LABEL:
+      if (CUSTOMS_NUMBER.test(text)) return 0;
       return lengthOf(HEALTH_CARD, text) || identifierEnd(text, 5, 20, 4);
     case DEVICE_LABEL:
-      return lengthOf(DEVICE, text);
+      return ZEROS.test(text) ? 0 : lengthOf(DEVICE, text);
     case COORDINATE_LABEL:
       return lengthOf(COORDINATE, text);
     case POSITION_LABEL:

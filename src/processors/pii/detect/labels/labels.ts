@@ -1,4 +1,4 @@
-import { CHARACTER_BITS, LETTER, LOWER, UPPER } from "../text/characters.js";
+import { CHARACTER_BITS, LETTER, LOWER, UPPER, WORD } from "../text/characters.js";
 import { matches } from "../text/matches.js";
 import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
@@ -161,7 +161,7 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
     } else if (kind === ID_LINK) isId = true;
     else if (kind === LINK) label.hasLink = true;
     else if (kind === NUMBER_LINK) label.hasNumber = true;
-    const next = skipSibling(b, skipBetween(b, found, floor), floor);
+    const next = skipSibling(b, skipBetween(b, afterNamespace(b, found, floor), floor), floor);
     if (next === found && !isCapital(b, found) && (CHARACTER_BITS[b[found]!]! & LETTER) !== 0 && kind !== MONTH) {
       // A link inside a word is a link only after a label, as in accountno.
       if (labelEndingAt(b, found, floor) === NO_LABEL) break;
@@ -169,6 +169,15 @@ export function labelBefore(b: Uint8Array, p: number, floor: number): number {
     end = next;
   }
   return label.kind;
+}
+
+/** Skips the namespace before the name of an XML element: `<ns2:Number>`. */
+function afterNamespace(b: Uint8Array, p: number, floor: number): number {
+  if (p - 1 <= floor || b[p - 1] !== 58) return p;
+  const least = Math.max(floor, p - MAX_BETWEEN);
+  let q = p - 1;
+  while (q > least && (CHARACTER_BITS[b[q - 1]!]! & WORD) !== 0) q--;
+  return q > floor && b[q - 1] === 60 ? q : p;
 }
 
 function endedBy(kind: number, isId: boolean): number {

@@ -89,12 +89,25 @@ export function findSuccessor(b: Uint8Array, start: number): number {
 /** Finds the password that replaces another one: `password changed from tiger7 to lion8`. */
 function findNewSecret(b: Uint8Array, start: number): number {
   work.spent += 2 * TEXT_COST;
+  const isCode = /^["',]{0,2} (?:but )?(?:got|received|actual|entered|given|was)[ :=]{1,2}["']?$/i;
+  if (isCode.test(latin1(b, matches.lastEnd, start))) return findOtherCode(b, start);
   if (!/^["']? (?:to|auf|zu) ["']?$/.test(latin1(b, matches.lastEnd, start))) return NOT_FOUND;
   const before = matches.starts[matches.count - 1]!;
   if (!/ (?:from|von) ["']?$/.test(latin1(b, Math.max(matches.floor, before - 8), before))) return NOT_FOUND;
   const value = /^[^\s"']{4,40}/.exec(latin1(b, start, Math.min(matches.end, start + 41)))?.[0].replace(/[.,;)]+$/, "");
   return value === undefined ? NOT_FOUND : matches.propose(ASSIGNED_SECRET, start, start + value.length, FORM | PLACE);
 }
+
+/** Finds the code that was entered instead of the one before it: `expected 903317 got 903371`. */
+function findOtherCode(b: Uint8Array, start: number): number {
+  const last = matches.count - 1;
+  const size = matches.ends[last]! - matches.starts[last]!;
+  const code = latin1(b, start, Math.min(matches.end, start + size + 1));
+  const isAlike = size <= MAX_CODE && /^\d{4,8}(?!\w)/.exec(code)?.[0].length === size;
+  return isAlike ? matches.propose(ASSIGNED_SECRET, start, start + size, FORM | PLACE) : NOT_FOUND;
+}
+
+const MAX_CODE = 8;
 
 /** Finds the secret that stands behind the id of a key of AWS: `ASIA... / ANdo0p...`. */
 function findSecretOfKey(b: Uint8Array, start: number): number {

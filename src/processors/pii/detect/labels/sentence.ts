@@ -34,6 +34,8 @@ const NAMED_ARGUMENT = /\(\s?["']([\w.-]{2,40})["'], ?["']$/;
 /** Calls that take a password after a user. */
 const LOGIN_CALL =
   /(?:sp_addlogin |\bPDO(?:->__construct)?\(|mysqli(?:_connect)?\(|mysqli->__construct\(|ldap_bind\([^"']{1,20}|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
+/** Calls that take a user in a variable, and then a password. */
+const BIND_CALL = /(?:bind(?:_s)?|authenticate|login|sign_?in)\((?:[\w.$>-]{1,30}, ?){1,2}["']$/i;
 /** How PowerShell makes a password of a text. */
 const SECURE_STRING = /ConvertTo-SecureString (?:-String )?["']$/i;
 /** The command of FTP and POP3 that gives a password. */
@@ -65,7 +67,8 @@ export function findInSentence(b: Uint8Array, start: number): number {
   if (name !== undefined) return labelOfKey(name) === PASSWORD_LABEL ? propose(b, LABEL | SIGN) : NOT_FOUND;
   if (isLong) return NOT_FOUND;
   if (isQuoted) {
-    if (LOGIN_CALL.test(before) || SECURE_STRING.test(before)) return propose(b, LABEL | PLACE);
+    if (LOGIN_CALL.test(before) || BIND_CALL.test(before) || SECURE_STRING.test(before))
+      return propose(b, LABEL | PLACE);
   }
   if (PASS_COMMAND.test(before) || CREDENTIALS.test(before) || SET_USER.test(before)) return propose(b, LABEL | SIGN);
   const between = PASSWORD_BEFORE.exec(before)?.[1];
@@ -104,6 +107,8 @@ const BEGINNINGS = wordsByBeginning([
     "mysqli",
     "securestring",
     "ldap_bind",
+    "simple_bind",
+    "authenticate(",
   ],
   ...["auth=", "sp_addlogin", "basic_auth", "basicauth", "signin", "setuser ", "pass "],
 ]);

@@ -32,6 +32,9 @@ const PHONE_WORDS = labelWords([
     ",",
   ),
   ..."call (?:me|us|him|her|them|back)\\b".split(","),
+  ..."al numero,al número,au numéro,an nummer,to number,на номер,para o número,naar nummer,na numer,للرقم,κινητ,τηλ,เบอร์,điện thoại,e164".split(
+    ",",
+  ),
 ]);
 
 /** The maximum length of a number with each one- or two-digit country code. All other codes have three digits. */
@@ -241,7 +244,7 @@ function labelled(b: Uint8Array, i: number): number {
   let digits = 0;
   while (end < groups.count && digits + groups.size(end) <= 15) {
     digits += groups.size(end++);
-    if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
+    if (!isPhoneSeparator(groups.separators[end - 1]!) || digits >= MIN_ONE_PIECE) break;
   }
   if (digits < 7 || !isDetachedAfter(end) || isDotted(i, end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i))
     return 0;

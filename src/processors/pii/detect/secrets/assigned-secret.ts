@@ -2,7 +2,7 @@ import {
   ACCOUNT_LABEL,
   AUTHORIZATION_LABEL,
   BIRTH_LABEL,
-  CODE_LABEL,
+  CODE_WORD_LABEL,
   COOKIE_LABEL,
   DOCUMENT_LABEL,
   LICENCE_LABEL,
@@ -13,13 +13,14 @@ import {
   PASSWORD_LABEL,
   QUERY_LABEL,
   SECRET_LABEL,
+  SOME_KEY_LABEL,
 } from "../labels/label-words.js";
 import { findLabelledValue } from "../labels/labelled-value.js";
 import { label, labelBefore } from "../labels/labels.js";
 import { AMPERSAND, BLANK, COLON, EQUALS, HASH, QUESTION } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
-import { COMMON_FORM, LABEL, PLACE, PLACEHOLDER, PROSE, RANDOM, SIGN } from "../text/evidence.js";
+import { COMMON_FORM, FORM, LABEL, PLACE, PLACEHOLDER, PROSE, RANDOM, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
@@ -45,11 +46,17 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (isPublic(b, label.start) || isResourceName(b, p)) return NOT_FOUND;
   assigned.read(b, p + 1);
   if (kind === DOCUMENT_LABEL) return findDocument(b, assigned.start);
+  if (kind === SOME_KEY_LABEL) return findSomeKey(b, assigned.start);
+  if (kind === CODE_WORD_LABEL) {
+    if (!isInQuery(b) || !matches.isEnabled(ASSIGNED_SECRET)) return findSentCode(b, assigned.start);
+    assigned.cut(b, true);
+    return proposeSecret(b, QUERY_LABEL, LABEL | SIGN, true);
+  }
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, afterBracket(b, assigned.start, kind), LABEL | SIGN);
   if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   if (kind === COOKIE_LABEL) return findCookies(b);
   if (kind === AUTHORIZATION_LABEL) passScheme(b);
-  if (kind === QUERY_LABEL && !isInQuery(b)) return findSentCode(b, assigned.start);
+  if (kind === QUERY_LABEL && !isInQuery(b)) return NOT_FOUND;
   assigned.cut(b, kind !== PASSWORD_LABEL);
   return proposeSecret(b, kind, LABEL | SIGN, b[p] === EQUALS || b[p + 1]! > BLANK);
 }
@@ -61,15 +68,51 @@ function isResourceName(b: Uint8Array, p: number): boolean {
   return /\barn:[a-z-]+:[^\s"']*$/.test(latin1(b, Math.max(matches.floor, p - MAX_NEAR), p));
 }
 
-const CODE_NEAR = /(?:verif|otp|one.?time|sms|2fa|mfa|totp|passcode|sign.?in|login)[^\n]{0,48}$/i;
+/** Words that say that a code was sent to a person, before or behind it. */
+const CODE_NEAR = new RegExp(
+  Buffer.from(
+    "verif|otp|one.?time|\\bsms\\b|2fa|mfa|totp|passcode|sign.?in|log.?in|password|recover|recuper|pickup|pick-up|locker|" +
+      "inviat|envi(?:ó|ad|ou|ar)|envoy|gesendet|verschickt|zugestellt|wysłan|отправлен|надіслан|送信|发送|发至|전송|gönder|verzonden|skickad|sendt|lähetet|odesl|trimis|elküld|sesión|sıfırla",
+  ).toString("latin1"),
+  "i",
+);
+/** Words behind which a code is something else. */
+const OTHER_CODE =
+  /(?:err|fehler|status|http|exit|post|zip|reason|result|response|return|promo|coupon|currency|country|area|product|item|\bsku|airport|iata|dress|source|qr)\S{0,12} $/i;
+const SENT_CODE = /^(?:\d{5,8}|\d{3}[- ]\d{3}|\d\d[- ]\d\d[- ]\d\d|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{6,8})(?![\w.:/-])/;
+/** Four digits are a code only behind a sign, because errors have such codes too. */
+const SHORT_CODE = /^\d{4}(?![\w.:/-])/;
 
-/** Finds the code that a person was sent, if words before `code=` are about that. */
-function findSentCode(b: Uint8Array, start: number): number {
+/** Finds the code at `start` that a person was sent, if words around its label are about that. */
+export function findSentCode(b: Uint8Array, start: number): number {
+  work.spent += 3 * TEXT_COST;
+  const text = latin1(b, start, Math.min(matches.end, start + 12));
+  const isShort = label.hasSign && SHORT_CODE.test(text);
+  const size = SENT_CODE.exec(text)?.[0].length ?? (isShort ? 4 : 0);
+  if (size === 0 || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  const before = latin1(b, Math.max(matches.floor, label.start - MAX_NEAR), label.start);
+  if (OTHER_CODE.test(before)) return NOT_FOUND;
+  if (!CODE_NEAR.test(before)) {
+    const after = latin1(b, start + size, Math.min(matches.end, start + size + MAX_NEAR / 2));
+    if (isShort || !CODE_NEAR.test(after)) {
+      matches.hasBarePosition = true;
+      return NOT_FOUND;
+    }
+  }
+  return matches.propose(ASSIGNED_SECRET, start, start + size, FORM | LABEL | (label.hasSign ? SIGN : 0));
+}
+
+/** Hexadecimal and other keys that are too long and too random to be anything else. */
+const SOME_KEY =
+  /^(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{48}|[\da-f]{64}|(?=[a-z]*[A-Z\d]*\d)(?=[^A-Z]*[A-Z])[A-Za-z\d_-]{24,64}={0,2})(?![\w.:/-])/i;
+
+/** Finds the long random key at `start`, behind a name that other values have too: `routing_key=`. */
+export function findSomeKey(b: Uint8Array, start: number): number {
+  if (!matches.isEnabled(ASSIGNED_SECRET) || start < matches.lastEnd) return NOT_FOUND;
   work.spent += TEXT_COST;
-  const code = /^\d{4,8}(?![\w.:-])/.exec(latin1(b, start, Math.min(matches.end, start + 10)));
-  if (code === null || !CODE_NEAR.test(latin1(b, Math.max(matches.floor, label.start - MAX_NEAR), label.start)))
-    return NOT_FOUND;
-  return findLabelledValue(b, CODE_LABEL, start, LABEL | SIGN);
+  const key = SOME_KEY.exec(latin1(b, start, Math.min(matches.end, start + 72)))?.[0];
+  if (key === undefined || !/\d/.test(key)) return NOT_FOUND;
+  return matches.propose(ASSIGNED_SECRET, start, start + key.length, LABEL | COMMON_FORM | RANDOM);
 }
 
 /** Finds the text in quotes behind the arrow at `p` if the match before the arrow is a secret. */

@@ -1,5 +1,6 @@
 import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, DOT, EQUALS, QUOTE, TAB } from "../text/ascii.js";
 import {
+  BASE64URL,
   BRACKET,
   CHARACTER_BITS,
   DIGIT,
@@ -85,6 +86,10 @@ class AssignedValue {
     let p = nextOf(b, this.start, isStrict ? BRACKET : TAG_START);
     while (!isStrict && p < this.stop && b[p + 1] !== 47) p = nextOf(b, p + 1, TAG_START);
     this.stop = Math.min(p, this.stop);
+    if (isStrict && b[this.stop] === 124 && this.stop - this.start <= MAX_TOKEN_ID) {
+      const end = runs.end(b, this.stop + 1, BASE64URL);
+      if (end - this.stop > MIN_TOKEN) this.stop = end;
+    }
   }
 
   /** Extends the value to the end of the line or of the quotes. */
@@ -102,6 +107,9 @@ class AssignedValue {
 }
 
 const MAX_BLANKS = 8;
+/** Some tokens begin with an id or a kind: `42|pT9x...`, `Atzr|IwEB...`. */
+const MAX_TOKEN_ID = 10;
+const MIN_TOKEN = 20;
 
 const MAX_WRAPPER = 16;
 

@@ -21,7 +21,7 @@ const WORDS = new RegExp(
 );
 /** Template variables, and replacements that this processor has written. */
 const TEMPLATE =
-  /^(?:\*+|\u2022+|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|hash\([\da-f]{32}\).*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*|_\w+\(.*|[a-z]+(?:_[a-z]+)+\(.*|[a-z_]+(?:\.[a-z_]+){2,})$/i;
+  /^(?:\*+|\u2022+|[a-z]+ \*{3,}|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|hash\([\da-f]{32}\).*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*|_\w+\(.*|[a-z]+(?:_[a-z]+)+\(.*|[a-z_]+(?:\.[a-z_]+){2,})$/i;
 const VARIABLE = /^(?:\$(?:[A-Z_][A-Z\d_]*|[a-z_]+)|%(?:[a-z]|[A-Z_]+%))$/;
 /** Paths, which follow `pwd` and options that name files. */
 const PATH =
@@ -66,6 +66,7 @@ const HASHED = /^hash\(/;
 export function isPlaceholderText(text: string): boolean {
   if (text.slice(0, 12).includes(MASK) || TEMPLATE.test(text) || VARIABLE.test(text)) return true;
   if (PATH.test(text) || WORDS.test(text)) return true;
+  if (/^[a-z]+(?::[A-Za-z_-]+){2,}$/.test(text)) return true; // the key of a cache
   if (/^[A-Z]\w*:$/.test(text)) return true; // the next name of a struct, because the value is empty
   return /^\{\s?(?:["':]|\w+\s?[=:])/.test(text); // an object
 }
