@@ -7,7 +7,7 @@ import { isEnabled } from "./numbers/national/national-ids.js";
 import { findPaymentCard, mayBeCard } from "./numbers/payment-card.js";
 import { findKeyInWord, findUrlSecret, MIN_KEY_WORD } from "./secrets/long-word.js";
 import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
-import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore, runEnd } from "./text/characters.js";
+import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore, latin1, runEnd } from "./text/characters.js";
 import {
   API_KEY,
   ASSIGNED_SECRET,
@@ -19,7 +19,7 @@ import {
 } from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { runs } from "./text/runs.js";
-import { work } from "./text/work.js";
+import { TEXT_COST, work } from "./text/work.js";
 
 const MAX_LETTERS = 128;
 
@@ -39,6 +39,8 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
     matches.readsDigits = true;
     found = findIban(b, p);
   }
+  if (found === NOT_FOUND && stop - p >= MIN_CARD && (p - start === 4 || p - start === 2))
+    found = findFormOfPayment(b, start, p, stop);
   if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, p, stop) : isTied(b, start, stop)))
     found = findInLongWord(b, start, p, stop, scanWrapped);
   return found === NOT_FOUND ? stop : found;
@@ -64,8 +66,6 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   matches.readsDigits = true;
   work.spent += stop - start;
   let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
-  if (found === NOT_FOUND && p - start === 4 && matches.isEnabled(PAYMENT_CARD))
-    found = findFormOfPayment(b, start, stop);
   if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
   if (found === NOT_FOUND && stop - start === VIN_LENGTH && matches.isEnabled(DEVICE_ID)) found = findVin(b, start);
   if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
@@ -74,10 +74,17 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }
 
-/** Finds the card in an airline's form of payment: CCVI4929..., with the code of the issuer before the number. */
-function findFormOfPayment(b: Uint8Array, start: number, stop: number): number {
-  const p = start + 4;
-  if (b[start] !== 67 || b[start + 1] !== 67 || runEnd(b, p, stop, DIGIT) !== stop || !mayBeCard(b, p, stop - p))
+const MIN_CARD = 13;
+/** The codes of issuers that airlines use. */
+const ISSUER_CODES = new Set(["VI", "CA", "MC", "AX", "DC", "DS", "JC", "UP", "TP"]);
+
+/** Finds the card in an airline's form of payment, with the code of the issuer before the number: CCVI4929..., AX3782... */
+function findFormOfPayment(b: Uint8Array, start: number, p: number, stop: number): number {
+  if (!matches.isEnabled(PAYMENT_CARD) || runEnd(b, p, stop, DIGIT) !== stop || !mayBeCard(b, p, stop - p))
+    return NOT_FOUND;
+  matches.readsDigits = true;
+  work.spent += TEXT_COST;
+  if (!ISSUER_CODES.has(latin1(b, p - 2, p)) || (p - start === 4 && (b[start] !== 67 || b[start + 1] !== 67)))
     return NOT_FOUND;
   groups.set(p, stop);
   return findPaymentCard(b, 0) === 0 ? NOT_FOUND : stop;

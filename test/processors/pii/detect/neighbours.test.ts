@@ -47,11 +47,14 @@ describe("text around a value that says it is something else", () => {
     ["the position of a site", "warehouse LYS2 coordinates 45.7272, 5.0811"],
     ["the code of a bank", "Sort code 40-47-84 resolved to HSBC Sheffield"],
     ["a device that nobody may follow", "idfa=00000000-0000-0000-0000-000000000000"],
-    ["a variable in a URL", "DATABASE_URL=postgres://app:${DB_PASSWORD}@db:5432/core"],
+    ["a variable in a URL", "DATABASE_URL=postgres://app:$DB_PASSWORD@db:5432/core"],
     ["the key of a cache", '"clave":"tar:MAD:LHR:Y"'],
     ["the code of an error near a message", "SMS gateway error code 110422"],
     ["a routing key of a broker", "routing_key=orders.created.v2 exchange=shop"],
     ["the licence of software", "license CC0-1.0 accepted"],
+    ["a cell of a network by its numbers", "cell 262-01-7936-20732 PRB utilisation 50%"],
+    ["a refund", "refund re_KIauhSxDJWLbjHPk2ThLWoGe posted"],
+    ["a mask in a URL", "url=postgres://app:****@db-main:5432/app"],
     ["a session that is counted", "Expiring session 0x24f3fdaf7380008, timeout of 10000ms exceeded"],
   ])("leaves %s", (_, text) => {
     expect(maskText(text, false)).toBe(text);
@@ -77,6 +80,17 @@ describe("text around a value that names it", () => {
     ["a line of SWIFT", ":32A:250519USD48200,00:50K:/000418273955", "000418273955"],
     ["a call with a variable", 'conn.simple_bind_s(dn, "Nimbus!rake3")', "Nimbus!rake3"],
     ["the id of a token", "token=42|pT9xQ2mW7vB4kL8nR5sD1fG6", "pT9xQ2mW7vB4kL8nR5sD1fG6"],
+    [
+      "a word between label and number",
+      "расчётный счёт получателя 40817810758904630630 отклонён",
+      "40817810758904630630",
+    ],
+    ["the issuer before a card", "FP CC AX378248399711463/0928", "378248399711463"],
+    ["a date of an airline", "passport L36328187 dob 02JAN85", "02JAN85"],
+    ["an era", "生年月日:昭和48年2月3日", "昭和48年2月3日"],
+    ["hexadecimal digits of a device", "device b827ebf4d546 accepted terms", "b827ebf4d546"],
+    ["a slash between spaces", "Rückruf unter 0171 / 480 22 96, Kundin", "480 22 96"],
+    ["an account of a phone", "Dial(SIP/0039066880412@voip,30)", "0039066880412"],
     ["a date with spaces", "datum narození 3. 5. 1980 chybně", "3. 5. 1980"],
     ["a code in Hungarian", "megerősítő kód: 227148", "227148"],
     [

@@ -51,6 +51,10 @@ const DATE = new RegExp(
       `(?:0[1-9]|[12]\\d|3[01])(?:0[1-9]|1[0-2])${YEAR}`,
       `\\d\\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\\d|3[01])`,
       `${DAY}(?:st|nd|rd|th|\\.)?[ -](?:de |of )?${MONTH},?[ -](?:de |of )?(?:${YEAR}|\\d\\d)`,
+      `${DAY}(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:${YEAR}|\\d\\d)`,
+      bytesOf("(?:明治|大正|昭和|平成|令和|[MTSHR])(?:\\d{1,2}|元)[年.]\\d{1,2}[月.]\\d{1,2}(?:日)?")
+        .replace(bytesOf("[年.]"), bytesOf("(?:年|\\.)"))
+        .replace(bytesOf("[月.]"), bytesOf("(?:月|\\.)")),
       `[a-z]{3,9}\\.? ${DAY}(?:st|nd|rd|th)?,? ${YEAR}`,
       bytesOf(`${YEAR} ?[年년] ?\\d{1,2} ?[月월] ?\\d{1,2} ?[日일]?`)
         .replace(bytesOf("[年년]"), bytesOf("(?:年|년)"))
@@ -72,7 +76,7 @@ const DEVICE = new RegExp(
       "\\d{14,20}|\\d{2}[- ]\\d{6}[- ]\\d{6}[- ]\\d{1,2}",
       "[\\da-f]{8}-(?:[\\da-f]{4}-){3}[\\da-f]{12}",
       "[\\da-f]{14,16}|[\\da-f]{32}|[\\da-f]{40}|[\\da-f]{64}|[A-HJ-NPR-Z\\d]{17}",
-      "[\\da-f]{8}-[\\da-f]{16}",
+      "[\\da-f]{8}-[\\da-f]{16}|(?=\\d*[a-f])[\\da-f]{12}",
       "(?=[A-Z\\d]*\\d)(?=\\d*[A-Z])[A-Z\\d]{10,13}",
       "[\\w-]{22}:APA91b[\\w-]{100,}|[\\w-]{140,200}",
     ].join("|") +
@@ -110,7 +114,11 @@ const CUSTOMS_NUMBER = /^\d\d[A-Z]{2}[A-Z\d]{13}\d(?!\w)/;
 const PENSION_NUMBER = /^\d{2} ?\d{6} ?[A-Z] ?\d{3}(?!\w)/;
 const HEALTH_CARD = /^\d{4}[- ]\d{3}[- ]\d{3}[- ][A-Z]{2}(?!\w)/;
 /** Series and number, which a word may separate. */
-const RUSSIAN_PASSPORT = new RegExp(`^\\d{2} ?\\d{2},? (?:(?:${bytesOf("номер")}|${bytesOf("№")}|N) ?)?\\d{6}(?!\\w)`);
+const RUSSIAN_PASSPORT = new RegExp(
+  `^(?:\\d{2} ?\\d{2},? (?:(?:${bytesOf("номер")}|${bytesOf("№")}|N) ?)?\\d{6}|\\d{2} (?:${bytesOf("№")} ?)?\\d{7})(?!\\w)`,
+);
+/** A line of the zone of a passport that machines read. */
+const ZONE = /^(?=[A-Z\d]*<)[A-Z\d<]{30,44}/;
 /** A code that protects a login may be called like the code of a card. */
 const SIX_DIGITS = /^\d{6}(?![\w:/%]|[-.]\w)/;
 const CARD_CODE = /^\d{3,4}(?![\w:/%]|[-.]\w)/;
@@ -207,7 +215,7 @@ function valueSize(kind: number, text: string): number {
     case BIRTH_LABEL:
       return lengthOf(DATE, text);
     case PASSPORT_LABEL:
-      return lengthOf(RUSSIAN_PASSPORT, text) || identifierEnd(text, 6, 14, 1) || lengthOf(/^[A-Z\d<]{30,44}/, text);
+      return lengthOf(ZONE, text) || lengthOf(RUSSIAN_PASSPORT, text) || identifierEnd(text, 6, 14, 1);
     case ACCOUNT_LABEL:
     case SOME_ACCOUNT_LABEL:
       return lengthOf(BANK_CODE, text) || identifierEnd(text, 6, 34, 5) || lengthOf(SWIFT_ACCOUNT, text);

@@ -113,6 +113,11 @@ const MAX_CODE = 8;
 function findSecretOfKey(b: Uint8Array, start: number): number {
   work.spent += TEXT_COST;
   if (!/^["']? ?[/:,|] ?["']?$/.test(latin1(b, matches.lastEnd, start))) return NOT_FOUND;
+  const pair = /^(?=[A-Za-z]*\d)(?=[^A-Z]*[A-Z])[A-Za-z\d_-]{20,64}(?![\w+/=-])/.exec(
+    latin1(b, start, Math.min(matches.end, start + 65)),
+  );
+  if (pair !== null && b[start - 1] === 58)
+    return matches.propose(API_KEY, start, start + pair[0].length, COMMON_FORM | LABEL | PLACE);
   const secret = /^[A-Za-z\d+/]{40}(?![A-Za-z\d+/=])/.exec(latin1(b, start, Math.min(matches.end, start + 41)));
   return secret === null ? NOT_FOUND : matches.propose(API_KEY, start, start + 40, COMMON_FORM | LABEL | PLACE);
 }

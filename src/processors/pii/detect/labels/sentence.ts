@@ -29,6 +29,9 @@ const LINK_BEFORE = new RegExp(
 /** Words about passwords after which something else is named. */
 const ABOUT =
   /polic|rule|hash|algorithm|encod|encrypt|file|length|level|version|manager|module|plugin|field|column|least|minimum|min\b|must|should|expire|histor|user\s*$|user:|key\s*["']?$|retr|attempt|error|fail|code:|reason|id:|request|status|at:|by:|from:|since|date|time/i;
+/** A verb after which the password that was tried is quoted. */
+const TRIED =
+  /[ (](?:tried|attempted|entered|supplied|provided|given|got|using|saisi|eingegeben|introducid[oa]|inserit[oa])[: ]{1,2}["']$/i;
 /** The name of a constant as the first argument of a call: `define('DB_PASSWORD', `. */
 const NAMED_ARGUMENT = /\(\s?["']([\w.-]{2,40})["'], ?["']$/;
 /** Calls that take a password after a user. */
@@ -72,7 +75,9 @@ export function findInSentence(b: Uint8Array, start: number): number {
   }
   if (PASS_COMMAND.test(before) || CREDENTIALS.test(before) || SET_USER.test(before)) return propose(b, LABEL | SIGN);
   const between = PASSWORD_BEFORE.exec(before)?.[1];
-  if (between === undefined || ABOUT.test(between)) return NOT_FOUND;
+  if (between === undefined) return NOT_FOUND;
+  if (isQuoted && TRIED.test(between)) return propose(b, LABEL | PLACE);
+  if (ABOUT.test(between)) return NOT_FOUND;
   if (!isQuoted && !LINK_BEFORE.test(between) && !isReplaced(b, between)) return NOT_FOUND;
   return propose(b, LABEL | PLACE);
 }

@@ -6,8 +6,8 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /** The passport in a message of an airline: `DOCS/P/GBR/545334927/GBR/12MAR84/F`, up to its number. */
-const DOCUMENT_BEFORE = /DOCS?\b[^\n]{0,16}\/P\/[A-Z]{3}\/[A-Z]{0,3}$/;
-const NUMBER = /^[A-Z\d]{6,10}(?=\/)/;
+const DOCUMENT_BEFORE = /DOC[SO]?\b[^\n]{0,16}\/P\/[A-Z]{3}\/[A-Z]{0,3}$/;
+const NUMBER = /^[A-Z\d]{6,10}(?=[/ ]|$)/;
 const BIRTH = /^\/[A-Z]{3}\/(\d{2}(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)\d{2})(?=\/)/;
 const MAX_BEFORE = 32;
 const MAX_NUMBER = 24;

@@ -32,7 +32,7 @@ const PHONE_WORDS = labelWords([
     ",",
   ),
   ..."call (?:me|us|him|her|them|back)\\b".split(","),
-  ..."al numero,al número,au numéro,an nummer,to number,на номер,para o número,naar nummer,na numer,للرقم,κινητ,τηλ,เบอร์,điện thoại,e164".split(
+  ..."al numero,al número,au numéro,an nummer,to number,на номер,para o número,naar nummer,na numer,للرقم,κινητ,τηλ,เบอร์,điện thoại,e164,sip/,sip:".split(
     ",",
   ),
 ]);
@@ -231,11 +231,22 @@ function trunkPrefixed(b: Uint8Array, i: number): number {
   const between = groups.separators[i + 1]!;
   while (end < groups.count && groups.size(end) > 1 && digits + groups.size(end) <= 12) {
     const before = groups.separators[end - 1]!;
-    if (end > i + 1 ? before !== between : !isPhoneSeparator(before) && before !== SLASH) break;
+    if (end > i + 1 ? before !== between : !isPhoneSeparator(before) && before !== SLASH && !isSpacedSlash(b, i)) break;
     digits += groups.size(end++);
   }
   const among = i > 0 && groups.separators[i - 1] === BLANK ? AMONG_NUMBERS : 0;
   return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end, FORM | GROUPED | among) : 0;
+}
+
+/** Whether a slash between spaces follows group `i`: 0171 / 480 22 96. */
+function isSpacedSlash(b: Uint8Array, i: number): boolean {
+  return b[groups.ends[i]!] === BLANK && b[groups.ends[i]! + 1] === SLASH && b[groups.ends[i]! + 2] === BLANK;
+}
+
+/** Whether country, network, area and cell of a mobile network begin with group `i`: 262-01-7936-20732. */
+function isCell(b: Uint8Array, i: number): boolean {
+  if (i + 4 !== groups.count || groups.size(i) !== 3 || groups.size(i + 1) > 3 || groups.size(i + 3) < 4) return false;
+  return groups.separators[i] === DASH && groups.separators[i + 1] === DASH && groupValue(b, i) >= 200;
 }
 
 /** Finds any number that a word before it, or the key, identifies as a phone number. */
@@ -246,7 +257,14 @@ function labelled(b: Uint8Array, i: number): number {
     digits += groups.size(end++);
     if (!isPhoneSeparator(groups.separators[end - 1]!) || digits >= MIN_ONE_PIECE) break;
   }
-  if (digits < 7 || !isDetachedAfter(end) || isDotted(i, end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i))
+  if (
+    digits < 7 ||
+    !isDetachedAfter(end) ||
+    isDotted(i, end) ||
+    isCell(b, i) ||
+    isPadded(b, groups.starts[i]!) ||
+    !isLabelled(b, i)
+  )
     return 0;
   return addPhone(b, i, end, FORM | (isCounted(b, groups.ends[end - 1]!) ? AMONG_NUMBERS : 0));
 }

@@ -78,7 +78,7 @@ export function findUrlCredentials(b: Uint8Array, p: number): number {
 /** Whether user and password are words that documentation uses for them: `USER:PASSWORD@`, `<user>:<pass>@`. */
 function isSample(b: Uint8Array, start: number, colon: number, at: number): boolean {
   work.spent += TEXT_COST;
-  return /^[<[{$%(]*user(?:name)?[>\]}%)]*:[<[{$%(]*(?:pass(?:word|wd)?|pwd|secret|\*+|x{3,})[>\]}%)]*$|:\$(?:\{\w+\}|\w+)$|:%\w+%$|:\{\{.*\}\}$/i.test(
+  return /^[<[{$%(]*user(?:name)?[>\]}%)]*:[<[{$%(]*(?:pass(?:word|wd)?|pwd|secret|\*+|x{3,})[>\]}%)]*$|:\*{3,}$|:\$(?:\{\w+\}|\w+)$|:%\w+%$|:\{\{.*\}\}$/i.test(
     `${latin1(b, start, Math.min(colon, start + 32))}:${latin1(b, colon + 1, Math.min(at, colon + 33))}`,
   );
 }
