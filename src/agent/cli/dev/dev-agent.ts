@@ -7,10 +7,10 @@ import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host"
 import { fileSignature, useEnvironment } from "#system";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
+import { PluginImports } from "../plugin-imports.js";
 import { type Development, factsOf, readProxies, runConfig } from "../run.js";
 import { EXIT } from "../terminal.js";
 import type { AgentMessage, DevOutcome, ReadFile, TerminalMessage } from "./messages.js";
-import { PluginImports } from "./plugin-imports.js";
 import { problemLines, reportedProblem } from "./problem-lines.js";
 import { RecordTap } from "./record-tap.js";
 

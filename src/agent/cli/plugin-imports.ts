@@ -91,7 +91,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 let settings;
@@ -214,7 +214,9 @@ function withSource(text, file) {
 }
 
 function syntaxError(file, line, column, message) {
-  const error = new Error(message + " (" + file + ":" + line + ":" + column + ")");
+  const path = relative(process.cwd(), file);
+  const shown = path.startsWith("..") ? file : path;
+  const error = new SyntaxError(message + " (" + shown + ":" + line + ":" + column + ")");
   return Object.assign(error, { code: "ERR_INVALID_TYPESCRIPT_SYNTAX" });
 }
 `;
