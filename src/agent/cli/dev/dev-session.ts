@@ -34,6 +34,8 @@ export class DevSession {
   /** True from the request to the answer: an agent that ends meanwhile has not seen the change. */
   private isReloading = false;
   private hasStarted = false;
+  /** True if the agent has told problems: these are then the reason of its end. */
+  private hasProblems = false;
   private isQuitting = false;
   private code: number = EXIT.ok;
   private end = () => {};
@@ -91,6 +93,7 @@ export class DevSession {
     });
     this.agent = agent;
     this.hasStarted = false;
+    this.hasProblems = false;
     this.isReloading = false;
     this.update({ phase: "starting", counts: undefined });
   }
@@ -121,9 +124,12 @@ export class DevSession {
       this.isRestarting = false;
       return this.start();
     }
-    const { problems } = this.state;
-    const isExplained = !this.hasStarted && problems.length > 0;
-    const reason = `${painter(this.terminal.out.colour)("red", "error")}: the agent ended by itself (${status})`;
+    const { hasStarted, hasProblems } = this;
+    const problems = hasProblems ? this.state.problems : [];
+    const error = painter(this.terminal.out.colour)("red", "error");
+    const hint = hasStarted ? "" : " while it started: a plugin may have called process.exit";
+    const reason = `${error}: the agent ended by itself (${status})${hint}`;
+    const isExplained = !hasStarted && hasProblems;
     this.update({ phase: "waiting", problems: isExplained ? problems : [reason, ...problems], counts: undefined });
   }
 
@@ -139,6 +145,7 @@ export class DevSession {
       case "files":
         return this.changes.add(message.files);
       case "problems":
+        this.hasProblems = message.lines.length > 0;
         return this.update({ problems: message.lines });
       case "ready":
         this.hasStarted = true;

@@ -51,6 +51,8 @@ export interface DevProcess {
 
 interface DevOptions {
   readonly files: Readonly<Record<string, string>>;
+  /** The folder of another run, instead of a new one. */
+  readonly folder?: string;
   readonly args?: readonly string[];
   readonly command?: (program: readonly string[]) => readonly string[];
   /** Packages of this checkout that are beside the plugin. */
@@ -59,9 +61,9 @@ interface DevOptions {
 }
 
 export function startDev({ onTestFinished }: TestContext, options: DevOptions): DevProcess {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-dev-test-"));
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "sluice-dev-test-"));
   const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
-  mkdirSync(join(folder, "node_modules"));
+  mkdirSync(join(folder, "node_modules"), { recursive: true });
   for (const name of options.packages ?? [])
     symlinkSync(join(project, "node_modules", name), join(folder, "node_modules", name));
   for (const [file, text] of Object.entries({ "package.json": '{"type": "module"}', ...options.files }))
