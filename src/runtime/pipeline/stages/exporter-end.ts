@@ -3,6 +3,11 @@ import { shutdownRefusal } from "#contract/errors";
 import type { Outlet } from "#contract/operators";
 import type { ReplaceableExporter } from "./replaceable-exporter.js";
 
+interface WaitingDelivery {
+  readonly delivery: Delivery;
+  readonly pipeline: string;
+}
+
 interface ExporterEndSettings {
   readonly spec: PlannedExporter;
   readonly replaceable: ReplaceableExporter;
@@ -18,7 +23,7 @@ export class ExporterEnd {
   readonly outlet: Outlet;
   private readonly replaceable: ReplaceableExporter;
   private readonly logger: Logger;
-  private held: { readonly delivery: Delivery; readonly pipeline: string }[] | undefined;
+  private held: WaitingDelivery[] | undefined;
   private state: "running" | "drained" | "aborted" = "running";
 
   constructor({ spec, replaceable, outlet, logger }: ExporterEndSettings) {
@@ -35,7 +40,11 @@ export class ExporterEnd {
 
   /** Refuses the delivery if the outlet throws or has ended. */
   accept(delivery: Delivery, pipeline: string): void {
-    if (this.held !== undefined) return void this.held.push({ delivery, pipeline });
+    if (this.held === undefined) this.handOn({ delivery, pipeline });
+    else this.held.push({ delivery, pipeline });
+  }
+
+  private handOn({ delivery, pipeline }: WaitingDelivery): void {
     if (this.state !== "running") return delivery.refuse(shutdownRefusal());
     try {
       this.outlet.accept(delivery, pipeline);
@@ -55,10 +64,17 @@ export class ExporterEnd {
   }
 
   /** Hands what was held to the end that takes this one's place, or to this one. */
-  release(successor: Pick<ExporterEnd, "accept"> = this): void {
+  release(successor: ExporterEnd = this): void {
     const held = this.held ?? [];
     this.held = undefined;
-    for (const { delivery, pipeline } of held) successor.accept(delivery, pipeline);
+    successor.takeInOrder(held);
+  }
+
+  /** What comes meanwhile, for example because a sender has its answer, waits behind these. */
+  private takeInOrder(deliveries: WaitingDelivery[]): void {
+    this.held = deliveries;
+    for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) this.handOn(next);
+    this.held = undefined;
   }
 
   /** Resolves when the outlet has sent everything that it has stored; undefined if it does not want to. */

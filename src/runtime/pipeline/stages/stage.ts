@@ -67,10 +67,17 @@ export class GraphStage {
   }
 
   /** Hands what was held to the stage that takes this one's place, or to this one. */
-  release(successor: Pick<GraphStage, "next"> = this): void {
+  release(successor: GraphStage = this): void {
     const held = this.held ?? [];
     this.held = undefined;
-    for (const delivery of held) successor.next(delivery);
+    successor.takeInOrder(held);
+  }
+
+  /** What comes meanwhile, for example because a sender has its answer, waits behind these. */
+  private takeInOrder(deliveries: Delivery[]): void {
+    this.held = deliveries;
+    for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) this.input.next(next);
+    this.held = undefined;
   }
 
   /** Ends the input. The processor flushes what it holds; `onEnded` is called when all of it has been handed on. */
@@ -88,9 +95,8 @@ export class GraphStage {
   /** Everything still inside is refused, and what is held. */
   abort(): void {
     this.unsubscribe();
-    const held = this.held ?? [];
+    for (const delivery of this.held?.splice(0) ?? []) delivery.refuse(shutdownRefusal());
     this.held = undefined;
-    for (const delivery of held) delivery.refuse(shutdownRefusal());
   }
 
   private onEnd(): void {
