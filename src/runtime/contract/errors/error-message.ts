@@ -4,8 +4,15 @@
  */
 export function errorMessage(thrown: unknown): string {
   try {
-    return String(thrown instanceof Error ? thrown.message : thrown);
+    return String(thrown instanceof Error ? ownMessage(thrown) : thrown);
   } catch {
     return "a value without a message was thrown";
   }
+}
+
+/** `fetch` tells what happened only in the cause of its error. */
+function ownMessage({ message, cause }: Error): string {
+  if (message !== "fetch failed" || !(cause instanceof Error)) return message;
+  const reason = cause.message || (cause as { code?: unknown }).code;
+  return reason === undefined ? message : `${message}: ${reason}`;
 }

@@ -115,8 +115,9 @@ function classOf(refusal: Refusal): string {
   if (!isGenericCode(refusal.code)) return refusal.code;
   const { cause } = refusal;
   if (!(cause instanceof Error)) return "unknown";
-  const code = (cause as { code?: unknown }).code;
-  return typeof code === "string" ? code : cause.name;
+  // `fetch` has the code of the socket one level below its own error.
+  const codes = [cause, cause.cause].map((error) => (error as { code?: unknown } | undefined)?.code);
+  return codes.find((code) => typeof code === "string") ?? cause.name;
 }
 
 type RuleMatcher = (name: string, refusal: Pick<Refusal, "code"> & { readonly status?: string | undefined }) => boolean;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { freePort } from "../../../../src/agent/testing/free-port.js";
 import { Refusal } from "../../../../src/plugin.js";
 import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
 import { errorCategory } from "../../../../src/runtime/queue/entry/queue-errors.js";
@@ -27,6 +28,17 @@ describe("classification", () => {
       ["transient", "ECONNREFUSED"],
       ["transient", "TypeError"],
       ["transient", "unknown"],
+    ]);
+  });
+
+  it("tells what happened to a call of fetch, which its error has only as a cause", async () => {
+    const port = await freePort();
+    const error: unknown = await fetch(`http://127.0.0.1:${port}`).catch((thrown: unknown) => thrown);
+    const { class: name, message, blame } = plain(error);
+    expect([name, message, blame]).toEqual([
+      "ECONNREFUSED",
+      `fetch failed: connect ECONNREFUSED 127.0.0.1:${port}`,
+      "backend",
     ]);
   });
 
