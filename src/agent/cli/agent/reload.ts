@@ -56,9 +56,10 @@ async function isConfirmed({ values, terminal }: CommandContext): Promise<boolea
 
 function reportLines(report: ReloadReport): string[] {
   const { outcome, generation, problems } = report;
+  const isUnchanged = outcome === "unchanged" || (outcome === "planned" && changesNothing(report));
   return [
-    OUTCOMES[outcome],
-    ...(outcome === "invalid" || outcome === "unchanged" ? [] : changeLines(report)),
+    OUTCOMES[isUnchanged ? "unchanged" : outcome],
+    ...(outcome === "invalid" || isUnchanged ? [] : changeLines(report)),
     ...problems.map(
       ({ severity, message, place }) => `${place === undefined ? "" : `${place} `}${severity}: ${message}`,
     ),
@@ -71,6 +72,10 @@ type Changes = Pick<ReloadReport, "changes" | "kept" | "afterRestart"> & {
   readonly settings?: readonly string[];
   readonly refused?: readonly string[];
 };
+
+function changesNothing({ changes, settings = [], afterRestart, refused = [] }: Changes): boolean {
+  return [changes, settings, afterRestart, refused].every(({ length }) => length === 0);
+}
 
 /** The changes of a reload, in words for people. */
 export function changeLines({ changes, kept, settings = [], afterRestart, refused = [] }: Changes): string[] {

@@ -127,6 +127,9 @@ service:
 
   it("is told by sluice reload what to change, and says what it did", async () => {
     const { file, yaml, sluice } = await scene();
+    expect((await sluice("reload", "--diff")).stdout).toContain(
+      "Nothing has changed: the agent runs with this config.",
+    );
     writeFileSync(file, yaml("two"));
     const planned = await sluice("reload", "--diff");
     expect(planned).toMatchObject({ code: 0 });
