@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import { crc32c } from "#codecs";
 import { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
@@ -43,6 +44,8 @@ export class SampleFileError extends Error {
 
 const PREFIX_BYTES = 12;
 const MAX_HEADER_BYTES = 64 * 1024;
+/** An agent records no more, and a rehearsal holds all of it in memory. */
+const MAX_FILE_BYTES = 1024 ** 3 + 64 * 1024 ** 2;
 /** A clock that is wrong must not make a rehearsal run through centuries. */
 const MAX_TIME = 8.64e15;
 
@@ -62,8 +65,7 @@ export function encodeSampled({ bytes, ...header }: SampledBatch): readonly Uint
  */
 export function readSample(file: Uint8Array): RecordedSample {
   const data = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
-  if (!data.subarray(0, SAMPLE_MAGIC.length).equals(SAMPLE_MAGIC))
-    throw new SampleFileError("this is no sample: sluice tap --record FILE makes one");
+  checkMagic(data);
   const batches: ReadBatch[] = [];
   for (let at = SAMPLE_MAGIC.length; at < data.length; ) {
     const entry = readEntry(data, at);
@@ -72,6 +74,26 @@ export function readSample(file: Uint8Array): RecordedSample {
     at = entry.end;
   }
   return { batches };
+}
+
+/** The same of a file. Reads no further than necessary: it may be any file, even one that never ends. */
+export async function readSampleFile(path: string, maxBytes = MAX_FILE_BYTES): Promise<RecordedSample> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= SAMPLE_MAGIC.length && length - chunk.length < SAMPLE_MAGIC.length) checkMagic(Buffer.concat(chunks));
+    if (length > maxBytes) throw new SampleFileError("the file is too large: --max-size limits what is recorded");
+  }
+  return readSample(Buffer.concat(chunks));
+}
+
+const CHUNK_BYTES = 1024 ** 2;
+
+function checkMagic(data: Buffer): void {
+  if (!data.subarray(0, SAMPLE_MAGIC.length).equals(SAMPLE_MAGIC))
+    throw new SampleFileError("this is no sample: sluice tap --record FILE makes one");
 }
 
 /** Returns what is wrong if the entry cannot be read. */

@@ -139,6 +139,14 @@ describe("a rehearsal", () => {
     expect([errors, total.unchanged]).toEqual([[], 1]);
   });
 
+  it("does not run through years if a clock was set while the sample was taken", async () => {
+    const times = [0, START, START, START + 100 * 365 * 86_400_000, START];
+    const batches = times.map((at) => ({ receiver: "otlp", at, batch: logs("a") }));
+    const sides = { before: resolve(ALL_PROCESSORS), after: resolve(ALL_PROCESSORS) };
+    const { total, sample } = await rehearseSample(sides, { batches, skipped: 0 });
+    expect([sample.records, total.dropped, total.new]).toEqual([5, 0, 0]);
+  });
+
   it("shows no difference between a config and itself, whatever the sample", async () => {
     const same = ALL_PROCESSORS;
     await fc.assert(

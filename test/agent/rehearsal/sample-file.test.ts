@@ -1,13 +1,17 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   encodeSampled,
   readSample,
+  readSampleFile,
   SAMPLE_MAGIC,
   type SampledBatch,
   SampleFileError,
 } from "../../../src/agent/rehearsal/sample-file.js";
 import { logs } from "../../support/telemetry/batches.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
 
 const sampled = fc
   .record({
@@ -79,5 +83,14 @@ describe("a sample file", () => {
   it("is told from other files", () => {
     for (const text of ["", "SLUICE SAMPLE 2\n", "receivers: {}\n"])
       expect(() => readSample(Buffer.from(text))).toThrow(SampleFileError);
+  });
+
+  it("is not read to its end if it is something else, or too large", async () => {
+    await expect(readSampleFile("/dev/zero")).rejects.toThrow("this is no sample");
+    const file = join(temporaryFolder(), "traffic.sample");
+    const entries = [{ receiver: "otlp", at: 1, signal: "logs" as const, bytes: logs("a").bytes }];
+    writeFileSync(file, fileOf(entries));
+    expect((await readSampleFile(file)).batches.length).toBe(1);
+    await expect(readSampleFile(file, 50)).rejects.toThrow("too large");
   });
 });

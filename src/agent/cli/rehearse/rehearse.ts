@@ -1,11 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import type { RehearsalReport } from "#contract/rehearsal";
 import { Batch } from "#otlp";
 import { type FailCondition, MEASURES, parseFailCondition } from "../../rehearsal/fail-conditions.js";
 import { rehearseSample, type TakenSample } from "../../rehearsal/rehearse-sample.js";
-import { type ReadBatch, readSample, SampleFileError } from "../../rehearsal/sample-file.js";
+import { type ReadBatch, readSampleFile, SampleFileError } from "../../rehearsal/sample-file.js";
 import { positionalArguments, printJson, reportFailure } from "../agent/report.js";
 import { type AgentApi, connectToAgent } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";
@@ -102,7 +101,7 @@ function withoutSets(context: CommandContext): CommandContext {
 function batchSource(context: CommandContext): (progress: RehearsalProgress) => Promise<TakenSample | undefined> {
   const { sample: file, agent, for: time, api } = context.values as Readonly<Record<string, string | undefined>>;
   if (file !== undefined) {
-    if ((agent ?? time ?? api) === undefined) return () => readSampleFile(file, context.terminal.err);
+    if ((agent ?? time ?? api) === undefined) return () => recordedSample(file, context.terminal.err);
     throw new UsageError("a sample comes from a file or from an agent", "leave out --sample, or --agent and --for");
   }
   if ((agent ?? time ?? api) === undefined)
@@ -112,7 +111,9 @@ function batchSource(context: CommandContext): (progress: RehearsalProgress) => 
   return async (progress) => {
     const sample = await takeSample(await connectToAgent({ ...context, values }), request, progress);
     if (sample.batches.length > 0) return sample;
-    context.terminal.err.write("sluice: nothing came in meanwhile, so there is nothing to rehearse\n");
+    context.terminal.err.write(
+      "sluice: the sample is empty, so there is nothing to rehearse: sample longer, or a larger share\n",
+    );
     return undefined;
   };
 }
@@ -132,9 +133,9 @@ async function takeSample(api: AgentApi, request: SampleRequest, progress: Rehea
   return { batches, skipped };
 }
 
-async function readSampleFile(file: string, err: Output): Promise<TakenSample | undefined> {
+async function recordedSample(file: string, err: Output): Promise<TakenSample | undefined> {
   try {
-    const { batches, damage } = readSample(await readFile(file));
+    const { batches, damage } = await readSampleFile(file);
     if (damage !== undefined)
       err.write(
         `sluice: ${file}: ${damage}; ${pluralize(batches.length, "batch", "batches")} before it will be used\n`,

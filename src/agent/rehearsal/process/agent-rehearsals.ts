@@ -205,7 +205,7 @@ class Rehearsal {
     this.endIfReplaced();
     if (!this.isRunning) return;
     if (sample.batches === 0)
-      return this.fail("nothing came in meanwhile that fits into the sample, so there is nothing to rehearse");
+      return this.fail("the sample is empty, so there is nothing to rehearse: sample longer, or a larger share");
     const { clock } = this.services;
     this.status = { ...this.status, state: "comparing", sampleEndsAt: clock.now() };
     this.cancelTimer = clock.after(COMPARE_MS, () => this.fail("it took too long: take a smaller sample"));

@@ -1,12 +1,12 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { encodeSampled, SAMPLE_MAGIC } from "../../../../src/agent/rehearsal/sample-file.js";
 import type { RehearsalReport } from "../../../../src/runtime/contract/rehearsal/rehearsal-report.js";
-import { startAgentProcess } from "../../../support/agent-process.js";
 import { startSink } from "../../../support/otlp-sink.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
+import { startRehearsedAgent } from "../../rehearsal/process/rehearsed-agent.js";
 import { sluice } from "../dlq/support.js";
 
 interface Files {
@@ -114,24 +114,45 @@ describe("sluice rehearse", () => {
     }
   });
 
+  it("creates no exporter, receiver or extension of a plugin", async () => {
+    const { folder, before, after, sample } = writeFiles();
+    const plugin = join(folder, "touches.mjs");
+    const door = new URL("../../../../dist/bundle/plugin.js", import.meta.url).href;
+    const touch = (name: string) => `writeFileSync(${JSON.stringify(join(folder, "touched-"))} + "${name}", "x")`;
+    writeFileSync(
+      plugin,
+      `import { writeFileSync } from "node:fs";
+import { defineExporter, defineExtension, defineReceiver } from ${JSON.stringify(door)};
+const part = { start() { ${touch("started")}; }, stop() {}, async send() { ${touch("sent")}; } };
+export const exporter = defineExporter({ type: "touch", create() { ${touch("exporter")}; return part; } });
+export const receiver = defineReceiver({ type: "touch", create() { ${touch("receiver")}; return part; } });
+export const extension = defineExtension({ type: "touch", create() { ${touch("extension")}; return part; } });
+`,
+    );
+    const text = readFileSync(after, "utf8")
+      .replace("receivers: {", `plugins: [${plugin}]\nreceivers: {touch: {}, `)
+      .replace("exporters: {", "exporters: {touch: {}, ")
+      .replace("extensions: {", "extensions: {touch: {}, ")
+      .replace("extensions: [", "extensions: [touch, ")
+      .replace("receivers: [", "receivers: [touch, ")
+      .replace("exporters: [", "exporters: [touch, ");
+    writeFileSync(after, text);
+    const { code, out, err } = await sluice(["rehearse", after, "--against", before, "--sample", sample]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toMatch(/^touch +logs +0 +2 /m);
+    expect(readdirSync(folder).filter((name) => name.startsWith("touched"))).toEqual([]);
+  });
+
   it("rehearses what a running agent recorded, and what it gets now", async () => {
-    const sink = await startSink();
-    onTestFinished(() => sink.close());
-    const { folder, before, after } = writeFiles(sink.url);
-    const agent = await startAgentProcess({ file: before });
-    onTestFinished(async () => {
-      agent.child.kill("SIGKILL");
-      await agent.exited;
-    });
-    const [, endpoint] = /"endpoint":"([^"]+)","msg":"admin API is listening"/.exec(agent.output.stderr)!;
-    const url = `http://${endpoint}`;
-    const sending = <T>(work: Promise<T>) => whileSending(agent.ports.http, work);
+    const { folder, file: before, url, write } = await startRehearsedAgent();
+    const after = join(folder, "after.yaml");
+    write({ processors: `filter: {logs: {log_record: ['body == "drop"']}}`, use: "filter" }, after);
     const file = join(folder, "recorded.sample");
-    const live = ["--for", "2s", "--why", "a test"];
-    expect((await sending(sluice(["tap", "--record", file, ...live, "--api", url]))).code).toBe(0);
+    const live = ["--for", "1s", "--why", "a test"];
+    expect((await sluice(["tap", "--record", file, ...live, "--api", url])).code).toBe(0);
     const compared = ["rehearse", after, "--against", before, "--fail-on", "drop>1%", "--json"];
     const recorded = await sluice([...compared, "--sample", file]);
-    const now = await sending(sluice([...compared, "--agent", url, ...live]));
+    const now = await sluice([...compared, "--agent", url, ...live]);
     for (const { code, out } of [recorded, now]) {
       const { total, sample } = JSON.parse(out) as RehearsalReport;
       expect([code, total.before.records]).toEqual([3, sample.records]);
@@ -143,19 +164,6 @@ describe("sluice rehearse", () => {
     });
   });
 });
-
-/** Sends records that the new config keeps and drops, by turns, until the work is done. */
-async function whileSending<T>(port: number, work: Promise<T>): Promise<T> {
-  let isDone = false;
-  const done = work.finally(() => {
-    isDone = true;
-  });
-  const logRecords = ["a", "drop"].map((stringValue) => ({ body: { stringValue } }));
-  const body = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
-  const headers = { "content-type": "application/json" };
-  while (!isDone) await fetch(`http://127.0.0.1:${port}/v1/logs`, { method: "POST", headers, body });
-  return done;
-}
 
 function oneEntry() {
   return { receiver: "otlp", signal: "logs" as const, at: 1, bytes: logs("a").bytes };

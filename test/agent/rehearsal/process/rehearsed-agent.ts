@@ -26,8 +26,8 @@ export interface RehearsedAgent {
   readonly url: string;
   readonly agent: AgentProcess;
   readonly sink: OtlpSink;
-  /** Writes another config to the file. */
-  write(parts: ConfigParts): void;
+  /** Writes another config to the file of the agent, or to this one. */
+  write(parts: ConfigParts, file?: string): void;
   request(method: string, path: string, body?: object, token?: string): Promise<{ status: number; body: Answer }>;
   /** Starts a rehearsal and waits until it has ended. */
   rehearse(body?: object): Promise<RehearsalStatus>;
@@ -42,7 +42,8 @@ export async function startRehearsedAgent(
   const sink = await startSink();
   const folder = temporaryFolder();
   const file = join(folder, "agent.yaml");
-  const write = (changed: ConfigParts) => writeFileSync(file, configText(folder, sink.url, { ...parts, ...changed }));
+  const write = (changed: ConfigParts, to = file) =>
+    writeFileSync(to, configText(folder, sink.url, { ...parts, ...changed }));
   write({});
   const agent = await startAgentProcess({ file }, { env });
   const [, endpoint] = /"endpoint":"([^"]+)","msg":"admin API is listening"/.exec(agent.output.stderr)!;
@@ -101,6 +102,9 @@ service:
 `;
 }
 
+/** Leaves the processor to the agent and to the rehearsal, which has a low priority. */
+const PAUSE_MS = 10;
+
 /** Sends a record "a" with an address of a person, and a record "drop", again and again. */
 function sendAlways(port: number): () => Promise<void> {
   let isOver = false;
@@ -109,7 +113,10 @@ function sendAlways(port: number): () => Promise<void> {
   const body = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
   const headers = { "content-type": "application/json" };
   const send = async () => {
-    while (!isOver) await fetch(`http://127.0.0.1:${port}/v1/logs`, { method: "POST", headers, body }).catch(() => {});
+    while (!isOver) {
+      await fetch(`http://127.0.0.1:${port}/v1/logs`, { method: "POST", headers, body }).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
   };
   const sending = send();
   return async () => {
