@@ -85,6 +85,9 @@ export class ReloadClients {
   refused = 0;
   /** True while the agent is killed and started again. */
   isAgentGone = false;
+  /** True while no more requests are sent. */
+  isPaused = false;
+  private underWay = 0;
   private isStopped = false;
   private readonly loops: Promise<void>[];
 
@@ -97,6 +100,10 @@ export class ReloadClients {
     return [...this.acknowledged].filter((id) => id.startsWith("span")).length;
   }
 
+  get isAtRest(): boolean {
+    return this.isPaused && this.underWay === 0;
+  }
+
   async stop(): Promise<void> {
     this.isStopped = true;
     await Promise.all(this.loops);
@@ -106,7 +113,9 @@ export class ReloadClients {
     const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
     for (let i = 0; !this.isStopped; i++) {
       const id = `${kind}-${client}-${i}`;
+      while (this.isPaused && !this.isStopped) await new Promise((resolve) => setTimeout(resolve, 20));
       const wasGone = this.isAgentGone;
+      this.underWay += 1;
       try {
         const status = await post(port, agent, kind, id, client, i);
         this.answered += 1;
@@ -115,6 +124,8 @@ export class ReloadClients {
       } catch (error) {
         if (!wasGone && !this.isAgentGone) this.broken.push(`${id}: ${(error as Error).message}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
+      } finally {
+        this.underWay -= 1;
       }
     }
     agent.destroy();

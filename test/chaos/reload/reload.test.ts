@@ -14,9 +14,10 @@ const RELOADS = Number(process.env["RELOADS"] ?? (isLongForm ? 300 : 15));
 const KILLS = Number(process.env["RELOAD_KILLS"] ?? (isLongForm ? 20 : 2));
 const SEED = Number(process.env["RELOAD_SEED"] ?? Math.floor(Math.random() * 1e9));
 
-interface Memory {
-  readonly rss: number;
-  readonly heapUsed: number;
+/** What an agent holds after a collection, in bytes, as heap-on-signal.mjs writes it. */
+interface Memory extends NodeJS.MemoryUsage {
+  readonly codeUsed: number;
+  readonly rssFile: number;
 }
 
 class Scene {
@@ -86,7 +87,21 @@ class Scene {
     this.clients.isAgentGone = false;
   }
 
-  async memory(): Promise<Memory> {
+  get missing(): string[] {
+    return [...this.clients.acknowledged].filter((id) => !this.backend.seen.has(id));
+  }
+
+  /** Measured while nothing is under way: otherwise it would be the memory of a moment's load. */
+  async memoryAtRest(): Promise<Memory> {
+    this.backend.isDown = false;
+    this.clients.isPaused = true;
+    await expect.poll(() => this.clients.isAtRest && this.missing.length === 0).toBe(true);
+    const memory = await this.memory();
+    this.clients.isPaused = false;
+    return memory;
+  }
+
+  private async memory(): Promise<Memory> {
     const file = join(this.folder, "heap.json");
     rmSync(file, { force: true });
     this.agent.child.kill("SIGUSR2");
@@ -103,7 +118,8 @@ class Scene {
 
   private async startAgent(): Promise<void> {
     const preloaded = join(import.meta.dirname, "heap-on-signal.mjs");
-    const env = { NODE_OPTIONS: `--import=${preloaded}`, HEAP_FILE: join(this.folder, "heap.json") };
+    const options = `${process.env["NODE_OPTIONS"] ?? ""} --import=${preloaded}`;
+    const env = { NODE_OPTIONS: options, HEAP_FILE: join(this.folder, "heap.json") };
     this.agent = await startAgentProcess(
       { file: join(this.folder, "config.yaml") },
       { cwd: this.folder, env, args: ["--shutdown-timeout", "5s"] },
@@ -119,7 +135,12 @@ class Scene {
   }
 }
 
-const MIB = 1048576;
+/** A line for each kind of memory, in MiB, with a column for each time it was measured. */
+function memoryTable(memory: readonly Memory[]): string {
+  const kinds = ["rss", "rssFile", "heapTotal", "heapUsed", "codeUsed", "external", "arrayBuffers"] as const;
+  const cells = (kind: keyof Memory) => memory.map((at) => (at[kind] / 1048576).toFixed(1).padStart(6));
+  return kinds.map((kind) => `${kind.padEnd(12)} ${cells(kind).join(" ")}`).join("\n");
+}
 
 describe("an agent that is reloaded again and again under load", () => {
   it(
@@ -130,7 +151,7 @@ describe("an agent that is reloaded again and again under load", () => {
       const memory: Memory[] = [];
       for (let i = 0; i < RELOADS; i++) {
         await scene.reload(i);
-        if ((i + 1) % Math.ceil(RELOADS / 10) === 0) memory.push(await scene.memory());
+        if ((i + 1) % Math.ceil(RELOADS / 30) === 0) memory.push(await scene.memoryAtRest());
       }
       for (let i = 0; i < KILLS; i++) {
         for (let j = 0; j < 3; j++) await scene.reload(RELOADS + 3 * i + j);
@@ -138,17 +159,14 @@ describe("an agent that is reloaded again and again under load", () => {
       }
       backend.isDown = false;
       await clients.stop();
-      const missing = () => [...clients.acknowledged].filter((id) => !backend.seen.has(id));
-      await expect.poll(() => missing().length).toBe(0);
+      await expect.poll(() => scene.missing.length).toBe(0);
       await expect.poll(() => backend.calls).toBeGreaterThanOrEqual(clients.acknowledgedSpans);
       const report = {
         ...{ seed: SEED, reloads: RELOADS + 3 * KILLS, kills: KILLS, outcomes },
-        ...{ acknowledged: clients.acknowledged.size, spans: clients.acknowledgedSpans, lost: missing().length },
+        ...{ acknowledged: clients.acknowledged.size, spans: clients.acknowledgedSpans, lost: scene.missing.length },
         ...{ broken: clients.broken.length, refusedForNow: clients.refused, doubled: backend.doubled.length },
-        heapMiB: memory.map(({ heapUsed }) => Math.round((heapUsed / MIB) * 10) / 10),
-        rssMiB: memory.map(({ rss }) => Math.round(rss / MIB)),
       };
-      if (isLongForm) writeSync(2, `${JSON.stringify(report)}\n`);
+      if (isLongForm) writeSync(2, `${JSON.stringify(report)}\n${memoryTable(memory)}\n`);
       expect(clients.broken).toEqual([]);
       // Spans may come twice when their journal is opened anew: see docs/reload.md.
       expect(backend.doubled.filter((id) => id.startsWith("log"))).toEqual([]);
