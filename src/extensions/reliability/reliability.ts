@@ -17,6 +17,7 @@ import {
   directPath,
   type ExporterControl,
   ForwardMarks,
+  ForwardsToFirst,
   givenStores,
   journalId,
   journalSettings,
@@ -51,6 +52,7 @@ export class Reliability implements Extension {
     deadLetters: (receiver: string, message: string) => this.messageIndexes.find(receiver, message),
   };
   private readonly forwardMarks: ForwardMarks;
+  private readonly forwardsToFirst: ForwardsToFirst | undefined;
   private readonly records: OperatorRecords;
   private readonly generation: () => string;
   private readonly place: QueuePlace;
@@ -76,7 +78,8 @@ export class Reliability implements Extension {
     const startedAt = new Date(context.clock.now()).toISOString();
     this.generation = () => context.host.generation ?? startedAt;
     this.forwardMarks = new ForwardMarks(this.controls, context.logger);
-    const { host } = context;
+    const { host, toFirstWorker } = context;
+    this.forwardsToFirst = toFirstWorker && new ForwardsToFirst(toFirstWorker, this.controls, this.generation);
     const mask = host.mask && ((batch: Batch) => host.mask!(batch));
     this.records = createOperatorRecords({
       ...this.services,
@@ -151,7 +154,8 @@ export class Reliability implements Extension {
     this.outletSettings.set(outletSettings.id, outletSettings);
     this.checkOrphans();
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
-    const settings = shareOfQueue(completeSettings(...layers), this.context.worker?.count ?? 1);
+    const workers = outletSettings.isInOneWorker === true ? 1 : (this.context.worker?.count ?? 1);
+    const settings = shareOfQueue(completeSettings(...layers), workers);
     if (!settings.sending_queue.enabled) {
       const { outlet, control } = directPath(outletSettings, settings);
       return this.register(outletSettings, outlet, control);
@@ -210,7 +214,9 @@ export class Reliability implements Extension {
     { dead_letter: { forward_to: to } }: CompleteSettings,
   ): DeadLetterForwarder | undefined {
     if (to === "" || to === id || otherIds.includes(to)) return undefined;
-    return new DeadLetterForwarder(id, to, { ...this.services, controls: this.controls });
+    return new DeadLetterForwarder(id, to, {
+      ...{ ...this.services, controls: this.controls, toFirst: this.forwardsToFirst },
+    });
   }
 
   private createJournal({ durable, keepsRefused = false, ...journal }: JournalSettings): Journal | undefined {
@@ -292,7 +298,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= make());
 }
 
-/** The queues of all workers together are as large as one may be. */
+/** The queues of these workers together are as large as one may be. */
 function shareOfQueue(settings: CompleteSettings, workers: number): CompleteSettings {
   const { sending_queue: queue } = settings;
   const share = (limit: number) => (limit === 0 ? 0 : Math.max(1, Math.floor(limit / workers)));

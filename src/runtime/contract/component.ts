@@ -220,6 +220,13 @@ export interface ExtensionContext extends ComponentContext {
   readonly host: Host;
   /** @internal Set if the agent has several workers, or had: this process is one of them. */
   readonly worker?: WorkerPart | undefined;
+  /**
+   * @internal Present if the agent has several workers: opens a way by which all of them hand deliveries to worker 1,
+   * where `onArrival` gets them. The result takes a delivery, which is settled as worker 1 settles it.
+   */
+  readonly toFirstWorker?:
+    | ((place: string, onArrival: (delivery: Delivery) => void) => (delivery: Delivery) => void)
+    | undefined;
 }
 
 /** Runs next to the pipelines. Started before all other components and stopped after them. */

@@ -1,6 +1,6 @@
 import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
-import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, Receiver } from "#contract";
+import type { Authenticators, AuthSide, Delivery, Extension, Host, Logger, Metrics, Receiver } from "#contract";
 import { type Clock, systemClock } from "#contract";
 import type { PluginTracker } from "#contract/border";
 import { directOutlet } from "#contract/calls";
@@ -288,14 +288,26 @@ export class Agent implements Host {
   }
 
   private createExtension({ id, factory, config }: ExtensionSpec): Extension {
-    const { logger, metrics, worker, random = Math.random } = this.options;
+    const { logger, metrics, worker, exchange, random = Math.random } = this.options;
     return factory.create(config, {
       ...(worker !== undefined && { worker }),
+      ...(exchange !== undefined && {
+        toFirstWorker: (place, onArrival) => this.wayToFirst(exchange, place, onArrival),
+      }),
       ...{ id, kind: "extension", metrics, random, clock: this.clock, sockets: this.sockets, host: this },
       logger: logger.child({ component: `extension ${id}` }),
       authenticators: this.authenticators,
       maxRecordSize: this.config.service.max_record_size,
     });
+  }
+
+  private wayToFirst(exchange: WorkerExchange, place: string, onArrival: (delivery: Delivery) => void) {
+    const limit = () => this.config.service.intake.max_bytes;
+    const opened = exchange.open(place, { mode: "one", onArrival, limit });
+    return (delivery: Delivery) => {
+      const here = opened.handOver(delivery);
+      if (here !== undefined) onArrival(here);
+    };
   }
 
   private buildGraph(): Graph {

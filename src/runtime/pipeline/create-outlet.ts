@@ -1,6 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ComponentContext, Exporter, GraphPlan, PlannedExporter, PlannedPipeline } from "#contract";
-import type { Batching, EndingPipeline, Outlet, OutletFactory, OutletSettings } from "#contract/operators";
+import {
+  type Batching,
+  type EndingPipeline,
+  type Outlet,
+  type OutletFactory,
+  type OutletSettings,
+  workerMode,
+} from "#contract/operators";
 import { uncheckedExporterSettingsSchema } from "#contract/schema";
 import type { Signal } from "#otlp/signals";
 
@@ -52,6 +59,7 @@ export function createOutlet(
     otherIds: otherSpellings(spec).filter((other) => !plan.exporters.has(other)),
     exporter,
     settings,
+    isInOneWorker: workerMode(spec.factory, spec.config) === "one",
     typeDefaults: uncheckedExporterSettingsSchema.parse(spec.factory.defaults ?? {}),
     signals,
     pipelines,

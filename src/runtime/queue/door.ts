@@ -5,6 +5,7 @@ export type { ExporterControl } from "./dead-letters/exporter-control.js";
 export { ForwardMarks } from "./dead-letters/forward-marks.js";
 export { DeadLetterForwarder } from "./dead-letters/forwarder.js";
 export { MessageIndexes } from "./dead-letters/search/message-index.js";
+export { ForwardsToFirst } from "./dead-letters/transfer/forwards-to-first.js";
 export { directPath } from "./direct-path.js";
 export type { NeededMetadata } from "./entry/client-metadata.js";
 export { journalSettings } from "./intake/journal-settings.js";

@@ -49,6 +49,8 @@ export interface OutletSettings {
   readonly settings: ExporterSettings;
   /** The defaults of the exporter's type for these keys. */
   readonly typeDefaults: ExporterSettings;
+  /** @internal Whether only one of several workers runs the exporter. Then its queue is the only one. */
+  readonly isInOneWorker?: boolean;
   /** The signals of the pipelines that end in this exporter. It follows the config while the outlet runs. */
   readonly signals?: readonly Signal[];
   /** @internal The pipelines that end in this exporter. They follow the config while the outlet runs. */

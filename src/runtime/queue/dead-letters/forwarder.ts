@@ -15,6 +15,8 @@ export interface ForwarderServices {
   readonly metrics: Metrics;
   readonly generation: () => string;
   readonly controls: Controls;
+  /** For exporters that only worker 1 runs; undefined if the agent is one process. */
+  readonly toFirst?: { send(to: string, copy: NewEntry): Promise<boolean> } | undefined;
 }
 
 /** Maximum number of remembered ids. If more come at once, all dead letters are scanned. */
@@ -130,33 +132,39 @@ export class DeadLetterForwarder {
 
   /** Returns false if the target queue has no room or is not open. */
   private async forward(ids: readonly string[]): Promise<boolean> {
-    const target = this.services.controls.get(this.to);
-    if (target === undefined || !hasQueue(target) || !hasRoom(target)) return false;
+    const take = this.wayToTarget();
+    if (take === undefined) return false;
     const { store } = this.control!;
-    await runExclusively(store, async () => {
+    return runExclusively(store, async () => {
       for (const id of ids) {
         const found = await store.find(id);
-        if (found !== undefined && shouldForward(found.entry)) await this.forwardOne(found, target);
+        if (found !== undefined && shouldForward(found.entry) && !(await this.forwardOne(found, take))) return false;
       }
+      return true;
     });
-    return true;
   }
 
-  private async forwardOne({ ref, entry }: StoredEntry, target: QueueControl): Promise<void> {
+  /** Returns a function that stores a copy, and resolves to false if there is no room at the moment. */
+  private wayToTarget(): StoreCopy | undefined {
+    const { controls, toFirst } = this.services;
+    const target = controls.get(this.to);
+    if (target === undefined) return toFirst && ((copy) => toFirst.send(this.to, copy));
+    if (!hasQueue(target) || !hasRoom(target)) return undefined;
+    return (copy) => storeCopy(target, copy).then(() => true);
+  }
+
+  private async forwardOne({ ref, entry }: StoredEntry, take: StoreCopy): Promise<boolean> {
     const { store } = this.control!;
     const batch = await store.payload(ref).catch((error: unknown) => {
       if (isEntryGone(error)) return undefined;
       throw error;
     });
-    if (batch === undefined) return;
-    const copy = this.copyOf(entry, batch);
-    if ((await target.store.find(copy.fields!.id!)) === undefined) {
-      const stored = await target.store.put(copy);
-      target.onReplayed([stored.entry]);
-    }
+    if (batch === undefined) return true;
+    if (!(await take(this.copyOf(entry, batch)))) return false;
     const at = this.services.clock.now();
     await store.fail(ref, { ...entry, forwarded: { to: this.to, at, state: "queued" } });
     this.forwarded.add(1);
+    return true;
   }
 
   private copyOf(entry: Entry, batch: Batch): NewEntry {
@@ -166,6 +174,15 @@ export class DeadLetterForwarder {
     const fields = { id: copyId(entry), forwardOf: { exporter, id } };
     return { batch: withAttributes(batch, entry), pipeline, source, enqueuedAt: clock.now(), generation, fields };
   }
+}
+
+type StoreCopy = (copy: NewEntry) => Promise<boolean>;
+
+/** Puts a copy into a queue, unless it waits there already. */
+export async function storeCopy(target: QueueControl, copy: NewEntry): Promise<void> {
+  if ((await target.store.find(copy.fields!.id!)) !== undefined) return;
+  const stored = await target.store.put(copy);
+  target.onReplayed([stored.entry]);
 }
 
 function shouldForward(entry: Entry): boolean {

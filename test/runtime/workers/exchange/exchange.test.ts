@@ -14,6 +14,7 @@ import {
 } from "../../../../src/plugin.js";
 
 import { cleanUp } from "../../../support/fed-agent.js";
+import { logs } from "../../../support/telemetry/batches.js";
 import { listOf, recordsOf } from "../../../support/telemetry/trees.js";
 import { until } from "../../../support/until.js";
 import {
@@ -202,6 +203,47 @@ service:
     expect(created).toEqual([1]);
     expect(names(sent)).toEqual(["a.1", "a.1", "b.1", "b.1"]);
     expect(workers.map(({ collected }) => collected.count)).toEqual([2, 2]);
+  });
+
+  it("gets the dead letters that every worker forwards to it, and has the whole limit of its queue", async () => {
+    const bad = defineExporter({
+      type: "bad",
+      create: () => ({ send: () => Promise.reject(new Refusal("permanent", "no such table")) }),
+    });
+    const sent: Batch[] = [];
+    const isOpen = { now: false };
+    const only = defineExporter({
+      type: "only",
+      workers: "one",
+      create: () => ({
+        async send(batch) {
+          if (!isOpen.now) throw new Refusal("transient", "closed");
+          sent.push(batch);
+        },
+      }),
+    });
+    const workers = await startWorkers(
+      2,
+      (directory) => `
+extensions: { reliability: { directory: ${directory} } }
+exporters:
+  bad: { dead_letter: { forward_to: only } }
+  only: { sending_queue: { sizer: requests, queue_size: 5 }, retry_on_failure: { initial_interval: 5ms, max_interval: 5ms } }
+service:
+  extensions: [reliability]
+  pipelines:
+    traces: { receivers: [hand], exporters: [bad] }
+    logs: { receivers: [hand], exporters: [only] }
+`,
+      (number) => ({ components: [bad, only], worker: { number, count: 2 } }),
+    );
+    for (const [index, { hand }] of workers.entries()) expect((await hand(spans("shop", `${index}.1`))).ok).toBe(true);
+    const waiting = () => workers[0]!.agent.admin!.exporters().find(({ id }) => id === "only")!.queue.entries;
+    await expect.poll(waiting).toBe(2);
+    for (let record = 1; record <= 3; record++) expect((await workers[0]!.hand(logs("mine"))).ok).toBe(true);
+    expect((await workers[0]!.hand(logs("too many"))).ok).toBe(false);
+    isOpen.now = true;
+    await expect.poll(() => names(sent.filter(({ signal }) => signal === "traces")).sort()).toEqual(["0.1", "1.1"]);
   });
 
   it("starts in one worker if it is a receiver", async () => {
