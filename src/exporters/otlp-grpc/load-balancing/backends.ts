@@ -1,6 +1,6 @@
 import type { Exporter, ExporterContext } from "../../../plugin.js";
 import { Backend, type BackendMetrics } from "./backend.js";
-import { HashRing } from "./hash-ring.js";
+import { HashRing, type RingLayout } from "./hash-ring.js";
 
 /** The ring at one moment, and its endpoints by number. */
 export interface Placement {
@@ -16,6 +16,7 @@ const LATENCY_MS = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
  */
 export class Backends {
   private readonly context: ExporterContext;
+  private readonly layout: RingLayout;
   private readonly create: (endpoint: string) => Exporter;
   private readonly removeGauge: () => void;
   private readonly countUpdate: () => void;
@@ -24,8 +25,9 @@ export class Backends {
   private changing: Promise<void> = Promise.resolve();
   private isStopped = false;
 
-  constructor(context: ExporterContext, create: (endpoint: string) => Exporter) {
+  constructor(context: ExporterContext, layout: RingLayout, create: (endpoint: string) => Exporter) {
     this.context = context;
+    this.layout = layout;
     this.create = create;
     const { metrics, id: exporter } = context;
     this.removeGauge = metrics.gauge(
@@ -63,7 +65,7 @@ export class Backends {
 
   private async change(endpoints: readonly string[]): Promise<void> {
     if (this.isStopped) return;
-    const wanted = new HashRing(endpoints);
+    const wanted = new HashRing(endpoints, this.layout);
     const { ring } = this.placement;
     if (wanted.endpoints.join() === ring.endpoints.join()) return;
     const failures: unknown[] = [];
@@ -72,7 +74,7 @@ export class Backends {
       await this.add(endpoint).catch((error: unknown) => failures.push(error));
     }
     const started = wanted.endpoints.filter((endpoint) => this.known.has(endpoint));
-    const next = failures.length === 0 ? wanted : new HashRing(started);
+    const next = failures.length === 0 ? wanted : new HashRing(started, this.layout);
     this.placement = { ring: next, backends: next.endpoints.map((endpoint) => this.known.get(endpoint)!) };
     this.removeOthers(new Set(next.endpoints));
     this.countUpdate();

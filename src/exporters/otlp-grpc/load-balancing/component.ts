@@ -59,7 +59,7 @@ class LoadBalancingExporter implements Exporter {
   constructor(config: LoadBalancingConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
-    this.backends = new Backends(context, (endpoint) => this.createExporter(endpoint));
+    this.backends = new Backends(context, config.hash_ring, (endpoint) => this.createExporter(endpoint));
     this.resolver = createResolver(config, context);
   }
 

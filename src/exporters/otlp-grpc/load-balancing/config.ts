@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseGrpcTarget, parseHostPort } from "#net";
 import { duration, ignored, section, unsupported } from "../../../plugin.js";
 import { otlpGrpcSchema } from "../config.js";
+import { RING_LAYOUTS } from "./hash-ring.js";
 import { ROUTING_KEYS } from "./routing-key.js";
 
 const DEFAULT_PORT = 4317;
@@ -117,6 +118,10 @@ export const loadBalancingSchema = z
     routing_attributes: z.array(z.string().min(1)).optional().meta({
       description:
         "For routing_key: attributes. They are looked for in the resource, the scope and the record; for spans also span.name and span.kind.",
+    }),
+    hash_ring: z.enum(RING_LAYOUTS).default("current").meta({
+      description:
+        "Which keys go to which endpoint: current is the Collector's ring since 0.157, legacy the one before, for fleets with older Collectors.",
     }),
   })
   .superRefine(({ routing_key, routing_attributes = [] }, context) => {
