@@ -31,6 +31,7 @@ const SWEEP_MS = 1000;
 class PrometheusExporter implements Exporter {
   private readonly config: PrometheusConfig;
   private readonly context: ExporterContext;
+  private readonly targetInfoName: string;
   private readonly values: LastValues;
   private readonly server: ScrapeServer;
   private cancelSweep: (() => void) | undefined;
@@ -38,8 +39,11 @@ class PrometheusExporter implements Exporter {
   constructor(config: PrometheusConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
+    const settings = ownerSettings(config, !config.without_scope_info, config.const_labels);
+    const { namespace } = settings.rules;
+    this.targetInfoName = namespace === "" ? "target_info" : `${namespace}_target_info`;
     this.values = new LastValues({
-      ...ownerSettings(config, !config.without_scope_info, config.const_labels),
+      ...settings,
       maxSeries: config.max_series,
       expireAfterMs: config.metric_expiration,
       keepExemplars: config.enable_open_metrics,
@@ -65,8 +69,8 @@ class PrometheusExporter implements Exporter {
   }
 
   private page(format: ExpositionFormat): Iterable<string> {
-    const { namespace, send_timestamps: sendTimestamps } = this.config;
-    const targetInfoName = namespace === "" ? "target_info" : `${namespace}_target_info`;
+    const { send_timestamps: sendTimestamps } = this.config;
+    const { targetInfoName } = this;
     return renderPage(this.values, this.context.clock.monotonic(), { format, sendTimestamps, targetInfoName });
   }
 

@@ -21,7 +21,7 @@ export interface OwnerSettings {
   readonly resourceToLabels: boolean;
   readonly excludeServiceAttributes: boolean;
   readonly withScope: boolean;
-  /** Labels added where no other label has the name. */
+  /** Labels added where no other label has the name, but not to `target_info`, which describes the target alone. */
   readonly constLabels: readonly Label[];
 }
 
@@ -137,7 +137,7 @@ export class OwnerReader {
   }
 
   private readResource(b: Uint8Array, start: number, end: number): ResourceOwner {
-    const { rules, resourceToLabels, excludeServiceAttributes, constLabels } = this.settings;
+    const { rules, resourceToLabels, excludeServiceAttributes } = this.settings;
     const all = this.attributesOf(b, start, end, RESOURCE_ATTRIBUTES_TAG);
     const others = all.filter(([key]) => !SERVICE_ATTRIBUTES.has(key));
     const identity = identityOf(new Map(all));
@@ -147,7 +147,7 @@ export class OwnerReader {
       attributes: resourceToLabels ? converted : [],
       identity,
       targetKey: JSON.stringify(identity),
-      targetLabels: new LabelSet(rules).add(identity).addAttributes(others).add(constLabels).sorted(),
+      targetLabels: new LabelSet(rules).add(identity).addAttributes(others).sorted(),
       hasOtherAttributes: others.length > 0,
     };
   }
