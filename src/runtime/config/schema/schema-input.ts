@@ -1,6 +1,6 @@
 import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
-import { isNull, isScalar, type MapNode, type Node, type ScalarNode, toPlain } from "../text/node.js";
+import { isNull, isScalar, type MapNode, type Node, type ScalarNode, toPlain, toValue } from "../text/node.js";
 import {
   entriesOf,
   itemsOf,
@@ -26,6 +26,7 @@ export function schemaInput(node: Node, schema: z.ZodType): unknown {
 }
 
 function inputOf(value: SchemaValue): unknown {
+  if (value.schemas[0] !== undefined && metaOf(value.schemas[0]).format === "value") return toValue(value.node);
   return value.schemas.length === 0 ? toPlain(value.node) : visitSchema(withFirstSchema(value), INPUT);
 }
 

@@ -1,5 +1,6 @@
 import type { ConfigPath } from "#contract/schema";
 import { nearest } from "#contract/schema";
+import type { Value } from "#otlp/bytes";
 import { type Place, placeText } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
@@ -19,6 +20,8 @@ export interface ScalarNode extends Span {
   readonly kind: "scalar";
   /** The value as parsed by YAML. */
   readonly value: string | number | boolean | null;
+  /** A number in which doubles are marked and integers beyond 2^53 are exact, for fields that become telemetry. */
+  readonly exact?: Value | undefined;
   /** The text as written, without quotes: a string field gets this even if YAML reads a number. */
   readonly text: string;
   /** True if any part came from a variable or a file. Never shown in a message. */
@@ -106,14 +109,16 @@ export function scalarNode(
   text = value === null ? "" : String(value),
   substituted = false,
   withoutReferences?: string,
+  exact?: Value,
 ): ScalarNode {
   const { source, start, end } = span;
-  return { kind: "scalar", value, text, substituted, withoutReferences, source, start, end };
+  return { kind: "scalar", value, exact, text, substituted, withoutReferences, source, start, end };
 }
 
 /** Copies a tree with every place set to `span`: the variable or argument that its values came from. */
 export function nodeAtSpan(node: Node, span: Span, isSubstituted: boolean): Node {
-  if (node.kind === "scalar") return scalarNode(span, node.value, node.text, isSubstituted || node.substituted);
+  if (node.kind === "scalar")
+    return scalarNode(span, node.value, node.text, isSubstituted || node.substituted, undefined, node.exact);
   if (node.kind === "list") {
     const items = node.items.map((item) => nodeAtSpan(item, span, isSubstituted));
     return listNode(span, items);
@@ -167,4 +172,11 @@ export function toPlain(node: Node): unknown {
   if (node.kind === "scalar") return node.value;
   if (node.kind === "list") return node.items.map(toPlain);
   return Object.fromEntries([...node.entries].map(([key, entry]) => [key, toPlain(entry.value)]));
+}
+
+/** Converts a tree to a telemetry value, as the Collector reads a field of any type. */
+export function toValue(node: Node): Value {
+  if (node.kind === "scalar") return node.exact ?? node.value;
+  if (node.kind === "list") return node.items.map(toValue);
+  return Object.fromEntries([...node.entries].map(([key, entry]) => [key, toValue(entry.value)]));
 }

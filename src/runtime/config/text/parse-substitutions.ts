@@ -3,14 +3,16 @@
  *
  * - `$$` is a dollar sign;
  * - `${env:NAME}`, `${env:NAME:-default}`, `${file:path}`, `${yaml:text}` and the short `${NAME}`, `${NAME:-default}`;
- * - `$NAME`, the old form, for upper-case names only, not within a word and not directly before another `$`;
+ * - `$NAME`, an old form that stands for itself too, but is told apart for a warning: upper-case names only, not within
+ *   a word and not directly before another `$`;
  * - any other `$` stands for itself: `$1`, `${1}`, `$apr1$...`, the `$` at the end of a regular expression.
  *
- * A default may contain substitutions, nested up to `MAX_DEPTH`; deeper ones are literal text.
+ * Names, schemes and defaults may contain substitutions, nested up to `MAX_DEPTH`; deeper ones are literal text.
  */
 export type TextPart = string | Substitution;
 
 export interface Substitution {
+  /** Empty when a substitution is part of it: `name` is everything in the braces then. */
   readonly scheme: string;
   /** The parts after the scheme: `X` of `${env:X}`. */
   readonly name: readonly TextPart[];
@@ -63,7 +65,7 @@ function readDollar(text: string, at: number, depth: number): DollarToken | unde
   BARE.lastIndex = at;
   const bare = BARE.exec(text);
   if (bare === null || bare[1] === "_") return undefined;
-  return { part: variableSubstitution(bare[1]!, undefined, bare[0], true), end: BARE.lastIndex };
+  return { part: variableSubstitution([bare[1]!], undefined, bare[0], true), end: BARE.lastIndex };
 }
 
 function readBraces(text: string, at: number, depth: number): DollarToken | undefined {
@@ -74,6 +76,8 @@ function readBraces(text: string, at: number, depth: number): DollarToken | unde
 }
 
 function readSubstitution(inside: string, text: string, depth: number): Substitution | undefined {
+  if (inside.startsWith("${"))
+    return { scheme: "", name: parseSubstitutions(inside, depth + 1), fallback: undefined, text, bare: false };
   const scheme = SCHEME.exec(inside)?.[1];
   if (scheme !== undefined && scheme !== "env") {
     return {
@@ -85,20 +89,30 @@ function readSubstitution(inside: string, text: string, depth: number): Substitu
     };
   }
   const rest = scheme === "env" ? inside.slice(4) : inside;
-  const separator = rest.indexOf(":-");
+  const separator = indexOutsideBraces(rest, ":-");
   const name = separator === -1 ? rest : rest.slice(0, separator);
   if (scheme === undefined && !NAME.test(name)) return undefined;
   const fallback = separator === -1 ? undefined : parseSubstitutions(rest.slice(separator + 2), depth + 1);
-  return variableSubstitution(name, fallback, text, false);
+  return variableSubstitution(parseSubstitutions(name, depth + 1), fallback, text, false);
 }
 
 function variableSubstitution(
-  name: string,
+  name: readonly TextPart[],
   fallback: readonly TextPart[] | undefined,
   text: string,
   bare: boolean,
 ): Substitution {
-  return { scheme: "env", name: [name], fallback, text, bare };
+  return { scheme: "env", name, fallback, text, bare };
+}
+
+function indexOutsideBraces(text: string, wanted: string): number {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (depth === 0 && text.startsWith(wanted, i)) return i;
+    if (text[i] === "{") depth += 1;
+    if (text[i] === "}") depth -= 1;
+  }
+  return -1;
 }
 
 /** Offset of the brace that closes the one before `at`; skips nested pairs. */

@@ -10,6 +10,7 @@ import {
   parseAllDocuments,
   type Scalar,
 } from "yaml";
+import { asDouble, type Value } from "#otlp/bytes";
 import { expandKeys } from "./expand-keys.js";
 import {
   listNode,
@@ -125,9 +126,9 @@ class YamlReader {
     if (!isScalar(node)) return scalarNode(span, null);
     const { source: text } = node;
     const value = this.scalarValue(node);
-    if (value === null || typeof value === "number" || typeof value === "boolean") {
-      return scalarNode(span, value, text ?? "");
-    }
+    if (typeof value === "number")
+      return scalarNode(span, value, text ?? "", false, undefined, exactNumber(text ?? "", value, node.tag));
+    if (value === null || typeof value === "boolean") return scalarNode(span, value, text ?? "");
     return scalarNode(
       span,
       typeof value === "string" ? value : String(value),
@@ -278,4 +279,17 @@ function plainNumber(text: string): number | undefined {
     if (match !== null) return Number.parseInt(match[1]!, base) * (written.startsWith("-") ? -1 : 1);
   }
   return FLOAT.test(written) ? Number(written) : undefined;
+}
+
+/** A number with its type in Go's YAML: an integer that fits 64 bits, or else a double. */
+function exactNumber(text: string, value: number, tag: string | undefined): Value {
+  const written = text.replaceAll("_", "").replace(/^\+/, "");
+  const digits = written.replace(/^-/, "");
+  const octal = digits.replace(/^0(?=[0-7])/, "0o");
+  const isInteger = /^(0|[1-9]\d*)$/.test(digits) || BASES.some(([pattern]) => pattern.test(digits));
+  if (!isInteger || tag?.endsWith("float")) return asDouble(value);
+  if (Number.isSafeInteger(value)) return value;
+  const exact = BigInt(octal.toLowerCase()) * (written.startsWith("-") ? -1n : 1n);
+  const fits = exact >= -(2n ** 63n) && exact < 2n ** 64n;
+  return fits ? BigInt.asIntN(64, exact) : asDouble(value);
 }

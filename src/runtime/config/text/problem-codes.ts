@@ -14,6 +14,10 @@ export const PROBLEMS = {
     cause: "One of the `components` passed by the program cannot be used.",
     action: "Pass the results of the `define` functions of `sluice/plugin`, each type once.",
   },
+  bare_variable: {
+    cause: "`$NAME` is text, as in the Collector of today, and an environment variable of that name is set.",
+    action: "Write the name in braces, after `env:`, for the variable, or `$$NAME` for the text.",
+  },
   cannot_authenticate: {
     cause:
       "An `auth` names an extension that is not an authenticator, or is configured for the other side of a connection.",
@@ -161,6 +165,10 @@ export const PROBLEMS = {
   plugins_not_loaded: {
     cause: "A config with plugins was loaded by a function that does not load them.",
     action: "Use the command line, `createSluice` or `runPipeline`: they load them.",
+  },
+  reference_cycle: {
+    cause: "An environment variable refers to itself, directly or through others.",
+    action: "Break the circle.",
   },
   remote_takeover: {
     cause: "A management server sent a config that changes or removes the extension through which it was sent.",

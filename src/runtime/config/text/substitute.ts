@@ -27,10 +27,13 @@ export interface SubstitutionContext {
 
 const MAX_FILE_DEPTH = 20;
 
+/** References that lead to each other. Configs use two or three levels. */
+const MAX_REFERENCE_DEPTH = 50;
+
 /**
  * Replaces every reference in the values of a tree. A value that consists of one reference becomes what YAML makes of
- * the text, and keeps the text for string fields; elsewhere the text is inserted. The value of a variable is data and
- * not searched for references; a file with a map or a list is config, and is.
+ * the text, unless that is a string, and keeps the text for string fields; elsewhere the text is inserted. References in
+ * what a variable holds are replaced too, as in the Collector.
  */
 export function substitute(root: Node, context: SubstitutionContext): Node {
   return new Substituter(context, 0).node(root, "");
@@ -39,6 +42,8 @@ export function substitute(root: Node, context: SubstitutionContext): Node {
 class Substituter {
   private readonly context: SubstitutionContext;
   private readonly depth: number;
+  /** How many references led to the value that is being replaced. */
+  private references = 0;
 
   constructor(context: SubstitutionContext, depth: number) {
     this.context = context;
@@ -64,27 +69,54 @@ class Substituter {
     if (typeof node.value !== "string" || !node.value.includes("$")) return node;
     const parts = parseSubstitutions(node.value);
     const [first] = parts;
-    if (parts.length === 1 && typeof first === "object") return this.replaceWhole(node, first, path);
+    if (parts.length === 1 && typeof first === "object" && !first.bare) return this.replaceWhole(node, first, path);
     const text = this.text(parts, node, path);
-    if (parts.every((part) => typeof part === "string")) return scalarNode(node, text, text);
+    if (parts.every((part) => typeof part === "string" || part.bare))
+      return scalarNode(node, text, text, node.substituted);
     const masked = parts.map((part) => (typeof part === "string" ? part : REDACTED)).join("");
-    return scalarNode(node, text, text, true, masked);
+    return scalarNode(node, text, text, true, node.substituted ? undefined : masked);
   }
 
   private replaceWhole(node: ScalarNode, reference: Substitution, path: string): Node {
-    const text = this.resolve(reference, node, path);
+    const text = this.retrieve(reference, node, path);
     if (text === undefined) return scalarNode(node, null, "", true);
     if (reference.scheme === "file") return this.fileContent(node, reference, text, path);
-    return parseSubstituted(node, text);
+    if (text === "" && reference.fallback !== undefined && !this.isSet(reference, node, path))
+      return scalarNode(node, "", "", true);
+    const content = parseSubstituted(node, text);
+    return this.inside(node, path, () => this.node(content, path)) ?? scalarNode(node, null, "", true);
   }
 
+  /** The text of literals and references. References in inserted text are replaced as well. */
   private text(parts: readonly TextPart[], span: Span, path: string): string {
-    return parts.map((part) => (typeof part === "string" ? part : (this.resolve(part, span, path) ?? ""))).join("");
+    return parts.map((part) => (typeof part === "string" ? part : this.insertedText(part, span, path))).join("");
   }
 
-  /** The text of a reference; if there is none, adds a problem and returns undefined. */
-  private resolve(reference: Substitution, span: Span, path: string): string | undefined {
+  private insertedText(reference: Substitution, span: Span, path: string): string {
+    const text = this.retrieve(reference, span, path) ?? "";
+    if (reference.bare || reference.scheme === "file" || !text.includes("$")) return text;
+    return this.inside(span, path, () => this.text(parseSubstitutions(text), span, path)) ?? "";
+  }
+
+  /** Replaces what a reference has led to; undefined, with a problem, if references lead to each other. */
+  private inside<Result>(span: Span, path: string, replace: () => Result): Result | undefined {
+    if (this.references >= MAX_REFERENCE_DEPTH) {
+      this.report("error", "reference_cycle", span, path, { message: "the variables refer to each other" });
+      return undefined;
+    }
+    this.references += 1;
+    try {
+      return replace();
+    } finally {
+      this.references -= 1;
+    }
+  }
+
+  /** The text that a reference stands for, as it is; if there is none, adds a problem and returns undefined. */
+  private retrieve(reference: Substitution, span: Span, path: string): string | undefined {
     switch (reference.scheme) {
+      case "":
+        return `\${${this.text(reference.name, span, path)}}`;
       case "env":
         return this.variable(reference, span, path);
       case "file":
@@ -100,10 +132,27 @@ class Substituter {
     }
   }
 
+  private isSet(reference: Substitution, span: Span, path: string): boolean {
+    return this.valueOf(this.text(reference.name, span, path)) !== undefined;
+  }
+
+  /** An empty value counts as set, as in the Collector. */
+  private valueOf(name: string): string | undefined {
+    return Object.hasOwn(this.context.env, name) ? this.context.env[name] : undefined;
+  }
+
   private variable(reference: Substitution, span: Span, path: string): string | undefined {
     const name = this.text(reference.name, span, path);
-    const value = Object.hasOwn(this.context.env, name) ? this.context.env[name] : undefined;
-    if (value !== undefined) return value; // an empty value counts as set, as in the Collector
+    const value = this.valueOf(name);
+    if (reference.bare) {
+      if (value !== undefined)
+        this.report("warning", "bare_variable", span, path, {
+          message: `$${name} is kept as it is written, though there is a variable of this name`,
+          suggestion: `write \${env:${name}} for the variable, $$${name} for the text`,
+        });
+      return reference.text;
+    }
+    if (value !== undefined) return value;
     if (reference.fallback !== undefined) return this.text(reference.fallback, span, path);
     if (!isVariableName(name)) {
       this.report("error", "invalid_variable", span, path, {
@@ -112,14 +161,10 @@ class Substituter {
       return undefined;
     }
     this.report("warning", "unset_variable", span, path, {
-      message: reference.bare
-        ? `the environment variable ${name} is not set; $${name} is kept as it is written`
-        : `the environment variable ${name} is not set; the value is empty`,
-      suggestion: reference.bare
-        ? `write \${env:${name}} for the variable, $$${name} for the text`
-        : `set it, or give a default: \${env:${name}:-default}`,
+      message: `the environment variable ${name} is not set; the value is empty`,
+      suggestion: `set it, or give a default: \${env:${name}:-default}`,
     });
-    return reference.bare ? reference.text : undefined;
+    return undefined;
   }
 
   private file(path: string, span: Span, keyPath: string): string | undefined {
@@ -161,13 +206,17 @@ class Substituter {
   }
 }
 
-/** Parses a text as YAML, with all places at the reference. A text that is not YAML is a string. */
+/**
+ * Parses a text as YAML, with all places at the reference. A text that is not YAML, or that YAML reads as a string, is
+ * taken as it is: quotes, spaces and what looks like a comment belong to it, as in the Collector.
+ */
 function parseSubstituted(span: Span, text: string): Node {
   const problems: Problem[] = [];
   const parsed = parseYaml(new SourceText("", text), problems);
   if (parsed === undefined) return scalarNode(span, text.trim() === "" ? null : text, text, true);
-  if (problems.length > 0) return scalarNode(span, text, text, true);
-  if (parsed.kind === "scalar") return scalarNode(span, parsed.value, text, true);
+  if (problems.length > 0 || (parsed.kind === "scalar" && typeof parsed.value === "string"))
+    return scalarNode(span, text, text, true);
+  if (parsed.kind === "scalar") return scalarNode(span, parsed.value, text, true, undefined, parsed.exact);
   return nodeAtSpan(parsed, span, true);
 }
 

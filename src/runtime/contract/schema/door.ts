@@ -24,6 +24,7 @@ export {
   recordPattern,
   secret,
   section,
+  telemetryValue,
   unsupported,
 } from "./schema.js";
 export { alternatives, didYouMean, nearest, withArticle } from "./suggest.js";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Value } from "#otlp/bytes";
 import { parseCron } from "../time/cron.js";
 import { parseRecordPattern } from "./record-pattern.js";
 import { parseByteSize, parseDuration } from "./units.js";
@@ -59,6 +60,11 @@ const byteSizeSchema = z
  */
 export function configPath() {
   return z.string().min(1, "expected the path of a file").meta({ format: "path" });
+}
+
+/** A value of any type that becomes telemetry: `1.0` is a double, `1` an integer, and maps and lists are possible. */
+export function telemetryValue() {
+  return (z.unknown() as z.ZodType<Value>).meta({ format: "value" });
 }
 
 /**

@@ -15,6 +15,15 @@ const env = {
   MAP: "{k: 1}",
   DOLLAR: "a$$b${HOST}",
   OTHER: "o",
+  NAME: "HOST",
+  SCHEME: "env",
+  TWICE: "${env:PORT}",
+  COMMENT: "a #b",
+  QUOTED: '"5"',
+  SPACES: " x ",
+  LINES: "one\ntwo\n",
+  LOOP: "${env:LOOP}",
+  LOOP_TEXT: "x${env:LOOP_TEXT}",
 };
 const files: Record<string, string> = {
   "secret.txt": "s3cret\n",
@@ -44,10 +53,7 @@ describe("substitution", () => {
   it.each([
     ["${env:HOST}", "h"],
     ["${HOST}", "h"],
-    ["$HOST", "h"],
     ["${env:HOST}:${env:PORT}", "h:4317"],
-    ["$HOST:$PORT", "h:4317"],
-    ["http://$HOST/x", "http://h/x"],
     ["${env:PORT}", 4317],
     ["${env:YES}", true],
     ["${env:OCTAL}", 83],
@@ -58,7 +64,7 @@ describe("substitution", () => {
     ["${env:EMPTY:-d}", null],
     ["${env:NOPE:-d}", "d"],
     ["${env:NOPE:-5}", 5],
-    ["${env:NOPE:-}", null],
+    ["${env:NOPE:-}", ""],
     ["${NOPE:-d}", "d"],
     ["${env:NOPE:-a:-b}", "a:-b"],
     ["${env:NOPE:-${env:HOST}}", "h"],
@@ -70,7 +76,16 @@ describe("substitution", () => {
     ["${file:part.yaml}", { verbosity: "detailed" }],
     ["${file:list.yaml}", ["x", "h"]],
     ["${file:./${OTHER:-x}/../secret.txt}", "s3cret"],
-    ["${env:DOLLAR}", "a$$b${HOST}"],
+    ["${env:DOLLAR}", "a$bh"],
+    ["${env:${env:NAME}}", "h"],
+    ["${env:${NAME}}/x", "h/x"],
+    ["${${env:SCHEME}:HOST}", "h"],
+    ["${env:TWICE}", 4317],
+    ["x${env:TWICE}", "x4317"],
+    ["${env:COMMENT}", "a #b"],
+    ["${env:QUOTED}", '"5"'],
+    ["${env:SPACES}", " x "],
+    ["${env:LINES}", "one\ntwo\n"],
   ])("makes %s into %j", (text, value) => {
     expect(substituted(text)).toMatchObject({ value, problems: [] });
   });
@@ -79,7 +94,6 @@ describe("substitution", () => {
     ["$$", "$"],
     ["$$HOST", "$HOST"],
     ["$${env:HOST}", "${env:HOST}"],
-    ["$$$HOST", "$h"],
     ["$1", "$1"],
     ["${1}", "${1}"],
     ["$1:$2", "$1:$2"],
@@ -106,8 +120,13 @@ describe("substitution", () => {
     expect(substituted("a${NOPE}b")).toMatchObject({ value: "ab", problems: ["warning unset_variable 1:4 x"] });
   });
 
-  it("keeps an unset variable in the old form as text and warns", () => {
-    expect(substituted("a $NOPE")).toMatchObject({ value: "a $NOPE", problems: ["warning unset_variable 1:4 x"] });
+  it("keeps the old form of a variable as text, and warns if there is such a variable", () => {
+    expect(substituted("a $NOPE")).toMatchObject({ value: "a $NOPE", problems: [] });
+    expect(substituted("$HOST")).toMatchObject({ value: "$HOST", problems: ["warning bare_variable 1:4 x"] });
+  });
+
+  it.each(["${env:LOOP}", "a${env:LOOP_TEXT}"])("stops at variables that refer to each other: %s", (text) => {
+    expect(substituted(text).problems).toContain("error reference_cycle 1:4 x");
   });
 
   it.each([
