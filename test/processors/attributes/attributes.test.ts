@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import {
+  asDouble,
   type Batch,
   batchFromJson,
   type Origin,
@@ -92,8 +94,40 @@ describe("the attributes processor", () => {
       { action: "hash", key: "user" },
       { ...before, user: "55579b557896d0ce1764c47fed644f9b35f58bad620674af23f356d80ed0c503" },
     ],
+    [
+      "takes a default",
+      { action: "upsert", key: "who", from_attribute: "nobody", default_value: 7 },
+      { ...before, who: 7 },
+    ],
+    ["inserts a map", { action: "insert", key: "m", value: { a: [1, "b"] } }, { ...before, m: { a: [1, "b"] } }],
+    ["takes actions in capitals", { action: "DELETE", pattern: "^(path|count)$" }, { user: "anna" }],
+    ["empties what has no hash", { action: "hash", pattern: "^(m)$" }, before],
   ])("%s", (_name, action, expected) => {
     expect(act(action)).toEqual(expected);
+  });
+
+  it.each([
+    [7, "0700000000000000", "an integer"],
+    [asDouble(7), "0000000000001c40", "a whole double"],
+    [true, "01", "a boolean"],
+  ])("hashes the bytes of %j (%s: %s) as the Collector does", (value, hex) => {
+    const actions = [
+      { action: "insert", key: "v", value },
+      { action: "hash", key: "v" },
+    ];
+    const expected = createHash("sha256").update(Buffer.from(hex, "hex")).digest("hex");
+    expect(attributesOf(run(attributesProcessor, { actions }))["v"]).toBe(expected);
+  });
+
+  it("keeps a whole double a double when it is copied", () => {
+    const actions = [
+      { action: "insert", key: "a", value: asDouble(7) },
+      { action: "insert", key: "b", from_attribute: "a" },
+      { action: "convert", key: "a", converted_type: "int" },
+      { action: "hash", pattern: "^[ab]$" },
+    ];
+    const { a, b } = attributesOf(run(attributesProcessor, { actions }));
+    expect(a).not.toBe(b);
   });
 
   it("takes a value from the client's metadata", () => {

@@ -17,10 +17,10 @@ import {
   type Value,
   valueRange,
   writeKeyValue,
+  writeValue,
 } from "../bytes/value.js";
 import { bodyEnd, nextBody } from "../bytes/wire.js";
-
-import type { WireWriter } from "../bytes/writer.js";
+import { WireWriter } from "../bytes/writer.js";
 
 const DELETED = Symbol("deleted");
 /**
@@ -110,6 +110,25 @@ export class Attributes {
     this.change(key, DELETED);
     this.change(to, value);
     return true;
+  }
+
+  /** @internal Copies a value as it is encoded, so a whole double stays a double. Returns true if there was one. */
+  copy(key: string, to: string): boolean {
+    const value = this.changes?.has(key) ? this.changes.get(key) : this.rawValue(key);
+    if (value === undefined || value === DELETED) return false;
+    this.change(to, value);
+    return true;
+  }
+
+  /** @internal The bytes of the attribute's AnyValue, which tell whole doubles from integers. */
+  encoded(key: string): Uint8Array | undefined {
+    const change = this.changes?.get(key);
+    if (change === undefined) return this.rawValue(key)?.bytes;
+    if (change === DELETED) return undefined;
+    if (change instanceof RawValue) return change.bytes;
+    const writer = new WireWriter();
+    writeValue(writer, change);
+    return writer.bytes.subarray(0, writer.length);
   }
 
   /** Each key once, in the order of the bytes, new ones at the end. */
