@@ -1,3 +1,4 @@
+import { labelName } from "#metrics";
 import { formatAddress, listenAddress } from "#net";
 import {
   type Batch,
@@ -40,8 +41,8 @@ class PrometheusExporter implements Exporter {
     this.config = config;
     this.context = context;
     const settings = ownerSettings(config, !config.without_scope_info, config.const_labels);
-    const { namespace } = settings.rules;
-    this.targetInfoName = namespace === "" ? "target_info" : `${namespace}_target_info`;
+    const { namespace } = config;
+    this.targetInfoName = namespace === "" ? "target_info" : `${labelName(namespace, settings.rules)}_target_info`;
     this.values = new LastValues({
       ...settings,
       maxSeries: config.max_series,

@@ -88,12 +88,17 @@ export function ownerSettings(
   const { namespace, add_metric_suffixes: suffixes, translation_strategy: strategy } = config;
   const conversion = config.resource_to_telemetry_conversion;
   return {
-    rules: nameRules(namespace === "" ? "" : labelName(namespace, { allowUtf8: false }), suffixes, strategy),
+    rules: nameRules(metricNamespace(namespace, strategy), suffixes, strategy),
     resourceToLabels: conversion?.enabled ?? false,
     excludeServiceAttributes: conversion?.exclude_service_attributes ?? false,
     withScope,
     constLabels,
   };
+}
+
+function metricNamespace(namespace: string, strategy: TranslationConfig["translation_strategy"]): string {
+  const { allowUtf8 } = nameRules("", true, strategy);
+  return allowUtf8 ? namespace : namespace.replace(/[^A-Za-z0-9_:]/gu, "_");
 }
 
 /** The Collector's keys for an HTTP server with read-only clients, without the address. */

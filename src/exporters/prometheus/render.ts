@@ -40,7 +40,10 @@ export function* renderPage(values: LastValues, now: number, settings: RenderSet
   yield `${text}${targetInfo(targets, settings)}${settings.format === "openmetrics" ? "# EOF\n" : ""}`;
 }
 
-function familyHead({ name, type, help }: ExposedFamily, format: ExpositionFormat): string {
+function familyHead(
+  { name, type, help }: Pick<ExposedFamily, "name" | "type" | "help">,
+  format: ExpositionFormat,
+): string {
   const isOpen = format === "openmetrics";
   const isCounter = isOpen && type === "counter";
   const shown = isCounter && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
@@ -152,7 +155,7 @@ function targetInfo(
 ): string {
   if (name === "" || targets.size === 0) return "";
   const one = goNumber(1, format);
-  let text = `# HELP ${name} Target metadata\n# TYPE ${name} gauge\n`;
+  let text = familyHead({ name, type: "gauge", help: "Target metadata" }, format);
   for (const labels of targets.values()) text += `${sampleHead(name, labelText(labels))} ${one}\n`;
   return text;
 }
