@@ -204,10 +204,14 @@ function hashValue(attributes: Attributes, key: string): string {
   return bytes === undefined ? "" : hash("sha256", bytes, "hex");
 }
 
+/** The bits of Go's NaN. */
+const GO_NAN = 0x7ff8000000000001n;
+
 function hashedBytes(value: OttlValue): Uint8Array | undefined {
   if (typeof value === "boolean") return Uint8Array.of(value ? 1 : 0);
   const bytes = Buffer.alloc(8);
   if (typeof value === "bigint") bytes.writeBigInt64LE(value);
+  else if (Number.isNaN(value)) bytes.writeBigUInt64LE(GO_NAN);
   else if (typeof value === "number") bytes.writeDoubleLE(value);
   else return undefined;
   return bytes;

@@ -27,7 +27,16 @@ export function schemaInput(node: Node, schema: z.ZodType): unknown {
 
 function inputOf(value: SchemaValue): unknown {
   if (value.schemas[0] !== undefined && metaOf(value.schemas[0]).format === "value") return toValue(value.node);
-  return value.schemas.length === 0 ? toPlain(value.node) : visitSchema(withFirstSchema(value), INPUT);
+  if (value.schemas.length === 0) return toPlain(value.node);
+  const single = withFirstSchema(value);
+  return originalText(single) ?? visitSchema(single, INPUT);
+}
+
+/** The text of a variable that YAML reads as a list or a map, for a field that takes text and neither of them. */
+function originalText({ node, schemas: [schema] }: SchemaValue): string | undefined {
+  if (node.kind === "scalar" || node.text === undefined || schema === undefined) return undefined;
+  const kinds = valueKinds(schema);
+  return kinds.has("string") && !kinds.has(node.kind) && !kinds.has("any") ? node.text : undefined;
 }
 
 const INPUT: SchemaVisitor<unknown> = {

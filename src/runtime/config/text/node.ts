@@ -32,11 +32,15 @@ export interface ScalarNode extends Span {
 
 export interface MapNode extends Span {
   readonly kind: "map";
+  /** The text of the variable that all of it came from: a string field gets this. */
+  readonly text?: string | undefined;
   readonly entries: ReadonlyMap<string, MapEntry>;
 }
 
 export interface ListNode extends Span {
   readonly kind: "list";
+  /** As of `MapNode`. */
+  readonly text?: string | undefined;
   readonly items: readonly Node[];
 }
 
@@ -95,12 +99,12 @@ export function spanText(span: Span): string {
   return placeText(placeOf(span));
 }
 
-export function mapNode(span: Span, entries: ReadonlyMap<string, MapEntry>): MapNode {
-  return { kind: "map", entries, source: span.source, start: span.start, end: span.end };
+export function mapNode(span: Span, entries: ReadonlyMap<string, MapEntry>, text?: string): MapNode {
+  return { kind: "map", entries, text, source: span.source, start: span.start, end: span.end };
 }
 
-export function listNode(span: Span, items: readonly Node[]): ListNode {
-  return { kind: "list", items, source: span.source, start: span.start, end: span.end };
+export function listNode(span: Span, items: readonly Node[], text?: string): ListNode {
+  return { kind: "list", items, text, source: span.source, start: span.start, end: span.end };
 }
 
 export function scalarNode(

@@ -138,7 +138,8 @@ class YamlReader {
 
   private scalarValue(node: Scalar): unknown {
     const { value, source: text = "", type, tag } = node;
-    return type === "PLAIN" && tag === undefined ? (plainNumber(text) ?? value) : value;
+    const isPlain = type === "PLAIN" && (tag === undefined || tag === "tag:yaml.org,2002:float");
+    return isPlain ? (plainNumber(text) ?? value) : value;
   }
 
   private map(pairs: readonly Pair[], depth: number, span: Span): Node {

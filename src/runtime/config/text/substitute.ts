@@ -1,8 +1,10 @@
 import { isAbsolute, join } from "node:path";
 import { didYouMean, REDACTED } from "#contract/schema";
 import {
+  type ListNode,
   listNode,
   type MapEntry,
+  type MapNode,
   mapNode,
   type Node,
   nodeAtSpan,
@@ -56,13 +58,18 @@ class Substituter {
       return listNode(
         node,
         node.items.map((item, i) => this.node(item, `${path}.${i}`)),
+        this.originalText(node, path),
       );
     }
     const entries = new Map<string, MapEntry>();
     for (const [name, { key, value }] of node.entries) {
       entries.set(name, { key, value: this.node(value, path === "" ? name : `${path}.${name}`) });
     }
-    return mapNode(node, entries);
+    return mapNode(node, entries, this.originalText(node, path));
+  }
+
+  private originalText(node: MapNode | ListNode, path: string): string | undefined {
+    return node.text === undefined ? undefined : this.text(parseSubstitutions(node.text), node, path);
   }
 
   private scalar(node: ScalarNode, path: string): Node {
@@ -217,7 +224,8 @@ function parseSubstituted(span: Span, text: string): Node {
   if (problems.length > 0 || (parsed.kind === "scalar" && typeof parsed.value === "string"))
     return scalarNode(span, text, text, true);
   if (parsed.kind === "scalar") return scalarNode(span, parsed.value, text, true, undefined, parsed.exact);
-  return nodeAtSpan(parsed, span, true);
+  const content = nodeAtSpan(parsed, span, true);
+  return { ...content, text } as Node;
 }
 
 function resolvePath(path: string, span: Span): string {

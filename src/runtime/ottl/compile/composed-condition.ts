@@ -82,8 +82,9 @@ export function composed(which: "all" | "any" | "none", conditions: readonly Con
   return { text, context, matches };
 }
 
-/** A double with all its digits: 1e21 has twenty-two. */
+/** A double with all its digits: 1e21 has twenty-two. The infinities are as Go formats them. */
 function withoutExponent(value: number): string {
+  if (value === Infinity || value === -Infinity) return value > 0 ? "+Inf" : "-Inf";
   const text = plainText(value);
   const [, sign, first, rest = "", exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? [];
   if (first === undefined) return text;

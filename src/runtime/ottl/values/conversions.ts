@@ -22,6 +22,7 @@ export function plainText(value: OttlValue): string {
   if (value === null) return "";
   if (typeof value === "string") return value;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  if (value === Infinity || value === -Infinity) return String(value);
   return typeof value === "number" ? doubleText(value) : toJson(value, JSON_OF_VALUES);
 }
 
@@ -171,7 +172,17 @@ function parseDouble(written: string): number {
     return Number(text);
   if (/^[+-]?(inf|infinity)$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
+  const hexadecimal = HEXADECIMAL.exec(text);
+  if (hexadecimal !== null) return hexadecimalDouble(hexadecimal);
   throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no number`);
+}
+
+/** As in Go, where the exponent of two is required: `0x1p4` is 16. */
+const HEXADECIMAL = /^([+-]?)0x([\da-f]{1,13})(?:\.([\da-f]{1,13}))?p([+-]?\d{1,4})$/i;
+
+function hexadecimalDouble([, sign, whole, fraction = "", exponent]: RegExpExecArray): number {
+  const digits = Number.parseInt(whole! + fraction, 16) * 2 ** (Number(exponent) - 4 * fraction.length);
+  return sign === "-" ? -digits : digits;
 }
 
 const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);
