@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import type { Case, CaseTable } from "./case-table.js";
+import { freePorts, type Sink, startSink } from "./sink.js";
+import type { Subject } from "./subjects.js";
+import { recordsOf, requestOf } from "./telemetry.js";
+
+/** What a program makes of a case: records or lines, or that it does not start with the config. */
+export type Output = "refused" | readonly unknown[];
+
+interface Run {
+  readonly number: number;
+  readonly each: Case;
+  /** Of the receiver, and of what the component itself listens on. */
+  readonly ports: readonly [input: number, own: number];
+}
+
+/** Cases that are run at the same time: a busy agent would refuse more. */
+const MAX_CONCURRENT = 16;
+
+const MAX_RETRIES = 20;
+const RETRY_MS = 500;
+
+/** The number in the sink of the first backend: more than any table has cases. */
+const FIRST_BACKEND = 10_000;
+
+/** How long nothing arrives before the runner takes the output to be complete. */
+const QUIET_MS = 2500;
+
+/**
+ * Runs all cases of a table in one start of a program, and gives their outputs by the names of the cases. Output that
+ * comes late is awaited until it is as expected; output that is not expected is complete when no more arrives.
+ */
+export async function runTable(
+  table: CaseTable,
+  subject: Subject,
+  expected: Readonly<Record<string, Output>> = {},
+): Promise<Record<string, Output>> {
+  const sink = await startSink();
+  const ports = await freePorts(table.cases.length * 2);
+  const runs = table.cases.map(
+    (each, number): Run => ({ number, each, ports: [ports[2 * number]!, ports[2 * number + 1]!] }),
+  );
+  const env = { ...table.env };
+  const isWhole = subject.accepts(configOf(table, runs, sink), env);
+  const accepted = isWhole ? runs : runs.filter((run) => subject.accepts(configOf(table, [run], sink), env));
+  const outputs: Record<string, Output> = Object.fromEntries(runs.map(({ each }) => [each.name, "refused"]));
+  const stop = accepted.length === 0 ? undefined : await subject.start(configOf(table, accepted, sink), env);
+  try {
+    const waiting = [...accepted];
+    const runNext = async () => {
+      for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
+        const statuses = await send(table, run);
+        outputs[run.each.name] = [...statuses, ...(await outputOf(table, run, sink, expected[run.each.name]))];
+      }
+    };
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, runNext));
+  } finally {
+    await stop?.();
+    await sink.close();
+  }
+  return JSON.parse(JSON.stringify(outputs)) as Record<string, Output>; // recordings cannot tell -0 from 0
+}
+
+/** A config with a pipeline for each case. */
+function configOf(table: CaseTable, runs: readonly Run[], sink: Sink): string {
+  const [section = "", type = ""] = table.component.split("/");
+  const sections: Record<string, string[]> = { receivers: [], processors: [], connectors: [], exporters: [] };
+  const pipelines: string[] = [];
+  for (const run of runs) {
+    const id = run.number;
+    const url = sink.urlOf(id);
+    const config = run.each.config
+      .replaceAll("CASE", `${id}`)
+      .replaceAll("PORT", `${run.ports[1]}`)
+      .replaceAll("SINK", url);
+    sections[section]!.push(`  ${type}/${id}:\n${config.replace(/^(?=.)/gm, "    ")}`);
+    sections["receivers"]!.push(`  otlp/${id}: {protocols: {http: {endpoint: "127.0.0.1:${run.ports[0]}"}}}`);
+    sections["exporters"]!.push(`  ${sinkExporter(`${id}`, url)}`);
+    pipelines.push(...pipelinesOf(table, section, type, id));
+  }
+  for (const [i, address] of table.backends.entries()) {
+    sections["receivers"]!.push(`  otlp/backend${i}: {protocols: {grpc: {endpoint: "${address}"}}}`);
+    sections["exporters"]!.push(`  ${sinkExporter(`backend${i}`, sink.urlOf(FIRST_BACKEND + i))}`);
+    pipelines.push(
+      `    ${table.signal}/backend${i}: {receivers: [otlp/backend${i}], exporters: [otlp_http/backend${i}]}`,
+    );
+  }
+  const parts = Object.entries(sections).flatMap(([name, lines]) => (lines.length === 0 ? [] : [`${name}:`, ...lines]));
+  const telemetry = "  telemetry: {metrics: {level: none}}";
+  return [...parts, "service:", telemetry, "  pipelines:", ...pipelines, ""].join("\n");
+}
+
+function sinkExporter(name: string, url: string): string {
+  return `otlp_http/${name}: {endpoint: "${url}", encoding: json, compression: none, sending_queue: {enabled: false}, retry_on_failure: {enabled: false}}`;
+}
+
+function pipelinesOf(table: CaseTable, section: string, type: string, id: number): string[] {
+  const pipeline = (signal: string, name: string, receiver: string, processors: string, exporter: string) =>
+    `    ${signal}/${name}: {receivers: [${receiver}/${id}], processors: [${processors}], exporters: [${exporter}/${id}]}`;
+  if (section === "processors") return [pipeline(table.signal, `${id}`, "otlp", `${type}/${id}`, "otlp_http")];
+  if (section === "exporters") return [pipeline(table.signal, `${id}`, "otlp", "", type)];
+  if (section === "receivers") return [pipeline(table.signal, `${id}`, type, "", "otlp_http")];
+  return [pipeline(table.signal, `${id}_in`, "otlp", "", type), pipeline(table.to, `${id}_out`, type, "", "otlp_http")];
+}
+
+/**
+ * Sends the inputs of a case one after the other, and gives the statuses that tell of a failure. Backends in the same
+ * agent may start after the component that sends to them: its first refusals are no failures.
+ */
+async function send(table: CaseTable, { each, ports }: Run): Promise<{ status: number }[]> {
+  const failures: { status: number }[] = [];
+  for (const input of each.inputs) {
+    let status = await post(table, ports[0], input);
+    for (let retries = 0; table.backends.length > 0 && status === 503 && retries < MAX_RETRIES; retries++) {
+      await sleep(RETRY_MS);
+      status = await post(table, ports[0], input);
+    }
+    if (status !== 200) failures.push({ status });
+  }
+  return failures;
+}
+
+async function post(table: CaseTable, port: number, input: unknown): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/${table.signal}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(requestOf(table.signal, input)),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+async function outputOf(
+  table: CaseTable,
+  run: Run,
+  sink: Sink,
+  expected: Output | undefined,
+): Promise<readonly unknown[]> {
+  let seen: readonly unknown[] = [];
+  for (let since = Date.now(); ; ) {
+    const now = await readOutput(table, run, sink);
+    if (!table.isLate || isDeepStrictEqual(now, expected)) return now;
+    if (!isDeepStrictEqual(now, seen)) since = Date.now();
+    else if (Date.now() - since > QUIET_MS) return now;
+    seen = now;
+    await sleep(20);
+  }
+}
+
+async function readOutput(table: CaseTable, { number, ports }: Run, sink: Sink): Promise<readonly unknown[]> {
+  if (table.component === "exporters/prometheus") {
+    const text = await (await fetch(`http://127.0.0.1:${ports[1]}/metrics`)).text();
+    return text
+      .split("\n")
+      .map(withoutEmptyLabels)
+      .filter((line) => line !== "")
+      .sort();
+  }
+  if (table.backends.length > 0)
+    return table.backends.map((address, i) => ({ address, records: recordsAt(table, sink, FIRST_BACKEND + i) }));
+  return recordsAt(table, sink, number);
+}
+
+/** To Prometheus a label without a value is none, and a help text that is empty too. */
+function withoutEmptyLabels(line: string): string {
+  if (/^# HELP \S+ $/.test(line)) return "";
+  return line.startsWith("#") ? line : line.replace(/(?<=[{,])\w+="",?/g, "").replace(/,?\{\}|,(?=\} )/g, "");
+}
+
+function recordsAt(table: CaseTable, sink: Sink, number: number): unknown[] {
+  const requests = sink.requestsOf(number).map(({ body }) => JSON.parse(body.toString()) as unknown);
+  const records = recordsOf(table.to, requests, table.without);
+  return table.isDistinct ? records.filter((each, i) => !isDeepStrictEqual(each, records[i - 1])) : records;
+}
