@@ -40,7 +40,7 @@ class PrometheusExporter implements Exporter {
   constructor(config: PrometheusConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
-    const settings = ownerSettings(config, !config.without_scope_info, config.const_labels);
+    const settings = ownerSettings(config, !config.without_scope_info, config.const_labels, []);
     const { namespace } = config;
     this.targetInfoName = namespace === "" ? "target_info" : `${labelName(namespace, settings.rules)}_target_info`;
     this.values = new LastValues({

@@ -84,6 +84,7 @@ export function ownerSettings(
   config: TranslationConfig,
   withScope: boolean,
   constLabels: readonly Label[],
+  targetConstLabels = constLabels,
 ): OwnerSettings {
   const { namespace, add_metric_suffixes: suffixes, translation_strategy: strategy } = config;
   const conversion = config.resource_to_telemetry_conversion;
@@ -93,6 +94,7 @@ export function ownerSettings(
     excludeServiceAttributes: conversion?.exclude_service_attributes ?? false,
     withScope,
     constLabels,
+    targetConstLabels,
   };
 }
 

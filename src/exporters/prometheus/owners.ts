@@ -21,8 +21,10 @@ export interface OwnerSettings {
   readonly resourceToLabels: boolean;
   readonly excludeServiceAttributes: boolean;
   readonly withScope: boolean;
-  /** Labels added where no other label has the name, but not to `target_info`, which describes the target alone. */
+  /** Labels added where no other label has the name. */
   readonly constLabels: readonly Label[];
+  /** Those that `target_info` has too: external labels, but not constant ones. */
+  readonly targetConstLabels: readonly Label[];
 }
 
 export interface ResourceOwner {
@@ -137,7 +139,7 @@ export class OwnerReader {
   }
 
   private readResource(b: Uint8Array, start: number, end: number): ResourceOwner {
-    const { rules, resourceToLabels, excludeServiceAttributes } = this.settings;
+    const { rules, resourceToLabels, excludeServiceAttributes, targetConstLabels } = this.settings;
     const all = this.attributesOf(b, start, end, RESOURCE_ATTRIBUTES_TAG);
     const others = all.filter(([key]) => !SERVICE_ATTRIBUTES.has(key));
     const identity = identityOf(new Map(all));
@@ -147,7 +149,7 @@ export class OwnerReader {
       attributes: resourceToLabels ? converted : [],
       identity,
       targetKey: JSON.stringify(identity),
-      targetLabels: new LabelSet(rules).add(identity).addAttributes(others).sorted(),
+      targetLabels: new LabelSet(rules).add(identity).addAttributes(others).add(targetConstLabels).sorted(),
       hasOtherAttributes: others.length > 0,
     };
   }
