@@ -98,7 +98,7 @@ export const fileLogSchema = z
       .default("utf-8")
       .refine(
         (name) => textEncoding(name) !== undefined,
-        "expected nop, utf-8, utf-8-raw, utf-16le, utf-16be, ascii, or another name that Node.js's TextDecoder knows",
+        "expected nop, utf-8, utf-8-raw, utf-16le, utf-16be, windows-1252, or another name that Node.js's TextDecoder knows",
       )
       .meta({ description: "The encoding of the text. `nop`: no text, bodies are bytes." }),
     preserve_leading_whitespaces: flag("Keep the white space in front of a record."),

@@ -1,6 +1,6 @@
 import type { LogEntry } from "./entries/log-entry.js";
 import { copyValue, isLogMap, type LogValue, newLogMap } from "./entries/log-value.js";
-import { type EntryExpression, EntryTemplate } from "./entry-expression.js";
+import { type EntryExpression, type EntryTemplate, EntryValue } from "./entry-expression.js";
 import type { LogField } from "./log-field.js";
 import { type EntryTarget, LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
 
@@ -13,16 +13,16 @@ export class NoopOperator extends LogOperator {
 
 export class AddOperator extends LogOperator {
   private readonly field: LogField;
-  private readonly value: LogValue | EntryTemplate;
+  private readonly value: LogValue | EntryValue;
 
   constructor(settings: OperatorSettings & { field: LogField; value: LogValue }, context: OperatorContext) {
     super(settings, context);
     this.field = settings.field;
-    this.value = typeof settings.value === "string" ? new EntryTemplate(settings.value) : settings.value;
+    this.value = typeof settings.value === "string" ? new EntryValue(settings.value) : settings.value;
   }
 
   protected apply(entry: LogEntry): boolean {
-    const value = this.value instanceof EntryTemplate ? this.value.value(entry) : copyValue(this.value);
+    const value = this.value instanceof EntryValue ? this.value.of(entry) : copyValue(this.value);
     this.makeRoom(entry, value);
     this.field.set(entry, value);
     return true;

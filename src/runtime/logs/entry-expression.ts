@@ -1,5 +1,12 @@
 import { environmentVariable } from "#system";
-import { type CompiledExpression, compileExpression, ExpressionError } from "#text/expressions";
+import {
+  type CompiledExpression,
+  compileExpression,
+  ExpressionDuration,
+  ExpressionError,
+  ExpressionTime,
+  ZERO_TIME,
+} from "#text/expressions";
 import type { LogEntry } from "./entries/log-entry.js";
 import type { LogValue } from "./entries/log-value.js";
 
@@ -16,13 +23,14 @@ export class EntryExpression {
 
   /** Throws an `ExpressionError` if there is no value. */
   evaluate(entry: LogEntry): LogValue {
-    const { body, attributes, resource, severityText, severityNumber } = entry;
+    const { body, attributes, resource, severityText, severityNumber, timestamp } = entry;
     const scope = {
       body,
       attributes,
       resource,
       severity_text: severityText,
       severity_number: severityNumber,
+      timestamp: timestamp === undefined ? ZERO_TIME : new ExpressionTime(timestamp),
       $: body,
       $body: body,
       $record: body,
@@ -42,13 +50,39 @@ export class EntryExpression {
 
 const NAMES = {
   variables: [
-    ...["body", "attributes", "resource", "severity_text", "severity_number"],
+    ...["body", "attributes", "resource", "severity_text", "severity_number", "timestamp"],
     ...["$", "$body", "$record", "$attributes", "$labels", "$resource"],
   ],
   functions: { env: (name: unknown) => environmentVariable(String(name)) ?? "" },
+  allowsUnknown: true,
 };
 
-/** A text that may contain `EXPR(...)`, or any other value unchanged. */
+const START = "EXPR(";
+
+/**
+ * The value of an operator or attribute: a text that is one `EXPR(...)` from beginning to end takes the value of its
+ * expression, any other text is meant as it is written.
+ */
+export class EntryValue {
+  private readonly expression: EntryExpression | undefined;
+  private readonly written: string;
+
+  constructor(text: string) {
+    this.written = text;
+    const isExpression = text.startsWith(START) && text.endsWith(")");
+    this.expression = isExpression ? new EntryExpression(text.slice(START.length, -1)) : undefined;
+  }
+
+  of(entry: LogEntry): LogValue {
+    if (this.expression === undefined) return this.written;
+    const value = this.expression.evaluate(entry);
+    if (value instanceof ExpressionTime || value instanceof ExpressionDuration) return String(value);
+    // Whole numbers from expressions are integers.
+    return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
+  }
+}
+
+/** A text in which every `EXPR(...)` is replaced by the text that its expression gives. */
 export class EntryTemplate {
   private readonly parts: readonly (string | EntryExpression)[];
 
@@ -56,46 +90,22 @@ export class EntryTemplate {
     this.parts = splitTemplate(text);
   }
 
-  /** A text that consists of one expression takes the type of its value. */
-  value(entry: LogEntry): LogValue {
-    const [only] = this.parts;
-    if (this.parts.length === 1 && only instanceof EntryExpression) {
-      const value = only.evaluate(entry);
-      // Whole numbers from expressions are integers.
-      return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
-    }
-    return this.text(entry);
-  }
-
   text(entry: LogEntry): string {
     return this.parts.map((part) => (typeof part === "string" ? part : String(part.evaluate(entry)))).join("");
   }
 }
 
+/** As in the Collector, an expression ends at the last `)` before the next `EXPR(`. Without one it is ordinary text. */
 function splitTemplate(text: string): (string | EntryExpression)[] {
   const parts: (string | EntryExpression)[] = [];
   let from = 0;
-  for (let start = text.indexOf("EXPR("); start >= 0; start = text.indexOf("EXPR(", from)) {
-    if (start > from) parts.push(text.slice(from, start));
-    const end = closingParenthesis(text, start + 5);
-    parts.push(new EntryExpression(text.slice(start + 5, end)));
+  for (let start = text.indexOf(START); start >= 0; start = text.indexOf(START, from)) {
+    const next = text.indexOf(START, start + START.length);
+    const end = text.lastIndexOf(")", (next < 0 ? text.length : next) - 1);
+    if (end < start) break;
+    parts.push(text.slice(from, start), new EntryExpression(text.slice(start + START.length, end)));
     from = end + 1;
   }
-  if (from < text.length || parts.length === 0) parts.push(text.slice(from));
+  parts.push(text.slice(from));
   return parts;
-}
-
-function closingParenthesis(text: string, from: number): number {
-  let depth = 1;
-  let quote = "";
-  for (let i = from; i < text.length; i++) {
-    const char = text[i]!;
-    if (quote !== "") {
-      if (char === "\\" && quote !== "`") i++;
-      else if (char === quote) quote = "";
-    } else if (char === '"' || char === "'" || char === "`") quote = char;
-    else if (char === "(") depth++;
-    else if (char === ")" && --depth === 0) return i;
-  }
-  throw new ExpressionError("EXPR( has no )", from);
 }

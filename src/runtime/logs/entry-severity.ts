@@ -95,10 +95,10 @@ function isText(text: Uint8Array, b: Uint8Array, from: number, to: number): bool
   return true;
 }
 
+/** As in the Collector, texts that are mapped to an unknown severity get none. */
 function severityNumber(level: string): number {
   const number = /^\d+$/.test(level) ? Number(level) : LEVELS.indexOf(level.toLowerCase()) + 1;
-  if (number >= 1 && number <= LEVELS.length) return number;
-  throw new Error(`${level} is no severity: ${LEVELS.join(", ")}`);
+  return number >= 1 && number <= LEVELS.length ? number : 0;
 }
 
 const MAX_RANGE = 100_000;
@@ -122,6 +122,7 @@ function range(from: number, to: number): string[] {
 
 function severityText(value: LogValue): string {
   if (typeof value === "string") return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString();
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number" && Number.isInteger(value)) return String(value);
   throw new Error("a severity is a string or a whole number");

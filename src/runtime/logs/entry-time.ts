@@ -14,6 +14,8 @@ export interface TimeSettings {
   readonly layout: string;
   readonly layout_type: (typeof LAYOUT_TYPES)[number];
   readonly location: string;
+  /** The place that an abbreviation of a time zone stands for. */
+  readonly time_zone_locations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Reads the time of an entry from one of its fields. */
@@ -21,6 +23,7 @@ export class EntryTime {
   private readonly settings: TimeSettings;
   private readonly parts: readonly LayoutPart[] | undefined;
   private readonly location: string | undefined;
+  private readonly places: ReadonlyMap<string, string | undefined>;
   private readonly isIso: boolean;
   private readonly iso = new IsoTime();
 
@@ -33,7 +36,11 @@ export class EntryTime {
     if (type === "strptime") this.parts = parseLayout(layout);
     else if (type === "gotime") this.parts = parseGoLayout(layout);
     // As in the Collector, a layout that ends with Z means UTC; other layouts without a zone mean the local one.
-    this.location = location || (layout.endsWith("Z") ? undefined : localZone());
+    this.location = readLocation(location || (layout.endsWith("Z") ? "UTC" : "Local"));
+    const places = Object.entries(settings.time_zone_locations ?? {});
+    if (places.length > 0 && !layout.includes(type === "gotime" ? "MST" : "%Z"))
+      throw new Error(`time_zone_locations needs a layout with ${type === "gotime" ? "MST" : "%Z"}`);
+    this.places = new Map(places.map(([letters, place]) => [letters, readLocation(place)]));
     this.isIso = ISO_LAYOUTS.has(layout);
   }
 
@@ -60,19 +67,31 @@ export class EntryTime {
     const { parse_from: field, layout_type: type } = this.settings;
     const value = field.get(entry);
     if (value === undefined) throw new Error(`there is no ${field} to read the time from`);
-    entry.timestamp = type === "epoch" ? epochTime(value, this.settings.layout) : this.parse(value);
+    const time = type === "epoch" ? epochTime(value, this.settings.layout) : this.parse(value);
+    entry.timestamp = time === NO_TIME ? undefined : time;
   }
 
   private parse(value: LogValue): bigint {
+    if (value instanceof Uint8Array) return this.parse(Buffer.from(value).toString());
     if (typeof value !== "string") throw new Error(`a time is a string, not ${typeof value}`);
     if (this.isIso && value.length <= MAX_ISO_LENGTH) {
       const length = scratch.write(value, 0, "utf8");
       if (this.iso.read(scratch, 0, length)) return (BigInt(this.iso.high) << 32n) | BigInt(this.iso.low);
     }
     if (this.parts === undefined) throw new Error("layout_type native is not for texts");
-    return parseTime(this.parts, value, this.location, BigInt(Date.now()) * 1_000_000n).nanos;
+    return parseTime(this.parts, value, this.locationOf(value), BigInt(Date.now()) * 1_000_000n).nanos;
+  }
+
+  /** The place of the first abbreviation in the text that has one. */
+  private locationOf(text: string): string | undefined {
+    if (this.places.size === 0) return this.location;
+    const letters = (text.match(/\b[A-Z]{2,5}\b/g) ?? []).find((each) => this.places.has(each));
+    return letters === undefined ? this.location : this.places.get(letters);
   }
 }
+
+/** The beginning of the year 1, which Go takes for no time. */
+const NO_TIME = -62_135_596_800_000_000_000n;
 
 /** Layouts under which `IsoTime` reads a time such as 2024-05-06T07:08:09.123Z correctly. */
 const ISO_LAYOUTS = new Set([
@@ -110,7 +129,13 @@ function epochText(value: LogValue, layout: string): string {
   return value.toFixed({ "s.ms": 3, "s.us": 6, "s.ns": 9 }[layout]);
 }
 
-function localZone(): string | undefined {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  return timeZone === "UTC" ? undefined : timeZone;
+/** The IANA name of a place; undefined for UTC. Throws if there is no such place. */
+function readLocation(name: string): string | undefined {
+  const timeZone = name === "Local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : name;
+  if (timeZone === "UTC") return undefined;
+  try {
+    return Intl.DateTimeFormat("en-US", { timeZone }).resolvedOptions().timeZone;
+  } catch {
+    throw new Error(`there is no location ${JSON.stringify(name)}; write a name such as Europe/Berlin, UTC or Local`);
+  }
 }

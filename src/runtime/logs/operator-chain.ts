@@ -24,6 +24,7 @@ import {
 import { type OperatorConfig, operatorIds } from "./operator-schema.js";
 import {
   CsvParser,
+  JsonArrayParser,
   JsonParser,
   KeyValueParser,
   ReadingOperator,
@@ -32,6 +33,8 @@ import {
 } from "./parse-operators.js";
 import { RecombineOperator } from "./recombine-operator.js";
 import { SyslogParser } from "./syslog-parser.js";
+import { AssignKeysOperator, RegexReplaceOperator, SanitizeUtf8Operator, UnquoteOperator } from "./text-operators.js";
+import { UriParser } from "./uri-parser.js";
 
 interface ChainContext extends OperatorContext {
   readonly random: () => number;
@@ -95,6 +98,18 @@ function createOperator(config: NamedConfig, context: ChainContext): LogOperator
       return new NoopOperator(config, context);
     case "json_parser":
       return new JsonParser(config, context);
+    case "json_array_parser":
+      return new JsonArrayParser(config, context);
+    case "uri_parser":
+      return new UriParser(config, context);
+    case "unquote":
+      return new UnquoteOperator(config, context);
+    case "regex_replace":
+      return new RegexReplaceOperator(config, context);
+    case "sanitize_utf8":
+      return new SanitizeUtf8Operator(config, context);
+    case "assign_keys":
+      return new AssignKeysOperator(config, context);
     case "regex_parser":
       return new RegexParser(config, context);
     case "csv_parser":

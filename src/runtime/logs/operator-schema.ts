@@ -9,6 +9,7 @@ import { EntryTime, LAYOUT_TYPES } from "./entry-time.js";
 import { EntryTrace } from "./entry-trace.js";
 import { LogField } from "./log-field.js";
 import { ON_ERROR } from "./log-operator.js";
+import { NAMED_PATTERNS } from "./text-operators.js";
 
 /**
  * Reports an error thrown by `make` as a config problem. The result of `make` is discarded; the operator makes it
@@ -70,7 +71,9 @@ const timeKeys = {
     .string()
     .default("")
     .meta({ description: "The time zone of times without one. Default: this machine's." }),
-  time_zone_locations: ignored("only well-known abbreviations of time zones are supported; write the location"),
+  time_zone_locations: section(z.record(z.string(), z.string()))
+    .optional()
+    .meta({ description: "The places that abbreviations of time zones in the text stand for." }),
 };
 const time = made(z.strictObject(timeKeys), (settings) => new EntryTime(settings));
 
@@ -119,6 +122,14 @@ const parser = {
   body: field().optional().meta({ description: "The parsed value that becomes the body." }),
   preserve_to: unsupported("copy the field with the operator copy before the parser"),
 };
+
+const pattern = checked(z.string(), (source) => {
+  try {
+    compilePattern(source);
+  } catch (error) {
+    throw new Error(`not a pattern: ${(error as Error).message}`);
+  }
+});
 
 const namedPattern = z.string().superRefine((source, context) => {
   try {
@@ -205,6 +216,15 @@ const OPERATORS = [
   }),
   z.strictObject({
     ...parser,
+    type: type("json_array_parser"),
+    header: z
+      .string()
+      .default("")
+      .meta({ description: "The names of the items, separated by commas. Without it the result is a list." }),
+  }),
+  z.strictObject({ ...parser, type: type("uri_parser") }),
+  z.strictObject({
+    ...parser,
     type: type("regex_parser"),
     regex: namedPattern.meta({ description: "A pattern in RE2 syntax, with named groups." }),
     cache: ignored("parsing needs none"),
@@ -235,7 +255,9 @@ const OPERATORS = [
   z.strictObject({
     ...parser,
     type: type("syslog_parser"),
-    protocol: z.enum(["rfc3164", "rfc5424"]).meta({ description: "The form of the messages." }),
+    protocol: z
+      .enum(["rfc3164", "rfc5424", "none"])
+      .meta({ description: "The form of the messages; `none`: any text." }),
     location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
     enable_octet_counting: z.boolean().default(false).meta({ description: "A message may be preceded by its length." }),
     allow_skip_pri_header: z.boolean().default(false).meta({ description: "The priority may be missing." }),
@@ -275,6 +297,36 @@ const OPERATORS = [
     ...common,
     type: type("retain"),
     fields: z.array(field()).min(1).meta({ description: "What is kept." }),
+  }),
+  z.strictObject({ ...common, type: type("unquote"), field: field().meta({ description: "The quoted text." }) }),
+  z
+    .strictObject({
+      ...common,
+      type: type("regex_replace"),
+      field: field().meta({ description: "The text to change." }),
+      regex: pattern.default("").meta({ description: "The pattern to replace, in RE2 syntax." }),
+      regex_name: z
+        .enum(["", ...(Object.keys(NAMED_PATTERNS) as (keyof typeof NAMED_PATTERNS)[])])
+        .default("")
+        .meta({ description: "The name of a pattern that is known: `ansi_control_sequences`." }),
+      replace_with: z
+        .string()
+        .default("")
+        .meta({ description: "The text to put in its place; `$1` is the first group of the pattern." }),
+    })
+    .refine(({ regex, regex_name }) => (regex === "") !== (regex_name === ""), {
+      message: "expected either regex or regex_name",
+    }),
+  z.strictObject({
+    ...common,
+    type: type("sanitize_utf8"),
+    field: field().default(BODY).meta({ description: "The text in which invalid characters are replaced." }),
+  }),
+  z.strictObject({
+    ...common,
+    type: type("assign_keys"),
+    field: field().meta({ description: "The list that becomes a map." }),
+    keys: z.array(z.string()).min(1).meta({ description: "The keys of its items, in order." }),
   }),
   z.strictObject({ ...common, type: type("move"), ...pair }),
   z.strictObject({ ...common, type: type("copy"), ...pair }),

@@ -6,6 +6,7 @@ import { isLogMap, type LogMap, type LogValue, newLogMap, setValue } from "./ent
 import type { EntrySeverity } from "./entry-severity.js";
 import type { EntryTime } from "./entry-time.js";
 import type { EntryTrace } from "./entry-trace.js";
+import { parseJsonWithInts } from "./json-numbers.js";
 import type { LogField } from "./log-field.js";
 import { LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
 
@@ -36,28 +37,29 @@ export abstract class ParserOperator extends LogOperator {
     const parsed = this.parse(value, entry);
     const losesBody = body !== undefined || (parse_to.root === "body" && parse_to.isRoot);
     this.makeRoom(entry, parsed, this.boundOfParsed(value, parsed), losesBody ? entry.body : null);
-    parse_to.merge(entry, parsed);
+    if (isLogMap(parsed)) parse_to.merge(entry, parsed);
+    else parse_to.set(entry, parsed);
+    if (body !== undefined) {
+      const text = body.get(entry);
+      if (text !== undefined) entry.body = text;
+    }
     const failures: unknown[] = [];
-    for (const step of [timestamp, severity, trace]) {
+    const scope = scope_name && { read: () => readScopeName(entry, scope_name.parse_from) };
+    for (const step of [timestamp, severity, trace, scope]) {
       try {
         step?.read(entry);
       } catch (error) {
         failures.push(error);
       }
     }
-    if (scope_name !== undefined) readScopeName(entry, scope_name.parse_from);
-    if (body !== undefined) {
-      const text = body.get(entry);
-      if (text !== undefined) entry.body = text;
-    }
     if (failures.length > 0) throw failures[0];
     return true;
   }
 
-  protected abstract parse(value: LogValue, entry: LogEntry): LogMap;
+  protected abstract parse(value: LogValue, entry: LogEntry): LogMap | LogValue[];
 
   /** The most bytes that the values parsed from a text can take: the shortest in JSON are like `1,`. */
-  protected boundOfParsed(from: LogValue, _parsed: LogMap): number {
+  protected boundOfParsed(from: LogValue, _parsed: LogValue): number {
     const { length } = typeof from === "string" || from instanceof Uint8Array ? from : "";
     return length * MAX_PARSED_BYTES + MAX_ADDED_BYTES;
   }
@@ -104,23 +106,58 @@ export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { reado
   return isUsual && isSimple && !hasMore && !parse_ints;
 }
 
-/** Throws if the text is not a JSON object. The error does not quote the text, because it may contain anything. */
+/** Throws if the text is neither a JSON object nor null, which has no members. The error does not quote the text, because it may contain anything. */
 export function parseJsonMap(text: string, parsesInts = false): LogMap {
   let parsed: LogValue;
   try {
-    parsed = JSON.parse(text) as LogValue;
+    parsed = parsesInts ? parseJsonWithInts(text) : (JSON.parse(text) as LogValue);
   } catch {
     throw new Error("the text is no JSON");
   }
+  if (parsed === null) return newLogMap();
   if (!isLogMap(parsed)) throw new Error("the JSON is no object");
-  return parsesInts ? (withInts(parsed) as LogMap) : parsed;
+  return parsed;
 }
 
-function withInts(value: LogValue): LogValue {
-  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
-  if (Array.isArray(value)) return value.map(withInts);
-  if (isLogMap(value)) for (const key of Object.keys(value)) setValue(value, key, withInts(value[key]!));
-  return value;
+/** Parses a list in JSON into a list, or with a header into a map. Its objects become texts. */
+export class JsonArrayParser extends ParserOperator {
+  private readonly header: readonly string[] | undefined;
+
+  constructor(settings: ParserSettings & { header: string }, context: OperatorContext) {
+    super(settings, context);
+    this.header = settings.header === "" ? undefined : settings.header.split(",");
+  }
+
+  protected parse(value: LogValue): LogMap | LogValue[] {
+    const items = parseJsonList(textOf(value, "json_array_parser"));
+    const { header } = this;
+    if (header === undefined) return items;
+    if (items.length !== header.length)
+      throw new Error(`the list has ${items.length} items, and the header ${header.length}`);
+    const map = newLogMap();
+    for (const [index, name] of header.entries()) setValue(map, name, items[index]!);
+    return map;
+  }
+
+  /** The names may be long too. */
+  protected override boundOfParsed(_from: LogValue, parsed: LogValue): number {
+    return boundOf(parsed);
+  }
+}
+
+/** The items of a list; none for other JSON. */
+function parseJsonList(text: string): LogValue[] {
+  let plain: unknown;
+  try {
+    plain = JSON.parse(text);
+  } catch {
+    throw new Error("the text is no JSON");
+  }
+  if (!Array.isArray(plain)) return [];
+  return (parseJsonWithInts(text) as LogValue[]).map((item, index) => {
+    if (Array.isArray(item)) throw new Error("the list has a list in it");
+    return isLogMap(item) ? JSON.stringify(plain[index]) : item;
+  });
 }
 
 export class RegexParser extends ParserOperator {
@@ -136,7 +173,7 @@ export class RegexParser extends ParserOperator {
   }
 
   /** Groups may contain each other. */
-  protected override boundOfParsed(from: LogValue, parsed: LogMap): number {
+  protected override boundOfParsed(from: LogValue, parsed: LogValue): number {
     return super.boundOfParsed(from, parsed) * this.pattern.groupNames.length;
   }
 }
@@ -183,7 +220,7 @@ export class CsvParser extends ParserOperator {
   }
 
   /** The names may be long too. */
-  protected override boundOfParsed(_from: LogValue, parsed: LogMap): number {
+  protected override boundOfParsed(_from: LogValue, parsed: LogValue): number {
     return boundOf(parsed);
   }
 

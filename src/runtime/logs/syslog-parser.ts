@@ -6,7 +6,7 @@ import type { OperatorContext } from "./log-operator.js";
 import { ParserOperator, type ParserSettings } from "./parse-operators.js";
 
 export interface SyslogSettings extends ParserSettings {
-  readonly protocol: "rfc3164" | "rfc5424";
+  readonly protocol: "rfc3164" | "rfc5424" | "none";
   readonly location: string;
   readonly enable_octet_counting: boolean;
   readonly allow_skip_pri_header: boolean;
@@ -81,8 +81,10 @@ export class SyslogParser extends ParserOperator {
   protected parse(value: LogValue): LogMap {
     if (typeof value !== "string") throw new Error("syslog_parser needs a text");
     let text = value;
-    if (this.syslog.enable_octet_counting) text = text.replace(/^\d{1,10} (?=<)/, "");
+    const { enable_octet_counting: isCounted, protocol } = this.syslog;
+    if (isCounted) text = text.replace(protocol === "none" ? /^[1-9]\d{0,9}\s/ : /^\d{1,10} (?=<)/, "");
     const values = newLogMap();
+    if (protocol === "none") return Object.assign(values, { message: text });
     const priority = /^<(\d{1,3})>/.exec(text);
     if (priority !== null && Number(priority[1]) <= 191) {
       const number = Number(priority[1]);
@@ -93,7 +95,7 @@ export class SyslogParser extends ParserOperator {
       text = text.slice(priority[0].length);
     } else if (!this.syslog.allow_skip_pri_header)
       throw new Error("a syslog message must begin with its priority, such as <13>");
-    return this.syslog.protocol === "rfc5424" ? this.parseNew(text, values) : this.parseOld(text, values);
+    return protocol === "rfc5424" ? this.parseNew(text, values) : this.parseOld(text, values);
   }
 
   private parseNew(text: string, values: LogMap): LogMap {

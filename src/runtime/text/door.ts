@@ -7,6 +7,14 @@ export { toSnakeCase } from "./snake-case.js";
 export { splitLines } from "./split-lines.js";
 export { type Paint, painter, painterFor, printable, printableJson, type Style } from "./terminal.js";
 export { TextError } from "./text-error.js";
+export {
+  type Calendar,
+  calendarOf,
+  dateOf,
+  formatDuration,
+  formatTime,
+  parseGoDuration,
+} from "./time/time-format.js";
 export { DAYS, type FieldName, type LayoutPart, MONTHS, parseGoLayout, parseLayout } from "./time/time-layout.js";
 export { type TimeNames, timeNames } from "./time/time-names.js";
 export { parseTime } from "./time/time-parse.js";

@@ -214,14 +214,14 @@ describe("changes", () => {
         add("attributes.n", 5),
         add("attributes.list", [1, "x"]),
         add("attributes.from", "EXPR(body + '!')"),
-        add('resource["a.b"]', "host-EXPR(upper(attributes.k))-EXPR(len(body))"),
+        add('resource["a.b"]', "host-EXPR(upper(attributes.k))"),
         add("attributes.length", "EXPR(len(body))"),
       ],
       "text",
       { k: "v" },
     );
     expect(entry.attributes).toEqual({ k: "v", n: 5n, list: [1n, "x"], from: "text!", length: 4n });
-    expect(entry.resource).toEqual({ "a.b": "host-V-4" });
+    expect(entry.resource).toEqual({ "a.b": "host-EXPR(upper(attributes.k))" });
   });
 
   it("remove, retain, move, copy and flatten", () => {
@@ -372,7 +372,9 @@ describe("the config of operators", () => {
     expect(problem({ type: "regex_parser", regex: "no groups" })).toEqual([
       "0.regex: expected at least one named group, as (?P<name>...)",
     ]);
-    expect(problem({ type: "filter", expr: "bod == 1" })![0]).toContain("0.expr: there is no bod");
+    expect(problem({ type: "filter", expr: "frobnicate(1)" })![0]).toContain(
+      "0.expr: the function frobnicate is not known here",
+    );
     expect(problem({ type: "noop", output: "nowhere" })![0]).toContain("there is no operator nowhere");
     expect(problem({ type: "noop", id: "a" }, { type: "noop", output: "a" })![0]).toContain("loop forever");
     expect(problem({ type: "noop", id: "a" }, { type: "noop", id: "a" })).toEqual(["1.id: the id is taken"]);

@@ -20,11 +20,12 @@ export interface TextEncoding {
 /** Returns undefined for an unknown encoding. */
 export function textEncoding(name: string): TextEncoding | undefined {
   const key = name.toLowerCase().replace(/_/g, "-");
-  if (key === "nop" || key === "") return { ...oneByte("latin1"), isBinary: true };
-  if (key === "utf-8" || key === "utf8") return utf8(false);
-  if (key === "utf-8-raw") return utf8(true);
-  if (key === "ascii" || key === "us-ascii") return ascii();
-  if (key === "utf-16le" || key === "utf-16") return utf16("utf-16le", Buffer.from([0xff, 0xfe]));
+  if (key === "nop") return { ...oneByte("latin1"), isBinary: true };
+  if (UTF8_NAMES.includes(key)) return utf8(false);
+  if (key === "utf-8-raw" || key === "utf8-raw") return utf8(true);
+  if (LATIN1_NAMES.includes(key)) return { ...oneByte("latin1"), decode: (bytes) => latin1(bytes) };
+  if (WINDOWS_1252_NAMES.includes(key)) return { ...oneByte("windows-1252"), decode: windows1252 };
+  if (["utf-16le", "utf-16", "utf16"].includes(key)) return utf16("utf-16le", Buffer.from([0xff, 0xfe]));
   if (key === "utf-16be") return utf16("utf-16be", Buffer.from([0xfe, 0xff]));
   try {
     return oneByte(key);
@@ -67,13 +68,21 @@ function utf8(keepsInvalid: boolean): TextEncoding {
   };
 }
 
-/** Bytes above 127 are not ASCII and are replaced. */
-function ascii(): TextEncoding {
-  const decode = (bytes: Uint8Array) =>
-    Buffer.from(bytes)
-      .toString("latin1")
-      .replace(/[\x80-\xff]/g, "\ufffd");
-  return { ...oneByte("latin1"), decode };
+/** As in the Collector, ASCII is read as UTF-8, which it is a part of. */
+const UTF8_NAMES = ["utf-8", "utf8", "ascii", "us-ascii", ""];
+const LATIN1_NAMES = ["iso-8859-1", "latin1", "l1"];
+const WINDOWS_1252_NAMES = ["windows-1252", "cp1252"];
+
+/** TextDecoder reads Latin-1 as Windows-1252, and Node.js 20 the other way round. */
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+}
+
+/** The characters of the bytes from 0x80 to 0x9f. Five bytes have none and stay what they are in Latin-1. */
+const WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+
+function windows1252(bytes: Uint8Array): string {
+  return latin1(bytes).replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252[char.charCodeAt(0) - 0x80]!);
 }
 
 function utf16(name: string, byteOrderMark: Buffer): TextEncoding {

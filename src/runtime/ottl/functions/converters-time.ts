@@ -1,6 +1,16 @@
-import { type LayoutPart, parseLayout, parseTime, type TimeNames, timeNames, zoneAt } from "#text";
-import { isValueError, OttlError } from "../values/error.js";
-import { type Calendar, calendarOf, formatTime } from "../values/time-format.js";
+import {
+  type Calendar,
+  calendarOf,
+  formatTime,
+  type LayoutPart,
+  parseGoDuration,
+  parseLayout,
+  parseTime,
+  type TimeNames,
+  timeNames,
+  zoneAt,
+} from "#text";
+import { isValueError } from "../values/error.js";
 import { OttlDuration, OttlTime, type OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 
@@ -96,32 +106,6 @@ function localeArgument(args: CallArguments): TimeNames | undefined {
   }
 }
 
-const UNITS: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1000n,
-  µs: 1000n,
-  μs: 1000n,
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-};
-
-/** Parses a duration in Go's notation, such as -1h30m or 1.5s. */
-function parseDuration(text: string): OttlDuration {
-  const match =
-    text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
-  if (match === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no duration`);
-  let nanos = 0n;
-  for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
-    const scale = UNITS[unit!]!;
-    nanos += BigInt(whole || 0) * scale;
-    if (fraction) nanos += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
-  }
-  if (nanos >= 2n ** 63n) throw new OttlError(`the duration ${JSON.stringify(text.slice(0, 40))} is too long`);
-  return new OttlDuration(match[1] === "-" ? -nanos : nanos);
-}
-
 /** Go counts from the year 1 when it truncates. */
 const YEAR_ONE = 62_135_596_800n * 1_000_000_000n;
 
@@ -203,7 +187,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     example: 'Duration("3s")',
     compile(args) {
       const text = args.text("duration");
-      return (ctx) => parseDuration(text(ctx));
+      return (ctx) => new OttlDuration(parseGoDuration(text(ctx)));
     },
   },
   epochConverter("UnixNano", "nanoseconds", 1n),

@@ -1,7 +1,7 @@
+import { dateOf } from "#text";
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
 import { joinTexts } from "./limits.js";
-import { dateOf } from "./time-format.js";
 import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** Conversions from any value to text and numbers, for functions that take any value. Nil stays nil. */

@@ -9,14 +9,17 @@ import {
   memberOf,
   POWERS,
 } from "./operators.js";
+import { callMethod } from "./times.js";
 import { type ExpressionToken, tokenize } from "./tokens.js";
-import { asList, asNumber, asTruth, type ExpressionValue, typeName } from "./values.js";
+import { asList, asNumber, asTruth, compare, type ExpressionValue, typeName } from "./values.js";
 
 export interface ExpressionNames {
   /** The variables of a scope. */
   readonly variables: readonly string[];
   /** Functions besides those of the language. */
   readonly functions?: Readonly<Record<string, ExpressionFunction>>;
+  /** True if any other name is a variable without a value. */
+  readonly allowsUnknown?: boolean;
 }
 
 /**
@@ -29,7 +32,10 @@ export function compileExpression(source: string, names: ExpressionNames): Compi
   return parser.parse();
 }
 
-const PREDICATES = ["all", "any", "none", "one", "filter", "map", "count", "find"];
+const PREDICATES = [
+  ...["all", "any", "none", "one", "filter", "map", "count"],
+  ...["find", "findIndex", "findLast", "findLastIndex", "groupBy", "sortBy"],
+];
 
 const UNARY_POWER = 50;
 const MAX_DEPTH = 100;
@@ -40,6 +46,8 @@ class ExpressionParser {
   private index = 0;
   private depth = 0;
   private predicateDepth = 0;
+  /** The variables that `let` has declared. */
+  private readonly locals: string[] = [];
 
   constructor(source: string, names: ExpressionNames) {
     this.tokens = tokenize(source);
@@ -47,7 +55,7 @@ class ExpressionParser {
   }
 
   parse(): CompiledExpression {
-    const expression = this.binary(0);
+    const expression = this.sequence();
     if (this.token.kind !== "end") throw this.unexpected();
     return expression;
   }
@@ -79,6 +87,23 @@ class ExpressionParser {
   private expect(text: string): void {
     if (!this.isSign(text)) throw new ExpressionError(`expected ${text}`, this.token.at);
     this.index++;
+  }
+
+  /** An expression behind any number of declarations, as in `let x = 1; x + 1`. */
+  private sequence(): CompiledExpression {
+    if (!(this.token.kind === "name" && this.token.text === "let")) return this.binary(0);
+    this.index++;
+    const { at } = this.token;
+    const name = this.memberName();
+    if (this.names.variables.includes(name) || this.locals.includes(name))
+      throw new ExpressionError(`${name} is taken; choose another name`, at);
+    this.expect("=");
+    const value = this.binary(0);
+    this.expect(";");
+    this.locals.push(name);
+    const body = this.sequence();
+    this.locals.pop();
+    return (scope) => body({ ...scope, [name]: value(scope) });
   }
 
   private binary(minPower: number): CompiledExpression {
@@ -149,12 +174,24 @@ class ExpressionParser {
   private postfix(start: CompiledExpression, at: number): CompiledExpression {
     let target = start;
     for (;;) {
-      if (this.take(".")) target = memberOf(target, constant(this.memberName()), false);
+      if (this.take(".")) target = this.memberOrMethod(target);
       else if (this.take("?.")) target = memberOf(target, constant(this.memberName()), true);
       else if (this.take("[")) target = this.indexOrSlice(target);
       else if (this.isSign("(")) throw new ExpressionError("only named functions can be called", at);
       else return target;
     }
+  }
+
+  private memberOrMethod(target: CompiledExpression): CompiledExpression {
+    const name = this.memberName();
+    if (!this.take("(")) return memberOf(target, constant(name), false);
+    const args = this.arguments();
+    return (scope) =>
+      callMethod(
+        target(scope),
+        name,
+        args.map((arg) => arg(scope)),
+      );
   }
 
   private memberName(): string {
@@ -187,7 +224,7 @@ class ExpressionParser {
     if (kind === "number" || kind === "text") return constant(token.value!);
     if (kind === "name") return this.named(token);
     if (text === "(") {
-      const inner = this.binary(0);
+      const inner = this.sequence();
       this.expect(")");
       return inner;
     }
@@ -202,24 +239,36 @@ class ExpressionParser {
     if (text === "true" || text === "false") return constant(text === "true");
     if (text === "nil" || text === "null") return constant(null);
     if (this.isSign("(")) return this.call(token, []);
-    if (this.names.variables.includes(text)) return (scope) => scope[text] ?? null;
-    if (text === "let") throw new ExpressionError("let is not supported", at);
+    if (text === "$env") return (scope) => this.environment(scope);
+    if (this.names.variables.includes(text) || this.locals.includes(text)) return (scope) => scope[text] ?? null;
+    if (this.names.allowsUnknown === true) return constant(null);
     throw new ExpressionError(`there is no ${text}; there are ${this.names.variables.join(", ")}`, at);
   }
 
   private call({ text, at }: ExpressionToken, first: readonly CompiledExpression[]): CompiledExpression {
     this.expect("(");
     if (PREDICATES.includes(text)) return this.predicate(text, first);
-    const args = [...first];
-    while (!this.take(")")) {
-      args.push(this.binary(0));
-      if (!this.isSign(")")) this.expect(",");
-    }
+    const args = [...first, ...this.arguments()];
     const { functions = {} } = this.names;
     const known = Object.hasOwn(functions, text) ? functions : FUNCTIONS;
     if (!Object.hasOwn(known, text)) throw new ExpressionError(`the function ${text} is not known here`, at);
     const run = known[text]!;
     return (scope) => run(...args.map((arg) => arg(scope)));
+  }
+
+  /** The arguments of a call up to its closing parenthesis. */
+  private arguments(): CompiledExpression[] {
+    const args: CompiledExpression[] = [];
+    while (!this.take(")")) {
+      args.push(this.binary(0));
+      if (!this.isSign(")")) this.expect(",");
+    }
+    return args;
+  }
+
+  /** All variables by their names. */
+  private environment(scope: ExpressionScope): ExpressionValue {
+    return Object.fromEntries(this.names.variables.map((name) => [name, scope[name] ?? null]));
   }
 
   private predicate(name: string, first: readonly CompiledExpression[]): CompiledExpression {
@@ -250,6 +299,16 @@ class ExpressionParser {
           return items.filter(holds).length;
         case "find":
           return items.find(holds) ?? null;
+        case "findIndex":
+          return items.findIndex(holds);
+        case "findLast":
+          return items.findLast(holds) ?? null;
+        case "findLastIndex":
+          return items.findLastIndex(holds);
+        case "groupBy":
+          return groupsOf(items, of);
+        case "sortBy":
+          return [...items].sort((a, b) => compare(of(a), of(b), name));
         default:
           return items.map(of);
       }
@@ -283,4 +342,11 @@ class ExpressionParser {
     }
     return (scope) => Object.fromEntries(members.map(([key, value]) => [key, value(scope)]));
   }
+}
+
+/** The items by the text of their keys. */
+function groupsOf(items: readonly ExpressionValue[], keyOf: (item: ExpressionValue) => ExpressionValue) {
+  const groups: Record<string, ExpressionValue[]> = Object.create(null);
+  for (const item of items) (groups[String(keyOf(item))] ??= []).push(item);
+  return groups;
 }

@@ -1,5 +1,6 @@
 import { ExpressionError } from "./expression-error.js";
-import { asList, asNumber, asText, type ExpressionValue, isEqual, isMap, member, typeName } from "./values.js";
+import { now, readDate, readDuration } from "./times.js";
+import { asList, asNumber, asText, compare, type ExpressionValue, isEqual, isMap, member, typeName } from "./values.js";
 
 /** A function of expressions: its arguments are values. */
 export type ExpressionFunction = (...args: ExpressionValue[]) => ExpressionValue;
@@ -8,7 +9,7 @@ function textOf(value: ExpressionValue): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "<nil>";
   if (value instanceof Uint8Array) return Buffer.from(value).toString();
-  return typeof value === "object" ? toJson(value) : String(value);
+  return Array.isArray(value) || isMap(value) ? toJson(value) : String(value);
 }
 
 function toJson(value: ExpressionValue): string {
@@ -40,6 +41,15 @@ function parseJson(value: ExpressionValue): ExpressionValue {
   } catch {
     throw new ExpressionError("fromJSON cannot read the text");
   }
+}
+
+function optionalText(value: ExpressionValue, name: string): string | undefined {
+  return value === undefined ? undefined : asText(value, name);
+}
+
+function asPair(value: ExpressionValue): [string, ExpressionValue] {
+  const [key, item] = asList(value, "fromPairs");
+  return [asText(key, "fromPairs"), item];
 }
 
 function numbers(args: readonly ExpressionValue[], name: string): number[] {
@@ -113,6 +123,35 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
       return null;
     }
   },
+  take: (list, count) => asList(list, "take").slice(0, asNumber(count, "take")),
+  reverse: (list) => [...asList(list, "reverse")].reverse(),
+  flatten: (list) => asList(list, "flatten").flat(Number.POSITIVE_INFINITY),
+  sort: (list, order = "asc") => {
+    const sorted = [...asList(list, "sort")].sort((a, b) => compare(a, b, "sort"));
+    return order === "desc" ? sorted.reverse() : sorted;
+  },
+  mean: (...args) => {
+    const all = numbers(args, "mean");
+    return all.length === 0 ? 0 : all.reduce((total, each) => total + each, 0) / all.length;
+  },
+  median: (...args) => {
+    const all = numbers(args, "median").sort((a, b) => a - b);
+    const middle = all.length >> 1;
+    return all.length === 0 ? 0 : all.length % 2 === 1 ? all[middle]! : (all[middle - 1]! + all[middle]!) / 2;
+  },
+  toPairs: (map) => (isMap(map) ? Object.entries(map) : []),
+  fromPairs: (pairs) => Object.fromEntries(asList(pairs, "fromPairs").map((pair) => asPair(pair))),
+  splitAfter: (text, separator) => {
+    const by = asText(separator, "splitAfter");
+    const parts = asText(text, "splitAfter").split(by);
+    return parts.map((part, index) => (index < parts.length - 1 ? part + by : part));
+  },
+  toBase64: (text) => Buffer.from(asText(text, "toBase64")).toString("base64"),
+  fromBase64: (text) => Buffer.from(asText(text, "fromBase64"), "base64").toString("utf8"),
+  now: () => now(),
+  date: (text, layout, location) =>
+    readDate(asText(text, "date"), optionalText(layout, "date"), optionalText(location, "date")),
+  duration: (text) => readDuration(asText(text, "duration")),
   toJSON: toJson,
   fromJSON: parseJson,
 };

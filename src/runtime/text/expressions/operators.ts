@@ -1,5 +1,6 @@
 import { compilePattern, type Pattern } from "../patterns/pattern.js";
 import { ExpressionError } from "./expression-error.js";
+import { calculateTime } from "./times.js";
 import type { ExpressionToken } from "./tokens.js";
 import { asNumber, asText, asTruth, compare, type ExpressionValue, isEqual, isIn, member } from "./values.js";
 
@@ -115,9 +116,13 @@ export const INFIX: Readonly<Record<string, Infix>> = {
   endsWith: ofTexts("endsWith", (text, part) => text.endsWith(part)),
   "+": (left, right) => (scope) => {
     const [a, b] = [left(scope), right(scope)];
-    return typeof a === "string" && typeof b === "string" ? a + b : asNumber(a, "+") + asNumber(b, "+");
+    if (typeof a === "string" && typeof b === "string") return a + b;
+    return calculateTime(a, "+", b) ?? asNumber(a, "+") + asNumber(b, "+");
   },
-  "-": arithmetic("-", (a, b) => a - b),
+  "-": (left, right) => (scope) => {
+    const [a, b] = [left(scope), right(scope)];
+    return calculateTime(a, "-", b) ?? asNumber(a, "-") - asNumber(b, "-");
+  },
   "*": arithmetic("*", (a, b) => a * b),
   "/": arithmetic("/", (a, b) => a / b),
   "%": arithmetic("%", (a, b) => a % b),

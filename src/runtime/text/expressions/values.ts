@@ -1,4 +1,5 @@
 import { ExpressionError } from "./expression-error.js";
+import { ExpressionDuration, ExpressionTime } from "./times.js";
 
 /** A value in an expression. Integers may be bigint; maps are objects whose own keys count. */
 export type ExpressionValue = unknown;
@@ -10,6 +11,8 @@ export function typeName(value: ExpressionValue): string {
   if (typeof value === "bigint") return "int";
   if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
   if (typeof value === "boolean") return "bool";
+  if (value instanceof ExpressionTime) return "time.Time";
+  if (value instanceof ExpressionDuration) return "time.Duration";
   return typeof value === "object" ? "map" : typeof value;
 }
 
@@ -44,16 +47,27 @@ export function isEqual(a: ExpressionValue, b: ExpressionValue): boolean {
   if (a === null || a === undefined) return b === null || b === undefined;
   if (typeof a === "bigint") return typeof b === "number" && Number(a) === b;
   if (typeof b === "bigint") return typeof a === "number" && Number(b) === a;
+  if (a instanceof ExpressionTime) return b instanceof ExpressionTime && a.nanos === b.nanos;
+  if (a instanceof ExpressionDuration) return b instanceof ExpressionDuration && a.nanos === b.nanos;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
   if (!isMap(a) || !isMap(b)) return false;
   const keys = Object.keys(a);
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
 }
 
-/** Returns a negative number, 0 or a positive one; compares only numbers with numbers and strings with strings. */
+/**
+ * Returns a negative number, 0 or a positive one; compares only values of the same kind: numbers, strings, times or
+ * durations.
+ */
 export function compare(a: ExpressionValue, b: ExpressionValue, sign: string): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  if (a instanceof ExpressionTime && b instanceof ExpressionTime) return order(a.nanos, b.nanos);
+  if (a instanceof ExpressionDuration && b instanceof ExpressionDuration) return order(a.nanos, b.nanos);
   return asNumber(a, sign) - asNumber(b, sign);
+}
+
+function order(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** The value at a key of a map or an index of an array; nil for a missing key. */

@@ -11,8 +11,6 @@ export interface ZonedTime {
   readonly zone: TimeZone;
 }
 
-/** Local time at a place, by its IANA name. */
-
 /** The offset of a place at this local time: estimated from the same instant in UTC, then corrected once. */
 export function zoneAt(location: string, localMs: number): TimeZone {
   const first = offsetAt(location, localMs);

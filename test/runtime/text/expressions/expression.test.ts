@@ -50,6 +50,22 @@ describe("expressions", () => {
     ["env('HOME')", "env of HOME"],
     ["true ? false ? 1 : 2 : 3", 2],
     ['"\\u00e9\\n" == `é\n`', true],
+    ["let words = split(body, ' '); let last = words[len(words) - 1]; int(last) + 1", 201],
+    ["(let x = 2; x * x) + 1", 5],
+    ["$env['body'] == body and $env.attributes.status == 200", true],
+    ["date('2026-01-31T10:00:00Z') - date('2026-01-31') == duration('10h')", true],
+    ["date('2026-01-31') < now() and now() - duration('1h') < now()", true],
+    ["date('2026-01-31 10:11:12').Minute()", 11],
+    ["date('31.01.2026 10:00', '02.01.2006 15:04', 'Europe/Berlin').Unix()", 1769850000n],
+    ["string(duration('90m'))", "1h30m0s"],
+    ["date('2026-01-31').Format('Jan 2, 2006')", "Jan 31, 2026"],
+    ["sort([3, 1, 2], 'desc')", [3, 2, 1]],
+    ["mean([1, 2, 6]) + median(1, 2, 9)", 5],
+    ["findIndex(attributes.tags, # == 'b')", 1],
+    ["groupBy(['a', 'bb', 'c'], len(#))['1'] | join('')", "ac"],
+    ["fromBase64(toBase64('é'))", "é"],
+    ["fromPairs([['a', 1]]).a", 1],
+    ["splitAfter('a,b', ',')", ["a,", "b"]],
   ])("%s", (source, expected) => {
     expect(run(source)).toEqual(expected);
   });
@@ -62,7 +78,8 @@ describe("expressions", () => {
     ["'abc", "a text has no end, at character 1"],
     ["'\\d'", "\\d is no escape"],
     ["body § 1", "is not understood, at character 6"],
-    ["let x = 1; x", "let is not supported"],
+    ["let body = 1; body", "body is taken; choose another name, at character 5"],
+    ["let x = 1", "expected ;, at character 10"],
     ["body body", "body is not expected, at character 6"],
     ["(".repeat(500), "nested too deep"],
   ])("is told what is wrong with %s", (source, message) => {

@@ -1,7 +1,6 @@
-import { parseGoLayout } from "#text";
+import { formatDuration, formatTime, parseGoLayout } from "#text";
 import { compareText } from "../../values/compare.js";
 import { joinTexts } from "../../values/limits.js";
-import { formatDuration, formatTime } from "../../values/time-format.js";
 import { OttlDuration, OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue } from "../../values/value.js";
 import { formatDouble } from "./double-text.js";
 
@@ -31,7 +30,7 @@ export function goText(value: OttlValue): string {
     return `map[${joinTexts(entries, " ")}]`;
   }
   if (value instanceof OttlTime) return formatTime(GO_TIME, value);
-  if (value instanceof OttlDuration) return formatDuration(value);
+  if (value instanceof OttlDuration) return formatDuration(value.nanos);
   if (value instanceof OttlMessages) return `[${value.items.length} ${value.kind}]`;
   return String(value);
 }

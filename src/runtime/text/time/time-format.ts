@@ -1,6 +1,6 @@
-import { DAYS, type FieldName, type LayoutPart, MONTHS } from "#text";
-import { OttlError } from "./error.js";
-import type { OttlDuration, OttlTime } from "./value.js";
+import { TextError } from "../text-error.js";
+import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
+import type { ZonedTime } from "./time-zones.js";
 
 const SECOND = 1_000_000_000n;
 
@@ -19,7 +19,7 @@ export interface Calendar {
   readonly dayOfYear: number;
 }
 
-export function calendarOf(time: OttlTime): Calendar {
+export function calendarOf(time: ZonedTime): Calendar {
   const local = time.nanos + BigInt(time.zone.offsetSeconds) * SECOND;
   const nanosecond = ((local % SECOND) + SECOND) % SECOND;
   const date = dateOf((local - nanosecond) / 1_000_000n);
@@ -37,7 +37,7 @@ export function calendarOf(time: OttlTime): Calendar {
   };
 }
 
-export function formatTime(parts: readonly LayoutPart[], time: OttlTime): string {
+export function formatTime(parts: readonly LayoutPart[], time: ZonedTime): string {
   const calendar = calendarOf(time);
   return parts
     .map((part) => {
@@ -52,7 +52,7 @@ export function formatTime(parts: readonly LayoutPart[], time: OttlTime): string
 
 const pad = (value: number, width = 2, fill = "0") => String(value).padStart(width, fill);
 
-function fieldText(field: FieldName, c: Calendar, time: OttlTime): string {
+function fieldText(field: FieldName, c: Calendar, time: ZonedTime): string {
   switch (field) {
     case "January":
       return MONTHS[c.month - 1]!;
@@ -123,8 +123,8 @@ function offsetText(field: FieldName, seconds: number): string {
   );
 }
 
-/** A duration as Go writes it: 1h0m0.5s, 1.5ms, 0s. */
-export function formatDuration({ nanos }: OttlDuration): string {
+/** A duration in nanoseconds as Go writes it: 1h0m0.5s, 1.5ms, 0s. */
+export function formatDuration(nanos: bigint): string {
   const sign = nanos < 0n ? "-" : "";
   const absolute = nanos < 0n ? -nanos : nanos;
   if (absolute < SECOND) return absolute === 0n ? "0s" : sign + formatBelowSecond(absolute);
@@ -151,6 +151,32 @@ const MAX_DATE_MS = 8_640_000_000_000_000n;
 /** Throws if it is further away than a Date can be, about 270,000 years. */
 export function dateOf(milliseconds: bigint): Date {
   if (milliseconds > MAX_DATE_MS || milliseconds < -MAX_DATE_MS)
-    throw new OttlError("the time is too far away to be written as a date");
+    throw new TextError("the time is too far away to be written as a date");
   return new Date(Number(milliseconds));
+}
+
+const UNITS: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1000n,
+  µs: 1000n,
+  μs: 1000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
+
+/** Parses a duration in Go's notation, such as -1h30m or 1.5s. Returns nanoseconds. */
+export function parseGoDuration(text: string): bigint {
+  const match =
+    text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  if (match === null) throw new TextError(`${JSON.stringify(text.slice(0, 40))} is no duration`);
+  let nanos = 0n;
+  for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
+    const scale = UNITS[unit!]!;
+    nanos += BigInt(whole || 0) * scale;
+    if (fraction) nanos += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
+  }
+  if (nanos >= 2n ** 63n) throw new TextError(`the duration ${JSON.stringify(text.slice(0, 40))} is too long`);
+  return match[1] === "-" ? -nanos : nanos;
 }
