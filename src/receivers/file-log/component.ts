@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type CutterSettings, createCutter, encodeAttributes, textEncoding } from "#logs/entries";
 import { compilePattern } from "#text/patterns";
@@ -6,6 +6,7 @@ import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartE
 import { BatchSender } from "./batch-sender.js";
 import { type FileLogConfig, fileLogSchema } from "./config.js";
 import { FileAttributes } from "./file-attributes.js";
+import { FileHeader } from "./file-header.js";
 import { FileReader, type RecordOutput } from "./file-reader.js";
 import { FileTable, type FoundFile } from "./file-table.js";
 import { FileFinder, pathMatcher } from "./find-files.js";
@@ -14,7 +15,7 @@ import { type FileMark, OffsetStore } from "./offset-store.js";
 import { OperatorOutput } from "./operator-output.js";
 import { chooseFiles } from "./ordering.js";
 import { PlainOutput } from "./plain-output.js";
-import { START, TrackedFile } from "./tracked-file.js";
+import { inodeKey, START, TrackedFile } from "./tracked-file.js";
 
 /**
  * Reads lines of files as log records. The offset of each file is kept on disk and advances only once every exporter in
@@ -85,7 +86,10 @@ class FileLogReceiver implements Receiver {
     this.output = needsEntries(config) ? new OperatorOutput(config, context) : new PlainOutput(config);
     const { table, sender, output } = this;
     const cutter = createCutter(cutterSettings(config));
-    this.reader = new FileReader(config.force_flush_period, { table, sender, output, cutter, context, onProblem });
+    const header = config.header && new FileHeader(config.header, textEncoding(config.encoding)!, context);
+    const describe = (file: TrackedFile) => this.describe(file);
+    const services = { table, sender, output, cutter, header, describe, context, onProblem };
+    this.reader = new FileReader(config.force_flush_period, services);
   }
 
   async start(): Promise<void> {
@@ -144,6 +148,7 @@ class FileLogReceiver implements Receiver {
         hasMore = await this.readAll(files);
         this.output.flushOld(this.sender, this.context.clock.now());
         await this.output.send(this.sender);
+        if (this.config.delete_after_read) await this.deleteFinished(files);
         this.store.wake();
         await this.table.forgetOld(FORGET_AFTER_MS, MAX_GONE_FILES);
       } catch (error) {
@@ -205,10 +210,26 @@ class FileLogReceiver implements Receiver {
   }
 
   private async describe(file: TrackedFile): Promise<void> {
-    if (file.attributesPath === file.path) return;
-    file.attributeValues = await this.attributes.values(file.path);
+    if (file.attributesPath === file.path && file.describedHeader === file.header) return;
+    file.attributeValues = { ...(await this.attributes.values(file.path)), ...file.header };
+    file.describedHeader = file.header;
     file.attributes = encodeAttributes(file.attributeValues);
     file.attributesPath = file.path;
+  }
+
+  /** A file that was written to since the last look is read first. */
+  private async deleteFinished(files: readonly TrackedFile[]): Promise<void> {
+    for (const file of files) {
+      if (!file.isFinished) continue;
+      try {
+        const { size, mtimeMs, dev, ino } = await stat(file.path);
+        if (size !== file.size || mtimeMs !== file.mtimeMs || inodeKey({ dev, ino }) !== file.key) continue;
+        await this.table.openFiles.close(file);
+        await unlink(file.path);
+      } catch (error) {
+        this.logProblem({ path: file.path, reason: `it cannot be deleted: ${(error as Error).message}` });
+      }
+    }
   }
 
   private pause(ms: number): Promise<void> {

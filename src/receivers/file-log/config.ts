@@ -2,7 +2,7 @@ import { z } from "zod";
 import { operatorsSchema } from "#logs";
 import { textEncoding } from "#logs/entries";
 import { compilePattern } from "#text/patterns";
-import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
+import { byteSize, duration, ignored, section } from "../../plugin.js";
 import { globProblem } from "./find-files.js";
 
 const glob = z.string().superRefine((pattern, context) => {
@@ -37,6 +37,14 @@ const multiline = z
     ({ line_start_pattern: start, line_end_pattern: end }) => start === "" || end === "",
     "expected only one of line_start_pattern and line_end_pattern",
   );
+
+const header = z.strictObject({
+  pattern: pattern().meta({ description: "Lines at the beginning of a file that match this are its header." }),
+  metadata_operators: operatorsSchema
+    .refine((list) => list.length > 0, "expected at least one operator")
+    .refine((list) => list.every(({ type }) => type !== "filter"), "expected no filter")
+    .meta({ description: "Operators that make attributes of these lines." }),
+});
 
 const sortBy = z.strictObject({
   sort_type: z
@@ -135,7 +143,7 @@ export const fileLogSchema = z
       description: "How many files are kept open; others are opened when they have grown.",
     }),
     max_batches: ignored("all files are checked in every round, whatever their number"),
-    delete_after_read: unsupported("files are never deleted: let logrotate do it"),
+    delete_after_read: flag("Delete files when all of their records are safe. Needs `start_at: beginning`."),
     acquire_fs_lock: ignored("files are read while others write them, and nothing is locked"),
     file_cache_advise: ignored("the system is not told what to cache"),
     skip_unmodified_files: ignored("files whose size and time have not changed are never opened"),
@@ -152,7 +160,9 @@ export const fileLogSchema = z
       .min(1)
       .default("./data/offsets")
       .meta({ description: "The directory for read offsets; each receiver has its own file there." }),
-    header: unsupported("the first lines of files are ordinary records: filter them with an operator"),
+    header: section(header).optional().meta({
+      description: "The first lines of every file, as attributes of its records. Needs `start_at: beginning`.",
+    }),
     retry_on_failure: ignored("temporarily refused records are always retried until they are accepted"),
     ordering_criteria: section(orderingCriteria)
       .optional()
@@ -173,6 +183,12 @@ export const fileLogSchema = z
     ({ encoding, multiline: cut }) =>
       !textEncoding(encoding)?.isBinary || (cut?.line_start_pattern ?? "") + (cut?.line_end_pattern ?? "") === "",
     { path: ["multiline"], message: "with the encoding nop there are no lines" },
-  );
+  )
+  .superRefine(({ start_at, header: lines, delete_after_read }, context) => {
+    if (start_at === "beginning") return;
+    const message = "needs start_at: beginning";
+    if (lines !== undefined) context.addIssue({ code: "custom", path: ["header"], message });
+    if (delete_after_read) context.addIssue({ code: "custom", path: ["delete_after_read"], message });
+  });
 
 export type FileLogConfig = z.infer<typeof fileLogSchema>;

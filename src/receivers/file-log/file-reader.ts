@@ -2,8 +2,9 @@ import type { CutState, RecordCutter, RecordSink } from "#logs/entries";
 import type { ReceiverContext } from "../../plugin.js";
 import type { BatchSender } from "./batch-sender.js";
 import { type FileContent, GzipContent, PlainContent } from "./content.js";
+import type { FileHeader } from "./file-header.js";
 import type { FileTable } from "./file-table.js";
-import type { TrackedFile } from "./tracked-file.js";
+import { START, type TrackedFile } from "./tracked-file.js";
 
 /** Writes records directly or passes them through operators. */
 export interface RecordOutput extends RecordSink {
@@ -25,6 +26,9 @@ interface FileReaderServices {
   readonly sender: BatchSender;
   readonly output: RecordOutput;
   readonly cutter: RecordCutter;
+  readonly header: FileHeader | undefined;
+  /** Makes the attributes of a file's records. */
+  readonly describe: (file: TrackedFile) => Promise<void>;
   readonly context: ReceiverContext;
   readonly onProblem: (path: string, error: unknown) => void;
 }
@@ -51,6 +55,7 @@ export class FileReader {
     if (handle === undefined) return false;
     const content = file.isGzip ? new GzipContent(handle) : new PlainContent(handle);
     try {
+      if (!(await this.readHeader(file, content))) return false;
       const { size } = file;
       const hasMore = await this.readContent(file, content, isIdle);
       file.readSize = hasMore ? -1 : size;
@@ -60,6 +65,18 @@ export class FileReader {
     } finally {
       content.close();
     }
+  }
+
+  /** Returns false while the file ends inside of its header. */
+  private async readHeader(file: TrackedFile, content: FileContent): Promise<boolean> {
+    const { header, describe } = this.services;
+    if (header === undefined || file.header !== undefined) return true;
+    const found = await header.read(content);
+    if (found === undefined) return false;
+    file.header = found.attributes;
+    if (file.position.offset < found.length) file.position = { ...START, offset: found.length };
+    await describe(file);
+    return true;
   }
 
   private async readContent(file: TrackedFile, content: FileContent, isIdle: boolean): Promise<boolean> {

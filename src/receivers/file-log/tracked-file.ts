@@ -33,6 +33,10 @@ export class TrackedFile implements KeptFile {
   attributes: Uint8Array = NOTHING;
   /** The same attributes as values. */
   attributeValues: LogMap = {};
+  /** The attributes that the header of the file gives; undefined before it was read. */
+  header: LogMap | undefined;
+  /** The header that the attributes were made with. */
+  describedHeader: LogMap | undefined;
   /** The path that the attributes were made for. */
   attributesPath = "";
   /** Size and modification time at the last look; -1 and 0 before the first. */
@@ -72,6 +76,12 @@ export class TrackedFile implements KeptFile {
     return first;
   }
 
+  /** Whether the file was read to its end and all of its records are safe. */
+  get isFinished(): boolean {
+    const isRead = this.readSize === this.size && !this.hasPartialRecord;
+    return isRead && this.held === undefined && this.isSettled && (this.isGzip || this.position.offset >= this.size);
+  }
+
   get isSettled(): boolean {
     return this.unsettled.size === 0;
   }
@@ -89,6 +99,7 @@ export class TrackedFile implements KeptFile {
 
   /** The old content is gone and cannot be read again, whatever the outcome of the records in flight. */
   restart(position: FileMark): void {
+    this.header = undefined;
     this.unsettled.clear();
     this.held = undefined;
     this.position = position;

@@ -10,4 +10,4 @@ export {
   type RecordCutter,
   type RecordSink,
 } from "./record-cutter.js";
-export { textEncoding } from "./text-encoding.js";
+export { type TextEncoding, textEncoding } from "./text-encoding.js";
