@@ -15,7 +15,7 @@ export {
   formatTime,
   parseGoDuration,
 } from "./time/time-format.js";
-export { DAYS, type FieldName, type LayoutPart, MONTHS, parseGoLayout, parseLayout } from "./time/time-layout.js";
+export { type LayoutPart, parseGoLayout, parseLayout } from "./time/time-layout.js";
 export { type TimeNames, timeNames } from "./time/time-names.js";
 export { parseTime } from "./time/time-parse.js";
 export { type TimeZone, UTC, type ZonedTime, zoneAt } from "./time/time-zones.js";
