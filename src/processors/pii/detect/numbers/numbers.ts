@@ -1,11 +1,24 @@
+import { findEmail } from "../email.js";
 import { findAfterLabel } from "../labels/after-label.js";
-import { mayFollowLabel } from "../labels/labels.js";
+import { NO_LABEL } from "../labels/label-words.js";
+import { labelBefore, mayFollowLabel } from "../labels/labels.js";
 import { findTravelDocument } from "../labels/travel.js";
 import { BLANK, DASH, DOT, PLUS } from "../text/ascii.js";
-import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
+import {
+  CHARACTER_BITS,
+  DIGIT,
+  EMAIL_LOCAL,
+  isAt,
+  isBefore,
+  LETTER,
+  runEnd,
+  SEPARATOR,
+  WORD,
+} from "../text/characters.js";
 import {
   ASSIGNED_SECRET,
   DEVICE_ID,
+  EMAIL,
   GEO_LOCATION,
   HINT_LABEL_SHIFT,
   HINT_NATIONAL_ID,
@@ -46,6 +59,8 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   const { floor, end } = matches;
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
   if (isQuantity(b, p, digitsEnd)) return digitsEnd;
+  const whole = b[p - 1] === PLUS && b[digitsEnd] !== DOT ? findDialled(b, p) : findEmailAround(b, digitsEnd);
+  if (whole !== NOT_FOUND) return whole;
   const labelled = findAfterLabel(b, p);
   if (labelled !== NOT_FOUND) return labelled;
   const document = findTravelDocument(b, p);
@@ -75,6 +90,33 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   return findInWord(b, groups.wordAt);
 }
 
+/** Finds the e-mail address whose local part contains the digits before `p`. Nothing else need be looked for in it. */
+function findEmailAround(b: Uint8Array, p: number): number {
+  const limit = Math.min(matches.end, p + MAX_LOCAL);
+  let at = p;
+  while (at < limit && (CHARACTER_BITS[b[at]!]! & EMAIL_LOCAL) !== 0) at++;
+  if (at >= limit || b[at] !== AT || !matches.isEnabled(EMAIL)) return NOT_FOUND;
+  matches.readsDigits = true;
+  work.spent += at - p;
+  return findEmail(b, at);
+}
+
+const AT = 64;
+const MAX_LOCAL = 32;
+
+/** Finds the phone number whose `+` stands before `p`, after a space or the like. */
+function findDialled(b: Uint8Array, p: number): number {
+  const { floor, end } = matches;
+  if (!matches.isEnabled(PHONE) || (p - 1 > floor && MAY_PRECEDE_PLUS[b[p - 2]!] === 0)) return NOT_FOUND;
+  matches.readsDigits = true;
+  groups.read(b, p, end);
+  work.spent += GROUP_COST;
+  return findPhone(b, 0) === 0 ? NOT_FOUND : matches.lastEnd;
+}
+
+const MAY_PRECEDE_PLUS = new Uint8Array(256);
+for (const c of " \t\n\"'=:(,;<") MAY_PRECEDE_PLUS[c.charCodeAt(0)] = 1;
+
 /**
  * Whether the number [p, stop) is one of the many between two words, or at the end, that can be nothing else than a
  * quantity: too short for all detectors but those that need a label, and without a label. With one or two digits it
@@ -86,7 +128,7 @@ function isQuantity(b: Uint8Array, p: number, stop: number): boolean {
   if (stop < end && (b[stop] !== BLANK || !isAt(b, stop + 1, end, LETTER))) return false;
   if (stop - p <= 2) return MAY_PRECEDE_QUANTITY[b[p - 2]!] === 1 && !isDay(b, stop);
   if (!isBefore(b, p - 1, floor, LETTER)) return false;
-  return !mayFollowLabel(b, p) && !mayBeNamedBehind(b, stop);
+  return !mayBeNamedBehind(b, stop) && (!mayFollowLabel(b, p) || labelBefore(b, p, floor) === NO_LABEL);
 }
 
 /** Bytes before the space in front of a number of one or two digits: ASCII, but neither digits nor quotes. */

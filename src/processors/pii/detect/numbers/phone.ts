@@ -311,12 +311,14 @@ function addPhone(b: Uint8Array, from: number, to: number, form: number): number
     Buffer.prototype.subarray.call(b, start, end).includes(CLOSE_PAREN)
   )
     start--;
-  return matches.propose(PHONE, start, end, form | labelEvidence(b, from)) === NOT_FOUND ? 0 : to;
+  return matches.propose(PHONE, start, end, form | labelEvidence(b, from, form === UNIQUE_FORM)) === NOT_FOUND ? 0 : to;
 }
 
-function labelEvidence(b: Uint8Array, i: number): number {
+/** The evidence of the key and the label. A number that `isSure` needs no label, but may have one of something else. */
+function labelEvidence(b: Uint8Array, i: number, isSure: boolean): number {
   if ((matches.hints & HINT_PHONE) !== 0) return KEY;
   const other = i === 0 && labelBefore(b, groups.starts[0]!, matches.lastEnd) === OTHER_LABEL ? OTHER_THING : 0;
+  if (isSure && other === 0 && !matches.isThorough) return 0;
   return groups.followsWord(b, i, PHONE_WORDS) || followsPhoneLabel(b, i) ? LABEL | other : other;
 }
 
