@@ -77,8 +77,7 @@ export class EntryValue {
     if (this.expression === undefined) return this.written;
     const value = this.expression.evaluate(entry);
     if (value instanceof ExpressionTime || value instanceof ExpressionDuration) return String(value);
-    // Whole numbers from expressions are integers.
-    return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
+    return value;
   }
 }
 

@@ -10,8 +10,8 @@ const MARK = `number ${randomUUID()} `;
 
 /**
  * Parses the first JSON value of a text as Go's decoder with `UseNumber` does: whole numbers are integers if they are
- * written without fraction and exponent and have at most 64 bits, all others are doubles, and numbers too large for a
- * double stay texts. Throws if the text does not begin with JSON.
+ * written without fraction and exponent and have at most 64 bits, all others are doubles. Throws if the text does not
+ * begin with JSON, or has a number that is too large for a double.
  */
 export function parseJsonWithInts(text: string): LogValue {
   return withNumbers(JSON.parse(markNumbers(text)) as LogValue);
@@ -87,5 +87,6 @@ function toNumber(text: string): LogValue {
     if (whole >= MIN_INT && whole <= MAX_INT) return whole;
   }
   const double = Number(text);
-  return Number.isFinite(double) ? double : text;
+  if (!Number.isFinite(double)) throw new SyntaxError("a number is too large");
+  return double;
 }

@@ -84,7 +84,6 @@ export class SyslogParser extends ParserOperator {
     const { enable_octet_counting: isCounted, protocol } = this.syslog;
     if (isCounted) text = text.replace(protocol === "none" ? /^[1-9]\d{0,9}\s/ : /^\d{1,10} (?=<)/, "");
     const values = newLogMap();
-    if (protocol === "none") return Object.assign(values, { message: text });
     const priority = /^<(\d{1,3})>/.exec(text);
     if (priority !== null && Number(priority[1]) <= 191) {
       const number = Number(priority[1]);
@@ -92,9 +91,10 @@ export class SyslogParser extends ParserOperator {
       values.facility = BigInt(number >> 3);
       values.facility_text = FACILITIES[number >> 3]!;
       this.severity = number & 7;
-      text = text.slice(priority[0].length);
-    } else if (!this.syslog.allow_skip_pri_header)
+      if (protocol !== "none") text = text.slice(priority[0].length);
+    } else if (protocol !== "none" && !this.syslog.allow_skip_pri_header)
       throw new Error("a syslog message must begin with its priority, such as <13>");
+    if (protocol === "none") return Object.assign(values, { message: text });
     return protocol === "rfc5424" ? this.parseNew(text, values) : this.parseOld(text, values);
   }
 

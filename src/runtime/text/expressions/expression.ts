@@ -165,7 +165,10 @@ class ExpressionParser {
     }
     if (this.take("-")) {
       const operand = this.binary(UNARY_POWER);
-      return (scope) => -asNumber(operand(scope), "-");
+      return (scope) => {
+        const value = operand(scope);
+        return typeof value === "bigint" ? -value : -asNumber(value, "-");
+      };
     }
     if (this.take("+")) return this.binary(UNARY_POWER);
     return this.postfix(this.primary(), at);
@@ -296,15 +299,15 @@ class ExpressionParser {
         case "filter":
           return items.filter(holds);
         case "count":
-          return items.filter(holds).length;
+          return BigInt(items.filter(holds).length);
         case "find":
           return items.find(holds) ?? null;
         case "findIndex":
-          return items.findIndex(holds);
+          return BigInt(items.findIndex(holds));
         case "findLast":
           return items.findLast(holds) ?? null;
         case "findLastIndex":
-          return items.findLastIndex(holds);
+          return BigInt(items.findLastIndex(holds));
         case "groupBy":
           return groupsOf(items, of);
         case "sortBy":

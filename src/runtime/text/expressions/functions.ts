@@ -16,17 +16,25 @@ function toJson(value: ExpressionValue): string {
   return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? Number(item) : item));
 }
 
-function lengthOf(value: ExpressionValue): number {
+function lengthOf(value: ExpressionValue): bigint {
+  return BigInt(countOf(value));
+}
+
+function countOf(value: ExpressionValue): number {
   if (typeof value === "string") return [...value].length;
   if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
   if (isMap(value)) return Object.keys(value).length;
   throw new ExpressionError(`len needs a string, an array or a map, not ${typeName(value)}`);
 }
 
-function toInt(value: ExpressionValue): number {
-  const number = typeof value === "string" && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
+function toInt(value: ExpressionValue): bigint {
+  if (typeof value === "bigint") return value;
+  const number = typeof value === "string" && /^\s*[+-]?\d+\s*$/.test(value) ? BigInt(value.trim()) : value;
+  if (typeof number === "bigint") return number;
   if (typeof number === "string") throw new ExpressionError(`int cannot read ${JSON.stringify(number.slice(0, 40))}`);
-  return Math.trunc(asNumber(number, "int"));
+  const whole = Math.trunc(asNumber(number, "int"));
+  if (!Number.isFinite(whole)) throw new ExpressionError("int cannot read a number without an end");
+  return BigInt(whole);
 }
 
 function toFloat(value: ExpressionValue): number {
@@ -91,8 +99,8 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
     asText(text, "replace").replaceAll(asText(old, "replace"), () => asText(replacement, "replace")),
   hasPrefix: (text, prefix) => asText(text, "hasPrefix").startsWith(asText(prefix, "hasPrefix")),
   hasSuffix: (text, suffix) => asText(text, "hasSuffix").endsWith(asText(suffix, "hasSuffix")),
-  indexOf: (text, part) => asText(text, "indexOf").indexOf(asText(part, "indexOf")),
-  lastIndexOf: (text, part) => asText(text, "lastIndexOf").lastIndexOf(asText(part, "lastIndexOf")),
+  indexOf: (text, part) => BigInt(asText(text, "indexOf").indexOf(asText(part, "indexOf"))),
+  lastIndexOf: (text, part) => BigInt(asText(text, "lastIndexOf").lastIndexOf(asText(part, "lastIndexOf"))),
   repeat: (text, count) => {
     const [unit, times] = [asText(text, "repeat"), asNumber(count, "repeat")];
     if (times < 0 || unit.length * times > 1_000_000) throw new ExpressionError("repeat makes too long a text");
@@ -102,13 +110,16 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
   int: toInt,
   float: toFloat,
   type: typeName,
-  abs: (value) => Math.abs(asNumber(value, "abs")),
+  abs: (value) => (typeof value === "bigint" ? (value < 0n ? -value : value) : Math.abs(asNumber(value, "abs"))),
   ceil: (value) => Math.ceil(asNumber(value, "ceil")),
   floor: (value) => Math.floor(asNumber(value, "floor")),
   round: (value) => Math.round(asNumber(value, "round")),
-  max: (...args) => Math.max(...numbers(args, "max")),
-  min: (...args) => Math.min(...numbers(args, "min")),
-  sum: (list) => numbers([...asList(list, "sum")], "sum").reduce((total, each) => total + each, 0),
+  max: (...args) => args.flat().reduce((most, each) => (compare(each, most, "max") > 0 ? each : most)),
+  min: (...args) => args.flat().reduce((least, each) => (compare(each, least, "min") < 0 ? each : least)),
+  sum: (list) =>
+    asList(list, "sum").every((each) => typeof each === "bigint")
+      ? (asList(list, "sum") as readonly bigint[]).reduce((total, each) => total + each, 0n)
+      : numbers([...asList(list, "sum")], "sum").reduce((total, each) => total + each, 0),
   first: (list) => asList(list, "first")[0] ?? null,
   last: (list) => asList(list, "last").at(-1) ?? null,
   keys: (map) => (isMap(map) ? Object.keys(map) : []),

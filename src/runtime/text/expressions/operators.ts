@@ -86,8 +86,21 @@ function ordering(sign: string, holds: (order: number) => boolean): Infix {
   return (left, right) => (scope) => holds(compare(left(scope), right(scope), sign));
 }
 
+/** Operators whose result is a double. */
 function arithmetic(sign: string, compute: (a: number, b: number) => number): Infix {
   return (left, right) => (scope) => compute(asNumber(left(scope), sign), asNumber(right(scope), sign));
+}
+
+/** Computes with integers of 64 bits if both are integers, else with doubles. */
+function calculate(a: ExpressionValue, sign: "+" | "-" | "*" | "%", b: ExpressionValue): ExpressionValue {
+  if (typeof a === "bigint" && typeof b === "bigint") return BigInt.asIntN(64, calculateInts(a, sign, b));
+  const [x, y] = [asNumber(a, sign), asNumber(b, sign)];
+  return sign === "+" ? x + y : sign === "-" ? x - y : sign === "*" ? x * y : x % y;
+}
+
+function calculateInts(a: bigint, sign: "+" | "-" | "*" | "%", b: bigint): bigint {
+  if (sign === "%" && b === 0n) throw new ExpressionError("there is no remainder of a division by 0");
+  return sign === "+" ? a + b : sign === "-" ? a - b : sign === "*" ? a * b : a % b;
 }
 
 function ofTexts(word: string, holds: (text: string, part: string) => boolean): Infix {
@@ -117,20 +130,20 @@ export const INFIX: Readonly<Record<string, Infix>> = {
   "+": (left, right) => (scope) => {
     const [a, b] = [left(scope), right(scope)];
     if (typeof a === "string" && typeof b === "string") return a + b;
-    return calculateTime(a, "+", b) ?? asNumber(a, "+") + asNumber(b, "+");
+    return calculateTime(a, "+", b) ?? calculate(a, "+", b);
   },
   "-": (left, right) => (scope) => {
     const [a, b] = [left(scope), right(scope)];
-    return calculateTime(a, "-", b) ?? asNumber(a, "-") - asNumber(b, "-");
+    return calculateTime(a, "-", b) ?? calculate(a, "-", b);
   },
-  "*": arithmetic("*", (a, b) => a * b),
+  "*": (left, right) => (scope) => calculate(left(scope), "*", right(scope)),
   "/": arithmetic("/", (a, b) => a / b),
-  "%": arithmetic("%", (a, b) => a % b),
+  "%": (left, right) => (scope) => calculate(left(scope), "%", right(scope)),
   "**": arithmetic("**", (a, b) => a ** b),
   "^": arithmetic("^", (a, b) => a ** b),
   "..": (left, right) => (scope) => {
     const [from, to] = [asNumber(left(scope), ".."), asNumber(right(scope), "..")];
     if (to - from > MAX_RANGE) throw new ExpressionError("the range is too long");
-    return Array.from({ length: Math.max(0, Math.floor(to - from) + 1) }, (_, i) => from + i);
+    return Array.from({ length: Math.max(0, Math.floor(to - from) + 1) }, (_, i) => BigInt(Math.trunc(from) + i));
   },
 };

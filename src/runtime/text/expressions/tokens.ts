@@ -4,7 +4,7 @@ import { ExpressionError } from "./expression-error.js";
 export interface ExpressionToken {
   readonly kind: "number" | "text" | "name" | "sign" | "end";
   readonly text: string;
-  readonly value?: string | number;
+  readonly value?: string | number | bigint;
   readonly at: number;
 }
 
@@ -63,7 +63,7 @@ function readToken(source: string, at: number): ExpressionToken | undefined {
   const number = matchAt(NUMBER, source, at);
   if (number !== undefined && !(char === "." && source[at + 1] === ".")) {
     const digits = number.endsWith(".") ? number.slice(0, -1) : number;
-    return { kind: "number", text: digits, value: Number(digits.replaceAll("_", "")), at };
+    return { kind: "number", text: digits, value: numberOf(digits.replaceAll("_", "")), at };
   }
   if (char === '"' || char === "'" || char === "`") return readText(source, at);
   const name = matchAt(NAME, source, at);
@@ -71,6 +71,11 @@ function readToken(source: string, at: number): ExpressionToken | undefined {
   const sign = SIGNS.find((each) => source.startsWith(each, at));
   if (sign === undefined) throw new ExpressionError(`${JSON.stringify(char)} is not understood`, at);
   return { kind: "sign", text: sign, at };
+}
+
+/** A number without a fraction or an exponent is an integer. */
+function numberOf(digits: string): number | bigint {
+  return /^(?:\d+|0x.+)$/.test(digits) ? BigInt(digits) : Number(digits);
 }
 
 function matchAt(pattern: RegExp, source: string, at: number): string | undefined {

@@ -1,7 +1,7 @@
 import { ExpressionError } from "./expression-error.js";
 import { ExpressionDuration, ExpressionTime } from "./times.js";
 
-/** A value in an expression. Integers may be bigint; maps are objects whose own keys count. */
+/** A value in an expression. A bigint is an integer and a number a double; maps are objects whose own keys count. */
 export type ExpressionValue = unknown;
 
 export function typeName(value: ExpressionValue): string {
@@ -9,7 +9,7 @@ export function typeName(value: ExpressionValue): string {
   if (Array.isArray(value)) return "array";
   if (value instanceof Uint8Array) return "bytes";
   if (typeof value === "bigint") return "int";
-  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  if (typeof value === "number") return "float";
   if (typeof value === "boolean") return "bool";
   if (value instanceof ExpressionTime) return "time.Time";
   if (value instanceof ExpressionDuration) return "time.Duration";
@@ -61,6 +61,7 @@ export function isEqual(a: ExpressionValue, b: ExpressionValue): boolean {
  */
 export function compare(a: ExpressionValue, b: ExpressionValue, sign: string): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === "bigint" && typeof b === "bigint") return order(a, b);
   if (a instanceof ExpressionTime && b instanceof ExpressionTime) return order(a.nanos, b.nanos);
   if (a instanceof ExpressionDuration && b instanceof ExpressionDuration) return order(a.nanos, b.nanos);
   return asNumber(a, sign) - asNumber(b, sign);
