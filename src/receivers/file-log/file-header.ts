@@ -5,7 +5,7 @@ import type { ReceiverContext } from "../../plugin.js";
 import type { FileLogConfig } from "./config.js";
 import type { FileContent } from "./content.js";
 
-/** What the first lines of a file say about its records. */
+/** The header of one file. */
 export interface HeaderOfFile {
   /** Where the records begin. */
   readonly length: number;

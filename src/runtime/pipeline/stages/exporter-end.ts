@@ -70,8 +70,9 @@ export class ExporterEnd {
     successor.takeInOrder(held);
   }
 
-  /** What comes meanwhile, for example because a sender has its answer, waits behind these. */
+  /** Deliveries that come meanwhile, for example because a sender has its answer, wait behind these. */
   private takeInOrder(deliveries: WaitingDelivery[]): void {
+    if (this.held !== undefined) return void this.held.unshift(...deliveries); // on hold itself
     this.held = deliveries;
     for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) this.handOn(next);
     this.held = undefined;
