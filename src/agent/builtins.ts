@@ -112,6 +112,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["nop"],
+    load: async () => (await import("../receivers/nop.js")).nopReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["docker_stats"],
     load: async () => (await import("../receivers/docker-stats/component.js")).dockerStatsReceiver,
   },
