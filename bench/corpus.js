@@ -3,6 +3,9 @@
  *
  *   npm run corpus [-- folder] [--start] [--json] [--registry module.js]
  *
+ * The folder may also be named by the variable CORPUS. Configs that name a component of a vendor are counted apart from
+ * ordinary ones.
+ *
  * With --start each config that loads is also run until it is ready, in its own process and network, and the report
  * says which ones do not start, and why.
  *
@@ -20,6 +23,10 @@ import { loadConfig } from "../dist/runtime/config/load.js";
 import { Registry } from "../dist/runtime/config/resolve/registry.js";
 import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";
 
+/** Types of components that talk to one vendor's product, in any of the Collector's sections and spellings. */
+const VENDORS =
+  /^\s*((google|gcp|aws|azure|alibaba|tencent|huawei|oracle|datadog|signalfx|sapm|splunk|coralogix|sumologic|dynatrace|newrelic|honeycomb|lightstep|instana|logzio|logicmonitor|mezmo|humio|f5|opsramp|sentry|stackdriver|sematext|solarwinds|tanzu|wavefront|bmc|dataset|elastic$|mackerel|grafanacloud|cloudflare|mongodbatlas|snowflake|vcenter|observiq|middleware|uptrace|loki|faro|kinesis|xray)[a-z0-9_]*)(\/[^:\s]*)?\s*:/gim;
+
 const PLACEHOLDERS = [
   [/PORT$/, "4317"],
   [/(INSECURE|ENABLED?|VERIFY|DEBUG)$/, "true"],
@@ -36,7 +43,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { json: { type: "boolean" }, registry: { type: "string" }, start: { type: "boolean" } },
 });
-const folder = resolve(positionals[0] ?? join(import.meta.dirname, "..", "..", "shared", "corpus"));
+const folder = resolve(
+  positionals[0] ?? process.env.CORPUS ?? join(import.meta.dirname, "..", "..", "shared", "corpus"),
+);
 if (!existsSync(folder)) {
   console.error(`There is no folder ${folder}. Give one: npm run corpus -- <folder>`);
   process.exit(2);
@@ -63,7 +72,8 @@ function check(name) {
   const errors = problems.filter((problem) => problem.severity === "error");
   const missing = errors.filter((problem) => problem.code === "unknown_component").map(componentOf);
   const real = errors.filter((problem) => problem.code !== "unknown_component");
-  return { name, env, loads: config !== undefined, missing, real };
+  const isVendors = text.match(VENDORS) !== null;
+  return { name, isVendors, env, loads: config !== undefined, missing, real };
 }
 
 /** Configs that share this machine's ports are started one after the other. */
@@ -102,9 +112,12 @@ function componentOf({ path }) {
 }
 
 function summarise(all, starts) {
+  const started = starts && new Set(starts.filter((each) => each.starts).map(({ name }) => name));
   return {
     folder,
     files: all.length,
+    ordinary: classOf(all.filter((each) => !each.isVendors)),
+    vendors: classOf(all.filter((each) => each.isVendors)),
     load: all.filter((each) => each.loads).length,
     onlyKnownComponents: all.filter((each) => each.missing.length === 0).length,
     missingComponentsOnly: all.filter((each) => each.missing.length > 0 && each.real.length === 0).length,
@@ -116,6 +129,15 @@ function summarise(all, starts) {
       notStarted: starts.filter((each) => !each.starts).map(({ name, reason }) => ({ name, reason })),
     }),
   };
+
+  function classOf(configs) {
+    return {
+      files: configs.length,
+      load: configs.filter((each) => each.loads).length,
+      ...(started && { start: configs.filter((each) => started.has(each.name)).length }),
+      missingComponents: counted(configs.flatMap((each) => [...new Set(each.missing)])),
+    };
+  }
 }
 
 function counted(words) {
@@ -146,24 +168,36 @@ function placeText({ place }) {
 }
 
 function asText(report) {
-  const share = (count) => `${count} of ${report.files} (${Math.round((100 * count) / Math.max(report.files, 1))} %)`;
+  const shareOf = (count, files) => `${count} of ${files} (${Math.round((100 * count) / Math.max(files, 1))} %)`;
+  const share = (count) => shareOf(count, report.files);
+  const classText = ({ files, load, start }) =>
+    `${shareOf(load, files)} load${start === undefined ? "" : `, ${shareOf(start, files)} start`}`;
   return [
     `${report.folder}`,
+    `ordinary configs:                  ${classText(report.ordinary)}`,
+    `configs with vendors' components:  ${classText(report.vendors)}`,
     `load:                              ${share(report.load)}`,
     ...(report.start === undefined ? [] : [`load and start:                    ${share(report.start)}`]),
     `use only components Sluice has:    ${share(report.onlyKnownComponents)}, of which ${report.load} load`,
     `use components Sluice has not:     ${share(report.missingComponentsOnly)}`,
     `have other problems:               ${share(report.withProblems)}`,
     "",
-    "Components that are missing, by the number of configs that use them:",
-    ...report.missingComponents.map(({ what, count }) => `${String(count).padStart(5)}  ${what}`),
-    "",
+    ...missingText("ordinary configs", report.ordinary),
+    ...missingText("configs with vendors' components", report.vendors),
     "Other problems:",
     ...report.problems.map(
       ({ reason, count, places }) => `${String(count).padStart(5)}  ${reason}\n       ${places.slice(0, 3).join(", ")}`,
     ),
     ...(report.notStarted === undefined ? [] : notStartedText(report.notStarted)),
   ].join("\n");
+}
+
+function missingText(what, { missingComponents }) {
+  return [
+    `Components that ${what} miss, by the number of configs that use them:`,
+    ...missingComponents.map(({ what: type, count }) => `${String(count).padStart(5)}  ${type}`),
+    "",
+  ];
 }
 
 function notStartedText(configs) {

@@ -38,6 +38,22 @@ it("tells configs that load from those that miss components and those with other
   });
 });
 
+it("counts configs that name a component of a vendor apart from ordinary ones, in the folder that CORPUS names", () => {
+  const CORPUS = corpus({
+    "good.yaml": good,
+    "missing.yaml": good.replaceAll("nop", "carrier_pigeon"),
+    "vendor.yaml": good
+      .replaceAll("{nop: }", "\n  nop:\n  datadog_pigeon/eu: {}\n")
+      .replace("[nop]", "[datadog_pigeon/eu]"),
+  });
+  const env = { ...process.env, CORPUS };
+  const { stdout } = spawnSync(process.execPath, ["bench/corpus.js", "--json"], { encoding: "utf8", env });
+  expect(JSON.parse(stdout)).toMatchObject({
+    ordinary: { files: 2, load: 1, missingComponents: [{ what: "exporter carrier_pigeon", count: 1 }] },
+    vendors: { files: 1, load: 0, missingComponents: [{ what: "exporter datadog_pigeon", count: 1 }] },
+  });
+});
+
 it("starts what loads when told to, and says why the rest does not start", () => {
   const quiet = "service: {telemetry: {logs: {level: error}, metrics: {level: none}},";
   const anyPort = good.replace(/endpoint: "[^"]*"/, 'endpoint: "127.0.0.1:0"').replace("service: {", quiet);
