@@ -25,7 +25,7 @@ import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";
 
 /** Types of components that talk to one vendor's product, in any of the Collector's sections and spellings. */
 const VENDORS =
-  /^\s*((google|gcp|aws|azure|alibaba|tencent|huawei|oracle|datadog|signalfx|sapm|splunk|coralogix|sumologic|dynatrace|newrelic|honeycomb|lightstep|instana|logzio|logicmonitor|mezmo|humio|f5|opsramp|sentry|stackdriver|sematext|solarwinds|tanzu|wavefront|bmc|dataset|elastic$|mackerel|grafanacloud|cloudflare|mongodbatlas|snowflake|vcenter|observiq|middleware|uptrace|loki|faro|kinesis|xray)[a-z0-9_]*)(\/[^:\s]*)?\s*:/gim;
+  /^\s*((google|gcp|aws|azure|alibaba|tencent|huawei|oracle|datadog|signalfx|sapm|splunk|coralogix|sumologic|dynatrace|newrelic|honeycomb|lightstep|instana|logzio|logicmonitor|mezmo|humio|f5|opsramp|sentry|stackdriver|sematext|solarwinds|tanzu|wavefront|bmc|dataset|elastic$|mackerel|grafanacloud|cloudflare|mongodbatlas|snowflake|vcenter|observiq|middleware|uptrace|kinesis|xray)[a-z0-9_]*)(\/[^:\s]*)?\s*:/gim;
 
 const PLACEHOLDERS = [
   [/PORT$/, "4317"],

@@ -3,13 +3,17 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { z } from "zod";
 import { StartError } from "#contract/errors";
-import { importModule } from "./package-info.js";
+import { importModule, packageFolder } from "./package-info.js";
 
 /**
  * Client libraries of brokers and databases are optional peer dependencies. Users of such a component install its
  * client in the project that the agent runs in, or next to Sluice; nobody else needs it. Nothing is searched before a
  * config names the component.
+ *
+ * The advised command installs into the subfolder `clients` of either place. In the folder of Sluice itself, which a
+ * checkout and the image have, npm installs no optional peer dependency, whatever the command says.
  */
+const CLIENTS = "clients";
 
 /**
  * Loads a client's module; the name may end with a version, as for `npm install`. Throws a `StartError` with the
@@ -39,14 +43,17 @@ export function hasClient(name: string): boolean {
 }
 
 export function missingClient(name: string): string {
-  return `it needs the package ${name}, which is not installed; run: npm install ${name}`;
+  return `it needs the package ${name}, which is not installed; run: npm install --prefix ${CLIENTS} ${name}`;
 }
 
 /** The file to import: from the project that the agent was started in, or else next to Sluice. */
 function findClient(name: string): string | undefined {
-  for (const from of [join(process.cwd(), "package.json"), import.meta.url]) {
+  const places = [process.cwd(), packageFolder()].flatMap((folder) =>
+    folder === undefined ? [] : [folder, join(folder, CLIENTS)],
+  );
+  for (const place of [...places, import.meta.dirname]) {
     try {
-      return createRequire(from).resolve(name.replace(VERSION, ""));
+      return createRequire(join(place, "package.json")).resolve(name.replace(VERSION, ""));
     } catch {
       // not installed there
     }

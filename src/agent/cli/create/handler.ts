@@ -84,7 +84,7 @@ describe("${type}", () => {
 
 const example = (
   type: string,
-) => `# Reads the queue "orders" of RabbitMQ (npm install amqplib) and calls the handler for each message.
+) => `# Reads the queue "orders" of RabbitMQ (npm install --prefix clients amqplib) and calls the handler for each message.
 plugins: [./dist/index.js]
 receivers:
   rabbitmq:
