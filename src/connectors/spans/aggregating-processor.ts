@@ -25,6 +25,11 @@ export interface MetricAggregation {
   pieces(now: number): Iterable<Batch>;
   /** Whether something was added that `pieces` has not returned yet. */
   readonly isChanged: boolean;
+  /**
+   * For cumulative counts, which begin with 0: what the last pieces left out of series that are new. Called after the
+   * last piece.
+   */
+  takeStarts?(): SeriesStarts;
   /** Called when all pieces are safe. */
   flushed(now: number): void;
   /**
@@ -33,6 +38,15 @@ export interface MetricAggregation {
    */
   state?(): Uint8Array;
   restore?(state: Uint8Array): void;
+}
+
+/**
+ * The first points of new series. Whoever scrapes sees a rate only if the series was there with 0 before it had its
+ * first count, so the zeros are passed on at once, and the counts at the next flush.
+ */
+export interface SeriesStarts {
+  readonly zeros: readonly Batch[];
+  readonly counts: readonly Batch[];
 }
 
 export interface AggregatingSettings {
@@ -81,6 +95,8 @@ class Flushing {
   private late: Delivery[] | undefined;
   /** Deliveries of metrics that not everyone downstream has accepted yet. */
   private readonly made = new Set<Delivery>();
+  /** Metrics that wait for the next flush; those of a journal are in `made` as well. */
+  private held: (Batch | Delivery)[] = [];
   private passing: Promise<void> = Promise.resolve();
   private current: Promise<void> | undefined;
   private isStopped = false;
@@ -119,6 +135,7 @@ class Flushing {
     this.cancelTimer?.();
     await this.current;
     if (this.aggregation.isChanged || this.owed.length > 0) await this.flush();
+    await this.passOnHeld();
     await this.passing;
     this.stop();
   }
@@ -163,26 +180,56 @@ class Flushing {
   private async flushNow(): Promise<void> {
     const { clock, journal } = this.settings.context;
     const now = clock.now();
-    if (journal === undefined) {
-      for (const piece of this.aggregation.pieces(now)) {
-        await this.passOn(piece, this.ownOrigin());
-        if (this.isStopped) return;
-      }
-      return this.aggregation.flushed(now);
-    }
+    if (journal === undefined) return this.flushWithoutJournal(now);
     const pieces = await this.piecesOfOneMoment(now);
     if (this.isStopped) return; // the runtime refuses what is owed
+    const { zeros, counts } = this.aggregation.takeStarts?.() ?? NO_STARTS;
     const { owed } = this;
     this.owed = [];
     this.owedBytes = 0;
     const state = this.aggregation.state?.();
     this.takeLate();
-    if (pieces.length === 0 && owed.length === 0) return this.aggregation.flushed(now);
+    void this.passOnHeld();
+    if (pieces.length + counts.length + owed.length === 0) return this.aggregation.flushed(now);
     const positions = owed.map(({ origin }) => origin.position!);
-    const made = await journal.exchange({ positions, made: pieces, state });
+    const made = await journal.exchange({ positions, made: [...pieces, ...counts], state });
     this.aggregation.flushed(now);
     for (const delivery of owed) delivery.accept();
-    await Promise.all(made.map((delivery) => this.passOnMetrics(delivery)));
+    for (const batch of zeros) this.passOnZeros(batch);
+    for (const delivery of made.slice(pieces.length)) this.hold(delivery);
+    await Promise.all(made.slice(0, pieces.length).map((delivery) => this.passOnMetrics(delivery)));
+  }
+
+  private async flushWithoutJournal(now: number): Promise<void> {
+    await this.passOnHeld();
+    for (const piece of this.aggregation.pieces(now)) {
+      await this.passOn(piece, this.ownOrigin());
+      if (this.isStopped) return;
+    }
+    const { zeros, counts } = this.aggregation.takeStarts?.() ?? NO_STARTS;
+    this.held.push(...counts);
+    for (const batch of zeros) await this.passOn(batch, this.ownOrigin());
+    this.aggregation.flushed(now);
+  }
+
+  private hold(delivery: Delivery): void {
+    if (this.isStopped) return delivery.refuse(STOPPED);
+    this.made.add(delivery);
+    this.held.push(delivery);
+  }
+
+  private async passOnHeld(): Promise<void> {
+    for (const one of this.held.splice(0)) {
+      if (one instanceof Delivery) void this.passOnMetrics(one);
+      else await this.passOn(one, this.ownOrigin());
+    }
+  }
+
+  /** Zeros are in no journal: without them a rate misses its beginning, and no span goes uncounted. */
+  private passOnZeros(batch: Batch): void {
+    this.passing = this.passing.then(async () => {
+      if (!this.isStopped) await this.passOn(batch, this.ownOrigin());
+    });
   }
 
   /**
@@ -259,6 +306,7 @@ class Flushing {
 }
 
 const NOTHING = Batch.empty("traces");
+const NO_STARTS: SeriesStarts = { zeros: [], counts: [] };
 
 const STOPPED = new Refusal("transient", "the connector was stopped before the metrics were accepted", {
   code: ERROR_CODES.SLUICE_SHUTTING_DOWN,

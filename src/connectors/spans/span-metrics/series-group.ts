@@ -14,6 +14,8 @@ export interface SpanSeries {
   exemplars: Exemplar[];
   /** True if nothing was counted between the last two flushes. */
   isIdle: boolean;
+  /** True until a cumulative count has begun with a point of 0. */
+  isNew: boolean;
   isForgotten: boolean;
 }
 
@@ -49,7 +51,8 @@ export class SeriesGroup {
 
   createSeries(attributes: PointAttributes, start: Nanos): SpanSeries {
     const durations = this.metrics.durations?.create();
-    return { attributes, durations, start, count: 0, exemplars: [], isIdle: false, isForgotten: false };
+    const isNew = this.metrics.sum?.isDelta === false;
+    return { attributes, durations, start, count: 0, exemplars: [], isIdle: false, isNew, isForgotten: false };
   }
 
   find(owner: number, key: WireWriter, now: number): SpanSeries | undefined {
@@ -62,23 +65,56 @@ export class SeriesGroup {
     return series;
   }
 
-  /** Writes the points of these series. Deltas start from zero afterwards. */
-  write(out: MetricWriter, series: readonly SpanSeries[], time: Nanos): void {
-    const { sum, histogram, durations: kind } = this.metrics;
-    if (sum !== undefined) {
+  /**
+   * Writes what new counts begin with: a point of 0 when the series began, and apart from it the count. Returns false if
+   * none of the series is new. Call it before `write`, which takes exemplars out.
+   */
+  writeStarts(
+    zeros: MetricWriter,
+    counts: MetricWriter,
+    body: Uint8Array,
+    all: readonly SpanSeries[],
+    time: Nanos,
+  ): boolean {
+    const { sum } = this.metrics;
+    const series = all.filter(({ isNew }) => isNew);
+    if (sum === undefined || series.length === 0) return false;
+    for (const out of [zeros, counts]) {
+      out.beginResource(body);
       out.beginSum(sum);
-      for (const one of series) out.sumPoint(one.start, time, one.count, one.attributes, one.exemplars);
+      for (const { start, count, attributes, exemplars } of series) {
+        if (out === zeros) out.sumPoint(start, start, 0, attributes, exemplars);
+        else out.sumPoint(start, time, count, attributes, []);
+      }
+      out.endMetric();
+      out.endResource();
+    }
+    return true;
+  }
+
+  /** Writes the points of these series, except for counts that are new. Deltas start from zero afterwards. */
+  write(out: MetricWriter, body: Uint8Array, series: readonly SpanSeries[], time: Nanos): void {
+    const { sum, histogram, durations: kind } = this.metrics;
+    const counted = series.some(({ isNew }) => isNew) ? series.filter(({ isNew }) => !isNew) : series;
+    const hasSum = sum !== undefined && counted.length > 0;
+    const hasHistogram = histogram !== undefined && kind !== undefined;
+    if (hasSum || hasHistogram) out.beginResource(body);
+    if (hasSum) {
+      out.beginSum(sum);
+      for (const one of counted) out.sumPoint(one.start, time, one.count, one.attributes, one.exemplars);
       out.endMetric();
     }
-    if (histogram !== undefined && kind !== undefined) {
+    if (hasHistogram) {
       out.beginHistogram(histogram, kind);
       for (const { start, durations, attributes, exemplars } of series) {
         out.histogramPoint(start, time, durations!, kind, attributes, exemplars);
       }
       out.endMetric();
     }
+    if (hasSum || hasHistogram) out.endResource();
     const isDelta = (sum ?? histogram)?.isDelta === true;
     for (const one of series) {
+      one.isNew = false;
       if (one.exemplars.length > 0) one.exemplars = [];
       if (!isDelta) continue;
       one.count = 0;

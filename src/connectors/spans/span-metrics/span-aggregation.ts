@@ -5,13 +5,14 @@ import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
 import { OWNER_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG, SPAN_EVENT_ATTRIBUTES_TAG } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch } from "../../../plugin.js";
-import type { MetricAggregation } from "../aggregating-processor.js";
+import type { MetricAggregation, SeriesStarts } from "../aggregating-processor.js";
 import { MetricWriter, type Nanos, nanosOf, PointAttributes, TRUE_VALUE, textValue } from "../metric-writer.js";
 import { SpanFields, WantedAttributes } from "../span-fields.js";
 import type { Dimension, SpanMetricsConfig } from "./config.js";
 import { type ResourceState, Resources } from "./resources.js";
 import { SeriesGroup, type SpanSeries } from "./series-group.js";
 
+const SCOPE = "spanmetricsconnector";
 /** Series written between two checks of the batch size. */
 const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
@@ -46,7 +47,10 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
   private readonly wantedOfEvent: WantedAttributes;
   private readonly fields: SpanFields;
   private readonly key = new WireWriter(1024);
-  private readonly writer = new MetricWriter("sluice/connector/span_metrics");
+  private readonly writer = new MetricWriter(SCOPE);
+  private readonly zeroWriter = new MetricWriter(SCOPE);
+  private readonly countWriter = new MetricWriter(SCOPE);
+  private starts: { readonly zeros: Batch[]; readonly counts: Batch[] } = { zeros: [], counts: [] };
   private readonly nanosPerUnit: number;
   private readonly hasName: boolean;
   private readonly hasKind: boolean;
@@ -121,14 +125,32 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
       for (const group of this.groups) {
         const series = this.seriesToWrite(resource, group);
         for (let i = 0; i < series.length; i += CHUNK_SERIES) {
-          writer.beginResource(resource.body);
-          group.write(writer, series.slice(i, i + CHUNK_SERIES), time);
-          writer.endResource();
+          const chunk = series.slice(i, i + CHUNK_SERIES);
+          this.writeStarts(group, resource.body, chunk, time);
+          group.write(writer, resource.body, chunk, time);
           if (writer.byteLength > PIECE_BYTES) yield writer.take();
         }
       }
     }
     if (writer.byteLength > 0) yield writer.take();
+  }
+
+  takeStarts(): SeriesStarts {
+    this.endStarts();
+    const { starts } = this;
+    this.starts = { zeros: [], counts: [] };
+    return starts;
+  }
+
+  private writeStarts(group: SeriesGroup, body: Uint8Array, series: readonly SpanSeries[], time: Nanos): void {
+    if (!group.writeStarts(this.zeroWriter, this.countWriter, body, series, time)) return;
+    if (this.countWriter.byteLength > PIECE_BYTES) this.endStarts();
+  }
+
+  private endStarts(): void {
+    if (this.countWriter.byteLength === 0) return;
+    this.starts.zeros.push(this.zeroWriter.take());
+    this.starts.counts.push(this.countWriter.take());
   }
 
   /**

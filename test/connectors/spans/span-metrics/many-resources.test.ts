@@ -14,6 +14,7 @@ describe("span_metrics with ever new resources", () => {
   it("counts spans of resources without room in one series without a resource", async () => {
     const { give, flush } = running(spanMetrics, { ...COUNTS_ONLY, max_series: 3 });
     for (let i = 0; i < 10; i++) give(spansOfService(`shop-${i}`, [span("a", 1)]));
+    await flush();
     const [batch] = await flush();
     const resources = listOf(decodeTree(batch!), "resourceMetrics") as { resource?: Tree }[];
     expect(resources.map(({ resource }) => resource?.["attributes"] !== undefined)).toEqual([true, true, true, false]);

@@ -19,7 +19,13 @@ const usual = (name: string, status = "UNSET") =>
 async function made(config: object, ...batches: Batch[]): Promise<string[]> {
   const { give, flush } = running(spanMetrics, config);
   for (const batch of batches) give(batch);
-  return pointsOf(await flush());
+  return pointsOf(await counts(flush));
+}
+
+/** The batch of the second flush that has all counts: new series begin with 0, and have their first count apart. */
+async function counts(flush: () => Promise<Batch[]>): Promise<Batch[]> {
+  await flush();
+  return (await flush()).slice(-1);
 }
 
 /** All metrics except histograms. */
@@ -39,16 +45,18 @@ describe("span_metrics", () => {
     ]);
   });
 
-  it("has the Collector's names, unit, buckets and times, under the resource of the spans", async () => {
+  it("has the Collector's names, scope, unit, buckets and times, under the resource of the spans", async () => {
     const { give, flush, clock } = running(spanMetrics, {});
     const start = BigInt(clock.now()) * 1_000_000n;
     give(spansOfService("shop", [span("a", 2), span("a", 2.5), span("a", 20_000)], { "host.name": text("h") }));
-    const [batch] = await flush();
+    const [, batch] = await flush();
     const tree = decodeTree(batch!);
     const { metric, record } = recordsOf("metrics", tree).find((one) => one.metric!["histogram"])!;
     expect((listOf(tree, "resourceMetrics")[0] as { resource: Tree }).resource["attributes"]).toEqual(
       attributes({ "host.name": text("h"), "service.name": text("shop") }),
     );
+    const [scoped] = listOf(listOf(tree, "resourceMetrics")[0]!, "scopeMetrics");
+    expect(scoped!["scope"]).toEqual({ name: "spanmetricsconnector" });
     expect(metric).toMatchObject({ unit: "ms", histogram: { aggregationTemporality: 2 } });
     const bounds = [2, 4, 6, 8, 10, 50, 100, 200, 400, 800, 1000, 1400, 2000, 5000, 10_000, 15_000];
     const counts = [1n, 1n, ...Array.from({ length: 14 }, () => 0n), 1n];
@@ -107,7 +115,7 @@ describe("span_metrics", () => {
     const delta = running(spanMetrics, { aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA" });
     const batch = spansOfService("shop", [span("a", 1), span("a", 2)]);
     for (const each of [cumulative, delta]) each.give(batch);
-    expect(pointsOf(await cumulative.flush())).toEqual([`${CALLS}{${usual("a")}} 2`]);
+    expect(pointsOf(await counts(cumulative.flush))).toEqual([`${CALLS}{${usual("a")}} 2`]);
     expect(pointsOf(await cumulative.flush())).toEqual([`${CALLS}{${usual("a")}} 2`]);
     cumulative.give(batch);
     expect(pointsOf(await cumulative.flush())).toEqual([`${CALLS}{${usual("a")}} 4`]);
@@ -122,6 +130,30 @@ describe("span_metrics", () => {
     expect(await delta.flush()).toEqual([]);
   });
 
+  it("begins a new cumulative count with 0, and lets the count follow at the next flush", async () => {
+    const { give, flush, clock } = running(spanMetrics, {});
+    const start = BigInt(clock.now()) * 1_000_000n;
+    const callsOf = (batches: readonly Batch[]) =>
+      batches
+        .flatMap((batch) => recordsOf("metrics", decodeTree(batch)))
+        .filter(({ metric }) => metric!["name"] === CALLS)
+        .map(({ record }) => [record["asInt"], (record["timeUnixNano"] as bigint) - start]);
+    const minute = 60_000_000_000n;
+    give(spansOfService("shop", [span("a", 1), span("a", 2)]));
+    expect(callsOf(await flush())).toEqual([[0n, 0n]]);
+    give(spansOfService("shop", [span("a", 1), span("b", 2)]));
+    expect(callsOf(await flush())).toEqual([
+      [2n, minute],
+      [0n, minute],
+      [3n, 2n * minute],
+    ]);
+    expect(callsOf(await flush())).toEqual([
+      [1n, 2n * minute],
+      [3n, 3n * minute],
+      [1n, 3n * minute],
+    ]);
+  });
+
   it("makes exponential histograms whose buckets hold every duration", async () => {
     const { give, flush } = running(spanMetrics, { histogram: { exponential: { max_size: 8 } } });
     const durations = [0, 0.001, 1, 1, 3, 500, 40_000];
@@ -131,7 +163,7 @@ describe("span_metrics", () => {
         durations.map((ms) => span("a", ms)),
       ),
     );
-    const [record] = recordsOf("metrics", decodeTree((await flush())[0]!))
+    const [record] = recordsOf("metrics", decodeTree((await counts(flush))[0]!))
       .filter(({ metric }) => metric!["exponentialHistogram"])
       .map((one) => one.record) as [Tree];
     expect(record).toMatchObject({ count: 7n, zeroCount: 1n, min: 0, max: 40_000, sum: 40_505.001 });
@@ -147,7 +179,7 @@ describe("span_metrics", () => {
         async (all, max_size) => {
           const { give, flush } = running(spanMetrics, { histogram: { exponential: { max_size } } });
           for (const one of all) give(spansOfService("shop", [span("a", one)]));
-          const found = recordsOf("metrics", decodeTree((await flush())[0]!));
+          const found = recordsOf("metrics", decodeTree((await counts(flush))[0]!));
           const { record } = found.find(({ metric }) => metric!["exponentialHistogram"])!;
           const positive = record["positive"] as { bucketCounts?: bigint[] } | undefined;
           expect((positive?.bucketCounts ?? []).length).toBeLessThanOrEqual(max_size);
@@ -161,16 +193,17 @@ describe("span_metrics", () => {
   it("attaches up to the configured number of exemplars, until they were sent", async () => {
     const { give, flush } = running(spanMetrics, { exemplars: { enabled: true, max_per_data_point: 2 } });
     give(spansOfService("shop", [span("a", 5), span("a", 6), span("a", 7)]));
-    const exemplars = (batch: Batch) =>
-      recordsOf("metrics", decodeTree(batch)).map(({ record }) => record["exemplars"]);
-    const [first] = await flush();
+    const exemplars = (batches: readonly Batch[]) =>
+      batches.flatMap((batch) => recordsOf("metrics", decodeTree(batch)).map(({ record }) => record["exemplars"]));
+    const first = await flush();
     const one = {
       timeUnixNano: T0 + 5_000_000n,
       asDouble: 5,
       traceId: Buffer.alloc(16, 1),
       spanId: Buffer.alloc(8, 2),
     };
-    for (const found of exemplars(first!) as Tree[][]) {
+    expect(exemplars(first)).toHaveLength(2);
+    for (const found of exemplars(first) as Tree[][]) {
       expect(found).toHaveLength(2);
       expect({
         ...found[0],
@@ -178,7 +211,7 @@ describe("span_metrics", () => {
         spanId: Buffer.from(found[0]!["spanId"] as Uint8Array),
       }).toEqual(one);
     }
-    expect(exemplars((await flush())[0]!)).toEqual([undefined, undefined]);
+    expect(exemplars(await flush())).toEqual([undefined, undefined, undefined]);
   });
 
   it("counts spans without room in an overflow series of their resource", async () => {
@@ -200,16 +233,17 @@ describe("span_metrics", () => {
     const config = { series_expiration: "90s", histogram: { disable: true } };
     const { give, flush } = running(spanMetrics, config);
     give(spansOfService("shop", [span("a", 1), span("b", 1)]));
-    expect(await flush()).toHaveLength(1);
+    expect(pointsOf(await flush())).toEqual([`${CALLS}{${usual("a")}} 0`, `${CALLS}{${usual("b")}} 0`]);
     give(spansOfService("shop", [span("b", 1)]));
-    expect(pointsOf(await flush())).toEqual([`${CALLS}{${usual("a")}} 1`, `${CALLS}{${usual("b")}} 2`]);
+    expect(pointsOf((await flush()).slice(-1))).toEqual([`${CALLS}{${usual("a")}} 1`, `${CALLS}{${usual("b")}} 2`]);
     expect(pointsOf(await flush())).toEqual([`${CALLS}{${usual("b")}} 2`]);
     const resources = running(spanMetrics, { metrics_expiration: "30s", histogram: { disable: true } });
     resources.give(spansOfService("shop", [span("a", 1)]));
+    expect(pointsOf(await resources.flush())).toEqual([`${CALLS}{${usual("a")}} 0`]);
     expect(pointsOf(await resources.flush())).toEqual([`${CALLS}{${usual("a")}} 1`]);
     expect(await resources.flush()).toEqual([]);
     resources.give(spansOfService("shop", [span("a", 1)]));
-    expect(pointsOf(await resources.flush())).toEqual([`${CALLS}{${usual("a")}} 1`]);
+    expect(pointsOf(await resources.flush())).toEqual([`${CALLS}{${usual("a")}} 0`]);
   });
 
   it("identifies resources by the configured attributes, in whatever order they come", async () => {
@@ -236,7 +270,8 @@ describe("span_metrics", () => {
         });
         const batches = trees.map((tree) => Batch.admit("traces", referenceEncode("traces", tree)));
         for (const batch of batches) give(batch);
-        const records = (await flush()).flatMap((batch) => recordsOf("metrics", decodeTree(batch)));
+        const flushed = isDelta ? await flush() : await counts(flush);
+        const records = flushed.flatMap((batch) => recordsOf("metrics", decodeTree(batch)));
         const sum = (values: readonly (bigint | undefined)[]) => values.reduce((a: bigint, b) => a + (b ?? 0n), 0n);
         const spans = BigInt(batches.reduce((all, { count }) => all + count, 0));
         expect(sum(records.map(({ record }) => record["asInt"] as bigint))).toBe(spans);
@@ -248,6 +283,8 @@ describe("span_metrics", () => {
   });
 });
 
+const DELTAS = { aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA" };
+
 describe("what span_metrics owes", () => {
   const batch = spansOfService("shop", [span("a", 1)]);
 
@@ -257,13 +294,13 @@ describe("what span_metrics owes", () => {
     const outcomes = give(batch, 7);
     expect(outcomes).toEqual([]);
     await flush(60_000, () => {});
-    expect(journal.exchanges).toEqual([{ positions: [7], made: 1 }]);
+    expect(journal.exchanges).toEqual([{ positions: [7], made: 2 }]);
     expect(outcomes).toEqual([ACCEPTED]);
     expect(journal.outcomes).toEqual([]);
   });
 
   it("owes the metrics until everyone downstream has accepted them, and gives them a key", async () => {
-    const { give, clock, out, journal } = running(spanMetrics, {});
+    const { give, clock, out, journal } = running(spanMetrics, DELTAS);
     give(batch, 1);
     clock.advance(60_000);
     await expect.poll(() => out).toHaveLength(1);
@@ -283,17 +320,18 @@ describe("what span_metrics owes", () => {
     expect(await flush()).toEqual([]);
   });
 
-  it("refuses metrics that were not accepted when it is stopped", async () => {
+  it("refuses metrics that were not accepted when it is stopped, and first counts that still wait", async () => {
     const { give, flush, unsubscribe, journal } = running(spanMetrics, {});
     give(batch, 1);
     await flush(60_000, () => {});
     unsubscribe();
-    expect(journal.outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient" } }]);
+    const refused = { ok: false, refusal: { kind: "transient" } };
+    expect(journal.outcomes).toMatchObject([refused, refused]);
   });
 
   it("sends refused metrics again, counts nothing twice, and settles then", async () => {
     const { give, flush, journal } = running(spanMetrics, {
-      aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA",
+      ...DELTAS,
       histogram: { disable: true },
     });
     give(batch, 1);
@@ -320,7 +358,7 @@ describe("what span_metrics owes", () => {
     const { give, flush, complete, isComplete } = running(spanMetrics, { histogram: { disable: true } });
     const outcomes = give(batch, 1);
     complete();
-    expect(pointsOf(await flush(0))).toEqual([`${CALLS}{${usual("a")}} 1`]);
+    expect(pointsOf(await flush(0))).toEqual([`${CALLS}{${usual("a")}} 0`, `${CALLS}{${usual("a")}} 1`]);
     expect(outcomes).toEqual([ACCEPTED]);
     expect(isComplete()).toBe(true);
   });
