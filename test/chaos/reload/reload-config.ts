@@ -55,7 +55,8 @@ export interface Ports {
 
 export function yamlOf(shape: Shape, ports: Ports): string {
   const backend = (name: string) => `http://127.0.0.1:${ports.backend}/${name}/${shape.path}`;
-  const common = "compression: none, encoding: json, retry_on_failure: {initial_interval: 10ms, max_interval: 50ms}";
+  const common =
+    "compression: none, encoding: json, retry_on_failure: {initial_interval: 10ms, max_interval: 50ms}, circuit_breaker: {reset_timeout: 300ms}";
   const queue = `sending_queue: {num_consumers: ${shape.consumers}}`;
   const orders = {
     "moody first": "moody, attributes",
