@@ -1,13 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse } from "yaml";
+import type { Feed } from "./feeds.js";
 
 /**
  * Cases that Sluice and the Collector are compared on. A table in `cases/` is about one component; a case is a config of
  * that component and an input. Each case becomes a pipeline of its own, so that one start of an agent runs a whole table.
  *
  * In configs and inputs `CASE` stands for the number of the case, `PORT` for a free port, and `SINK` for the URL of a
- * server that keeps what it is sent.
+ * server that keeps what it is sent. `FOLDER` is a folder with the table's files, `TARGET` a server with a page for each
+ * case: see feeds.ts.
  */
 export interface CaseTable {
   /** The file's name without its ending. */
@@ -18,6 +20,9 @@ export interface CaseTable {
   /** The signal that leaves the component, if it is another one. */
   readonly to: Signal;
   readonly env: Readonly<Record<string, string>>;
+  readonly feed: Feed;
+  /** Texts by their paths in `FOLDER`. */
+  readonly files: Readonly<Record<string, string>>;
   /** Addresses at which the same agent receives OTLP over gRPC: where the component under test sends to. */
   readonly backends: readonly string[];
   /** Whether output may arrive after the answer to the input: the runner then waits for it. */
@@ -44,6 +49,8 @@ interface TableFile {
   readonly signal: Signal;
   readonly to?: Signal;
   readonly env?: Readonly<Record<string, string>>;
+  readonly feed?: Feed;
+  readonly files?: Readonly<Record<string, string>>;
   readonly backends?: readonly string[];
   readonly late?: boolean;
   readonly distinct?: boolean;
@@ -85,8 +92,10 @@ function readTable(name: string, file: TableFile): CaseTable {
     signal: file.signal,
     to: file.to ?? file.signal,
     env: file.env ?? {},
+    feed: file.feed ?? "otlp",
+    files: file.files ?? {},
     backends: file.backends ?? [],
-    isLate: file.late ?? false,
+    isLate: file.late ?? (file.feed ?? "otlp") !== "otlp",
     isDistinct: file.distinct ?? false,
     without: file.without ?? [],
     cases,

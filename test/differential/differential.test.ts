@@ -81,8 +81,18 @@ function report(table: string, theirs: Readonly<Record<string, Output>>, ours: R
   console.log(
     `${table}: ${Object.keys(theirs).length} cases, ${names.length} different, ${undocumented.length} of them undocumented`,
   );
-  for (const name of undocumented)
-    console.log(
-      `- ${name}\n    Collector ${JSON.stringify(theirs[name])}\n    Sluice    ${JSON.stringify(ours[name])}`,
-    );
+  for (const name of undocumented) {
+    const [one, other] = [theirs[name]!, ours[name]!];
+    console.log(`- ${name}\n    Collector ${printed(one, other)}\n    Sluice    ${printed(other, one)}`);
+  }
+}
+
+/** The records of an output that another does not have. */
+function printed(output: Output, other: Output): string {
+  if (output === "refused" || other === "refused") return JSON.stringify(output);
+  const texts = new Set(other.map((record) => JSON.stringify(record)));
+  return output
+    .map((record) => JSON.stringify(record))
+    .filter((text) => !texts.has(text))
+    .join("\n              ");
 }

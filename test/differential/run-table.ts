@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Case, CaseTable } from "./case-table.js";
+import { feed, type Places, preparePlaces } from "./feeds.js";
 import { freePorts, type Sink, startSink } from "./sink.js";
 import type { Subject } from "./subjects.js";
 import { recordsOf, requestOf } from "./telemetry.js";
@@ -37,15 +38,16 @@ export async function runTable(
   expected: Readonly<Record<string, Output>> = {},
 ): Promise<Record<string, Output>> {
   const sink = await startSink();
+  const places = await preparePlaces(table);
   const ports = await freePorts(table.cases.length * 2);
   const runs = table.cases.map(
     (each, number): Run => ({ number, each, ports: [ports[2 * number]!, ports[2 * number + 1]!] }),
   );
   const env = { ...table.env };
-  const isWhole = subject.accepts(configOf(table, runs, sink), env);
-  const accepted = isWhole ? runs : runs.filter((run) => subject.accepts(configOf(table, [run], sink), env));
+  const isWhole = subject.accepts(configOf(table, runs, sink, places), env);
+  const accepted = isWhole ? runs : runs.filter((run) => subject.accepts(configOf(table, [run], sink, places), env));
   const outputs: Record<string, Output> = Object.fromEntries(runs.map(({ each }) => [each.name, "refused"]));
-  const stop = accepted.length === 0 ? undefined : await subject.start(configOf(table, accepted, sink), env);
+  const stop = accepted.length === 0 ? undefined : await subject.start(configOf(table, accepted, sink, places), env);
   try {
     const waiting = [...accepted];
     const runNext = async () => {
@@ -58,12 +60,13 @@ export async function runTable(
   } finally {
     await stop?.();
     await sink.close();
+    places.close();
   }
   return JSON.parse(JSON.stringify(outputs)) as Record<string, Output>; // recordings cannot tell -0 from 0
 }
 
 /** A config with a pipeline for each case. */
-function configOf(table: CaseTable, runs: readonly Run[], sink: Sink): string {
+function configOf(table: CaseTable, runs: readonly Run[], sink: Sink, places: Places): string {
   const [section = "", type = ""] = table.component.split("/");
   const sections: Record<string, string[]> = { receivers: [], processors: [], connectors: [], exporters: [] };
   const pipelines: string[] = [];
@@ -73,9 +76,12 @@ function configOf(table: CaseTable, runs: readonly Run[], sink: Sink): string {
     const config = run.each.config
       .replaceAll("CASE", `${id}`)
       .replaceAll("PORT", `${run.ports[1]}`)
-      .replaceAll("SINK", url);
+      .replaceAll("SINK", url)
+      .replaceAll("FOLDER", places.folder)
+      .replaceAll("TARGET", places.target);
     sections[section]!.push(`  ${type}/${id}:\n${config.replace(/^(?=.)/gm, "    ")}`);
-    sections["receivers"]!.push(`  otlp/${id}: {protocols: {http: {endpoint: "127.0.0.1:${run.ports[0]}"}}}`);
+    if (table.feed === "otlp")
+      sections["receivers"]!.push(`  otlp/${id}: {protocols: {http: {endpoint: "127.0.0.1:${run.ports[0]}"}}}`);
     sections["exporters"]!.push(`  ${sinkExporter(`${id}`, url)}`);
     pipelines.push(...pipelinesOf(table, section, type, id));
   }
@@ -111,6 +117,11 @@ function pipelinesOf(table: CaseTable, section: string, type: string, id: number
 async function send(table: CaseTable, { each, ports }: Run): Promise<{ status: number }[]> {
   const failures: { status: number }[] = [];
   for (const input of each.inputs) {
+    if (table.feed !== "otlp") {
+      const failure = await feed(table.feed, ports[1], input);
+      if (failure !== undefined) failures.push(failure);
+      continue;
+    }
     let status = await post(table, ports[0], input);
     for (let retries = 0; table.backends.length > 0 && status === 503 && retries < MAX_RETRIES; retries++) {
       await sleep(RETRY_MS);
@@ -140,7 +151,7 @@ async function outputOf(
   let seen: readonly unknown[] = [];
   for (let since = Date.now(); ; ) {
     const now = await readOutput(table, run, sink);
-    if (!table.isLate || isDeepStrictEqual(now, expected)) return now;
+    if (!table.isLate || (now.length > 0 && isDeepStrictEqual(now, expected))) return now;
     if (!isDeepStrictEqual(now, seen)) since = Date.now();
     else if (Date.now() - since > QUIET_MS) return now;
     seen = now;

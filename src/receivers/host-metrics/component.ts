@@ -3,6 +3,7 @@ import { defineReceiver, type Receiver, type ReceiverContext, StartError } from 
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostFiles } from "./host-files.js";
+import { originOf, type ScraperName } from "./metrics.js";
 import { MountUsage } from "./mount-usage.js";
 import { listProcesses, processScraper } from "./process-scraper.js";
 import {
@@ -29,7 +30,7 @@ export const hostMetricsReceiver = defineReceiver<HostMetricsConfig>({
 class HostMetricsReceiver implements Receiver {
   private readonly context: ReceiverContext;
   private readonly files: HostFiles;
-  private readonly scrapers: ReadonlyMap<string, Scraper>;
+  private readonly scrapers: ReadonlyMap<ScraperName, Scraper>;
   private readonly processes: ReturnType<typeof processScraper> | undefined;
   private readonly scraping: ScrapingReceiver;
 
@@ -63,9 +64,12 @@ class HostMetricsReceiver implements Receiver {
 
   private async collect({ now, failed }: ScrapeMoment): Promise<PointCollector[]> {
     const bootMs = await this.bootMs().catch(() => now);
-    const collectors = [new PointCollector(bootMs)];
-    for (const [name, scraper] of this.scrapers)
-      await scraper(collectors[0]!).catch((error: unknown) => failed(name, error));
+    const collectors: PointCollector[] = [];
+    for (const [name, scraper] of this.scrapers) {
+      const points = new PointCollector(bootMs, {}, originOf(name));
+      collectors.push(points);
+      await scraper(points).catch((error: unknown) => failed(name, error));
+    }
     const processes = await this.processes?.(bootMs, now).catch((error: unknown) => failed("process", error));
     return [...collectors, ...(processes ?? [])];
   }
@@ -81,9 +85,9 @@ function createScrapers(
   files: HostFiles,
   configs: HostMetricsConfig["scrapers"],
   mounts: MountUsage,
-): Map<string, Scraper> {
+): Map<ScraperName, Scraper> {
   const { cpu, load, memory, disk, filesystem, network, paging, processes, system } = configs;
-  const scrapers = new Map<string, Scraper>();
+  const scrapers = new Map<ScraperName, Scraper>();
   if (cpu) scrapers.set("cpu", cpuScraper(files, cpu));
   if (load) scrapers.set("load", loadScraper(files, load));
   if (memory) scrapers.set("memory", memoryScraper(files, memory));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { metricKeys, scrapingKeys } from "#receiving";
+import { metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
 import { compilePattern } from "#text/patterns";
 import { duration, ignored, section } from "../../plugin.js";
 import { HOST_METRICS, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
@@ -34,6 +34,17 @@ const included = (key: string, what: string) => filter(key, what).meta({ descrip
 const excluded = (key: string, what: string) => filter(key, what).meta({ description: `Not these ${what}.` });
 
 const MUTED_REASON = "process data that cannot be read is always left out silently";
+
+const PROCESS_ATTRIBUTES = [
+  "process.pid",
+  "process.parent_pid",
+  "process.executable.name",
+  "process.executable.path",
+  "process.command",
+  "process.command_line",
+  "process.owner",
+  "process.cgroup",
+] as const;
 
 const scraperSchemas = {
   cpu: z.strictObject({ ...metricKeys(HOST_METRICS.cpu) }),
@@ -78,7 +89,13 @@ const scraperSchemas = {
     mute_process_io_error: ignored(MUTED_REASON),
     mute_process_user_error: ignored(MUTED_REASON),
     mute_process_cgroup_error: ignored(MUTED_REASON),
-    resource_attributes: ignored("processes have all attributes that can be read"),
+    resource_attributes: section(
+      z.strictObject(
+        Object.fromEntries(PROCESS_ATTRIBUTES.map((name) => [name, resourceAttributeKey(name !== "process.cgroup")])),
+      ),
+    )
+      .prefault({})
+      .meta({ description: "Which attributes the resource of a process has." }),
   }),
   system: z.strictObject({ ...metricKeys(HOST_METRICS.system) }),
 };
@@ -109,6 +126,7 @@ export const hostMetricsSchema = z.strictObject({
     }),
   )
     .prefault({})
+    .refine((scrapers) => Object.keys(scrapers).length > 0, "expected a scraper, such as cpu")
     .transform((scrapers) => scrapers as Partial<ScraperConfigs>)
     .meta({ description: "The scrapers to run, each with its own keys." }),
 });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { MetricOutput } from "#receiving";
 import { compilePattern } from "#text/patterns";
 import type { ScraperConfigs } from "./config.js";
-import type { HostFiles, NamePredicate } from "./host-files.js";
+import { type HostFiles, type NamePredicate, ratio } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 import type { MountUsage } from "./mount-usage.js";
 import type { Scraper } from "./system-scrapers.js";
@@ -31,6 +31,9 @@ export function diskScraper(files: HostFiles, { metrics, include, exclude }: Scr
     for (const line of await files.lines("diskstats")) {
       const [, , device = "", ...numbers] = line.trim().split(/\s+/);
       if (!isWanted(device)) continue;
+      const counts = numbers.map(Number);
+      // Devices that nothing was ever done with, such as unused loop devices.
+      if (counts.slice(0, 11).every((count) => count === 0)) continue;
       const [
         reads,
         readsMerged,
@@ -43,7 +46,7 @@ export function diskScraper(files: HostFiles, { metrics, include, exclude }: Scr
         pending,
         busyMs,
         weightedMs,
-      ] = numbers.map(Number);
+      ] = counts;
       for (const [direction, operations, merged, sectors, ms] of [
         ["read", reads, readsMerged, sectorsRead, readMs],
         ["write", writes, writesMerged, sectorsWritten, writeMs],
@@ -85,7 +88,7 @@ export function filesystemScraper(files: HostFiles, config: ScraperConfigs["file
       output.add(points, "system.filesystem.usage", used, { ...attributes, state: "used" });
       output.add(points, "system.filesystem.usage", bavail * bsize, { ...attributes, state: "free" });
       output.add(points, "system.filesystem.usage", (bfree - bavail) * bsize, { ...attributes, state: "reserved" });
-      output.add(points, "system.filesystem.utilization", used / (used + bavail * bsize), attributes);
+      output.add(points, "system.filesystem.utilization", ratio(used, used + bavail * bsize), attributes);
       output.add(points, "system.filesystem.inodes.usage", inodes - ffree, { ...attributes, state: "used" });
       output.add(points, "system.filesystem.inodes.usage", ffree, { ...attributes, state: "free" });
     }
@@ -104,18 +107,20 @@ function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 
+/** States by their numbers in /proc; one of the Collector's that no connection has on Linux is the last. */
 const TCP_STATES: Readonly<Record<string, string>> = {
   "01": "ESTABLISHED",
   "02": "SYN_SENT",
   "03": "SYN_RECV",
-  "04": "FIN_WAIT1",
-  "05": "FIN_WAIT2",
+  "04": "FIN_WAIT_1",
+  "05": "FIN_WAIT_2",
   "06": "TIME_WAIT",
   "07": "CLOSE",
   "08": "CLOSE_WAIT",
   "09": "LAST_ACK",
   "0A": "LISTEN",
   "0B": "CLOSING",
+  "": "DELETE",
 };
 
 export function networkScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["network"]): Scraper {
@@ -141,7 +146,7 @@ export function networkScraper(files: HostFiles, { metrics, include, exclude }: 
       const counts = new Map(Object.values(TCP_STATES).map((state) => [state, 0]));
       for (const file of ["tcp", "tcp6"]) {
         for (const line of (await files.lines(`${files.hostProcess}/net/${file}`).catch(() => [])).slice(1)) {
-          const state = TCP_STATES[line.trim().split(/\s+/)[3] ?? ""];
+          const state = TCP_STATES[line.trim().split(/\s+/)[3] ?? "00"];
           if (state !== undefined) counts.set(state, counts.get(state)! + 1);
         }
       }

@@ -28,13 +28,24 @@ export class HostFiles {
    * this takes a tenth of the time of an asynchronous read. Never read a command line this way: the kernel may wait for
    * the process.
    */
-  async readProcess(pid: string, file: "stat" | "status"): Promise<string> {
+  async readProcess(pid: string, file: "stat" | "status" | `task/${string}/status`): Promise<string> {
     if (++this.syncReads % FILES_PER_TURN === 0) await nextTurn();
     return readFileSync(`${this.root}/proc/${pid}/${file}`, "utf8");
   }
 
   async lines(path: string): Promise<string[]> {
     return (await this.read(path)).split("\n").filter((line) => line !== "");
+  }
+
+  /** Names of users by their numbers; empty if the machine does not tell. */
+  async users(): Promise<ReadonlyMap<string, string>> {
+    const text = await readFile(`${this.root}/etc/passwd`, "utf8").catch(() => "");
+    return new Map(
+      text
+        .split("\n")
+        .map((line) => line.split(":"))
+        .map(([name = "", , id = ""]) => [id, name]),
+    );
   }
 
   link(path: string): Promise<string> {
@@ -63,3 +74,10 @@ export function numbersIn(text: string): Map<string, number> {
 
 /** Whether an item with this name is wanted. */
 export type NamePredicate = (name: string) => boolean;
+
+/** A share with as many digits as its parts have, as the Collector rounds it. */
+export function ratio(part: number, whole: number): number {
+  const digits = Math.max(1, Math.floor(Math.log10(Math.max(part, whole))) + 1);
+  const scale = 10 ** digits;
+  return whole === 0 ? Number.NaN : Math.round((part / whole) * scale) / scale;
+}

@@ -4,7 +4,7 @@ import { MetricOutput, PointCollector } from "#receiving";
 import type { ScraperConfigs } from "./config.js";
 import { nameFilter } from "./device-scrapers.js";
 import { type HostFiles, numbersIn, TICKS_PER_SECOND } from "./host-files.js";
-import { HOST_METRICS } from "./metrics.js";
+import { HOST_METRICS, originOf } from "./metrics.js";
 
 export async function listProcesses(files: HostFiles): Promise<string[]> {
   return (await readdir(`${files.root}/proc`)).filter((name) => /^\d+$/.test(name));
@@ -19,6 +19,15 @@ interface CpuTimes {
   readonly wait: number;
 }
 
+/** What all processes of a collection share. */
+interface Machine {
+  readonly bootMs: number;
+  readonly nowMs: number;
+  readonly memory: number;
+  readonly cpus: number;
+  readonly users: ReadonlyMap<string, string>;
+}
+
 /**
  * Measures every wanted process, each with its own resource. Processes that end meanwhile or cannot be read are left
  * out.
@@ -31,61 +40,105 @@ export function processScraper(files: HostFiles, config: ScraperConfigs["process
   return async (bootMs: number, nowMs: number): Promise<PointCollector[]> => {
     const collectors: PointCollector[] = [];
     const now: typeof before = new Map();
-    const total = ((await files.numbers("meminfo")).get("MemTotal") ?? 0) * 1024;
+    const machine: Machine = {
+      bootMs,
+      nowMs,
+      memory: ((await files.numbers("meminfo")).get("MemTotal") ?? 0) * 1024,
+      cpus: (await files.lines("stat")).filter((line) => /^cpu\d/.test(line)).length || 1,
+      users: await files.users(),
+    };
     for (const pid of await listProcesses(files)) {
-      const points = await measure(pid, bootMs, nowMs, total, now).catch(() => undefined);
+      const points = await measure(pid, machine, now).catch(() => undefined);
       if (points !== undefined) collectors.push(points);
     }
     before = now;
     return collectors;
   };
 
-  async function measure(pid: string, bootMs: number, nowMs: number, totalMemory: number, now: typeof before) {
+  async function measure(pid: string, machine: Machine, now: typeof before) {
+    const { bootMs, nowMs } = machine;
     const stat = parseStat(await files.readProcess(pid, "stat"));
-    const command = (await files.read(`${pid}/cmdline`)).slice(0, MAX_COMMAND_LINE).split("\0");
-    const path = await files.link(`${pid}/exe`).catch(() => "");
-    const name = path === "" ? stat.name : basename(path);
-    // Kernel threads have no command line, and users do not count them as processes.
-    if (command[0] === "" || !isWanted(name)) return undefined;
+    const command = (await files.read(`${pid}/cmdline`)).slice(0, MAX_COMMAND_LINE).replace(/\0+$/, "").split("\0");
+    const name = fullName(stat.name, command[0]!);
+    if (!isWanted(name)) return undefined;
     const startMs = bootMs + (stat.startTicks / TICKS_PER_SECOND) * 1000;
     if (nowMs - startMs < config.scrape_process_delay) return undefined;
     const status = numbersIn(await files.readProcess(pid, "status"));
-    const points = new PointCollector(startMs, {
+    const owner = machine.users.get(String(status.get("Uid")));
+    const isCgroupWanted = config.resource_attributes["process.cgroup"]!.enabled;
+    const attributes = {
       "process.pid": Number(pid),
       "process.parent_pid": stat.parent,
       "process.executable.name": name,
-      ...(path !== "" && { "process.executable.path": path }),
+      "process.executable.path": await files.link(`${pid}/exe`).catch(() => ""),
+      ...(isCgroupWanted && { "process.cgroup": (await files.read(`${pid}/cgroup`).catch(() => "")).trimEnd() }),
       "process.command": command[0]!,
-      "process.command_line": command.join(" ").trim(),
-      ...(status.has("Uid") && { "process.owner": String(status.get("Uid")) }),
-    });
+      "process.command_line": command.join(" "),
+      ...(owner !== undefined && { "process.owner": owner }),
+    };
+    const kept = Object.entries(attributes).filter(([key]) => config.resource_attributes[key]!.enabled);
+    const points = new PointCollector(startMs, Object.fromEntries(kept), originOf("process"));
     const key = `${pid} ${stat.startTicks}`;
     now.set(key, { times: stat.times, atMs: nowMs });
     const last = before.get(key);
     for (const state of ["user", "system", "wait"] as const) {
       output.add(points, "process.cpu.time", stat.times[state], { state });
       if (last === undefined || nowMs <= last.atMs) continue;
-      const share = (stat.times[state] - last.times[state]) / ((nowMs - last.atMs) / 1000);
+      const share = (stat.times[state] - last.times[state]) / ((nowMs - last.atMs) / 1000) / machine.cpus;
       output.add(points, "process.cpu.utilization", Math.max(0, share), { state });
     }
     const resident = (status.get("VmRSS") ?? 0) * 1024;
     output.add(points, "process.memory.usage", resident);
     output.add(points, "process.memory.virtual", (status.get("VmSize") ?? 0) * 1024);
-    output.add(points, "process.memory.utilization", (100 * resident) / totalMemory);
+    output.add(points, "process.memory.utilization", (100 * resident) / machine.memory);
     output.add(points, "process.threads", status.get("Threads"));
     output.add(points, "process.paging.faults", stat.majorFaults, { type: "major" });
     output.add(points, "process.paging.faults", stat.minorFaults, { type: "minor" });
     output.add(points, "process.uptime", (nowMs - startMs) / 1000);
-    const io = await files.numbers(`${pid}/io`).catch(() => undefined);
-    output.add(points, "process.disk.io", io?.get("read_bytes"), { direction: "read" });
-    output.add(points, "process.disk.io", io?.get("write_bytes"), { direction: "write" });
+    await addCalls(points, pid);
+    if (output.wants("process.context_switches")) await addSwitches(points, pid);
+    if (output.wants("process.signals_pending"))
+      output.add(points, "process.signals_pending", await pendingSignals(pid));
     if (output.wants("process.open_file_descriptors")) {
       const open = await readdir(`${files.root}/proc/${pid}/fd`).catch(() => undefined);
       output.add(points, "process.open_file_descriptors", open?.length);
     }
     return points;
   }
+
+  async function addCalls(points: PointCollector, pid: string): Promise<void> {
+    const io = await files.numbers(`${pid}/io`).catch(() => undefined);
+    output.add(points, "process.disk.io", io?.get("rchar"), { direction: "read" });
+    output.add(points, "process.disk.io", io?.get("wchar"), { direction: "write" });
+    output.add(points, "process.disk.operations", io?.get("syscr"), { direction: "read" });
+    output.add(points, "process.disk.operations", io?.get("syscw"), { direction: "write" });
+  }
+
+  async function addSwitches(points: PointCollector, pid: string): Promise<void> {
+    const sums = { involuntary: 0, voluntary: 0 };
+    for (const thread of await readdir(`${files.root}/proc/${pid}/task`).catch(() => [])) {
+      const status = numbersIn(await files.readProcess(pid, `task/${thread}/status`).catch(() => ""));
+      sums.involuntary += status.get("nonvoluntary_ctxt_switches") ?? 0;
+      sums.voluntary += status.get("voluntary_ctxt_switches") ?? 0;
+    }
+    for (const [type, sum] of Object.entries(sums)) output.add(points, "process.context_switches", sum, { type });
+  }
+
+  /** Signals that wait for the process as a whole are bits of a number. */
+  async function pendingSignals(pid: string): Promise<number | undefined> {
+    const bits = /^ShdPnd:\s*([0-9a-f]+)$/m.exec(await files.readProcess(pid, "status"))?.[1];
+    return bits === undefined ? undefined : [...BigInt(`0x${bits}`).toString(2)].filter((bit) => bit === "1").length;
+  }
 }
+
+/** The kernel cuts names off after 15 bytes; a program's first argument often has the rest. */
+function fullName(name: string, command: string): string {
+  if (Buffer.byteLength(name) < MAX_KERNEL_NAME) return name;
+  const called = basename(command);
+  return called.startsWith(name) ? called : name;
+}
+
+const MAX_KERNEL_NAME = 15;
 
 /** The name stands in parentheses and may contain parentheses itself. */
 function parseStat(text: string) {

@@ -1,12 +1,14 @@
+import { readFile } from "node:fs/promises";
 import { MetricOutput, type PointCollector } from "#receiving";
 import type { ScraperConfigs } from "./config.js";
-import { type HostFiles, TICKS_PER_SECOND } from "./host-files.js";
+import { type HostFiles, ratio, TICKS_PER_SECOND } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 
 /** Measures one subject and adds its points. */
 export type Scraper = (points: PointCollector) => Promise<void>;
 
-const CPU_STATES = ["user", "nice", "system", "idle", "wait", "interrupt", "softirq", "steal"] as const;
+/** Columns of a CPU in /proc/stat by state, in the order in which the Collector adds them up. */
+const CPU_STATES = { user: 0, system: 2, idle: 3, interrupt: 5, nice: 1, softirq: 6, steal: 7, wait: 4 } as const;
 
 export function cpuScraper(files: HostFiles, { metrics }: ScraperConfigs["cpu"]): Scraper {
   const output = new MetricOutput(HOST_METRICS.cpu, metrics);
@@ -16,36 +18,41 @@ export function cpuScraper(files: HostFiles, { metrics }: ScraperConfigs["cpu"])
     for (const line of await files.lines("stat")) {
       const [cpu = "", ...numbers] = line.split(/\s+/);
       if (!/^cpu\d+$/.test(cpu)) continue;
-      const ticks = CPU_STATES.map((_, i) => Number(numbers[i] ?? 0));
+      const ticks = Array.from({ length: 8 }, (_, i) => Number(numbers[i] ?? 0));
       // The kernel already counts guest time in user and nice.
       now.set(cpu, ticks);
-      for (const [i, state] of CPU_STATES.entries()) {
+      for (const [state, i] of Object.entries(CPU_STATES)) {
         output.add(points, "system.cpu.time", ticks[i]! / TICKS_PER_SECOND, { cpu, state });
       }
       const last = before.get(cpu);
       const total = last === undefined ? 0 : ticks.reduce((sum, each, i) => sum + Math.max(0, each - last[i]!), 0);
       if (last !== undefined && total > 0) {
-        for (const [i, state] of CPU_STATES.entries()) {
+        for (const [state, i] of Object.entries(CPU_STATES)) {
           output.add(points, "system.cpu.utilization", Math.max(0, ticks[i]! - last[i]!) / total, { cpu, state });
         }
       }
     }
     before = now;
     output.add(points, "system.cpu.logical.count", now.size);
-    if (output.wants("system.cpu.physical.count"))
-      output.add(points, "system.cpu.physical.count", await physicalCpus(files));
+    if (!output.wants("system.cpu.physical.count") && !output.wants("system.cpu.frequency")) return;
+    const { cores, megahertz } = await readCpuInfo(files);
+    output.add(points, "system.cpu.physical.count", cores);
+    for (const [cpu, value] of megahertz) output.add(points, "system.cpu.frequency", value * 1e6, { cpu });
   };
 }
 
-async function physicalCpus(files: HostFiles): Promise<number | undefined> {
+async function readCpuInfo(files: HostFiles) {
   const cores = new Set<string>();
-  let socket = "";
+  const megahertz = new Map<string, number>();
+  let [cpu, socket] = ["", ""];
   for (const line of await files.lines("cpuinfo")) {
     const [key = "", value = ""] = line.split(/\s*:\s*/);
+    if (key === "processor") cpu = `cpu${value}`;
     if (key === "physical id") socket = value;
     if (key === "core id") cores.add(`${socket} ${value}`);
+    if (key === "cpu MHz") megahertz.set(cpu, Number(value));
   }
-  return cores.size === 0 ? undefined : cores.size;
+  return { cores: cores.size === 0 ? undefined : cores.size, megahertz };
 }
 
 export function loadScraper(files: HostFiles, { metrics, cpu_average: isAverage }: ScraperConfigs["load"]): Scraper {
@@ -65,27 +72,50 @@ export function memoryScraper(files: HostFiles, { metrics }: ScraperConfigs["mem
     const meminfo = await files.numbers("meminfo");
     const bytes = (name: string) => (meminfo.get(name) ?? 0) * 1024;
     const total = bytes("MemTotal");
-    const cached = bytes("Cached") + bytes("SReclaimable");
+    const [free, buffered, slab] = [bytes("MemFree"), bytes("Buffers"), bytes("SReclaimable")];
+    const cached = bytes("Cached") + slab;
+    const available = meminfo.has("MemAvailable") ? bytes("MemAvailable") : cached + free;
     const states = {
-      buffered: bytes("Buffers"),
+      used: total - available,
+      free,
+      buffered,
       cached,
-      free: bytes("MemFree"),
-      inactive: bytes("Inactive"),
-      slab_reclaimable: bytes("SReclaimable"),
+      slab_reclaimable: slab,
       slab_unreclaimable: bytes("SUnreclaim"),
-      used: Math.max(0, total - bytes("MemFree") - bytes("Buffers") - cached),
     };
     for (const [state, value] of Object.entries(states)) {
       output.add(points, "system.memory.usage", value, { state });
-      output.add(points, "system.memory.utilization", value / total, { state });
+      output.add(points, "system.memory.utilization", ratio(value, total), { state });
     }
     output.add(points, "system.memory.limit", total);
-    output.add(
-      points,
-      "system.linux.memory.available",
-      meminfo.has("MemAvailable") ? bytes("MemAvailable") : undefined,
-    );
+    output.add(points, "system.linux.memory.available", available);
+    output.add(points, "system.linux.memory.dirty", bytes("Dirty"));
+    output.add(points, "system.memory.linux.shared", bytes("Shmem"));
+    if (output.wants("system.memory.page_size")) output.add(points, "system.memory.page_size", await pageSize());
+    addHugePages(points, meminfo);
   };
+
+  function addHugePages(points: PointCollector, meminfo: ReadonlyMap<string, number>): void {
+    const pages = (name: string) => meminfo.get(`HugePages_${name}`) ?? 0;
+    const [total, free] = [pages("Total"), pages("Free")];
+    output.add(points, "system.memory.linux.hugepages.page_size", (meminfo.get("Hugepagesize") ?? 0) * 1024);
+    output.add(points, "system.memory.linux.hugepages.limit", total);
+    output.add(points, "system.memory.linux.hugepages.reserved", pages("Rsvd"));
+    output.add(points, "system.memory.linux.hugepages.surplus", pages("Surp"));
+    for (const [state, count] of Object.entries({ free, used: total - free })) {
+      const attributes = { "system.memory.linux.hugepages.state": state };
+      output.add(points, "system.memory.linux.hugepages.usage", count, attributes);
+      output.add(points, "system.memory.linux.hugepages.utilization", ratio(count, total), attributes);
+    }
+  }
+}
+
+/** The kernel tells every process the size of a page: pairs of 64-bit numbers, in which 6 stands for it. */
+async function pageSize(): Promise<number | undefined> {
+  const pairs = await readFile("/proc/self/auxv");
+  for (let at = 0; at + 16 <= pairs.length; at += 16)
+    if (pairs.readBigUInt64LE(at) === 6n) return Number(pairs.readBigUInt64LE(at + 8));
+  return undefined;
 }
 
 export function pagingScraper(files: HostFiles, { metrics }: ScraperConfigs["paging"]): Scraper {
@@ -118,16 +148,18 @@ export function pagingScraper(files: HostFiles, { metrics }: ScraperConfigs["pag
 }
 
 const PROCESS_STATES: Readonly<Record<string, string>> = {
+  A: "daemon",
+  D: "blocked",
+  I: "idle",
+  L: "locked",
+  O: "orphan",
   R: "running",
   S: "sleeping",
-  D: "blocked",
-  Z: "zombies",
   T: "stopped",
   t: "stopped",
-  I: "idle",
-  X: "zombies",
   W: "paging",
-  L: "locked",
+  Y: "system",
+  Z: "zombies",
 };
 
 export function processesScraper(
@@ -137,18 +169,30 @@ export function processesScraper(
 ): Scraper {
   const output = new MetricOutput(HOST_METRICS.processes, metrics);
   return async (points) => {
-    output.add(points, "system.processes.created", (await files.numbers("stat")).get("processes"));
+    const stat = await files.numbers("stat");
+    output.add(points, "system.processes.created", stat.get("processes"));
     if (!output.wants("system.processes.count")) return;
-    const counts = new Map<string, number>();
-    for (const pid of await listProcesses()) {
-      // A process may end while it is being read.
-      const text = await files.readProcess(pid, "stat").catch(() => undefined);
-      if (text === undefined) continue;
-      const state = PROCESS_STATES[text.charAt(text.lastIndexOf(")") + 2)] ?? "unknown";
-      counts.set(state, (counts.get(state) ?? 0) + 1);
-    }
+    const processes = await listProcesses();
+    const counts = await countStates(files, processes);
+    // The kernel counts these at one moment, and threads too.
+    counts.set("blocked", stat.get("procs_blocked") ?? 0);
+    counts.set("running", stat.get("procs_running") ?? 0);
+    const known = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    if (processes.length > known) counts.set("unknown", processes.length - known);
     for (const [status, count] of counts) output.add(points, "system.processes.count", count, { status });
   };
+}
+
+async function countStates(files: HostFiles, processes: readonly string[]): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const pid of processes) {
+    // A process may end while it is being read.
+    const text = await files.readProcess(pid, "stat").catch(() => undefined);
+    if (text === undefined) continue;
+    const state = PROCESS_STATES[text.charAt(text.lastIndexOf(")") + 2)] ?? "unknown";
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
 }
 
 export function systemScraper(files: HostFiles, { metrics }: ScraperConfigs["system"]): Scraper {

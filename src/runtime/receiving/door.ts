@@ -2,7 +2,7 @@
 
 export { BatchIntake, type BatchIntakeSettings, type MessageOutcome } from "./batch-intake.js";
 export { duplicatesCounter, type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
-export { MetricOutput, PointCollector } from "./scraping/point-collector.js";
-export { counter, gauge, type MetricTable, optional, upDown } from "./scraping/scraped-metric.js";
+export { MetricOutput, PointCollector, type PointOrigin } from "./scraping/point-collector.js";
+export { counter, gauge, type MetricTable, optIn, optional, upDown } from "./scraping/scraped-metric.js";
 export { metricKeys, resourceAttributeKey, scrapingKeys } from "./scraping/scraping-keys.js";
 export { type ScrapeMoment, ScrapingReceiver } from "./scraping/scraping-receiver.js";

@@ -76,12 +76,13 @@ describe("the host_metrics receiver", () => {
       swaps: "Filename Type Size Used Priority\n/dev/sda2 partition 2048 512 -2\n",
       vmstat: "pgpgin 5\npgpgout 6\npswpin 7\npswpout 8\npgfault 100\npgmajfault 30\n",
       uptime: "12.5 1\n",
+      cpuinfo: "processor\t: 0\ncpu MHz\t\t: 1000.000\n\nprocessor\t: 1\ncpu MHz\t\t: 2000.500\n",
       "7/stat": "7 (a (b) c) S 1 7 7 0\n",
       "8/stat": "8 (z) Z 1 7 7 0\n",
     });
     const metrics = { "system.memory.limit": { enabled: true }, "system.memory.utilization": { enabled: true } };
     const measured = await measure(root, {
-      cpu: { metrics: { "system.cpu.logical.count": { enabled: true } } },
+      cpu: { metrics: { "system.cpu.frequency": { enabled: true } } },
       load: { cpu_average: true },
       memory: { metrics },
       paging: null,
@@ -89,13 +90,13 @@ describe("the host_metrics receiver", () => {
       system: {},
     });
     expect(measured).toMatchObject({
-      "system.cpu.time{cpu=cpu0,state=user}": 1,
-      "system.cpu.time{cpu=cpu0,state=wait}": 0.05,
-      "system.cpu.time{cpu=cpu0,state=steal}": 0.08,
-      "system.cpu.time{cpu=cpu1,state=user}": 2,
+      "system.cpu.time{state=user}": 3,
+      "system.cpu.time{state=wait}": 0.05,
+      "system.cpu.time{state=steal}": 0.08,
       "system.cpu.logical.count": 2,
+      "system.cpu.frequency{cpu=cpu1}": 2_000_500_000,
       "system.cpu.load_average.1m": 0.75,
-      "system.memory.usage{state=used}": 300 * 1024,
+      "system.memory.usage{state=used}": 400 * 1024,
       "system.memory.usage{state=cached}": 200 * 1024,
       "system.memory.utilization{state=free}": 0.4,
       "system.memory.limit": 1000 * 1024,
@@ -105,6 +106,8 @@ describe("the host_metrics receiver", () => {
       "system.processes.created": 42,
       "system.processes.count{status=sleeping}": 1,
       "system.processes.count{status=zombies}": 1,
+      "system.processes.count{status=running}": 0,
+      "system.processes.count{status=blocked}": 0,
       "system.uptime": 12.5,
     });
   });
@@ -164,6 +167,42 @@ describe("the host_metrics receiver", () => {
     );
   });
 
+  it("merges points that differ only in attributes which are not chosen", async () => {
+    const cpu = (settings: object) => measure(machine({}), { cpu: { metrics: { "system.cpu.time": settings } } });
+    expect(await cpu({ attributes: ["cpu"] })).toMatchObject({
+      "system.cpu.time{cpu=cpu0}": 5.579999999999999,
+      "system.cpu.time{cpu=cpu1}": 2,
+    });
+    expect(await cpu({ aggregation_strategy: "avg" })).toMatchObject({ "system.cpu.time{state=user}": 1.5 });
+    expect(await cpu({ aggregation_strategy: "max" })).toMatchObject({ "system.cpu.time{state=user}": 2 });
+    expect(await cpu({ attributes: [], aggregation_strategy: "min" })).toMatchObject({ "system.cpu.time": 0 });
+  });
+
+  it("adds up the context switches of a process's threads, and counts its calls and pending signals", async () => {
+    const status = "Uid:\t0\t0\nThreads:\t2\nShdPnd:\t0000000000000202\n";
+    const switches = (voluntary: number, others: number) =>
+      `voluntary_ctxt_switches:\t${voluntary}\nnonvoluntary_ctxt_switches:\t${others}\n`;
+    const root = machine({
+      meminfo: "MemTotal: 1000 kB\n",
+      "7/stat": `7 (shop) S 1 ${"0 ".repeat(48)}\n`,
+      "7/cmdline": "/bin/shop\0",
+      "7/status": status,
+      "7/io": "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\n",
+      "7/task/7/status": switches(10, 1),
+      "7/task/8/status": switches(20, 2),
+    });
+    const names = ["process.context_switches", "process.disk.operations", "process.signals_pending"];
+    const metrics = Object.fromEntries(names.map((name) => [name, { enabled: true }]));
+    expect(await measure(root, { process: { metrics } })).toMatchObject({
+      "process.context_switches{type=voluntary}": 30,
+      "process.context_switches{type=involuntary}": 3,
+      "process.disk.io{direction=write}": 2,
+      "process.disk.operations{direction=read}": 3,
+      "process.disk.operations{direction=write}": 4,
+      "process.signals_pending": 2,
+    });
+  });
+
   it("goes on when a file is not there, and holds what was measured until it is taken", async () => {
     const root = machine({ loadavg: "1 2 3 1/1 1\n" });
     const intake = new TestIntake();
@@ -219,7 +258,7 @@ describe("the host_metrics receiver", () => {
     const before = await theirs();
     const { intake } = await start({
       scrapers: {
-        cpu: {},
+        cpu: { metrics: { "system.cpu.time": { attributes: ["cpu", "state"] } } },
         memory: { metrics: { "system.memory.limit": { enabled: true } } },
         network: {},
         disk: {},
@@ -258,7 +297,7 @@ describe("the host_metrics receiver", () => {
     for (const [name, value] of before) {
       const device = /^node_disk_read_bytes_total\{device="(.*)"\}$/.exec(name)?.[1];
       if (device !== undefined)
-        expect(ours[`system.disk.io{device=${device},direction=read}`]).toBeGreaterThanOrEqual(value);
+        expect(ours[`system.disk.io{device=${device},direction=read}`] ?? 0).toBeGreaterThanOrEqual(value);
     }
   });
 });

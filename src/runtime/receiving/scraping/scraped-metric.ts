@@ -5,7 +5,19 @@ export interface ScrapedMetric {
   readonly isInteger: boolean;
   /** True if the metric is off by default. */
   readonly isOptional?: true;
+  /** Attributes that points have only if the config asks for them. */
+  readonly optIn?: readonly string[];
   readonly description: string;
+}
+
+/** How points become one when the attributes in which they differ are left away. */
+export type PointAggregation = "sum" | "avg" | "min" | "max";
+
+/** What a config says about a metric. */
+export interface MetricSelection {
+  readonly enabled?: boolean;
+  readonly attributes?: readonly string[];
+  readonly aggregation_strategy?: PointAggregation;
 }
 
 /** Metrics by name. */
@@ -33,3 +45,8 @@ export const gauge = (unit: string, description: string, isInteger = false): Scr
 });
 
 export const optional = (metric: ScrapedMetric): ScrapedMetric => ({ ...metric, isOptional: true });
+
+export const optIn = (metric: ScrapedMetric, ...attributes: string[]): ScrapedMetric => ({
+  ...metric,
+  optIn: attributes,
+});

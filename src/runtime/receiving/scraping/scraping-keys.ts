@@ -35,8 +35,11 @@ export function metricKeys(table: MetricTable) {
     section(
       z.strictObject({
         enabled: z.boolean().default(isOn).meta({ description: "Whether this metric is collected." }),
-        aggregation_strategy: ignored("points are not aggregated"),
-        attributes: ignored("points have all of their attributes"),
+        aggregation_strategy: z
+          .enum(["sum", "avg", "min", "max"])
+          .optional()
+          .meta({ description: "How points become one that differ only in attributes which are left away." }),
+        attributes: z.array(z.string()).optional().meta({ description: "The attributes that points keep." }),
       }),
     ).optional();
   const keys = Object.entries(table).map(([name, metric]) => [
