@@ -430,6 +430,12 @@ export const ROOMS = [
   { path: "src/exporters/bulk/elasticsearch/", purpose: "documents in Elasticsearch, by mapping mode" },
   { path: "src/exporters/bulk/opensearch/", purpose: "documents in OpenSearch" },
   { path: "src/exporters/clickhouse/", purpose: "rows of tables in ClickHouse, over HTTP", component: true },
+  {
+    path: "src/exporters/vendors/",
+    purpose: "shared by exporters to vendors' APIs: requests of a batch, pages of records, series",
+    component: true,
+  },
+  { path: "src/exporters/vendors/datadog/", purpose: "metrics and logs to Datadog's API, traces to its OTLP intake" },
   { path: "src/exporters/loki/", purpose: "streams of log lines to Loki, by labels", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each exactly once", component: true },

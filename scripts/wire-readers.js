@@ -246,6 +246,67 @@ export const READER_FILES = [
     ],
   },
   {
+    path: "src/exporters/vendors/record-fields.generated.ts",
+    imports: {},
+    readers: [
+      {
+        name: "VendorLogFields",
+        purpose: "Finds the fields of a log record that vendors' formats have.",
+        missing: 0,
+        methods: {
+          read: [
+            "LogRecord",
+            {
+              timeUnixNano: at("timeAt"),
+              severityNumber: set("severityNumber", "varint"),
+              severityText: range("severity"),
+              body: range("body"),
+              flags: at("flagsAt"),
+              traceId: range("trace"),
+              spanId: range("span"),
+              observedTimeUnixNano: at("observedAt"),
+              eventName: range("name"),
+            },
+          ],
+        },
+      },
+      {
+        name: "VendorSpanFields",
+        purpose: "Finds the fields of a span that vendors' formats have.",
+        missing: 0,
+        methods: {
+          read: [
+            "Span",
+            {
+              traceId: range("trace"),
+              spanId: range("span"),
+              parentSpanId: range("parent"),
+              name: range("name"),
+              kind: set("kind", "varint"),
+              startTimeUnixNano: at("startAt"),
+              endTimeUnixNano: at("endAt"),
+              events: mark("hasEvents"),
+              links: mark("hasLinks"),
+              status: range("status"),
+            },
+          ],
+        },
+      },
+      {
+        name: "VendorStatusFields",
+        purpose: "Finds the fields of a span's status.",
+        missing: 0,
+        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
+      },
+      {
+        name: "VendorEventFields",
+        purpose: "Finds the fields of a span event that vendors' formats have.",
+        missing: 0,
+        methods: { read: ["Event", { timeUnixNano: at("timeAt"), name: range("name") }] },
+      },
+    ],
+  },
+  {
     path: "src/exporters/bulk/record-fields.generated.ts",
     imports: {},
     readers: [

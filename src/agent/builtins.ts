@@ -247,6 +247,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["datadog"],
+    load: async () => (await import("../exporters/vendors/datadog/component.js")).datadogExporter,
+  },
+  {
+    kind: "exporter",
     types: ["load_balancing", "loadbalancing"],
     load: async () => (await import("../exporters/otlp-grpc/load-balancing/component.js")).loadBalancingExporter,
   },

@@ -46,6 +46,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/fluent-forward.md", by: namesKeys("fluent_forward") },
   { page: "docs/postgresql.md", by: namesKeys("postgresql") },
   { page: "docs/kubelet-stats.md", by: namesKeys("kubelet_stats") },
+  { page: "docs/datadog.md", by: namesKeys("datadog") },
   { page: "docs/docker-stats.md", by: namesKeys("docker_stats") },
   { page: "docs/elasticsearch.md", by: namesKeys("elasticsearch", "opensearch") },
   { page: "docs/embedding.md", runs: ["js"], by: programs, isSlow: true },

@@ -22,6 +22,7 @@ import { loadBalancingExporter } from "../../src/exporters/otlp-grpc/load-balanc
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/component.js";
 import { prometheusExporter } from "../../src/exporters/prometheus/component.js";
 import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write/component.js";
+import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { JAEGER_GRPC_PATH } from "../../src/runtime/traces/jaeger-tags.js";
@@ -172,6 +173,15 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
     () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, allow_private_addresses: true })),
   ],
   ["sentry", sentryExporter, sentryBackend],
+  [
+    "datadog",
+    datadogExporter,
+    () =>
+      answeringBackend((port) => {
+        const endpoint = `http://127.0.0.1:${port}`;
+        return { api: { key: "k" }, logs: { endpoint }, metrics: { endpoint }, traces: { endpoint } };
+      }),
+  ],
   ["nop", nopExporter, () => ({ config: {} })],
 ];
 

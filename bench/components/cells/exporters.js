@@ -81,6 +81,16 @@ export const EXPORTER_CELLS = {
   "file, JSON": inFolder("file", (folder) => ({ path: join(folder, "out.json"), rotation: ROTATION })),
   "file, protobuf": inFolder("file", (folder) => ({ path: join(folder, "out"), format: "proto", rotation: ROTATION })),
   "debug, every field": inFolder("debug", () => ({ verbosity: "detailed", output_paths: ["/dev/null"] })),
+  "datadog, logs": cell("datadog", "record", ({ target }) => ({
+    api: { key: "k" },
+    logs: { endpoint: urlOf(target), use_compression: false },
+  })),
+  "datadog, sums": cell(
+    "datadog",
+    "sample",
+    ({ target }) => ({ api: { key: "k" }, metrics: { endpoint: urlOf(target) } }),
+    () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
+  ),
   nop: cell("nop", "record", () => ({})),
 };
 

@@ -4,6 +4,7 @@ import {
   jsonText,
   keyEnd,
   keyStart,
+  membersOf,
   ownedRecords,
   type PlainAttributes,
   plainAttributes,
@@ -12,7 +13,6 @@ import {
 import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG, SPAN_EVENT_ATTRIBUTES_TAG, SPAN_EVENTS_TAG } from "#otlp/tags";
 import type { Batch } from "../../../plugin.js";
 import type { BulkDocument, UnfitRecords } from "../bulk-sender.js";
-import { membersOf } from "../document-json.js";
 import type { ElasticsearchConfig } from "./config.js";
 import { ownerFields } from "./otel-documents.js";
 import { OtelWriter, type SharedLines } from "./otel-writer.js";

@@ -1,5 +1,16 @@
 import { bodyEnd, decodeMessage, fieldTag, lengthAt, MESSAGES, nextBody, stepOver, type WireWriter } from "#otlp/bytes";
-import { findKeyAndValue, jsonText, KeySet, keyEnd, keyStart, plainValue, valueEnd, valueStart } from "#otlp/json";
+import {
+  DocumentJson,
+  findKeyAndValue,
+  jsonText,
+  KeySet,
+  keyEnd,
+  keyStart,
+  labelOf,
+  plainValue,
+  valueEnd,
+  valueStart,
+} from "#otlp/json";
 import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
 import {
   ARRAY_VALUE_TAG,
@@ -12,7 +23,6 @@ import {
   SPAN_LINKS_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
-import { DocumentJson, labelOf } from "../document-json.js";
 import {
   DocumentEventFields,
   DocumentLinkFields,

@@ -1,5 +1,5 @@
 import { bodyEnd, decodeMessage, MESSAGES, nextBody, type WireWriter } from "#otlp/bytes";
-import { KeySet, plainValue, plainValueText, type TreeOwner } from "#otlp/json";
+import { DocumentJson, KeySet, labelOf, membersOf, plainValue, plainValueText, type TreeOwner } from "#otlp/json";
 import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
 import {
   LOG_ATTRIBUTES_TAG,
@@ -10,7 +10,6 @@ import {
   SPAN_LINKS_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
-import { DocumentJson, labelOf, membersOf } from "../document-json.js";
 import { capitalised } from "../elasticsearch/otel-documents.js";
 import {
   DocumentEventFields,

@@ -108,7 +108,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     jaegerthrift:
       "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
     jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
-    datadog: "the Datadog Agent takes OTLP: use otlp_grpc with its port 4317",
     awsxray:
       "X-Ray takes OTLP: use otlp_http with traces_endpoint https://xray.<region>.amazonaws.com/v1/traces and auth by sigv4auth",
     awscloudwatchlogs:
@@ -131,6 +130,8 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     googlemanagedprometheus: "keep a Collector with it, and send to that with otlp_grpc",
   },
   connector: {
+    datadog:
+      "take it out, and send traces to the exporter datadog directly: there is no published intake for the statistics that it makes; span_metrics makes metrics of spans",
     exceptions: "count with conditions on span events does the same: see the connector count",
     roundrobin: "send with one exporter: the queue in front of it sends with num_consumers at once",
     signaltometrics: "the connectors count and span_metrics do the usual part of it",
@@ -179,7 +180,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     bmchelix cassandra dataset doris f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
-  connector: words("datadog metricsaslogs otlpjson slowsql sum"),
+  connector: words("metricsaslogs otlpjson slowsql sum"),
   extension:
     words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth
     azureencoding cfgardenobserver datadog dockerobserver ecsobserver ecstaskobserver fluentbit

@@ -10,6 +10,7 @@ export {
   requestOf,
   signalOfRequest,
 } from "./placed-record.js";
+export { DocumentJson, labelOf, membersOf } from "./plain/document-json.js";
 export {
   cutByKey,
   logTime,

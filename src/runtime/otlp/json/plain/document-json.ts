@@ -1,6 +1,10 @@
-import { fixed32, viewOf, type WireWriter } from "#otlp/bytes";
-import { jsonText, type KeySet, PlainJsonWriter, putDecimal, putPadded, writeAscii, writeHex } from "#otlp/json";
-import { nanos, seconds, splitNanos } from "#otlp/signals";
+import { fixed32, viewOf } from "../../bytes/wire.js";
+import type { WireWriter } from "../../bytes/writer.js";
+import { nanos, seconds, splitNanos } from "../../signals/nanoseconds.js";
+import { putDecimal, putPadded } from "../write-decimal.js";
+import { writeAscii, writeHex } from "../write-text.js";
+import { type KeySet, PlainJsonWriter } from "./plain-json.js";
+import { jsonText } from "./plain-value.js";
 
 const QUOTE = 34;
 const DOT = 46;
@@ -83,7 +87,7 @@ export class DocumentJson {
     this.close(from);
   }
 
-  /** Writes the time at this position, or 0 for a negative position, as `epochMillis` of `times.ts` does. */
+  /** Writes the time at this position, or 0 for a negative position, as milliseconds with a fraction, in quotes. */
   epochMillis(label: Uint8Array, at: number): void {
     const { out } = this;
     this.raw(label);
@@ -102,7 +106,7 @@ export class DocumentJson {
     out.byte(QUOTE);
   }
 
-  /** Writes the time at this position, or 0 for a negative position, as `isoTime` of `times.ts` does. */
+  /** Writes the time at this position, or 0 for a negative position, as an ISO 8601 time with nanoseconds. */
   isoTime(label: Uint8Array, at: number): void {
     const { out } = this;
     this.raw(label);

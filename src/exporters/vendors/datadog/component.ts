@@ -1,0 +1,78 @@
+import type { Http1Answer } from "#net";
+import { decodeResponse, refusalOfUnreadable } from "#net/otlp";
+import { answerReader, HttpPoster } from "#net/sending";
+import { type Batch, defineExporter, type ExporterContext, Refusal, SIGNALS } from "../../../plugin.js";
+import { recordPages, writtenText } from "../record-pages.js";
+import { type Destination, type UnsendableRecords, VendorExporter, type VendorRequest } from "../vendor-exporter.js";
+import { type DatadogConfig, datadogSchema } from "./config.js";
+import { DatadogLogWriter } from "./log-json.js";
+import { DatadogSeries } from "./series-json.js";
+
+/** Sends metrics and logs to Datadog's API, and traces to its OTLP intake. */
+export const datadogExporter = defineExporter<DatadogConfig>({
+  type: "datadog",
+  summary: "Sends metrics and logs to Datadog's HTTP API, and traces to its OTLP intake.",
+  signals: SIGNALS,
+  schema: datadogSchema,
+  create: createExporter,
+});
+
+/** The API takes 1000 logs and 5 MB in a request. Written as JSON, records become longer. */
+const LOG_LIMITS = { maxRecords: 1000, maxBytes: 1024 * 1024 };
+
+function createExporter(config: DatadogConfig, context: ExporterContext): VendorExporter {
+  const { site, key } = config.api;
+  if (config.metrics.histograms.mode === "distributions")
+    context.logger.info(
+      {},
+      "Datadog's intake of distributions is not published: histograms are sent as <name>.count and <name>.sum",
+    );
+  const to = (base: URL | undefined, usual: string, path: string, type: string, isCompressed = true): Destination => {
+    const url = new URL(base ?? usual);
+    url.pathname = `${url.pathname.replace(/\/$/, "")}${path}`;
+    const headers = {
+      "Content-Type": type,
+      "DD-API-KEY": key.trim(),
+      ...(isCompressed && { "Content-Encoding": "gzip" }),
+    };
+    const poster = new HttpPoster(url, config, headers, context);
+    return { poster, compression: isCompressed ? "gzip" : "none", read: answerOf(context) };
+  };
+  const metrics = to(config.metrics.endpoint, `https://api.${site}`, "/api/v2/series", "application/json");
+  const { endpoint: logsUrl, use_compression: isCompressed } = config.logs;
+  const logs = to(logsUrl, `https://http-intake.logs.${site}`, "/api/v2/logs", "application/json", isCompressed);
+  const agentIntake = config.traces.endpoint?.hostname.startsWith("trace.agent.") ? undefined : config.traces.endpoint;
+  const traces: Destination = {
+    ...to(agentIntake, `https://otlp.${site}`, "/v1/traces", "application/x-protobuf"),
+    read: otlpAnswer(answerOf(context)),
+  };
+  const series = new DatadogSeries(config, context.clock.now());
+  const requestsOf = (batch: Batch): readonly (VendorRequest | UnsendableRecords)[] => {
+    if (batch.signal === "metrics") return series.requests(batch, context.clock.now(), metrics);
+    if (batch.signal === "traces")
+      return [{ records: Array.from({ length: batch.count }, (_, i) => i), to: traces, encode: () => batch.bytes }];
+    return recordPages(batch.bytes, LOG_LIMITS).map(({ page }) => ({
+      records: page.records,
+      to: logs,
+      encode: () => writtenText((out) => new DatadogLogWriter(batch.bytes, out, config.hostname).write(page)),
+    }));
+  };
+  return new VendorExporter([metrics, logs, traces], requestsOf);
+}
+
+/** Datadog answers 403 to an unknown key. */
+function answerOf({ clock }: ExporterContext): (answer: Http1Answer) => undefined {
+  const read = answerReader(clock);
+  return (answer) => void read(answer);
+}
+
+function otlpAnswer(read: (answer: Http1Answer) => undefined): Destination["read"] {
+  return (answer) => {
+    read(answer);
+    const partial = decodeResponse("traces", "proto", answer.body);
+    if (partial === "unreadable") throw refusalOfUnreadable("/v1/traces", "it is not an answer to an export");
+    if (partial !== undefined && partial.rejected > 0)
+      throw new Refusal("permanent", partial.message || "spans were rejected", { category: "schema" });
+    return undefined;
+  };
+}

@@ -1,0 +1,91 @@
+import { isUtf8 } from "node:buffer";
+import { WireWriter } from "#otlp/bytes";
+import { type PlainAttributes, plainAttributes } from "#otlp/json";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import { walkOwnedRecords } from "#otlp/views";
+
+/** The resource and scope of records, where they lie in the bytes. */
+export interface RecordOwner {
+  readonly resource: PlainAttributes;
+  readonly resourceStart: number;
+  readonly resourceEnd: number;
+  readonly scopeStart: number;
+  readonly scopeEnd: number;
+}
+
+export interface PageLimits {
+  readonly maxRecords: number;
+  /** Approximate limit for the length of the records with their resources. */
+  readonly maxBytes: number;
+}
+
+/** Log records or spans that are sent together. */
+export class RecordPage {
+  readonly records: number[] = [];
+  private readonly ranges: number[] = [];
+  private readonly owners: RecordOwner[] = [];
+  length = 0;
+
+  add(record: number, start: number, end: number, owner: RecordOwner): void {
+    this.records.push(record);
+    this.ranges.push(start, end);
+    this.owners.push(owner);
+    this.length += end - start + owner.resourceEnd - owner.resourceStart;
+  }
+
+  each(visit: (start: number, end: number, owner: RecordOwner) => void): void {
+    const { ranges, owners } = this;
+    for (let i = 0; i < owners.length; i++) visit(ranges[2 * i]!, ranges[2 * i + 1]!, owners[i]!);
+  }
+}
+
+/**
+ * Divides the log records or spans of a batch into pages. Records with different keys are on different pages; a key is
+ * chosen by resource.
+ */
+export function recordPages(
+  b: Uint8Array,
+  limits: PageLimits,
+  keyOf: (resource: PlainAttributes) => string = () => "",
+): { readonly key: string; readonly page: RecordPage }[] {
+  const pages: { readonly key: string; readonly page: RecordPage }[] = [];
+  const open = new Map<string, RecordPage>();
+  let place = 0;
+  let key = "";
+  let owner: RecordOwner = { resource: {}, resourceStart: 0, resourceEnd: 0, scopeStart: 0, scopeEnd: 0 };
+  walkOwnedRecords(b, {
+    resource(resourceStart, resourceEnd) {
+      const resource = plainAttributes(b, resourceStart, resourceEnd, RESOURCE_ATTRIBUTES_TAG);
+      key = keyOf(resource);
+      owner = { ...owner, resource, resourceStart, resourceEnd };
+    },
+    scope(scopeStart, scopeEnd) {
+      owner = { ...owner, scopeStart, scopeEnd };
+    },
+    record(start, end) {
+      let page = open.get(key);
+      if (page === undefined || page.records.length >= limits.maxRecords || page.length > limits.maxBytes) {
+        page = new RecordPage();
+        open.set(key, page);
+        pages.push({ key, page });
+      }
+      page.add(place++, start, end, owner);
+    },
+  });
+  return pages;
+}
+
+/** Memory that all bodies reuse: allocating takes longer than writing. */
+let scratch = new WireWriter(65_536);
+const MAX_SCRATCH_BYTES = 8 * 1024 * 1024;
+
+/** Returns what `write` writes, with invalid UTF-8 replaced by U+FFFD. */
+export function writtenText(write: (out: WireWriter) => void): Uint8Array {
+  const out = scratch;
+  out.clear();
+  write(out);
+  const written = out.written();
+  const body = Buffer.from(isUtf8(written) ? written : out.bytes.toString("utf8", 0, out.length));
+  if (out.bytes.length > MAX_SCRATCH_BYTES) scratch = new WireWriter(65_536);
+  return body;
+}
