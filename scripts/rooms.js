@@ -353,6 +353,7 @@ export const ROOMS = [
   { path: "src/receivers/prometheus/discovery/", purpose: "ways to find targets" },
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: requests, responses, stopping", component: true },
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },
+  { path: "src/receivers/statsd/", purpose: "metrics of StatsD clients, added up", component: true },
   { path: "src/receivers/zipkin/", purpose: "spans of Zipkin over HTTP", component: true },
   { path: "src/receivers/rabbitmq/", purpose: "queues of RabbitMQ: reading, settling, topology", component: true },
   { path: "src/processors/", purpose: "one component or one family of them, one file or folder", component: true },

@@ -112,6 +112,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["statsd"],
+    load: async () => (await import("../receivers/statsd/component.js")).statsdReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["nop"],
     load: async () => (await import("../receivers/nop.js")).nopReceiver,
   },

@@ -69,6 +69,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/load-balancing.md", by: namesKeys("load_balancing") },
   { page: "docs/loki.md", by: namesKeys("loki") },
   { page: "docs/network-logs.md", by: namesKeys("tcp_log", "udp_log", "syslog") },
+  { page: "docs/statsd.md", by: namesKeys("statsd") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", runs: ["sh"], by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins, isSlow: true },

@@ -96,6 +96,17 @@ export const LISTENING_CELLS = {
       };
     },
   },
+  "statsd, timers over TCP, each a point": {
+    of: "receiver/statsd",
+    unit: "sample",
+    base: "a server of node:net that counts lines",
+    goal: 5,
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0", transport: "tcp", aggregation_interval: "10ms" };
+      return listening({ of: "receiver/statsd", keys, signal: "metrics", bare: await bareLines() });
+    },
+    drive: (at) => sendingLines(at, (i) => `shop.checkout.time:${i % 97}|ms|#region:eu-${i % 7},code:${i % 5}`),
+  },
   "syslog, RFC 5424 over TCP": {
     of: "receiver/syslog",
     unit: "record",
