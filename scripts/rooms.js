@@ -353,6 +353,8 @@ export const ROOMS = [
   { path: "src/receivers/prometheus/discovery/", purpose: "ways to find targets" },
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: requests, responses, stopping", component: true },
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },
+  { path: "src/receivers/redis/", purpose: "statistics of a Redis server", component: true },
+  { path: "src/receivers/nginx/", purpose: "statistics of an nginx server", component: true },
   { path: "src/receivers/statsd/", purpose: "metrics of StatsD clients, added up", component: true },
   { path: "src/receivers/zipkin/", purpose: "spans of Zipkin over HTTP", component: true },
   { path: "src/receivers/rabbitmq/", purpose: "queues of RabbitMQ: reading, settling, topology", component: true },

@@ -117,6 +117,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["redis"],
+    load: async () => (await import("../receivers/redis/component.js")).redisReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["nginx"],
+    load: async () => (await import("../receivers/nginx/component.js")).nginxReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["nop"],
     load: async () => (await import("../receivers/nop.js")).nopReceiver,
   },

@@ -69,6 +69,8 @@ export const TABLE: readonly Row[] = [
   { page: "docs/load-balancing.md", by: namesKeys("load_balancing") },
   { page: "docs/loki.md", by: namesKeys("loki") },
   { page: "docs/network-logs.md", by: namesKeys("tcp_log", "udp_log", "syslog") },
+  { page: "docs/nginx.md", by: namesKeys("nginx") },
+  { page: "docs/redis-metrics.md", by: namesKeys("redis") },
   { page: "docs/statsd.md", by: namesKeys("statsd") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", runs: ["sh"], by: pii },

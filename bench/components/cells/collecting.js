@@ -1,6 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import http from "node:http";
+import net from "node:net";
 import { collecting, component, openIntake } from "../kit.js";
 import { PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
 import { missingPostgres, startPostgres } from "../postgres-server.js";
@@ -64,6 +65,43 @@ export const COLLECTING_CELLS = {
       });
     },
   },
+  "redis, all metrics of two hundred commands": {
+    of: "receiver/redis",
+    unit: "sample",
+    base: "the same reply over a connection of node:net",
+    goal: 5,
+    start: async () => {
+      const server = await startRedisReplies(200);
+      const keys = { endpoint: `127.0.0.1:${server.port}`, metrics: { "redis.cmd.calls": on, "redis.cmd.usec": on } };
+      const running = await asking("receiver/redis", keys, server.ask);
+      const stop = async () => {
+        await running.stop();
+        server.stop();
+      };
+      return { ...running, stop };
+    },
+  },
+  "nginx, a page": {
+    of: "receiver/nginx",
+    unit: "collection",
+    base: "a request of node:http over a connection of its own",
+    start: async () => {
+      const server = http.createServer((_, response) => response.end(NGINX_PAGE)).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const address = /** @type {import("node:net").AddressInfo} */ (server.address());
+      const endpoint = `http://127.0.0.1:${address.port}/status`;
+      const bare = async () => {
+        await read(endpoint, new http.Agent());
+        return 1;
+      };
+      const running = await collecting("receiver/nginx", { endpoint }, bare, () => 1);
+      const stop = async () => {
+        await running.stop();
+        server.close();
+      };
+      return { ...running, stop };
+    },
+  },
   "postgresql, a database with fifty tables": {
     of: "receiver/postgresql",
     unit: "sample",
@@ -84,6 +122,29 @@ export const COLLECTING_CELLS = {
     },
   },
 };
+
+const on = { enabled: true };
+const NGINX_PAGE =
+  "Active connections: 3 \nserver accepts handled requests\n 10 9 42 \nReading: 0 Writing: 1 Waiting: 2 \n";
+
+/** A server that answers every command with the same INFO, and a bare client of it. */
+async function startRedisReplies(/** @type {number} */ commands) {
+  const lines = Array.from({ length: commands }, (_, i) => `cmdstat_c${i}:calls=${i},usec=${i * 7},usec_per_call=7.00`);
+  const info = ["uptime_in_seconds:10", "connected_clients:2", "used_memory:1000000", ...lines, ""].join("\r\n");
+  const reply = `$${info.length}\r\n${info}\r\n`;
+  const server = net.createServer((socket) => {
+    socket.on("error", () => {}).on("data", () => socket.write(reply));
+  });
+  server.listen(0, "127.0.0.1").unref();
+  await once(server, "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const client = net.connect(port, "127.0.0.1").unref();
+  const ask = async () => {
+    client.write("INFO all\r\n");
+    for (let size = 0; size < reply.length; ) size += (await once(client, "data"))[0].length;
+  };
+  return { port, ask, stop: () => void server.close() };
+}
 
 const KEPT = new http.Agent({ keepAlive: true });
 
