@@ -76,7 +76,9 @@ export function readTables(): CaseTable[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".yaml"))
     .sort()
-    .map((file) => readTable(basename(file, ".yaml"), parse(readFileSync(join(folder, file), "utf8")) as TableFile));
+    .map((file) =>
+      readTable(basename(file, ".yaml"), parse(readFileSync(join(folder, file), "utf8"), { merge: true }) as TableFile),
+    );
 }
 
 function readTable(name: string, file: TableFile): CaseTable {

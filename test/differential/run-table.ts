@@ -82,7 +82,7 @@ function configOf(table: CaseTable, runs: readonly Run[], sink: Sink, places: Pl
     sections[section]!.push(`  ${type}/${id}:\n${config.replace(/^(?=.)/gm, "    ")}`);
     if (table.feed === "otlp")
       sections["receivers"]!.push(`  otlp/${id}: {protocols: {http: {endpoint: "127.0.0.1:${run.ports[0]}"}}}`);
-    sections["exporters"]!.push(`  ${sinkExporter(`${id}`, url)}`);
+    if (section !== "exporters") sections["exporters"]!.push(`  ${sinkExporter(`${id}`, url)}`);
     pipelines.push(...pipelinesOf(table, section, type, id));
   }
   for (const [i, address] of table.backends.entries()) {

@@ -9,7 +9,10 @@ export interface SinkRequest {
   readonly body: Buffer;
 }
 
-/** A server for the output of many cases: the first part of a path is the number of the case. */
+/**
+ * A server for the output of many cases: the first part of a path is the number of the case. If the second one is
+ * `answer-` and a status, that is its answer, and it keeps nothing; redirects lead to `/moved` of the same case.
+ */
 export interface Sink {
   urlOf(number: number): string;
   requestsOf(number: number): readonly SinkRequest[];
@@ -22,6 +25,9 @@ export async function startSink(): Promise<Sink> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const [, number = "", path = ""] = /^\/(\d+)(.*)$/.exec(request.url ?? "") ?? [];
+    const [, answer] = /^\/answer-(\d{3})\//.exec(path) ?? [];
+    if (answer !== undefined) return void response.writeHead(Number(answer), { location: `/${number}/moved` }).end();
+    if (request.method !== "POST") return void response.end();
     const list = requests.get(Number(number)) ?? [];
     requests.set(Number(number), [...list, { path, headers: request.headers, body: Buffer.concat(chunks) }]);
     response.writeHead(200, { "content-type": "application/json" }).end("{}");

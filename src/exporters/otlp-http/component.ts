@@ -8,6 +8,7 @@ import {
   httpTarget,
   loadClientTls,
   type RequestHead,
+  type TlsClientOptions,
 } from "#net";
 import { clientAuthenticator, isLocalHost, OutgoingRequest, sendAuthorized } from "#net/auth";
 import {
@@ -32,6 +33,7 @@ import {
   defineExporter,
   type Exporter,
   type ExporterContext,
+  limitedLog,
   type PartialRejection,
   Refusal,
   type SendOptions,
@@ -39,6 +41,7 @@ import {
   type Signal,
 } from "../../plugin.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
+import { type Redirect, redirectOf } from "./redirect.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -55,6 +58,17 @@ export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
 
 type Body = readonly Uint8Array[];
 
+/** What stays the same when a request is redirected. */
+interface Sending {
+  readonly endpoint: HttpTarget;
+  readonly body: Body;
+  readonly abort: AbortSignal;
+  readonly signal: Signal;
+  readonly options: SendOptions | undefined;
+  /** Headers of this request. */
+  readonly own: Readonly<Record<string, string>>;
+}
+
 class OtlpHttpExporter implements Exporter {
   private readonly config: OtlpHttpConfig;
   private readonly context: ExporterContext;
@@ -65,6 +79,8 @@ class OtlpHttpExporter implements Exporter {
   private signal: Signal;
   private readonly keys = new SendKeys();
   private authenticator: ClientAuthenticator | undefined;
+  private tls: TlsClientOptions | undefined;
+  private readonly logRedirect: (urls: { readonly from: string; readonly to: string }) => void;
   /** The request head of each target, with the headers that its authenticator gave last. */
   private readonly authorizedHeads = new Map<
     HttpTarget,
@@ -76,6 +92,12 @@ class OtlpHttpExporter implements Exporter {
     this.context = context;
     this.targets = httpTargets(config);
     this.signal = [...this.targets.keys()][0]!;
+    this.logRedirect = limitedLog(context.clock, ({ from, to }, suppressed) =>
+      context.logger.warn(
+        { from, to, suppressed },
+        "the backend redirects requests, so that each is sent twice; put the new address into the config",
+      ),
+    );
   }
 
   get metadataKeys(): readonly string[] {
@@ -87,6 +109,7 @@ class OtlpHttpExporter implements Exporter {
     const loaded = this.config.tls ? await loadClientTls(this.config.tls, ["tls"]) : { rejectUnauthorized: true };
     const servername = hostHeaderName(this.config);
     const tls = servername === undefined ? loaded : { servername, ...loaded };
+    this.tls = tls;
     const settings = clientSettings(this.config, this.context);
     for (const { origin, host, port, isSecure, proxy } of this.targets.values()) {
       if (this.clients.has(origin)) continue;
@@ -111,13 +134,19 @@ class OtlpHttpExporter implements Exporter {
     for (const client of this.clients.values()) client.close();
   }
 
-  private sendBody(target: HttpTarget, body: Body, abort: AbortSignal, signal: Signal, options?: SendOptions) {
-    const { authenticator } = this;
+  private sendBody(endpoint: HttpTarget, body: Body, abort: AbortSignal, signal: Signal, options?: SendOptions) {
     const own = sendHeaders(options?.idempotencyKey ? options : { ...options, idempotencyKey: this.keys.next() });
-    if (authenticator === undefined) return this.post(target, withHeaders(target.head, own), body, abort, signal);
+    return this.sendTo(endpoint, { endpoint, body, abort, signal, options, own });
+  }
+
+  private sendTo(target: HttpTarget, sending: Sending, redirect?: Redirect): Promise<PartialRejection | undefined> {
+    const { authenticator } = this;
+    const { own, body, options, abort } = sending;
+    if (authenticator === undefined || redirect?.isOwnHost === false)
+      return this.post(target, withHeaders(target.head, own), sending, redirect);
     const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);
     return sendAuthorized(authenticator, request, target.url, abort, (headers) =>
-      this.post(target, withHeaders(this.headWith(target, headers), own), body, abort, signal),
+      this.post(target, withHeaders(this.headWith(target, headers), own), sending, redirect),
     );
   }
 
@@ -145,10 +174,35 @@ class OtlpHttpExporter implements Exporter {
     return packed instanceof Promise ? packed.then((bytes) => [bytes]) : [packed];
   }
 
-  private post(target: HttpTarget, head: RequestHead, body: Body, abort: AbortSignal, signal: Signal) {
-    const client = this.clients.get(target.origin)!;
-    const send = (isResend: boolean) => client.request(head, body, abort, isResend);
-    return resendIfStale(target.url, abort, send, (answer) => this.readAnswer(answer, target.url, signal));
+  private async post(target: HttpTarget, head: RequestHead, sending: Sending, redirect: Redirect | undefined) {
+    const { endpoint, body, abort, signal } = sending;
+    const kept = this.clients.get(target.origin);
+    const client = kept ?? this.clientFor(target, redirect!);
+    try {
+      const send = (isResend: boolean) => client.request(head, body, abort, isResend);
+      const answer = await resendIfStale(target.url, abort, send, (answer) => answer);
+      const next = redirectOf(answer, target, endpoint, redirect);
+      if (next === undefined) return this.readAnswer(answer, target.url, signal);
+      const to = this.redirectedTarget(next, endpoint);
+      this.logRedirect({ from: target.url, to: to.url });
+      return await this.sendTo(to, sending, next);
+    } finally {
+      if (kept === undefined) client.close();
+    }
+  }
+
+  /** A client for one request to where it was redirected. */
+  private clientFor({ host, port, isSecure, proxy }: HttpTarget, { isOwnHost }: Redirect): Http1Client {
+    const { cert: _, key: __, servername: ___, ...anonymous } = this.tls!;
+    const tls = isOwnHost ? this.tls! : anonymous;
+    return new Http1Client({ host, port, proxy, ...(isSecure && { tls }) }, clientSettings(this.config, this.context));
+  }
+
+  private redirectedTarget({ url, isOwnHost }: Redirect, endpoint: HttpTarget): HttpTarget {
+    if (!isOwnHost) return createTarget(url, { ...this.config, headers: {} });
+    const { authorization } = endpoint.headers;
+    const target = createTarget(url, this.config);
+    return authorization === undefined ? target : { ...target, head: target.headWith({ authorization }) };
   }
 
   private readAnswer(answer: Http1Answer, url: string, signal: Signal): PartialRejection | undefined {

@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { otlpHttpExporter } from "../../../src/exporters/otlp-http/component.js";
 import { Batch, batchFromJson, type Exporter, Refusal } from "../../../src/plugin.js";
+import type { ClientAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { encodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { encodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
 import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
@@ -200,13 +201,76 @@ describe("otlp_http exporter", () => {
     [400, { "retry-after": "7" }, "permanent", undefined],
     [401, {}, "permanent", undefined],
     [404, {}, "permanent", undefined],
-    [302, { location: "/elsewhere" }, "permanent", undefined],
+    [302, { location: "/login" }, "permanent", undefined],
+    [301, { location: "http://other.example/v1/logs" }, "permanent", undefined],
+    [307, {}, "permanent", undefined],
+    [308, { location: "ftp://other.example/v1/logs" }, "permanent", undefined],
+    [405, {}, "permanent", undefined],
+    [415, {}, "permanent", undefined],
   ])("treats HTTP %i with %o as %s", async (status, headers, kind, retryAfterMs) => {
     sink.respond = (response) => response.writeHead(status, headers as Record<string, string>).end("because");
     const refusal = await refusalOf(exporter.send(logs(), never));
     expect(refusal).toMatchObject({ kind, status: `HTTP ${status}`, message: `HTTP ${status}: because` });
     expect(refusal.retryAfterMs).toBe(retryAfterMs);
     expect(sink.requests).toHaveLength(1);
+  });
+
+  it.each([
+    [301, "/v1/logs/"],
+    [302, "http://127.0.0.1:PORT/v1/logs/"],
+    [307, "/moved?to=b"],
+    [308, "/moved"],
+  ])("follows a redirect %i to %s on its host, with data, headers and credentials", async (status, location) => {
+    const client: ClientAuthenticator = { isConfidential: true, authorize: () => ({ authorization: "Bearer secret" }) };
+    const config = {
+      endpoint: `http://127.0.0.1:${sink.port}`,
+      headers: { "api-key": "k" },
+      auth: { authenticator: "a" },
+    };
+    await exporter.stop?.();
+    exporter = await startExporter(otlpHttpExporter, config, client);
+    const to = location.replace("PORT", String(sink.port));
+    sink.respond = (response, { url }) =>
+      url === "/v1/logs" ? response.writeHead(status, { location: to }).end() : response.end();
+    await exporter.send(logs(), never);
+    const [first, second] = sink.requests;
+    expect(new URL(second!.path, "http://h").href).toBe(new URL(to.replace(/^http:..[^/]*/, ""), "http://h").href);
+    expect(second!.headers).toEqual(first!.headers);
+    expect(second!.headers).toMatchObject({ "api-key": "k", authorization: "Bearer secret" });
+    expect(second!.body).toEqual(first!.body);
+  });
+
+  it("follows a redirect to another server without configured headers and credentials", async () => {
+    const other = await startSink();
+    const client: ClientAuthenticator = { isConfidential: true, authorize: () => ({ authorization: "Bearer secret" }) };
+    const endpoint = `http://user:word@127.0.0.1:${sink.port}`;
+    await exporter.stop?.();
+    exporter = await startExporter(
+      otlpHttpExporter,
+      { endpoint, headers: { "api-key": "k" }, auth: { authenticator: "a" } },
+      client,
+    );
+    sink.respond = (response) =>
+      response.writeHead(307, { location: `http://x:y@127.0.0.1:${other.port}/v1/logs` }).end();
+    // Not even when it sends the request back does the first server get credentials: they were left out on the way.
+    other.respond = (response) => response.writeHead(308, { location: `http://127.0.0.1:${sink.port}/back` }).end();
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({
+      status: expect.stringMatching("HTTP 30[78]"),
+    });
+    expect(other.requests).toHaveLength(5);
+    expect(other.requests[0]!.body).toEqual(sink.requests[0]!.body);
+    for (const { headers } of [...other.requests, ...sink.requests.slice(1)]) {
+      expect(headers).not.toHaveProperty("authorization");
+      expect(headers).not.toHaveProperty("api-key");
+      expect(headers["sluice-idempotency-key"]).toBe(sink.requests[0]!.headers["sluice-idempotency-key"]);
+    }
+    await other.close();
+  });
+
+  it("ends after ten redirects", async () => {
+    sink.respond = (response, { url }) => response.writeHead(307, { location: `${url}x` }).end();
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "permanent", status: "HTTP 307" });
+    expect(sink.requests).toHaveLength(11);
   });
 
   it("understands Retry-After as a date", async () => {

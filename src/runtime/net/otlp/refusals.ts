@@ -5,7 +5,7 @@ import type { RpcStatus } from "./rpc-status.js";
 
 /**
  * The refusal for an HTTP error response. 429, 5xx and 408 are retryable, not before Retry-After if given. Everything
- * else is permanent, including redirects, which OTLP clients do not follow.
+ * else is permanent, including redirects that were not followed.
  */
 export function refusalOfHttp(status: number, detail: string, retryAfterMs: number | undefined): Refusal {
   const message = detail === "" ? `HTTP ${status}` : `HTTP ${status}: ${detail}`;
@@ -95,16 +95,38 @@ export interface ErrorAnswer extends RpcStatus {
 const DEFAULT_RETRY_MS = 1000;
 
 /**
- * The response to a client for a refusal. Retryable ones always say when to retry. Over gRPC they are UNAVAILABLE with
- * RetryInfo, the one code that every client retries; OTLP also allows retrying RESOURCE_EXHAUSTED, but not all clients
- * do.
+ * The response to a client for a refusal. A client without a queue behind it gets the backend's status where clients
+ * know what to do about it, as in the Collector.
+ *
+ * Retryable ones always say when to retry. Over gRPC they are UNAVAILABLE with RetryInfo, the one code that every client
+ * retries; OTLP also allows retrying RESOURCE_EXHAUSTED, but not all clients do.
  */
 export function answerOfRefusal(refusal: Refusal): ErrorAnswer {
-  const { kind, message } = refusal;
-  if (kind === "permanent") return { httpStatus: 400, code: GRPC_STATUS.INVALID_ARGUMENT, message };
+  const { kind, message, status = "" } = refusal;
+  if (kind === "permanent") return { ...(ANSWERS_BY_STATUS.get(status) ?? BAD_DATA), message };
   const retryAfterMs = refusal.retryAfterMs ?? DEFAULT_RETRY_MS;
-  return { httpStatus: kind === "throttled" ? 429 : 503, code: GRPC_STATUS.UNAVAILABLE, message, retryAfterMs };
+  const isThrottled = status === "" ? kind === "throttled" : THROTTLING_STATUSES.has(status);
+  return { httpStatus: isThrottled ? 429 : 503, code: GRPC_STATUS.UNAVAILABLE, message, retryAfterMs };
 }
+
+type AnswerStatus = Pick<ErrorAnswer, "httpStatus" | "code">;
+
+const BAD_DATA: AnswerStatus = { httpStatus: 400, code: GRPC_STATUS.INVALID_ARGUMENT };
+const UNAUTHENTICATED: AnswerStatus = { httpStatus: 401, code: GRPC_STATUS.UNAUTHENTICATED };
+const FORBIDDEN: AnswerStatus = { httpStatus: 403, code: GRPC_STATUS.PERMISSION_DENIED };
+const NOT_FOUND: AnswerStatus = { httpStatus: 404, code: GRPC_STATUS.UNIMPLEMENTED };
+
+/** By a backend's status over HTTP or gRPC. */
+const ANSWERS_BY_STATUS: ReadonlyMap<string, AnswerStatus> = new Map([
+  ["HTTP 401", UNAUTHENTICATED],
+  ["UNAUTHENTICATED", UNAUTHENTICATED],
+  ["HTTP 403", FORBIDDEN],
+  ["PERMISSION_DENIED", FORBIDDEN],
+  ["HTTP 404", NOT_FOUND],
+  ["UNIMPLEMENTED", NOT_FOUND],
+]);
+
+const THROTTLING_STATUSES: ReadonlySet<string> = new Set(["HTTP 429", "RESOURCE_EXHAUSTED"]);
 
 /** Value of a Retry-After header: whole seconds, at least one. */
 export function retryAfterSeconds(ms: number): string {

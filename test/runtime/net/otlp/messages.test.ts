@@ -5,6 +5,7 @@ import { grpcFrame, singleFrame } from "../../../../src/runtime/net/otlp/grpc-fr
 import {
   decodeGrpcMessage,
   encodeGrpcMessage,
+  GRPC_STATUS,
   parseGrpcTimeout,
 } from "../../../../src/runtime/net/otlp/grpc-status.js";
 import { answerOfRefusal, parseRetryAfter, retryAfterSeconds } from "../../../../src/runtime/net/otlp/refusals.js";
@@ -148,6 +149,24 @@ it("every retryable refusal says when to come back", () => {
     expect(answerOfRefusal(new Refusal(kind, "x", { retryAfterMs: 7 })).retryAfterMs).toBe(7);
   }
   expect(answerOfRefusal(new Refusal("permanent", "x")).retryAfterMs).toBeUndefined();
+});
+
+it.each([
+  ["permanent", "HTTP 401", 401, "UNAUTHENTICATED"],
+  ["permanent", "UNAUTHENTICATED", 401, "UNAUTHENTICATED"],
+  ["permanent", "HTTP 403", 403, "PERMISSION_DENIED"],
+  ["permanent", "PERMISSION_DENIED", 403, "PERMISSION_DENIED"],
+  ["permanent", "HTTP 404", 404, "UNIMPLEMENTED"],
+  ["permanent", "HTTP 415", 400, "INVALID_ARGUMENT"],
+  ["permanent", undefined, 400, "INVALID_ARGUMENT"],
+  ["transient", "HTTP 429", 429, "UNAVAILABLE"],
+  ["throttled", "HTTP 503", 503, "UNAVAILABLE"],
+  ["transient", "HTTP 500", 503, "UNAVAILABLE"],
+  ["throttled", undefined, 429, "UNAVAILABLE"],
+  ["transient", undefined, 503, "UNAVAILABLE"],
+] as const)("answers a %s refusal of a backend that said %s with %i and %s", (kind, status, httpStatus, code) => {
+  const refusal = new Refusal(kind, "x", status === undefined ? {} : { status });
+  expect(answerOfRefusal(refusal)).toMatchObject({ httpStatus, code: GRPC_STATUS[code] });
 });
 
 it("a content type names the encoding in any dress", () => {
