@@ -139,6 +139,10 @@ export interface Attempt {
 /** How an entry became a dead letter, and a sample of its content. */
 export interface Failure {
   readonly at: number;
+  /**
+   * How far the wall clock that gave `at` was behind the time that had passed, in milliseconds; absent if it was not.
+   */
+  readonly clockBehindMs?: number;
   readonly reason: FailureReason;
   readonly rule?: FailureRule;
   /** schema, business or integration for permanent failures; otherwise downstream_timeout and so on. */

@@ -5,6 +5,7 @@ import type { Batch } from "#otlp";
 import { maskText } from "#text";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
+import { MAX_CLOCK_STEP_MS, SteadyTime } from "../entry/steady-time.js";
 import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";
 import { excerptOf } from "./batch-excerpt.js";
 import type { DeadLetterFilter } from "./dead-letter-filter.js";
@@ -36,9 +37,11 @@ export type WriteOutcome = "saved" | "discarded" | "gone" | "unwritten";
 export class DeadLetterWriter {
   private readonly services: DeadLetterWriterServices;
   private readonly log: FailureLog;
+  private readonly time: SteadyTime;
 
   constructor(services: DeadLetterWriterServices) {
     this.services = services;
+    this.time = new SteadyTime(services.clock, { followsBack: false });
     this.log = new FailureLog(services.logger, services.clock, services.maxLogLines);
   }
 
@@ -86,12 +89,14 @@ export class DeadLetterWriter {
     const error = maskedError(cause.error);
     const signature = signatureOf(exporter, error);
     const at = this.services.clock.now();
-    const request = {
+    const behind = Math.round(this.time.now() - at);
+    const details = {
+      ...(behind > MAX_CLOCK_STEP_MS && { clockBehindMs: behind }),
       ...(requestItems !== undefined && { requestItems }),
       ...(rejected !== undefined && { rejected }),
     };
     return {
-      failure: { at, reason, rule: ruleOf(cause), category, error, ...request, signature, ...excerptOf(batch) },
+      failure: { at, reason, rule: ruleOf(cause), category, error, ...details, signature, ...excerptOf(batch) },
     };
   }
 

@@ -1,5 +1,5 @@
 import { errorMessage } from "#contract/errors";
-import type { DeadLetterQuery, Entry, ReplaySkip } from "#contract/operations";
+import type { DeadLetterQuery, Entry, Failure, ReplaySkip } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import { Batch } from "#otlp";
 import { isMalformed } from "#otlp/signals";
@@ -45,7 +45,7 @@ export async function replaySkipReason(
   const replayed = { ...found, entry: withPipeline(found, conditions.pipeline) };
   const problem = await sendProblem(replayed.entry, destination, payload);
   if (problem !== undefined) return { skip: "skip_schema", message: problem };
-  if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return { skip: "skip_expired" };
+  if (expiryOf(entry, control.settings.dead_letter, conditions.now) <= conditions.now) return { skip: "skip_expired" };
   if (!conditions.approved && isDown(destination, conditions.now)) return { skip: "skip_downstream" };
   return undefined;
 }
@@ -110,14 +110,22 @@ type RetentionSettings = Pick<CompleteSettings["dead_letter"], "retention" | "re
 
 /**
  * The time when retention removes a dead letter: by the age limit of its category or of all, or some time after it was
- * deleted.
+ * deleted. A dead letter that was written while the clock was behind is not made old by a clock that is right again:
+ * of `at` and the corrected time, the one nearer to now counts. A corrected time that is far in the future means that
+ * the clock had been ahead before it was set back.
  */
-export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSettings): number {
+export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSettings, now: number): number {
   const { retention, retention_by_category: byCategory, keep_deleted } = settings;
-  const { at, category } = failure!;
+  const { category } = failure!;
+  const at = writtenAt(failure!, now);
   const kept = Object.hasOwn(byCategory, category) ? byCategory[category]! : retention;
   const byAge = kept === 0 ? Number.POSITIVE_INFINITY : at + kept;
   return deletedAt === undefined ? byAge : Math.min(byAge, deletedAt + keep_deleted);
+}
+
+function writtenAt({ at, clockBehindMs = 0 }: Failure, now: number): number {
+  const corrected = at + clockBehindMs;
+  return Math.abs(now - corrected) < Math.abs(now - at) ? corrected : at;
 }
 
 /**

@@ -55,7 +55,7 @@ export function createRetention(control: QueueControl, services: RetentionServic
     let kept = 0;
     const expired = new Removal(store, true);
     for await (const stored of walkDeadLetters(store)) {
-      const expiry = expiryOf(stored.entry, settings.dead_letter);
+      const expiry = expiryOf(stored.entry, settings.dead_letter, now);
       if (expiry <= now) await expired.add(stored);
       else due = Math.min(due, expiry);
       if (expiry <= services.clock.now()) kept += 1;

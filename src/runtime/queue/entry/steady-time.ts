@@ -11,16 +11,18 @@ export const CLOCK_CONFIRMED_AFTER_MS = 3_600_000;
  * A time of day for removing old data: a wall clock that jumps forward does not make everything old at once. After a
  * jump, the time continues by the monotonic clock until the wall clock has run for an hour without another jump. Then
  * the wall clock is trusted, so that a machine that was asleep or off does not stay behind forever. If the wall clock
- * is set back, this time follows at once.
+ * is set back, this time follows at once, unless backward jumps are to be treated like forward ones.
  */
 export class SteadyTime {
   private readonly clock: Clock;
+  private readonly followsBack: boolean;
   private time: number;
   private readAt: number;
   private jump: { readonly offset: number; readonly since: number } | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, { followsBack = true } = {}) {
     this.clock = clock;
+    this.followsBack = followsBack;
     this.time = clock.now();
     this.readAt = clock.monotonic();
   }
@@ -41,11 +43,15 @@ export class SteadyTime {
     this.time += monotonic - this.readAt;
     this.readAt = monotonic;
     const offset = this.clock.now() - this.time;
-    if (offset <= MAX_CLOCK_STEP_MS || this.isConfirmed(offset, monotonic)) {
+    if (this.isSmall(offset) || this.isConfirmed(offset, monotonic)) {
       this.time += offset;
       this.jump = undefined;
     }
     return this.time;
+  }
+
+  private isSmall(offset: number): boolean {
+    return (this.followsBack ? offset : Math.abs(offset)) <= MAX_CLOCK_STEP_MS;
   }
 
   private isConfirmed(offset: number, monotonic: number): boolean {

@@ -56,6 +56,27 @@ describe("retention", () => {
     expect(said).toHaveLength(1);
   });
 
+  it("does not remove what was written while the clock was ten years behind, when the clock is right again", async () => {
+    const { a, clock, pass, ids } = await setup({ dead_letter: { retention: 24 * HOUR } });
+    const behind = 87_600 * HOUR;
+    await pass(5000);
+    // The clock was a minute ahead before it was set back.
+    await deadLetter(a, { at: clock.now() - behind, clockBehindMs: behind + 60_000 });
+    await deadLetter(a, { at: clock.now() - behind });
+    await pass(HOUR);
+    await pass(5000);
+    expect(await ids()).toHaveLength(1);
+    for (let i = 0; i < 25; i++) await pass(HOUR);
+    expect(await ids()).toEqual([]);
+  });
+
+  it("removes what was written after the clock, which had been ten years ahead, was set right", async () => {
+    const { a, clock, pass, ids } = await setup({ dead_letter: { retention: HOUR } });
+    await deadLetter(a, { at: clock.now(), clockBehindMs: 87_600 * HOUR });
+    for (let i = 0; i < 3; i++) await pass(HOUR);
+    expect(await ids()).toEqual([]);
+  });
+
   it("believes a clock that has run on for an hour after it jumped", async () => {
     const { a, clock, pass, ids } = await setup({ dead_letter: { retention: 720 * HOUR } });
     await deadLetter(a, { at: clock.now() });

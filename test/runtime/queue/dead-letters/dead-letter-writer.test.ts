@@ -48,6 +48,19 @@ describe("an entry that becomes a dead letter", () => {
   });
 });
 
+describe("a dead letter that is written after the clock was set back", () => {
+  it("says how far the clock was behind", async () => {
+    const queue = await startQueue({ backend: refusing(() => true) });
+    queue.send("while the clock is right");
+    await queue.pass(1000, 100);
+    queue.clock.set(queue.clock.now() - 86_400_000);
+    queue.send("while it is a day behind");
+    await queue.pass(1000, 100);
+    const behind = (await queue.deadLetters()).map(({ failure }) => failure?.clockBehindMs);
+    expect(behind).toEqual([undefined, 86_400_000]);
+  });
+});
+
 describe("a store that fails", () => {
   it("to write a dead letter is counted, blocks nothing, and is retried without another call", async () => {
     const store = new MemoryStore({ exporter: "out" });
