@@ -267,6 +267,21 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["awsxray"],
+    load: async () => (await import("../exporters/vendors/awsxray/component.js")).awsXrayExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["awscloudwatchlogs"],
+    load: async () => (await import("../exporters/vendors/awscloudwatchlogs/component.js")).awsCloudWatchLogsExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["awsemf"],
+    load: async () => (await import("../exporters/vendors/awsemf/component.js")).awsEmfExporter,
+  },
+  {
+    kind: "exporter",
     types: ["load_balancing", "loadbalancing"],
     load: async () => (await import("../exporters/otlp-grpc/load-balancing/component.js")).loadBalancingExporter,
   },

@@ -38,6 +38,7 @@ const postgres = namesKeys("outbox", "postgres");
 export const TABLE: readonly Row[] = [
   { page: "README.md", runs: ["sh", "js", "ts"], by: readme, isSlow: true },
   { page: "docs/api.md", runs: ["ts"], by: api },
+  { page: "docs/aws.md", by: namesKeys("awsemf", "awscloudwatchlogs", "awsxray") },
   { page: "docs/clickhouse.md", by: namesKeys("clickhouse") },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
   { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/agent/cli/config-tests/config-tests.test.ts" },

@@ -22,9 +22,13 @@ import { loadBalancingExporter } from "../../src/exporters/otlp-grpc/load-balanc
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/component.js";
 import { prometheusExporter } from "../../src/exporters/prometheus/component.js";
 import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write/component.js";
+import { awsCloudWatchLogsExporter } from "../../src/exporters/vendors/awscloudwatchlogs/component.js";
+import { awsEmfExporter } from "../../src/exporters/vendors/awsemf/component.js";
+import { awsXrayExporter } from "../../src/exporters/vendors/awsxray/component.js";
 import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
+import { useEnvironment } from "../../src/runtime/system/environment.js";
 import { JAEGER_GRPC_PATH } from "../../src/runtime/traces/jaeger-tags.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
@@ -181,6 +185,35 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
         const endpoint = `http://127.0.0.1:${port}`;
         return { api: { key: "k" }, logs: { endpoint }, metrics: { endpoint }, traces: { endpoint } };
       }),
+  ],
+  [
+    "awsxray",
+    awsXrayExporter,
+    () => {
+      useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
+      return answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, region: "eu-west-1" }));
+    },
+  ],
+  [
+    "awscloudwatchlogs",
+    awsCloudWatchLogsExporter,
+    () => {
+      useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
+      return answeringBackend((port) => ({
+        endpoint: `http://127.0.0.1:${port}`,
+        region: "eu-west-1",
+        log_group_name: "g",
+        log_stream_name: "s",
+      }));
+    },
+  ],
+  [
+    "awsemf",
+    awsEmfExporter,
+    () => {
+      useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
+      return answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, region: "eu-west-1" }));
+    },
   ],
   ["nop", nopExporter, () => ({ config: {} })],
 ];

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Batch } from "../../../dist/plugin.js";
 import { silentLogger } from "../../../dist/runtime/contract/observability.js";
+import { useEnvironment } from "../../../dist/runtime/system/environment.js";
 import { component, sending } from "../kit.js";
 import { logs, RENDERED_SERIES, seeded, spans, sums } from "../load.js";
 
@@ -91,6 +92,18 @@ export const EXPORTER_CELLS = {
     ({ target }) => ({ api: { key: "k" }, metrics: { endpoint: urlOf(target) } }),
     () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
   ),
+  awsxray: cell("awsxray", "span", ({ target }) => aws(target), traces),
+  awscloudwatchlogs: cell("awscloudwatchlogs", "record", ({ target }) => ({
+    ...aws(target),
+    log_group_name: "g",
+    log_stream_name: "s",
+  })),
+  "awsemf, sums": cell(
+    "awsemf",
+    "sample",
+    ({ target }) => aws(target),
+    () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
+  ),
   nop: cell("nop", "record", () => ({})),
 };
 
@@ -123,6 +136,12 @@ function inFolder(/** @type {string} */ type, /** @type {(folder: string) => obj
     return { ...running, stop };
   };
   return { of, unit: "record", base: BESIDE, start };
+}
+
+/** Keys of the environment's kind, which every cell may have. */
+function aws(/** @type {number} */ port) {
+  useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
+  return { endpoint: urlOf(port), region: "eu-west-1" };
 }
 
 function overGrpc(/** @type {number} */ port) {

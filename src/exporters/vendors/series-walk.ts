@@ -33,8 +33,16 @@ export interface VendorMetric {
 export interface SeriesVisitor<Series extends object> {
   /** Makes what is kept of a series, such as its tags as JSON. */
   create(metric: VendorMetric, attributes: PlainAttributes): Series;
-  /** Called for each point, which `point` has read, with its place in the batch. */
-  visit(series: Series, metric: VendorMetric, point: PointReader, place: number): void;
+  /** Called for each point, which `point` has read, with its place in the batch and in its bytes. */
+  visit(
+    series: Series,
+    metric: VendorMetric,
+    point: PointReader,
+    place: number,
+    b: Uint8Array,
+    start: number,
+    end: number,
+  ): void;
 }
 
 const MAX_SERIES = 200_000;
@@ -104,7 +112,7 @@ export class SeriesWalk<Series extends object> implements MetricVisitor {
     const { currentMetric: metric, reader } = this;
     reader.readWithoutKey(b, start, end, metric.dataTag);
     const place = this.place++;
-    if (!reader.hasNoValue) this.visitor.visit(this.series(metric), metric, reader, place);
+    if (!reader.hasNoValue) this.visitor.visit(this.series(metric), metric, reader, place, b, start, end);
   }
 
   private readMetric(

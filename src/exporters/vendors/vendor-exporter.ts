@@ -23,9 +23,11 @@ export interface RefusedItems {
 /** A request with some records of a batch. */
 export interface VendorRequest {
   readonly records: readonly number[];
-  /** The record of each item, if a record may be several items. */
-  readonly itemRecords?: readonly number[];
+  /** The record or records of each item, if they differ from `records`. */
+  readonly itemRecords?: readonly (number | readonly number[])[];
   readonly to: Destination;
+  /** Makes what the request needs at the vendor, before it is encoded. */
+  prepare?(abort: AbortSignal): Promise<void>;
   /** Makes the body. It is called when the request is sent, because bodies are several times as long as the records. */
   encode(): Uint8Array;
 }
@@ -71,6 +73,7 @@ export class VendorExporter implements Exporter {
     const post = async (request: VendorRequest): Promise<void> => {
       if (timer.isOver) await timer.nextSlice();
       const { to } = request;
+      await request.prepare?.(abort);
       const plain = request.encode();
       const body = to.compression === "none" ? plain : await compress(to.compression, plain);
       const headers = await to.headersOf?.(body);

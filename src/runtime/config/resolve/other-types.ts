@@ -108,10 +108,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     jaegerthrift:
       "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
     jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
-    awsxray:
-      "X-Ray takes OTLP: use otlp_http with traces_endpoint https://xray.<region>.amazonaws.com/v1/traces and auth by sigv4auth",
-    awscloudwatchlogs:
-      "CloudWatch takes OTLP: use otlp_http with logs_endpoint https://logs.<region>.amazonaws.com/v1/logs and auth by sigv4auth",
     sapm: `it was removed from the Collector; use otlp_http: ${OTLP_VENDOR}`,
     signalfx: `use otlp_http for traces: ${OTLP_VENDOR}`,
     honeycomb: `it was removed from the Collector; use otlp_grpc with endpoint api.honeycomb.io:443: ${OTLP_VENDOR}`,
@@ -176,7 +172,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
-  exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
+  exporter: words(`alertmanager alibabacloudlogservice awskinesis awss3 azureblob azuredataexplorer azuremonitor
     bmchelix cassandra dataset doris f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
