@@ -6,6 +6,8 @@ import type { UdpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";
 
+const FIRST_PRINTABLE = 0x20;
+
 /**
  * Receives UDP packets. Senders get no answer: packets that cannot be taken are counted, and the log mentions them from
  * time to time.
@@ -61,10 +63,18 @@ export class UdpInput {
       return;
     }
     const attributes = this.config.add_attributes ? this.attributesOf(peer, this.lease!) : {};
-    this.cut(packet, { offset: 1, isSkipping: false, records: 0 }, true, {
+    this.cut(this.trimmed(packet), { offset: 1, isSkipping: false, records: 0 }, true, {
       takeText: (bytes, from, to) => this.output.take(bytes.toString("utf8", from, to), attributes),
       takeBytes: (bytes) => this.output.take(Buffer.from(bytes), attributes),
     });
+  }
+
+  /** Without NULs and other control characters at the end, which some senders add. In UTF-16 they are halves of others. */
+  private trimmed(packet: Buffer): Buffer {
+    if (/^utf-?16/i.test(this.config.encoding)) return packet;
+    let end = packet.length;
+    while (end > 0 && packet[end - 1]! < FIRST_PRINTABLE) end--;
+    return packet.subarray(0, end);
   }
 
   private attributesOf({ address, port }: RemoteInfo, { socket }: LeasedUdpSocket): LogMap {

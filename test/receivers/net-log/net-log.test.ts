@@ -132,6 +132,15 @@ describe("the tcp_log receiver", () => {
 });
 
 describe("the udp_log receiver", () => {
+  it("removes NULs and other control characters from the end of a packet", async () => {
+    const { port, bodies } = await start(udpLogReceiver, { ...LISTEN, preserve_trailing_whitespaces: true });
+    await sendPacket(port, "one\0", "two\0inside\r\n\0\0", "three ");
+    await until(() => expect(bodies()).toEqual(["one", "two\0inside", "three "]));
+    const syslog = await start(syslogReceiver, { udp: LISTEN, protocol: "rfc3164" });
+    await sendPacket(syslog.port, "<34>Jan 12 06:30:00 host app: message\n\0");
+    await until(() => expect(syslog.logs().map((log) => attributesOf(log)["message"])).toEqual(["message"]));
+  });
+
   it("makes a record of each packet, or of each line where that is asked for", async () => {
     const whole = await start(udpLogReceiver, { ...LISTEN, add_attributes: true });
     await sendPacket(whole.port, "one\ntwo", "three\n");
