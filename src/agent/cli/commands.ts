@@ -23,6 +23,12 @@ const CONFIG: Record<string, CommandOption> = {
     value: "KEY=VALUE",
     description: "Override one value of the config: --set exporters.debug.verbosity=detailed. The value is YAML.",
   },
+  "feature-gates": {
+    type: "string",
+    multiple: true,
+    value: "GATES",
+    description: "Accepted for command lines of the Collector; has no effect.",
+  },
 };
 
 /** Options of commands about components: they name plugins to load besides the built-in components. */

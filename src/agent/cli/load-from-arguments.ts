@@ -6,6 +6,9 @@ import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";
 
+/** Terminals that were told about `--feature-gates`: reloads load the config again. */
+const hasToldOfGates = new WeakSet<object>();
+
 /**
  * Loads the config named by `--config` and `--set`, with its plugins. Adds the plugins' folders to `pluginFolders`.
  * `onFile` is called with every file that is read: the config, what `${file:...}` names, and plugins. `remoteFiles` are
@@ -22,6 +25,10 @@ export async function loadFromArguments(
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
+  if (values["feature-gates"] !== undefined && !hasToldOfGates.has(terminal)) {
+    hasToldOfGates.add(terminal);
+    terminal.err.write("sluice: --feature-gates has no effect: Sluice has no feature gates\n");
+  }
   return loadConfigWithPlugins({
     sources: [...configSources(files, terminal.env), ...remoteFiles],
     sets: (values["set"] ?? []) as readonly string[],

@@ -70,6 +70,16 @@ describe("sluice validate", () => {
     expect(out).toContain("The config is valid");
   });
 
+  it("accepts --feature-gates of the Collector with a word", async () => {
+    const gates = ["--feature-gates=-component.UseLocalHostAsDefaultHost,a.b", "--feature-gates", "+c"];
+    const { code, out, err } = await cli(["validate", "--config", good, ...gates]);
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: "sluice: --feature-gates has no effect: Sluice has no feature gates\n",
+    });
+    expect(out).toContain("The config is valid");
+  });
+
   it("shows every problem with its line, a caret and the count, and ends with 1", async () => {
     const { code, out, err } = await cli(["validate", "-c", bad]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
