@@ -40,7 +40,7 @@ const schema = z.strictObject({
     .string()
     .startsWith("/", { error: "expected a path such as /health" })
     .default("/")
-    .meta({ description: "The path of the health check." }),
+    .meta({ description: "The path of the health check; / stands for every path." }),
   response_body: section(
     z.strictObject({
       healthy: z.string().optional().meta({ description: "The body while the agent is ready." }),
@@ -110,6 +110,7 @@ class HealthCheck implements Extension {
       clock,
       logger,
       sockets: this.context.sockets,
+      takesAnyMethod: true,
       answer: async (path: string, request: IncomingMessage) => {
         await this.context.host.refresh?.();
         return this.answer(path, request.headers.origin);
@@ -131,7 +132,9 @@ class HealthCheck implements Extension {
     const headers = corsHeaders(this.config, origin);
     if (path === EXPORTERS_PATH && path !== this.config.path) return { ...this.answerExporters(), headers };
     if (path === RECEIVERS_PATH && path !== this.config.path) return { ...this.answerReceivers(), headers };
-    if (path !== this.config.path) return { status: 404, type: "text/plain", body: "not found\n", headers };
+    // As in the Collector, the path / stands for every path.
+    if (path !== this.config.path && this.config.path !== "/")
+      return { status: 404, type: "text/plain", body: "not found\n", headers };
     const healthy = this.context.host.state === "ready";
     const body = this.config.response_body?.[healthy ? "healthy" : "unhealthy"] ?? this.defaultBody(healthy);
     return { status: healthy ? 200 : 503, type: "application/json", body, headers };

@@ -78,15 +78,18 @@ describe("answers", () => {
     expect((await ask()).status).toBe(503);
   });
 
-  test("only on its path, and only to GET and HEAD", async () => {
-    const port = await freePort();
-    await start({ endpoint: `127.0.0.1:${port}`, path: "/health" });
-    const status = async (path: string, method: string) =>
+  test("on every path, or only on the configured one, to any method", async () => {
+    const [any, one] = [await freePort(), await freePort()];
+    await start({ endpoint: `127.0.0.1:${any}` });
+    await start({ endpoint: `127.0.0.1:${one}`, path: "/health" });
+    const status = async (port: number, path: string, method: string) =>
       (await fetch(`http://127.0.0.1:${port}${path}`, { method })).status;
-    expect(await status("/health", "GET")).toBe(200);
-    expect(await status("/health", "HEAD")).toBe(200);
-    expect(await status("/", "GET")).toBe(404);
-    expect(await status("/health", "POST")).toBe(405);
+    for (const method of ["GET", "HEAD", "POST", "PUT", "DELETE"]) {
+      expect(await status(any, "/", method)).toBe(200);
+      expect(await status(any, "/live?x=1", method)).toBe(200);
+      expect(await status(one, "/health", method)).toBe(200);
+      expect(await status(one, "/", method)).toBe(404);
+    }
   });
 
   test("with the configured bodies", async () => {

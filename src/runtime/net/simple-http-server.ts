@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { maskText } from "#text";
 import { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
 
-/** Response of a small server to a GET. `headers` are added to content type and length. */
+/** Response of a small server. `headers` are added to content type and length. */
 export interface SimpleHttpResponse {
   readonly status: number;
   readonly type: string;
@@ -14,6 +14,8 @@ export interface SimpleHttpResponse {
 interface SimpleHttpServerSettings extends HttpServerPlace {
   /** Called for GET and HEAD with the path, without its query. If it throws, the response is a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
+  /** Whether other methods are answered like GET. Their bodies are not kept. */
+  readonly takesAnyMethod?: boolean;
   /** Called first, if given: if it returns a response, that is sent instead. */
   readonly refuse?: ((request: IncomingMessage) => Promise<SimpleHttpResponse | undefined>) | undefined;
 }
@@ -21,7 +23,7 @@ interface SimpleHttpServerSettings extends HttpServerPlace {
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * A server for pages read by people or probes: GET and HEAD only, with complete bodies. Slow clients are disconnected.
+ * A server for pages read by people or probes: GET and HEAD only, unless told otherwise, with complete bodies. Slow clients are disconnected.
  * Rejects with a `StartError` when it cannot listen.
  */
 export function startSimpleHttpServer(settings: SimpleHttpServerSettings): Promise<ListeningServer> {
@@ -44,7 +46,7 @@ async function respond(settings: SimpleHttpServerSettings, request: IncomingMess
 async function answerTo(settings: SimpleHttpServerSettings, request: IncomingMessage): Promise<SimpleHttpResponse> {
   const refusal = await settings.refuse?.(request);
   if (refusal !== undefined) return refusal;
-  if (request.method !== "GET" && request.method !== "HEAD") {
+  if (request.method !== "GET" && request.method !== "HEAD" && settings.takesAnyMethod !== true) {
     return { status: 405, type: "text/plain", body: "GET or HEAD only\n", headers: { allow: "GET, HEAD" } };
   }
   try {
