@@ -486,6 +486,12 @@ export const ROOMS = [
     purpose: "reports to an OpAMP server: identity, health, config; over WebSocket or HTTP",
     component: true,
   },
+  {
+    path: "src/extensions/health-check-v2/",
+    purpose: "the Collector's second health check: states of pipelines and components",
+    component: true,
+  },
+  { path: "src/extensions/http-forwarder/", purpose: "passes HTTP requests on to another server", component: true },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API for operators", component: true },
   { path: "src/extensions/admin-api/agents/", purpose: "other agents that the console lists" },
   { path: "src/extensions/admin-api/console/", purpose: "serves the console, which is built from `console/`" },

@@ -172,6 +172,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["groupbytrace", "group_by_trace"],
+    load: async () => (await import("../processors/sampling/tail/component.js")).groupByTrace,
+  },
+  {
+    kind: "processor",
     types: ["filter"],
     load: async () => (await import("../processors/filter/component.js")).filter,
   },
@@ -410,6 +415,16 @@ export const BUILTINS: readonly Builtin[] = [
     types: ["health_check"],
     onByDefault: true,
     load: async () => (await import("../extensions/health-check.js")).healthCheck,
+  },
+  {
+    kind: "extension",
+    types: ["healthcheckv2", "health_check_v2"],
+    load: async () => (await import("../extensions/health-check-v2/component.js")).healthCheckV2,
+  },
+  {
+    kind: "extension",
+    types: ["http_forwarder", "httpforwarder"],
+    load: async () => (await import("../extensions/http-forwarder/component.js")).httpForwarder,
   },
   {
     kind: "extension",

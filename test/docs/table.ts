@@ -72,6 +72,8 @@ export const TABLE: readonly Row[] = [
   { page: "docs/network-logs.md", by: namesKeys("tcp_log", "udp_log", "syslog") },
   { page: "docs/nginx.md", by: namesKeys("nginx") },
   { page: "docs/redis-metrics.md", by: namesKeys("redis") },
+  { page: "docs/health-checks.md", by: namesKeys("healthcheckv2") },
+  { page: "docs/http-forwarder.md", by: namesKeys("http_forwarder") },
   { page: "docs/statsd.md", by: namesKeys("statsd") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", runs: ["sh"], by: pii },

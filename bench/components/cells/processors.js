@@ -32,6 +32,12 @@ export const PROCESSOR_CELLS = {
       return passing(await component("processor/k8s_attributes", keys), [Batch.admit("logs", logsOfPods(1000))]);
     },
   },
+  "groupbytrace, every span a trace": cell(
+    "groupbytrace",
+    "span",
+    { wait_duration: "1ms", num_traces: 5000 },
+    spansBatches,
+  ),
   "groupbyattrs, twenty groups": cell("groupbyattrs", "record", { keys: ["http.route"] }, logsBatches),
   "metrics_transform, no metric of its rules": transform("nothing.of.that.name"),
   "metrics_transform, every metric renamed": transform("^http\\.(.*)$$"),

@@ -398,6 +398,8 @@ export interface IgnoredKeys {
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
   /** Whether it runs with its defaults even if service.extensions does not name it. */
   readonly onByDefault?: boolean;
+  /** @internal The type of an extension that does not run by default beside this one. */
+  readonly replaces?: string;
   /**
    * Where it runs if the agent has several workers (`service.workers`): in each of them (the default), only in their
    * parent, where operators look at the agent as a whole, or in both, such as authenticators.

@@ -1,5 +1,5 @@
 import { defineProcessor, type Processor, type ProcessorContext, statefulProcessor } from "../../../plugin.js";
-import { type TailSamplingConfig, tailSamplingSchema } from "./config.js";
+import { groupByTraceSchema, type TailSamplingConfig, tailSamplingSchema } from "./config.js";
 import { createDecisionNotes, TailSampler } from "./tail-sampler.js";
 import { takeOverNotes } from "./take-over-notes.js";
 
@@ -25,6 +25,20 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
   },
 });
 
+/** Passes the spans of a trace on together, in one batch. It is sampling that keeps every trace. */
+export const groupByTrace = defineProcessor<TailSamplingConfig>({
+  type: "groupbytrace",
+  aliases: ["group_by_trace"],
+  summary: "Waits for the spans of a trace, and passes them on together.",
+  signals: ["traces"],
+  zone: "sampling",
+  workers: "trace",
+  schema: groupByTraceSchema,
+  maxHeldBytes: ({ maxBytes, decisionWaitMs }) => ({ bytes: maxBytes, path: ["max_bytes"], waitMs: decisionWaitMs }),
+  create: (config, context) => tailSamplingProcessor(config, context),
+});
+
+/** The processor behind both components. */
 function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorContext): Processor {
   const takenOver = new Set<string>();
   const { journal } = context;

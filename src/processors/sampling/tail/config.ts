@@ -103,3 +103,35 @@ export const tailSamplingSchema = rawSchema.transform((config, context): TailSam
     policies: [...policies.filter(({ isDrop }) => isDrop), ...policies.filter(({ isDrop }) => !isDrop)],
   };
 });
+
+const rawGroupingSchema = z.strictObject({
+  wait_duration: duration()
+    .default(1000)
+    .meta({ description: "How long to wait for the spans of a trace, from the first one on." }),
+  num_traces: z
+    .number()
+    .int()
+    .positive()
+    .default(1_000_000)
+    .meta({ description: "Traces that may wait; with more, the oldest are passed on early." }),
+  max_bytes: byteSize()
+    .default(48 * 1024 * 1024)
+    .meta({ description: "Bytes of requests that may wait; with more, the oldest traces are passed on early." }),
+  num_workers: ignored("one thread groups all traces"),
+  discard_orphans: z
+    .literal(false, { error: "expected false: traces without a root span are passed on too, as in the Collector" })
+    .default(false)
+    .meta({ description: "Traces without a root span are always passed on." }),
+  store_on_disk: unsupported("waiting spans are in the journal of their pipeline; there is nothing else to store"),
+});
+
+/** Grouping is sampling that keeps every trace. */
+export const groupByTraceSchema = rawGroupingSchema.transform(
+  ({ wait_duration, num_traces, max_bytes }): TailSamplingConfig =>
+    tailSamplingSchema.parse({
+      decision_wait: `${wait_duration}ms`,
+      num_traces,
+      max_bytes,
+      policies: [{ name: "all", type: "always_sample" }],
+    }),
+);

@@ -1,4 +1,4 @@
-import type { ComponentKind, ExtensionFactory } from "#contract";
+import type { ComponentFactory, ComponentKind, ExtensionFactory } from "#contract";
 import type { ConfigPath } from "#contract/schema";
 import { alternatives, didYouMean } from "#contract/schema";
 import { SECTIONS } from "../schema/component-id.js";
@@ -131,7 +131,7 @@ function withoutOwnMetrics(settings: ServiceSettings): ServiceSettings {
  * that type is listed.
  */
 function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: readonly Link[]): ComponentDefinition[] {
-  const types = new Set(named.map((link) => link.definition.factory?.type));
+  const types = new Set(named.flatMap(({ definition: { factory } }) => typesOf(factory)));
   return [...definitions.extensions.values()].filter(({ factory }) => {
     if (factory?.kind !== "extension" || !factory.onByDefault || types.has(factory.type)) return false;
     types.add(factory.type);
@@ -146,7 +146,7 @@ function defaultExtensions(
   enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
   findings: Findings,
 ): [string, ComponentSpec<ExtensionFactory>][] {
-  const types = new Set([...enabled.values()].map((spec) => spec.factory.type));
+  const types = new Set([...enabled.values()].flatMap((spec) => typesOf(spec.factory)));
   return registry
     .all("extension")
     .filter((factory) => factory.onByDefault && !types.has(factory.type))
@@ -157,6 +157,14 @@ function defaultExtensions(
       const spec = { id: type, path: `extensions.${type}`, factory, config: parsed.value, placeOf: () => undefined };
       return [[type, { ...spec, written: null }]];
     });
+}
+
+/** The type of a component, and the type that it replaces. */
+function typesOf(factory: ComponentFactory | undefined): string[] {
+  if (factory === undefined) return [];
+  return factory.kind === "extension" && factory.replaces !== undefined
+    ? [factory.type, factory.replaces]
+    : [factory.type];
 }
 
 class SpecBuilder {
