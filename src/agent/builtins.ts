@@ -287,6 +287,17 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["googlecloud"],
+    load: async () => (await import("../exporters/vendors/googlecloud/component.js")).googleCloudExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["googlemanagedprometheus"],
+    load: async () =>
+      (await import("../exporters/vendors/googlemanagedprometheus/component.js")).googleManagedPrometheusExporter,
+  },
+  {
+    kind: "exporter",
     types: ["load_balancing", "loadbalancing"],
     load: async () => (await import("../exporters/otlp-grpc/load-balancing/component.js")).loadBalancingExporter,
   },

@@ -54,6 +54,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/errors.md", by: errors },
   { page: "docs/failover.md", by: namesKeys("failover") },
   { page: "docs/file-log.md", by: namesKeys("file_log") },
+  { page: "docs/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },
   { page: "docs/host-metrics.md", by: namesKeys("host_metrics") },

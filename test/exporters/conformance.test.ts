@@ -26,6 +26,8 @@ import { awsCloudWatchLogsExporter } from "../../src/exporters/vendors/awscloudw
 import { awsEmfExporter } from "../../src/exporters/vendors/awsemf/component.js";
 import { awsXrayExporter } from "../../src/exporters/vendors/awsxray/component.js";
 import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
+import { googleCloudExporter } from "../../src/exporters/vendors/googlecloud/component.js";
+import { googleManagedPrometheusExporter } from "../../src/exporters/vendors/googlemanagedprometheus/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { useEnvironment } from "../../src/runtime/system/environment.js";
@@ -51,6 +53,7 @@ async function answeringBackend(configOf: (port: number) => object): Promise<Tes
   let answer: () => BackendAnswer = () => "take";
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
+      if (request.url?.startsWith("/computeMetadata/")) return response.end('{"access_token":"t"}');
       const status = HTTP[answer()];
       if (status !== undefined) response.writeHead(status).end();
     });
@@ -214,6 +217,26 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
       useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
       return answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, region: "eu-west-1" }));
     },
+  ],
+  [
+    "googlecloud",
+    googleCloudExporter,
+    () =>
+      answeringBackend((port) => {
+        useEnvironment({ GCE_METADATA_HOST: `127.0.0.1:${port}` });
+        const endpoint = `http://127.0.0.1:${port}`;
+        return { project: "p", log: { endpoint }, metric: { endpoint }, trace: { endpoint } };
+      }),
+  ],
+  [
+    "googlemanagedprometheus",
+    googleManagedPrometheusExporter,
+    () =>
+      answeringBackend((port) => {
+        useEnvironment({ GCE_METADATA_HOST: `127.0.0.1:${port}` });
+        const endpoint = `http://127.0.0.1:${port}`;
+        return { project: "p", metric: { endpoint } };
+      }),
   ],
   ["nop", nopExporter, () => ({ config: {} })],
 ];

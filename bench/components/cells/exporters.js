@@ -104,6 +104,15 @@ export const EXPORTER_CELLS = {
     ({ target }) => aws(target),
     () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
   ),
+  googlecloud: google("googlecloud", "record", (endpoint) => ({ log: { endpoint } }), [
+    Batch.admit("logs", logs(1000)),
+  ]),
+  "googlemanagedprometheus, sums": google(
+    "googlemanagedprometheus",
+    "sample",
+    (endpoint) => ({ metric: { endpoint } }),
+    Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
+  ),
   nop: cell("nop", "record", () => ({})),
 };
 
@@ -142,6 +151,32 @@ function inFolder(/** @type {string} */ type, /** @type {(folder: string) => obj
 function aws(/** @type {number} */ port) {
   useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
   return { endpoint: urlOf(port), region: "eu-west-1" };
+}
+
+/**
+ * An exporter to Google, with a metadata server that gives it a token.
+ * @returns {import("../cells.js").Cell}
+ */
+function google(
+  /** @type {string} */ type,
+  /** @type {string} */ unit,
+  /** @type {(endpoint: string) => object} */ keysOf,
+  /** @type {Batch[]} */ batches,
+) {
+  const of = `exporter/${type}`;
+  const start = async (/** @type {CellSetting} */ setting) => {
+    const server = http.createServer((_request, response) => response.end('{"access_token":"t","expires_in":3600}'));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+    const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+    useEnvironment({ GCE_METADATA_HOST: `127.0.0.1:${port}` });
+    const running = await sending(of, { project: "p", ...keysOf(urlOf(setting.target)) }, batches, setting);
+    const stop = async () => {
+      await running.stop();
+      server.close();
+    };
+    return { ...running, stop };
+  };
+  return { of, unit, base: BESIDE, start };
 }
 
 function overGrpc(/** @type {number} */ port) {

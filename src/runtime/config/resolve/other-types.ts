@@ -123,7 +123,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     tanzuobservability: "it was removed from the Collector; the Wavefront proxy takes OTLP: use otlp_grpc",
     carbon: "it was removed from the Collector; use prometheus, or send to a store that takes OTLP",
     otelarrow: "use otlp_grpc: its receiver takes plain OTLP on the same port",
-    googlemanagedprometheus: "keep a Collector with it, and send to that with otlp_grpc",
   },
   connector: {
     datadog:
@@ -136,7 +135,7 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   extension: {
     healthcheckv2: "use health_check: /healthz/exporters tells of each exporter",
     googleclientauth:
-      "no exporter here speaks to Google by itself; keep a Collector with it, and send to that with otlp_grpc",
+      "the exporters googlecloud and googlemanagedprometheus find Google's credentials by themselves; for another exporter keep a Collector with it",
     asapclient: "use oauth2client or bearertokenauth, if the server takes them",
     dbstorage: "take it out: every sending queue is durable anyway",
     redisstorage: "take it out: every sending queue is durable anyway",
@@ -173,7 +172,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awskinesis awss3 azureblob azuredataexplorer azuremonitor
-    bmchelix cassandra dataset doris f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
+    bmchelix cassandra dataset doris f5cloud faro googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
   connector: words("metricsaslogs otlpjson slowsql sum"),

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { ignored, section } from "../../../plugin.js";
+import { googleCommonKeys, googleMetricKeys } from "../googlecloud/config.js";
+
+export const googleManagedPrometheusSchema = z.strictObject({
+  ...googleCommonKeys,
+  metric: section(
+    z.strictObject({
+      ...googleMetricKeys,
+      prefix: z.string().default("prometheus.googleapis.com").meta({ description: "The beginning of metric types." }),
+      add_metric_suffixes: z
+        .boolean()
+        .default(true)
+        .meta({ description: "Give metrics the suffixes of unit and type that Prometheus has." }),
+      extra_metrics_config: ignored("target_info and otel_scope_info are not made"),
+      known_domains: ignored("every metric is one of Prometheus"),
+      service_resource_labels: ignored("job and instance identify the service"),
+      instrumentation_library_labels: ignored("scopes are no labels"),
+    }),
+  )
+    .prefault({})
+    .meta({ description: "How metrics are sent." }),
+  untyped_double_export: ignored("metrics of unknown type are gauges"),
+});
+
+export type GoogleManagedPrometheusConfig = z.infer<typeof googleManagedPrometheusSchema>;
