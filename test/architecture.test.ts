@@ -298,7 +298,7 @@ const TAG_TABLES = [
   "src/runtime/traces/jaeger-proto.ts",
   "src/receivers/prometheus/exposition/client-model.ts",
   "src/exporters/prometheus/remote-write/tags.ts",
-  "src/exporters/zipkin/proto-spans.ts",
+  "src/runtime/traces/zipkin-proto.ts",
 ];
 /** Imports of a file that reads or writes protobuf or thrift. */
 const WIRE_ROOMS =

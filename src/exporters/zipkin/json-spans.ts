@@ -124,14 +124,14 @@ export class JsonSpanWriter {
     const [nameStart, nameEnd] = message(b, start, end, SPAN_NAME_TAG);
     if (nameStart < nameEnd) {
       writeAscii(',"name":', out);
-      writeText(b, this.view, nameStart, nameEnd, out);
+      this.writeLowerCase(nameStart, nameEnd);
     }
     const kindName = ZIPKIN_KINDS[kind];
     if (kindName) writeAscii(`,"kind":"${kindName}"`, out);
     this.writeTimes(start, end);
     this.writeEndpoint("localEndpoint", SPECIAL_TAGS.localIp, SPECIAL_TAGS.localPort, this.service);
     const peer = tags.take(SPECIAL_TAGS.newPeer) ?? tags.take(SPECIAL_TAGS.peer);
-    const peerJson = peer === undefined ? "" : JSON.stringify(peer);
+    const peerJson = peer === undefined ? "" : JSON.stringify(peer.toLowerCase());
     this.writeEndpoint("remoteEndpoint", SPECIAL_TAGS.remoteIp, SPECIAL_TAGS.remotePort, peerJson);
     this.addStatus(start, end);
     this.addEventsAndLinks(start, end);
@@ -155,7 +155,7 @@ export class JsonSpanWriter {
     tags.clear();
     tags.addAttributes(resourceStart, resourceEnd, RESOURCE_ATTRIBUTES_TAG);
     const service = this.takeServiceName() ?? this.defaultService;
-    this.service = service === "" ? "" : JSON.stringify(service);
+    this.service = service === "" ? "" : JSON.stringify(service.toLowerCase());
     this.local = Buffer.from(`,"localEndpoint":{"serviceName":${this.service}}`);
     tags.addAttributes(scopeStart, scopeEnd, SCOPE_ATTRIBUTES_TAG);
     const [nameStart, nameEnd] = message(b, scopeStart, scopeEnd, SCOPE_NAME_TAG);
@@ -215,6 +215,20 @@ export class JsonSpanWriter {
     writeAscii(label, out);
     out.reserve(24);
     out.length = putDecimal64(out.view, out.length, time >>> 0, Math.floor(time / TWO_32));
+  }
+
+  /** Names have lower case in Zipkin's JSON, as its clients write it. No escape of JSON has letters in upper case. */
+  private writeLowerCase(start: number, end: number): void {
+    const { bytes: b, out } = this;
+    for (let p = start; p < end; p++) {
+      if (b[p]! < 128) continue;
+      const json = Buffer.from(JSON.stringify(decodeText(b, start, end).toLowerCase()));
+      return out.copy(json, 0, json.length);
+    }
+    const from = out.length;
+    writeText(b, this.view, start, end, out);
+    const { bytes } = out;
+    for (let p = from; p < out.length; p++) if (bytes[p]! >= 65 && bytes[p]! <= 90) bytes[p]! += 32;
   }
 
   /** Moves address and port from the tags to the endpoint, but only if the endpoint can hold them. */

@@ -1,33 +1,35 @@
 import { WireWriter } from "#otlp/bytes";
-import type { ZipkinEndpoint, ZipkinSpan } from "#traces";
-
-// Tags of zipkin.proto3: of ListOfSpans, Span, Annotation, the map of tags, and Endpoint.
-const LIST_SPAN_TAG = 10;
-const SPAN_TRACE_ID_TAG = 10;
-const SPAN_PARENT_ID_TAG = 18;
-const SPAN_ID_TAG = 26;
-const SPAN_KIND_TAG = 32;
-const SPAN_NAME_TAG = 42;
-const SPAN_TIMESTAMP_TAG = 49;
-const SPAN_DURATION_TAG = 56;
-const SPAN_LOCAL_ENDPOINT_TAG = 66;
-const SPAN_REMOTE_ENDPOINT_TAG = 74;
-const SPAN_ANNOTATION_TAG = 82;
-const SPAN_TAGS_TAG = 90;
-const ANNOTATION_TIMESTAMP_TAG = 9;
-const ANNOTATION_VALUE_TAG = 18;
-const TAGS_KEY_TAG = 10;
-const TAGS_VALUE_TAG = 18;
-const ENDPOINT_SERVICE_NAME_TAG = 10;
-const ENDPOINT_IPV4_TAG = 18;
-const ENDPOINT_IPV6_TAG = 26;
-const ENDPOINT_PORT_TAG = 32;
+import {
+  ZIPKIN_ANNOTATION_TIMESTAMP_TAG,
+  ZIPKIN_ANNOTATION_VALUE_TAG,
+  ZIPKIN_ENDPOINT_IPV4_TAG,
+  ZIPKIN_ENDPOINT_IPV6_TAG,
+  ZIPKIN_ENDPOINT_PORT_TAG,
+  ZIPKIN_ENDPOINT_SERVICE_NAME_TAG,
+  ZIPKIN_LIST_SPAN_TAG,
+  ZIPKIN_PROTO_KINDS,
+  ZIPKIN_SPAN_ANNOTATION_TAG,
+  ZIPKIN_SPAN_DURATION_TAG,
+  ZIPKIN_SPAN_ID_TAG,
+  ZIPKIN_SPAN_KIND_TAG,
+  ZIPKIN_SPAN_LOCAL_ENDPOINT_TAG,
+  ZIPKIN_SPAN_NAME_TAG,
+  ZIPKIN_SPAN_PARENT_ID_TAG,
+  ZIPKIN_SPAN_REMOTE_ENDPOINT_TAG,
+  ZIPKIN_SPAN_TAGS_TAG,
+  ZIPKIN_SPAN_TIMESTAMP_TAG,
+  ZIPKIN_SPAN_TRACE_ID_TAG,
+  ZIPKIN_TAGS_KEY_TAG,
+  ZIPKIN_TAGS_VALUE_TAG,
+  type ZipkinEndpoint,
+  type ZipkinSpan,
+} from "#traces";
 
 /** Encodes spans as zipkin.proto3.ListOfSpans. */
 export function protoSpans(spans: Iterable<ZipkinSpan>): Uint8Array {
   const out = new WireWriter(65_536);
   for (const span of spans) {
-    out.byte(LIST_SPAN_TAG);
+    out.byte(ZIPKIN_LIST_SPAN_TAG);
     out.begin(256);
     writeSpan(out, span);
     out.end();
@@ -35,30 +37,28 @@ export function protoSpans(spans: Iterable<ZipkinSpan>): Uint8Array {
   return out.written();
 }
 
-const KINDS = ["", "CLIENT", "SERVER", "PRODUCER", "CONSUMER"];
-
 function writeSpan(out: WireWriter, span: ZipkinSpan): void {
-  writeBytes(out, SPAN_TRACE_ID_TAG, Buffer.from(span.traceId, "hex"));
-  if (span.parentId !== undefined) writeBytes(out, SPAN_PARENT_ID_TAG, Buffer.from(span.parentId, "hex"));
-  writeBytes(out, SPAN_ID_TAG, Buffer.from(span.id, "hex"));
-  if (span.kind !== undefined) writeNumber(out, SPAN_KIND_TAG, KINDS.indexOf(span.kind));
-  if (span.name !== undefined) writeText(out, SPAN_NAME_TAG, span.name);
-  if (span.timestamp !== undefined) writeTime(out, SPAN_TIMESTAMP_TAG, span.timestamp);
-  if (span.duration !== undefined) writeNumber(out, SPAN_DURATION_TAG, span.duration);
-  if (span.localEndpoint !== undefined) writeEndpoint(out, SPAN_LOCAL_ENDPOINT_TAG, span.localEndpoint);
-  if (span.remoteEndpoint !== undefined) writeEndpoint(out, SPAN_REMOTE_ENDPOINT_TAG, span.remoteEndpoint);
+  writeBytes(out, ZIPKIN_SPAN_TRACE_ID_TAG, Buffer.from(span.traceId, "hex"));
+  if (span.parentId !== undefined) writeBytes(out, ZIPKIN_SPAN_PARENT_ID_TAG, Buffer.from(span.parentId, "hex"));
+  writeBytes(out, ZIPKIN_SPAN_ID_TAG, Buffer.from(span.id, "hex"));
+  if (span.kind !== undefined) writeNumber(out, ZIPKIN_SPAN_KIND_TAG, ZIPKIN_PROTO_KINDS.indexOf(span.kind));
+  if (span.name !== undefined) writeText(out, ZIPKIN_SPAN_NAME_TAG, span.name);
+  if (span.timestamp !== undefined) writeTime(out, ZIPKIN_SPAN_TIMESTAMP_TAG, span.timestamp);
+  if (span.duration !== undefined) writeNumber(out, ZIPKIN_SPAN_DURATION_TAG, span.duration);
+  if (span.localEndpoint !== undefined) writeEndpoint(out, ZIPKIN_SPAN_LOCAL_ENDPOINT_TAG, span.localEndpoint);
+  if (span.remoteEndpoint !== undefined) writeEndpoint(out, ZIPKIN_SPAN_REMOTE_ENDPOINT_TAG, span.remoteEndpoint);
   for (const { timestamp, value } of span.annotations ?? []) {
-    out.byte(SPAN_ANNOTATION_TAG);
+    out.byte(ZIPKIN_SPAN_ANNOTATION_TAG);
     out.begin(value.length + 12);
-    writeTime(out, ANNOTATION_TIMESTAMP_TAG, timestamp);
-    writeText(out, ANNOTATION_VALUE_TAG, value);
+    writeTime(out, ZIPKIN_ANNOTATION_TIMESTAMP_TAG, timestamp);
+    writeText(out, ZIPKIN_ANNOTATION_VALUE_TAG, value);
     out.end();
   }
   for (const [key, value] of Object.entries(span.tags ?? {})) {
-    out.byte(SPAN_TAGS_TAG);
+    out.byte(ZIPKIN_SPAN_TAGS_TAG);
     out.begin(key.length + value.length + 4);
-    writeText(out, TAGS_KEY_TAG, key);
-    writeText(out, TAGS_VALUE_TAG, value);
+    writeText(out, ZIPKIN_TAGS_KEY_TAG, key);
+    writeText(out, ZIPKIN_TAGS_VALUE_TAG, value);
     out.end();
   }
 }
@@ -66,10 +66,10 @@ function writeSpan(out: WireWriter, span: ZipkinSpan): void {
 function writeEndpoint(out: WireWriter, tag: number, { serviceName, ipv4, ipv6, port }: ZipkinEndpoint): void {
   out.byte(tag);
   out.begin(48);
-  if (serviceName !== undefined) writeText(out, ENDPOINT_SERVICE_NAME_TAG, serviceName);
-  if (ipv4 !== undefined) writeBytes(out, ENDPOINT_IPV4_TAG, Buffer.from(ipv4.split(".").map(Number)));
-  if (ipv6 !== undefined) writeBytes(out, ENDPOINT_IPV6_TAG, ipv6Bytes(ipv6));
-  if (port !== undefined) writeNumber(out, ENDPOINT_PORT_TAG, port);
+  if (serviceName !== undefined) writeText(out, ZIPKIN_ENDPOINT_SERVICE_NAME_TAG, serviceName);
+  if (ipv4 !== undefined) writeBytes(out, ZIPKIN_ENDPOINT_IPV4_TAG, Buffer.from(ipv4.split(".").map(Number)));
+  if (ipv6 !== undefined) writeBytes(out, ZIPKIN_ENDPOINT_IPV6_TAG, ipv6Bytes(ipv6));
+  if (port !== undefined) writeNumber(out, ZIPKIN_ENDPOINT_PORT_TAG, port);
   out.end();
 }
 

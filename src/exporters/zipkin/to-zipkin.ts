@@ -60,8 +60,8 @@ function zipkinSpan(span: Tree, service: string, tags: ZipkinTags): ZipkinSpan {
   if (kind === 1) tags.set(ZIPKIN_TAGS.kind, "internal");
   if (span["traceState"]) tags.set(ZIPKIN_TAGS.traceState, String(span["traceState"]));
   const local = takeEndpoint(tags, ENDPOINT_KEYS.local, service);
-  const { service: old, newService } = ENDPOINT_KEYS.remote;
-  const peer = takeTag(tags, newService) ?? takeTag(tags, old);
+  const { service: peerKey, oldService } = ENDPOINT_KEYS.remote;
+  const peer = takeTag(tags, peerKey) ?? takeTag(tags, oldService);
   const remote = takeEndpoint(tags, ENDPOINT_KEYS.remote, peer);
   addStatus(tags, (span["status"] ?? {}) as Tree);
   for (const [i, link] of listIn(span, "links").entries()) tags.set(ZIPKIN_TAGS.link + i, linkText(link));

@@ -7,7 +7,7 @@ import { zipkinFormat } from "./format.js";
 /** Spans from Zipkin tracers. */
 export const zipkinReceiver = defineReceiver<ZipkinReceiverConfig>({
   type: "zipkin",
-  summary: "Receives spans of Zipkin over HTTP, as JSON of its API's version 2.",
+  summary: "Receives spans of Zipkin over HTTP, as JSON of its API's versions 2 and 1, and as protobuf.",
   signals: ["traces"],
   schema: zipkinReceiverSchema,
   listensAt: (config) => [
@@ -21,6 +21,7 @@ export const zipkinReceiver = defineReceiver<ZipkinReceiverConfig>({
   create: (config, context) => new ZipkinReceiver(config, context),
 });
 
+/** Where tracers send to. Other paths are taken too, as the Collector does: some tracers and proxies leave it away. */
 const PATH = "/api/v2/spans";
 const LIMITS = { max_connections: 10_000, max_connections_per_client: 2500 };
 /** Tracers read their answer only after they have sent everything. */
@@ -38,8 +39,9 @@ export class ZipkinReceiver implements Receiver {
       configPath: [],
       limits: LIMITS,
       uploadRoom: new UploadRoom(Number.POSITIVE_INFINITY, context.clock),
-      format: zipkinFormat(PATH, config.parse_string_tags),
+      format: zipkinFormat(config.parse_string_tags, context.clock),
       paths: { traces: PATH },
+      anyPath: "traces" as const,
       maxDiscardBytes: MAX_DISCARD_BYTES,
     };
     this.endpoint = new HttpEndpoint(settings, context);

@@ -1,31 +1,105 @@
 import { isUtf8 } from "node:buffer";
 import { DecompressError, SUPPORTED_ENCODINGS } from "#codecs/compression";
-import { joinPieces, type RequestFormat, type RequestRefusals, standardRefusals } from "#receiving/requests";
+import {
+  type BodyEncoding,
+  joinPieces,
+  type RequestFormat,
+  type RequestRefusals,
+  standardRefusals,
+} from "#receiving/requests";
 import { SliceTimer } from "#work";
-import { type Batch, isMalformed } from "../../plugin.js";
+import { type Batch, type Clock, isMalformed } from "../../plugin.js";
 import { ZipkinBatchWriter } from "./from-zipkin.js";
+import { ZipkinV1Batch } from "./from-zipkin-v1.js";
 import { JsonElements } from "./json-elements.js";
+import { ProtoSpanList } from "./read-proto.js";
 import { ScannedSpans } from "./scanned-spans.js";
 
-/** Lists of spans as JSON of version 2, taken at `path`. Clients get plain text. */
-export function zipkinFormat(path: string, parsesStringTags: boolean): RequestFormat {
+/** Lists of spans as JSON of version 2 or 1, or as protobuf. Clients get plain text. */
+export function zipkinFormat(parsesStringTags: boolean, clock: Clock): RequestFormat {
   return {
-    refusals: zipkinRefusals(path),
-    encodingOf: (contentType) => (/protobuf|thrift/.test(contentType ?? "") ? undefined : "other"),
-    toBatch: (_signal, _encoding, body) => batchOf(joinPieces(body), parsesStringTags),
+    refusals: zipkinRefusals(),
+    encodingOf,
+    toBatch: (_signal, encoding, body) => batchOf(requestOf(joinPieces(body), encoding)),
     successText: ({ message }) => message,
   };
+
+  function requestOf(bytes: Buffer, encoding: BodyEncoding): SpanRequest {
+    if (encoding === V1) return new ZipkinV1Request(bytes, parsesStringTags, clock);
+    if (encoding === PROTO) return new ZipkinProtoRequest(bytes, parsesStringTags);
+    return new ZipkinRequest(bytes, parsesStringTags);
+  }
 }
 
-async function batchOf(json: Buffer, parsesStringTags: boolean): Promise<Batch> {
-  const batch = new ZipkinRequest(json, parsesStringTags);
-  const timer = new SliceTimer();
-  while (batch.addNext()) if (timer.isOver) await timer.nextSlice();
-  return batch.finish();
+const V1 = "other/v1";
+const PROTO = "other/protobuf";
+
+/** Version 1 is told by its path, protobuf by its Content-Type. */
+function encodingOf(contentType: string | undefined, url: string): BodyEncoding | undefined {
+  const type = contentType?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  if (type === "application/x-thrift") return undefined;
+  if (url.includes("api/v1/spans")) return V1;
+  return type === "application/x-protobuf" ? PROTO : "other";
 }
 
 /** The spans of a request, which are added to a batch one by one. Throws a `MalformedError` if they are invalid. */
-export class ZipkinRequest {
+interface SpanRequest {
+  /** Returns false at the end. */
+  addNext(): boolean;
+  finish(): Batch;
+}
+
+async function batchOf(request: SpanRequest): Promise<Batch> {
+  const timer = new SliceTimer();
+  while (request.addNext()) if (timer.isOver) await timer.nextSlice();
+  return request.finish();
+}
+
+class ZipkinProtoRequest implements SpanRequest {
+  private readonly writer: ZipkinBatchWriter;
+  private readonly list: ProtoSpanList;
+  private count = 0;
+
+  constructor(bytes: Buffer, parsesTags: boolean) {
+    this.writer = new ZipkinBatchWriter(parsesTags);
+    this.list = new ProtoSpanList(bytes);
+  }
+
+  addNext(): boolean {
+    const span = this.list.next();
+    if (span === undefined) return false;
+    this.writer.add(span, this.count++);
+    return true;
+  }
+
+  finish(): Batch {
+    return this.writer.finish();
+  }
+}
+
+class ZipkinV1Request implements SpanRequest {
+  private readonly batch: ZipkinV1Batch;
+  private readonly elements: JsonElements;
+  private count = 0;
+
+  constructor(json: Buffer, parsesTags: boolean, clock: Clock) {
+    this.batch = new ZipkinV1Batch(parsesTags, () => clock.now());
+    this.elements = new JsonElements(json);
+  }
+
+  addNext(): boolean {
+    if (!this.elements.hasNext) return false;
+    this.batch.add(this.elements.next(), this.count++);
+    return true;
+  }
+
+  finish(): Batch {
+    return this.batch.finish();
+  }
+}
+
+/** Spans as JSON of version 2. */
+export class ZipkinRequest implements SpanRequest {
   private readonly writer: ZipkinBatchWriter;
   private readonly elements: JsonElements;
   /** Reads most spans. Undefined if all of them have to be parsed. */
@@ -58,18 +132,15 @@ export class ZipkinRequest {
   }
 }
 
-function zipkinRefusals(path: string): RequestRefusals {
-  const standard = standardRefusals("Zipkin", "application/json");
+function zipkinRefusals(): RequestRefusals {
+  const standard = standardRefusals("Zipkin", "application/json, application/x-protobuf");
   const { shuttingDown, overloaded, wrongMethod, wrongType } = standard;
   return {
     shuttingDown: { ...shuttingDown, message: "shutting down" },
     overloaded: { ...overloaded, message: "too much is in progress; try again later" },
     wrongMethod: { ...wrongMethod, message: "spans are POSTed" },
-    wrongType: { ...wrongType, message: "spans are taken as application/json only" },
-    notFound: (url, paths) => ({
-      ...standard.notFound(url, paths),
-      message: `spans are taken at ${path}, as JSON of version 2`,
-    }),
+    wrongType: { ...wrongType, message: "spans are taken as application/json and application/x-protobuf only" },
+    notFound: standard.notFound,
     noPipeline: (signal, receiver) => ({
       ...standard.noPipeline(signal, receiver),
       message: `no pipeline of traces reads from ${receiver}`,

@@ -60,10 +60,7 @@ export class ZipkinBatchWriter {
     const span = readZipkinSpan(json, place);
     const tags: ZipkinTags = new Map(Object.entries(span.tags ?? {}));
     const resource = takeResource(tags, span.localEndpoint?.serviceName);
-    const scope: Scope = {
-      name: take(tags, "otel.scope.name") ?? take(tags, ZIPKIN_TAGS.scopeName),
-      version: take(tags, "otel.scope.version") ?? take(tags, ZIPKIN_TAGS.scopeVersion),
-    };
+    const scope = takeScope(tags);
     const { spans } = this.groupOf(resource, scope);
     spans.byte(SCOPE_ITEM_TAG);
     spans.begin(128);
@@ -112,6 +109,14 @@ function encoded(message: string, tree: object): Uint8Array {
   const writer = new WireWriter(256);
   encodeMessage(MESSAGES[message]!, tree, writer);
   return writer.written().slice();
+}
+
+/** A version without a name says nothing. */
+function takeScope(tags: ZipkinTags): Scope {
+  const [oldName, oldVersion] = [take(tags, ZIPKIN_TAGS.scopeName), take(tags, ZIPKIN_TAGS.scopeVersion)];
+  const name = take(tags, "otel.scope.name") ?? oldName;
+  const version = take(tags, "otel.scope.version") ?? oldVersion;
+  return { name, version: name ? version : undefined };
 }
 
 /** Sorted, so equal attributes give the same resource. */
@@ -173,7 +178,7 @@ function attributesOf(
   return attributes;
 }
 
-type AttributeValue = string | boolean | number | bigint;
+export type AttributeValue = string | boolean | number | bigint;
 
 /** Writes hex digits, padded with leading zeros. */
 function writeId(out: WireWriter, tag: number, hex: string, size: number): void {
@@ -192,9 +197,7 @@ function writeText(out: WireWriter, tag: number, text: string): void {
 function kindOf(kind: string | undefined, tags: ZipkinTags): number {
   const known = kind === undefined || kind === "" ? -1 : ZIPKIN_KINDS.indexOf(kind);
   if (known > 0) return known;
-  if (tags.get(ZIPKIN_TAGS.kind) !== "internal") return 0;
-  tags.delete(ZIPKIN_TAGS.kind);
-  return 1;
+  return take(tags, ZIPKIN_TAGS.kind) === "internal" ? 1 : 0;
 }
 
 const STATUS_CODES_BY_TEXT: Readonly<Record<string, number>> = { UNSET: 0, OK: 1, ERROR: 2 };
@@ -260,13 +263,13 @@ function addEndpoint(
 }
 
 /** Numbers and booleans in Go's notation are converted; everything else is text. */
-function parsedTag(text: string): AttributeValue {
+export function parsedTag(text: string): AttributeValue {
   if (text === "true" || text === "false") return text === "true";
   if (/^-?\d{1,19}$/.test(text)) {
     const integer = BigInt(text);
     return integer === BigInt.asIntN(64, integer) ? integer : text;
   }
-  return /^-?\d+\.\d+([eE][+-]?\d+)?$/.test(text) ? Number(text) + 0 : text; // adding 0 turns a negative zero into zero
+  return /^-?\d+\.\d+$/.test(text) ? Number(text) + 0 : text; // adding 0 turns a negative zero into zero
 }
 
 function take(tags: ZipkinTags, key: string): string | undefined {

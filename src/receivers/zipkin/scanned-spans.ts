@@ -145,8 +145,8 @@ export class ScannedSpans {
         this.traceState.end = value.end;
         return true;
       case TAG_ROLES.kind:
-        if (this.kind === 0 && this.isText(value, INTERNAL)) this.kind = 1;
-        else this.roles[i] = TAG_ROLES.attribute;
+        if (this.kind !== 0) this.roles[i] = TAG_ROLES.attribute;
+        else if (this.isText(value, INTERNAL)) this.kind = 1;
         return true;
       default:
         this.roles[i] = TAG_ROLES.attribute;

@@ -43,8 +43,14 @@ export const ZIPKIN_KINDS: readonly string[] = ["", "", "SERVER", "CLIENT", "PRO
 
 /** The attributes for an endpoint's address and port, on either side. */
 export const ENDPOINT_KEYS = {
-  local: { ip: "net.host.ip", port: "net.host.port" },
-  remote: { ip: "net.peer.ip", port: "net.peer.port", service: "peer.service", newService: "service.peer.name" },
+  local: { ip: "network.local.address", port: "net.host.port" },
+  remote: {
+    ip: "network.peer.address",
+    port: "net.peer.port",
+    service: "service.peer.name",
+    /** Spans may still have this one; the other takes precedence. */
+    oldService: "peer.service",
+  },
 } as const;
 
 /** Attributes that may name a service without `service.name`, in this order. */

@@ -58,7 +58,11 @@ describe("the zipkin exporter", () => {
       startTimeUnixNano: "1700000000000001000",
       endTimeUnixNano: "1700000000000301000",
       events: [{ timeUnixNano: "2000", name: "retry" }],
-      attributes: [text("net.host.ip", "10.0.0.1"), text("net.peer.ip", "2001:db8::1"), text("tag", "v")],
+      attributes: [
+        text("network.local.address", "10.0.0.1"),
+        text("network.peer.address", "2001:db8::1"),
+        text("tag", "v"),
+      ],
     });
     await exporter.send(spans([each], { "service.name": "cart" }), never);
     const { headers, body } = sink.requests[0]!;

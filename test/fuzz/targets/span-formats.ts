@@ -5,7 +5,9 @@ import { CompactProtocol } from "../../../src/receivers/otlp/jaeger/compact-prot
 import { batchOfMessage, JAEGER_FORMAT } from "../../../src/receivers/otlp/jaeger/format.js";
 import { ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
+import { ZipkinV1Batch } from "../../../src/receivers/zipkin/from-zipkin-v1.js";
 import { JsonElements } from "../../../src/receivers/zipkin/json-elements.js";
+import { ProtoSpanList } from "../../../src/receivers/zipkin/read-proto.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { mutateBytes } from "../mutate-bytes.js";
@@ -44,6 +46,12 @@ const jaegerTargets: readonly FuzzTarget[] = [
     run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "proto", [input], MAX_ELEMENTS)),
   },
 ];
+
+/** A span with every field, as ListOfSpans. */
+const ZIPKIN_PROTO = Buffer.from(
+  "Co8BChBGOsNcn2QTrUhIWjlTu2EkEggAIAAAAAAAARoIovtKHRqW0xIgAioJR0VUIC9DYXJ0MQBAHhgkCgYAONwLQg8KBHNob3ASBAoAAAEgkD9KGAoBQhoQIAENuAAAAAAAAAAAAADAASC7A1IPCWRAHhgkCgYAEgRtaXNzWhIKC2h0dHAubWV0aG9kEgNHRVQ=",
+  "base64",
+);
 
 const ZIPKIN_SPAN = {
   traceId: "0102030405060708090a0b0c0d0e0f10",
@@ -92,6 +100,46 @@ const zipkinTarget: FuzzTarget = {
   },
 };
 
+const ZIPKIN_V1_SPAN = {
+  traceId: "0102030405060708",
+  id: "0102030405060708",
+  name: "get /",
+  annotations: [{ timestamp: 1_700_000_000_000_100, value: "sr", endpoint: { serviceName: "shop", port: 80 } }],
+  binaryAnnotations: [
+    { key: "lc", value: "worker" },
+    { key: "http.status_code", value: "500" },
+  ],
+};
+
+const otherZipkinTargets: readonly FuzzTarget[] = [
+  {
+    name: "Zipkin's JSON of version 1",
+    share: 2,
+    seeds: [Buffer.from(JSON.stringify([ZIPKIN_V1_SPAN])), Buffer.from("[]")],
+    mutate: textMutator([...'{}[]:,"', "null", "true", "[]", "{}", '"annotations":[', '"endpoint":{}', '"id":"']),
+    run: (json) =>
+      runSpans(() => {
+        const batch = new ZipkinV1Batch(false, () => 1);
+        const elements = new JsonElements(json);
+        for (let i = 0; elements.hasNext; i++) batch.add(elements.next(), i);
+        return batch.finish();
+      }),
+  },
+  {
+    name: "Zipkin's protobuf",
+    share: 2,
+    seeds: [ZIPKIN_PROTO, Buffer.alloc(0)],
+    mutate: mutateWire,
+    run: (bytes) =>
+      runSpans(() => {
+        const writer = new ZipkinBatchWriter(false);
+        const list = new ProtoSpanList(bytes);
+        for (let i = 0, span = list.next(); span !== undefined; span = list.next()) writer.add(span, i++);
+        return writer.finish();
+      }),
+  },
+];
+
 function readSpans(json: Buffer): Batch {
   const request = new ZipkinRequest(json, false);
   while (request.addNext());
@@ -126,4 +174,4 @@ function runSpans(read: () => Batch): string {
 }
 
 /** Spans in other formats than OTLP. */
-export const spanTargets: readonly FuzzTarget[] = [...jaegerTargets, zipkinTarget];
+export const spanTargets: readonly FuzzTarget[] = [...jaegerTargets, zipkinTarget, ...otherZipkinTargets];

@@ -58,7 +58,15 @@ const endpoint = rarely<unknown>(
 const KEYS = [
   ...["error", "span.kind", "w3c.tracestate", "otel.status_code", "otel.status_description", "otel.scope.name"],
   ...["otel.library.name", "otel.scope.version", "otel.library.version", "otlp.service.name.source", "otlp.link.0"],
-  ...["otlp.link.1", "net.host.ip", "net.peer.port", "peer.service", "service.version", "host.name", "k8s.pod.name"],
+  ...[
+    "otlp.link.1",
+    "network.local.address",
+    "net.peer.port",
+    "service.peer.name",
+    "service.version",
+    "host.name",
+    "k8s.pod.name",
+  ],
   ...["http.method", "http.path", "7", "__proto__", "", "x"],
 ];
 const VALUES = ["true", "false", "internal", "OK", "ERROR", "UNSET", "STATUS_CODE_OK", "ok", "1.2.3", "a=b", "", "GET"];

@@ -79,8 +79,8 @@ describe("the zipkin receiver", () => {
     expect((await post(port, bomb, gzip)).status).toBe(413);
     expect((await post(port, "no gzip", gzip)).status).toBe(400);
     expect((await post(port, "x", { "content-encoding": "br" })).status).toBe(415);
-    expect((await post(port, "x", { "content-type": "application/x-protobuf" })).status).toBe(415);
-    expect((await post(port, "[]", {}, "/api/v1/spans")).status).toBe(404);
+    expect((await post(port, "x", { "content-type": "application/x-protobuf" })).status).toBe(400);
+    expect((await post(port, "[]", { "content-type": "application/x-thrift" }, "/api/v1/spans")).status).toBe(415);
     expect((await fetch(`http://127.0.0.1:${port}${PATH}`)).status).toBe(405);
     expect(intake.reserved).toBe(0);
   });
@@ -89,9 +89,14 @@ describe("the zipkin receiver", () => {
     const metrics = new FakeMetrics();
     const { port } = await start({ max_request_body_size: 10_000 }, metrics);
     const refusals: [string | Buffer, Record<string, string>, string, string][] = [
-      ["[]", {}, "/api/v1/spans", "404 spans are taken at /api/v2/spans, as JSON of version 2"],
+      ["[1]", {}, "/api/v1/spans", "400 span 0: expected an object"],
       [" ".repeat(10_001), {}, PATH, "413 the request has more than the 10000 bytes of max_request_body_size"],
-      ["x", { "content-type": "application/x-thrift" }, PATH, "415 spans are taken as application/json only"],
+      [
+        "x",
+        { "content-type": "application/x-thrift" },
+        PATH,
+        "415 spans are taken as application/json and application/x-protobuf only",
+      ],
       ["x", { "content-encoding": "br" }, PATH, "415 the Content-Encoding is not accepted; use gzip, "],
     ];
     for (const [body, headers, path, text] of refusals) {

@@ -4,7 +4,7 @@ export { joinPieces } from "./body-chunks.js";
 export { HttpEndpoint } from "./http-endpoint.js";
 export { IncomingRequest } from "./incoming-request.js";
 export { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-export { type RequestFormat, type RequestRefusals, standardRefusals } from "./request-format.js";
+export { type BodyEncoding, type RequestFormat, type RequestRefusals, standardRefusals } from "./request-format.js";
 export {
   createRequestIntakes,
   InFlightCounter,

@@ -46,6 +46,8 @@ export interface HttpEndpointSettings {
   readonly format: RequestFormat;
   /** The path of each signal. */
   readonly paths: Partial<Record<Signal, string>>;
+  /** The signal of requests at all other paths; without it they are refused. */
+  readonly anyPath?: Signal;
   readonly dedup?: RequestDedup | undefined;
   /** Up to this many bytes of a refused request are read and discarded to keep its connection; default 1 MiB. */
   readonly maxDiscardBytes?: number;
@@ -227,7 +229,9 @@ export class HttpEndpoint {
   }
 
   private routeOf(url: string): RequestIntake | ErrorAnswer | undefined {
-    return this.routes.get(url) ?? this.routes.get(url.split("?", 1)[0]!);
+    const { paths, anyPath } = this.settings;
+    const known = this.routes.get(url) ?? this.routes.get(url.split("?", 1)[0]!);
+    return known ?? (anyPath === undefined ? undefined : this.routes.get(paths[anyPath]!));
   }
 
   private preflight(request: IncomingMessage, response: ServerResponse, cors: Cors): void {
@@ -252,7 +256,7 @@ export class HttpEndpoint {
   }
 
   private encodingOf(request: IncomingMessage): BodyEncoding | undefined {
-    return this.settings.format.encodingOf(request.headers["content-type"]);
+    return this.settings.format.encodingOf(request.headers["content-type"], request.url ?? "/");
   }
 
   private canDecompress(compression: string): boolean {

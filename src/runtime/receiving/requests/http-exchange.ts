@@ -11,7 +11,7 @@ import {
 } from "#net/otlp";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
-import { type BodyEncoding, TOO_FRAGMENTED } from "./request-format.js";
+import { type BodyEncoding, isOther, TOO_FRAGMENTED } from "./request-format.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /** One POST request with records. */
@@ -75,9 +75,10 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     const { encoding } = this;
     const extra = this.extraHeaders();
     if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), encoding, extra);
-    if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return EMPTY_SUCCESS[encoding];
+    if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "")
+      return isOther(encoding) ? EMPTY_TEXT : EMPTY_SUCCESS[encoding];
     const { signal, format } = this.upload.requestIntake;
-    if (encoding === "other") return textAnswer(202, format.successText?.(outcome) ?? "", extra);
+    if (isOther(encoding)) return textAnswer(202, format.successText?.(outcome) ?? "", extra);
     return successAnswer(encodeResponse(signal, encoding, outcome), encoding, extra);
   }
 
@@ -102,11 +103,11 @@ function successAnswer(body: Buffer, encoding: OtlpEncoding, extra: HeaderList):
   return { status: 200, headers, body };
 }
 
-const EMPTY_SUCCESS: Readonly<Record<BodyEncoding, HttpAnswer>> = {
+const EMPTY_SUCCESS: Readonly<Record<OtlpEncoding, HttpAnswer>> = {
   proto: successAnswer(encodeResponse("logs", "proto"), "proto", []),
   json: successAnswer(encodeResponse("logs", "json"), "json", []),
-  other: textAnswer(202, "", []),
 };
+const EMPTY_TEXT = textAnswer(202, "", []);
 
 /** Writes answers in a way that clients get to see them, even while they are still sending. */
 
@@ -131,7 +132,7 @@ export function errorAnswer(
   const { httpStatus: status, message, retryAfterMs } = error;
   const extra =
     retryAfterMs === undefined ? extraHeaders : [...extraHeaders, "Retry-After", retryAfterSeconds(retryAfterMs)];
-  if (encoding === undefined || encoding === "other") return textAnswer(status, message, extra);
+  if (encoding === undefined || isOther(encoding)) return textAnswer(status, message, extra);
   const body = encodeStatus(error, encoding);
   const headers = ["Content-Type", contentTypeOf(encoding), "Content-Length", String(body.length), ...extra];
   return { status, headers, body };

@@ -7,15 +7,21 @@ import { isMalformed, type Signal } from "#otlp/signals";
 
 /**
  * The encoding of a body. Answers use the same encoding; clients of `other`, which only the format can read, get plain
- * text.
+ * text. A format with several of these tells them apart by what is behind the slash.
  */
-export type BodyEncoding = OtlpEncoding | "other";
+export type BodyEncoding = OtlpEncoding | OtherEncoding;
+
+type OtherEncoding = "other" | `other/${string}`;
+
+export function isOther(encoding: BodyEncoding): encoding is OtherEncoding {
+  return encoding !== "proto" && encoding !== "json";
+}
 
 /** Describes a receiver's requests: how their bytes become batches, and how clients are answered. */
 export interface RequestFormat {
   readonly refusals: RequestRefusals;
-  /** Returns undefined if bodies of this Content-Type are not accepted. */
-  encodingOf(contentType: string | undefined): BodyEncoding | undefined;
+  /** Returns undefined if bodies of this Content-Type are not accepted at this URL. */
+  encodingOf(contentType: string | undefined, url: string): BodyEncoding | undefined;
   /**
    * Throws or rejects with a `MalformedError` if the body is not a request of this signal, or holds more than
    * `maxElements` records and values. A promise lets other work run in between.

@@ -58,9 +58,9 @@ function otlpSpan(each: AnySpan) {
   const { peer } = each;
   const remote = peer
     ? [
-        { key: "net.peer.ip", value: { stringValue: peer.ip } },
+        { key: "network.peer.address", value: { stringValue: peer.ip } },
         { key: "net.peer.port", value: { intValue: String(peer.port) } },
-        { key: "peer.service", value: { stringValue: peer.service } },
+        { key: "service.peer.name", value: { stringValue: peer.service } },
       ]
     : [];
   const list = (map: Record<string, string>) => sorted(attributesOf(map));
@@ -131,8 +131,8 @@ describe("spans of Zipkin", () => {
                   traceState: "a=b",
                   attributes: [
                     ...attributesOf({
-                      "net.host.ip": "::1",
-                      "net.peer.ip": "no ip",
+                      "network.local.address": "::1",
+                      "network.peer.address": "no ip",
                       "net.peer.port": "x",
                       error: "no",
                     }),
@@ -159,7 +159,7 @@ describe("spans of Zipkin", () => {
         region: "eu",
         "otlp.service.name.source": "faas.name",
         "otel.library.name": "lib",
-        "net.peer.ip": "no ip",
+        "network.peer.address": "no ip",
         "net.peer.port": "x",
         "http.response.status_code": "200",
         "http.status_code": "200",
@@ -197,7 +197,7 @@ describe("spans of Zipkin", () => {
       },
       {
         attributes: [
-          { key: "net.host.ip", value: { stringValue: "10.0.0.1" } },
+          { key: "network.local.address", value: { stringValue: "10.0.0.1" } },
           { key: "net.host.port", value: { intValue: "80" } },
           { key: "otel.zipkin.absentField.startTime", value: { boolValue: true } },
         ],
