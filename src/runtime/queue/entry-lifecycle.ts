@@ -146,7 +146,9 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
     this.policy.countArrival();
     this.backlog.head.add(stored, batch, delivery);
-    this.scheduler.pump();
+    // A lone client gets its answer before the send takes its time. Under load the slots are used at once.
+    if (this.admission.isStoring) this.scheduler.pump();
+    else this.scheduler.pumpAfterAnswers();
   }
 
   attach(ref: EntryRef, delivery: Delivery): boolean {

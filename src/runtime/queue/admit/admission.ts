@@ -91,6 +91,11 @@ export class Admission {
     });
   }
 
+  /** Whether other deliveries are being stored. */
+  get isStoring(): boolean {
+    return this.pendingPuts.size > 0;
+  }
+
   accept(delivery: Delivery, pipeline: string): void {
     if (delivery.setback !== undefined) this.deadLetterSetback(delivery, pipeline, delivery.setback);
     else this.enqueue(delivery, pipeline);

@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { Clock } from "#contract";
 import { abandonedOutcome, type EntryOutcome } from "../entry/outcome.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
@@ -45,6 +46,7 @@ export class Scheduler {
   private isStarted = false;
   private isPaused = false;
   private isPumping = false;
+  private isPumpDue = false;
   private isAborted = false;
   private onIdle: (() => void) | undefined;
   private onNextLoad: ((isGood: boolean) => void) | undefined;
@@ -111,6 +113,16 @@ export class Scheduler {
     this.isPumping = false;
     this.scheduleWake();
     backlog.head.refill();
+  }
+
+  /** Pumps when the callbacks that are due have run, such as those that answer the client of an entry just stored. */
+  pumpAfterAnswers(): void {
+    if (this.isPumpDue) return;
+    this.isPumpDue = true;
+    process.nextTick(() => {
+      this.isPumpDue = false;
+      this.pump();
+    });
   }
 
   /** Frees a slot at the end of a turn. */

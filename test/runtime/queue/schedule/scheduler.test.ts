@@ -11,6 +11,17 @@ describe("a queue", () => {
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(50);
     expect(new Set(queue.keys).size).toBe(50);
   });
+
+  it("answers a lone client before it sends", async () => {
+    const queue = await startQueue();
+    const outcomes = queue.send("r");
+    for (let i = 0; i < 1000 && outcomes.length === 0; i++) await Promise.resolve();
+    expect(outcomes).toEqual([expect.objectContaining({ ok: true })]);
+    for (let i = 0; i < 20; i++) await Promise.resolve(); // a receiver takes a few such steps to answer
+    expect(queue.calls).toEqual([]);
+    await queue.settle();
+    expect(queue.calls).toEqual([["r"]]);
+  });
 });
 
 describe("retries", () => {
