@@ -50,6 +50,16 @@ export interface Receiver {
   readonly facts?: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
 }
 
+/** A process of an agent with `service.workers`. */
+export interface Worker {
+  readonly worker: number;
+  readonly pid?: number;
+  readonly state: "starting" | "ready" | "draining" | "down";
+  readonly since: Time;
+  readonly restarts: number;
+  readonly lastExit?: { readonly at: Time; readonly reason: string };
+}
+
 export interface Amount {
   readonly entries: number;
   readonly items: number;

@@ -34,6 +34,7 @@ export async function startConsoleAgent(
     readonly processors?: string;
     readonly exporters?: string;
     readonly pipelines?: string;
+    readonly service?: string;
   } = {},
 ): Promise<ConsoleAgent> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-console-"));
@@ -64,6 +65,7 @@ extensions:
 service:
   extensions: [reliability, admin]
   telemetry: {metrics: {level: none}}
+  ${more.service ?? ""}
   pipelines:
     logs: {receivers: [otlp], processors: [attributes/stage], exporters: [otlp_http/good, otlp_http/bad]}
     traces: {receivers: [otlp], exporters: [otlp_http/down]}

@@ -8,6 +8,7 @@ import { type Action, ActionDialog } from "./action-dialog.js";
 import { ExporterFacts } from "./exporter-facts.js";
 import { Receivers } from "./receivers.js";
 import { StateCounts } from "./state-counts.js";
+import { Workers } from "./workers.js";
 
 const EVERY_MS = 2_000;
 const TONES: Readonly<Record<Exporter["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
@@ -41,6 +42,7 @@ export function ExportersPage() {
         }
       </Load>
       <Receivers />
+      <Workers />
       {asked !== undefined && exporter !== undefined && (
         <ActionDialog
           exporter={exporter}
