@@ -359,7 +359,7 @@ export const ROOMS = [
   { path: "src/receivers/zipkin/", purpose: "spans of Zipkin over HTTP", component: true },
   { path: "src/receivers/rabbitmq/", purpose: "queues of RabbitMQ: reading, settling, topology", component: true },
   { path: "src/processors/", purpose: "one component or one family of them, one file or folder", component: true },
-  { path: "src/processors/attributes/", purpose: "`attributes` and `resource`", component: true },
+  { path: "src/processors/attributes/", purpose: "`attributes`, `resource` and `span`", component: true },
   { path: "src/processors/filter/", purpose: "drops records by conditions", component: true },
   { path: "src/processors/groupbyattrs/", purpose: "regroups records under resources", component: true },
   {

@@ -202,6 +202,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["span"],
+    load: async () => (await import("../processors/attributes/component.js")).spanProcessor,
+  },
+  {
+    kind: "processor",
     types: ["pii"],
     load: async () => (await import("../processors/pii/component.js")).pii,
   },

@@ -75,6 +75,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/redis-metrics.md", by: namesKeys("redis") },
   { page: "docs/health-checks.md", by: namesKeys("healthcheckv2") },
   { page: "docs/http-forwarder.md", by: namesKeys("http_forwarder") },
+  { page: "docs/span.md", by: namesKeys("span") },
   { page: "docs/statsd.md", by: namesKeys("statsd") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", runs: ["sh"], by: pii },

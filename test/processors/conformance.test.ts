@@ -85,6 +85,10 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
   ],
   resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  span: [
+    ["renames", { config: { name: { from_attributes: ["region"] } } }],
+    ["finds nothing to do", { config: { name: { from_attributes: ["absent"] } } }],
+  ],
   cumulative_to_delta: [["leaves first points out", { config: {}, records: "drops" }]],
   delta_to_cumulative: [["adds up", { config: {}, records: "drops" }]],
   metrics_transform: [

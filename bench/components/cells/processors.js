@@ -32,6 +32,12 @@ export const PROCESSOR_CELLS = {
       return passing(await component("processor/k8s_attributes", keys), [Batch.admit("logs", logsOfPods(1000))]);
     },
   },
+  "span, an attribute out of the name": cell(
+    "span",
+    "span",
+    { name: { to_attributes: { rules: ["/resource-(?P<resource>[0-9]+)$"] } } },
+    spansBatches,
+  ),
   "groupbytrace, every span a trace": cell(
     "groupbytrace",
     "span",

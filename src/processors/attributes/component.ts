@@ -8,8 +8,16 @@ import {
   SIGNALS,
 } from "../../plugin.js";
 import { type ActionConfig, createAction } from "./actions.js";
-import { type AttributesConfig, attributesSchema, type ResourceConfig, resourceSchema } from "./config.js";
+import {
+  type AttributesConfig,
+  attributesSchema,
+  type ResourceConfig,
+  resourceSchema,
+  type SpanConfig,
+  spanSchema,
+} from "./config.js";
 import { createMatcher, type MatchConfig } from "./match.js";
+import { createSpanChange } from "./span-change.js";
 
 /** Changes the attributes of log records, spans and data points. */
 export const attributesProcessor = defineProcessor<AttributesConfig>({
@@ -50,6 +58,23 @@ export const resourceProcessor = defineProcessor<ResourceConfig>({
         for (const change of changes) change(resource.attributes, origin);
       });
     });
+  },
+});
+
+/** Changes the names and the status of spans. */
+export const spanProcessor = defineProcessor<SpanConfig>({
+  type: "span",
+  summary: "Makes names of spans from attributes, attributes from names, and sets their status.",
+  signals: ["traces"],
+  schema: spanSchema,
+  create(config) {
+    const change = createSpanChange(config);
+    const isMeant = createRecordSelector(config.include, config.exclude);
+    return eachBatch((batch) =>
+      editRecords(batch, (record) => {
+        if (record.signal === "traces" && isMeant(record)) change(record);
+      }),
+    );
   },
 });
 

@@ -94,10 +94,8 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
       "it became the connector service_graph: exporter of the pipeline of traces, receiver of one of metrics",
     routing: "it became the connector routing: exporter of this pipeline, receiver of those it chooses among",
     count: "it is a connector: exporter of this pipeline, receiver of one of metrics",
-    span: INTO_OTTL,
     logstransform: INTO_OTTL,
     deltatorate: "let the backend make rates of the deltas",
-    groupbytrace: "tail_sampling keeps the spans of a trace together by itself; take it out",
     schema: "the processor versioning brings telemetry to another version of a schema",
     geoip: "enrich with a plugin of your own: sluice create processor begins one",
     lookup: "enrich with a plugin of your own: sluice create processor begins one",
@@ -133,7 +131,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
   },
   extension: {
-    healthcheckv2: "use health_check: /healthz/exporters tells of each exporter",
     googleclientauth:
       "the exporters googlecloud and googlemanagedprometheus find Google's credentials by themselves; for another exporter keep a Collector with it",
     asapclient: "use oauth2client or bearertokenauth, if the server takes them",

@@ -16,6 +16,8 @@ export interface Pattern {
   groups(text: string): Record<string, string> | undefined;
   /** The same as a list, in the order of `groupNames`. */
   groupList(text: string): (string | undefined)[] | undefined;
+  /** Where these groups are in the text, in the order of `groupNames`. */
+  groupSpans(text: string): (readonly [start: number, end: number] | undefined)[] | undefined;
   /** All matches from left to right as [start, end). Empty matches are left out. */
   spans(text: string): [start: number, end: number][];
   readonly groupNames: readonly string[];
@@ -78,6 +80,8 @@ interface PatternEngine {
   test(text: string): boolean;
   /** The first match, followed by its groups; null if there is none. */
   first(text: string): FoundGroups | null;
+  /** Where they are; undefined for a group that took no part. */
+  firstSpans(text: string): readonly (readonly [number, number] | undefined)[] | null;
   search(text: string): PatternSearch;
   /** Replaces every match by a text without dollar signs; undefined if it must be done match by match. */
   replaceEach(text: string, by: string): string | undefined;
@@ -106,6 +110,15 @@ class ReferenceEngine implements PatternEngine {
     return search.find() ? Array.from({ length: this.groupCount + 1 }, (_, i) => search.group(i)) : null;
   }
 
+  firstSpans(text: string): readonly (readonly [number, number] | undefined)[] | null {
+    const matcher = this.compiled.matcher(text);
+    if (!matcher.find()) return null;
+    return Array.from({ length: this.groupCount + 1 }, (_, i) => {
+      const start = matcher.start(i);
+      return start < 0 ? undefined : ([start, matcher.end(i)] as const);
+    });
+  }
+
   search(text: string): PatternSearch {
     return this.compiled.matcher(text) as PatternSearch;
   }
@@ -132,6 +145,7 @@ class TranslatedEngine implements PatternEngine {
   private readonly maxLength: number;
   private readonly matchesNothing: boolean;
   private reference: ReferenceEngine | undefined;
+  private locating: RegExp | undefined;
 
   constructor(source: string, regExp: RegExp, { names, groupCount, root }: PatternSyntax, maxLength: number) {
     this.source = source;
@@ -149,6 +163,12 @@ class TranslatedEngine implements PatternEngine {
 
   first(text: string): FoundGroups | null {
     return text.length <= this.maxLength ? this.testing.exec(text) : this.forLongTexts().first(text);
+  }
+
+  firstSpans(text: string): readonly (readonly [number, number] | undefined)[] | null {
+    if (text.length > this.maxLength) return this.forLongTexts().firstSpans(text);
+    this.locating ??= new RegExp(this.testing.source, `${this.testing.flags}d`);
+    return this.locating.exec(text)?.indices ?? null;
   }
 
   search(text: string): PatternSearch {
@@ -225,6 +245,11 @@ class AnyPattern implements Pattern {
   mayMatch(bytes: Uint8Array, start: number, end: number): boolean {
     this.byteScan ??= new ByteScan([this]);
     return this.byteScan.scan(bytes, start, end) !== 0;
+  }
+
+  groupSpans(text: string): (readonly [start: number, end: number] | undefined)[] | undefined {
+    const found = this.engine.firstSpans(text);
+    return found === null ? undefined : this.groupIndexes.map((index) => found[index]);
   }
 
   groups(text: string): Record<string, string> | undefined {
