@@ -31,6 +31,8 @@ export interface CaseTable {
   readonly isDistinct: boolean;
   /** Fields and attributes that differ between two runs of a program, such as `startTimeUnixNano`. They are left out. */
   readonly without: readonly string[];
+  /** Names of records that differ between two runs, such as `scrape_duration_seconds`. */
+  readonly ignored: readonly string[];
   readonly cases: readonly Case[];
 }
 
@@ -55,6 +57,7 @@ interface TableFile {
   readonly late?: boolean;
   readonly distinct?: boolean;
   readonly without?: readonly string[];
+  readonly ignored?: readonly string[];
   readonly input?: unknown;
   readonly cases: readonly CaseFile[];
 }
@@ -100,6 +103,7 @@ function readTable(name: string, file: TableFile): CaseTable {
     isLate: file.late ?? (file.feed ?? "otlp") !== "otlp",
     isDistinct: file.distinct ?? false,
     without: file.without ?? [],
+    ignored: file.ignored ?? [],
     cases,
   };
 }

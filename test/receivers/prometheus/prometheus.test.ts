@@ -76,7 +76,7 @@ target_info{service_version="1.2"} 1
       up: 1,
       scrape_samples_scraped: 11,
       scrape_samples_post_metric_relabeling: 11,
-      scrape_series_added: 5,
+      scrape_series_added: 11,
     });
   });
 

@@ -176,7 +176,7 @@ describe.skipIf(!hasPrometheus())("the prometheus receiver, beside the real Prom
       await until(() => expect(points().filter(({ name }) => name === "up").length).toBeGreaterThan(3));
       const series = async (selector: string) => {
         const found = Object.entries(await prometheus.query(selector)).map(([labels, value]) => {
-          const { via: _, le, ...own } = JSON.parse(labels) as Record<string, string>;
+          const { via: _, otel_scope_name: __, le, ...own } = JSON.parse(labels) as Record<string, string>;
           // Remote write has bounds without an exponent: the same number, in other words.
           const bound = le === undefined ? {} : { le: Number(le.replace("+Inf", "Infinity")) };
           return [JSON.stringify({ ...own, ...bound }), value] as const;

@@ -76,6 +76,9 @@ export class ScrapedDistribution {
   histogramProblem(): string | undefined {
     this.settle();
     const { bounds, values } = this;
+    // Counts of recorded or sampled histograms may have fractions, which OTLP has no place for.
+    for (let i = 0; i < values.length; i++) values[i] = Math.floor(values[i]!);
+    this.count = Math.floor(this.count);
     const hasLast = bounds.length > 0 && bounds[bounds.length - 1] === Number.POSITIVE_INFINITY;
     if (Number.isNaN(this.count) && hasLast) this.count = values[values.length - 1]!;
     if (!isCount(this.count)) return "it has no count";
@@ -100,16 +103,14 @@ export class ScrapedDistribution {
     }
     const hasLast = bounds[bounds.length - 1] === Number.POSITIVE_INFINITY;
     const finite = hasLast ? bounds.length - 1 : bounds.length;
-    if (bounds.length > 0) {
-      writer.byte(HISTOGRAM_BUCKET_COUNTS_TAG);
-      writer.varint((finite + 1) * 8);
-      let before = 0;
-      for (let i = 0; i < finite; i++) {
-        writer.fixed64OfNumber(values[i]! - before);
-        before = values[i]!;
-      }
-      writer.fixed64OfNumber(count - before);
+    writer.byte(HISTOGRAM_BUCKET_COUNTS_TAG);
+    writer.varint((finite + 1) * 8);
+    let before = 0;
+    for (let i = 0; i < finite; i++) {
+      writer.fixed64OfNumber(values[i]! - before);
+      before = values[i]!;
     }
+    writer.fixed64OfNumber(count - before);
     if (finite > 0) {
       writer.byte(HISTOGRAM_BOUNDS_TAG);
       writer.varint(finite * 8);

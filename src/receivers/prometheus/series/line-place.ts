@@ -36,7 +36,10 @@ export function linePlace(
     return bound === undefined ? plain : { role, shape: type, metricName: base, family, bound };
   }
   if (role === "native") return { role, shape: "exponential", metricName: base, family, bound: 0 };
-  const metricName = role === "created" ? `${base}_total` : name;
+  // As in the Collector: an info and the buckets of a gauge histogram have the family's name, sum and count their own.
+  if (type === "gaugehistogram" && suffix !== "_bucket") return plain;
+  const isFamily = type === "info" || type === "gaugehistogram";
+  const metricName = role === "created" ? `${base}_total` : isFamily ? base : name;
   return {
     role,
     shape: shapeOf(family),

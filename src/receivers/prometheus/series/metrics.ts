@@ -22,7 +22,7 @@ import {
   SUMMARY_TAG,
   TEMPORALITY_TAG,
 } from "#otlp/metric-tags";
-import { RESOURCE_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG } from "#otlp/tags";
+import { RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG } from "#otlp/tags";
 import type { LabelPair } from "../exposition/series-text.js";
 import type { ScrapedType } from "./families.js";
 
@@ -133,7 +133,13 @@ export class ScrapedScope {
   readonly schemaUrl: string;
   readonly metrics = new Map<string, Metric>();
 
-  constructor(resource: ScrapedResource, name: string, version: string, schemaUrl: string) {
+  constructor(
+    resource: ScrapedResource,
+    name: string,
+    version: string,
+    schemaUrl: string,
+    attributes: readonly LabelPair[],
+  ) {
     this.resource = resource;
     this.schemaUrl = schemaUrl;
     const writer = new WireWriter(64);
@@ -145,7 +151,7 @@ export class ScrapedScope {
       writer.byte(SCOPE_VERSION_TAG);
       writer.text(version);
     }
-    this.scope = Buffer.from(writer.written());
+    this.scope = Buffer.concat([writer.written(), encodeAttributes(attributes, SCOPE_ATTRIBUTES_TAG)]);
   }
 }
 

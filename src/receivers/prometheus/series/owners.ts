@@ -5,6 +5,12 @@ import { type FamilyMetadata, Metric, metricKey, ScrapedResource, ScrapedScope, 
 /** With `honor_labels` the series of a target may name other jobs and instances; this limits their number. */
 const MAX_RESOURCES = 100_000;
 
+/** The scope of series that name none. Backends group by it, so it has the Collector's name. */
+const RECEIVER_SCOPE = "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver";
+
+/** Labels that begin with this are attributes of the scope. */
+const SCOPE_PREFIX = "otel_scope_";
+
 /** The resources, scopes and metrics of a target's series. */
 export class Owners {
   private readonly scheme: string;
@@ -41,11 +47,12 @@ export class Owners {
     const name = take(labels, "otel_scope_name");
     const version = take(labels, "otel_scope_version");
     const url = take(labels, "otel_scope_schema_url");
-    const isPlain = name === "" && version === "" && url === "";
-    const key = isPlain ? resource.id : [resource.id, name, version, url].join("\0");
+    const attributes = takeScopeAttributes(labels);
+    const isPlain = name === "" && version === "" && url === "" && attributes.length === 0;
+    const key = isPlain ? resource.id : [resource.id, name, version, url, ...attributes.flat()].join("\0");
     let owner = this.owners.get(key);
     if (owner === undefined) {
-      owner = new ScrapedScope(resource, name, version, url);
+      owner = new ScrapedScope(resource, isPlain ? RECEIVER_SCOPE : name, version, url, attributes);
       this.owners.set(key, owner);
     }
     return owner;
@@ -69,6 +76,16 @@ export class Owners {
       else this.owners.delete(key);
     }
   }
+}
+
+function takeScopeAttributes(labels: Labels): LabelPair[] {
+  const taken: LabelPair[] = [];
+  for (const [name, value] of labels) {
+    if (!name.startsWith(SCOPE_PREFIX)) continue;
+    labels.delete(name);
+    if (value !== "") taken.push([name.slice(SCOPE_PREFIX.length), value]);
+  }
+  return taken.length < 2 ? taken : taken.sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 function take(labels: Labels, name: string): string {

@@ -178,6 +178,7 @@ export class ScrapeSeries implements ProtobufSink {
     const { kinds, targets, seen } = this.lines;
     const kind = kinds[slot]!;
     const isRepeated = seen[slot] === this.scrape;
+    if (kind !== DROPPED && !isRepeated && seen[slot] !== this.scrape - 1) this.added++;
     seen[slot] = this.scrape;
     this.countSample(kind);
     if (kind === DROPPED) return;
@@ -197,6 +198,7 @@ export class ScrapeSeries implements ProtobufSink {
     const slot = this.current;
     const { kinds, targets, seen } = this.lines;
     const kind = kinds[slot]!;
+    if (kind !== DROPPED && seen[slot] !== this.scrape && seen[slot] !== this.scrape - 1) this.added++;
     seen[slot] = this.scrape;
     this.countSample(kind);
     if (kind === DROPPED || kind === TARGET_INFO) return;
@@ -250,9 +252,7 @@ export class ScrapeSeries implements ProtobufSink {
   }
 
   private markSeen(series: number): void {
-    const { seen, isLive } = this.pointSeries;
-    if (isLive[series] === 0) this.added++;
-    seen[series] = this.scrape;
+    this.pointSeries.seen[series] = this.scrape;
   }
 
   private isCurrent(context: number): boolean {
