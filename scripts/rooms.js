@@ -269,7 +269,7 @@ export const ROOMS = [
   {
     path: "src/runtime/host/",
     purpose: "the agent, which runs a config",
-    imports: ["otlp", "work", "text", "contract", "system", "net", "pipeline", "config"],
+    imports: ["otlp", "work", "text", "contract", "system", "net", "metrics", "pipeline", "config"],
   },
   {
     path: "src/runtime/host/reload/",

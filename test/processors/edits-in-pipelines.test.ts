@@ -136,7 +136,7 @@ describe("a filter in a pipeline", () => {
     expect(outcome).toMatchObject({ ok: true });
     expect(namesOf(sent)).toEqual(left);
     const lost = batch.count - left.length;
-    expect(counts.get(DROPPED[signal]) ?? 0).toBe(lost);
+    expect(counts.get(`${DROPPED[signal]}{filter=filter}`) ?? 0).toBe(lost);
     if (lost === 0 && !config.includes("spanevent")) expect(out).toBe(batch);
     if (left.length === 0) expect(sent).toEqual([]);
   });

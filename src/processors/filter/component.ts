@@ -15,7 +15,7 @@ export const filter = defineProcessor<FilterConfig>({
     const { signal, metrics } = context;
     const all = groups[signal].flatMap(({ conditions }) => conditions);
     const signalGroups = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context, all) }));
-    const dropped = metrics.counter(DROPPED[signal], { description: "Dropped by the filter." });
+    const dropped = metrics.counter(DROPPED[signal], { description: "Dropped by the filter." }, { filter: context.id });
     return eachBatch((batch, { origin }) => {
       let kept = batch;
       for (const { conditions, onError } of signalGroups) kept = dropWhere(kept, conditions, onError, origin);

@@ -44,6 +44,13 @@ const prometheusTarget = z.looseObject({
   auth: authReference("server")
     .optional()
     .meta({ description: "The extension that authenticates clients; without it, everyone has access." }),
+  without_type_suffix: z.boolean().default(true).meta({
+    description: "false adds units and _total to the names of the Collector's metrics, as without_units does.",
+  }),
+  without_units: z
+    .boolean()
+    .default(true)
+    .meta({ description: "false adds units and _total to the names of the Collector's metrics." }),
 });
 
 const reader = z.strictObject({

@@ -54,7 +54,7 @@ export class MetricExport {
   async start(): Promise<void> {
     const pulls = pullTargets(this.settings);
     const pushes = await pushTargets(this.settings);
-    const load = () => (this.scrapes ??= this.load(pulls.length, pushes));
+    const load = () => (this.scrapes ??= this.load(pulls, pushes));
     try {
       await this.listen(pulls, load);
     } catch (error) {
@@ -83,13 +83,13 @@ export class MetricExport {
     }
   }
 
-  private async load(pulls: number, pushes: readonly PushTarget[]): Promise<RenderMetrics[]> {
+  private async load(pulls: readonly PullTarget[], pushes: readonly PushTarget[]): Promise<RenderMetrics[]> {
     const { registry, resource, logger } = this.settings;
     const [{ MeterProvider }, { resourceFromAttributes }] = await Promise.all([
       import("@opentelemetry/sdk-metrics"),
       import("@opentelemetry/resources"),
     ]);
-    const pulled = await Promise.all(Array.from({ length: pulls }, prometheusReader));
+    const pulled = await Promise.all(pulls.map((pull) => prometheusReader(registry, pull)));
     const pushed = await Promise.all(pushes.map((push) => periodicReader(push, logger)));
     const readers = [...pulled.map(({ reader }) => reader), ...pushed];
     const provider = new MeterProvider({ resource: resourceFromAttributes(resource), readers });
@@ -111,7 +111,9 @@ function pullTargets({ metrics, isWritten, authenticators }: MetricExportSetting
     const endpoint = { host: prometheus.host, port: prometheus.port };
     const tls = prometheus.tls && { config: prometheus.tls, path: [...keys, "tls"] };
     const authenticator = prometheus.auth && lateServerAuthenticator(prometheus.auth, authenticators);
-    return [{ endpoint, configPath: written ? path : undefined, tls, authenticator }];
+    // As in the Collector, one of the two keys is enough.
+    const hasSuffixes = !prometheus.without_type_suffix || !prometheus.without_units;
+    return [{ endpoint, configPath: written ? path : undefined, tls, authenticator, hasSuffixes }];
   });
   return [...fromAddress, ...fromReaders];
 }

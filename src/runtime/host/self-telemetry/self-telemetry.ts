@@ -144,6 +144,14 @@ export function addProcessMetrics(registry: MetricRegistry): void {
     { description: "Bytes of allocated heap objects", unit: "By" },
     () => memoryUsage().heapUsed,
   );
+  registry.gauge(
+    "otelcol_process_runtime_total_sys_memory_bytes",
+    { description: "Total bytes of memory that the runtime has for its heap and for buffers", unit: "By" },
+    () => {
+      const { heapTotal, external } = memoryUsage();
+      return heapTotal + external;
+    },
+  );
 }
 
 /** Adds the place in the config to a `StartError`; returns any other error unchanged. */

@@ -54,24 +54,27 @@ export class QueueMetrics {
   private readonly notifications: Readonly<Record<"sent" | "failed", Counter>>;
   private readonly healthChecks: Readonly<Record<"well" | "ill", Counter>>;
   private readonly id: string;
+  private readonly prefix: string;
   private readonly metrics: Metrics;
   private readonly retries: readonly Counter[];
   private readonly attempts;
   private readonly retryDelay;
   private readonly removeGauges: (() => void)[] = [];
 
-  constructor(id: string, metrics: Metrics) {
+  /** A journal is no exporter: sums over exporters must not count its records too. */
+  constructor(id: string, metrics: Metrics, isJournal = false) {
+    this.prefix = isJournal ? "sluice_journal" : "otelcol_exporter";
     this.messages = new MessageMetrics(id, metrics);
     this.id = id;
     this.metrics = metrics;
     const count = (name: string, description: string, more = {}) =>
       metrics.counter(name, { description }, { exporter: id, ...more });
-    this.sent = bySignal((noun) => count(`otelcol_exporter_sent_${noun}`, "Records that the backend took."));
+    this.sent = bySignal((noun) => count(`${this.prefix}_sent_${noun}`, "Records that the backend took."));
     this.sendFailed = bySignal((noun) =>
-      count(`otelcol_exporter_send_failed_${noun}`, "Records that were given up, or that the backend rejected."),
+      count(`${this.prefix}_send_failed_${noun}`, "Records that were given up, or that the backend rejected."),
     );
     this.enqueueFailed = bySignal((noun) =>
-      count(`otelcol_exporter_enqueue_failed_${noun}`, "Records that did not get into the queue."),
+      count(`${this.prefix}_enqueue_failed_${noun}`, "Records that did not get into the queue."),
     );
     this.retries = Array.from({ length: MAX_ATTEMPT_LABEL }, (_, i) => {
       const attempt = i + 1 === MAX_ATTEMPT_LABEL ? `${MAX_ATTEMPT_LABEL}+` : String(i + 1);
@@ -191,16 +194,16 @@ export class QueueMetrics {
       this.removeGauges.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
     // One queue holds all signals of its exporter and does not count them separately.
     const signal = { data_type: readings.signals.length === 1 ? readings.signals[0]! : "all" };
-    gauge("otelcol_exporter_queue_size", "Size of the queue, in units of sending_queue.sizer.", readings.size, signal);
+    gauge(`${this.prefix}_queue_size`, "Size of the queue, in units of sending_queue.sizer.", readings.size, signal);
     // A capacity of 0 would make alerts on the ratio of size to capacity fire.
     if (readings.capacity > 0)
       gauge(
-        "otelcol_exporter_queue_capacity",
+        `${this.prefix}_queue_capacity`,
         "Capacity of the queue, in units of the sizer.",
         () => readings.capacity,
         signal,
       );
-    gauge("otelcol_exporter_in_flight_requests", "Calls under way.", readings.inFlight, signal);
+    gauge(`${this.prefix}_in_flight_requests`, "Calls under way.", readings.inFlight, signal);
     if (readings.waitingRetries !== undefined)
       gauge("sluice_exporter_waiting_retries", "Entries that wait for a retry.", readings.waitingRetries);
     gauge("sluice_exporter_queue_bytes", "Bytes in the queue.", () => stats().pending.bytes);

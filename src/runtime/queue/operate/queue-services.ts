@@ -8,6 +8,7 @@ import type { DeadLetterForwarder } from "../dead-letters/forwarder.js";
 import { QueueMetrics } from "../entry/queue-metrics.js";
 import type { QueueStore } from "../store/store.js";
 import { DamageReporter } from "./damage-reporter.js";
+import { JOURNAL_PREFIX } from "./directory-name.js";
 
 /** Services that every queue has in addition to its store, both exporters' queues and journals. */
 export interface QueueServices {
@@ -31,7 +32,7 @@ export function createQueueServices(
   { id, settings, language, clock, logger, metrics: agentMetrics, forwarder }: QueueServicesSettings,
   store: QueueStore,
 ): QueueServices {
-  const metrics = new QueueMetrics(id, agentMetrics);
+  const metrics = new QueueMetrics(id, agentMetrics, id.startsWith(JOURNAL_PREFIX));
   const damageReporter = new DamageReporter({ store, logger, metrics });
   const filter = createDeadLetterFilter(settings.dead_letter.filter, language);
   const deadLetters = new DeadLetterWriter({

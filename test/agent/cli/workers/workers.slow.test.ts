@@ -129,12 +129,12 @@ describe("an agent with two workers", () => {
   it("looks like one agent: its metrics are sums, and it lists its workers", async () => {
     expect(await send(8)).toEqual(Array(8).fill(200));
     await expect.poll(() => received).toBeGreaterThan(0);
-    expect(await metric("otelcol_receiver_accepted_log_records_total{")).toBe(8);
+    expect(await metric("otelcol_receiver_accepted_log_records{")).toBe(8);
     expect(await workers()).toMatchObject([
       { worker: 1, state: "ready", restarts: 0 },
       { worker: 2, state: "ready", restarts: 0 },
     ]);
-    await expect.poll(async () => metric("otelcol_exporter_sent_log_records_total{")).toBe(8);
+    await expect.poll(async () => metric("otelcol_exporter_sent_log_records{")).toBe(8);
   });
 
   it("pauses an exporter in all workers, and shows the sum of their queues", async () => {
@@ -214,11 +214,11 @@ describe("an agent with two workers", () => {
     const [, second] = await workers();
     process.kill(second!.pid, "SIGSTOP");
     const sent = send(4); // one of them waits for the worker
-    await expect.poll(async () => metric("otelcol_receiver_accepted_log_records_total{")).toBe(3);
+    await expect.poll(async () => metric("otelcol_receiver_accepted_log_records{")).toBe(3);
     expect((await workers())[1]).toEqual(second); // it was not killed yet
     process.kill(second!.pid, "SIGCONT");
     expect(await sent).toEqual(Array(4).fill(200));
-    await expect.poll(async () => metric("otelcol_receiver_accepted_log_records_total{")).toBe(4);
+    await expect.poll(async () => metric("otelcol_receiver_accepted_log_records{")).toBe(4);
   });
 
   it("removes the folder of sockets that a killed agent has left, and no other", async () => {

@@ -29,7 +29,7 @@ async function scrape(port: number): Promise<string> {
 }
 
 describe("for Prometheus", () => {
-  test("shows counters with one _total, gauges and histograms under their own names", async () => {
+  test("shows the Collector's metrics under their own names, and other counters with one _total", async () => {
     const port = await freePort();
     const self = observe({ metrics: { readers: [prometheusOn(port)] } });
     const attributes = { receiver: "otlp", transport: 'h"tt\\p' };
@@ -42,8 +42,8 @@ describe("for Prometheus", () => {
     self.metrics.counter("sluice_replays_total", description).add(3);
     self.metrics.gauge("otelcol_exporter_queue_size", { description: "Size" }, () => 7, { exporter: "a" });
     const text = await scrape(port);
-    expect(text).toContain('otelcol_receiver_accepted_log_records_total{receiver="otlp",transport="h\\"tt\\\\p"} 42\n');
-    expect(text).toContain("# TYPE otelcol_receiver_accepted_log_records_total counter\n");
+    expect(text).toContain('otelcol_receiver_accepted_log_records{receiver="otlp",transport="h\\"tt\\\\p"} 42\n');
+    expect(text).toContain("# TYPE otelcol_receiver_accepted_log_records counter\n");
     expect(text).toContain("sluice_replays_total 3\n");
     expect(text).toContain('otelcol_exporter_queue_size{exporter="a"} 7\n');
     expect(text).toContain('sluice_send_duration_bucket{exporter="a",le="0.1"} 1\n');
@@ -51,6 +51,32 @@ describe("for Prometheus", () => {
     expect(text).toContain('sluice_send_duration_sum{exporter="a"} 5.05\n');
     expect(text).not.toMatch(/_total_total|_records_records|_s_|otel_scope/);
   });
+
+  test.each(["without_type_suffix", "without_units"])(
+    "shows the Collector's metrics with units and _total without %s",
+    async (key) => {
+      const port = await freePort();
+      const reader = { pull: { exporter: { prometheus: { host: "127.0.0.1", port, [key]: false } } } };
+      const self = observe({ metrics: { readers: [reader] } });
+      const sizes = { description: "Sizes", unit: "By", boundaries: [1] };
+      self.metrics.counter("otelcol_receiver_accepted_log_records", description, { receiver: "otlp" }).add(1);
+      self.metrics.histogram("otelcol_size", sizes, { exporter: "a" }).record(5);
+      self.metrics.counter("sluice_replays", description).add(3);
+      await self.start();
+      const text = await scrape(port);
+      for (const line of [
+        "# TYPE otelcol_receiver_accepted_log_records_total counter",
+        'otelcol_receiver_accepted_log_records_total{receiver="otlp"} 1',
+        'otelcol_size_bytes_count{exporter="a"} 1',
+        "# TYPE otelcol_process_uptime_seconds_total counter",
+        "# TYPE otelcol_process_cpu_seconds_total counter",
+        "# TYPE otelcol_process_memory_rss_bytes gauge",
+        "# TYPE otelcol_process_runtime_heap_alloc_bytes gauge",
+        "sluice_replays_total 3",
+      ])
+        expect(text).toContain(`${line}\n`);
+    },
+  );
 
   test("answers over TLS when it has a certificate", async () => {
     const port = await freePort();
@@ -93,10 +119,11 @@ describe("for Prometheus", () => {
     await self.start();
     const text = await scrape(port);
     for (const name of [
-      "process_uptime_total",
-      "process_cpu_seconds_total",
+      "process_uptime",
+      "process_cpu_seconds",
       "process_memory_rss",
       "process_runtime_heap_alloc_bytes",
+      "process_runtime_total_sys_memory_bytes",
     ]) {
       expect(Number(new RegExp(`^otelcol_${name} (\\S+)$`, "m").exec(text)?.[1])).toBeGreaterThan(0);
     }

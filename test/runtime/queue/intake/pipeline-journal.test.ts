@@ -62,7 +62,7 @@ describe("a pipeline whose processor holds deliveries", () => {
   it("answers when what came is in its journal, hands it on, and counts it", async () => {
     const { components, arrived, release, bodiesHeld } = holding();
     const { hand, directory, metrics } = await start({}, { components });
-    const sent = () => metrics.value("otelcol_exporter_sent_log_records", { exporter: "intake/logs" });
+    const sent = () => metrics.value("sluice_journal_sent_log_records", { exporter: "intake/logs" });
     expect(await hand(logs("a", "b"))).toMatchObject(ACCEPTED);
     await expect.poll(() => bodiesHeld()).toEqual(["a", "b"]);
     expect(existsSync(join(directory, "intake%2flogs"))).toBe(true);
@@ -70,6 +70,9 @@ describe("a pipeline whose processor holds deliveries", () => {
     release();
     await expect.poll(() => arrived).toEqual(["a", "b"]);
     await expect.poll(sent).toBe(2);
+    const ofExporters = (exporter: string) => metrics.value("otelcol_exporter_sent_log_records", { exporter });
+    await expect.poll(() => ofExporters("collect")).toBe(2);
+    expect(ofExporters("intake/logs") ?? 0).toBe(0);
   });
 
   it("hands on again, with its origin, what was inside when it stopped, and nothing that was delivered", async () => {
