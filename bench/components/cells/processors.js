@@ -38,12 +38,17 @@ export const PROCESSOR_CELLS = {
     { name: { to_attributes: { rules: ["/resource-(?P<resource>[0-9]+)$"] } } },
     spansBatches,
   ),
-  "groupbytrace, every span a trace": cell(
-    "groupbytrace",
-    "span",
-    { wait_duration: "1ms", num_traces: 5000 },
-    spansBatches,
-  ),
+  "groupbytrace, every span a trace": {
+    of: "processor/groupbytrace",
+    unit: "span",
+    base: CHECK,
+    // A turn does not wait for its spans: they leave when others take their place.
+    makesOthers: true,
+    start: async () => {
+      const keys = { wait_duration: "1h", num_traces: 5000 };
+      return passing(await component("processor/groupbytrace", keys), spansBatches(), false);
+    },
+  },
   "groupbyattrs, twenty groups": cell("groupbyattrs", "record", { keys: ["http.route"] }, logsBatches),
   "metrics_transform, no metric of its rules": transform("nothing.of.that.name"),
   "metrics_transform, every metric renamed": transform("^http\\.(.*)$$"),
