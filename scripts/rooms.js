@@ -444,6 +444,8 @@ export const ROOMS = [
   { path: "src/exporters/vendors/awsemf/", purpose: "metrics in CloudWatch, by the embedded metric format" },
   { path: "src/exporters/vendors/googlecloud/", purpose: "Google's Logging, Monitoring and Trace" },
   { path: "src/exporters/vendors/googlemanagedprometheus/", purpose: "metrics of Google's managed Prometheus" },
+  { path: "src/exporters/vendors/signalfx/", purpose: "data points to Splunk Observability Cloud" },
+  { path: "src/exporters/vendors/azuremonitor/", purpose: "telemetry to Application Insights" },
   { path: "src/exporters/loki/", purpose: "streams of log lines to Loki, by labels", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each exactly once", component: true },

@@ -303,6 +303,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["signalfx"],
+    load: async () => (await import("../exporters/vendors/signalfx/component.js")).signalFxExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["azuremonitor"],
+    load: async () => (await import("../exporters/vendors/azuremonitor/component.js")).azureMonitorExporter,
+  },
+  {
+    kind: "exporter",
     types: ["load_balancing", "loadbalancing"],
     load: async () => (await import("../exporters/otlp-grpc/load-balancing/component.js")).loadBalancingExporter,
   },

@@ -25,9 +25,11 @@ import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write
 import { awsCloudWatchLogsExporter } from "../../src/exporters/vendors/awscloudwatchlogs/component.js";
 import { awsEmfExporter } from "../../src/exporters/vendors/awsemf/component.js";
 import { awsXrayExporter } from "../../src/exporters/vendors/awsxray/component.js";
+import { azureMonitorExporter } from "../../src/exporters/vendors/azuremonitor/component.js";
 import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
 import { googleCloudExporter } from "../../src/exporters/vendors/googlecloud/component.js";
 import { googleManagedPrometheusExporter } from "../../src/exporters/vendors/googlemanagedprometheus/component.js";
+import { signalFxExporter } from "../../src/exporters/vendors/signalfx/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { useEnvironment } from "../../src/runtime/system/environment.js";
@@ -154,6 +156,9 @@ const quietDebug: ExporterFactory = {
     new DebugExporter(config as never, context, [new Writable({ write: (_chunk, _encoding, done) => done() })]),
 };
 
+/** It sends nothing of spans, as its page says. */
+const signalFxMetrics: ExporterFactory = { ...signalFxExporter, type: "signalfx_metrics", signals: ["metrics"] };
+
 const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | TestBackend][] = [
   ["otlp_http, as protobuf", otlpHttpExporter, () => httpBackend({ compression: "none" })],
   ["otlp_http, as packed JSON", otlpHttpExporter, () => httpBackend({ encoding: "json" })],
@@ -237,6 +242,19 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
         const endpoint = `http://127.0.0.1:${port}`;
         return { project: "p", metric: { endpoint } };
       }),
+  ],
+  [
+    "signalfx",
+    signalFxMetrics,
+    () => answeringBackend((port) => ({ access_token: "t", ingest_url: `http://127.0.0.1:${port}` })),
+  ],
+  [
+    "azuremonitor",
+    azureMonitorExporter,
+    () =>
+      answeringBackend((port) => ({
+        connection_string: `InstrumentationKey=k;IngestionEndpoint=http://127.0.0.1:${port}/`,
+      })),
   ],
   ["nop", nopExporter, () => ({ config: {} })],
 ];

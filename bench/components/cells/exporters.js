@@ -113,6 +113,15 @@ export const EXPORTER_CELLS = {
     (endpoint) => ({ metric: { endpoint } }),
     Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
   ),
+  "signalfx, sums": cell(
+    "signalfx",
+    "sample",
+    ({ target }) => ({ access_token: "t", ingest_url: urlOf(target) }),
+    () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
+  ),
+  azuremonitor: cell("azuremonitor", "record", ({ target }) => ({
+    connection_string: `InstrumentationKey=k;IngestionEndpoint=${urlOf(target)}`,
+  })),
   nop: cell("nop", "record", () => ({})),
 };
 

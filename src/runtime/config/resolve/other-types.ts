@@ -80,7 +80,6 @@ const INTO_OTTL = "use the processor transform: its statements do the same";
 const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> = {
   receiver: {
     loki: "let what pushes to Loki send OTLP to the receiver otlp",
-    signalfx: "let the agent send OTLP to the receiver otlp",
     sapm: "SAPM was removed from the Collector; let the agent send OTLP to the receiver otlp",
     otelarrow: "take the data as plain OTLP: set arrow.disabled at its exporter, and use the receiver otlp here",
     prometheussimple: "write its endpoint as a static_config of the receiver prometheus",
@@ -107,7 +106,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
       "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
     jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
     sapm: `it was removed from the Collector; use otlp_http: ${OTLP_VENDOR}`,
-    signalfx: `use otlp_http for traces: ${OTLP_VENDOR}`,
     honeycomb: `it was removed from the Collector; use otlp_grpc with endpoint api.honeycomb.io:443: ${OTLP_VENDOR}`,
     newrelic: `it was removed from the Collector; use otlp_grpc with endpoint otlp.nr-data.net:4317: ${OTLP_VENDOR}`,
     lightstep: `it was removed from the Collector; use otlp_grpc: ${OTLP_VENDOR}`,
@@ -168,7 +166,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
-  exporter: words(`alertmanager alibabacloudlogservice awskinesis awss3 azureblob azuredataexplorer azuremonitor
+  exporter: words(`alertmanager alibabacloudlogservice awskinesis awss3 azureblob azuredataexplorer
     bmchelix cassandra dataset doris f5cloud faro googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),

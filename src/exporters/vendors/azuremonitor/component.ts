@@ -1,0 +1,101 @@
+import { type Http1Answer, httpClientDefaults } from "#net";
+import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
+import { HttpPoster, plainText } from "#net/sending";
+import { environmentVariable } from "#system";
+import { type Batch, defineExporter, type Exporter, type ExporterContext, Refusal, SIGNALS } from "../../../plugin.js";
+import { recordPages } from "../record-pages.js";
+import { type Destination, type RefusedItems, VendorExporter, type VendorRequest } from "../vendor-exporter.js";
+import { type AzureMonitorConfig, azureMonitorSchema, parseConnection } from "./config.js";
+import { EnvelopeWriter } from "./envelopes.js";
+
+/** Sends to Application Insights of Azure Monitor. */
+export const azureMonitorExporter = defineExporter<AzureMonitorConfig>({
+  type: "azuremonitor",
+  summary: "Sends logs, metrics and spans to Application Insights of Azure Monitor.",
+  signals: SIGNALS,
+  schema: azureMonitorSchema,
+  create: (config, context) => createExporter(config, context),
+});
+
+const LIMITS = { maxRecords: 1000, maxBytes: 512 * 1024 };
+const MAX_ENVELOPES = 5000;
+
+function createExporter(config: AzureMonitorConfig, context: ExporterContext): Exporter {
+  const text = config.connection_string || environmentVariable("APPLICATIONINSIGHTS_CONNECTION_STRING") || "";
+  const connection = parseConnection(text) ?? { key: config.instrumentation_key ?? "", endpoint: DEFAULT_ENDPOINT };
+  if (connection.key === "") context.logger.error({ reason: noConnection().message }, "nothing can be sent");
+  const url = new URL(config.endpoint ?? connection.endpoint);
+  url.pathname = `${url.pathname.replace(/\/(v2(\.1)?\/track)?\/?$/, "")}/v2.1/track`;
+  const headers = { "Content-Type": "application/x-json-stream", "Content-Encoding": "gzip" };
+  const to: Destination = {
+    poster: new HttpPoster(url, httpClientDefaults(), headers, context),
+    compression: "gzip",
+    read: (answer) => readAnswer(answer, context.clock.now()),
+  };
+  const writer = new EnvelopeWriter(connection.key, config.spaneventsenabled);
+  const requestsOf = (batch: Batch): VendorRequest[] => {
+    if (connection.key === "") throw noConnection();
+    if (batch.signal === "metrics") return pagesOf(writer.metrics(batch, context.clock.now()), to);
+    return recordPages(batch.bytes, LIMITS).flatMap(({ page }) => {
+      const envelopes: { text: string; record: number }[] = [];
+      let at = 0;
+      page.each((start, end, owner) => {
+        const record = page.records[at++]!;
+        const texts =
+          batch.signal === "logs"
+            ? writer.log(batch.bytes, start, end, owner.resource, context.clock.now())
+            : writer.span(batch.bytes, start, end, owner.resource);
+        for (const each of texts) envelopes.push({ text: each, record });
+      });
+      return pagesOf(envelopes, to);
+    });
+  };
+  return new VendorExporter([to], requestsOf);
+}
+
+/** Holds the queue until somebody has written the connection string. */
+function noConnection(): Refusal {
+  return new Refusal(
+    "permanent",
+    "there is no valid connection string (InstrumentationKey=...;IngestionEndpoint=https://...): write connection_string, or set APPLICATIONINSIGHTS_CONNECTION_STRING",
+    { status: "HTTP 401", category: "integration" },
+  );
+}
+
+const DEFAULT_ENDPOINT = "https://dc.services.visualstudio.com";
+
+function pagesOf(envelopes: readonly { text: string; record: number }[], to: Destination): VendorRequest[] {
+  const requests: VendorRequest[] = [];
+  for (let from = 0; from < envelopes.length; from += MAX_ENVELOPES) {
+    const page = envelopes.slice(from, from + MAX_ENVELOPES);
+    const itemRecords = page.map(({ record }) => record);
+    const encode = () => Buffer.from(page.map(({ text }) => text).join("\n"));
+    requests.push({ records: [...new Set(itemRecords)], itemRecords, to, encode });
+  }
+  return requests;
+}
+
+/** 206 means that some envelopes were refused, each with a status of its own. */
+function readAnswer({ status, body, headers }: Http1Answer, now: number): readonly RefusedItems[] | undefined {
+  if (status === 206) return refusedEnvelopes(body.toString("utf8"));
+  if (status >= 200 && status < 300) return undefined;
+  throw refusalOfHttp(status, plainText(body), parseRetryAfter(headers.get("retry-after"), now));
+}
+
+const RETRYABLE: ReadonlySet<number> = new Set([401, 403, 408, 429, 439, 500, 502, 503, 504]);
+
+function refusedEnvelopes(text: string): readonly RefusedItems[] {
+  const { errors = [] } = JSON.parse(text) as {
+    errors?: { index: number; statusCode: number; message?: string }[];
+  };
+  const groups = new Map<string, { items: number[]; refusal: Refusal }>();
+  for (const { index, statusCode, message = "" } of errors) {
+    const key = `${statusCode} ${message}`;
+    const kind = RETRYABLE.has(statusCode) ? "transient" : "permanent";
+    const options = { status: `HTTP ${statusCode}`, ...(kind === "permanent" && { category: "schema" as const }) };
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = { items: [], refusal: new Refusal(kind, key, options) }));
+    group.items.push(index);
+  }
+  return [...groups.values()];
+}

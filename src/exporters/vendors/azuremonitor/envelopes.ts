@@ -1,0 +1,218 @@
+import type { PointReader } from "#metrics";
+import { decodeMessage, MESSAGES } from "#otlp/bytes";
+import {
+  type KeyValueTree,
+  type PlainAttributes,
+  plainAttributes,
+  plainObject,
+  plainValue,
+  plainValueText,
+} from "#otlp/json";
+import { GAUGE_TAG, SUM_TAG } from "#otlp/metric-tags";
+import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
+import type { Batch, Tree } from "../../../plugin.js";
+import { VendorLogFields, VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
+import { SeriesWalk, type VendorMetric } from "../series-walk.js";
+
+const SERVER = 2;
+const CONSUMER = 5;
+const ERROR = 2;
+const FORGET_MS = 3_600_000;
+
+/** What is kept of a series. */
+interface AzureSeries {
+  readonly properties: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** Writes records as envelopes of Application Insights, one JSON text each. */
+export class EnvelopeWriter {
+  private readonly key: string;
+  private readonly hasSpanEvents: boolean;
+  private readonly walk: SeriesWalk<AzureSeries>;
+  private points: { text: string; record: number }[] = [];
+
+  constructor(key: string, hasSpanEvents: boolean) {
+    this.key = key;
+    this.hasSpanEvents = hasSpanEvents;
+    this.walk = new SeriesWalk<AzureSeries>(
+      {
+        create: (metric, attributes) => ({
+          properties: textsOf({ ...metric.resource, ...attributes }),
+          tags: tagsOf(metric.resource),
+        }),
+        visit: (series, metric, point, record) => {
+          const metrics = [metricOf(metric, point)].filter(({ value }) => Number.isFinite(value));
+          if (metrics.length === 0) return;
+          const data = { ver: 2, metrics, properties: series.properties };
+          this.points.push({
+            text: this.envelope("Metric", BigInt(point.timeMs) * 1_000_000n, series.tags, data),
+            record,
+          });
+        },
+      },
+      FORGET_MS,
+    );
+  }
+
+  metrics(batch: Batch, now: number): { text: string; record: number }[] {
+    this.points = [];
+    this.walk.walk(batch.bytes, now);
+    return this.points;
+  }
+
+  log(b: Uint8Array, start: number, end: number, resource: PlainAttributes, now: number): string[] {
+    log.read(b, start, end);
+    const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
+    const body = plainValueText(plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd)));
+    const time = nanosAt(b, log.timeAt) || nanosAt(b, log.observedAt) || BigInt(Math.trunc(now)) * 1_000_000n;
+    const tags = {
+      ...tagsOf(resource),
+      ...idsOf(hexIn(b, log.traceStart, log.traceEnd), hexIn(b, log.spanStart, log.spanEnd)),
+    };
+    const properties = textsOf({ ...resource, ...attributes });
+    const severityLevel = severityOf(log.severityNumber);
+    if (attributes["exception.type"] !== undefined || attributes["exception.message"] !== undefined)
+      return [this.envelope("Exception", time, tags, exceptionOf(attributes, properties, severityLevel))];
+    return [this.envelope("Message", time, tags, { ver: 2, message: body, severityLevel, properties })];
+  }
+
+  span(b: Uint8Array, start: number, end: number, resource: PlainAttributes): string[] {
+    span.read(b, start, end);
+    status.read(b, span.statusStart, span.statusEnd);
+    const attributes = plainAttributes(b, start, end, SPAN_ATTRIBUTES_TAG);
+    const [traceId, spanId] = [hexIn(b, span.traceStart, span.traceEnd), hexIn(b, span.spanStart, span.spanEnd)];
+    const parentId = hexIn(b, span.parentStart, span.parentEnd);
+    const name = Buffer.prototype.utf8Slice.call(b, span.nameStart, span.nameEnd);
+    const [from, to] = [nanosAt(b, span.startAt), nanosAt(b, span.endAt)];
+    const isRequest = span.kind === SERVER || span.kind === CONSUMER;
+    const code = plainValueText(attributes["http.response.status_code"] ?? attributes["http.status_code"]);
+    const url = plainValueText(attributes["url.full"] ?? attributes["http.url"] ?? attributes["http.target"]);
+    const common = {
+      ver: 2,
+      id: spanId,
+      name,
+      duration: durationText(to > from ? to - from : 0n),
+      success: status.code !== ERROR,
+      properties: textsOf({ ...resource, ...attributes }),
+    };
+    const data = isRequest
+      ? { ...common, responseCode: code || "0", ...(url !== "" && { url }) }
+      : { ...common, resultCode: code || "0", ...dependencyOf(attributes, url) };
+    const tags = { ...tagsOf(resource), ...idsOf(traceId, parentId), ...(isRequest && { "ai.operation.name": name }) };
+    const envelopes = [this.envelope(isRequest ? "Request" : "RemoteDependency", from, tags, data)];
+    if (this.hasSpanEvents && span.hasEvents)
+      envelopes.push(...this.eventsOf(b, start, end, { ...tagsOf(resource), ...idsOf(traceId, spanId) }));
+    return envelopes;
+  }
+
+  private eventsOf(b: Uint8Array, start: number, end: number, tags: object): string[] {
+    const { events = [] } = decodeMessage(MESSAGES["Span"]!, b, start, end) as { events?: readonly Tree[] };
+    return events.map((event) => {
+      const attributes = plainObject(event["attributes"] as unknown as KeyValueTree[]);
+      const properties = textsOf(attributes);
+      const time = (event["timeUnixNano"] as bigint | undefined) ?? 0n;
+      if (event["name"] === "exception")
+        return this.envelope("Exception", time, tags, exceptionOf(attributes, properties, ERROR_LEVEL));
+      return this.envelope("Message", time, tags, { ver: 2, message: plainValueText(event["name"]), properties });
+    });
+  }
+
+  private envelope(type: string, nanos: bigint, tags: object, baseData: object): string {
+    return JSON.stringify({
+      name: `Microsoft.ApplicationInsights.${type}`,
+      time: isoNanos(nanos),
+      iKey: this.key,
+      tags,
+      data: { baseType: `${type}Data`, baseData },
+    });
+  }
+}
+
+const log = new VendorLogFields();
+const span = new VendorSpanFields();
+const status = new VendorStatusFields();
+const ANY_VALUE = MESSAGES["AnyValue"]!;
+
+function metricOf({ name, dataTag }: VendorMetric, { value, count, sum }: PointReader) {
+  const isNumber = dataTag === GAUGE_TAG || dataTag === SUM_TAG;
+  return isNumber ? { name, value, count: 1 } : { name, value: sum, count };
+}
+
+/** The service's role, as the application map shows it. */
+function tagsOf(resource: PlainAttributes): Record<string, string> {
+  const [name, namespace, instance] = ["service.name", "service.namespace", "service.instance.id"].map((key) =>
+    plainValueText(resource[key]),
+  );
+  return {
+    "ai.internal.sdkVersion": "sluice:1",
+    ...(name !== "" && { "ai.cloud.role": namespace === "" ? name! : `${namespace}.${name}` }),
+    ...(instance !== "" && { "ai.cloud.roleInstance": instance! }),
+  };
+}
+
+function idsOf(traceId: string, parentId: string): Record<string, string> {
+  return {
+    ...(traceId !== "" && { "ai.operation.id": traceId }),
+    ...(parentId !== "" && { "ai.operation.parentId": parentId }),
+  };
+}
+
+function dependencyOf(attributes: PlainAttributes, url: string): object {
+  const text = (...keys: string[]) =>
+    plainValueText(keys.map((key) => attributes[key]).find((each) => each !== undefined));
+  const database = text("db.system.name", "db.system");
+  const type = database || text("messaging.system", "rpc.system") || (url === "" ? "InProc" : "HTTP");
+  const data = text("db.query.text", "db.statement") || url;
+  const target = text("peer.service", "server.address", "net.peer.name");
+  return { type, ...(data !== "" && { data }), ...(target !== "" && { target }) };
+}
+
+function exceptionOf(attributes: PlainAttributes, properties: object, severityLevel: number | undefined): object {
+  const stack = plainValueText(attributes["exception.stacktrace"]);
+  const exception = {
+    typeName: plainValueText(attributes["exception.type"]) || "Error",
+    message: plainValueText(attributes["exception.message"]) || "no message",
+    hasFullStack: stack !== "",
+    ...(stack !== "" && { stack }),
+  };
+  return { ver: 2, exceptions: [exception], severityLevel, properties };
+}
+
+const ERROR_LEVEL = 3;
+
+/** Verbose, Information, Warning, Error, Critical. */
+function severityOf(number: number): number | undefined {
+  if (number === 0) return undefined;
+  return number < 9 ? 0 : number < 13 ? 1 : number < 17 ? 2 : number < 21 ? ERROR_LEVEL : 4;
+}
+
+function textsOf(attributes: PlainAttributes): Record<string, string> {
+  return Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, plainValueText(value)]));
+}
+
+function hexIn(b: Uint8Array, start: number, end: number): string {
+  return Buffer.prototype.hexSlice.call(b, start, end);
+}
+
+function nanosAt(b: Uint8Array, at: number): bigint {
+  return at < 0 ? 0n : new DataView(b.buffer, b.byteOffset + at, 8).getBigUint64(0, true);
+}
+
+function isoNanos(nanos: bigint): string {
+  const seconds = Math.min(Number(nanos / 1_000_000_000n), MAX_SECONDS);
+  const rest = String((nanos % 1_000_000_000n) / 1000n).padStart(6, "0");
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${rest}Z`;
+}
+
+/** The end of the year 9999, beyond which there is no such time. */
+const MAX_SECONDS = 253_402_300_799;
+
+/** Days, hours, minutes, seconds: 0.00:00:01.500000. */
+function durationText(nanos: bigint): string {
+  const micros = nanos / 1000n;
+  const seconds = micros / 1_000_000n;
+  const two = (value: bigint) => String(value).padStart(2, "0");
+  const clock = [(seconds / 3600n) % 24n, (seconds / 60n) % 60n, seconds % 60n].map(two).join(":");
+  return `${seconds / 86_400n}.${clock}.${String(micros % 1_000_000n).padStart(6, "0")}`;
+}
