@@ -121,8 +121,9 @@ class StatsdReceiver implements Receiver, LineSink {
 
   private flush(): Promise<void> {
     const { aggregation } = this;
-    if (this.intake === undefined || aggregation.size === 0) return Promise.resolve();
-    this.aggregation = this.createAggregation();
+    if (this.intake === undefined) return Promise.resolve();
+    this.aggregation = this.createAggregation(); // an empty interval ends too, so that sums begin with their own
+    if (aggregation.size === 0) return Promise.resolve();
     this.isFlushing = true;
     this.flushing = this.handIn(aggregation).finally(() => {
       this.isFlushing = false;

@@ -101,6 +101,16 @@ describe("the statsd receiver", () => {
     expect(metric).toMatchObject({ sum: { isMonotonic: true, dataPoints: [{ asDouble: 0.75 }] } });
   });
 
+  it("begins sums with their interval, also after intervals without samples", async () => {
+    const { intake, port } = await start({ aggregation_interval: "20ms" });
+    const begin = Date.now();
+    await expect.poll(() => Date.now() - begin).toBeGreaterThan(200);
+    await sendText(port, "hits:1|c\n");
+    await expect.poll(() => intake.batches.length).toBe(1);
+    const startMs = Number((pointsOf(metricsOf(intake)[0], "sum")[0]!["startTimeUnixNano"] as bigint) / 1_000_000n);
+    expect(startMs).toBeGreaterThan(begin + 100);
+  });
+
   it("cuts fractions of counters off by default", async () => {
     const [metric] = await aggregated(["hits:0.9|c", "hits:1.9|c"]);
     expect(pointsOf(metric, "sum")).toMatchObject([{ asInt: 1n }]);
