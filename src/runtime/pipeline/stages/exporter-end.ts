@@ -1,6 +1,7 @@
 import type { Delivery, Exporter, Logger, PlannedExporter } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
 import type { Outlet } from "#contract/operators";
+import { HoldingGate } from "./holding-gate.js";
 import type { ReplaceableExporter } from "./replaceable-exporter.js";
 
 interface WaitingDelivery {
@@ -23,7 +24,7 @@ export class ExporterEnd {
   readonly outlet: Outlet;
   private readonly replaceable: ReplaceableExporter;
   private readonly logger: Logger;
-  private held: WaitingDelivery[] | undefined;
+  private readonly gate = new HoldingGate<WaitingDelivery>((waiting) => this.handOn(waiting));
   private state: "running" | "drained" | "aborted" = "running";
 
   constructor({ spec, replaceable, outlet, logger }: ExporterEndSettings) {
@@ -40,8 +41,7 @@ export class ExporterEnd {
 
   /** Refuses the delivery if the outlet throws or has ended. */
   accept(delivery: Delivery, pipeline: string): void {
-    if (this.held === undefined) this.handOn({ delivery, pipeline });
-    else this.held.push({ delivery, pipeline });
+    this.gate.next({ delivery, pipeline });
   }
 
   private handOn({ delivery, pipeline }: WaitingDelivery): void {
@@ -60,22 +60,12 @@ export class ExporterEnd {
 
   /** From now on deliveries wait, and their senders with them, until `release`. */
   hold(): void {
-    this.held ??= [];
+    this.gate.close();
   }
 
   /** Hands what was held to the end that takes this one's place, or to this one. */
   release(successor: ExporterEnd = this): void {
-    const held = this.held ?? [];
-    this.held = undefined;
-    successor.takeInOrder(held);
-  }
-
-  /** Deliveries that come meanwhile, for example because a sender has its answer, wait behind these. */
-  private takeInOrder(deliveries: WaitingDelivery[]): void {
-    if (this.held !== undefined) return void this.held.unshift(...deliveries); // on hold itself
-    this.held = deliveries;
-    for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) this.handOn(next);
-    this.held = undefined;
+    this.gate.open(successor.gate);
   }
 
   /** Resolves when the outlet has sent everything that it has stored; undefined if it does not want to. */
@@ -103,7 +93,6 @@ export class ExporterEnd {
   /** Everything unsettled is refused, and what is held. */
   abort(): void {
     this.end();
-    for (const { delivery } of this.held?.splice(0) ?? []) delivery.refuse(shutdownRefusal());
-    this.held = undefined;
+    for (const { delivery } of this.gate.takeWaiting()) delivery.refuse(shutdownRefusal());
   }
 }

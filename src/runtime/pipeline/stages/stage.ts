@@ -2,6 +2,7 @@ import { finalize } from "rxjs";
 import type { Delivery, Logger, Processor } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
 import { DeliverySource } from "../stream-ends.js";
+import { HoldingGate } from "./holding-gate.js";
 
 /** One way on from a stage: to the next stage, or to an exporter. */
 export interface StageLink {
@@ -36,7 +37,7 @@ export class GraphStage {
   private readonly endListeners: (() => void)[] = [];
   private hasEnded = false;
   private readonly unsubscribe: () => void;
-  private held: Delivery[] | undefined;
+  private readonly gate = new HoldingGate<Delivery>((delivery) => this.input.next(delivery));
 
   /** Subscribes; this is the only subscribe of a graph. */
   constructor(key: string, { processor, distribute, logger }: StageSettings) {
@@ -57,28 +58,17 @@ export class GraphStage {
   }
 
   next(delivery: Delivery): void {
-    if (this.held === undefined) this.input.next(delivery);
-    else this.held.push(delivery);
+    this.gate.next(delivery);
   }
 
   /** From now on deliveries wait in front of the stage, until `release`. Their senders wait with them. */
   hold(): void {
-    this.held ??= [];
+    this.gate.close();
   }
 
   /** Hands what was held to the stage that takes this one's place, or to this one. */
   release(successor: GraphStage = this): void {
-    const held = this.held ?? [];
-    this.held = undefined;
-    successor.takeInOrder(held);
-  }
-
-  /** Deliveries that come meanwhile, for example because a sender has its answer, wait behind these. */
-  private takeInOrder(deliveries: Delivery[]): void {
-    if (this.held !== undefined) return void this.held.unshift(...deliveries); // on hold itself
-    this.held = deliveries;
-    for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) this.input.next(next);
-    this.held = undefined;
+    this.gate.open(successor.gate);
   }
 
   /** Ends the input. The processor flushes what it holds; `onEnded` is called when all of it has been handed on. */
@@ -96,8 +86,7 @@ export class GraphStage {
   /** Everything still inside is refused, and what is held. */
   abort(): void {
     this.unsubscribe();
-    for (const delivery of this.held?.splice(0) ?? []) delivery.refuse(shutdownRefusal());
-    this.held = undefined;
+    for (const delivery of this.gate.takeWaiting()) delivery.refuse(shutdownRefusal());
   }
 
   private onEnd(): void {

@@ -62,6 +62,20 @@ describe.each(KINDS)("deliveries that are held in front of %s", (_, create, hand
     expect(taken).toEqual(["1", "2", "3", "4", "5"]);
   });
 
+  it("wait in front of its successor too, before those that wait there, if that is held itself", () => {
+    const taken: string[] = [];
+    const [old, successor] = [make([]), make(taken)];
+    old.hold();
+    successor.hold();
+    give(successor, delivery("3"));
+    give(old, delivery("1"));
+    give(old, delivery("2"));
+    old.release(successor);
+    expect(taken).toEqual([]);
+    successor.release();
+    expect(taken).toEqual(["1", "2", "3"]);
+  });
+
   it("are settled once if it is aborted while they are handed on", () => {
     const settled: string[] = [];
     const taken: string[] = [];
