@@ -95,6 +95,8 @@ export class DevSession {
     this.hasStarted = false;
     this.hasProblems = false;
     this.isReloading = false;
+    // Before it is ready: its first records are shown too.
+    this.sendShown();
     this.update({ phase: "starting", counts: undefined });
   }
 
@@ -150,7 +152,6 @@ export class DevSession {
       case "ready":
         this.hasStarted = true;
         this.output.event(`running: ${message.pipelines.join(", ")}`);
-        this.sendShown();
         return this.isRestarting || this.isQuitting ? undefined : this.update({ phase: "running" });
       case "reloaded":
         return this.onReloaded(message.outcome, message.changes);

@@ -6,15 +6,20 @@ import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import type { TappedRecord } from "../live/tapped-line.js";
 import type { AgentMessage, ShownRecords, TrafficCounts } from "./messages.js";
 
-/** The share of the time that looking at records may take from the pipelines. The first record needs 50 ms. */
+/** The share of the time that looking at records may take from the pipelines. */
 const WORK_SHARE = 0.1;
+/**
+ * The longest time in which no record is shown because earlier ones took long. The first record may take half a second
+ * on a busy machine, and the next one is what a developer waits for.
+ */
+const MAX_PAUSE_MS = 100;
 
 type EdgesAt = (at: string, inspection: AgentInspection) => readonly GraphEdge[];
 
 /** Sends masked records of the agent as they pass: at a limited rate, and within a budget of time. */
 export class RecordTap {
   private readonly send: (message: AgentMessage) => void;
-  private readonly budget = new TapBudget(systemClock, WORK_SHARE);
+  private readonly budget = new TapBudget(systemClock, WORK_SHARE, MAX_PAUSE_MS);
   private shown: ShownRecords | undefined;
   private inspection: AgentInspection | undefined;
   /** Loaded as a whole: apart from the rest of the admin API it would be one more file at every start of an agent. */

@@ -2,17 +2,20 @@ import type { Clock } from "../clock.js";
 
 /**
  * The time that all taps together, or all samples, may take from the pipelines: this share of each second. When it is
- * used up, passing records are not examined, and count as dropped.
+ * used up, passing records are not examined, and count as dropped. Work that took longer than its share is made up for
+ * by a longer wait, up to `maxWaitMs` from its start.
  */
 export class TapBudget {
   private readonly clock: Clock;
   private readonly share: number;
+  private readonly maxWaitMs: number;
   private left: number;
   private filledAt: number;
 
-  constructor(clock: Clock, share = WORK_SHARE) {
+  constructor(clock: Clock, share = WORK_SHARE, maxWaitMs = Number.POSITIVE_INFINITY) {
     this.clock = clock;
     this.share = share;
+    this.maxWaitMs = maxWaitMs;
     this.left = share * 1000;
     this.filledAt = clock.monotonic();
   }
@@ -32,7 +35,7 @@ export class TapBudget {
     try {
       return work();
     } finally {
-      this.left -= this.clock.monotonic() - start;
+      this.left = Math.max(this.left - (this.clock.monotonic() - start), -this.share * this.maxWaitMs);
     }
   }
 }

@@ -174,6 +174,19 @@ describe("a tap with a limit", () => {
 });
 
 describe("a tap that has used up its time", () => {
+  it.each([
+    [undefined, 4310],
+    [1000, 410],
+  ])("waits by its share, or no longer than it may: with a maximum of %s ms it waits %i ms", (maxWaitMs, wait) => {
+    const clock = new FakeClock();
+    const budget = new TapBudget(clock, 0.1, maxWaitMs);
+    budget.run(() => clock.advance(590));
+    clock.advance(wait - 1);
+    expect(budget.waitMs).toBeGreaterThan(0);
+    clock.advance(2);
+    expect(budget.waitMs).toBe(0);
+  });
+
   it("shows selected records later, and does not examine others meanwhile", () => {
     const clock = new FakeClock();
     const shown: string[] = [];

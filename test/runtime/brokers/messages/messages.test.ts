@@ -177,7 +177,7 @@ describe("the intake of messages", () => {
 });
 
 it("says which command installs a client library that is not there", async () => {
-  await expect(loadClient("no-such-client")).rejects.toThrow("run: npm install no-such-client");
-  await expect(loadClient("@none/client@1")).rejects.toThrow("run: npm install @none/client@1");
+  await expect(loadClient("no-such-client")).rejects.toThrow("run: npm install --prefix clients no-such-client");
+  await expect(loadClient("@none/client@1")).rejects.toThrow("run: npm install --prefix clients @none/client@1");
   await expect(loadClient("rxjs@7")).resolves.toHaveProperty("Subject");
 });
