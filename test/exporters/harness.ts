@@ -8,7 +8,7 @@ import type { ExporterContext, ExporterFactory } from "../../src/runtime/contrac
 import type { Refusal } from "../../src/runtime/contract/errors/refusal.js";
 import { isRefusal } from "../../src/runtime/contract/errors/refusal.js";
 import type { Exporter } from "../../src/runtime/contract/exporter.js";
-import { type Logger, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import { type Logger, type Metrics, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 
 /** `client` is the authenticator that `auth` names, whatever its id. */
 export async function startExporter(
@@ -16,12 +16,13 @@ export async function startExporter(
   config: object,
   client?: ClientAuthenticator,
   logger: Logger = silentLogger,
+  metrics: Metrics = noMetrics,
 ): Promise<Exporter> {
   const context: ExporterContext = {
     id: factory.type,
     kind: "exporter",
     logger,
-    metrics: noMetrics,
+    metrics,
     clock: systemClock,
     random: () => 0.5,
     ...(client && { authenticators: { client: () => client, server: () => expect.unreachable() } }),

@@ -11,6 +11,8 @@ import { type ExporterContext, Refusal } from "../../plugin.js";
 export interface GoogleToken {
   readonly token: string;
   readonly project: string;
+  /** The project that pays for requests of a person; empty for accounts of services, which belong to one. */
+  readonly quotaProject: string;
 }
 
 interface CredentialsFile {
@@ -75,7 +77,8 @@ async function fromFile(
     timeoutMs: TIMEOUT_MS,
     clock: context.clock,
   });
-  return tokenIn(answer, account.project_id ?? account.quota_project_id ?? "", uri.origin);
+  const quotaProject = account.quota_project_id ?? "";
+  return tokenIn(answer, account.project_id ?? quotaProject, quotaProject, uri.origin);
 }
 
 function grantOf(account: CredentialsFile, file: string, uri: URL, now: number): Record<string, string> {
@@ -123,17 +126,18 @@ async function fromMetadata({ clock }: ExporterContext): Promise<FetchedCredenti
       "there are no credentials for Google: set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, or run at Google",
     );
   const project = await ask("project/project-id");
-  return tokenIn(answer, project?.status === 200 ? project.text.trim() : "", host);
+  return tokenIn(answer, project?.status === 200 ? project.text.trim() : "", "", host);
 }
 
 function tokenIn(
   { status, json }: { readonly status: number; readonly json: Readonly<Record<string, unknown>> },
   project: string,
+  quotaProject: string,
   server: string,
 ): FetchedCredentials<GoogleToken> {
   const { access_token: token, expires_in: seconds } = json;
   if (status === 200 && typeof token === "string") {
-    const value = { token, project };
+    const value = { token, project, quotaProject };
     return typeof seconds === "number" ? { value, lifetimeMs: seconds * 1000 } : { value };
   }
   const message = `${server} gives no token: HTTP ${status} ${String(json["error"] ?? "")}`.trim();

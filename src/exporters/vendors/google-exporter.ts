@@ -4,13 +4,7 @@ import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
 import { HttpPoster, plainText } from "#net/sending";
 import { type Batch, type Exporter, type ExporterContext, Refusal, type SendOptions } from "../../plugin.js";
 import { type GoogleToken, googleTokens } from "./google-credentials.js";
-import {
-  type Destination,
-  type RefusedItems,
-  type UnsendableRecords,
-  VendorExporter,
-  type VendorRequest,
-} from "./vendor-exporter.js";
+import { type Destination, type RefusedItems, VendorExporter, type VendorPart } from "./vendor-exporter.js";
 
 export interface GoogleSettings {
   /** The project; empty for that of the credentials. */
@@ -24,16 +18,18 @@ export interface GoogleSettings {
 export interface GoogleApi {
   readonly endpoint: string;
   readonly pathOf: (project: string) => string;
-  /** Reads the error of a request of which only some items were refused. */
-  readonly readItems?: (body: string) => readonly RefusedItems[] | undefined;
+  /** Returns the items that an error concerns; undefined if it does not name them. `refusal` is that of the request. */
+  readonly readItems?: (error: GoogleError, refusal: Refusal) => readonly RefusedItems[] | undefined;
+}
+
+/** The error in an answer of Google's APIs. */
+export interface GoogleError {
+  readonly message: string;
+  readonly details: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** What is made of a batch once the project is known. */
-type RequestsOf = (
-  batch: Batch,
-  project: string,
-  to: (api: GoogleApi) => Destination,
-) => readonly (VendorRequest | UnsendableRecords)[];
+type RequestsOf = (batch: Batch, project: string, to: (api: GoogleApi) => Destination) => readonly VendorPart[];
 
 /** Sends to APIs of Google, with the token and project of Google's default credentials. */
 export class GoogleExporter implements Exporter {
@@ -75,7 +71,7 @@ export class GoogleExporter implements Exporter {
       });
     const destinations = new Map(this.apis.map((api) => [api, this.destinationOf(api, project)]));
     const requestsOf = (batch: Batch) => this.requestsOf(batch, project, (api) => destinations.get(api)!);
-    const exporter = new VendorExporter([...destinations.values()], requestsOf);
+    const exporter = new VendorExporter([...destinations.values()], requestsOf, this.context);
     await exporter.start();
     return exporter;
   }
@@ -87,13 +83,16 @@ export class GoogleExporter implements Exporter {
       "Content-Type": "application/json",
       "Content-Encoding": "gzip",
       "User-Agent": userAgent,
-      ...(hasQuotaProject && { "X-Goog-User-Project": project }),
     };
     const poster = new HttpPoster(new URL(`${api.endpoint}${api.pathOf(project)}`), client, headers, this.context);
     return {
       poster,
       compression: "gzip",
-      headersOf: async () => ({ Authorization: `Bearer ${(await this.tokens.get()).token}` }),
+      headersOf: async () => {
+        const { token, quotaProject } = await this.tokens.get();
+        const charged = hasQuotaProject ? project : quotaProject;
+        return { Authorization: `Bearer ${token}`, ...(charged !== "" && { "X-Goog-User-Project": charged }) };
+      },
       read: (answer) => this.read(answer, api),
     };
   }
@@ -101,21 +100,53 @@ export class GoogleExporter implements Exporter {
   private read(answer: Http1Answer, api: GoogleApi): readonly RefusedItems[] | undefined {
     const { status, body, headers } = answer;
     if (status >= 200 && status < 300) return undefined;
-    const refused = status < 500 ? api.readItems?.(body.toString("utf8")) : undefined;
+    const error = errorIn(body);
+    const text = error.message.slice(0, 300);
+    const refusal =
+      status === 400 && LATE.test(error.message)
+        ? new Refusal("permanent", `HTTP 400: ${text}`, { status: "HTTP 400", category: "business" })
+        : refusalOfHttp(status, text, parseRetryAfter(headers.get("retry-after"), this.context.clock.now()));
+    const refused = api.readItems?.(error, refusal);
     if (refused !== undefined) return refused;
-    const message = /"message":\s*"((?:[^"\\]|\\.)*)"/.exec(body.toString("utf8"))?.[1] ?? plainText(body);
-    if (status === 400 && LATE.test(message))
-      throw new Refusal("permanent", `HTTP 400: ${message}`, { status: "HTTP 400", category: "business" });
-    throw refusalOfHttp(
-      status,
-      message.slice(0, 300),
-      parseRetryAfter(headers.get("retry-after"), this.context.clock.now()),
-    );
+    throw refusal;
+  }
+}
+
+function errorIn(body: Buffer): GoogleError {
+  try {
+    const { error } = JSON.parse(body.toString("utf8")) as { error?: Partial<GoogleError> };
+    const { message = "", details = [] } = error ?? {};
+    return { message: String(message), details: Array.isArray(details) ? details : [] };
+  } catch {
+    return { message: plainText(body), details: [] };
   }
 }
 
 /** The API's words about points that come too late or too often. They are well-formed. */
-const LATE = /written in order|more frequently|older than|too far in the (past|future)/i;
+const LATE = /written in order|more frequently|older than|in the (past|future)/i;
+
+/** More than a request has. */
+const MAX_REFUSED = 200;
+
+/**
+ * Series are written apart from each other. The error names those that were refused by their places, as in
+ * timeSeries[0-3,7]; the summary says how many points were written. If both do not agree, all may have been refused.
+ */
+export function refusedSeries(
+  { message, details }: GoogleError,
+  refusal: Refusal,
+): readonly RefusedItems[] | undefined {
+  const summary = details.find((each) => each["totalPointCount"] !== undefined);
+  if (summary === undefined) return undefined;
+  const items = new Set<number>();
+  for (const [, list] of message.matchAll(/timeSeries\[([\d,\s-]{1,2000})\]/g))
+    for (const range of list!.split(",")) {
+      const [first, last = first] = range.trim().split("-").map(Number);
+      for (let item = first!; item <= last! && items.size <= MAX_REFUSED; item++) items.add(item);
+    }
+  const failed = Number(summary["totalPointCount"]) - Number(summary["successPointCount"] ?? 0);
+  return failed > 0 && items.size === failed ? [{ items: [...items], refusal }] : undefined;
+}
 
 /** Returns the URL of an endpoint, which the Collector writes as host and port. */
 export function endpointUrl(written: string, usual: string, isInsecure: boolean): string {

@@ -1,11 +1,18 @@
 import type { PointReader } from "#metrics";
 import { findField } from "#otlp/bytes";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
-import { EXPONENTIAL_HISTOGRAM_TAG, GAUGE_TAG, HISTOGRAM_TAG, NUMBER_INT_TAG, SUM_TAG } from "#otlp/metric-tags";
+import {
+  EXPONENTIAL_HISTOGRAM_TAG,
+  GAUGE_TAG,
+  HISTOGRAM_TAG,
+  NUMBER_INT_TAG,
+  SUM_TAG,
+  SUMMARY_TAG,
+} from "#otlp/metric-tags";
 import { type Batch, Refusal } from "../../plugin.js";
 import type { MonitoredResource } from "./google-resource.js";
 import { SeriesWalk, type VendorMetric } from "./series-walk.js";
-import type { Destination, UnsendableRecords, VendorRequest } from "./vendor-exporter.js";
+import type { Destination, SkipReason, VendorPart } from "./vendor-exporter.js";
 
 /** The differences between Cloud Monitoring's own metrics and those of the managed Prometheus. */
 export interface GoogleSeriesSettings {
@@ -20,7 +27,16 @@ interface GoogleSeries {
   readonly labels: Readonly<Record<string, string>>;
   readonly resource: MonitoredResource;
   readonly heads: Map<string, string>;
-  start?: { readonly timeMs: number; readonly values: readonly number[] };
+  start?: SeriesStart;
+}
+
+/** Where a series without start times counts from, and its last point. */
+interface SeriesStart {
+  readonly timeMs: number;
+  readonly values: readonly number[];
+  /** What the values mean, such as the scale of an exponential histogram. */
+  readonly shape: string;
+  last: { readonly timeMs: number; readonly value: number };
 }
 
 /** The API takes 200 series in a request, each of them once. */
@@ -32,7 +48,7 @@ export class GoogleMetrics {
   private readonly settings: GoogleSeriesSettings;
   private readonly walk: SeriesWalk<GoogleSeries>;
   private pages: TimeSeriesPage[] = [];
-  private deltas: number[] = [];
+  private startless: number[] = [];
 
   constructor(settings: GoogleSeriesSettings) {
     this.settings = settings;
@@ -49,19 +65,20 @@ export class GoogleMetrics {
     );
   }
 
-  requests(batch: Batch, now: number, to: Destination): (VendorRequest | UnsendableRecords)[] {
+  requests(batch: Batch, now: number, to: Destination): VendorPart[] {
     this.pages = [new TimeSeriesPage()];
-    this.deltas = [];
-    this.walk.walk(batch.bytes, now);
-    const requests: (VendorRequest | UnsendableRecords)[] = this.pages
+    this.startless = [];
+    const skipped = this.walk.walk(batch.bytes, now);
+    const parts: VendorPart[] = this.pages
       .filter(({ items }) => items.length > 0)
       .map(({ items, records }) => ({
         records: [...new Set(records)],
+        itemRecords: records,
         to,
         encode: () => Buffer.from(`{"timeSeries":[${items.join(",")}]}`),
       }));
-    if (this.deltas.length > 0) requests.push({ records: this.deltas, refusal: deltaRefusal() });
-    return requests;
+    if (this.startless.length > 0) parts.push({ records: this.startless, refusal: startlessRefusal() });
+    return [...parts, ...skipped];
   }
 
   private visit(
@@ -72,58 +89,35 @@ export class GoogleMetrics {
     b: Uint8Array,
     start: number,
     end: number,
-  ): void {
+  ): SkipReason | undefined {
     const { dataTag } = metric;
     const isCounter = dataTag === SUM_TAG && metric.isMonotonic;
-    const isDistribution = dataTag === HISTOGRAM_TAG || dataTag === EXPONENTIAL_HISTOGRAM_TAG;
-    if (metric.isDelta && (dataTag === SUM_TAG || isDistribution)) {
-      this.deltas.push(record);
-      return;
-    }
     if (dataTag === GAUGE_TAG || (dataTag === SUM_TAG && !isCounter))
       return this.number(series, metric, "", "GAUGE", point.value, isInteger(b, start, end), point, record);
-    const values = isDistribution
-      ? [point.count, point.sum, ...point.counts]
-      : [isCounter ? point.value : point.count, point.sum];
-    const counted = this.sinceStart(series, point, values);
-    if (counted === undefined) return;
-    if (isCounter)
-      return this.number(
-        series,
-        metric,
-        "",
-        "CUMULATIVE",
-        counted.values[0]!,
-        isInteger(b, start, end),
-        counted,
-        record,
-      );
+    const isDistribution = dataTag === HISTOGRAM_TAG || dataTag === EXPONENTIAL_HISTOGRAM_TAG;
+    if (dataTag === HISTOGRAM_TAG && (!point.hasSum || point.bounds.length === 0)) return "no_buckets";
+    const values = valuesOf(point, dataTag);
+    if (!Number.isFinite(values[0]!) || (isDistribution && !Number.isFinite(values[1]!))) return "not_finite";
+    const isDelta = metric.isDelta && dataTag !== SUMMARY_TAG;
+    const counted = isDelta ? this.ofDelta(point, values, record) : sinceStart(series, point, values, dataTag);
+    if (counted === undefined) return isDelta ? undefined : "no_increase";
+    const isInt = isCounter && isInteger(b, start, end);
+    if (isCounter) return this.number(series, metric, "", "CUMULATIVE", counted.values[0]!, isInt, counted, record);
     if (isDistribution) return this.distribution(series, metric, point, counted, record);
-    this.number(series, metric, "_count", "CUMULATIVE", counted.values[0]!, true, counted, record);
     this.number(series, metric, "_sum", "CUMULATIVE", counted.values[1]!, false, counted, record);
+    this.number(series, metric, "_count", "CUMULATIVE", counted.values[0]!, false, counted, record);
     for (const [i, quantile] of point.quantiles.entries())
       this.number(series, metric, "", "GAUGE", point.quantileValues[i]!, false, point, record, {
         quantile: String(quantile),
       });
+    return undefined;
   }
 
-  /**
-   * A cumulative value has a start before its end. If a point has none, the first point of the series is the start, and
-   * its values are subtracted from those that follow.
-   */
-  private sinceStart(
-    series: GoogleSeries,
-    { startMs, timeMs }: PointReader,
-    values: readonly number[],
-  ): CountedPoint | undefined {
-    if (startMs > 0 && startMs < timeMs) return { startMs, timeMs, values };
-    const { start } = series;
-    if (start === undefined || values[0]! < start.values[0]! || values.length !== start.values.length) {
-      series.start = { timeMs, values: [...values] };
-      return undefined;
-    }
-    if (timeMs <= start.timeMs) return undefined;
-    return { startMs: start.timeMs, timeMs, values: values.map((value, i) => value - start.values[i]!) };
+  /** A delta is a cumulative value that begins anew with each point, a millisecond after the point before. */
+  private ofDelta({ startMs, timeMs }: PointReader, values: readonly number[], record: number) {
+    if (startMs > 0 && startMs + 1 < timeMs) return { startMs: startMs + 1, timeMs, values };
+    this.startless.push(record);
+    return undefined;
   }
 
   private number(
@@ -136,10 +130,11 @@ export class GoogleMetrics {
     times: { readonly startMs: number; readonly timeMs: number },
     record: number,
     more: Readonly<Record<string, string>> = {},
-  ): void {
-    if (!Number.isFinite(value)) return;
+  ): SkipReason | undefined {
+    if (!Number.isFinite(value)) return "not_finite";
     const json = isInt ? `{"int64Value":"${Math.round(value)}"}` : `{"doubleValue":${value}}`;
     this.add(series, metric, suffix, kind, isInt ? "INT64" : "DOUBLE", json, times, record, more);
+    return undefined;
   }
 
   private distribution(
@@ -148,17 +143,18 @@ export class GoogleMetrics {
     point: PointReader,
     { values, ...times }: CountedPoint,
     record: number,
-  ): void {
-    const [count, sum] = [values[0]!, values[1]!];
-    if (!Number.isFinite(sum)) return;
+  ): SkipReason | undefined {
+    const [count, sum, ...counts] = values as [number, number, ...number[]];
     const isExponential = metric.dataTag === EXPONENTIAL_HISTOGRAM_TAG;
-    const { options, counts } = isExponential
-      ? exponentialBuckets(point)
-      : { options: `{"explicitBuckets":{"bounds":[${point.bounds.join()}]}}`, counts: values.slice(2) };
+    const options = isExponential
+      ? exponentialOptions(point)
+      : `{"explicitBuckets":{"bounds":[${point.bounds.join()}]}}`;
+    if (options === undefined) return "not_finite";
     const mean = count === 0 ? 0 : sum / count;
     const texts = counts.map((each) => `"${each}"`).join();
     const value = `{"distributionValue":{"count":"${count}","mean":${mean},"bucketOptions":${options},"bucketCounts":[${texts}]}}`;
     this.add(series, metric, "", "CUMULATIVE", "DISTRIBUTION", value, times, record, {});
+    return undefined;
   }
 
   private add(
@@ -181,6 +177,7 @@ export class GoogleMetrics {
         metricKind: kind,
         valueType,
         unit: metric.unit || undefined,
+        description: metric.description || undefined,
       };
       head = `${JSON.stringify(item).slice(0, -1)},"points":[{"interval":{`;
       series.heads.set(key, head);
@@ -211,16 +208,49 @@ function isInteger(b: Uint8Array, start: number, end: number): boolean {
   return findField(b, start, end, NUMBER_INT_TAG) >= 0;
 }
 
-/** Zeros and negative values are below the first bucket. */
-function exponentialBuckets({ scale, positive, negative, zeroCount }: PointReader) {
+/** Returns count, sum and the counts of buckets. Zeros and negative values are below the first exponential bucket. */
+function valuesOf(
+  { value, count, sum, counts, positive, negative, zeroCount }: PointReader,
+  dataTag: number,
+): number[] {
+  if (dataTag === SUM_TAG) return [value, 0];
+  if (dataTag === HISTOGRAM_TAG) return [count, sum, ...counts];
+  if (dataTag !== EXPONENTIAL_HISTOGRAM_TAG) return [count, sum];
+  const below = negative.counts.reduce((total, each) => total + each, zeroCount);
+  return [count, sum, below, ...positive.counts, 0];
+}
+
+/**
+ * A cumulative value has a start before its end. If a point has none, the first point of the series is the start, and
+ * its values are subtracted from those that follow, until the series begins anew.
+ */
+function sinceStart(
+  series: GoogleSeries,
+  { startMs, timeMs, scale, positive }: PointReader,
+  values: readonly number[],
+  dataTag: number,
+): CountedPoint | undefined {
+  if (startMs > 0 && startMs < timeMs) return { startMs, timeMs, values };
+  const shape = dataTag === EXPONENTIAL_HISTOGRAM_TAG ? `${scale} ${positive.offset}` : "";
+  const { start } = series;
+  if (start !== undefined && timeMs <= start.timeMs) return undefined;
+  const isReset = start !== undefined && timeMs > start.last.timeMs && values[0]! < start.last.value;
+  if (start === undefined || isReset || values.length !== start.values.length || shape !== start.shape) {
+    series.start = { timeMs, values: [...values], shape, last: { timeMs, value: values[0]! } };
+    return undefined;
+  }
+  if (timeMs > start.last.timeMs) start.last = { timeMs, value: values[0]! };
+  return { startMs: start.timeMs, timeMs, values: values.map((value, i) => value - start.values[i]!) };
+}
+
+/** Returns undefined if the buckets are too wide for a number. */
+function exponentialOptions({ scale, positive }: PointReader): string | undefined {
   const growth = 2 ** (2 ** -scale);
-  const below = zeroCount + negative.counts.reduce((sum, count) => sum + count, 0);
+  const first = growth ** positive.offset;
   const size = positive.counts.length;
-  const options =
-    size === 0
-      ? '{"explicitBuckets":{"bounds":[0]}}'
-      : `{"exponentialBuckets":{"numFiniteBuckets":${size},"growthFactor":${growth},"scale":${growth ** positive.offset}}}`;
-  return { options, counts: [below, ...positive.counts, 0] };
+  if (size === 0) return '{"explicitBuckets":{"bounds":[0]}}';
+  if (!Number.isFinite(growth) || !Number.isFinite(first) || first === 0) return undefined;
+  return `{"exponentialBuckets":{"numFiniteBuckets":${size},"growthFactor":${growth},"scale":${first}}}`;
 }
 
 function isoTime(ms: number): string {
@@ -230,10 +260,10 @@ function isoTime(ms: number): string {
 /** The end of the year 9999, beyond which the API has no times. */
 const MAX_TIME = 253_402_300_799_999;
 
-function deltaRefusal(): Refusal {
+function startlessRefusal(): Refusal {
   return new Refusal(
     "permanent",
-    "Cloud Monitoring takes no deltas: put the processor delta_to_cumulative in front of the exporter",
+    "deltas need a start before their time: put the processor delta_to_cumulative in front of the exporter",
     { category: "schema" },
   );
 }
@@ -250,13 +280,13 @@ export function googleLabels(attributes: PlainAttributes): Record<string, string
 
 const SERVICE_KEYS: readonly string[] = ["service.name", "service.namespace", "service.instance.id"];
 
-/** Returns the resource attributes that are labels of their own. */
+/** Returns the resource attributes that are labels of their own, under their own names. */
 export function resourceLabels(
   resource: PlainAttributes,
   hasService: boolean,
   filters: readonly { readonly prefix: string }[] | null | undefined,
-): Record<string, string> {
+): PlainAttributes {
   const isLabel = (key: string) =>
     (hasService && SERVICE_KEYS.includes(key)) || (filters ?? []).some(({ prefix }) => key.startsWith(prefix));
-  return googleLabels(Object.fromEntries(Object.entries(resource).filter(([key]) => isLabel(key))));
+  return Object.fromEntries(Object.entries(resource).filter(([key]) => isLabel(key)));
 }

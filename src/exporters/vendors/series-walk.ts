@@ -8,12 +8,19 @@ import {
   MONOTONIC_TAG,
   TEMPORALITY_TAG,
 } from "#otlp/metric-tags";
-import { RESOURCE_ATTRIBUTES_TAG, SCOPE_NAME_TAG } from "#otlp/tags";
+import { RESOURCE_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG } from "#otlp/tags";
 import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
+import type { SkippedPoints, SkipReason } from "./vendor-exporter.js";
 
 interface VendorResource {
   readonly id: number;
   readonly attributes: PlainAttributes;
+}
+
+interface VendorScope {
+  readonly id: number;
+  readonly name: string;
+  readonly version: string;
 }
 
 /** What the points of a metric share. */
@@ -21,6 +28,7 @@ export interface VendorMetric {
   readonly id: number;
   readonly resource: PlainAttributes;
   readonly scopeName: string;
+  readonly scopeVersion: string;
   readonly name: string;
   readonly unit: string;
   readonly description: string;
@@ -33,7 +41,10 @@ export interface VendorMetric {
 export interface SeriesVisitor<Series extends object> {
   /** Makes what is kept of a series, such as its tags as JSON. */
   create(metric: VendorMetric, attributes: PlainAttributes): Series;
-  /** Called for each point, which `point` has read, with its place in the batch and in its bytes. */
+  /**
+   * Called for each point, which `point` has read, with its place in the batch and in its bytes. Returns why nothing of
+   * the point is sent, if that is so.
+   */
   visit(
     series: Series,
     metric: VendorMetric,
@@ -42,7 +53,7 @@ export interface SeriesVisitor<Series extends object> {
     b: Uint8Array,
     start: number,
     end: number,
-  ): void;
+  ): SkipReason | undefined;
 }
 
 const MAX_SERIES = 200_000;
@@ -51,26 +62,30 @@ const MAX_SERIES = 200_000;
 export class SeriesWalk<Series extends object> implements MetricVisitor {
   private readonly visitor: SeriesVisitor<Series>;
   private readonly resources = new OwnerTable<VendorResource>();
-  private readonly scopes = new OwnerTable<{ readonly id: number; readonly name: string }>();
+  private readonly scopes = new OwnerTable<VendorScope>();
   private readonly metrics = new OwnerTable<VendorMetric>();
   private readonly table: SeriesTable<Series>;
   private readonly reader = new PointReader();
   private currentResource!: VendorResource;
-  private currentScope = { id: 0, name: "" };
+  private currentScope: VendorScope = { id: 0, name: "", version: "" };
   private currentMetric!: VendorMetric;
   private place = 0;
   private now = 0;
+  private readonly skipped = new Map<SkipReason, number>();
 
   constructor(visitor: SeriesVisitor<Series>, forgetMs: number) {
     this.visitor = visitor;
     this.table = new SeriesTable<Series>({ maxSeries: MAX_SERIES, expireAfterMs: forgetMs });
   }
 
-  walk(bytes: Uint8Array, now: number): void {
+  /** Returns how many points the visitor skipped, by reason. */
+  walk(bytes: Uint8Array, now: number): SkippedPoints[] {
     this.now = now;
     this.place = 0;
+    this.skipped.clear();
     this.table.sweep(now, SWEEP_KEYS);
     walkMetrics(bytes, this);
+    return [...this.skipped].map(([reason, skipped]) => ({ reason, skipped }));
   }
 
   resource(b: Uint8Array, start: number, end: number): void {
@@ -89,6 +104,7 @@ export class SeriesWalk<Series extends object> implements MetricVisitor {
       this.scopes.add(id, b, start, end, {
         id: nextOwnerId(),
         name: decodeText(b, ...message(b, start, end, SCOPE_NAME_TAG)),
+        version: decodeText(b, ...message(b, start, end, SCOPE_VERSION_TAG)),
       });
   }
 
@@ -112,7 +128,9 @@ export class SeriesWalk<Series extends object> implements MetricVisitor {
     const { currentMetric: metric, reader } = this;
     reader.readWithoutKey(b, start, end, metric.dataTag);
     const place = this.place++;
-    if (!reader.hasNoValue) this.visitor.visit(this.series(metric), metric, reader, place, b, start, end);
+    if (reader.hasNoValue) return;
+    const reason = this.visitor.visit(this.series(metric), metric, reader, place, b, start, end);
+    if (reason !== undefined) this.skipped.set(reason, (this.skipped.get(reason) ?? 0) + 1);
   }
 
   private readMetric(
@@ -128,6 +146,7 @@ export class SeriesWalk<Series extends object> implements MetricVisitor {
       id: nextOwnerId(),
       resource: this.currentResource.attributes,
       scopeName: this.currentScope.name,
+      scopeVersion: this.currentScope.version,
       name: text(METRIC_NAME_TAG),
       unit: text(METRIC_UNIT_TAG),
       description: text(METRIC_DESCRIPTION_TAG),

@@ -1,8 +1,16 @@
 import { compress } from "#codecs/compression";
 import type { Http1Answer } from "#net";
+import { refusalOfUnreadable } from "#net/otlp";
 import { type HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import { SliceTimer } from "#work";
-import type { Batch, Exporter, Refusal, SendOptions } from "../../plugin.js";
+import {
+  type Batch,
+  type Exporter,
+  type ExporterContext,
+  isRefusal,
+  type Refusal,
+  type SendOptions,
+} from "../../plugin.js";
 
 /** Where requests of one kind go. */
 export interface Destination {
@@ -39,19 +47,37 @@ export interface UnsendableRecords {
 }
 
 /**
+ * Why a data point is not sent: it is the first of a cumulative series (or older than a later one) and so has no
+ * increase, its value is NaN or infinite, or it is a histogram without buckets.
+ */
+export type SkipReason = "no_increase" | "not_finite" | "no_buckets";
+
+/** Data points that the vendor's format cannot express. They are left out, and counted. */
+export interface SkippedPoints {
+  readonly skipped: number;
+  readonly reason: SkipReason;
+}
+
+/** What becomes of the records of a batch. */
+export type VendorPart = VendorRequest | UnsendableRecords | SkippedPoints;
+
+/**
  * The shell of exporters to vendors: makes the requests of a batch, one after the other, and tells the queue which
  * records are left. Requests that succeeded are not repeated when a later one is refused.
  */
 export class VendorExporter implements Exporter {
   private readonly destinations: readonly Destination[];
-  private readonly requestsOf: (batch: Batch) => readonly (VendorRequest | UnsendableRecords)[];
+  private readonly partsOf: (batch: Batch) => readonly VendorPart[];
+  private readonly context: ExporterContext;
 
   constructor(
     destinations: readonly Destination[],
-    requestsOf: (batch: Batch) => readonly (VendorRequest | UnsendableRecords)[],
+    partsOf: (batch: Batch) => readonly VendorPart[],
+    context: ExporterContext,
   ) {
     this.destinations = destinations;
-    this.requestsOf = requestsOf;
+    this.partsOf = partsOf;
+    this.context = context;
   }
 
   get metadataKeys(): readonly string[] {
@@ -64,32 +90,61 @@ export class VendorExporter implements Exporter {
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const timer = new SliceTimer();
-    const made = this.requestsOf(batch);
-    const unsendable = made.filter((each): each is UnsendableRecords => "refusal" in each);
-    const requests: RecordRequest[] = made
-      .filter((each): each is VendorRequest => !("refusal" in each))
-      .map((request) => ({ records: request.records, send: () => post(request) }));
-    for (const { records, refusal } of unsendable) requests.push({ records, send: () => Promise.reject(refusal) });
+    const parts = this.partsOf(batch);
+    const requests: RecordRequest[] = [];
+    for (const part of parts) if ("to" in part) requests.push({ records: part.records, send: () => post(part) });
+    for (const part of parts)
+      if ("refusal" in part) requests.push({ records: part.records, send: () => Promise.reject(part.refusal) });
     const post = async (request: VendorRequest): Promise<void> => {
       if (timer.isOver) await timer.nextSlice();
-      const { to } = request;
-      await request.prepare?.(abort);
-      const plain = request.encode();
-      const body = to.compression === "none" ? plain : await compress(to.compression, plain);
-      const headers = await to.headersOf?.(body);
-      const refused = await to.poster.post([body], abort, options, (answer) => to.read(answer), headers);
-      const recordOf = request.itemRecords ?? request.records;
       // Added to the requests under way: `sendEach` settles them after this one.
-      for (const { items, refusal } of refused ?? [])
-        requests.push({
-          records: [...new Set(items.flatMap((item) => recordOf[item] ?? []))],
-          send: () => Promise.reject(refusal),
-        });
+      requests.push(...(await refusedParts(request, abort, options)));
     };
-    await sendEach(requests, batch.count);
+    try {
+      await sendEach(requests, batch.count);
+    } catch (error) {
+      // Without `undelivered` the whole batch comes again, and its points are skipped and counted then.
+      if (isRefusal(error) && error.undelivered !== undefined) this.count(parts);
+      throw error;
+    }
+    this.count(parts);
+  }
+
+  private count(parts: readonly VendorPart[]): void {
+    const { metrics, id } = this.context;
+    for (const part of parts)
+      if ("skipped" in part)
+        metrics
+          .counter(
+            "sluice_exporter_skipped_points",
+            { description: "Data points that were not sent because the backend's format cannot express them." },
+            { exporter: id, reason: part.reason },
+          )
+          .add(part.skipped);
   }
 
   async stop(): Promise<void> {
     for (const { poster } of this.destinations) poster.stop();
   }
+}
+
+/** Makes a request, and returns what of it was refused, by record. */
+async function refusedParts(
+  request: VendorRequest,
+  abort: AbortSignal,
+  options: SendOptions | undefined,
+): Promise<RecordRequest[]> {
+  const { to } = request;
+  await request.prepare?.(abort);
+  const plain = request.encode();
+  const body = to.compression === "none" ? plain : await compress(to.compression, plain);
+  const headers = await to.headersOf?.(body);
+  const refused = await to.poster.post([body], abort, options, (answer) => to.read(answer), headers);
+  const recordOf = request.itemRecords ?? request.records;
+  return (refused ?? []).map(({ items, refusal }) => {
+    if (items.some((item) => recordOf[item] === undefined))
+      throw refusalOfUnreadable("the backend", `it refused items of ${recordOf.length} by numbers that do not exist`);
+    const records = [...new Set(items.flatMap((item) => recordOf[item]!))];
+    return { records, send: () => Promise.reject(refusal) };
+  });
 }

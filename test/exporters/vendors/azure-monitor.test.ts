@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { azureMonitorExporter } from "../../../src/exporters/vendors/azuremonitor/component.js";
+import { useEnvironment } from "../../../src/runtime/system/environment.js";
 import { never, refusalOf } from "../harness.js";
 import { attributes, logs, metrics, point, recorded, spans } from "./recorded.js";
 
@@ -13,8 +14,8 @@ const RESOURCE = { "service.name": "cart", "service.namespace": "shop" };
 const TAGS = { "ai.internal.sdkVersion": "sluice:1", "ai.cloud.role": "shop.cart" };
 
 describe("the azuremonitor exporter", () => {
-  it("sends logs as messages, and those with exceptions as exceptions", async () => {
-    const { sink, exporter, bodies } = await start();
+  it("sends logs as messages, and those with exceptions as exceptions if told to", async () => {
+    const { sink, exporter, bodies } = await start({ exception_events_enabled: true });
     const exception = { "exception.type": "TypeError", "exception.message": "no", "exception.stacktrace": "at x" };
     await exporter.send(
       logs(
@@ -91,9 +92,12 @@ describe("the azuremonitor exporter", () => {
     expect(envelopesIn(bodies()[0]!).map(({ data }) => data)).toEqual([
       {
         baseType: "MetricData",
-        baseData: { ver: 2, metrics: [{ name: "temp", value: 1.5, count: 1 }], properties: { room: "a" } },
+        baseData: { ver: 2, metrics: [{ name: "temp", kind: 0, value: 1.5, count: 1 }], properties: { room: "a" } },
       },
-      { baseType: "MetricData", baseData: { ver: 2, metrics: [{ name: "h", value: 12, count: 3 }], properties: {} } },
+      {
+        baseType: "MetricData",
+        baseData: { ver: 2, metrics: [{ name: "h", kind: 1, value: 12, count: 3 }], properties: {} },
+      },
     ]);
   });
 
@@ -109,6 +113,81 @@ describe("the azuremonitor exporter", () => {
     const marks = [...refusal.undelivered!.marks];
     expect(marks[1]).toBe(0);
     expect(marks.filter((mark) => mark > 0)).toHaveLength(2);
+  });
+
+  it.each([
+    ["206 without a list of errors", 206, "{}", { itemsReceived: 3, itemsAccepted: 2 }],
+    ["206 that cannot be read", 206, "no", undefined],
+    ["200 for fewer items than were sent", 200, "{}", { itemsReceived: 3, itemsAccepted: 2, errors: [] }],
+    [
+      "206 for an item that was not sent",
+      206,
+      "{}",
+      { itemsReceived: 3, itemsAccepted: 2, errors: [{ index: 9, statusCode: 400 }] },
+    ],
+  ])("counts nothing as delivered after %s", async (_, status, text, answer) => {
+    const { sink, exporter } = await start();
+    sink.respond = (response) => response.writeHead(status).end(answer === undefined ? text : JSON.stringify(answer));
+    const refusal = await refusalOf(exporter.send(logs({}, {}, {}, {}), never));
+    expect(refusal).toMatchObject({ kind: "transient", undelivered: undefined });
+  });
+
+  it.each([402, 439])("waits while the quota is used up: HTTP %d", async (status) => {
+    const { sink, exporter } = await start();
+    sink.respond = (response) => response.writeHead(status, { "Retry-After": "60" }).end();
+    expect(await refusalOf(exporter.send(logs({}, {}), never))).toMatchObject({
+      kind: "throttled",
+      retryAfterMs: 60_000,
+    });
+  });
+
+  it("cuts texts to the lengths of the schema", async () => {
+    const { exporter, bodies } = await start();
+    const long = "x".repeat(40_000);
+    await exporter.send(logs({}, { body: { stringValue: long }, attributes: { [long]: long } }), never);
+    const [{ data } = expect.unreachable()] = envelopesIn(bodies()[0]!);
+    const { baseData } = data as { baseData: { message: string; properties: Record<string, string> } };
+    const [[key, value] = expect.unreachable()] = Object.entries(baseData.properties);
+    expect([baseData.message.length, key.length, value.length]).toEqual([32_768, 150, 8192]);
+  });
+
+  it("sends records with the name of an event as custom events if told to", async () => {
+    const { exporter, bodies } = await start({ custom_events_enabled: true });
+    await exporter.send(logs({}, { attributes: { "microsoft.custom_event.name": "login", n: 1 } }), never);
+    expect(envelopesIn(bodies()[0]!)).toMatchObject([
+      {
+        name: "Microsoft.ApplicationInsights.Event",
+        data: { baseType: "EventData", baseData: { ver: 2, name: "login", properties: { n: "1" } } },
+      },
+    ]);
+  });
+
+  it("prefers the connection string of the environment, as the Collector does", async () => {
+    const other = await recorded(azureMonitorExporter, () => ({}));
+    useEnvironment({
+      APPLICATIONINSIGHTS_CONNECTION_STRING: `InstrumentationKey=k2;IngestionEndpoint=http://127.0.0.1:${other.sink.port}`,
+    });
+    onTestFinished(() => useEnvironment({}));
+    const { exporter } = await start();
+    await exporter.send(logs({}, {}), never);
+    expect(envelopesIn(other.bodies()[0]!)).toMatchObject([{ iKey: "k2" }]);
+  });
+
+  it("counts points whose value is no number", async () => {
+    const { exporter, skipped } = await start();
+    const dataPoints = [{ timeUnixNano: "1", asDouble: "NaN" }, point(1)];
+    await exporter.send(metrics({}, { name: "g", gauge: { dataPoints } }), never);
+    expect(skipped("not_finite")).toBe(1);
+  });
+
+  it("takes an HTTP status of 400 or more as a failure, and internal spans as parts of the process", async () => {
+    const { exporter, bodies } = await start();
+    const status = { "http.response.status_code": 404 };
+    await exporter.send(spans({}, { attributes: status }, { kind: 1, attributes: { "db.system": "x" } }), never);
+    expect(envelopesIn(bodies()[0]!).map(({ data }) => data)).toMatchObject([
+      { baseData: { responseCode: "404", success: false } },
+      { baseData: { type: "InProc", success: true } },
+    ]);
   });
 
   it.each([{}, { connection_string: "abc" }])(

@@ -56,7 +56,7 @@ describe("the datadog exporter", () => {
   });
 
   it("sends gauges, deltas and cumulative sums as series of version 2 of the API", async () => {
-    const { sink, exporter, bodies } = await start();
+    const { sink, exporter, bodies, skipped } = await start();
     const cumulative = { aggregationTemporality: 2, isMonotonic: true };
     const later = (seconds: number, value: number) =>
       point(value, { timeUnixNano: String(1_700_000_000_123_456_789n + BigInt(seconds) * 1_000_000_000n) });
@@ -97,6 +97,7 @@ describe("the datadog exporter", () => {
       increase(1_700_000_010, 7),
       increase(1_700_000_020, 4),
     ]);
+    expect(skipped("no_increase")).toBe(1);
   });
 
   it("sends histograms as counts and sums, and as buckets if the mode says so", async () => {
@@ -137,6 +138,32 @@ describe("the datadog exporter", () => {
     expect(sink.requests).toHaveLength(2);
     expect(refusal.kind).toBe("transient");
     expect(refusal.undelivered!.marks.filter((mark) => mark > 0)).toHaveLength(1500);
+  });
+
+  it("counts points whose value is no number, and the next increase is right", async () => {
+    const { exporter, bodies, skipped } = await start();
+    const at = (seconds: number, asDouble: number | string) => ({
+      timeUnixNano: `${1_700_000_000 + seconds}000000000`,
+      asDouble,
+    });
+    const dataPoints = [at(0, 10), at(10, "NaN"), at(20, 15)];
+    await exporter.send(
+      metrics({}, { name: "c", sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints } }),
+      never,
+    );
+    const { series } = JSON.parse(bodies()[0]!) as { series: object[] };
+    expect(series).toMatchObject([{ points: [{ timestamp: 1_700_000_020, value: 5 }] }]);
+    expect([skipped("no_increase"), skipped("not_finite")]).toEqual([1, 1]);
+  });
+
+  it("does not count a request as delivered that was accepted with errors", async () => {
+    const { sink, exporter } = await start();
+    sink.respond = (response) => response.writeHead(202).end('{"errors":["bad series"]}');
+    const batch = metrics({}, { name: "g", gauge: { dataPoints: [point(1)] } });
+    const refusal = await refusalOf(exporter.send(batch, never));
+    expect(refusal).toMatchObject({ kind: "permanent", category: "schema", message: "HTTP 202: bad series" });
+    sink.respond = (response) => response.writeHead(202).end('{"errors":[]}');
+    await exporter.send(batch, never);
   });
 
   it("holds the queue if the key is refused, and refuses bad data for good", async () => {

@@ -1,6 +1,8 @@
 import { gunzipSync } from "node:zlib";
 import { onTestFinished } from "vitest";
 import { type Batch, batchFromJson, type Exporter, type ExporterFactory } from "../../../src/plugin.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
+import { MetricRegistry } from "../../../src/runtime/host/self-telemetry/metric-registry.js";
 import { type Sink, startExporter, startSink } from "../harness.js";
 
 const value = (each: unknown): object => {
@@ -22,6 +24,10 @@ interface TestRecord {
 }
 
 export function logs(resource: object, ...records: TestRecord[]): Batch {
+  return scopedLogs(resource, {}, ...records);
+}
+
+export function scopedLogs(resource: object, scope: object, ...records: TestRecord[]): Batch {
   const logRecords = records.map(({ attributes: own = {}, ...rest }) => ({
     timeUnixNano: TIME,
     body: { stringValue: "hello" },
@@ -31,7 +37,7 @@ export function logs(resource: object, ...records: TestRecord[]): Batch {
   return batchFromJson(
     "logs",
     JSON.stringify({
-      resourceLogs: [{ resource: { attributes: attributes(resource) }, scopeLogs: [{ logRecords }] }],
+      resourceLogs: [{ resource: { attributes: attributes(resource) }, scopeLogs: [{ scope, logRecords }] }],
     }),
   );
 }
@@ -78,14 +84,24 @@ export const point = (number: number, more: object = {}) => ({
 export async function recorded(
   factory: ExporterFactory,
   configOf: (url: string) => object,
-): Promise<{ readonly sink: Sink; readonly exporter: Exporter; readonly bodies: () => string[] }> {
+): Promise<{
+  readonly sink: Sink;
+  readonly exporter: Exporter;
+  readonly bodies: () => string[];
+  /** How many points were skipped for a reason. */
+  readonly skipped: (reason: string) => number;
+}> {
   const sink = await startSink();
   onTestFinished(() => sink.close());
-  const exporter = await startExporter(factory, configOf(`http://127.0.0.1:${sink.port}`));
+  const registry = new MetricRegistry();
+  const config = configOf(`http://127.0.0.1:${sink.port}`);
+  const exporter = await startExporter(factory, config, undefined, silentLogger, registry);
   onTestFinished(() => exporter.stop!());
   const bodies = () =>
     sink.requests.map(({ body, headers }) =>
       (headers["content-encoding"] === "gzip" ? gunzipSync(body) : body).toString("utf8"),
     );
-  return { sink, exporter, bodies };
+  const skipped = (reason: string) =>
+    registry.read("sluice_exporter_skipped_points", { exporter: factory.type, reason }) ?? 0;
+  return { sink, exporter, bodies, skipped };
 }

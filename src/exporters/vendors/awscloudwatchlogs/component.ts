@@ -35,7 +35,7 @@ function createExporter(config: AwsCloudWatchLogsConfig, context: ExporterContex
       });
       return client.requestsOf(groupName, streamName, events);
     });
-  return new VendorExporter([client.destination], requestsOf);
+  return new VendorExporter([client.destination], requestsOf, context);
 }
 
 /** An event has a text as its message, which is the record as JSON, so its JSON is JSON in quotes. */

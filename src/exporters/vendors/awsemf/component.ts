@@ -1,6 +1,6 @@
 import { type Batch, defineExporter, type ExporterContext } from "../../../plugin.js";
 import { CloudWatchLogs } from "../cloudwatch-logs.js";
-import { VendorExporter } from "../vendor-exporter.js";
+import { VendorExporter, type VendorPart } from "../vendor-exporter.js";
 import { type AwsEmfConfig, awsEmfSchema } from "./config.js";
 import { EmfDocuments } from "./emf-documents.js";
 
@@ -16,9 +16,9 @@ export const awsEmfExporter = defineExporter<AwsEmfConfig>({
 function createExporter(config: AwsEmfConfig, context: ExporterContext): VendorExporter {
   const client = new CloudWatchLogs(config, context);
   const documents = new EmfDocuments(config);
-  const requestsOf = (batch: Batch) =>
-    documents
-      .of(batch.bytes, context.clock.now())
-      .flatMap(({ group, stream, events }) => client.requestsOf(group, stream, events));
-  return new VendorExporter([client.destination], requestsOf);
+  const requestsOf = (batch: Batch): readonly VendorPart[] => {
+    const { streams, skipped } = documents.of(batch.bytes, context.clock.now());
+    return [...streams.flatMap(({ group, stream, events }) => client.requestsOf(group, stream, events)), ...skipped];
+  };
+  return new VendorExporter([client.destination], requestsOf, context);
 }

@@ -5,6 +5,7 @@ import { EXPONENTIAL_HISTOGRAM_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "
 import { compilePattern } from "#text/patterns";
 import { type LogEvent, nameFor } from "../cloudwatch-logs.js";
 import { DeltaMemory, SeriesWalk, type VendorMetric } from "../series-walk.js";
+import type { SkippedPoints, SkipReason } from "../vendor-exporter.js";
 import type { AwsEmfConfig } from "./config.js";
 
 /** The events of one log stream. */
@@ -61,11 +62,11 @@ export class EmfDocuments {
     );
   }
 
-  /** Returns the documents of a batch as events, by log stream. */
-  of(bytes: Uint8Array, now: number): StreamEvents[] {
+  /** Returns the documents of a batch as events, by log stream, and how many points are in none. */
+  of(bytes: Uint8Array, now: number): { readonly streams: StreamEvents[]; readonly skipped: SkippedPoints[] } {
     this.open = new Map();
     this.documents = [];
-    this.walk.walk(bytes, now);
+    const skipped = this.walk.walk(bytes, now);
     const streams = new Map<string, StreamEvents>();
     for (const document of this.documents) {
       const { group, stream } = document.place;
@@ -74,7 +75,7 @@ export class EmfDocuments {
       if (events === undefined) streams.set(key, (events = { group, stream, events: [] }));
       events.events.push(document.event(now));
     }
-    return [...streams.values()];
+    return { streams: [...streams.values()], skipped };
   }
 
   private create(metric: VendorMetric, attributes: PlainAttributes): EmfSeries {
@@ -137,9 +138,9 @@ export class EmfDocuments {
     b: Uint8Array,
     start: number,
     end: number,
-  ): void {
+  ): SkipReason | undefined {
     const value = this.valueOf(series, metric, point, b, start, end);
-    if (value === undefined) return;
+    if (value === undefined) return Number.isFinite(point.value + point.sum) ? "no_increase" : "not_finite";
     const { place } = series;
     const key = `${place.id} ${point.timeMs}`;
     let document = this.open.get(key);
@@ -149,6 +150,7 @@ export class EmfDocuments {
       this.documents.push(document);
     }
     document.add(series, value, record);
+    return undefined;
   }
 
   /** Returns the value as JSON; undefined if there is none to send. */

@@ -41,7 +41,7 @@ function createExporter(config: AwsXrayConfig, context: ExporterContext): Vendor
         return Buffer.from(JSON.stringify({ TraceSegmentDocuments: documents }));
       },
     }));
-  return new VendorExporter([to], requestsOf);
+  return new VendorExporter([to], requestsOf, context);
 }
 
 /**

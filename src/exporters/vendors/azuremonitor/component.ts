@@ -1,10 +1,16 @@
 import { type Http1Answer, httpClientDefaults } from "#net";
-import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
+import { parseRetryAfter, refusalOfHttp, refusalOfUnreadable } from "#net/otlp";
 import { HttpPoster, plainText } from "#net/sending";
 import { environmentVariable } from "#system";
 import { type Batch, defineExporter, type Exporter, type ExporterContext, Refusal, SIGNALS } from "../../../plugin.js";
 import { recordPages } from "../record-pages.js";
-import { type Destination, type RefusedItems, VendorExporter, type VendorRequest } from "../vendor-exporter.js";
+import {
+  type Destination,
+  type RefusedItems,
+  VendorExporter,
+  type VendorPart,
+  type VendorRequest,
+} from "../vendor-exporter.js";
 import { type AzureMonitorConfig, azureMonitorSchema, parseConnection } from "./config.js";
 import { EnvelopeWriter } from "./envelopes.js";
 
@@ -21,7 +27,7 @@ const LIMITS = { maxRecords: 1000, maxBytes: 512 * 1024 };
 const MAX_ENVELOPES = 5000;
 
 function createExporter(config: AzureMonitorConfig, context: ExporterContext): Exporter {
-  const text = config.connection_string || environmentVariable("APPLICATIONINSIGHTS_CONNECTION_STRING") || "";
+  const text = environmentVariable("APPLICATIONINSIGHTS_CONNECTION_STRING") || config.connection_string;
   const connection = parseConnection(text) ?? { key: config.instrumentation_key ?? "", endpoint: DEFAULT_ENDPOINT };
   if (connection.key === "") context.logger.error({ reason: noConnection().message }, "nothing can be sent");
   const url = new URL(config.endpoint ?? connection.endpoint);
@@ -32,10 +38,13 @@ function createExporter(config: AzureMonitorConfig, context: ExporterContext): E
     compression: "gzip",
     read: (answer) => readAnswer(answer, context.clock.now()),
   };
-  const writer = new EnvelopeWriter(connection.key, config.spaneventsenabled);
-  const requestsOf = (batch: Batch): VendorRequest[] => {
+  const writer = new EnvelopeWriter(connection.key, config);
+  const requestsOf = (batch: Batch): VendorPart[] => {
     if (connection.key === "") throw noConnection();
-    if (batch.signal === "metrics") return pagesOf(writer.metrics(batch, context.clock.now()), to);
+    if (batch.signal === "metrics") {
+      const { envelopes, skipped } = writer.metrics(batch, context.clock.now());
+      return [...pagesOf(envelopes, to), ...skipped];
+    }
     return recordPages(batch.bytes, LIMITS).flatMap(({ page }) => {
       const envelopes: { text: string; record: number }[] = [];
       let at = 0;
@@ -50,7 +59,7 @@ function createExporter(config: AzureMonitorConfig, context: ExporterContext): E
       return pagesOf(envelopes, to);
     });
   };
-  return new VendorExporter([to], requestsOf);
+  return new VendorExporter([to], requestsOf, context);
 }
 
 /** Holds the queue until somebody has written the connection string. */
@@ -77,17 +86,27 @@ function pagesOf(envelopes: readonly { text: string; record: number }[], to: Des
 
 /** 206 means that some envelopes were refused, each with a status of its own. */
 function readAnswer({ status, body, headers }: Http1Answer, now: number): readonly RefusedItems[] | undefined {
-  if (status === 206) return refusedEnvelopes(body.toString("utf8"));
-  if (status >= 200 && status < 300) return undefined;
-  throw refusalOfHttp(status, plainText(body), parseRetryAfter(headers.get("retry-after"), now));
+  if (status >= 200 && status < 300) return refusedEnvelopes(status, body.toString("utf8"));
+  const retryAfterMs = parseRetryAfter(headers.get("retry-after"), now);
+  if (QUOTA.has(status)) throw refusalOfHttp(429, `HTTP ${status}: ${plainText(body)}`, retryAfterMs);
+  throw refusalOfHttp(status, plainText(body), retryAfterMs);
 }
 
-const RETRYABLE: ReadonlySet<number> = new Set([401, 403, 408, 429, 439, 500, 502, 503, 504]);
+/** The daily or monthly quota is used up. It is given again, so the data waits. */
+const QUOTA: ReadonlySet<number> = new Set([402, 439]);
+const RETRYABLE: ReadonlySet<number> = new Set([401, 402, 403, 408, 429, 439, 500, 502, 503, 504]);
 
-function refusedEnvelopes(text: string): readonly RefusedItems[] {
-  const { errors = [] } = JSON.parse(text) as {
-    errors?: { index: number; statusCode: number; message?: string }[];
-  };
+/** The answer to a request that was accepted as a whole or in part. */
+interface TrackAnswer {
+  readonly itemsReceived?: number;
+  readonly itemsAccepted?: number;
+  readonly errors?: readonly { readonly index: number; readonly statusCode: number; readonly message?: string }[];
+}
+
+function refusedEnvelopes(status: number, text: string): readonly RefusedItems[] | undefined {
+  const { itemsReceived = 0, itemsAccepted = 0, errors = [] } = parsedAnswer(status, text);
+  if (itemsReceived - itemsAccepted !== errors.length)
+    throw refusalOfUnreadable("/v2.1/track", `${itemsAccepted} of ${itemsReceived}, with ${errors.length} errors`);
   const groups = new Map<string, { items: number[]; refusal: Refusal }>();
   for (const { index, statusCode, message = "" } of errors) {
     const key = `${statusCode} ${message}`;
@@ -98,4 +117,14 @@ function refusedEnvelopes(text: string): readonly RefusedItems[] {
     group.items.push(index);
   }
   return [...groups.values()];
+}
+
+/** An answer with 200 may be empty. One with 206 names what was refused. */
+function parsedAnswer(status: number, text: string): TrackAnswer {
+  try {
+    return JSON.parse(text) as TrackAnswer;
+  } catch {
+    if (status !== 206) return {};
+    throw refusalOfUnreadable("/v2.1/track", "it does not name the refused items");
+  }
 }

@@ -6,7 +6,7 @@ const QUEUE = "the sending queue has batch";
 
 export const azureMonitorSchema = z.strictObject({
   connection_string: secret().default("").meta({
-    description: "The connection string of Application Insights. Default: APPLICATIONINSIGHTS_CONNECTION_STRING.",
+    description: "The connection string of Application Insights. APPLICATIONINSIGHTS_CONNECTION_STRING replaces it.",
   }),
   endpoint: z
     .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
@@ -19,7 +19,14 @@ export const azureMonitorSchema = z.strictObject({
   maxbatchsize: ignored(QUEUE),
   maxbatchinterval: ignored(QUEUE),
   shutdown_timeout: ignored("use service.shutdown_timeout"),
-  custom_events_enabled: ignored("log records are messages or exceptions"),
+  custom_events_enabled: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Send log records with microsoft.custom_event.name as custom events." }),
+  exception_events_enabled: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Send log records with exception.type or exception.message as exceptions." }),
 });
 
 export type AzureMonitorConfig = z.infer<typeof azureMonitorSchema>;

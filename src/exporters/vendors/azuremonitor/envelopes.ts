@@ -13,11 +13,26 @@ import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch, Tree } from "../../../plugin.js";
 import { VendorLogFields, VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import { SeriesWalk, type VendorMetric } from "../series-walk.js";
+import type { AzureMonitorConfig } from "./config.js";
 
+const INTERNAL = 1;
 const SERVER = 2;
 const CONSUMER = 5;
 const ERROR = 2;
 const FORGET_MS = 3_600_000;
+/** Kinds of metrics. */
+const MEASUREMENT = 0;
+const AGGREGATION = 1;
+/** Longest texts, in characters, by the schema: longer ones are refused. */
+const MAX_KEY = 150;
+const MAX_ROLE = 256;
+const MAX_NAME = 1024;
+const MAX_URL = 2048;
+const MAX_VALUE = 8192;
+const MAX_MESSAGE = 32_768;
+/** Attributes that make a log record a custom event. */
+const EVENT_NAME = "microsoft.custom_event.name";
+const EVENT_MARKER = "APPLICATION_INSIGHTS_EVENT_MARKER_ATTRIBUTE";
 
 /** What is kept of a series. */
 interface AzureSeries {
@@ -28,13 +43,13 @@ interface AzureSeries {
 /** Writes records as envelopes of Application Insights, one JSON text each. */
 export class EnvelopeWriter {
   private readonly key: string;
-  private readonly hasSpanEvents: boolean;
+  private readonly config: AzureMonitorConfig;
   private readonly walk: SeriesWalk<AzureSeries>;
   private points: { text: string; record: number }[] = [];
 
-  constructor(key: string, hasSpanEvents: boolean) {
+  constructor(key: string, config: AzureMonitorConfig) {
     this.key = key;
-    this.hasSpanEvents = hasSpanEvents;
+    this.config = config;
     this.walk = new SeriesWalk<AzureSeries>(
       {
         create: (metric, attributes) => ({
@@ -42,23 +57,25 @@ export class EnvelopeWriter {
           tags: tagsOf(metric.resource),
         }),
         visit: (series, metric, point, record) => {
-          const metrics = [metricOf(metric, point)].filter(({ value }) => Number.isFinite(value));
-          if (metrics.length === 0) return;
-          const data = { ver: 2, metrics, properties: series.properties };
+          const item = metricOf(metric, point);
+          if (!Number.isFinite(item.value)) return "not_finite";
+          const data = { ver: 2, metrics: [item], properties: series.properties };
           this.points.push({
             text: this.envelope("Metric", BigInt(point.timeMs) * 1_000_000n, series.tags, data),
             record,
           });
+          return undefined;
         },
       },
       FORGET_MS,
     );
   }
 
-  metrics(batch: Batch, now: number): { text: string; record: number }[] {
+  /** Returns the envelopes of data points, and how many points have none. */
+  metrics(batch: Batch, now: number) {
     this.points = [];
-    this.walk.walk(batch.bytes, now);
-    return this.points;
+    const skipped = this.walk.walk(batch.bytes, now);
+    return { envelopes: this.points, skipped };
   }
 
   log(b: Uint8Array, start: number, end: number, resource: PlainAttributes, now: number): string[] {
@@ -72,9 +89,15 @@ export class EnvelopeWriter {
     };
     const properties = textsOf({ ...resource, ...attributes });
     const severityLevel = severityOf(log.severityNumber);
-    if (attributes["exception.type"] !== undefined || attributes["exception.message"] !== undefined)
+    const event = this.config.custom_events_enabled && (attributes[EVENT_NAME] ?? attributes[EVENT_MARKER]);
+    if (event)
+      return [this.envelope("Event", time, tags, { ver: 2, name: cut(plainValueText(event), 512), properties })];
+    const isException = attributes["exception.type"] !== undefined || attributes["exception.message"] !== undefined;
+    if (isException && this.config.exception_events_enabled)
       return [this.envelope("Exception", time, tags, exceptionOf(attributes, properties, severityLevel))];
-    return [this.envelope("Message", time, tags, { ver: 2, message: body, severityLevel, properties })];
+    return [
+      this.envelope("Message", time, tags, { ver: 2, message: cut(body, MAX_MESSAGE), severityLevel, properties }),
+    ];
   }
 
   span(b: Uint8Array, start: number, end: number, resource: PlainAttributes): string[] {
@@ -91,17 +114,21 @@ export class EnvelopeWriter {
     const common = {
       ver: 2,
       id: spanId,
-      name,
+      name: cut(name, MAX_NAME),
       duration: durationText(to > from ? to - from : 0n),
-      success: status.code !== ERROR,
+      success: isSuccess(code),
       properties: textsOf({ ...resource, ...attributes }),
     };
     const data = isRequest
-      ? { ...common, responseCode: code || "0", ...(url !== "" && { url }) }
-      : { ...common, resultCode: code || "0", ...dependencyOf(attributes, url) };
-    const tags = { ...tagsOf(resource), ...idsOf(traceId, parentId), ...(isRequest && { "ai.operation.name": name }) };
+      ? { ...common, responseCode: code || String(status.code), ...(url !== "" && { url: cut(url, MAX_URL) }) }
+      : { ...common, resultCode: code || String(status.code), ...dependencyOf(attributes, url, span.kind) };
+    const tags = {
+      ...tagsOf(resource),
+      ...idsOf(traceId, parentId),
+      ...(isRequest && { "ai.operation.name": cut(name, MAX_NAME) }),
+    };
     const envelopes = [this.envelope(isRequest ? "Request" : "RemoteDependency", from, tags, data)];
-    if (this.hasSpanEvents && span.hasEvents)
+    if (this.config.spaneventsenabled && span.hasEvents)
       envelopes.push(...this.eventsOf(b, start, end, { ...tagsOf(resource), ...idsOf(traceId, spanId) }));
     return envelopes;
   }
@@ -136,7 +163,10 @@ const ANY_VALUE = MESSAGES["AnyValue"]!;
 
 function metricOf({ name, dataTag }: VendorMetric, { value, count, sum }: PointReader) {
   const isNumber = dataTag === GAUGE_TAG || dataTag === SUM_TAG;
-  return isNumber ? { name, value, count: 1 } : { name, value: sum, count };
+  const short = cut(name, MAX_NAME);
+  return isNumber
+    ? { name: short, kind: MEASUREMENT, value, count: 1 }
+    : { name: short, kind: AGGREGATION, value: sum, count };
 }
 
 /** The service's role, as the application map shows it. */
@@ -146,8 +176,8 @@ function tagsOf(resource: PlainAttributes): Record<string, string> {
   );
   return {
     "ai.internal.sdkVersion": "sluice:1",
-    ...(name !== "" && { "ai.cloud.role": namespace === "" ? name! : `${namespace}.${name}` }),
-    ...(instance !== "" && { "ai.cloud.roleInstance": instance! }),
+    ...(name !== "" && { "ai.cloud.role": cut(namespace === "" ? name! : `${namespace}.${name}`, MAX_ROLE) }),
+    ...(instance !== "" && { "ai.cloud.roleInstance": cut(instance!, MAX_ROLE) }),
   };
 }
 
@@ -158,37 +188,54 @@ function idsOf(traceId: string, parentId: string): Record<string, string> {
   };
 }
 
-function dependencyOf(attributes: PlainAttributes, url: string): object {
+function dependencyOf(attributes: PlainAttributes, url: string, kind: number): object {
   const text = (...keys: string[]) =>
     plainValueText(keys.map((key) => attributes[key]).find((each) => each !== undefined));
   const database = text("db.system.name", "db.system");
-  const type = database || text("messaging.system", "rpc.system") || (url === "" ? "InProc" : "HTTP");
+  const remote = database || text("messaging.system", "rpc.system") || (url === "" ? "InProc" : "HTTP");
+  const type = kind <= INTERNAL ? "InProc" : cut(remote, MAX_NAME);
   const data = text("db.query.text", "db.statement") || url;
   const target = text("peer.service", "server.address", "net.peer.name");
-  return { type, ...(data !== "" && { data }), ...(target !== "" && { target }) };
+  return {
+    type,
+    ...(data !== "" && { data: cut(data, MAX_VALUE) }),
+    ...(target !== "" && { target: cut(target, MAX_NAME) }),
+  };
 }
 
 function exceptionOf(attributes: PlainAttributes, properties: object, severityLevel: number | undefined): object {
   const stack = plainValueText(attributes["exception.stacktrace"]);
   const exception = {
-    typeName: plainValueText(attributes["exception.type"]) || "Error",
-    message: plainValueText(attributes["exception.message"]) || "no message",
+    typeName: cut(plainValueText(attributes["exception.type"]) || "Error", MAX_NAME),
+    message: cut(plainValueText(attributes["exception.message"]) || "no message", MAX_MESSAGE),
     hasFullStack: stack !== "",
-    ...(stack !== "" && { stack }),
+    ...(stack !== "" && { stack: cut(stack, MAX_MESSAGE) }),
   };
   return { ver: 2, exceptions: [exception], severityLevel, properties };
 }
 
 const ERROR_LEVEL = 3;
 
-/** Verbose, Information, Warning, Error, Critical. */
-function severityOf(number: number): number | undefined {
-  if (number === 0) return undefined;
+/** Verbose, Information, Warning, Error, Critical. A record without a severity is information. */
+function severityOf(number: number): number {
+  if (number === 0) return 1;
   return number < 9 ? 0 : number < 13 ? 1 : number < 17 ? 2 : number < 21 ? ERROR_LEVEL : 4;
 }
 
 function textsOf(attributes: PlainAttributes): Record<string, string> {
-  return Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, plainValueText(value)]));
+  return Object.fromEntries(
+    Object.entries(attributes).map(([key, value]) => [cut(key, MAX_KEY), cut(plainValueText(value), MAX_VALUE)]),
+  );
+}
+
+function cut(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, "");
+}
+
+/** The status of HTTP decides, and without one that of the span. */
+function isSuccess(code: string): boolean {
+  const number = Number(code || 0);
+  return number === 0 ? status.code !== ERROR : number >= 100 && number < 400;
 }
 
 function hexIn(b: Uint8Array, start: number, end: number): string {

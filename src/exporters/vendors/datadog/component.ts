@@ -3,7 +3,7 @@ import { decodeResponse, refusalOfUnreadable } from "#net/otlp";
 import { answerReader, HttpPoster } from "#net/sending";
 import { type Batch, defineExporter, type ExporterContext, Refusal, SIGNALS } from "../../../plugin.js";
 import { recordPages, writtenText } from "../record-pages.js";
-import { type Destination, type UnsendableRecords, VendorExporter, type VendorRequest } from "../vendor-exporter.js";
+import { type Destination, VendorExporter, type VendorPart } from "../vendor-exporter.js";
 import { type DatadogConfig, datadogSchema } from "./config.js";
 import { DatadogLogWriter } from "./log-json.js";
 import { DatadogSeries } from "./series-json.js";
@@ -44,10 +44,10 @@ function createExporter(config: DatadogConfig, context: ExporterContext): Vendor
   const agentIntake = config.traces.endpoint?.hostname.startsWith("trace.agent.") ? undefined : config.traces.endpoint;
   const traces: Destination = {
     ...to(agentIntake, `https://otlp.${site}`, "/v1/traces", "application/x-protobuf"),
-    read: otlpAnswer(answerOf(context)),
+    read: otlpAnswer(answerReader(context.clock)),
   };
   const series = new DatadogSeries(config, context.clock.now());
-  const requestsOf = (batch: Batch): readonly (VendorRequest | UnsendableRecords)[] => {
+  const requestsOf = (batch: Batch): readonly VendorPart[] => {
     if (batch.signal === "metrics") return series.requests(batch, context.clock.now(), metrics);
     if (batch.signal === "traces")
       return [{ records: Array.from({ length: batch.count }, (_, i) => i), to: traces, encode: () => batch.bytes }];
@@ -57,16 +57,38 @@ function createExporter(config: DatadogConfig, context: ExporterContext): Vendor
       encode: () => writtenText((out) => new DatadogLogWriter(batch.bytes, out, config.hostname).write(page)),
     }));
   };
-  return new VendorExporter([metrics, logs, traces], requestsOf);
+  return new VendorExporter([metrics, logs, traces], requestsOf, context);
 }
 
-/** Datadog answers 403 to an unknown key. */
-function answerOf({ clock }: ExporterContext): (answer: Http1Answer) => undefined {
+/**
+ * Datadog answers 403 to an unknown key. A request that it accepts with 202 can still have errors, which do not say what
+ * they concern.
+ */
+function answerOf({ clock }: ExporterContext): Destination["read"] {
   const read = answerReader(clock);
-  return (answer) => void read(answer);
+  return (answer) => {
+    read(answer);
+    const errors = errorsIn(answer.body);
+    if (errors.length > 0)
+      throw new Refusal("permanent", `HTTP ${answer.status}: ${errors.join("; ").slice(0, 300)}`, {
+        status: `HTTP ${answer.status}`,
+        category: "schema",
+      });
+    return undefined;
+  };
 }
 
-function otlpAnswer(read: (answer: Http1Answer) => undefined): Destination["read"] {
+function errorsIn(body: Buffer): readonly unknown[] {
+  if (!body.includes('"errors"')) return [];
+  try {
+    const { errors } = JSON.parse(body.toString("utf8")) as { errors?: unknown };
+    return Array.isArray(errors) ? errors : [];
+  } catch {
+    return [];
+  }
+}
+
+function otlpAnswer(read: (answer: Http1Answer) => void): Destination["read"] {
   return (answer) => {
     read(answer);
     const partial = decodeResponse("traces", "proto", answer.body);

@@ -3,7 +3,7 @@ import type { PlainAttributes } from "#otlp/json";
 import { GAUGE_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
 import type { Batch } from "../../../plugin.js";
 import { DeltaMemory, SeriesWalk, type VendorMetric } from "../series-walk.js";
-import type { Destination, VendorRequest } from "../vendor-exporter.js";
+import type { Destination, VendorPart } from "../vendor-exporter.js";
 import type { DatadogConfig } from "./config.js";
 import { hostOf, tagOf, tagsOf } from "./tags.js";
 
@@ -19,8 +19,8 @@ interface KeptSeries {
 const COUNT = 1;
 const GAUGE = 3;
 
-/** The API takes 5 MB in a request, 500 kB compressed. */
-const MAX_BODY_LENGTH = 2 * 1024 * 1024;
+/** The API takes 5,242,880 bytes in a request, and 512,000 compressed. Series compress to less than half. */
+const MAX_BODY_LENGTH = 1024 * 1024;
 const MAX_ITEMS = 10_000;
 
 /** Makes series of Datadog's metrics API, version 2, of data points. */
@@ -29,6 +29,9 @@ export class DatadogSeries {
   private readonly startedAt: number;
   private readonly walk: SeriesWalk<KeptSeries>;
   private pages: SeriesPage[] = [];
+  /** Whether anything of the current point is sent, and whether its value was a number. */
+  private isSent = false;
+  private isFinite = false;
 
   constructor(config: DatadogConfig, startedAt: number) {
     this.config = config;
@@ -36,16 +39,21 @@ export class DatadogSeries {
     this.walk = new SeriesWalk<KeptSeries>(
       {
         create: (metric, attributes) => this.create(metric, attributes),
-        visit: (series, metric, point, place) => this.visit(series, metric, point, place),
+        visit: (series, metric, point, place) => {
+          this.isSent = this.isFinite = false;
+          this.visit(series, metric, point, place);
+          if (this.isSent) return undefined;
+          return this.isFinite ? "no_increase" : "not_finite";
+        },
       },
       config.metrics.delta_ttl * 1000,
     );
   }
 
-  requests(batch: Batch, now: number, to: Destination): VendorRequest[] {
+  requests(batch: Batch, now: number, to: Destination): VendorPart[] {
     this.pages = [new SeriesPage()];
-    this.walk.walk(batch.bytes, now);
-    return this.pages
+    const skipped = this.walk.walk(batch.bytes, now);
+    const requests = this.pages
       .filter(({ text }) => text !== "")
       .map(({ records, itemRecords, text }) => ({
         records: [...records],
@@ -53,6 +61,7 @@ export class DatadogSeries {
         to,
         encode: () => Buffer.from(`{"series":[${text}]}`),
       }));
+    return [...requests, ...skipped];
   }
 
   private create(metric: VendorMetric, attributes: PlainAttributes): KeptSeries {
@@ -112,7 +121,9 @@ export class DatadogSeries {
 
   /** A summary is always cumulative, though it does not say so. */
   private increase(series: KeptSeries, metric: VendorMetric, point: PointReader, values: readonly number[]) {
+    this.isFinite = Number.isFinite(values[0]);
     if (metric.isDelta) return values;
+    if (!this.isFinite) return undefined; // it would spoil the next increase
     const { initial_cumulative_monotonic_value: initial } = this.config.metrics.sums;
     const isNew = initial === "keep" || (initial === "auto" && point.startMs >= this.startedAt);
     return series.memory.increase(point.timeMs, values, isNew);
@@ -129,6 +140,7 @@ export class DatadogSeries {
     tags: readonly string[] = [],
   ): void {
     if (!Number.isFinite(value)) return;
+    this.isSent = true;
     const key = tags.length === 0 ? suffix : `${suffix} ${tags.join()}`;
     let head = series.heads.get(key);
     if (head === undefined) {

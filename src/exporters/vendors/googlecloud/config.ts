@@ -11,6 +11,7 @@ const client = (usual: string) => ({
   use_insecure: z.boolean().default(false).meta({ description: "Use http for an endpoint without a scheme." }),
   grpc_pool_size: ignored(POOL),
   compression: ignored("requests are compressed with gzip"),
+  universe_domain: unsupported("write endpoint"),
 });
 
 const filters = z
@@ -33,6 +34,7 @@ export const googleCommonKeys = {
     .boolean()
     .default(false)
     .meta({ description: "Charge requests to the quota of the project they go to." }),
+  authenticator: unsupported("the credentials are Google's default ones"),
   impersonate: unsupported("give the agent's own account the role, or credentials of the other account"),
 };
 
@@ -47,7 +49,7 @@ export const googleMetricKeys = {
   create_service_timeseries: ignored("it is only for services of Google"),
   cumulative_normalization: ignored("points without a start always get one"),
   sum_of_squared_deviation: ignored("it is not sent"),
-  experimental_wal: ignored("the sending queue is durable"),
+  experimental_wal_config: ignored("the sending queue is durable"),
 };
 
 export const googleCloudSchema = z.strictObject({

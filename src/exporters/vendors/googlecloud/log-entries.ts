@@ -2,20 +2,39 @@ import {
   attributeValue,
   bodyEnd,
   decodeMessage,
+  decodeText,
   encodedKey,
   findAttribute,
+  lengthAt,
   MESSAGES,
+  message,
   nextBody,
   varint,
   type WireWriter,
 } from "#otlp/bytes";
-import { DocumentJson, labelOf, membersOf, plainAttributes, plainValue, plainValueText } from "#otlp/json";
-import { LOG_ATTRIBUTES_TAG, STRING_VALUE_TAG } from "#otlp/tags";
-import { monitoredResource } from "../google-resource.js";
+import {
+  DocumentJson,
+  findKeyAndValue,
+  KeySet,
+  keyEnd,
+  keyStart,
+  labelOf,
+  membersOf,
+  plainAttributes,
+  plainValue,
+  plainValueText,
+  valueEnd,
+  valueStart,
+  writeAscii,
+} from "#otlp/json";
+import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
+import { LOG_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG, STRING_VALUE_TAG } from "#otlp/tags";
+import { loggingResource } from "../google-resource.js";
 import { resourceLabels } from "../google-series.js";
 import { VendorLogFields } from "../record-fields.generated.js";
 import type { RecordOwner, RecordPage } from "../record-pages.js";
 import type { GoogleCloudConfig } from "./config.js";
+import { httpRequestOf, sourceLocationOf } from "./entry-fields.js";
 
 /** Writes log records as a request of entries.write of Cloud Logging. */
 export class GoogleLogWriter {
@@ -23,15 +42,24 @@ export class GoogleLogWriter {
   private readonly json: DocumentJson;
   private readonly project: string;
   private readonly config: GoogleCloudConfig["log"];
+  /** The log of records that name none, and the beginning of the names of traces. */
+  private readonly defaultLog: Uint8Array;
+  private readonly tracePrefix: Uint8Array;
   private owner: RecordOwner | undefined;
-  private shared: Uint8Array = new Uint8Array(0);
+  private shared: Uint8Array = NOTHING;
   private ownerLabels: Readonly<Record<string, string>> = {};
+  private ownerMembers: Uint8Array = NOTHING;
+  private ownerKeys = new KeySet([]);
+  /** Where the keys of the current record's labels start and end. */
+  private readonly keys: number[] = [];
 
   constructor(bytes: Uint8Array, out: WireWriter, project: string, { log: config }: GoogleCloudConfig) {
     this.bytes = bytes;
     this.json = new DocumentJson(bytes, out);
     this.project = project;
     this.config = config;
+    this.defaultLog = this.logNamed(config.default_log_name || "opentelemetry");
+    this.tracePrefix = Buffer.from(`,"trace":${JSON.stringify(`projects/${project}/traces/`).slice(0, -1)}`);
   }
 
   write(page: RecordPage): void {
@@ -53,34 +81,42 @@ export class GoogleLogWriter {
     log.read(b, start, end);
     const from = out.length;
     if (owner !== this.owner) this.enter(owner);
-    json.raw(LOG_NAME);
-    json.raw(Buffer.from(JSON.stringify(`projects/${this.project}/logs/${this.logName(start, end)}`)));
     json.raw(this.shared);
     const timeAt = json.hasTime(log.timeAt) ? log.timeAt : log.observedAt;
     if (json.hasTime(timeAt)) json.isoTime(TIMESTAMP, timeAt);
-    json.raw(SEVERITIES[log.severityNumber] ?? NOTHING);
-    this.writeBody();
-    const labels = googleLabelTexts(plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG));
-    json.raw(membersOf({ labels: { ...this.ownerLabels, ...labels } }));
-    this.writeTrace();
+    const severity = this.severity();
+    json.raw(SEVERITIES[severity] ?? NOTHING);
+    this.writeBody(severity);
+    const hasGoogleKeys = this.writeLabels(start, end);
+    if (hasGoogleKeys) this.writeGoogleFields(start, end);
+    else json.raw(this.defaultLog);
+    this.writeTrace(hasGoogleKeys && attributeAt(b, start, end, SAMPLED_KEY) === true);
     json.close(from);
   }
 
-  private writeTrace(): void {
+  private severity(): number {
+    const { severityNumber: number, severityStart, severityEnd } = log;
+    if (number > 0 || severityStart === severityEnd) return number;
+    return (
+      SEVERITY_OF_TEXT[Buffer.prototype.latin1Slice.call(this.bytes, severityStart, severityEnd).toLowerCase()] ?? 0
+    );
+  }
+
+  private writeTrace(isSampled: boolean): void {
     const { json, bytes: b } = this;
     if (log.traceEnd > log.traceStart) {
-      const id = Buffer.prototype.hexSlice.call(b, log.traceStart, log.traceEnd);
-      json.raw(Buffer.from(`,"trace":${JSON.stringify(`projects/${this.project}/traces/${id}`)}`));
+      json.raw(this.tracePrefix);
+      writeAscii(`${Buffer.prototype.hexSlice.call(b, log.traceStart, log.traceEnd)}"`, json.out);
     }
     json.id(SPAN_ID, log.spanStart, log.spanEnd);
-    if (log.flagsAt >= 0 && (varint(b, log.flagsAt) & 1) === 1) json.raw(SAMPLED);
+    if (isSampled || (log.flagsAt >= 0 && (varint(b, log.flagsAt) & 1) === 1)) json.raw(SAMPLED);
   }
 
   /** A map is a JSON payload; everything else is text. */
-  private writeBody(): void {
+  private writeBody(severity: number): void {
     const { json, bytes: b } = this;
     const textStart = nextBody(b, log.bodyStart, log.bodyEnd, STRING_VALUE_TAG);
-    const isError = this.config.error_reporting_type && log.severityNumber >= ERROR;
+    const isError = this.config.error_reporting_type && severity >= ERROR;
     if (textStart >= 0 && !isError) {
       json.raw(TEXT_PAYLOAD);
       return json.values.text(textStart, bodyEnd);
@@ -94,25 +130,111 @@ export class GoogleLogWriter {
     else json.raw(membersOf(isMap ? { jsonPayload: body } : { textPayload: plainValueText(body) }));
   }
 
-  private logName(start: number, end: number): string {
-    const at = findAttribute(this.bytes, start, end, LOG_ATTRIBUTES_TAG, NAME_KEY);
-    const own = at < 0 ? "" : plainValueText(attributeValue(this.bytes, at));
-    return encodeURIComponent(own || this.config.default_log_name || "opentelemetry");
+  /**
+   * Writes the labels, which are texts: those of resource and scope, the attributes, and the event's name. Returns
+   * whether there are attributes of Google, which are no labels.
+   */
+  private writeLabels(start: number, end: number): boolean {
+    const { json, bytes: b, keys } = this;
+    const { out } = json;
+    const before = out.length;
+    json.raw(LABELS);
+    const from = out.length;
+    json.raw(this.ownerMembers);
+    keys.length = 0;
+    let hasGoogleKeys = false;
+    for (let p = start; (p = nextBody(b, p, end, LOG_ATTRIBUTES_TAG)) >= 0; ) {
+      const at = lengthAt;
+      p = bodyEnd;
+      findKeyAndValue(b, at, p);
+      if (isGoogleKey(b, keyStart, keyEnd)) hasGoogleKeys = true;
+      else if (!this.ownerKeys.has(b, keyStart, keyEnd)) {
+        keys.push(keyStart, keyEnd);
+        out.byte(COMMA);
+        json.values.text(keyStart, keyEnd);
+        out.byte(COLON);
+        this.writeText(valueStart, valueEnd);
+      }
+    }
+    if (hasRepeatedKeys(b, keys)) {
+      out.length = before;
+      const labels = googleLabelTexts(plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG));
+      const event = decodeText(b, log.nameStart, log.nameEnd);
+      json.raw(membersOf({ labels: { ...labels, ...this.ownerLabels, "event.name": event || undefined } }));
+      return hasGoogleKeys;
+    }
+    json.text(EVENT_NAME, log.nameStart, log.nameEnd);
+    json.close(from);
+    return hasGoogleKeys;
+  }
+
+  private writeText(start: number, end: number): void {
+    const { json, bytes: b } = this;
+    const textStart = nextBody(b, start, end, STRING_VALUE_TAG);
+    if (textStart >= 0) return json.values.text(textStart, bodyEnd);
+    json.raw(Buffer.from(JSON.stringify(plainValueText(plainValue(decodeMessage(ANY_VALUE, b, start, end))))));
+  }
+
+  private writeGoogleFields(start: number, end: number): void {
+    const { json, bytes: b } = this;
+    const own = plainValueText(attributeAt(b, start, end, NAME_KEY));
+    json.raw(own === "" ? this.defaultLog : this.logNamed(own));
+    const httpRequest = httpRequestOf(attributeAt(b, start, end, REQUEST_KEY));
+    const sourceLocation = sourceLocationOf(attributeAt(b, start, end, LOCATION_KEY));
+    json.raw(membersOf({ httpRequest, sourceLocation }));
+  }
+
+  private logNamed(name: string): Uint8Array {
+    return membersOf({ logName: `projects/${this.project}/logs/${encodeURIComponent(name)}` });
   }
 
   private enter(owner: RecordOwner): void {
     const { service_resource_labels: hasService, resource_filters: filters } = this.config;
+    const { scopeStart, scopeEnd } = owner;
+    const scope = (tag: number) => decodeText(this.bytes, ...message(this.bytes, scopeStart, scopeEnd, tag));
+    const [name, version] = [scope(SCOPE_NAME_TAG), scope(SCOPE_VERSION_TAG)];
     this.owner = owner;
-    this.shared = membersOf({ resource: monitoredResource(owner.resource) });
-    this.ownerLabels = resourceLabels(owner.resource, hasService, filters);
+    this.shared = membersOf({ resource: loggingResource(owner.resource) });
+    this.ownerLabels = {
+      ...(name !== "" && { instrumentation_source: name }),
+      ...(version !== "" && { instrumentation_version: version }),
+      ...googleLabelTexts(resourceLabels(owner.resource, hasService, filters)),
+    };
+    this.ownerMembers = membersOf(this.ownerLabels);
+    this.ownerKeys = new KeySet(Object.keys(this.ownerLabels));
   }
+}
+
+/** Whether a key starts with "gcp.". */
+function isGoogleKey(b: Uint8Array, start: number, end: number): boolean {
+  if (end - start < GOOGLE_PREFIX.length) return false;
+  for (let i = 0; i < GOOGLE_PREFIX.length; i++) if (b[start + i] !== GOOGLE_PREFIX[i]) return false;
+  return true;
+}
+
+/** Whether a key occurs twice, or there are too many to compare. `keys` has starts and ends. */
+function hasRepeatedKeys(b: Uint8Array, keys: readonly number[]): boolean {
+  if (keys.length > 2 * MAX_COMPARED) return true;
+  for (let i = 2; i < keys.length; i += 2)
+    for (let j = 0; j < i; j += 2)
+      if (
+        keys[i + 1]! - keys[i]! === keys[j + 1]! - keys[j]! &&
+        Buffer.compare(b.subarray(keys[i], keys[i + 1]), b.subarray(keys[j], keys[j + 1])) === 0
+      )
+        return true;
+  return false;
+}
+
+function attributeAt(b: Uint8Array, start: number, end: number, key: Uint8Array): unknown {
+  const at = findAttribute(b, start, end, LOG_ATTRIBUTES_TAG, key);
+  return at < 0 ? undefined : attributeValue(b, at);
 }
 
 /** Labels of entries keep their names. */
 function googleLabelTexts(attributes: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([key, value]) =>
-      key === "gcp.log_name" ? [] : [[key, plainValueText(value)]],
+      key.startsWith("gcp.") ? [] : [[key, plainValueText(value)]],
     ),
   );
 }
@@ -120,13 +242,21 @@ function googleLabelTexts(attributes: Readonly<Record<string, unknown>>): Record
 const log = new VendorLogFields();
 const ERROR = 17;
 const COMMA = 44;
+const COLON = 58;
 const NOTHING = Buffer.alloc(0);
 const ANY_VALUE = MESSAGES["AnyValue"]!;
+const GOOGLE_PREFIX = Buffer.from("gcp.");
 const NAME_KEY = encodedKey("gcp.log_name");
+const REQUEST_KEY = encodedKey("gcp.http_request");
+const LOCATION_KEY = encodedKey("gcp.source_location");
+const SAMPLED_KEY = encodedKey("gcp.trace_sampled");
+/** Up to so many labels are compared with each other. */
+const MAX_COMPARED = 32;
 const ERROR_TYPE = "type.googleapis.com/google.devtools.clouderrorreporting.v1beta1.ReportedErrorEvent";
 const HEAD = Buffer.from('{"entries":[');
 const TAIL = Buffer.from('],"partialSuccess":true}');
-const LOG_NAME = labelOf("logName");
+const LABELS = labelOf("labels");
+const EVENT_NAME = labelOf("event.name");
 const TIMESTAMP = labelOf("timestamp");
 const TEXT_PAYLOAD = labelOf("textPayload");
 const SPAN_ID = labelOf("spanId");
@@ -138,3 +268,9 @@ const SEVERITIES = [
   ...["WARNING", "WARNING", "WARNING", "WARNING", "ERROR", "ERROR", "ERROR", "ERROR"],
   ...["CRITICAL", "CRITICAL", "ALERT", "EMERGENCY"],
 ].map((name) => Buffer.from(name === "" ? "" : `,"severity":"${name}"`));
+
+/** Severity numbers of texts, for records that have no number. */
+const SEVERITY_OF_TEXT: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(SEVERITY_NUMBER_NAMES.map((name, number) => [String(name ?? "").toLowerCase(), number])),
+  ...{ notice: 11, warning: 13, critical: 21, alert: 23, emergency: 24 },
+};

@@ -1,8 +1,8 @@
 import { metricName, nameRules } from "#metrics";
 import { EXPONENTIAL_HISTOGRAM_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
 import { defineExporter, type ExporterContext } from "../../../plugin.js";
-import { endpointUrl, type GoogleApi, GoogleExporter } from "../google-exporter.js";
-import { monitoredResource } from "../google-resource.js";
+import { endpointUrl, type GoogleApi, GoogleExporter, refusedSeries } from "../google-exporter.js";
+import { prometheusTarget } from "../google-resource.js";
 import { GoogleMetrics, googleLabels, resourceLabels } from "../google-series.js";
 import type { VendorMetric } from "../series-walk.js";
 import { type GoogleManagedPrometheusConfig, googleManagedPrometheusSchema } from "./config.js";
@@ -21,10 +21,11 @@ function createExporter(config: GoogleManagedPrometheusConfig, context: Exporter
   const monitoring: GoogleApi = {
     endpoint: endpointUrl(metric.endpoint, "monitoring.googleapis.com", metric.use_insecure),
     pathOf: (project) => `/v3/projects/${project}/timeSeries`,
+    readItems: refusedSeries,
   };
   const rules = nameRules("", metric.add_metric_suffixes, undefined);
   const metrics = new GoogleMetrics({
-    resourceOf: (resource) => monitoredResource(resource, "prometheus_target"),
+    resourceOf: prometheusTarget,
     typeOf: (each, suffix) => {
       const kind = kindOf(each);
       const name = metricName(
@@ -33,11 +34,15 @@ function createExporter(config: GoogleManagedPrometheusConfig, context: Exporter
         kind === "counter" ? "counter" : kind === "gauge" ? "gauge" : "other",
         rules,
       );
-      return `${metric.prefix}/${name}${suffix}/${suffix === "" ? kind : "summary"}`;
+      return `${metric.prefix}/${name}${suffix}/${suffix === "_sum" ? "summary:counter" : kind}`;
     },
-    labelsOf: ({ resource }, attributes) => ({
-      ...resourceLabels(resource, false, metric.resource_filters),
+    labelsOf: ({ resource, scopeName, scopeVersion }, attributes) => ({
       ...googleLabels(attributes),
+      ...(metric.extra_metrics_config.enable_scope_info && {
+        ...(scopeName !== "" && { otel_scope_name: scopeName }),
+        ...(scopeVersion !== "" && { otel_scope_version: scopeVersion }),
+      }),
+      ...googleLabels(resourceLabels(resource, false, metric.resource_filters)),
     }),
   });
   const settings = {

@@ -12,10 +12,20 @@ export const googleManagedPrometheusSchema = z.strictObject({
         .boolean()
         .default(true)
         .meta({ description: "Give metrics the suffixes of unit and type that Prometheus has." }),
-      extra_metrics_config: ignored("target_info and otel_scope_info are not made"),
+      extra_metrics_config: section(
+        z.strictObject({
+          enable_target_info: ignored("target_info is not made"),
+          enable_scope_info: z
+            .boolean()
+            .default(true)
+            .meta({ description: "Make the scope the labels otel_scope_name and otel_scope_version." }),
+        }),
+      )
+        .prefault({})
+        .meta({ description: "Labels of the scope." }),
       known_domains: ignored("every metric is one of Prometheus"),
       service_resource_labels: ignored("job and instance identify the service"),
-      instrumentation_library_labels: ignored("scopes are no labels"),
+      instrumentation_library_labels: ignored("use extra_metrics_config.enable_scope_info"),
     }),
   )
     .prefault({})

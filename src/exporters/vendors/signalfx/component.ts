@@ -39,5 +39,5 @@ function createExporter(config: SignalFxConfig, context: ExporterContext): Vendo
     hasWarned = true;
     return [];
   };
-  return new VendorExporter([to], requestsOf);
+  return new VendorExporter([to], requestsOf, context);
 }

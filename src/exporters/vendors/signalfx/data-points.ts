@@ -3,7 +3,7 @@ import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { GAUGE_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
 import type { Batch } from "../../../plugin.js";
 import { SeriesWalk, type VendorMetric } from "../series-walk.js";
-import type { Destination, VendorRequest } from "../vendor-exporter.js";
+import type { Destination, VendorPart } from "../vendor-exporter.js";
 import type { SignalFxConfig } from "./config.js";
 
 const KINDS = ["gauge", "counter", "cumulative_counter"] as const;
@@ -23,6 +23,8 @@ const MAX_DIMENSION_LENGTH = 256;
 export class SignalFxDataPoints {
   private readonly config: SignalFxConfig;
   private readonly walk: SeriesWalk<SignalFxSeries>;
+  /** Whether anything of the current point is sent. */
+  private isSent = false;
   private readonly notInName: RegExp;
   private pages: PointPage[] = [];
 
@@ -36,18 +38,23 @@ export class SignalFxDataPoints {
           dimensions: this.dimensionsOf({ ...metric.resource, ...attributes }),
           heads: new Map(),
         }),
-        visit: (series, metric, point, place) => this.visit(series, metric, point, place),
+        visit: (series, metric, point, place) => {
+          this.isSent = false;
+          this.visit(series, metric, point, place);
+          return this.isSent ? undefined : "not_finite";
+        },
       },
       FORGET_MS,
     );
   }
 
-  requests(batch: Batch, now: number, to: Destination): VendorRequest[] {
+  requests(batch: Batch, now: number, to: Destination): VendorPart[] {
     this.pages = [new PointPage()];
-    this.walk.walk(batch.bytes, now);
-    return this.pages
+    const skipped = this.walk.walk(batch.bytes, now);
+    const requests = this.pages
       .filter(({ count }) => count > 0)
       .map((page) => ({ records: [...page.records], to, encode: () => page.encode() }));
+    return [...requests, ...skipped];
   }
 
   private dimensionsOf(attributes: PlainAttributes): Record<string, string> {
@@ -95,6 +102,7 @@ export class SignalFxDataPoints {
     more: Readonly<Record<string, string>> = {},
   ): void {
     if (!Number.isFinite(value)) return;
+    this.isSent = true;
     const key = `${suffix} ${Object.values(more).join()}`;
     let head = series.heads.get(key);
     if (head === undefined) {
