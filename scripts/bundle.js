@@ -12,6 +12,8 @@ const root = dirname(import.meta.dirname);
 const require = createRequire(import.meta.url);
 /** Node.js resolves rxjs to its CommonJS build, which cannot be tree-shaken. */
 const rxjs = join(dirname(require.resolve("rxjs/package.json")), "dist", "esm", "index.js");
+/** The same holds for yaml. Its browser build is the same code as modules. */
+const yaml = join(dirname(require.resolve("yaml/package.json")), "browser", "dist", "index.js");
 
 /** Reduces what is read and compiled at every start; names are kept for readable stack traces. */
 const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false, codegen: { removeWhitespace: false } };
@@ -97,7 +99,7 @@ const bundle = await rolldown({
   preserveEntrySignatures: "allow-extension",
   // Not every command needs these, and they read their own files.
   external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
-  resolve: { alias: { rxjs } },
+  resolve: { alias: { rxjs, yaml } },
   experimental: { attachDebugInfo: "none" },
   // Our modules have no side effects, so importing one through a door must not include everything behind it.
   treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, "dist")) },

@@ -17,6 +17,7 @@ export const SCENARIOS = {
   neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
+  idle: () => import("./idle.js"),
   sampling: () => import("./processors/sampling.js"),
   "tail-sampling": () => import("./processors/tail-sampling.js"),
   pii: () => import("./processors/pii.js"),

@@ -24,6 +24,7 @@ export function useTextMask(mask: TextMask): void {
 
 /** Masks a message. IP addresses stay, because they tell which server failed. */
 export function maskText(text: string): string {
+  if (LISTEN_ADDRESS.test(text)) return text;
   return masked(text, knownTexts, (whole) => (installed === undefined ? maskSecrets(whole) : installed(whole, true)));
 }
 
@@ -39,6 +40,13 @@ export function maskRecordText(text: string): string {
 export function maskStrings<T>(value: T, kept: ReadonlySet<string> = NOTHING_KEPT): T {
   return new ValueMask(kept).mask(value, 0) as T;
 }
+
+/**
+ * The address of a listener, which every start logs. It stays, as IP addresses do, and there is no room in it for
+ * anything else: to look would make the detectors build their tables at every start.
+ */
+const LISTEN_ADDRESS =
+  /^(?:https?:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]{2,39}\]):\d{1,5}(?:\/metrics)?$/;
 
 const MASK = "****";
 const NOTHING_KEPT: ReadonlySet<string> = new Set();

@@ -25,6 +25,20 @@ describe("the mask of texts", () => {
     expect(maskText("BE68539007547034")).toBe("****");
   });
 
+  it("keeps the addresses of listeners without running the detectors, and nothing that only contains one", () => {
+    const seen: string[] = [];
+    useTextMask((text) => {
+      seen.push(text);
+      return "****";
+    });
+    const addresses = ["127.0.0.1:4318", "localhost:13133", "[::1]:4317", "http://0.0.0.0:8888/metrics"];
+    expect(addresses.map(maskText)).toEqual(addresses);
+    expect(seen).toEqual([]);
+    for (const text of ["127.0.0.1:4318 ", "http://127.0.0.1:80/anna", "a@127.0.0.1:80", "127.0.0.1:123456"])
+      expect(maskText(text)).toBe("****");
+    expect(maskRecordText("127.0.0.1:4318")).toBe("****");
+  });
+
   it("masks a text as a whole if the mask fails", () => {
     useTextMask(() => {
       throw new Error("too deep");

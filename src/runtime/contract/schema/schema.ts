@@ -20,16 +20,19 @@ export type ConfigPath = readonly (string | number)[];
  * const schema = z.strictObject({ window: duration().default(1000).meta({ description: "For how long one decision holds." }) });
  */
 export function duration() {
-  return z
-    .union([z.string(), z.number().int()], { error: "expected a duration such as 50ms, 5s or 1m" })
-    .transform((value, context) => {
-      const ms = typeof value === "number" ? value / 1e6 : parseDuration(value);
-      if (ms !== undefined && ms >= 0) return ms;
-      context.addIssue({ code: "custom", message: "expected a duration such as 50ms, 5s or 1m" });
-      return z.NEVER;
-    })
-    .meta({ format: "duration" });
+  return durationSchema;
 }
+
+/** One schema for all keys: making a new one for each took longer than checking a config. */
+const durationSchema = z
+  .union([z.string(), z.number().int()], { error: "expected a duration such as 50ms, 5s or 1m" })
+  .transform((value, context) => {
+    const ms = typeof value === "number" ? value / 1e6 : parseDuration(value);
+    if (ms !== undefined && ms >= 0) return ms;
+    context.addIssue({ code: "custom", message: "expected a duration such as 50ms, 5s or 1m" });
+    return z.NEVER;
+  })
+  .meta({ format: "duration" });
 
 /**
  * A size such as `64MiB`, `1GB` or `512`, parsed into bytes.
@@ -38,16 +41,18 @@ export function duration() {
  * const schema = z.strictObject({ max_bytes: byteSize().default(64 * 1024 * 1024) });
  */
 export function byteSize() {
-  return z
-    .union([z.string(), z.number().int()], { error: "expected a size such as 64MiB" })
-    .transform((value, context) => {
-      const bytes = typeof value === "number" ? value : parseByteSize(value);
-      if (bytes !== undefined && bytes >= 0) return bytes;
-      context.addIssue({ code: "custom", message: "expected a size such as 64MiB" });
-      return z.NEVER;
-    })
-    .meta({ format: "bytes" });
+  return byteSizeSchema;
 }
+
+const byteSizeSchema = z
+  .union([z.string(), z.number().int()], { error: "expected a size such as 64MiB" })
+  .transform((value, context) => {
+    const bytes = typeof value === "number" ? value : parseByteSize(value);
+    if (bytes !== undefined && bytes >= 0) return bytes;
+    context.addIssue({ code: "custom", message: "expected a size such as 64MiB" });
+    return z.NEVER;
+  })
+  .meta({ format: "bytes" });
 
 /**
  * A file that belongs to the config, like its plugins. A relative path starts at the folder of the config file that
