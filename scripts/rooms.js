@@ -471,6 +471,7 @@ export const ROOMS = [
     purpose: "metrics from spans: reading spans, histograms, debts until the metrics are accepted",
     component: true,
   },
+  { path: "src/connectors/spans/exceptions/", purpose: "log records and counts of exceptions in spans" },
   { path: "src/connectors/spans/service-graph/", purpose: "requests between services, from the spans on both sides" },
   { path: "src/connectors/spans/span-metrics/", purpose: "calls and durations by dimensions" },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },

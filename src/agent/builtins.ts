@@ -418,6 +418,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "connector",
+    types: ["exceptions"],
+    load: async () => (await import("../connectors/spans/exceptions/component.js")).exceptions,
+  },
+  {
+    kind: "connector",
     types: ["failover"],
     load: async () => (await import("../connectors/failover/component.js")).failover,
   },

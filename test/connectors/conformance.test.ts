@@ -52,6 +52,14 @@ const requests = (_: Signal, __: Random, first: number, count: number) => {
   return spansOfService("shop", pairs.flat());
 };
 
+const exceptionSpans = (_: Signal, __: Random, first: number, count: number) => {
+  const events = [{ name: "exception", attributes: [{ key: "exception.type", value: { stringValue: "Error" } }] }];
+  return spansOfService(
+    "shop",
+    Array.from({ length: count }, (_, at) => span("buy", 5, { spanId: spanId(first + at), events })),
+  );
+};
+
 const counted = (signal: Signal) => valuesOf({ logs: "records", traces: "spans", metrics: "points" }[signal]);
 const TRIALS: readonly Trial[] = [
   { type: "forward", config: {}, accounted: ids },
@@ -80,6 +88,14 @@ const TRIALS: readonly Trial[] = [
     config: { aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA", metrics_flush_interval: "1s" },
     batch: spans,
     accounted: (taken) => sum(valuesOf("traces.span.metrics.calls")(taken)),
+  },
+  {
+    type: "exceptions",
+    config: {},
+    batch: exceptionSpans,
+    accounted: (taken) =>
+      Math.max(0, ...valuesOf("exceptions")(taken.filter(({ signal }) => signal === "metrics"))) +
+      sum(taken.map((batch) => (batch.signal === "logs" ? batch.count : 0))),
   },
   {
     type: "service_graph",

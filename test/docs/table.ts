@@ -53,6 +53,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/elasticsearch.md", by: namesKeys("elasticsearch", "opensearch") },
   { page: "docs/embedding.md", runs: ["js"], by: programs, isSlow: true },
   { page: "docs/errors.md", by: errors },
+  { page: "docs/exceptions.md", by: namesKeys("exceptions") },
   { page: "docs/failover.md", by: namesKeys("failover") },
   { page: "docs/file-log.md", by: namesKeys("file_log") },
   { page: "docs/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },

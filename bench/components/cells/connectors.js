@@ -1,4 +1,4 @@
-import { Batch } from "../../../dist/plugin.js";
+import { Batch, decodeTree, encodeTree } from "../../../dist/plugin.js";
 import { component, passing } from "../kit.js";
 import { calls, logs, seeded } from "../load.js";
 import { CHECK, spansBatches } from "./processors.js";
@@ -19,6 +19,10 @@ export const CONNECTOR_CELLS = {
     const random = seeded();
     return Array.from({ length: 40 }, () => Batch.admit("traces", calls(500, random)));
   }),
+  "exceptions, of one span in ten": {
+    ...metricsOf("exceptions", "span", {}, "traces", exceptionBatches),
+    goal: 5,
+  },
   "count, by one attribute": metricsOf(
     "count",
     "record",
@@ -56,4 +60,26 @@ function metricsOf(
 
 function logsBatches() {
   return [Batch.admit("logs", logs(1000))];
+}
+
+/** Of every ten spans, one has an exception. */
+function exceptionBatches() {
+  return spansBatches().map((batch) => {
+    const tree = /** @type {any} */ (decodeTree(batch));
+    for (const { scopeSpans } of tree.resourceSpans) {
+      for (const { spans } of scopeSpans) {
+        for (let i = 0; i < spans.length; i += 10) spans[i].events = [exception(i)];
+      }
+    }
+    return encodeTree("traces", tree);
+  });
+}
+
+function exception(/** @type {number} */ i) {
+  const text = (/** @type {string} */ key, /** @type {string} */ stringValue) => ({ key, value: { stringValue } });
+  const attributes = [
+    text("exception.type", "TimeoutError"),
+    text("exception.message", `no answer from node-${i % 50}`),
+  ];
+  return { name: "exception", timeUnixNano: 1_700_000_000_000_000_000n, attributes };
 }

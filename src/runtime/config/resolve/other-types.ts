@@ -123,7 +123,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   connector: {
     datadog:
       "take it out, and send traces to the exporter datadog directly: there is no published intake for the statistics that it makes; span_metrics makes metrics of spans",
-    exceptions: "count with conditions on span events does the same: see the connector count",
     roundrobin: "send with one exporter: the queue in front of it sends with num_consumers at once",
     signaltometrics: "the connectors count and span_metrics do the usual part of it",
     grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
