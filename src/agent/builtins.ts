@@ -308,6 +308,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["splunk_hec"],
+    load: async () => (await import("../exporters/vendors/splunkhec/component.js")).splunkHecExporter,
+  },
+  {
+    kind: "exporter",
     types: ["azuremonitor"],
     load: async () => (await import("../exporters/vendors/azuremonitor/component.js")).azureMonitorExporter,
   },

@@ -58,6 +58,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/file-log.md", by: namesKeys("file_log") },
   { page: "docs/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },
   { page: "docs/signalfx.md", by: namesKeys("signalfx") },
+  { page: "docs/splunk.md", by: namesKeys("splunk_hec") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },
   { page: "docs/host-metrics.md", by: namesKeys("host_metrics") },

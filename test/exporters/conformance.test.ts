@@ -30,6 +30,7 @@ import { datadogExporter } from "../../src/exporters/vendors/datadog/component.j
 import { googleCloudExporter } from "../../src/exporters/vendors/googlecloud/component.js";
 import { googleManagedPrometheusExporter } from "../../src/exporters/vendors/googlemanagedprometheus/component.js";
 import { signalFxExporter } from "../../src/exporters/vendors/signalfx/component.js";
+import { splunkHecExporter } from "../../src/exporters/vendors/splunkhec/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { useEnvironment } from "../../src/runtime/system/environment.js";
@@ -255,6 +256,11 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
       answeringBackend((port) => ({
         connection_string: `InstrumentationKey=k;IngestionEndpoint=http://127.0.0.1:${port}/`,
       })),
+  ],
+  [
+    "splunk_hec",
+    splunkHecExporter,
+    () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, token: "t" })),
   ],
   ["nop", nopExporter, () => ({ config: {} })],
 ];

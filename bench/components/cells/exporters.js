@@ -119,6 +119,10 @@ export const EXPORTER_CELLS = {
     ({ target }) => ({ access_token: "t", ingest_url: urlOf(target) }),
     () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
   ),
+  "splunk_hec, logs": {
+    ...cell("splunk_hec", "record", ({ target }) => ({ endpoint: urlOf(target), token: "t" })),
+    goal: 5,
+  },
   azuremonitor: cell("azuremonitor", "record", ({ target }) => ({
     connection_string: `InstrumentationKey=k;IngestionEndpoint=${urlOf(target)}`,
   })),

@@ -168,7 +168,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   exporter: words(`alertmanager alibabacloudlogservice awskinesis awss3 azureblob azuredataexplorer
     bmchelix cassandra dataset doris f5cloud faro googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
-    prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
+    prometheusremotewrite pulsar rabbitmq sematext stackdriver stef syslog tencentcloudlogservice tinybird`),
   connector: words("metricsaslogs otlpjson slowsql sum"),
   extension:
     words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth
