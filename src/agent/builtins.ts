@@ -313,6 +313,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["coralogix"],
+    load: async () => (await import("../exporters/vendors/coralogix/component.js")).coralogixExporter,
+  },
+  {
+    kind: "exporter",
     types: ["azuremonitor"],
     load: async () => (await import("../exporters/vendors/azuremonitor/component.js")).azureMonitorExporter,
   },

@@ -43,6 +43,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/clickhouse.md", by: namesKeys("clickhouse") },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
   { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/agent/cli/config-tests/config-tests.test.ts" },
+  { page: "docs/coralogix.md", by: namesKeys("coralogix") },
   { page: "docs/count.md", by: namesKeys("count") },
   { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters, isSlow: true },
   { page: "docs/fluent-forward.md", by: namesKeys("fluent_forward") },

@@ -26,6 +26,7 @@ import { awsCloudWatchLogsExporter } from "../../src/exporters/vendors/awscloudw
 import { awsEmfExporter } from "../../src/exporters/vendors/awsemf/component.js";
 import { awsXrayExporter } from "../../src/exporters/vendors/awsxray/component.js";
 import { azureMonitorExporter } from "../../src/exporters/vendors/azuremonitor/component.js";
+import { coralogixExporter } from "../../src/exporters/vendors/coralogix/component.js";
 import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
 import { googleCloudExporter } from "../../src/exporters/vendors/googlecloud/component.js";
 import { googleManagedPrometheusExporter } from "../../src/exporters/vendors/googlemanagedprometheus/component.js";
@@ -127,6 +128,13 @@ async function balancedBackend(): Promise<TestBackend> {
   const { config, ...backend } = await grpcBackend({});
   const { endpoint, ...otlp } = config as { endpoint: string };
   return { ...backend, config: { protocol: { otlp }, resolver: { static: { hostnames: [endpoint] } } } };
+}
+
+/** The batches that arrive have names that the sent ones had not. */
+async function coralogixBackend(): Promise<TestBackend> {
+  const { config, taken: _, ...backend } = await grpcBackend({});
+  const signals = { logs: config, traces: config, metrics: config };
+  return { ...backend, config: { private_key: "k", application_name: "shop", ...signals } };
 }
 
 const SIGNAL_OF: Readonly<Record<string, Signal>> = {
@@ -257,6 +265,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
         connection_string: `InstrumentationKey=k;IngestionEndpoint=http://127.0.0.1:${port}/`,
       })),
   ],
+  ["coralogix", coralogixExporter, coralogixBackend],
   [
     "splunk_hec",
     splunkHecExporter,

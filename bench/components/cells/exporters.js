@@ -119,6 +119,11 @@ export const EXPORTER_CELLS = {
     ({ target }) => ({ access_token: "t", ingest_url: urlOf(target) }),
     () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
   ),
+  coralogix: cell("coralogix", "record", ({ grpc }) => ({
+    private_key: "k",
+    application_name: "shop",
+    logs: overGrpc(grpc[0]),
+  })),
   "splunk_hec, logs": {
     ...cell("splunk_hec", "record", ({ target }) => ({ endpoint: urlOf(target), token: "t" })),
     goal: 5,

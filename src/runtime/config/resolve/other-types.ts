@@ -113,7 +113,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     dynatrace: `it was removed from the Collector; use otlp_http with endpoint https://<environment>.live.dynatrace.com/api/v2/otlp`,
     instana: `it was removed from the Collector; use otlp_grpc: the Instana agent takes OTLP on 4317`,
     logzio: `use otlp_http: ${OTLP_VENDOR}`,
-    coralogix: `use otlp_grpc: ${OTLP_VENDOR}`,
     sumologic: `use otlp_http with the URL of an OTLP source: ${OTLP_VENDOR}`,
     skywalking: "it was removed from the Collector; SkyWalking's server takes OTLP: use otlp_grpc with its port 11800",
     tanzuobservability: "it was removed from the Collector; the Wavefront proxy takes OTLP: use otlp_grpc",
