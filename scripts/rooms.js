@@ -284,7 +284,7 @@ export const ROOMS = [
   { path: "src/receivers/", purpose: "one component, one file or folder", component: true },
   {
     path: "src/receivers/file-log/",
-    purpose: "log files that grow and rotate: finding and identifying them, splitting, offsets",
+    purpose: "files that grow and rotate, of logs or OTLP/JSON: finding and identifying them, splitting, offsets",
     component: true,
   },
   {

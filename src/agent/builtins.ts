@@ -82,6 +82,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["otlp_json_file", "otlpjsonfile"],
+    load: async () => (await import("../receivers/file-log/component.js")).otlpJsonFileReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["prometheus"],
     load: async () => (await import("../receivers/prometheus/component.js")).prometheusReceiver,
   },

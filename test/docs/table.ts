@@ -56,7 +56,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/errors.md", by: errors },
   { page: "docs/exceptions.md", by: namesKeys("exceptions") },
   { page: "docs/failover.md", by: namesKeys("failover") },
-  { page: "docs/file-log.md", by: namesKeys("file_log") },
+  { page: "docs/file-log.md", by: namesKeys("file_log", "otlp_json_file") },
   { page: "docs/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },
   { page: "docs/signalfx.md", by: namesKeys("signalfx") },
   { page: "docs/splunk.md", by: namesKeys("splunk_hec") },

@@ -1,9 +1,12 @@
 import { EventEmitter, once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Batch, batchToJson } from "../../../dist/plugin.js";
 import { collecting, component, openIntake } from "../kit.js";
-import { PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
+import { logs, PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
 import { missingPostgres, startPostgres } from "../postgres-server.js";
 
 /**
@@ -65,6 +68,13 @@ export const COLLECTING_CELLS = {
       });
     },
   },
+  "otlp_json_file, a hundred records a line": {
+    of: "receiver/otlp_json_file",
+    unit: "record",
+    base: "JSON.parse of the same lines",
+    goal: 5,
+    start: startJsonFile,
+  },
   "redis, all metrics of two hundred commands": {
     of: "receiver/redis",
     unit: "sample",
@@ -122,6 +132,44 @@ export const COLLECTING_CELLS = {
     },
   },
 };
+
+/** A turn is a new file with a hundred lines, which the receiver deletes. */
+async function startJsonFile() {
+  const folder = await mkdtemp(join(tmpdir(), "sluice-bench-"));
+  const line = batchToJson(Batch.admit("logs", logs(100)));
+  const lines = `${line}\n`.repeat(100);
+  const moments = new EventEmitter();
+  let count = 0;
+  const intake = openIntake((batch) => {
+    count += batch.count;
+    moments.emit("batch");
+  });
+  const keys = {
+    include: [join(folder, "*.json")],
+    offsets_directory: join(folder, "offsets"),
+    ...{ start_at: "beginning", poll_interval: "1ms", delete_after_read: true },
+  };
+  const receiver = await component("receiver/otlp_json_file", keys, { intakes: { logs: intake } });
+  await receiver.start();
+  let files = 0;
+  const turn = async () => {
+    const wanted = count + 10_000;
+    files++;
+    // The beginning tells files apart.
+    await writeFile(join(folder, `${files}.json`), `{"resourceLogs":[],"number":${files}}\n${lines}`);
+    while (count < wanted) await once(moments, "batch");
+    return 10_000;
+  };
+  const bare = async () => {
+    for (const each of lines.trimEnd().split("\n")) JSON.parse(each);
+    return 10_000;
+  };
+  const stop = async () => {
+    await receiver.stop();
+    await rm(folder, { recursive: true });
+  };
+  return { turn, count: () => count, bare: { turn: bare }, stop };
+}
 
 const on = { enabled: true };
 const NGINX_PAGE =

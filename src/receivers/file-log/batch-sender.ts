@@ -1,8 +1,13 @@
-import type { LogBatchWriter } from "#logs/entries";
 import { BatchIntake } from "#receiving";
-import { limitedLog, type ReceiverContext } from "../../plugin.js";
+import { type Batch, limitedLog, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
 import type { OffsetStore } from "./offset-store.js";
 import type { FileSegment, TrackedFile } from "./tracked-file.js";
+
+/** Records that wait to be handed in. `finish` returns them and begins anew. */
+interface WaitingRecords {
+  readonly count: number;
+  finish(): Batch;
+}
 
 /**
  * Hands in batches and moves the marks of the files once their records are safe. A few batches may be in flight at
@@ -11,7 +16,8 @@ import type { FileSegment, TrackedFile } from "./tracked-file.js";
 export class BatchSender {
   private readonly context: ReceiverContext;
   private readonly store: OffsetStore;
-  private readonly intake: BatchIntake;
+  /** By signal that a pipeline takes. */
+  private readonly intakes = new Map<Signal, BatchIntake>();
   private readonly logRejected: (event: { readonly message: string; readonly paths: readonly string[] }) => void;
   private segments = new Map<TrackedFile, FileSegment>();
   private inFlight = 0;
@@ -22,7 +28,10 @@ export class BatchSender {
   constructor(context: ReceiverContext, store: OffsetStore) {
     this.context = context;
     this.store = store;
-    this.intake = new BatchIntake({ signal: "logs", transport: "file" }, context);
+    for (const signal of SIGNALS) {
+      if (context.intakes[signal] === undefined) continue;
+      this.intakes.set(signal, new BatchIntake({ signal, transport: "file" }, context));
+    }
     this.logRejected = limitedLog(context.clock, ({ message, paths }, suppressed) =>
       context.logger.error(
         { reason: message, paths: paths.slice(0, 5), suppressed },
@@ -31,13 +40,24 @@ export class BatchSender {
     );
   }
 
+  /** Whether a pipeline takes records of this signal. */
+  takes(signal: Signal): boolean {
+    return this.intakes.has(signal);
+  }
+
+  /** Counts records that cannot be read; without a signal, for the first one that is taken. */
+  refuse(signal: Signal | undefined, count: number): void {
+    const [first] = this.intakes.values();
+    (signal === undefined ? first : this.intakes.get(signal))?.refuse(count);
+  }
+
   /** Records added to the next batch from now on may come from this file. */
   note(file: TrackedFile): void {
     if (!this.segments.has(file)) this.segments.set(file, file.beginSegment());
   }
 
   /** Hands in the writers' records. They cover all files noted so far. */
-  async send(writers: Iterable<LogBatchWriter>): Promise<void> {
+  async send(writers: Iterable<WaitingRecords>): Promise<void> {
     const batches = [...writers].filter(({ count }) => count > 0).map((writer) => writer.finish());
     const segments = [...this.segments.values()];
     this.segments = new Map();
@@ -60,16 +80,13 @@ export class BatchSender {
     this.isStopping = true;
     this.onRoom();
     for (const end of this.endPauses) end();
-    await this.intake.stop();
+    await Promise.all([...this.intakes.values()].map((intake) => intake.stop()));
     await Promise.resolve();
   }
 
-  private async deliver(
-    batch: Parameters<BatchIntake["accept"]>[0],
-    segments: readonly FileSegment[],
-  ): Promise<boolean> {
+  private async deliver(batch: Batch, segments: readonly FileSegment[]): Promise<boolean> {
     while (true) {
-      const outcome = await this.intake.accept(batch, { transport: "file" });
+      const outcome = await this.intakes.get(batch.signal)!.accept(batch, { transport: "file" });
       if (outcome.kind === "taken") return true;
       if (outcome.kind === "returned" || this.isStopping) return false;
       this.logRejected({ message: outcome.refusal.message, paths: segments.map(({ file }) => file.path) });

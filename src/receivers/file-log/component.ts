@@ -2,9 +2,9 @@ import { stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type CutterSettings, createCutter, encodeAttributes, textEncoding } from "#logs/entries";
 import { compilePattern } from "#text/patterns";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
+import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, SIGNALS, StartError } from "../../plugin.js";
 import { BatchSender } from "./batch-sender.js";
-import { type FileLogConfig, fileLogSchema } from "./config.js";
+import { type FileLogConfig, fileLogSchema, type OtlpJsonFileConfig, otlpJsonFileSchema } from "./config.js";
 import { FileAttributes } from "./file-attributes.js";
 import { FileHeader } from "./file-header.js";
 import { FileReader, type RecordOutput } from "./file-reader.js";
@@ -14,6 +14,7 @@ import { followsLinksByDefault, LinkGuard } from "./link-guard.js";
 import { type FileMark, OffsetStore } from "./offset-store.js";
 import { OperatorOutput } from "./operator-output.js";
 import { chooseFiles } from "./ordering.js";
+import { OtlpJsonOutput } from "./otlp-json-output.js";
 import { PlainOutput } from "./plain-output.js";
 import { inodeKey, START, TrackedFile } from "./tracked-file.js";
 
@@ -28,8 +29,31 @@ export const fileLogReceiver = defineReceiver<FileLogConfig>({
   signals: ["logs"],
   workers: "one",
   schema: fileLogSchema,
-  create: (config, context) => new FileLogReceiver(config, context),
+  create: (config, context) =>
+    new FileLogReceiver(config, context, () =>
+      needsEntries(config) ? new OperatorOutput(config, context) : new PlainOutput(config),
+    ),
 });
+
+/** Reads lines of files as requests of OTLP/JSON, in the same way. */
+export const otlpJsonFileReceiver = defineReceiver<OtlpJsonFileConfig>({
+  type: "otlp_json_file",
+  aliases: ["otlpjsonfile"],
+  summary: "Reads files with a request of OTLP/JSON on every line, as the exporter file writes them.",
+  signals: SIGNALS,
+  workers: "one",
+  schema: otlpJsonFileSchema,
+  create: (config, context) =>
+    new FileLogReceiver({ ...config, ...NO_ENTRIES }, context, (sender) => new OtlpJsonOutput(sender, context)),
+});
+
+/** Keys of log entries, which `otlp_json_file` does not have. */
+const NO_ENTRIES = {
+  ...{ operators: [], attributes: {}, resource: {} },
+  ...{ include_file_record_number: false, include_file_record_offset: false },
+};
+
+type CreateOutput = (sender: BatchSender) => RecordOutput;
 
 class FileLogReceiver implements Receiver {
   private readonly config: FileLogConfig;
@@ -50,7 +74,7 @@ class FileLogReceiver implements Receiver {
   private wake = () => {};
   private removeGauge = () => {};
 
-  constructor(config: FileLogConfig, context: ReceiverContext) {
+  constructor(config: FileLogConfig, context: ReceiverContext, createOutput: CreateOutput) {
     this.config = config;
     this.context = context;
     const { clock, logger } = context;
@@ -83,7 +107,7 @@ class FileLogReceiver implements Receiver {
     this.finder = new FileFinder(config.include, config.exclude, onProblem);
     this.attributes = new FileAttributes(config);
     this.sender = new BatchSender(context, this.store);
-    this.output = needsEntries(config) ? new OperatorOutput(config, context) : new PlainOutput(config);
+    this.output = createOutput(this.sender);
     const { table, sender, output } = this;
     const cutter = createCutter(cutterSettings(config));
     const header = config.header && new FileHeader(config.header, textEncoding(config.encoding)!, context);
@@ -279,10 +303,11 @@ function needsEntries({ operators, attributes, resource }: FileLogConfig): boole
   return operators.length > 0 || texts.some((text) => text.includes("EXPR("));
 }
 
-/** The name of the file for this receiver's offsets. Both spellings of the receiver's type give the same name. */
+/** The name of the file for this receiver's offsets. Both spellings of a receiver's type give the same name. */
 function storeName(id: string): string {
   const safe = id
     .replace(/^filelog(?=\/|$)/, "file_log")
+    .replace(/^otlpjsonfile(?=\/|$)/, "otlp_json_file")
     .replace(/[^\w.-]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   return `${safe}.offsets`;
 }
