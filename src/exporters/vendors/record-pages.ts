@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { WireWriter } from "#otlp/bytes";
-import { type PlainAttributes, plainAttributes } from "#otlp/json";
-import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import { bodyEnd, decodeMessage, MESSAGES, nextBody, WireWriter } from "#otlp/bytes";
+import { type DocumentJson, type PlainAttributes, plainAttributes, plainValue, plainValueText } from "#otlp/json";
+import { RESOURCE_ATTRIBUTES_TAG, STRING_VALUE_TAG } from "#otlp/tags";
 import { walkOwnedRecords } from "#otlp/views";
 
 /** The resource and scope of records, where they lie in the bytes. */
@@ -89,3 +89,28 @@ export function writtenText(write: (out: WireWriter) => void): Uint8Array {
   if (out.bytes.length > MAX_SCRATCH_BYTES) scratch = new WireWriter(65_536);
   return body;
 }
+
+/** Whether a key occurs twice, or there are too many to compare. `keys` has starts and ends. */
+export function hasRepeatedKeys(b: Uint8Array, keys: readonly number[]): boolean {
+  if (keys.length > 2 * MAX_COMPARED) return true;
+  for (let i = 2; i < keys.length; i += 2)
+    for (let j = 0; j < i; j += 2)
+      if (
+        keys[i + 1]! - keys[i]! === keys[j + 1]! - keys[j]! &&
+        Buffer.compare(b.subarray(keys[i], keys[i + 1]), b.subarray(keys[j], keys[j + 1])) === 0
+      )
+        return true;
+  return false;
+}
+
+/** Up to so many keys are compared with each other. */
+const MAX_COMPARED = 32;
+
+/** Writes an AnyValue as a text in JSON, whatever it is. */
+export function writeAsText(json: DocumentJson, b: Uint8Array, start: number, end: number): void {
+  const textStart = nextBody(b, start, end, STRING_VALUE_TAG);
+  if (textStart >= 0) return json.values.text(textStart, bodyEnd);
+  json.raw(Buffer.from(JSON.stringify(plainValueText(plainValue(decodeMessage(ANY_VALUE, b, start, end))))));
+}
+
+const ANY_VALUE = MESSAGES["AnyValue"]!;

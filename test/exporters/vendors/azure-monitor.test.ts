@@ -1,8 +1,13 @@
+import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { azureMonitorExporter } from "../../../src/exporters/vendors/azuremonitor/component.js";
+import type { AzureMonitorConfig } from "../../../src/exporters/vendors/azuremonitor/config.js";
+import { EnvelopeWriter } from "../../../src/exporters/vendors/azuremonitor/envelopes.js";
+import { recordPages } from "../../../src/exporters/vendors/record-pages.js";
+import { batchFromJson } from "../../../src/plugin.js";
 import { useEnvironment } from "../../../src/runtime/system/environment.js";
 import { never, refusalOf } from "../harness.js";
-import { attributes, logs, metrics, point, recorded, spans } from "./recorded.js";
+import { attributes, logs, metrics, point, recorded, spans, TIME } from "./recorded.js";
 
 const start = (more: object = {}) =>
   recorded(azureMonitorExporter, (url) => ({
@@ -29,7 +34,7 @@ describe("the azuremonitor exporter", () => {
     const [message, thrown] = envelopesIn(bodies()[0]!);
     expect(message).toEqual({
       name: "Microsoft.ApplicationInsights.Message",
-      time: "2023-11-14T22:13:20.123456Z",
+      time: "2023-11-14T22:13:20.123456789Z",
       iKey: "k1",
       tags: { ...TAGS, "ai.operation.id": "5b8efff798038103d269b633813fc60c" },
       data: {
@@ -149,6 +154,49 @@ describe("the azuremonitor exporter", () => {
     const { baseData } = data as { baseData: { message: string; properties: Record<string, string> } };
     const [[key, value] = expect.unreachable()] = Object.entries(baseData.properties);
     expect([baseData.message.length, key.length, value.length]).toEqual([32_768, 150, 8192]);
+  });
+
+  it("writes the same from bytes as from objects: repeated, long, special and other values", async () => {
+    const { exporter, bodies } = await start();
+    const config = azureMonitorExporter.schema.parse({}) as AzureMonitorConfig;
+    const writer = new EnvelopeWriter("k1", config);
+    const texts = fc.oneof(fc.string(), fc.constantFrom("service.name", "a", "exception.type", "x".repeat(9000)));
+    const values = fc.oneof(
+      texts,
+      fc.integer(),
+      fc.boolean(),
+      fc.double({ noNaN: true, noInteger: true, noDefaultInfinity: true }),
+      fc.array(fc.string()),
+    );
+    const record = fc.record(
+      {
+        body: fc.oneof(texts, fc.integer()),
+        severityNumber: fc.integer({ min: 0, max: 24 }),
+        pairs: fc.array(fc.tuple(texts, values), { maxLength: 5 }),
+      },
+      { requiredKeys: ["body", "severityNumber", "pairs"] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 4 }), async (records) => {
+        const list = records.map(({ body, severityNumber, pairs }) => ({
+          severityNumber,
+          timeUnixNano: TIME,
+          body: typeof body === "string" ? { stringValue: body } : { intValue: body },
+          attributes: pairs.flatMap(([key, value]) => attributes({ [key]: value })),
+        }));
+        const resource = { attributes: attributes(RESOURCE) };
+        const json = JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ logRecords: list }] }] });
+        const batch = batchFromJson("logs", json);
+        await exporter.send(batch, never);
+        const expected: object[] = [];
+        for (const { page } of recordPages(batch.bytes, { maxRecords: 10, maxBytes: 1e9 }))
+          page.each((from, to, owner) =>
+            expected.push(JSON.parse(writer.log(batch.bytes, from, to, owner.resource, 0)) as object),
+          );
+        expect(envelopesIn(bodies().at(-1)!)).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it("sends records with the name of an event as custom events if told to", async () => {

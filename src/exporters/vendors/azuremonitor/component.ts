@@ -3,7 +3,7 @@ import { parseRetryAfter, refusalOfHttp, refusalOfUnreadable } from "#net/otlp";
 import { HttpPoster, plainText } from "#net/sending";
 import { environmentVariable } from "#system";
 import { type Batch, defineExporter, type Exporter, type ExporterContext, Refusal, SIGNALS } from "../../../plugin.js";
-import { recordPages } from "../record-pages.js";
+import { recordPages, writtenText } from "../record-pages.js";
 import {
   type Destination,
   type RefusedItems,
@@ -13,6 +13,7 @@ import {
 } from "../vendor-exporter.js";
 import { type AzureMonitorConfig, azureMonitorSchema, parseConnection } from "./config.js";
 import { EnvelopeWriter } from "./envelopes.js";
+import { MessageWriter } from "./messages.js";
 
 /** Sends to Application Insights of Azure Monitor. */
 export const azureMonitorExporter = defineExporter<AzureMonitorConfig>({
@@ -45,16 +46,20 @@ function createExporter(config: AzureMonitorConfig, context: ExporterContext): E
       const { envelopes, skipped } = writer.metrics(batch, context.clock.now());
       return [...pagesOf(envelopes, to), ...skipped];
     }
-    return recordPages(batch.bytes, LIMITS).flatMap(({ page }) => {
+    const { bytes } = batch;
+    if (batch.signal === "logs")
+      return recordPages(bytes, LIMITS).map(({ page }) => ({
+        records: page.records,
+        to,
+        encode: () =>
+          writtenText((out) => new MessageWriter(bytes, out, writer, config).write(page, context.clock.now())),
+      }));
+    return recordPages(bytes, LIMITS).flatMap(({ page }) => {
       const envelopes: { text: string; record: number }[] = [];
       let at = 0;
       page.each((start, end, owner) => {
         const record = page.records[at++]!;
-        const texts =
-          batch.signal === "logs"
-            ? writer.log(batch.bytes, start, end, owner.resource, context.clock.now())
-            : writer.span(batch.bytes, start, end, owner.resource);
-        for (const each of texts) envelopes.push({ text: each, record });
+        for (const text of writer.span(bytes, start, end, owner.resource)) envelopes.push({ text, record });
       });
       return pagesOf(envelopes, to);
     });

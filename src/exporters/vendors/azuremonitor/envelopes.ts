@@ -24,15 +24,15 @@ const FORGET_MS = 3_600_000;
 const MEASUREMENT = 0;
 const AGGREGATION = 1;
 /** Longest texts, in characters, by the schema: longer ones are refused. */
-const MAX_KEY = 150;
+export const MAX_KEY = 150;
 const MAX_ROLE = 256;
 const MAX_NAME = 1024;
 const MAX_URL = 2048;
-const MAX_VALUE = 8192;
-const MAX_MESSAGE = 32_768;
+export const MAX_VALUE = 8192;
+export const MAX_MESSAGE = 32_768;
 /** Attributes that make a log record a custom event. */
-const EVENT_NAME = "microsoft.custom_event.name";
-const EVENT_MARKER = "APPLICATION_INSIGHTS_EVENT_MARKER_ATTRIBUTE";
+export const EVENT_NAME = "microsoft.custom_event.name";
+export const EVENT_MARKER = "APPLICATION_INSIGHTS_EVENT_MARKER_ATTRIBUTE";
 
 /** What is kept of a series. */
 interface AzureSeries {
@@ -42,7 +42,7 @@ interface AzureSeries {
 
 /** Writes records as envelopes of Application Insights, one JSON text each. */
 export class EnvelopeWriter {
-  private readonly key: string;
+  readonly key: string;
   private readonly config: AzureMonitorConfig;
   private readonly walk: SeriesWalk<AzureSeries>;
   private points: { text: string; record: number }[] = [];
@@ -78,7 +78,7 @@ export class EnvelopeWriter {
     return { envelopes: this.points, skipped };
   }
 
-  log(b: Uint8Array, start: number, end: number, resource: PlainAttributes, now: number): string[] {
+  log(b: Uint8Array, start: number, end: number, resource: PlainAttributes, now: number): string {
     log.read(b, start, end);
     const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
     const body = plainValueText(plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd)));
@@ -90,14 +90,12 @@ export class EnvelopeWriter {
     const properties = textsOf({ ...resource, ...attributes });
     const severityLevel = severityOf(log.severityNumber);
     const event = this.config.custom_events_enabled && (attributes[EVENT_NAME] ?? attributes[EVENT_MARKER]);
-    if (event)
-      return [this.envelope("Event", time, tags, { ver: 2, name: cut(plainValueText(event), 512), properties })];
+    if (event) return this.envelope("Event", time, tags, { ver: 2, name: cut(plainValueText(event), 512), properties });
     const isException = attributes["exception.type"] !== undefined || attributes["exception.message"] !== undefined;
     if (isException && this.config.exception_events_enabled)
-      return [this.envelope("Exception", time, tags, exceptionOf(attributes, properties, severityLevel))];
-    return [
-      this.envelope("Message", time, tags, { ver: 2, message: cut(body, MAX_MESSAGE), severityLevel, properties }),
-    ];
+      return this.envelope("Exception", time, tags, exceptionOf(attributes, properties, severityLevel));
+    const message = cut(body, MAX_MESSAGE);
+    return this.envelope("Message", time, tags, { ver: 2, message, severityLevel, properties });
   }
 
   span(b: Uint8Array, start: number, end: number, resource: PlainAttributes): string[] {
@@ -170,7 +168,7 @@ function metricOf({ name, dataTag }: VendorMetric, { value, count, sum }: PointR
 }
 
 /** The service's role, as the application map shows it. */
-function tagsOf(resource: PlainAttributes): Record<string, string> {
+export function tagsOf(resource: PlainAttributes): Record<string, string> {
   const [name, namespace, instance] = ["service.name", "service.namespace", "service.instance.id"].map((key) =>
     plainValueText(resource[key]),
   );
@@ -217,12 +215,13 @@ function exceptionOf(attributes: PlainAttributes, properties: object, severityLe
 const ERROR_LEVEL = 3;
 
 /** Verbose, Information, Warning, Error, Critical. A record without a severity is information. */
-function severityOf(number: number): number {
+export function severityOf(number: number): number {
   if (number === 0) return 1;
   return number < 9 ? 0 : number < 13 ? 1 : number < 17 ? 2 : number < 21 ? ERROR_LEVEL : 4;
 }
 
-function textsOf(attributes: PlainAttributes): Record<string, string> {
+/** Returns attributes as texts that are not too long. */
+export function textsOf(attributes: PlainAttributes): Record<string, string> {
   return Object.fromEntries(
     Object.entries(attributes).map(([key, value]) => [cut(key, MAX_KEY), cut(plainValueText(value), MAX_VALUE)]),
   );
@@ -248,7 +247,7 @@ function nanosAt(b: Uint8Array, at: number): bigint {
 
 function isoNanos(nanos: bigint): string {
   const seconds = Math.min(Number(nanos / 1_000_000_000n), MAX_SECONDS);
-  const rest = String((nanos % 1_000_000_000n) / 1000n).padStart(6, "0");
+  const rest = String(nanos % 1_000_000_000n).padStart(9, "0");
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${rest}Z`;
 }
 

@@ -32,7 +32,7 @@ import { LOG_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG, STRING_VALUE_TAG
 import { loggingResource } from "../google-resource.js";
 import { resourceLabels } from "../google-series.js";
 import { VendorLogFields } from "../record-fields.generated.js";
-import type { RecordOwner, RecordPage } from "../record-pages.js";
+import { hasRepeatedKeys, type RecordOwner, type RecordPage, writeAsText } from "../record-pages.js";
 import type { GoogleCloudConfig } from "./config.js";
 import { httpRequestOf, sourceLocationOf } from "./entry-fields.js";
 
@@ -153,7 +153,7 @@ export class GoogleLogWriter {
         out.byte(COMMA);
         json.values.text(keyStart, keyEnd);
         out.byte(COLON);
-        this.writeText(valueStart, valueEnd);
+        writeAsText(json, b, valueStart, valueEnd);
       }
     }
     if (hasRepeatedKeys(b, keys)) {
@@ -166,13 +166,6 @@ export class GoogleLogWriter {
     json.text(EVENT_NAME, log.nameStart, log.nameEnd);
     json.close(from);
     return hasGoogleKeys;
-  }
-
-  private writeText(start: number, end: number): void {
-    const { json, bytes: b } = this;
-    const textStart = nextBody(b, start, end, STRING_VALUE_TAG);
-    if (textStart >= 0) return json.values.text(textStart, bodyEnd);
-    json.raw(Buffer.from(JSON.stringify(plainValueText(plainValue(decodeMessage(ANY_VALUE, b, start, end))))));
   }
 
   private writeGoogleFields(start: number, end: number): void {
@@ -212,19 +205,6 @@ function isGoogleKey(b: Uint8Array, start: number, end: number): boolean {
   return true;
 }
 
-/** Whether a key occurs twice, or there are too many to compare. `keys` has starts and ends. */
-function hasRepeatedKeys(b: Uint8Array, keys: readonly number[]): boolean {
-  if (keys.length > 2 * MAX_COMPARED) return true;
-  for (let i = 2; i < keys.length; i += 2)
-    for (let j = 0; j < i; j += 2)
-      if (
-        keys[i + 1]! - keys[i]! === keys[j + 1]! - keys[j]! &&
-        Buffer.compare(b.subarray(keys[i], keys[i + 1]), b.subarray(keys[j], keys[j + 1])) === 0
-      )
-        return true;
-  return false;
-}
-
 function attributeAt(b: Uint8Array, start: number, end: number, key: Uint8Array): unknown {
   const at = findAttribute(b, start, end, LOG_ATTRIBUTES_TAG, key);
   return at < 0 ? undefined : attributeValue(b, at);
@@ -250,8 +230,6 @@ const NAME_KEY = encodedKey("gcp.log_name");
 const REQUEST_KEY = encodedKey("gcp.http_request");
 const LOCATION_KEY = encodedKey("gcp.source_location");
 const SAMPLED_KEY = encodedKey("gcp.trace_sampled");
-/** Up to so many labels are compared with each other. */
-const MAX_COMPARED = 32;
 const ERROR_TYPE = "type.googleapis.com/google.devtools.clouderrorreporting.v1beta1.ReportedErrorEvent";
 const HEAD = Buffer.from('{"entries":[');
 const TAIL = Buffer.from('],"partialSuccess":true}');
