@@ -165,9 +165,6 @@ const quietDebug: ExporterFactory = {
     new DebugExporter(config as never, context, [new Writable({ write: (_chunk, _encoding, done) => done() })]),
 };
 
-/** It sends nothing of spans, as its page says. */
-const signalFxMetrics: ExporterFactory = { ...signalFxExporter, type: "signalfx_metrics", signals: ["metrics"] };
-
 const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | TestBackend][] = [
   ["otlp_http, as protobuf", otlpHttpExporter, () => httpBackend({ compression: "none" })],
   ["otlp_http, as packed JSON", otlpHttpExporter, () => httpBackend({ encoding: "json" })],
@@ -254,7 +251,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ],
   [
     "signalfx",
-    signalFxMetrics,
+    signalFxExporter,
     () => answeringBackend((port) => ({ access_token: "t", ingest_url: `http://127.0.0.1:${port}` })),
   ],
   [

@@ -1,7 +1,9 @@
 import { nextOwnerId, OwnerTable, PointReader, SeriesTable } from "#metrics";
-import { decodeText, fieldTag, message, stepOver, valueAt, varint } from "#otlp/bytes";
+import { decodeText, double, fieldTag, findField, message, stepOver, valueAt, varint } from "#otlp/bytes";
 import { type PlainAttributes, plainAttributes } from "#otlp/json";
 import {
+  EXPONENTIAL_HISTOGRAM_TAG,
+  HISTOGRAM_TAG,
   METRIC_DESCRIPTION_TAG,
   METRIC_NAME_TAG,
   METRIC_UNIT_TAG,
@@ -177,6 +179,27 @@ export class SeriesWalk<Series extends object> implements MetricVisitor {
 const DELTA = 1;
 /** How many keys a batch looks at for series that have expired. */
 const SWEEP_KEYS = 1000;
+
+/** Tags of HistogramDataPoint.min and max, and of those of exponential histograms. */
+const EXTREMES: Readonly<Record<number, readonly [min: number, max: number]>> = {
+  [HISTOGRAM_TAG]: [89, 97],
+  [EXPONENTIAL_HISTOGRAM_TAG]: [97, 105],
+};
+
+/** Returns the least and the greatest value of a histogram point, which are optional. */
+export function extremesOf(
+  dataTag: number,
+  b: Uint8Array,
+  start: number,
+  end: number,
+): [min: number | undefined, max: number | undefined] {
+  const read = (tag: number) => {
+    const at = findField(b, start, end, tag);
+    return at < 0 ? undefined : double(b, at);
+  };
+  const [min, max] = EXTREMES[dataTag]!;
+  return [read(min), read(max)];
+}
 
 /**
  * The last points of a cumulative series, for formats that have only increases.

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { signalFxExporter } from "../../../src/exporters/vendors/signalfx/component.js";
+import { loadConfig } from "../../../src/runtime/config/load.js";
+import { Registry } from "../../../src/runtime/config/resolve/registry.js";
+import { problemMessage } from "../../../src/runtime/config/text/problem.js";
+import { builtins } from "../../support/builtins.js";
 import { never, refusalOf } from "../harness.js";
-import { attributes, metrics, point, recorded, spans } from "./recorded.js";
+import { attributes, metrics, point, recorded } from "./recorded.js";
 
 const start = (more: object = {}) =>
   recorded(signalFxExporter, (url) => ({ access_token: "t1", ingest_url: url, ...more }));
@@ -13,7 +17,10 @@ describe("the signalfx exporter", () => {
       sum: { aggregationTemporality, isMonotonic: true, dataPoints: [point(value)] },
     });
     const dataPoints = [
-      { timeUnixNano: "1700000000000000000", count: 3, sum: 12, explicitBounds: [5], bucketCounts: [2, 1] },
+      {
+        ...{ timeUnixNano: "1700000000000000000", count: 3, sum: 12, min: 1, max: 2e6 },
+        ...{ explicitBounds: [5, 1_000_000], bucketCounts: [2, 0, 1] },
+      },
     ];
     await exporter.send(
       metrics(
@@ -31,25 +38,78 @@ describe("the signalfx exporter", () => {
     const timestamp = 1_700_000_000_123;
     const at = 1_700_000_000_000;
     expect(JSON.parse(bodies()[0]!)).toEqual({
-      gauge: [{ metric: "temp", dimensions: { ...dimensions, room_no: "a" }, value: 1.5, timestamp }],
+      gauge: [
+        { metric: "temp", dimensions: { ...dimensions, room_no: "a" }, value: 1.5, timestamp },
+        { metric: "h_min", dimensions, value: 1, timestamp: at },
+        { metric: "h_max", dimensions, value: 2e6, timestamp: at },
+      ],
       counter: [{ metric: "hits", dimensions, value: 3, timestamp }],
       cumulative_counter: [
         { metric: "total", dimensions, value: 9, timestamp },
         { metric: "h_count", dimensions, value: 3, timestamp: at },
         { metric: "h_sum", dimensions, value: 12, timestamp: at },
-        { metric: "h_bucket", dimensions: { ...dimensions, upper_bound: "5" }, value: 2, timestamp: at },
-        { metric: "h_bucket", dimensions: { ...dimensions, upper_bound: "+Inf" }, value: 3, timestamp: at },
+        { metric: "h_bucket", dimensions: { ...dimensions, le: "5" }, value: 2, timestamp: at },
+        { metric: "h_bucket", dimensions: { ...dimensions, le: "1e+06" }, value: 2, timestamp: at },
+        { metric: "h_bucket", dimensions: { ...dimensions, le: "+Inf" }, value: 3, timestamp: at },
       ],
     });
   });
 
-  it("sends nothing of spans, and holds the queue for a wrong token", async () => {
+  it("sends counts, sums and quantiles of summaries", async () => {
+    const { exporter, bodies } = await start();
+    const quantileValues = [{ quantile: 0.5, value: 3 }];
+    const summary = { dataPoints: [{ timeUnixNano: "1700000000000000000", count: 2, sum: 7, quantileValues }] };
+    await exporter.send(metrics({}, { name: "s", summary }), never);
+    const { gauge, cumulative_counter: counters } = JSON.parse(bodies()[0]!) as Record<string, object[]>;
+    expect(gauge).toMatchObject([{ metric: "s_quantile", dimensions: { quantile: "0.5" }, value: 3 }]);
+    expect(counters).toMatchObject([
+      { metric: "s_count", value: 2 },
+      { metric: "s_sum", value: 7 },
+    ]);
+  });
+
+  it("holds the queue for a wrong token", async () => {
     const { sink, exporter } = await start();
-    await exporter.send(spans({}, {}), never);
-    expect(sink.requests).toHaveLength(0);
     sink.respond = (response) => response.writeHead(401).end();
     const gauge = metrics({}, { name: "temp", gauge: { dataPoints: [point(1)] } });
     expect(await refusalOf(exporter.send(gauge, never))).toMatchObject({ category: "integration" });
+  });
+
+  it("keeps points beyond Splunk's limits as dead letters, and sends the others", async () => {
+    const { exporter, bodies } = await start();
+    const many = Object.fromEntries(Array.from({ length: 37 }, (_, i) => [`k${i}`, "v"]));
+    const gauge = (name: string, own: object = {}) => ({
+      name,
+      gauge: { dataPoints: [point(1, { attributes: attributes(own) })] },
+    });
+    const batch = metrics({}, gauge("a"), gauge("n".repeat(257)), gauge("b", many), gauge("c"));
+    const refusal = await refusalOf(exporter.send(batch, never));
+    expect([...refusal.undelivered!.marks]).toEqual([0, 1, 1, 0]);
+    expect(refusal).toMatchObject({ category: "schema", message: expect.stringContaining("36 dimensions") });
+    const sent = JSON.parse(bodies()[0]!) as { gauge: { metric: string }[] };
+    expect(sent.gauge.map(({ metric }) => metric)).toEqual(["a", "c"]);
+  });
+
+  it("never sends the token of Splunk's own receivers as a dimension", async () => {
+    const { exporter, bodies } = await start();
+    const resource = { "com.splunk.signalfx.access_token": "secret", "host.name": "h" };
+    await exporter.send(metrics(resource, { name: "temp", gauge: { dataPoints: [point(1)] } }), never);
+    expect(bodies()[0]).not.toContain("secret");
+    expect(bodies()[0]).toContain('"host.name":"h"');
+  });
+
+  it("is refused in a pipeline of traces, with the exporter to write instead", () => {
+    const text = `
+receivers: {otlp: {protocols: {http: }}}
+exporters: {signalfx: {access_token: t, realm: us1}}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [signalfx]}}}
+`;
+    const registry = new Registry(builtins);
+    const { problems } = loadConfig({ sources: [{ text, name: "c.yaml" }], registry, addDefaults: true });
+    const [problem = expect.unreachable()] = problems.filter(({ code }) => code === "unsupported_signal");
+    expect(problem.severity).toBe("error");
+    expect(problemMessage(problem)).toContain("otlp_http/splunk: {traces_endpoint:");
+    expect(problemMessage(problem)).toContain("/v2/trace/otlp");
   });
 
   it("needs a token, and a realm or a URL", () => {

@@ -1,10 +1,9 @@
 import type { PointReader } from "#metrics";
-import { double, findField } from "#otlp/bytes";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { EXPONENTIAL_HISTOGRAM_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
 import { compilePattern } from "#text/patterns";
 import { type LogEvent, nameFor } from "../cloudwatch-logs.js";
-import { DeltaMemory, SeriesWalk, type VendorMetric } from "../series-walk.js";
+import { DeltaMemory, extremesOf, SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { SkippedPoints, SkipReason } from "../vendor-exporter.js";
 import type { AwsEmfConfig } from "./config.js";
 
@@ -168,7 +167,7 @@ export class EmfDocuments {
       const values = [point.count, point.sum];
       const increase = isDelta ? values : series.memory.increase(point.timeMs, values, isKept);
       if (increase === undefined) return undefined;
-      const [min, max] = dataTag === SUMMARY_TAG ? quantileEnds(point) : extremes(dataTag, b, start, end);
+      const [min = 0, max = 0] = dataTag === SUMMARY_TAG ? quantileEnds(point) : extremesOf(dataTag, b, start, end);
       return statistics(min, max, increase[0]!, increase[1]!);
     }
     let { value } = point;
@@ -275,23 +274,9 @@ function unitOf({ name, unit }: VendorMetric, { metric_descriptors: descriptors 
   return UNITS[unit] ?? "";
 }
 
-/** Tags of HistogramDataPoint.min and max, and of those of exponential histograms. */
-const EXTREMES: Readonly<Record<number, readonly [min: number, max: number]>> = {
-  [HISTOGRAM_TAG]: [89, 97],
-  [EXPONENTIAL_HISTOGRAM_TAG]: [97, 105],
-};
-
-function extremes(dataTag: number, b: Uint8Array, start: number, end: number): [number, number] {
-  const [min, max] = EXTREMES[dataTag]!.map((tag) => {
-    const at = findField(b, start, end, tag);
-    return at < 0 ? 0 : double(b, at);
-  });
-  return [min!, max!];
-}
-
-function quantileEnds({ quantiles, quantileValues }: PointReader): [number, number] {
-  const at = (quantile: number) => quantileValues[quantiles.indexOf(quantile)] ?? 0;
-  return [at(0), at(1)];
+/** Quantiles are in ascending order. */
+function quantileEnds({ quantileValues }: PointReader): [number, number] {
+  return [quantileValues[0] ?? 0, quantileValues.at(-1) ?? 0];
 }
 
 function statistics(min: number, max: number, count: number, sum: number): string | undefined {

@@ -8,17 +8,13 @@ import { SignalFxDataPoints } from "./data-points.js";
 export const signalFxExporter = defineExporter<SignalFxConfig>({
   type: "signalfx",
   summary: "Sends metrics to Splunk Observability Cloud (SignalFx) as data points.",
-  signals: ["metrics", "traces"],
+  signals: ["metrics"],
   schema: signalFxSchema,
   create: (config, context) => createExporter(config, context),
 });
 
-/**
- * In a pipeline of traces the Collector's exporter only relates services to hosts. This one does not, and sends nothing
- * there: spans reach Splunk by `otlp_http` or `sapm`.
- */
 function createExporter(config: SignalFxConfig, context: ExporterContext): VendorExporter {
-  const url = new URL(config.ingest_url ?? `https://ingest.${config.realm}.signalfx.com`);
+  const url = new URL(config.ingest_url ?? `https://ingest.${config.realm}.observability.splunkcloud.com`);
   url.pathname = `${url.pathname.replace(/\/(v2\/datapoint)?\/?$/, "")}/v2/datapoint`;
   const headers = {
     "Content-Type": "application/json",
@@ -32,12 +28,6 @@ function createExporter(config: SignalFxConfig, context: ExporterContext): Vendo
     read: (answer) => void read(answer),
   };
   const points = new SignalFxDataPoints(config);
-  let hasWarned = false;
-  const requestsOf = (batch: Batch) => {
-    if (batch.signal === "metrics") return points.requests(batch, context.clock.now(), to);
-    if (!hasWarned) context.logger.warn({}, "signalfx sends no spans: they reach Splunk by otlp_http");
-    hasWarned = true;
-    return [];
-  };
+  const requestsOf = (batch: Batch) => points.requests(batch, context.clock.now(), to);
   return new VendorExporter([to], requestsOf, context);
 }

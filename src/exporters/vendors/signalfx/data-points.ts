@@ -1,8 +1,8 @@
 import type { PointReader } from "#metrics";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { GAUGE_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
-import type { Batch } from "../../../plugin.js";
-import { SeriesWalk, type VendorMetric } from "../series-walk.js";
+import { type Batch, Refusal } from "../../../plugin.js";
+import { extremesOf, SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { Destination, VendorPart } from "../vendor-exporter.js";
 import type { SignalFxConfig } from "./config.js";
 
@@ -12,12 +12,21 @@ type PointKind = (typeof KINDS)[number];
 /** What is kept of a series: its dimensions, and how its items begin. */
 interface SignalFxSeries {
   readonly dimensions: Readonly<Record<string, string>>;
-  readonly heads: Map<string, string>;
+  /** Undefined for items that the API does not take. */
+  readonly heads: Map<string, string | undefined>;
 }
 
 const MAX_ITEMS = 5000;
 const FORGET_MS = 3_600_000;
+
+/** The limits of the data model. A point beyond the first two is lost at Splunk without an error. */
+const MAX_NAME_LENGTH = 256;
+const MAX_DIMENSIONS = 36;
+const MAX_DIMENSION_NAME_LENGTH = 128;
 const MAX_DIMENSION_LENGTH = 256;
+
+/** A resource attribute of Splunk's own receivers, which is a secret. */
+const TOKEN_ATTRIBUTE = "com.splunk.signalfx.access_token";
 
 /** Makes requests of data points of the API /v2/datapoint. */
 export class SignalFxDataPoints {
@@ -27,6 +36,7 @@ export class SignalFxDataPoints {
   private isSent = false;
   private readonly notInName: RegExp;
   private pages: PointPage[] = [];
+  private readonly unsendable = new Set<number>();
 
   constructor(config: SignalFxConfig) {
     this.config = config;
@@ -38,9 +48,9 @@ export class SignalFxDataPoints {
           dimensions: this.dimensionsOf({ ...metric.resource, ...attributes }),
           heads: new Map(),
         }),
-        visit: (series, metric, point, place) => {
+        visit: (...args) => {
           this.isSent = false;
-          this.visit(series, metric, point, place);
+          this.visit(...args);
           return this.isSent ? undefined : "not_finite";
         },
       },
@@ -50,44 +60,57 @@ export class SignalFxDataPoints {
 
   requests(batch: Batch, now: number, to: Destination): VendorPart[] {
     this.pages = [new PointPage()];
+    this.unsendable.clear();
     const skipped = this.walk.walk(batch.bytes, now);
-    const requests = this.pages
+    const requests: VendorPart[] = this.pages
       .filter(({ count }) => count > 0)
       .map((page) => ({ records: [...page.records], to, encode: () => page.encode() }));
+    if (this.unsendable.size > 0) requests.push({ records: [...this.unsendable], refusal: tooLarge() });
     return [...requests, ...skipped];
   }
 
   private dimensionsOf(attributes: PlainAttributes): Record<string, string> {
     return Object.fromEntries(
-      Object.entries(attributes).map(([key, value]) => [
-        key.replace(this.notInName, "_").slice(0, MAX_DIMENSION_LENGTH / 2),
-        plainValueText(value).slice(0, MAX_DIMENSION_LENGTH),
-      ]),
+      Object.entries(attributes)
+        .filter(([key]) => key !== TOKEN_ATTRIBUTE)
+        .map(([key, value]) => [
+          key.replace(this.notInName, "_").slice(0, MAX_DIMENSION_NAME_LENGTH),
+          plainValueText(value).slice(0, MAX_DIMENSION_LENGTH),
+        ]),
     );
   }
 
-  private visit(series: SignalFxSeries, metric: VendorMetric, point: PointReader, place: number): void {
+  private visit(
+    series: SignalFxSeries,
+    metric: VendorMetric,
+    point: PointReader,
+    place: number,
+    b: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
     const { dataTag, isDelta } = metric;
     const counter = isDelta ? "counter" : "cumulative_counter";
     if (dataTag === GAUGE_TAG) return this.add(series, metric, "", "gauge", point.value, point, place);
     if (dataTag === SUM_TAG)
       return this.add(series, metric, "", metric.isMonotonic ? counter : "gauge", point.value, point, place);
     this.add(series, metric, "_count", counter, point.count, point, place);
+    if (point.hasSum || dataTag === SUMMARY_TAG) this.add(series, metric, "_sum", counter, point.sum, point, place);
     if (dataTag === SUMMARY_TAG) {
-      this.add(series, metric, "", counter, point.sum, point, place);
       for (const [i, quantile] of point.quantiles.entries())
         this.add(series, metric, "_quantile", "gauge", point.quantileValues[i]!, point, place, {
           quantile: String(quantile),
         });
       return;
     }
-    if (point.hasSum) this.add(series, metric, "_sum", counter, point.sum, point, place);
+    const [min, max] = extremesOf(dataTag, b, start, end);
+    if (min !== undefined) this.add(series, metric, "_min", "gauge", min, point, place);
+    if (max !== undefined) this.add(series, metric, "_max", "gauge", max, point, place);
     if (dataTag !== HISTOGRAM_TAG || this.config.drop_histogram_buckets) return;
     let total = 0;
     for (let i = 0; i < point.counts.length; i++) {
       total += point.counts[i]!;
-      const upper_bound = String(point.bounds[i] ?? "+Inf");
-      this.add(series, metric, "_bucket", counter, total, point, place, { upper_bound });
+      this.add(series, metric, "_bucket", counter, total, point, place, { le: boundText(point.bounds[i]) });
     }
   }
 
@@ -104,16 +127,32 @@ export class SignalFxDataPoints {
     if (!Number.isFinite(value)) return;
     this.isSent = true;
     const key = `${suffix} ${Object.values(more).join()}`;
-    let head = series.heads.get(key);
-    if (head === undefined) {
-      const item = { metric: metric.name + suffix, dimensions: { ...series.dimensions, ...more } };
-      head = `${JSON.stringify(item).slice(0, -1)},"value":`;
-      series.heads.set(key, head);
-    }
+    if (!series.heads.has(key)) series.heads.set(key, headOf(metric.name + suffix, { ...series.dimensions, ...more }));
+    const head = series.heads.get(key);
+    if (head === undefined) return void this.unsendable.add(place);
     let page = this.pages.at(-1)!;
     if (page.count >= MAX_ITEMS) this.pages.push((page = new PointPage()));
-    page.add(kind, `${head}${value},"timestamp":${timeMs}}`, place);
+    // Splunk takes the time of arrival for a point without a time.
+    page.add(kind, `${head}${value}${timeMs > 0 ? `,"timestamp":${timeMs}` : ""}}`, place);
   }
+}
+
+/** Returns how items of a series begin; undefined if they are beyond the limits. */
+function headOf(metric: string, dimensions: Readonly<Record<string, string>>): string | undefined {
+  if (metric.length > MAX_NAME_LENGTH || Object.keys(dimensions).length > MAX_DIMENSIONS) return undefined;
+  return `${JSON.stringify({ metric, dimensions }).slice(0, -1)},"value":`;
+}
+
+function tooLarge(): Refusal {
+  const message = `Splunk takes names of up to ${MAX_NAME_LENGTH} characters and up to ${MAX_DIMENSIONS} dimensions`;
+  return new Refusal("permanent", message, { category: "schema" });
+}
+
+/** The text of a bucket's upper bound in the Collector, so that the series of a mixed fleet join. */
+function boundText(bound: number | undefined): string {
+  if (bound === undefined || bound === Number.POSITIVE_INFINITY) return "+Inf";
+  if (bound === 0 || (Math.abs(bound) >= 1e-4 && Math.abs(bound) < 1e6)) return String(bound);
+  return bound.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 /** The items of one request, by kind. */

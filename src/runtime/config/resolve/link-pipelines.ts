@@ -3,6 +3,7 @@ import type { SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { spanText } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
+import { adviceOnSignal } from "./other-types.js";
 import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./read-service.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
@@ -128,7 +129,8 @@ function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipe
     if (factory === undefined || factory.kind === "connector" || factory.kind === "extension") continue;
     if (factory.signals.includes(pipeline.signal)) continue;
     const message = `${definition.kind} "${definition.id}" does not take ${pipeline.signal}, only ${factory.signals.join(" and ")}`;
-    findings.error("unsupported_signal", reference.span, reference.path, message);
+    const suggestion = adviceOnSignal(definition.kind, factory.type, pipeline.signal);
+    findings.error("unsupported_signal", reference.span, reference.path, message, suggestion ? { suggestion } : {});
   }
 }
 

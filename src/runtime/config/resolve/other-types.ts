@@ -47,6 +47,18 @@ export function adviceOnType(kind: ComponentKind, type: string): string | undefi
   return COLLECTOR_TYPES[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
 }
 
+/** Advice about a signal that the Collector's exporter of this type takes, and that of Sluice does not. */
+export function adviceOnSignal(kind: ComponentKind, type: string, signal: string): string | undefined {
+  return SIGNAL_ADVICE[`${kind} ${type} ${signal}`];
+}
+
+const SIGNAL_ADVICE: Readonly<Record<string, string>> = {
+  "exporter signalfx traces":
+    "it never sent spans, only which service runs on which host; Splunk takes spans as OTLP: write " +
+    '`otlp_http/splunk: {traces_endpoint: "https://ingest.<realm>.observability.splunkcloud.com/v2/trace/otlp", ' +
+    "headers: {X-SF-Token: <access_token>}}` among the exporters, and otlp_http/splunk in this pipeline",
+};
+
 /** Other names of types, by kind and by type as normalised by `spelling`. */
 const RENAMED: Readonly<Record<string, string>> = {
   "processor attribute": "attributes",
