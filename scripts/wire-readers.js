@@ -261,6 +261,7 @@ export const READER_FILES = [
               severityNumber: set("severityNumber", "varint"),
               severityText: range("severity"),
               body: range("body"),
+              droppedAttributesCount: set("droppedAttributes", "varint"),
               flags: at("flagsAt"),
               traceId: range("trace"),
               spanId: range("span"),

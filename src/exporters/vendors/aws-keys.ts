@@ -38,11 +38,24 @@ export function logGroupKeys() {
     log_retention: z
       .number()
       .int()
-      .nonnegative()
       .default(0)
+      .refine(
+        (days) => RETENTION_DAYS.includes(days),
+        `expected a number of days that CloudWatch takes: ${RETENTION_DAYS.join(", ")}`,
+      )
       .meta({ description: "The days that a log group made by the exporter keeps events; 0: for ever." }),
-    tags: section(z.record(z.string(), z.string()))
+    tags: section(
+      z
+        .record(z.string().min(1).max(128).regex(TAG_CHARACTERS), z.string().max(256).regex(TAG_CHARACTERS))
+        .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `expected up to ${MAX_TAGS} tags`),
+    )
       .optional()
       .meta({ description: "Tags of log groups made by the exporter." }),
   };
 }
+
+const RETENTION_DAYS: readonly number[] = [
+  ...[0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653],
+];
+const MAX_TAGS = 50;
+const TAG_CHARACTERS = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;

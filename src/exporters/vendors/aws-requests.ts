@@ -60,21 +60,25 @@ export class AwsRequests {
     if (isExpected(error.type)) return error.type;
     const { status, type, message } = error;
     const detail = type === "" ? message : `${type}: ${message}`;
-    if (THROTTLING.test(type)) throw new Refusal("transient", detail, { status: `HTTP ${status}`, blame: "backend" });
+    if (RETRYABLE.test(type)) throw new Refusal("transient", detail, { status: `HTTP ${status}`, blame: "backend" });
     if (CREDENTIALS.test(type)) throw new Refusal("permanent", detail, { status: type, category: "integration" });
     throw refusalOfHttp(status, detail, parseRetryAfter(answer.headers.get("retry-after"), this.context.clock.now()));
   }
 }
 
-const THROTTLING = /throttl|LimitExceeded|TooManyRequests|ServiceUnavailable/i;
+/** Errors with status 400 that pass by themselves. */
+const RETRYABLE =
+  /throttl|LimitExceeded|TooManyRequests|ServiceUnavailable|OperationAborted|RequestAborted|RequestTimeout|InternalFailure/i;
+/** Errors that somebody must mend: keys, rights, or the clock. */
 const CREDENTIALS =
-  /UnrecognizedClient|ExpiredToken|InvalidSignature|AccessDenied|MissingAuthentication|InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature/i;
+  /UnrecognizedClient|ExpiredToken|InvalidSignature|AccessDenied|MissingAuthentication|InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature|NotAuthorized|OptInRequired|RequestExpired/i;
 
 /** Returns undefined for a success. */
 function errorIn({ status, headers, body }: Http1Answer): AwsError | undefined {
   if (status >= 200 && status < 300) return undefined;
   const text = plainText(body);
-  const named = headers.get("x-amzn-errortype")?.split(":")[0] ?? /"__type"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? "";
+  const named =
+    headers.get("x-amzn-errortype")?.split(":")[0] ?? /"(?:__type|code)"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? "";
   const message = /"[Mm]essage"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? text;
   return { status, type: named.split("#").at(-1)!, message };
 }

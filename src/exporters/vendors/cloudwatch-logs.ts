@@ -19,10 +19,14 @@ interface LogGroupSettings extends AwsSessionConfig {
   readonly tags?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The service takes 10,000 events and 1 MiB in a request, and counts 26 bytes more for each event. */
+/**
+ * PutLogEvents takes 10,000 events and 1 MiB in a request, and counts 26 bytes more for each event. It refuses a request
+ * whose events are more than 24 hours apart.
+ */
 const MAX_EVENTS = 10_000;
-const MAX_BYTES = 1_000_000;
+const MAX_BYTES = 1_048_576;
 const EVENT_OVERHEAD = 26;
+const MAX_SPAN_MS = 24 * 3_600_000;
 
 /** Puts events into log streams of CloudWatch, and makes groups and streams that are missing. */
 export class CloudWatchLogs {
@@ -38,8 +42,8 @@ export class CloudWatchLogs {
     this.destination = {
       poster: this.requests.poster,
       compression: "none",
-      headersOf: (body) => this.requests.sign(body, targetOf("PutLogEvents")),
-      read: (answer) => this.readPut(answer),
+      headersOf: (body) => this.requests.sign(body, { ...targetOf("PutLogEvents"), ...EMF_HEADER }),
+      read: (answer) => this.readPut(answer, 0),
     };
   }
 
@@ -50,14 +54,16 @@ export class CloudWatchLogs {
     for (let from = 0; from < events.length; ) {
       let to = from;
       for (let bytes = 0; to < events.length && to - from < MAX_EVENTS; to++) {
-        bytes += Buffer.byteLength(events[to]!.message) + EVENT_OVERHEAD;
-        if (bytes > MAX_BYTES && to > from) break;
+        const { message, timeMs } = events[to]!;
+        // Quotes and escapes count too, which is a little too much.
+        bytes += Buffer.byteLength(message) + EVENT_OVERHEAD;
+        if (to > from && (bytes > MAX_BYTES || timeMs - events[from]!.timeMs > MAX_SPAN_MS)) break;
       }
       const page = events.slice(from, to);
       requests.push({
         records: [...new Set(page.flatMap(({ records }) => records))],
         itemRecords: page.map(({ records }) => records),
-        to: this.destination,
+        to: { ...this.destination, read: (answer) => this.readPut(answer, page.length) },
         prepare: (abort) => this.makeStream(group, stream, abort),
         encode: () => bodyOf(group, stream, page),
       });
@@ -93,15 +99,18 @@ export class CloudWatchLogs {
     return this.requests.poster.post([body], abort, undefined, read, headers);
   }
 
-  private readPut(answer: Http1Answer): readonly RefusedItems[] | undefined {
+  private readPut(answer: Http1Answer, count: number): readonly RefusedItems[] | undefined {
     const error = this.requests.readError(answer, (type) => /ResourceNotFound|DataAlreadyAccepted/.test(type));
     if (error === "ResourceNotFoundException") {
       this.known.clear(); // somebody has deleted the stream: the next attempt makes it again
       throw new Refusal("transient", "the log group or stream does not exist any more", { status: error });
     }
-    return error === undefined ? refusedEvents(answer.body) : undefined;
+    return error === undefined ? refusedEvents(answer.body, count) : undefined;
   }
 }
+
+/** Asks CloudWatch to make metrics of events in the embedded metric format. Others stay as they are. */
+const EMF_HEADER = { "x-amzn-logs-format": "json/emf" };
 
 function targetOf(action: string): Readonly<Record<string, string>> {
   return { "x-amz-target": `Logs_20140328.${action}` };
@@ -114,7 +123,7 @@ function bodyOf(group: string, stream: string, events: readonly LogEvent[]): Uin
 }
 
 /** A success may tell that events were too old or too new: the others were stored. */
-function refusedEvents(body: Buffer): readonly RefusedItems[] | undefined {
+function refusedEvents(body: Buffer, count: number): readonly RefusedItems[] | undefined {
   const text = body.toString("utf8");
   if (!text.includes("rejectedLogEventsInfo")) return undefined;
   const { rejectedLogEventsInfo: info } = JSON.parse(text) as {
@@ -134,34 +143,54 @@ function refusedEvents(body: Buffer): readonly RefusedItems[] | undefined {
     ...(oldEnd > 0 ? [refused(places(0, oldEnd), "too old for its log group")] : []),
     ...(info?.tooNewLogEventStartIndex === undefined
       ? []
-      : [refused(places(info.tooNewLogEventStartIndex, MAX_EVENTS), "too far in the future")]),
+      : [refused(places(info.tooNewLogEventStartIndex, count), "too far in the future")]),
   ];
 }
 
-/** Names in braces that log groups and streams may contain, and the resource attributes they stand for. */
+/**
+ * Names in braces that log groups and streams may contain, and the resource attributes they stand for, beside one of the
+ * same name.
+ */
 const PLACEHOLDERS: Readonly<Record<string, readonly string[]>> = {
-  ClusterName: ["ClusterName", "k8s.cluster.name", "aws.ecs.cluster.name"],
-  NodeName: ["NodeName", "k8s.node.name"],
-  TaskId: ["TaskId", "aws.ecs.task.id"],
-  ServiceName: ["ServiceName", "service.name"],
-  PodName: ["PodName", "k8s.pod.name"],
-  ContainerInstanceId: ["ContainerInstanceId", "aws.ecs.container.instance.id"],
-  TaskDefinitionFamily: ["TaskDefinitionFamily", "aws.ecs.task.family"],
-  InstanceId: ["InstanceId", "service.instance.id"],
-  FaasName: ["FaasName", "faas.name"],
-  FaasVersion: ["FaasVersion", "faas.version"],
+  ClusterName: ["aws.ecs.cluster.name", "k8s.cluster.name"],
+  NodeName: ["k8s.node.name"],
+  TaskId: ["aws.ecs.task.id"],
+  ServiceName: ["service.name"],
+  PodName: ["pod", "k8s.pod.name"],
+  ContainerInstanceId: ["aws.ecs.container.instance.id"],
+  TaskDefinitionFamily: ["aws.ecs.task.family"],
+  InstanceId: ["service.instance.id"],
+  FaasName: ["faas.name"],
+  FaasVersion: ["faas.version"],
 };
 
-/** Returns the name of a log group or stream for a resource. What the resource lacks is "undefined", as in the Collector. */
-export function nameFor(pattern: string, resource: PlainAttributes): string {
+/** Returns the first name in braces that stands for nothing. */
+export function unknownPlaceholder(pattern: string): string | undefined {
+  for (const [, name] of pattern.matchAll(/\{([^{}]*)\}/g)) if (PLACEHOLDERS[name!] === undefined) return name;
+  return undefined;
+}
+
+/** Returns the name of a log group for a resource. Characters that CloudWatch does not take are underscores. */
+export function groupNameFor(pattern: string, resource: PlainAttributes): string {
+  return nameFor(pattern, resource)
+    .replace(/[^\w./#-]/g, "_")
+    .slice(0, MAX_NAME);
+}
+
+/** Returns the name of a log stream for a resource. */
+export function streamNameFor(pattern: string, resource: PlainAttributes): string {
+  return nameFor(pattern, resource).replace(/[:*]/g, "_").slice(0, MAX_NAME);
+}
+
+/** What the resource lacks is "undefined", as in the Collector. */
+function nameFor(pattern: string, resource: PlainAttributes): string {
   if (!pattern.includes("{")) return pattern;
   return pattern.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const keys = PLACEHOLDERS[name];
     if (keys === undefined) return whole;
-    const key = keys.find((each) => resource[each] !== undefined);
-    const text = key === undefined ? "undefined" : plainValueText(resource[key]);
-    return text.replace(/[^\w./#-]/g, "_").slice(0, MAX_NAME_PART);
+    const key = [name, ...keys].find((each) => resource[each] !== undefined);
+    return (key === undefined ? "" : plainValueText(resource[key])) || "undefined";
   });
 }
 
-const MAX_NAME_PART = 256;
+const MAX_NAME = 512;

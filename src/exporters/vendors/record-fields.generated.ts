@@ -10,6 +10,7 @@ export class VendorLogFields {
   severityEnd = 0;
   bodyStart = 0;
   bodyEnd = 0;
+  droppedAttributes = 0;
   flagsAt = -1;
   traceStart = 0;
   traceEnd = 0;
@@ -27,6 +28,7 @@ export class VendorLogFields {
     this.severityEnd = 0;
     this.bodyStart = 0;
     this.bodyEnd = 0;
+    this.droppedAttributes = 0;
     this.flagsAt = -1;
     this.traceStart = 0;
     this.traceEnd = 0;
@@ -52,6 +54,10 @@ export class VendorLogFields {
           continue;
         case 16: // severityNumber
           this.severityNumber = varint(b, p);
+          while (b[p++]! > 127);
+          continue;
+        case 56: // droppedAttributesCount
+          this.droppedAttributes = varint(b, p);
           while (b[p++]! > 127);
           continue;
         case 69: // flags

@@ -38,8 +38,8 @@ describe("the awscloudwatchlogs exporter", () => {
     await exporter.send(
       logs(
         RESOURCE,
-        { severityText: "INFO", severityNumber: 9, attributes: { user: "u" } },
-        { timeUnixNano: "1600000000000000000", body: { stringValue: "older" } },
+        { severityText: "INFO", severityNumber: 9, attributes: { user: "u" }, flags: 1, droppedAttributesCount: 2 },
+        { timeUnixNano: "1699999999000000000", body: { stringValue: "older" } },
       ),
       never,
     );
@@ -52,31 +52,79 @@ describe("the awscloudwatchlogs exporter", () => {
     ]);
     const [{ logEvents, ...names } = expect.unreachable()] = put(bodies(), sink);
     expect(names).toEqual({ logGroupName: "/app/cart", logStreamName: "s" });
-    expect(logEvents.map(({ timestamp }) => timestamp)).toEqual([1_600_000_000_000, 1_700_000_000_123]);
+    expect(logEvents.map(({ timestamp }) => timestamp)).toEqual([1_699_999_999_000, 1_700_000_000_123]);
     expect(JSON.parse(logEvents[1]!.message)).toEqual({
       body: "hello",
       severity_number: 9,
       severity_text: "INFO",
+      dropped_attributes_count: 2,
+      flags: 1,
       attributes: { user: "u" },
       resource: RESOURCE,
     });
-    const { authorization } = sink.requests[4]!.headers;
+    expect(JSON.parse(logEvents[0]!.message)).toEqual({ body: "older", resource: RESOURCE });
+    const { authorization, "x-amzn-logs-format": format } = sink.requests[4]!.headers;
+    expect(format).toBe("json/emf");
     expect(authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/eu-west-1\/logs\/aws4_request/);
     expect(authorization).toContain("SignedHeaders=content-type;host;x-amz-date;x-amz-target");
   });
 
-  it("keeps events that are too old as dead letters, and does not send the others again", async () => {
+  it("puts events that are more than 24 hours apart into requests of their own", async () => {
+    const { sink, exporter, bodies } = await recorded(awsCloudWatchLogsExporter, config);
+    const at = (seconds: number) => ({ timeUnixNano: `${seconds}000000000` });
+    await exporter.send(logs({}, at(1_700_086_401), at(1_700_000_000), at(1_700_086_400)), never);
+    const times = put(bodies(), sink).map(({ logEvents }) => logEvents.map(({ timestamp }) => timestamp / 1000));
+    expect(times).toEqual([[1_700_000_000, 1_700_086_400], [1_700_086_401]]);
+  });
+
+  it("sends bodies alone if asked, and a blank for an empty one", async () => {
+    const { sink, exporter, bodies } = await recorded(awsCloudWatchLogsExporter, (url) => ({
+      ...config(url),
+      raw_log: true,
+    }));
+    const map = { kvlistValue: { values: attributes({ a: 1 }) } };
+    await exporter.send(
+      logs({}, { body: { stringValue: 'say "é"' } }, { body: { stringValue: "" } }, { body: map }),
+      never,
+    );
+    expect(put(bodies(), sink)[0]!.logEvents.map(({ message }) => message)).toEqual(['say "é"', " ", '{"a":1}']);
+  });
+
+  it("makes names that CloudWatch takes of what resources say", async () => {
+    const { sink, exporter, bodies } = await recorded(awsCloudWatchLogsExporter, (endpoint) => ({
+      ...{ endpoint, region: "eu-west-1", log_group_name: "/a/{ServiceName}", log_stream_name: "{PodName} {NodeName}" },
+    }));
+    await exporter.send(logs({ "service.name": "my cart!", pod: "p:1", "k8s.node.name": "" }, {}), never);
+    expect(put(bodies(), sink)[0]).toMatchObject({ logGroupName: "/a/my_cart_", logStreamName: "p_1 undefined" });
+  });
+
+  it.each([
+    ["a retention that CloudWatch has not", { log_retention: 8 }, "log_retention"],
+    ["an unknown placeholder", { log_group_name: "/a/{Service}" }, "log_group_name"],
+    ["a blank in a group's name", { log_group_name: "a b" }, "log_group_name"],
+    ["a colon in a stream's name", { log_stream_name: "a:b" }, "log_stream_name"],
+    ["a tag with a bad character", { tags: { "a!": "b" } }, "tags.a!"],
+  ])("does not take %s", (_name, more, path) => {
+    const problems = awsCloudWatchLogsExporter.schema.safeParse({ ...config("http://h"), ...more }).error!.issues;
+    expect(problems.map((issue) => issue.path.join("."))).toEqual([path]);
+  });
+
+  it.each([
+    ["too old", { tooOldLogEventEndIndex: 1 }, [0, 1, 0]],
+    ["too old for the group", { expiredLogEventEndIndex: 2 }, [1, 1, 0]],
+    ["too new", { tooNewLogEventStartIndex: 2 }, [0, 0, 1]],
+  ])("keeps events that are %s as dead letters, and does not send the others again", async (_name, info, marks) => {
     const { sink, exporter } = await recorded(awsCloudWatchLogsExporter, config);
     sink.respond = (response, request) =>
       response.end(
         String(request.headers["x-amz-target"]).endsWith("PutLogEvents")
-          ? '{"rejectedLogEventsInfo":{"tooOldLogEventEndIndex":1}}'
+          ? JSON.stringify({ rejectedLogEventsInfo: info })
           : "{}",
       );
-    const batch = logs({}, {}, { timeUnixNano: "1000000000" }, {});
+    const batch = logs({}, {}, { timeUnixNano: "1699999999000000000" }, { timeUnixNano: "1700000001000000000" });
     const refusal = await refusalOf(exporter.send(batch, never));
-    expect([...refusal.undelivered!.marks]).toEqual([0, 1, 0]);
-    expect(refusal.message).toContain("too old");
+    expect([...refusal.undelivered!.marks]).toEqual(marks);
+    expect(refusal).toMatchObject({ category: "business", message: expect.stringMatching(/too (old|far)/) });
   });
 
   it("tries again when it is throttled, holds the queue for bad keys, and makes a deleted stream again", async () => {
@@ -88,6 +136,8 @@ describe("the awscloudwatchlogs exporter", () => {
           : response.end("{}");
     };
     answers("ThrottlingException");
+    expect(await refusalOf(exporter.send(logs({}, {}), never))).toMatchObject({ kind: "transient" });
+    answers("OperationAbortedException");
     expect(await refusalOf(exporter.send(logs({}, {}), never))).toMatchObject({ kind: "transient" });
     answers("UnrecognizedClientException");
     expect(await refusalOf(exporter.send(logs({}, {}), never))).toMatchObject({ category: "integration" });
@@ -148,6 +198,27 @@ describe("the awsemf exporter", () => {
     });
   });
 
+  it("keeps labels that CloudWatch does not take as dimensions only as fields", async () => {
+    const { sink, exporter, bodies } = await start({ dimension_rollup_option: "NoDimensionRollup" });
+    await exporter.send(metrics({}, gauge("a", 1, { room: "x", empty: "", long: "v".repeat(1025) })), never);
+    const [{ _aws: directive, ...fields } = expect.unreachable()] = documentsIn(bodies(), sink);
+    expect(directive).toMatchObject({ CloudWatchMetrics: [{ Dimensions: [["room", "OTelLib"]] }] });
+    expect(fields).toMatchObject({ a: 1, room: "x", empty: "", long: "v".repeat(1025) });
+  });
+
+  it.each([
+    ["By", "Bytes"],
+    ["Count", "Count"],
+    ["Kilobytes/Second", "Kilobytes/Second"],
+    ["{request}", undefined],
+  ])("sends the unit %s as %s", async (unit, expected) => {
+    const { sink, exporter, bodies } = await start();
+    await exporter.send(metrics({}, { ...gauge("a", 1), unit }), never);
+    const [{ _aws: directive } = expect.unreachable()] = documentsIn(bodies(), sink);
+    const { CloudWatchMetrics: list } = directive as { CloudWatchMetrics: { Metrics: { Unit?: string }[] }[] };
+    expect(list[0]!.Metrics[0]!.Unit).toBe(expected);
+  });
+
   it("keeps metrics that no declaration wants as fields, without making metrics of them", async () => {
     const { sink, exporter, bodies } = await start({
       namespace: "n",
@@ -197,7 +268,7 @@ describe("the awsxray exporter", () => {
           kind: 3,
           parentSpanId: "eee19b7ec3c1b174",
           spanId: "0000000000000001",
-          attributes: { "peer.service": "db!" },
+          attributes: { "peer.service": "db!,", "aws.operation": "Get" },
         },
       ),
       never,
@@ -213,9 +284,8 @@ describe("the awsxray exporter", () => {
       end_time: 1_700_000_000.623456,
       fault: true,
       http: { request: { method: "GET" }, response: { status: 503 } },
-      aws: {},
       origin: "AWS::ECS::Container",
-      annotations: { user_id: "u1" },
+      annotations: { "user.id": "u1" },
       metadata: {
         default: {
           "http.request.method": "GET",
@@ -231,15 +301,73 @@ describe("the awsxray exporter", () => {
       type: "subsegment",
       parent_id: "eee19b7ec3c1b174",
       namespace: "remote",
+      aws: { operation: "Get" },
     });
+    expect(subsegment!["metadata"]).toEqual({ default: { "peer.service": "db!,", "aws.operation": "Get" } });
   });
 
-  it("divides many spans into requests, and refuses what X-Ray could not process", async () => {
+  it("gives exceptions ids of their own, and spans that have not ended no end", async () => {
+    const { exporter, bodies } = await start();
+    const event = (message: string) => ({
+      name: "exception",
+      attributes: attributes({ "exception.type": "E", "exception.message": message }),
+    });
+    await exporter.send(spans({}, { endTimeUnixNano: "0", events: [event("a"), event("b")] }), never);
+    const [segment = expect.unreachable()] = documentsIn(bodies()[0]!);
+    expect(segment).toMatchObject({ in_progress: true });
+    expect(segment).not.toHaveProperty("end_time");
+    const { exceptions } = segment["cause"] as { exceptions: { id: string; message: string }[] };
+    expect(exceptions.map(({ message }) => message)).toEqual(["a", "b"]);
+    const ids = new Set([segment["id"], ...exceptions.map(({ id }) => id)]);
+    expect(ids.size).toBe(3);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it.each([
+    [
+      { "url.scheme": "https", "server.address": "h", "server.port": 443, "url.path": "/a", "url.query": "b=1" },
+      "https://h/a?b=1",
+    ],
+    [{ "server.address": "h", "server.port": 8080, "url.path": "/a" }, "http://h:8080/a"],
+    [{ "url.full": "https://x/y", "server.address": "h" }, "https://x/y"],
+    [{ "url.path": "/a" }, "/a"],
+  ])("tells the URL of %j", async (own, url) => {
+    const { exporter, bodies } = await start();
+    await exporter.send(spans({}, { attributes: { "http.request.method": "GET", ...own } }), never);
+    expect(documentsIn(bodies()[0]!)[0]!["http"]).toEqual({ request: { method: "GET", url } });
+  });
+
+  it("divides many spans into requests", async () => {
     const { sink, exporter } = await start();
     await exporter.send(spans({}, ...Array.from({ length: 120 }, () => ({}))), never);
     expect(sink.requests).toHaveLength(3);
-    sink.respond = (response) =>
-      response.end('{"UnprocessedTraceSegments":[{"Id":"1","ErrorCode":"ParseError","Message":"bad"}]}');
-    expect(await refusalOf(exporter.send(spans({}, {}), never))).toMatchObject({ kind: "permanent" });
+  });
+
+  describe("when X-Ray could not process some segments", () => {
+    const ids = ["0000000000000001", "0000000000000002", "0000000000000003"];
+    const three = () => spans({}, ...ids.map((spanId) => ({ spanId })));
+    const answering = async (...segments: object[]) => {
+      const { sink, exporter } = await start();
+      sink.respond = (response) => response.end(JSON.stringify({ UnprocessedTraceSegments: segments }));
+      return refusalOf(exporter.send(three(), never));
+    };
+
+    it("keeps only those as dead letters", async () => {
+      const refusal = await answering({ Id: ids[1], ErrorCode: "InvalidName", Message: "bad name" });
+      expect([...refusal.undelivered!.marks]).toEqual([0, 1, 0]);
+      expect(refusal).toMatchObject({ category: "schema", message: expect.stringContaining("InvalidName bad name") });
+    });
+
+    it("sends only those again if the fault is not theirs", async () => {
+      const refusal = await answering({ Id: ids[2], ErrorCode: "Throttled" });
+      expect(refusal.kind).toBe("transient");
+      expect([...refusal.undelivered!.marks]).toEqual([0, 0, 1]);
+    });
+
+    it("refuses the whole request if it does not say which", async () => {
+      const refusal = await answering({ ErrorCode: "MissingId", Message: "Invalid segment" });
+      expect(refusal).toMatchObject({ kind: "permanent", category: "schema" });
+      expect(refusal.undelivered).toBeUndefined();
+    });
   });
 });

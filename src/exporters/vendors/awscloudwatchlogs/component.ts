@@ -1,12 +1,9 @@
-import { decodeMessage, MESSAGES } from "#otlp/bytes";
-import { jsonText, plainAttributes, plainValue, plainValueText } from "#otlp/json";
-import { LOG_ATTRIBUTES_TAG } from "#otlp/tags";
 import { type Batch, defineExporter, type ExporterContext } from "../../../plugin.js";
-import { CloudWatchLogs, type LogEvent, nameFor } from "../cloudwatch-logs.js";
-import { VendorLogFields } from "../record-fields.generated.js";
-import { type RecordOwner, recordPages } from "../record-pages.js";
+import { CloudWatchLogs, groupNameFor, type LogEvent, streamNameFor } from "../cloudwatch-logs.js";
+import { recordPages } from "../record-pages.js";
 import { VendorExporter } from "../vendor-exporter.js";
 import { type AwsCloudWatchLogsConfig, awsCloudWatchLogsSchema } from "./config.js";
+import { LogMessages } from "./log-message.js";
 
 /** Puts log records into CloudWatch Logs. */
 export const awsCloudWatchLogsExporter = defineExporter<AwsCloudWatchLogsConfig>({
@@ -24,52 +21,17 @@ function createExporter(config: AwsCloudWatchLogsConfig, context: ExporterContex
   const { log_group_name: group, log_stream_name: stream } = config;
   const requestsOf = (batch: Batch) =>
     recordPages(batch.bytes, NO_LIMITS, (resource) =>
-      JSON.stringify([nameFor(group, resource), nameFor(stream, resource)]),
+      JSON.stringify([groupNameFor(group, resource), streamNameFor(stream, resource)]),
     ).flatMap(({ key, page }) => {
       const [groupName, streamName] = JSON.parse(key) as [string, string];
+      const messages = new LogMessages(batch.bytes, config.raw_log);
+      const now = context.clock.now();
       const events: LogEvent[] = [];
-      let at = 0;
       page.each((start, end, owner) => {
-        const records = [page.records[at++]!];
-        events.push({ ...eventOf(batch.bytes, start, end, owner, config, context.clock.now()), records });
+        const message = messages.messageOf(start, end, owner);
+        events.push({ timeMs: messages.timeMs || now, message, records: [page.records[events.length]!] });
       });
       return client.requestsOf(groupName, streamName, events);
     });
   return new VendorExporter([client.destination], requestsOf, context);
 }
-
-/** An event has a text as its message, which is the record as JSON, so its JSON is JSON in quotes. */
-function eventOf(
-  b: Uint8Array,
-  start: number,
-  end: number,
-  { resource }: RecordOwner,
-  { raw_log: isRaw }: AwsCloudWatchLogsConfig,
-  now: number,
-): Omit<LogEvent, "records"> {
-  log.read(b, start, end);
-  const time = timeMsAt(b, log.timeAt) || timeMsAt(b, log.observedAt) || now;
-  const body = plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd));
-  if (isRaw) return { timeMs: time, message: JSON.stringify(plainValueText(body) || " ") };
-  const text = (from: number, to: number) => Buffer.prototype.utf8Slice.call(b, from, to);
-  const hex = (from: number, to: number) => Buffer.prototype.hexSlice.call(b, from, to);
-  const message = jsonText({
-    body,
-    severity_number: log.severityNumber || undefined,
-    severity_text: text(log.severityStart, log.severityEnd) || undefined,
-    trace_id: hex(log.traceStart, log.traceEnd) || undefined,
-    span_id: hex(log.spanStart, log.spanEnd) || undefined,
-    attributes: plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG),
-    resource,
-  });
-  return { timeMs: time, message: JSON.stringify(message) };
-}
-
-function timeMsAt(b: Uint8Array, at: number): number {
-  if (at < 0) return 0;
-  const view = new DataView(b.buffer, b.byteOffset + at, 8);
-  return Number(view.getBigUint64(0, true) / 1_000_000n);
-}
-
-const log = new VendorLogFields();
-const ANY_VALUE = MESSAGES["AnyValue"]!;

@@ -2,7 +2,7 @@ import type { PointReader } from "#metrics";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { EXPONENTIAL_HISTOGRAM_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
 import { compilePattern } from "#text/patterns";
-import { type LogEvent, nameFor } from "../cloudwatch-logs.js";
+import { groupNameFor, type LogEvent, streamNameFor } from "../cloudwatch-logs.js";
 import { DeltaMemory, extremesOf, SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { SkippedPoints, SkipReason } from "../vendor-exporter.js";
 import type { AwsEmfConfig } from "./config.js";
@@ -86,9 +86,9 @@ export class EmfDocuments {
     for (const [key, value] of Object.entries(attributes)) labels.set(key, plainValueText(value));
     if (metric.scopeName !== "") labels.set(SCOPE_LABEL, metric.scopeName);
     const namespace = config.namespace || namespaceOf(metric.resource);
-    const group = nameFor(config.log_group_name || `/metrics/${namespace}`, metric.resource);
-    const stream = nameFor(config.log_stream_name, metric.resource);
-    const sets = this.dimensionsOf(metric.name, labels);
+    const group = groupNameFor(config.log_group_name || `/metrics/${namespace}`, metric.resource);
+    const stream = streamNameFor(config.log_stream_name, metric.resource);
+    const sets = this.dimensionsOf(metric.name, new Map([...labels].filter(isDimension)));
     const unit = unitOf(metric, config);
     return {
       place: this.placeOf(group, stream, namespace, labels),
@@ -249,6 +249,14 @@ class Declaration {
   }
 }
 
+/** Whether CloudWatch takes a label as a dimension. With any other in a set it would make no metric at all. */
+function isDimension([key, value]: readonly [string, string]): boolean {
+  return key.length <= MAX_DIMENSION_NAME && value.trim() !== "" && value.length <= MAX_DIMENSION_VALUE;
+}
+
+const MAX_DIMENSION_NAME = 255;
+const MAX_DIMENSION_VALUE = 1024;
+
 function distinct(sets: readonly string[][]): string[][] {
   return [...new Map(sets.map((set) => [JSON.stringify(set), set])).values()];
 }
@@ -258,7 +266,6 @@ function namespaceOf(resource: PlainAttributes): string {
   return names.filter((name) => name !== "").join("/") || "default";
 }
 
-/** CloudWatch's names of units. It takes no others. */
 const UNITS: Readonly<Record<string, string>> = {
   ms: "Milliseconds",
   s: "Seconds",
@@ -268,10 +275,14 @@ const UNITS: Readonly<Record<string, string>> = {
   "%": "Percent",
 };
 
+/** CloudWatch's own names of units. It takes no others. */
+const CLOUDWATCH_UNIT =
+  /^(Seconds|Microseconds|Milliseconds|((Kilo|Mega|Giga|Tera)?(bytes|bits)|Bytes|Bits)(\/Second)?|Percent|Count(\/Second)?|None)$/;
+
 function unitOf({ name, unit }: VendorMetric, { metric_descriptors: descriptors }: AwsEmfConfig): string {
   const written = descriptors?.find((each) => each.metric_name === name);
   if (written !== undefined && (written.overwrite || unit === "")) return written.unit;
-  return UNITS[unit] ?? "";
+  return UNITS[unit] ?? (CLOUDWATCH_UNIT.test(unit) ? unit : "");
 }
 
 /** Quantiles are in ascending order. */

@@ -18,6 +18,11 @@ const PRODUCER = 4;
 const CONSUMER = 5;
 const ERROR = 2;
 
+interface SegmentDocument {
+  readonly id: string;
+  readonly [member: string]: unknown;
+}
+
 /** Returns the document of a span: a segment where a request enters a service, and a subsegment for all others. */
 export function segmentOf(
   b: Uint8Array,
@@ -25,7 +30,7 @@ export function segmentOf(
   end: number,
   resource: PlainAttributes,
   config: AwsXrayConfig,
-): Readonly<Record<string, unknown>> {
+): SegmentDocument {
   span.read(b, start, end);
   status.read(b, span.statusStart, span.statusEnd);
   const { kind } = span;
@@ -37,22 +42,26 @@ export function segmentOf(
   const attributes = plainAttributes(b, start, end, SPAN_ATTRIBUTES_TAG);
   const code = numberOf(attributes["http.response.status_code"] ?? attributes["http.status_code"]);
   const isSegment = parentId === "" || kind === SERVER || kind === CONSUMER;
-  const { annotations, metadata } = annotationsOf(attributes, resource, config);
+  // As in the Collector, only segments have the resource: subsegments belong to one.
+  const { annotations, metadata } = annotationsOf(attributes, isSegment ? resource : {}, config);
+  const spanId = hex(span.spanStart, span.spanEnd);
+  const endTime = secondsAt(b, span.endAt);
   const isRemote = kind === CLIENT || kind === PRODUCER;
   return {
     name: segmentName(name, kind, isSegment, attributes, resource),
-    id: hex(span.spanStart, span.spanEnd),
+    id: spanId,
     trace_id: `1-${traceId.slice(0, 8)}-${traceId.slice(8)}`,
     start_time: secondsAt(b, span.startAt),
-    end_time: secondsAt(b, span.endAt),
+    ...(endTime > 0 ? { end_time: endTime } : { in_progress: true }),
     ...(parentId !== "" && { parent_id: parentId }),
     ...(!isSegment && { type: "subsegment" }),
     ...(!isSegment && isRemote && { namespace: attributes["rpc.system"] === "aws-api" ? "aws" : "remote" }),
     ...faultOf(status.code, code),
-    ...causeOf(b, start, end, text(status.messageStart, status.messageEnd), parentId),
+    ...causeOf(b, start, end, text(status.messageStart, status.messageEnd), spanId),
+    ...userOf(attributes, isSegment),
     ...httpOf(attributes, code),
     ...sqlOf(attributes),
-    ...awsOf(resource, config),
+    ...awsOf(attributes, resource, config),
     ...(isSegment && originOf(resource)),
     ...(isSegment &&
       resource["service.version"] !== undefined && {
@@ -89,7 +98,7 @@ function segmentName(
     (isSegment && first(resource["service.name"])) ||
     (remote && first(attributes["rpc.service"], host)) ||
     name;
-  return found.replace(/[^\p{L}\p{N}\p{Z}_.:/%&#=+,\-@]/gu, "").slice(0, MAX_NAME) || "span";
+  return found.replace(/[^\p{L}\p{N}\p{Z}_.:/%&#=+\\\-@]/gu, "").slice(0, MAX_NAME) || "span";
 }
 
 const MAX_NAME = 200;
@@ -101,21 +110,35 @@ function faultOf(code: number, http: number): Readonly<Record<string, boolean>> 
   return code === ERROR || http >= 500 ? { fault: true } : {};
 }
 
-function causeOf(b: Uint8Array, start: number, end: number, message: string, id: string): object {
-  const exceptions = span.hasEvents ? exceptionsIn(b, start, end) : [];
+function causeOf(b: Uint8Array, start: number, end: number, message: string, spanId: string): object {
+  const exceptions = span.hasEvents ? exceptionsIn(b, start, end, spanId) : [];
   if (exceptions.length > 0) return { cause: { exceptions } };
   if (status.code !== ERROR || message === "") return {};
-  return { cause: { exceptions: [{ id: id || "0000000000000000", message, type: "error" }] } };
+  return { cause: { exceptions: [{ id: exceptionId(spanId, 0), message, type: "error" }] } };
 }
 
-function exceptionsIn(b: Uint8Array, start: number, end: number): object[] {
+/** Exceptions have ids of their own among the segments of a trace. They stay the same when the span is sent again. */
+function exceptionId(spanId: string, place: number): string {
+  const id = BigInt(`0x${spanId || "0"}`) ^ (ODD_NUMBER * BigInt(place + 1));
+  return BigInt.asUintN(64, id).toString(16).padStart(16, "0");
+}
+
+/** Its multiples spread over 64 bits. */
+const ODD_NUMBER = 0x9e3779b97f4a7c15n;
+
+function userOf(attributes: PlainAttributes, isSegment: boolean): object {
+  const user = plainValueText(attributes["enduser.id"]);
+  return isSegment && user !== "" ? { user } : {};
+}
+
+function exceptionsIn(b: Uint8Array, start: number, end: number, spanId: string): object[] {
   const { events = [] } = decodeMessage(MESSAGES["Span"]!, b, start, end) as { events?: readonly Tree[] };
   return events
     .filter((event) => event["name"] === "exception")
     .map((event, i) => {
       const attributes = plainObject(event["attributes"] as unknown as KeyValueTree[]);
       return {
-        id: String(i).padStart(16, "0"),
+        id: exceptionId(spanId, i),
         message: plainValueText(attributes["exception.message"]),
         type: plainValueText(attributes["exception.type"]) || "error",
       };
@@ -125,16 +148,31 @@ function exceptionsIn(b: Uint8Array, start: number, end: number): object[] {
 function httpOf(attributes: PlainAttributes, code: number): object {
   const method = attributes["http.request.method"] ?? attributes["http.method"];
   if (method === undefined && code === 0) return {};
-  const url = attributes["url.full"] ?? attributes["http.url"] ?? attributes["url.path"] ?? attributes["http.target"];
+  const url = urlOf(attributes);
   const agent = attributes["user_agent.original"] ?? attributes["http.user_agent"];
   const client = attributes["client.address"] ?? attributes["http.client_ip"];
   const request = {
     ...(method !== undefined && { method: plainValueText(method) }),
-    ...(url !== undefined && { url: plainValueText(url) }),
+    ...(url !== "" && { url }),
     ...(agent !== undefined && { user_agent: plainValueText(agent) }),
     ...(client !== undefined && { client_ip: plainValueText(client) }),
   };
   return { http: { request, ...(code > 0 && { response: { status: code } }) } };
+}
+
+/** Returns the full URL, which is put together if only its parts are known. */
+function urlOf(attributes: PlainAttributes): string {
+  const first = (...keys: string[]) => keys.map((key) => plainValueText(attributes[key])).find((each) => each !== "");
+  const full = first("url.full", "http.url");
+  if (full !== undefined) return full;
+  const query = first("url.query");
+  const path = first("http.target") ?? `${first("url.path") ?? "/"}${query === undefined ? "" : `?${query}`}`;
+  const host = first("server.address", "http.host", "net.host.name", "net.peer.name");
+  if (host === undefined) return first("http.target", "url.path") === undefined ? "" : path;
+  const scheme = first("url.scheme", "http.scheme") ?? "http";
+  const port = first("server.port", "net.host.port", "net.peer.port");
+  const isUsual = port === undefined || host.includes(":") || port === (scheme === "https" ? "443" : "80");
+  return `${scheme}://${host}${isUsual ? "" : `:${port}`}${path}`;
 }
 
 function sqlOf(attributes: PlainAttributes): object {
@@ -150,13 +188,34 @@ function sqlOf(attributes: PlainAttributes): object {
   };
 }
 
-function awsOf(resource: PlainAttributes, { aws_log_groups: configured }: AwsXrayConfig): object {
+/** Members of `aws` that tell X-Ray which resource was called, and the attributes they come from. */
+const AWS_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  operation: ["aws.operation"],
+  region: ["aws.region"],
+  request_id: ["aws.request_id", "aws.requestId"],
+  queue_url: ["aws.queue_url", "aws.queue.url"],
+  table_name: ["aws.table_name", "aws.table.name"],
+};
+
+function awsOf(
+  attributes: PlainAttributes,
+  resource: PlainAttributes,
+  { aws_log_groups: groups }: AwsXrayConfig,
+): object {
+  const aws: Record<string, unknown> = {};
+  for (const [member, keys] of Object.entries(AWS_MEMBERS)) {
+    const key = keys.find((each) => attributes[each] !== undefined);
+    if (key !== undefined) aws[member] = plainValueText(attributes[key]);
+  }
+  const account = plainValueText(attributes["aws.account_id"] ?? resource["cloud.account.id"]);
+  if (account !== "") aws["account_id"] = account;
   const named = resource["aws.log.group.names"];
-  const groups = Array.isArray(named) ? named.map(plainValueText) : (configured ?? []);
-  const account = plainValueText(resource["cloud.account.id"]);
-  const logs = groups.map((name) => ({ log_group: name }));
-  return { aws: { ...(account !== "" && { account_id: account }), ...(logs.length > 0 && { cloudwatch_logs: logs }) } };
+  const logs = Array.isArray(named) ? named.map(plainValueText) : (groups ?? []);
+  if (logs.length > 0) aws["cloudwatch_logs"] = logs.map((name) => ({ log_group: name }));
+  return Object.keys(aws).length === 0 ? {} : { aws };
 }
+
+const LAUNCH_TYPES: Readonly<Record<string, string>> = { ec2: "AWS::ECS::EC2", fargate: "AWS::ECS::Fargate" };
 
 const ORIGINS: Readonly<Record<string, string>> = {
   aws_ec2: "AWS::EC2::Instance",
@@ -167,11 +226,13 @@ const ORIGINS: Readonly<Record<string, string>> = {
 };
 
 function originOf(resource: PlainAttributes): object {
-  const origin = ORIGINS[plainValueText(resource["cloud.platform"])];
+  const platform = plainValueText(resource["cloud.platform"]);
+  const launch = platform === "aws_ecs" ? LAUNCH_TYPES[plainValueText(resource["aws.ecs.launchtype"])] : undefined;
+  const origin = launch ?? ORIGINS[platform];
   return origin === undefined ? {} : { origin };
 }
 
-/** X-Ray takes texts, numbers and booleans as annotations, under names of letters, digits and underscores. */
+/** X-Ray takes texts, numbers and booleans as annotations, under names of letters, digits, underscores and dots. */
 function annotationsOf(
   attributes: PlainAttributes,
   resource: PlainAttributes,
@@ -182,7 +243,7 @@ function annotationsOf(
   const add = (key: string, name: string, value: unknown) => {
     const isPlain = typeof value !== "object" && typeof value !== "bigint";
     if (isPlain && (isAll || indexed?.includes(name)))
-      annotations[name.replace(/[^A-Za-z0-9_]/g, "_").slice(0, MAX_KEY)] = value;
+      annotations[name.replace(/[^A-Za-z0-9_.]/g, "_").slice(0, MAX_KEY)] = value;
     else metadata[key] = isPlain ? value : (JSON.parse(jsonText(value)) as unknown);
   };
   for (const [key, value] of Object.entries(attributes)) add(key, key, value);
