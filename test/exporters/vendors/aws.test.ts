@@ -306,6 +306,23 @@ describe("the awsxray exporter", () => {
     expect(subsegment!["metadata"]).toEqual({ default: { "peer.service": "db!,", "aws.operation": "Get" } });
   });
 
+  it.each([
+    [{}, undefined, { n: 1, list: ["a"], "otel.resource.service.name": "cart" }],
+    [{ indexed_attributes: ["n", "list"] }, { n: 1 }, { list: ["a"], "otel.resource.service.name": "cart" }],
+    [
+      { indexed_attributes: ["otel.resource.service.name"] },
+      { "otel.resource.service.name": "cart" },
+      { n: 1, list: ["a"] },
+    ],
+    [{ index_all_attributes: true }, { n: 1, "otel.resource.service.name": "cart" }, { list: ["a"] }],
+  ])("makes annotations and metadata with %j", async (more, annotations, metadata) => {
+    const { exporter, bodies } = await start(more);
+    await exporter.send(spans({ "service.name": "cart" }, { attributes: { n: 1, list: ["a"] } }), never);
+    const [segment = expect.unreachable()] = documentsIn(bodies()[0]!);
+    expect(segment["annotations"]).toEqual(annotations);
+    expect(segment["metadata"]).toEqual({ default: metadata });
+  });
+
   it("gives exceptions ids of their own, and spans that have not ended no end", async () => {
     const { exporter, bodies } = await start();
     const event = (message: string) => ({

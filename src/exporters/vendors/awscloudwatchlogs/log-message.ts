@@ -1,5 +1,6 @@
 import { bodyEnd, decodeMessage, decodeText, fixed32, MESSAGES, message, nextBody, WireWriter } from "#otlp/bytes";
 import { DocumentJson, labelOf, membersOf, plainAttributes, plainValue, plainValueText } from "#otlp/json";
+import { micros, toMicros } from "#otlp/signals";
 import {
   LOG_ATTRIBUTES_TAG,
   SCOPE_ATTRIBUTES_TAG,
@@ -80,8 +81,8 @@ export class LogMessages {
 
   private millisAt(at: number): number {
     if (at < 0) return 0;
-    const nanos = fixed32(this.bytes, at + 4) * 2 ** 32 + fixed32(this.bytes, at);
-    return Math.floor(nanos / 1_000_000);
+    toMicros(fixed32(this.bytes, at), fixed32(this.bytes, at + 4), false);
+    return Math.floor(micros / 1000);
   }
 }
 

@@ -4,7 +4,7 @@ import { AwsRequests } from "../aws-requests.js";
 import { recordPages } from "../record-pages.js";
 import { type Destination, type RefusedItems, VendorExporter } from "../vendor-exporter.js";
 import { type AwsXrayConfig, awsXraySchema } from "./config.js";
-import { segmentOf } from "./segment.js";
+import { SegmentWriter } from "./segment.js";
 
 /** Sends spans to X-Ray as segments. */
 export const awsXrayExporter = defineExporter<AwsXrayConfig>({
@@ -36,12 +36,13 @@ function createExporter(config: AwsXrayConfig, context: ExporterContext): Vendor
         records: page.records,
         to: to(ids),
         encode() {
+          const writer = new SegmentWriter(batch.bytes, config);
           const documents: string[] = [];
           ids.length = 0;
           page.each((start, end, owner) => {
-            const segment = segmentOf(batch.bytes, start, end, owner.resource, config);
-            ids.push(segment.id);
-            documents.push(JSON.stringify(segment));
+            const { id, text } = writer.documentOf(start, end, owner.resource);
+            ids.push(id);
+            documents.push(text);
           });
           return Buffer.from(JSON.stringify({ TraceSegmentDocuments: documents }));
         },

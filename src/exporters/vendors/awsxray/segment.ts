@@ -1,76 +1,184 @@
-import { decodeMessage, MESSAGES } from "#otlp/bytes";
+import { decodeMessage, decodeText, fixed32, MESSAGES, WireWriter } from "#otlp/bytes";
 import {
-  jsonText,
+  DocumentJson,
+  KeySet,
   type KeyValueTree,
+  membersOf,
   type PlainAttributes,
   plainAttributes,
   plainObject,
   plainValueText,
 } from "#otlp/json";
+import { micros, toMicros } from "#otlp/signals";
 import { SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Tree } from "../../../plugin.js";
 import { VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import type { AwsXrayConfig } from "./config.js";
+import {
+  AWS_ACCOUNT,
+  AWS_MEMBERS,
+  addHttp,
+  addSql,
+  annotationKey,
+  exceptionId,
+  firstText,
+  isAnnotation,
+  isRemote,
+  type MutableSegment,
+  originOf,
+  segmentName,
+} from "./segment-parts.js";
 
 const SERVER = 2;
-const CLIENT = 3;
-const PRODUCER = 4;
 const CONSUMER = 5;
 const ERROR = 2;
 
+/** A document of X-Ray as JSON. */
 interface SegmentDocument {
   readonly id: string;
-  readonly [member: string]: unknown;
+  readonly text: string;
 }
 
-/** Returns the document of a span: a segment where a request enters a service, and a subsegment for all others. */
-export function segmentOf(
-  b: Uint8Array,
-  start: number,
-  end: number,
-  resource: PlainAttributes,
-  config: AwsXrayConfig,
-): SegmentDocument {
-  span.read(b, start, end);
-  status.read(b, span.statusStart, span.statusEnd);
-  const { kind } = span;
-  const hex = (from: number, to: number) => Buffer.prototype.hexSlice.call(b, from, to);
-  const text = (from: number, to: number) => Buffer.prototype.utf8Slice.call(b, from, to);
-  const traceId = hex(span.traceStart, span.traceEnd);
-  const parentId = hex(span.parentStart, span.parentEnd);
-  const name = text(span.nameStart, span.nameEnd);
-  const attributes = plainAttributes(b, start, end, SPAN_ATTRIBUTES_TAG);
-  const code = numberOf(attributes["http.response.status_code"] ?? attributes["http.status_code"]);
-  const isSegment = parentId === "" || kind === SERVER || kind === CONSUMER;
-  // As in the Collector, only segments have the resource: subsegments belong to one.
-  const { annotations, metadata } = annotationsOf(attributes, isSegment ? resource : {}, config);
-  const spanId = hex(span.spanStart, span.spanEnd);
-  const endTime = secondsAt(b, span.endAt);
-  const isRemote = kind === CLIENT || kind === PRODUCER;
-  return {
-    name: segmentName(name, kind, isSegment, attributes, resource),
-    id: spanId,
-    trace_id: `1-${traceId.slice(0, 8)}-${traceId.slice(8)}`,
-    start_time: secondsAt(b, span.startAt),
-    ...(endTime > 0 ? { end_time: endTime } : { in_progress: true }),
-    ...(parentId !== "" && { parent_id: parentId }),
-    ...(!isSegment && { type: "subsegment" }),
-    ...(!isSegment && isRemote && { namespace: attributes["rpc.system"] === "aws-api" ? "aws" : "remote" }),
-    ...faultOf(status.code, code),
-    ...causeOf(b, start, end, text(status.messageStart, status.messageEnd), spanId),
-    ...userOf(attributes, isSegment),
-    ...httpOf(attributes, code),
-    ...sqlOf(attributes),
-    ...awsOf(attributes, resource, config),
-    ...(isSegment && originOf(resource)),
-    ...(isSegment &&
-      resource["service.version"] !== undefined && {
-        service: { version: plainValueText(resource["service.version"]) },
-      }),
-    ...(Object.keys(annotations).length > 0 && { annotations }),
-    ...(Object.keys(metadata).length > 0 && { metadata: { default: metadata } }),
-  };
+/** What the spans of a resource share. */
+interface ResourceParts {
+  readonly annotations: Readonly<Record<string, unknown>>;
+  /** Members of the metadata. */
+  readonly metadata: Uint8Array;
+  /** Members of segments. */
+  readonly members: Readonly<Record<string, unknown>>;
 }
+
+/** Makes documents of the spans of a batch: segments where a request enters a service, subsegments of all others. */
+export class SegmentWriter {
+  private readonly bytes: Uint8Array;
+  private readonly config: AwsXrayConfig;
+  private readonly json: DocumentJson;
+  private readonly indexed: ReadonlySet<string>;
+  private readonly notMetadata: KeySet;
+  private resource: PlainAttributes | undefined;
+  private parts: ResourceParts = { annotations: {}, metadata: NOTHING, members: {} };
+
+  constructor(bytes: Uint8Array, config: AwsXrayConfig) {
+    this.bytes = bytes;
+    this.config = config;
+    this.json = new DocumentJson(bytes, new WireWriter(4096));
+    this.indexed = new Set(config.indexed_attributes);
+    this.notMetadata = new KeySet(this.indexed);
+  }
+
+  documentOf(start: number, end: number, resource: PlainAttributes): SegmentDocument {
+    const b = this.bytes;
+    span.read(b, start, end);
+    status.read(b, span.statusStart, span.statusEnd);
+    if (resource !== this.resource) this.enter(resource);
+    const attributes = plainAttributes(b, start, end, SPAN_ATTRIBUTES_TAG);
+    const isSegment = span.parentStart === span.parentEnd || span.kind === SERVER || span.kind === CONSUMER;
+    const segment = this.headOf(attributes, resource, isSegment);
+    addOutcome(segment, attributes, b, start, end);
+    addSql(segment, attributes);
+    this.addAws(segment, attributes, resource);
+    if (isSegment) Object.assign(segment, this.parts.members);
+    // As in the Collector, only segments have the resource: subsegments belong to one.
+    const annotations = isSegment ? { ...this.parts.annotations } : {};
+    const others = this.annotate(annotations, attributes);
+    for (const _key in annotations) {
+      segment["annotations"] = annotations;
+      break;
+    }
+    const head = JSON.stringify(segment);
+    return { id: segment["id"] as string, text: head.slice(0, -1) + this.metadataOf(start, end, others, isSegment) };
+  }
+
+  private headOf(attributes: PlainAttributes, resource: PlainAttributes, isSegment: boolean): MutableSegment {
+    const b = this.bytes;
+    const { kind } = span;
+    const hex = (from: number, to: number) => Buffer.prototype.hexSlice.call(b, from, to);
+    const traceId = hex(span.traceStart, span.traceEnd);
+    const endTime = secondsAt(b, span.endAt);
+    const segment: MutableSegment = {
+      name: segmentName(decodeText(b, span.nameStart, span.nameEnd), kind, isSegment, attributes, resource),
+      id: hex(span.spanStart, span.spanEnd),
+      trace_id: `1-${traceId.slice(0, 8)}-${traceId.slice(8)}`,
+      start_time: secondsAt(b, span.startAt),
+    };
+    if (endTime > 0) segment["end_time"] = endTime;
+    else segment["in_progress"] = true;
+    if (span.parentStart < span.parentEnd) segment["parent_id"] = hex(span.parentStart, span.parentEnd);
+    if (isSegment) {
+      const user = plainValueText(attributes["enduser.id"]);
+      if (user !== "") segment["user"] = user;
+      return segment;
+    }
+    segment["type"] = "subsegment";
+    if (isRemote(kind)) segment["namespace"] = attributes["rpc.system"] === "aws-api" ? "aws" : "remote";
+    return segment;
+  }
+
+  /** Adds annotations. Returns the attributes that should be annotations but have values that X-Ray does not take. */
+  private annotate(annotations: MutableSegment, attributes: PlainAttributes): Uint8Array {
+    const names = this.config.index_all_attributes ? Object.keys(attributes) : this.indexed;
+    const others: MutableSegment = {};
+    for (const name of names) {
+      const value = attributes[name];
+      if (value === undefined) continue;
+      if (isAnnotation(value)) annotations[annotationKey(name)] = value;
+      else others[name] = value;
+    }
+    return membersOf(others);
+  }
+
+  /** Returns the end of a document. Attributes that are no annotations are metadata, written from their bytes. */
+  private metadataOf(start: number, end: number, others: Uint8Array, isSegment: boolean): string {
+    const { json } = this;
+    const { out } = json;
+    out.clear();
+    json.raw(METADATA);
+    const from = out.length;
+    if (!this.config.index_all_attributes && json.values.map(start, end, SPAN_ATTRIBUTES_TAG, this.notMetadata))
+      out.length--;
+    json.raw(others);
+    if (isSegment) json.raw(this.parts.metadata);
+    if (out.length === from) return "}";
+    json.close(from);
+    return `${decodeText(out.bytes, 0, out.length)}}}`;
+  }
+
+  private addAws(segment: MutableSegment, attributes: PlainAttributes, resource: PlainAttributes): void {
+    const aws: MutableSegment = {};
+    for (const [member, keys] of AWS_MEMBERS) {
+      const text = firstText(attributes, keys);
+      if (text !== "") aws[member] = text;
+    }
+    const account = firstText(attributes, AWS_ACCOUNT) || plainValueText(resource["cloud.account.id"]);
+    if (account !== "") aws["account_id"] = account;
+    const named = resource["aws.log.group.names"];
+    const logs = Array.isArray(named) ? named.map(plainValueText) : (this.config.aws_log_groups ?? []);
+    if (logs.length > 0) aws["cloudwatch_logs"] = logs.map((name) => ({ log_group: name }));
+    for (const _key in aws) {
+      segment["aws"] = aws;
+      break;
+    }
+  }
+
+  private enter(resource: PlainAttributes): void {
+    const annotations: MutableSegment = {};
+    const metadata: MutableSegment = {};
+    for (const [key, value] of Object.entries(resource)) {
+      const name = `otel.resource.${key}`;
+      const isIndexed = this.config.index_all_attributes || this.indexed.has(name);
+      if (isIndexed && isAnnotation(value)) annotations[annotationKey(name)] = value;
+      else metadata[name] = value;
+    }
+    const origin = originOf(resource);
+    const version = plainValueText(resource["service.version"]);
+    const members = { ...(origin && { origin }), ...(version !== "" && { service: { version } }) };
+    this.resource = resource;
+    this.parts = { annotations, metadata: membersOf(metadata), members };
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+const METADATA = Buffer.from(',"metadata":{"default":');
 
 const span = new VendorSpanFields();
 const status = new VendorStatusFields();
@@ -78,57 +186,32 @@ const status = new VendorStatusFields();
 /** Seconds with microseconds: a double holds no more. */
 function secondsAt(b: Uint8Array, at: number): number {
   if (at < 0) return 0;
-  return Number(new DataView(b.buffer, b.byteOffset + at, 8).getBigUint64(0, true) / 1000n) / 1e6;
+  toMicros(fixed32(b, at), fixed32(b, at + 4), false);
+  return micros / 1e6;
 }
 
-function segmentName(
-  name: string,
-  kind: number,
-  isSegment: boolean,
+/** Adds how the span ended: a client's fault is an error, the server's own one a fault. */
+function addOutcome(
+  segment: MutableSegment,
   attributes: PlainAttributes,
-  resource: PlainAttributes,
-): string {
-  const first = (...values: unknown[]) => values.map(plainValueText).find((each) => each !== "");
-  const database = first(attributes["db.namespace"], attributes["db.name"]);
-  const host = first(attributes["server.address"], attributes["net.peer.name"], attributes["http.host"]);
-  const remote = kind === CLIENT || kind === PRODUCER;
-  const found =
-    (remote && first(attributes["peer.service"], attributes["aws.service"])) ||
-    (remote && database !== undefined && (host === undefined ? database : `${database}@${host}`)) ||
-    (isSegment && first(resource["service.name"])) ||
-    (remote && first(attributes["rpc.service"], host)) ||
-    name;
-  return found.replace(/[^\p{L}\p{N}\p{Z}_.:/%&#=+\\\-@]/gu, "").slice(0, MAX_NAME) || "span";
+  b: Uint8Array,
+  start: number,
+  end: number,
+): void {
+  const http = numberOf(attributes["http.response.status_code"] ?? attributes["http.status_code"]);
+  if (http >= 400 && http < 500) segment["error"] = true;
+  else if (status.code === ERROR || http >= 500) segment["fault"] = true;
+  if (http === 429) segment["throttle"] = true;
+  const exceptions = exceptionsOf(b, start, end, segment["id"] as string);
+  if (exceptions.length > 0) segment["cause"] = { exceptions };
+  addHttp(segment, attributes, http);
 }
 
-const MAX_NAME = 200;
-
-/** A client's fault is an error, the server's own one a fault. */
-function faultOf(code: number, http: number): Readonly<Record<string, boolean>> {
-  if (http === 429) return { error: true, throttle: true };
-  if (http >= 400 && http < 500) return { error: true };
-  return code === ERROR || http >= 500 ? { fault: true } : {};
-}
-
-function causeOf(b: Uint8Array, start: number, end: number, message: string, spanId: string): object {
+function exceptionsOf(b: Uint8Array, start: number, end: number, spanId: string): object[] {
   const exceptions = span.hasEvents ? exceptionsIn(b, start, end, spanId) : [];
-  if (exceptions.length > 0) return { cause: { exceptions } };
-  if (status.code !== ERROR || message === "") return {};
-  return { cause: { exceptions: [{ id: exceptionId(spanId, 0), message, type: "error" }] } };
-}
-
-/** Exceptions have ids of their own among the segments of a trace. They stay the same when the span is sent again. */
-function exceptionId(spanId: string, place: number): string {
-  const id = BigInt(`0x${spanId || "0"}`) ^ (ODD_NUMBER * BigInt(place + 1));
-  return BigInt.asUintN(64, id).toString(16).padStart(16, "0");
-}
-
-/** Its multiples spread over 64 bits. */
-const ODD_NUMBER = 0x9e3779b97f4a7c15n;
-
-function userOf(attributes: PlainAttributes, isSegment: boolean): object {
-  const user = plainValueText(attributes["enduser.id"]);
-  return isSegment && user !== "" ? { user } : {};
+  if (exceptions.length > 0 || status.code !== ERROR || status.messageStart === status.messageEnd) return exceptions;
+  const message = decodeText(b, status.messageStart, status.messageEnd);
+  return [{ id: exceptionId(spanId, 0), message, type: "error" }];
 }
 
 function exceptionsIn(b: Uint8Array, start: number, end: number, spanId: string): object[] {
@@ -144,114 +227,6 @@ function exceptionsIn(b: Uint8Array, start: number, end: number, spanId: string)
       };
     });
 }
-
-function httpOf(attributes: PlainAttributes, code: number): object {
-  const method = attributes["http.request.method"] ?? attributes["http.method"];
-  if (method === undefined && code === 0) return {};
-  const url = urlOf(attributes);
-  const agent = attributes["user_agent.original"] ?? attributes["http.user_agent"];
-  const client = attributes["client.address"] ?? attributes["http.client_ip"];
-  const request = {
-    ...(method !== undefined && { method: plainValueText(method) }),
-    ...(url !== "" && { url }),
-    ...(agent !== undefined && { user_agent: plainValueText(agent) }),
-    ...(client !== undefined && { client_ip: plainValueText(client) }),
-  };
-  return { http: { request, ...(code > 0 && { response: { status: code } }) } };
-}
-
-/** Returns the full URL, which is put together if only its parts are known. */
-function urlOf(attributes: PlainAttributes): string {
-  const first = (...keys: string[]) => keys.map((key) => plainValueText(attributes[key])).find((each) => each !== "");
-  const full = first("url.full", "http.url");
-  if (full !== undefined) return full;
-  const query = first("url.query");
-  const path = first("http.target") ?? `${first("url.path") ?? "/"}${query === undefined ? "" : `?${query}`}`;
-  const host = first("server.address", "http.host", "net.host.name", "net.peer.name");
-  if (host === undefined) return first("http.target", "url.path") === undefined ? "" : path;
-  const scheme = first("url.scheme", "http.scheme") ?? "http";
-  const port = first("server.port", "net.host.port", "net.peer.port");
-  const isUsual = port === undefined || host.includes(":") || port === (scheme === "https" ? "443" : "80");
-  return `${scheme}://${host}${isUsual ? "" : `:${port}`}${path}`;
-}
-
-function sqlOf(attributes: PlainAttributes): object {
-  const system = attributes["db.system.name"] ?? attributes["db.system"];
-  if (system === undefined || /redis|mongodb|dynamodb/.test(plainValueText(system))) return {};
-  const query = attributes["db.query.text"] ?? attributes["db.statement"];
-  return {
-    sql: {
-      database_type: plainValueText(system),
-      ...(query !== undefined && { sanitized_query: plainValueText(query) }),
-      ...(attributes["db.user"] !== undefined && { user: plainValueText(attributes["db.user"]) }),
-    },
-  };
-}
-
-/** Members of `aws` that tell X-Ray which resource was called, and the attributes they come from. */
-const AWS_MEMBERS: Readonly<Record<string, readonly string[]>> = {
-  operation: ["aws.operation"],
-  region: ["aws.region"],
-  request_id: ["aws.request_id", "aws.requestId"],
-  queue_url: ["aws.queue_url", "aws.queue.url"],
-  table_name: ["aws.table_name", "aws.table.name"],
-};
-
-function awsOf(
-  attributes: PlainAttributes,
-  resource: PlainAttributes,
-  { aws_log_groups: groups }: AwsXrayConfig,
-): object {
-  const aws: Record<string, unknown> = {};
-  for (const [member, keys] of Object.entries(AWS_MEMBERS)) {
-    const key = keys.find((each) => attributes[each] !== undefined);
-    if (key !== undefined) aws[member] = plainValueText(attributes[key]);
-  }
-  const account = plainValueText(attributes["aws.account_id"] ?? resource["cloud.account.id"]);
-  if (account !== "") aws["account_id"] = account;
-  const named = resource["aws.log.group.names"];
-  const logs = Array.isArray(named) ? named.map(plainValueText) : (groups ?? []);
-  if (logs.length > 0) aws["cloudwatch_logs"] = logs.map((name) => ({ log_group: name }));
-  return Object.keys(aws).length === 0 ? {} : { aws };
-}
-
-const LAUNCH_TYPES: Readonly<Record<string, string>> = { ec2: "AWS::ECS::EC2", fargate: "AWS::ECS::Fargate" };
-
-const ORIGINS: Readonly<Record<string, string>> = {
-  aws_ec2: "AWS::EC2::Instance",
-  aws_ecs: "AWS::ECS::Container",
-  aws_eks: "AWS::EKS::Container",
-  aws_elastic_beanstalk: "AWS::ElasticBeanstalk::Environment",
-  aws_app_runner: "AWS::AppRunner::Service",
-};
-
-function originOf(resource: PlainAttributes): object {
-  const platform = plainValueText(resource["cloud.platform"]);
-  const launch = platform === "aws_ecs" ? LAUNCH_TYPES[plainValueText(resource["aws.ecs.launchtype"])] : undefined;
-  const origin = launch ?? ORIGINS[platform];
-  return origin === undefined ? {} : { origin };
-}
-
-/** X-Ray takes texts, numbers and booleans as annotations, under names of letters, digits, underscores and dots. */
-function annotationsOf(
-  attributes: PlainAttributes,
-  resource: PlainAttributes,
-  { indexed_attributes: indexed, index_all_attributes: isAll }: AwsXrayConfig,
-): { annotations: Record<string, unknown>; metadata: Record<string, unknown> } {
-  const annotations: Record<string, unknown> = {};
-  const metadata: Record<string, unknown> = {};
-  const add = (key: string, name: string, value: unknown) => {
-    const isPlain = typeof value !== "object" && typeof value !== "bigint";
-    if (isPlain && (isAll || indexed?.includes(name)))
-      annotations[name.replace(/[^A-Za-z0-9_.]/g, "_").slice(0, MAX_KEY)] = value;
-    else metadata[key] = isPlain ? value : (JSON.parse(jsonText(value)) as unknown);
-  };
-  for (const [key, value] of Object.entries(attributes)) add(key, key, value);
-  for (const [key, value] of Object.entries(resource)) add(`otel.resource.${key}`, `otel.resource.${key}`, value);
-  return { annotations, metadata };
-}
-
-const MAX_KEY = 500;
 
 function numberOf(value: unknown): number {
   const number = Number(value ?? 0);
