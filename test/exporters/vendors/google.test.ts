@@ -76,10 +76,11 @@ describe("the googlecloud exporter", () => {
       labels: { location: "europe-west1", namespace: "", job: "cart", task_id: "i1" },
     };
     expect(JSON.parse(bodies()[0]!)).toEqual({
+      logName: "projects/p1/logs/opentelemetry",
+      resource: monitored,
       entries: [
         {
           logName: "projects/p1/logs/a%20b",
-          resource: monitored,
           timestamp: "2023-11-14T22:13:20.123456789Z",
           severity: "WARNING",
           textPayload: "hello",
@@ -89,8 +90,6 @@ describe("the googlecloud exporter", () => {
           traceSampled: true,
         },
         {
-          logName: "projects/p1/logs/opentelemetry",
-          resource: monitored,
           timestamp: "2023-11-14T22:13:20.123456789Z",
           jsonPayload: { a: 1 },
           labels,
@@ -225,6 +224,18 @@ describe("the googlecloud exporter", () => {
       n: "3",
       "event.name": "login",
     });
+  });
+
+  it("gives entries of another resource their own", async () => {
+    const { exporter, bodies } = await start(googleCloudExporter);
+    const resourceLogs = ["a", "a", "b"].map((host) => ({
+      resource: { attributes: attributes({ "host.id": host }) },
+      scopeLogs: [{ logRecords: [{ timeUnixNano: "1", body: { stringValue: host } }] }],
+    }));
+    await exporter.send(batchFromJson("logs", JSON.stringify({ resourceLogs })), never);
+    const { resource, entries } = JSON.parse(bodies()[0]!) as { resource: object; entries: { resource?: object }[] };
+    expect(resource).toMatchObject({ labels: { node_id: "a" } });
+    expect(entries.map((entry) => entry.resource)).toMatchObject([undefined, undefined, { labels: { node_id: "b" } }]);
   });
 
   it("writes each label once, though an attribute repeats", async () => {

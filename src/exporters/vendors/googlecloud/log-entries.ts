@@ -36,7 +36,10 @@ import { hasRepeatedKeys, type RecordOwner, type RecordPage, writeAsText } from 
 import type { GoogleCloudConfig } from "./config.js";
 import { httpRequestOf, sourceLocationOf } from "./entry-fields.js";
 
-/** Writes log records as a request of entries.write of Cloud Logging. */
+/**
+ * Writes log records as a request of entries.write of Cloud Logging. Log and resource stand once in the request; entries
+ * have their own only where they differ.
+ */
 export class GoogleLogWriter {
   private readonly bytes: Uint8Array;
   private readonly json: DocumentJson;
@@ -46,7 +49,9 @@ export class GoogleLogWriter {
   private readonly defaultLog: Uint8Array;
   private readonly tracePrefix: Uint8Array;
   private owner: RecordOwner | undefined;
-  private shared: Uint8Array = NOTHING;
+  /** The resource of the current record, and that of the first, which counts for all entries that have none. */
+  private shared: Buffer = NOTHING;
+  private common: Buffer = NOTHING;
   private ownerLabels: Readonly<Record<string, string>> = {};
   private ownerMembers: Uint8Array = NOTHING;
   private ownerKeys = new KeySet([]);
@@ -65,23 +70,29 @@ export class GoogleLogWriter {
   write(page: RecordPage): void {
     const { json } = this;
     const { out } = json;
-    json.raw(HEAD);
-    let isFirst = true;
+    const from = out.length;
+    let separator: Uint8Array | undefined;
     page.each((start, end, owner) => {
-      if (!isFirst) out.byte(COMMA);
-      isFirst = false;
-      this.writeEntry(start, end, owner);
+      if (owner !== this.owner) this.enter(owner);
+      if (separator === undefined) {
+        this.common = this.shared;
+        json.raw(this.defaultLog);
+        json.raw(this.common);
+      }
+      json.raw(separator ?? ENTRIES);
+      separator = BETWEEN;
+      this.writeEntry(start, end);
     });
     json.raw(TAIL);
+    json.close(from);
   }
 
-  private writeEntry(start: number, end: number, owner: RecordOwner): void {
+  private writeEntry(start: number, end: number): void {
     const { json, bytes: b } = this;
     const { out } = json;
     log.read(b, start, end);
     const from = out.length;
-    if (owner !== this.owner) this.enter(owner);
-    json.raw(this.shared);
+    if (!this.common.equals(this.shared)) json.raw(this.shared);
     const timeAt = json.hasTime(log.timeAt) ? log.timeAt : log.observedAt;
     if (json.hasTime(timeAt)) json.isoTime(TIMESTAMP, timeAt);
     const severity = this.severity();
@@ -89,7 +100,6 @@ export class GoogleLogWriter {
     this.writeBody(severity);
     const hasGoogleKeys = this.writeLabels(start, end);
     if (hasGoogleKeys) this.writeGoogleFields(start, end);
-    else json.raw(this.defaultLog);
     this.writeTrace(hasGoogleKeys && attributeAt(b, start, end, SAMPLED_KEY) === true);
     json.close(from);
   }
@@ -171,7 +181,7 @@ export class GoogleLogWriter {
   private writeGoogleFields(start: number, end: number): void {
     const { json, bytes: b } = this;
     const own = plainValueText(attributeAt(b, start, end, NAME_KEY));
-    json.raw(own === "" ? this.defaultLog : this.logNamed(own));
+    if (own !== "") json.raw(this.logNamed(own));
     const httpRequest = httpRequestOf(attributeAt(b, start, end, REQUEST_KEY));
     const sourceLocation = sourceLocationOf(attributeAt(b, start, end, LOCATION_KEY));
     json.raw(membersOf({ httpRequest, sourceLocation }));
@@ -187,7 +197,7 @@ export class GoogleLogWriter {
     const scope = (tag: number) => decodeText(this.bytes, ...message(this.bytes, scopeStart, scopeEnd, tag));
     const [name, version] = [scope(SCOPE_NAME_TAG), scope(SCOPE_VERSION_TAG)];
     this.owner = owner;
-    this.shared = membersOf({ resource: loggingResource(owner.resource) });
+    this.shared = Buffer.from(membersOf({ resource: loggingResource(owner.resource) }));
     this.ownerLabels = {
       ...(name !== "" && { instrumentation_source: name }),
       ...(version !== "" && { instrumentation_version: version }),
@@ -231,8 +241,9 @@ const REQUEST_KEY = encodedKey("gcp.http_request");
 const LOCATION_KEY = encodedKey("gcp.source_location");
 const SAMPLED_KEY = encodedKey("gcp.trace_sampled");
 const ERROR_TYPE = "type.googleapis.com/google.devtools.clouderrorreporting.v1beta1.ReportedErrorEvent";
-const HEAD = Buffer.from('{"entries":[');
-const TAIL = Buffer.from('],"partialSuccess":true}');
+const ENTRIES = Buffer.from(',"entries":[');
+const BETWEEN = Buffer.from(",");
+const TAIL = Buffer.from('],"partialSuccess":true');
 const LABELS = labelOf("labels");
 const EVENT_NAME = labelOf("event.name");
 const TIMESTAMP = labelOf("timestamp");
