@@ -124,10 +124,7 @@ export const EXPORTER_CELLS = {
     application_name: "shop",
     logs: overGrpc(grpc[0]),
   })),
-  "splunk_hec, logs": {
-    ...cell("splunk_hec", "record", ({ target }) => ({ endpoint: urlOf(target), token: "t" })),
-    goal: 5,
-  },
+  "splunk_hec, logs": cell("splunk_hec", "record", ({ target }) => ({ endpoint: urlOf(target), token: "t" })),
   azuremonitor: cell("azuremonitor", "record", ({ target }) => ({
     connection_string: `InstrumentationKey=k;IngestionEndpoint=${urlOf(target)}`,
   })),
