@@ -11,10 +11,15 @@ export async function schema(context: CommandContext): Promise<number> {
   return EXIT.ok;
 }
 
-/** One line per definition: with indentation the schema would be nearly twice as large. */
-function schemaText({ definitions, ...root }: JsonSchema): string {
-  const lines = Object.entries(definitions as JsonSchema).map(([name, json]) => `"${name}": ${JSON.stringify(json)}`);
-  return JSON.stringify({ ...root, definitions: {} }, undefined, 2)
-    .replace(/\{\}(?=\s*\}$)/, () => `{\n    ${lines.join(",\n    ")}\n  }`)
-    .concat("\n");
+/** One line per section and per definition: with indentation the schema would be nearly twice as large. */
+function schemaText({ definitions, properties, ...root }: JsonSchema): string {
+  const lines = linesOf(root, "  ");
+  const blocks = Object.entries({ properties, definitions } as Record<string, JsonSchema>).map(
+    ([name, block]) => `  "${name}": {\n${linesOf(block, "    ").join(",\n")}\n  }`,
+  );
+  return `{\n${[...lines, ...blocks].join(",\n")}\n}\n`;
+}
+
+function linesOf(object: JsonSchema, indent: string): string[] {
+  return Object.entries(object).map(([name, json]) => `${indent}"${name}": ${JSON.stringify(json)}`);
 }
