@@ -41,7 +41,7 @@ import {
   type Signal,
 } from "../../plugin.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
-import { type Redirect, redirectOf } from "./redirect.js";
+import { isRedirect, type Redirect, redirectOf } from "./redirect.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -58,7 +58,7 @@ export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
 
 type Body = readonly Uint8Array[];
 
-/** What stays the same when a request is redirected. */
+/** A request, apart from where it goes: redirects change only that. */
 interface Sending {
   readonly endpoint: HttpTarget;
   readonly body: Body;
@@ -174,21 +174,25 @@ class OtlpHttpExporter implements Exporter {
     return packed instanceof Promise ? packed.then((bytes) => [bytes]) : [packed];
   }
 
-  private async post(target: HttpTarget, head: RequestHead, sending: Sending, redirect: Redirect | undefined) {
-    const { endpoint, body, abort, signal } = sending;
+  private post(target: HttpTarget, head: RequestHead, sending: Sending, redirect?: Redirect) {
+    const { body, abort, signal } = sending;
     const kept = this.clients.get(target.origin);
     const client = kept ?? this.clientFor(target, redirect!);
-    try {
-      const send = (isResend: boolean) => client.request(head, body, abort, isResend);
-      const answer = await resendIfStale(target.url, abort, send, (answer) => answer);
-      const next = redirectOf(answer, target, endpoint, redirect);
-      if (next === undefined) return this.readAnswer(answer, target.url, signal);
-      const to = this.redirectedTarget(next, endpoint);
-      this.logRedirect({ from: target.url, to: to.url });
-      return await this.sendTo(to, sending, next);
-    } finally {
-      if (kept === undefined) client.close();
-    }
+    const send = (isResend: boolean) => client.request(head, body, abort, isResend);
+    const read = (answer: Http1Answer) =>
+      isRedirect(answer.status)
+        ? this.follow(answer, target, sending, redirect)
+        : this.readAnswer(answer, target.url, signal);
+    const sent = resendIfStale(target.url, abort, send, read);
+    return kept === undefined ? sent.finally(() => client.close()) : sent;
+  }
+
+  private follow(answer: Http1Answer, target: HttpTarget, sending: Sending, last: Redirect | undefined) {
+    const next = redirectOf(answer, target, sending.endpoint, last);
+    if (next === undefined) return this.readAnswer(answer, target.url, sending.signal);
+    const to = this.redirectedTarget(next, sending.endpoint);
+    this.logRedirect({ from: target.url, to: to.url });
+    return this.sendTo(to, sending, next);
   }
 
   /** A client for one request to where it was redirected. */

@@ -14,7 +14,8 @@ export interface Redirect {
 }
 
 /**
- * The redirect that an answer asks for; undefined for all others, and for redirects that are not followed:
+ * Where an answer with the status of a redirect leads; undefined if it does not say, and for redirects that are not
+ * followed:
  *
  * - from https to http, because the data would be readable on its way;
  * - 301, 302 and 303 that do more than correct the URL. Browsers and Go ask with GET then, without the data: such an
@@ -29,13 +30,18 @@ export function redirectOf(
 ): Redirect | undefined {
   const location = headers.get("location");
   const count = (last?.count ?? 0) + 1;
-  if (!STATUSES.has(status) || location === undefined || count > MAX_REDIRECTS) return undefined;
+  if (location === undefined || count > MAX_REDIRECTS) return undefined;
   const url = parseUrl(location, from.requestUrl);
   if (url === undefined || (from.requestUrl.protocol === "https:" && url.protocol === "http:")) return undefined;
   const isOwnHost = (last?.isOwnHost ?? true) && isSameHost(url, endpoint.requestUrl);
   const keepsMethod = status === 307 || status === 308;
   if (!keepsMethod && !(isOwnHost && isSamePath(url, from.requestUrl))) return undefined;
   return { url, isOwnHost, count };
+}
+
+/** Whether an answer may ask for a redirect. Asked of every answer, so that the headers of others are not read. */
+export function isRedirect(status: number): boolean {
+  return status >= 301 && status <= 308 && STATUSES.has(status);
 }
 
 const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -57,7 +57,7 @@ export function resendIfStale<Answer, Result>(
   peer: string,
   abort: AbortSignal,
   send: (isResend: boolean) => Promise<Answer>,
-  read: (answer: Answer) => Result,
+  read: (answer: Answer) => Result | Promise<Result>,
 ): Promise<Result> {
   if (abort.aborted) return Promise.reject(refusalOfAbort(peer, abort));
   return send(false).then(read, (error: unknown) => {
