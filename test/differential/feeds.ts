@@ -13,7 +13,7 @@ import type { CaseTable } from "./case-table.js";
  */
 export type Feed = "otlp" | "file" | "http" | "tcp" | "udp" | "scrape" | "none";
 
-/** What a request of `http` and a page of `scrape` may say beside their body. */
+/** A request of `http` or a page of `scrape`, apart from its body. */
 interface Message {
   readonly method?: string;
   readonly path?: string;

@@ -182,7 +182,7 @@ export function streamNameFor(pattern: string, resource: PlainAttributes): strin
   return nameFor(pattern, resource).replace(/[:*]/g, "_").slice(0, MAX_NAME);
 }
 
-/** What the resource lacks is "undefined", as in the Collector. */
+/** An attribute that the resource lacks becomes "undefined", as in the Collector. */
 function nameFor(pattern: string, resource: PlainAttributes): string {
   if (!pattern.includes("{")) return pattern;
   return pattern.replace(/\{(\w+)\}/g, (whole, name: string) => {

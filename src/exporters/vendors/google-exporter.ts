@@ -28,7 +28,7 @@ export interface GoogleError {
   readonly details: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** What is made of a batch once the project is known. */
+/** Makes the requests for a batch. Called when the project is known. */
 type RequestsOf = (batch: Batch, project: string, to: (api: GoogleApi) => Destination) => readonly VendorPart[];
 
 /** Sends to APIs of Google, with the token and project of Google's default credentials. */

@@ -22,7 +22,7 @@ export interface GoogleSeriesSettings {
   readonly labelsOf: (metric: VendorMetric, attributes: PlainAttributes) => Readonly<Record<string, string>>;
 }
 
-/** What is kept of a series: how its items begin, by suffix and kind, and where its values count from. */
+/** A known series: how its items begin, by suffix and kind, and where its values count from. */
 interface GoogleSeries {
   readonly labels: Readonly<Record<string, string>>;
   readonly resource: MonitoredResource;
@@ -34,7 +34,7 @@ interface GoogleSeries {
 interface SeriesStart {
   readonly timeMs: number;
   readonly values: readonly number[];
-  /** What the values mean, such as the scale of an exponential histogram. */
+  /** The meaning of the values, such as the scale of an exponential histogram. */
   readonly shape: string;
   last: { readonly timeMs: number; readonly value: number };
 }

@@ -25,7 +25,7 @@ interface VendorScope {
   readonly version: string;
 }
 
-/** What the points of a metric share. */
+/** The facts that all points of a metric share. */
 export interface VendorMetric {
   readonly id: number;
   readonly resource: PlainAttributes;

@@ -58,7 +58,7 @@ export interface SkippedPoints {
   readonly reason: SkipReason;
 }
 
-/** What becomes of the records of a batch. */
+/** Some records of a batch: they are sent, refused or left out. */
 export type VendorPart = VendorRequest | UnsendableRecords | SkippedPoints;
 
 /**

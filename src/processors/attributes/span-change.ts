@@ -38,7 +38,7 @@ function nameFromAttributes(keys: readonly string[], separator: string): SpanCha
   };
 }
 
-/** What the Collector writes for maps, lists and bytes. */
+/** The Collector writes this for maps, lists and bytes. */
 const UNKNOWN_TYPE = "<unknown-attribute-type>";
 
 function textOf(value: Value): string {

@@ -19,7 +19,7 @@ interface CpuTimes {
   readonly wait: number;
 }
 
-/** What all processes of a collection share. */
+/** The readings that all processes of a collection share. */
 interface Machine {
   readonly bootMs: number;
   readonly nowMs: number;

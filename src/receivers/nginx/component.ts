@@ -114,7 +114,7 @@ class NginxReceiver implements Receiver {
 
 const STATES = ["active", "reading", "writing", "waiting"] as const;
 
-/** What the page says. */
+/** The numbers on the page. */
 interface StubStatus extends Readonly<Record<(typeof STATES)[number], number>> {
   readonly accepted: number;
   readonly handled: number;

@@ -15,7 +15,7 @@ import {
 } from "./samples.js";
 import { parseDescription, type StatsdDescription, type StatsdType, statsdNumber } from "./statsd-line.js";
 
-/** What a line says besides its value, and the samples of its series. `undefined` samples are dropped. */
+/** A line without its value, and the samples of its series. If these are undefined, the value is dropped. */
 interface KnownLine {
   readonly description: StatsdDescription;
   readonly samples: StatsdSamples | undefined;

@@ -1,6 +1,6 @@
 import { ExponentialSamples } from "./exponential-samples.js";
 
-/** What the samples of one series add up to. */
+/** Adds up the samples of one series. */
 export interface StatsdSamples {
   /** Returns how much memory that takes beyond the series itself, as a number of values. */
   add(value: number, weight: number, isChange: boolean, nowMs: number): number;
@@ -186,7 +186,7 @@ export function nanos(ms: number): bigint {
   return BigInt(Math.floor(ms)) * 1_000_000n;
 }
 
-/** What does not fit into 64 bits becomes the nearest that does. */
+/** A value that does not fit into 64 bits becomes the nearest one that does. */
 function int64(value: number): bigint {
   if (Number.isNaN(value)) return 0n;
   if (value >= 2 ** 63) return MAX_INT64;

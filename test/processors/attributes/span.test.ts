@@ -11,7 +11,7 @@ interface Span {
   readonly status: object;
 }
 
-/** What becomes of one span with this name and these attributes, as OTLP/JSON values. */
+/** Returns one span with this name and these attributes (OTLP/JSON values) as the processor changes it. */
 function processed(config: object, name: string, attributes: Readonly<Record<string, object>> = {}): Span {
   const made = processing(spanProcessor, config, "traces");
   const span = {

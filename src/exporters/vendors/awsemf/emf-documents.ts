@@ -14,7 +14,7 @@ export interface StreamEvents {
   readonly events: LogEvent[];
 }
 
-/** What is kept of a series. */
+/** The parts of a series that are the same in all of its documents. */
 interface EmfSeries {
   /** Where its documents go. Series with the same place, labels and time share a document. */
   readonly place: DocumentPlace;

@@ -39,7 +39,7 @@ interface SegmentDocument {
   readonly text: string;
 }
 
-/** What the spans of a resource share. */
+/** The parts of a segment that all spans of a resource share. */
 interface ResourceParts {
   readonly annotations: Readonly<Record<string, unknown>>;
   /** Members of the metadata. */

@@ -34,7 +34,7 @@ export const MAX_MESSAGE = 32_768;
 export const EVENT_NAME = "microsoft.custom_event.name";
 export const EVENT_MARKER = "APPLICATION_INSIGHTS_EVENT_MARKER_ATTRIBUTE";
 
-/** What is kept of a series. */
+/** The parts of a series that are the same in all of its envelopes. */
 interface AzureSeries {
   readonly properties: Readonly<Record<string, string>>;
   readonly tags: Readonly<Record<string, string>>;

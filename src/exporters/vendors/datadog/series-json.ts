@@ -7,7 +7,7 @@ import type { Destination, VendorPart } from "../vendor-exporter.js";
 import type { DatadogConfig } from "./config.js";
 import { hostOf, tagOf, tagsOf } from "./tags.js";
 
-/** What is kept of a series: how its items begin and end, by the suffix of their names, and its last points. */
+/** A known series: how its items begin and end, by the suffix of their names, and its last points. */
 interface KeptSeries {
   readonly heads: Map<string, string>;
   readonly tags: readonly string[];

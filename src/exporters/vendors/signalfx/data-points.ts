@@ -9,7 +9,7 @@ import type { SignalFxConfig } from "./config.js";
 const KINDS = ["gauge", "counter", "cumulative_counter"] as const;
 type PointKind = (typeof KINDS)[number];
 
-/** What is kept of a series: its dimensions, and how its items begin. */
+/** A known series: its dimensions, and how its items begin. */
 interface SignalFxSeries {
   readonly dimensions: Readonly<Record<string, string>>;
   /** Undefined for items that the API does not take. */

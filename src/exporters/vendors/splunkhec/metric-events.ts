@@ -6,7 +6,7 @@ import { SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { SplunkHecConfig } from "./config.js";
 import { defaultMetadata, eventText, type HecEvent, type HecMetadata, readMetadata, setField } from "./event-head.js";
 
-/** What is kept of a series. */
+/** The parts of a series that are the same in all of its events. */
 interface HecSeries {
   readonly token: string;
   readonly metadata: HecMetadata;

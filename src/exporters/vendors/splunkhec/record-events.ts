@@ -16,7 +16,7 @@ import { VendorLogFields } from "../record-fields.generated.js";
 import type { SplunkHecConfig } from "./config.js";
 import { addField, defaultMetadata, eventText, type HecMetadata, readMetadata, setField } from "./event-head.js";
 
-/** What the events of a resource share. */
+/** The parts that all events of a resource share. */
 interface HecResource {
   readonly metadata: HecMetadata;
   readonly fields: Readonly<Record<string, unknown>>;

@@ -125,7 +125,7 @@ function withCollectorNames(page: string, families: Iterable<MetricFamily>, hasS
 /** The name of a sample, or of the metric that a comment is about. */
 const LINE_START = /^((?:# (?:HELP|TYPE|UNIT) )?)([A-Za-z_:][\w:]*)/gm;
 
-/** What the samples of a metric have behind its name. */
+/** The suffixes that the samples of a metric have behind its name. */
 const PARTS: Readonly<Record<MetricFamily["kind"], readonly string[]>> = {
   counter: [""],
   gauge: [""],

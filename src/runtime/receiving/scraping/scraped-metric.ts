@@ -13,7 +13,7 @@ export interface ScrapedMetric {
 /** How points become one when the attributes in which they differ are left away. */
 export type PointAggregation = "sum" | "avg" | "min" | "max";
 
-/** What a config says about a metric. */
+/** The settings of one metric in a config. */
 export interface MetricSelection {
   readonly enabled?: boolean;
   readonly attributes?: readonly string[];

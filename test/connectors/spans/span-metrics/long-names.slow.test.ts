@@ -5,7 +5,7 @@ import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
 import { running, span, spansOfService } from "../support.js";
 
-/** What the second flush brings first: the first counts of series that began with 0. */
+/** The beginning of the second flush: the first counts of series that began with 0. */
 async function countsOf(flush: () => Promise<Batch[]>): Promise<Batch[]> {
   const { length } = await flush();
   return (await flush()).slice(0, length);

@@ -18,7 +18,7 @@ const NOUNS = ["log_records", "metric_points", "spans"];
 const each = (pattern: string, labels: readonly string[]) =>
   NOUNS.map((noun): [string, readonly string[]] => [pattern.replace("*", noun), labels]);
 
-/** What the Collector 0.159 shows with logs, spans and metrics through otlp, filter, transform, batch and otlp_http, at level detailed. */
+/** The metrics that the Collector 0.159 shows with logs, spans and metrics through otlp, filter, transform, batch and otlp_http, at level detailed. */
 const COLLECTOR: readonly (readonly [name: string, labels: readonly string[]])[] = [
   ["http_client_request_body_size", []],
   ["http_client_request_duration", []],
@@ -54,7 +54,7 @@ const COLLECTOR: readonly (readonly [name: string, labels: readonly string[]])[]
   ["target_info", ["service_instance_id", "service_name", "service_version"]],
 ];
 
-/** What the queries of two public dashboards ask for: Grafana's number 15983, and the data flow of OpenTelemetry's demo. */
+/** The metrics in the queries of two public dashboards: Grafana's number 15983, and the data flow of OpenTelemetry's demo. */
 const DASHBOARDS: readonly (readonly [name: string, labels: readonly string[]])[] = [
   ...each("otelcol_receiver_accepted_*", ["receiver", "transport"]),
   ...each("otelcol_receiver_refused_*", ["receiver", "transport"]),
