@@ -18,7 +18,7 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { builtins } from "../dist/agent/builtins.js";
+import { builtins } from "../dist/agent/builtins/builtins.js";
 import { loadConfig } from "../dist/runtime/config/load.js";
 import { Registry } from "../dist/runtime/config/resolve/registry.js";
 import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";

@@ -31,7 +31,7 @@ const { Agent } = await import("../dist/runtime/host/agent.js");
 const { createSelfTelemetry } = await import("../dist/runtime/host/self-telemetry/self-telemetry.js");
 const { loadConfigWithPlugins } = await import("../dist/runtime/host/plugins/load-config-with-plugins.js");
 const { Registry } = await import("../dist/runtime/config/resolve/registry.js");
-const { builtins } = await import("../dist/agent/builtins.js");
+const { builtins } = await import("../dist/agent/builtins/builtins.js");
 const { loadedMask } = await import("../dist/agent/mask-batch.js");
 const { batchFromJson } = await import("../dist/runtime/otlp/json/batch-json.js");
 

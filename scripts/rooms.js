@@ -515,6 +515,7 @@ export const ROOMS = [
     purpose: "the complete agent: the list of built-in components, and everything that needs that list",
     imports: ALL,
   },
+  { path: "src/agent/builtins/", purpose: "the lists of built-in components, one per kind" },
   {
     path: "src/agent/rehearsal/",
     purpose: "runs configs on a sample of traffic without exporters, and compares the results",

@@ -80,7 +80,7 @@ const ROOMS_WITHOUT_FRAGMENTS = [
   "src/agent/",
 ];
 /** Lists of parts that have a file each: components, commands, routes, detectors, shells. */
-const LISTS = /\/(builtins|commands|routes|completion|numbers)\.ts$/;
+const LISTS = /\/(builtins\/\w+|commands|routes|completion|numbers)\.ts$/;
 /** Small files that stay, and why. */
 const KEPT_SMALL_FILES: Readonly<Record<string, string>> = {
   "src/extensions/admin-api/console/built-file.ts": "the single executable has another in its place",
@@ -272,9 +272,10 @@ function reachedFrom(file: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
-/** The files that the list of built-in components loads. */
+/** The files that the lists of built-in components load. */
 function componentFiles(): string[] {
-  const loaded = importsOf.get("src/agent/builtins.ts")!.filter(({ isDynamic }) => isDynamic);
+  const lists = sources.filter((file) => file.startsWith("src/agent/builtins/"));
+  const loaded = lists.flatMap((file) => importsOf.get(file)!.filter(({ isDynamic }) => isDynamic));
   return [...new Set(loaded.map(({ target }) => target!))];
 }
 

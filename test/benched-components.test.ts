@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { BUILTINS } from "../src/agent/builtins.js";
+import { BUILTINS } from "../src/agent/builtins/builtins.js";
 
 interface BenchTables {
   readonly CELLS: Readonly<Record<string, { readonly of: string; readonly base?: string }>>;

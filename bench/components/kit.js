@@ -5,7 +5,7 @@ import http2 from "node:http2";
 import net from "node:net";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { Subject } from "rxjs";
-import { findBuiltin } from "../../dist/agent/builtins.js";
+import { findBuiltin } from "../../dist/agent/builtins/builtins.js";
 import { Batch } from "../../dist/plugin.js";
 import { systemClock } from "../../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../dist/runtime/contract/observability.js";

@@ -1,7 +1,8 @@
 import { noEffectReason, Registry } from "#config/resolve";
 import { parseId, SECTIONS, type SectionName } from "#config/schema";
 import { isNull, type MapNode } from "#config/text";
-import { BUILTINS, type Builtin, findBuiltin, loadAll } from "./builtins.js";
+import type { Builtin } from "./builtins/builtin.js";
+import { BUILTINS, findBuiltin, loadAll } from "./builtins/builtins.js";
 
 /**
  * Registry of the built-in components that a config needs: those it names, and those that always run. It holds all

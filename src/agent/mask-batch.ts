@@ -2,7 +2,7 @@ import type { ProcessorContext, ReplayStep } from "#contract";
 import { noMetrics, silentLogger, systemClock } from "#contract";
 import type { Batch } from "#otlp";
 import { useTextMask } from "#text";
-import { findBuiltin } from "./builtins.js";
+import { findBuiltin } from "./builtins/builtins.js";
 
 let loading: Promise<ReplayStep> | undefined;
 

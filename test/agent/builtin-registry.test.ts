@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { builtinRegistry } from "../../src/agent/builtin-registry.js";
-import { BUILTINS } from "../../src/agent/builtins.js";
+import { BUILTINS } from "../../src/agent/builtins/builtins.js";
 import { openConfig } from "../../src/runtime/config/load.js";
 import { builtins } from "../support/builtins.js";
 

@@ -4,7 +4,7 @@ import { type ExporterSpec, Registry, RegistryError, type ResolvedConfig } from 
 import type { Problem } from "#config/text";
 import type { ComponentFactory, Exporter } from "#contract";
 import { exportedComponents, loadConfigWithPlugins } from "#host";
-import { builtins } from "../builtins.js";
+import { builtins } from "../builtins/builtins.js";
 import { APP, type AppReceiver } from "./app-receiver.js";
 import { SluiceConfigError } from "./config-error.js";
 import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";

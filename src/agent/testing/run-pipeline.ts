@@ -8,7 +8,7 @@ import type { Batch } from "#otlp";
 import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { reliabilityWithStores } from "../../extensions/reliability/component.js";
-import { builtins } from "../builtins.js";
+import { builtins } from "../builtins/builtins.js";
 import { SluiceConfigError } from "../embed/config-error.js";
 import { loadedMask } from "../mask-batch.js";
 import { FakeClock, flushPromises } from "./fake-clock.js";

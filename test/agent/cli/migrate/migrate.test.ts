@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { builtins } from "../../../../src/agent/builtins.js";
+import { builtins } from "../../../../src/agent/builtins/builtins.js";
 import { migrateText } from "../../../../src/agent/cli/migrate/migrate-text.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { builtins } from "../../../../src/agent/builtins.js";
+import { builtins } from "../../../../src/agent/builtins/builtins.js";
 import { adviceOnType, noEffectReason, noEffectTypes } from "../../../../src/runtime/config/resolve/other-types.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 

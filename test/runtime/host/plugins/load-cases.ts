@@ -56,7 +56,7 @@ export async function loadCases(cases: Readonly<Record<string, LoadCase>>): Prom
 
 const SCRIPT = `
 import { join } from "node:path";
-import { builtins } from "./dist/agent/builtins.js";
+import { builtins } from "./dist/agent/builtins/builtins.js";
 import { loadConfigWithPlugins } from "./dist/runtime/host/plugins/load-config-with-plugins.js";
 import { Registry } from "./dist/runtime/config/resolve/registry.js";
 const answers = {};

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { builtins } from "../../../../src/agent/builtins.js";
+import { builtins } from "../../../../src/agent/builtins/builtins.js";
 import { defineHandler, type ExporterFactory } from "../../../../src/plugin.js";
 import { entriesOfKey } from "../../../../src/runtime/contract/calls/group-key.js";
 import { refusalOfConnection } from "../../../../src/runtime/net/otlp/refusals.js";

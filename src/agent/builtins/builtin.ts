@@ -1,0 +1,11 @@
+import type { ComponentFactory, ComponentKind } from "#contract";
+
+/** A component that comes with Sluice, before its code is loaded. */
+export interface Builtin {
+  readonly kind: ComponentKind;
+  /** All names of its type. The first is the canonical one; the others are aliases. */
+  readonly types: readonly [string, ...string[]];
+  readonly load: () => Promise<ComponentFactory>;
+  /** Marks an extension that runs in every agent, even if the config does not name it. */
+  readonly onByDefault?: true;
+}

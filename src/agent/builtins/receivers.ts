@@ -1,0 +1,134 @@
+import type { Builtin } from "./builtin.js";
+
+export const RECEIVERS: readonly Builtin[] = [
+  {
+    kind: "receiver",
+    types: ["app"],
+    load: async () => (await import("../../receivers/app.js")).appReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["otlp"],
+    load: async () => (await import("../../receivers/otlp/component.js")).otlpReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["zipkin"],
+    load: async () => (await import("../../receivers/zipkin/component.js")).zipkinReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["jaeger"],
+    load: async () => (await import("../../receivers/otlp/jaeger/component.js")).jaegerReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["kafka"],
+    load: async () => (await import("../../receivers/kafka/component.js")).kafkaReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["rabbitmq"],
+    load: async () => (await import("../../receivers/rabbitmq/component.js")).rabbitmqReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["aws_sqs"],
+    load: async () => (await import("../../receivers/aws-sqs/component.js")).awsSqsReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["redis_stream"],
+    load: async () => (await import("../../receivers/redis-stream/component.js")).redisStreamReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["nats"],
+    load: async () => (await import("../../receivers/nats/component.js")).natsReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["fluent_forward", "fluentforward"],
+    load: async () => (await import("../../receivers/fluent-forward/component.js")).fluentForwardReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["postgresql"],
+    load: async () => (await import("../../receivers/postgresql/component.js")).postgresqlReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["outbox"],
+    load: async () => (await import("../../receivers/outbox/component.js")).outboxReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["file_log", "filelog"],
+    load: async () => (await import("../../receivers/file-log/component.js")).fileLogReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["otlp_json_file", "otlpjsonfile"],
+    load: async () => (await import("../../receivers/file-log/component.js")).otlpJsonFileReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["prometheus"],
+    load: async () => (await import("../../receivers/prometheus/component.js")).prometheusReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["host_metrics", "hostmetrics"],
+    load: async () => (await import("../../receivers/host-metrics/component.js")).hostMetricsReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["http_check", "httpcheck"],
+    load: async () => (await import("../../receivers/http-check/component.js")).httpCheckReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["tcp_log", "tcplog"],
+    load: async () => (await import("../../receivers/net-log/component.js")).tcpLogReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["udp_log", "udplog"],
+    load: async () => (await import("../../receivers/net-log/component.js")).udpLogReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["syslog"],
+    load: async () => (await import("../../receivers/net-log/component.js")).syslogReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["statsd"],
+    load: async () => (await import("../../receivers/statsd/component.js")).statsdReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["redis"],
+    load: async () => (await import("../../receivers/redis/component.js")).redisReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["nginx"],
+    load: async () => (await import("../../receivers/nginx/component.js")).nginxReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["nop"],
+    load: async () => (await import("../../receivers/nop.js")).nopReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["docker_stats"],
+    load: async () => (await import("../../receivers/docker-stats/component.js")).dockerStatsReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["kubelet_stats", "kubeletstats"],
+    load: async () => (await import("../../receivers/kubelet-stats/component.js")).kubeletStatsReceiver,
+  },
+];
