@@ -477,6 +477,7 @@ export const ROOMS = [
   { path: "src/connectors/spans/service-graph/", purpose: "requests between services, from the spans on both sides" },
   { path: "src/connectors/spans/span-metrics/", purpose: "calls and durations by dimensions" },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },
+  { path: "src/connectors/datadog/", purpose: "passes traces on, for configs made for Datadog", component: true },
   { path: "src/connectors/failover/", purpose: "uses other pipelines when the first ones fail", component: true },
   { path: "src/connectors/routing/", purpose: "routes records to pipelines by conditions", component: true },
   { path: "src/extensions/", purpose: "one component, one file or folder", component: true },

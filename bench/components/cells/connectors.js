@@ -36,6 +36,13 @@ export const CONNECTOR_CELLS = {
   }),
   failover: passingLogs("failover", { priority_levels: [["logs/a"], ["logs/b"]] }),
   forward: passingLogs("forward", {}),
+  datadog: {
+    of: "connector/datadog",
+    unit: "span",
+    base: CHECK,
+    start: async () =>
+      passing(await component("connector/datadog", {}, { from: "traces", to: "traces" }), spansBatches()),
+  },
 };
 
 /** @returns {import("../cells.js").Cell} */

@@ -18,6 +18,11 @@ export const CONNECTORS: readonly Builtin[] = [
   },
   {
     kind: "connector",
+    types: ["datadog"],
+    load: async () => (await import("../../connectors/datadog/component.js")).datadogConnector,
+  },
+  {
+    kind: "connector",
     types: ["exceptions"],
     load: async () => (await import("../../connectors/spans/exceptions/component.js")).exceptions,
   },

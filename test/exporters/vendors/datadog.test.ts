@@ -130,6 +130,25 @@ describe("the datadog exporter", () => {
     expect(Batch.admit("traces", gunzipSync(body)).bytes).toEqual(batch.bytes);
   });
 
+  it("tells the intake how to name spans, and to compute trace metrics", async () => {
+    const headersWith = async (traces: object) => {
+      const { sink, exporter } = await recorded(datadogExporter, (url) => ({
+        ...configOf(url),
+        traces: { endpoint: url, ...traces },
+      }));
+      await exporter.send(spans(RESOURCE, {}), never);
+      const { compute_stats: stats, "dd-otel-span-mapping": mapping } = sink.requests[0]!.headers;
+      return { stats, mapping: JSON.parse(mapping as string) as unknown };
+    };
+    expect(await headersWith({})).toEqual({ stats: "true", mapping: { span_name_as_resource_name: false } });
+    const rules = {
+      span_name_as_resource_name: true,
+      span_name_remappings: { "io.opentelemetry.spring": "spring é\n" },
+      ignore_resources: ["GET /health"],
+    };
+    expect(await headersWith({ ...rules, compute_stats: false })).toEqual({ stats: "false", mapping: rules });
+  });
+
   it("divides many logs into requests, and keeps those that were not taken", async () => {
     const { sink, exporter } = await start();
     sink.respond = (response) => response.writeHead(sink.requests.length === 2 ? 503 : 202).end();

@@ -27,13 +27,21 @@ function createExporter(config: DatadogConfig, context: ExporterContext): Vendor
       {},
       "Datadog's intake of distributions is not published: histograms are sent as <name>.count and <name>.sum",
     );
-  const to = (base: URL | undefined, usual: string, path: string, type: string, isCompressed = true): Destination => {
+  const to = (
+    base: URL | undefined,
+    usual: string,
+    path: string,
+    type: string,
+    isCompressed = true,
+    more: Readonly<Record<string, string>> = {},
+  ): Destination => {
     const url = new URL(base ?? usual);
     url.pathname = `${url.pathname.replace(/\/$/, "")}${path}`;
     const headers = {
       "Content-Type": type,
       "DD-API-KEY": key.trim(),
       ...(isCompressed && { "Content-Encoding": "gzip" }),
+      ...more,
     };
     const poster = new HttpPoster(url, config, headers, context);
     return { poster, compression: isCompressed ? "gzip" : "none", read: answerOf(context) };
@@ -43,7 +51,7 @@ function createExporter(config: DatadogConfig, context: ExporterContext): Vendor
   const logs = to(logsUrl, `https://http-intake.logs.${site}`, "/api/v2/logs", "application/json", isCompressed);
   const agentIntake = config.traces.endpoint?.hostname.startsWith("trace.agent.") ? undefined : config.traces.endpoint;
   const traces: Destination = {
-    ...to(agentIntake, `https://otlp.${site}`, "/v1/traces", "application/x-protobuf"),
+    ...to(agentIntake, `https://otlp.${site}`, "/v1/traces", "application/x-protobuf", true, traceHeaders(config)),
     read: otlpAnswer(answerReader(context.clock)),
   };
   const series = new DatadogSeries(config, context.clock.now());
@@ -58,6 +66,22 @@ function createExporter(config: DatadogConfig, context: ExporterContext): Vendor
     }));
   };
   return new VendorExporter([metrics, logs, traces], requestsOf, context);
+}
+
+/** What the intake does with spans, as its page documents it. */
+function traceHeaders({ traces }: DatadogConfig): Readonly<Record<string, string>> {
+  const { span_name_as_resource_name, span_name_remappings, ignore_resources } = traces;
+  const mapping = JSON.stringify({
+    span_name_as_resource_name,
+    ...(span_name_remappings && { span_name_remappings }),
+    ...(ignore_resources && { ignore_resources }),
+  });
+  return { compute_stats: String(traces.compute_stats), "dd-otel-span-mapping": inAscii(mapping) };
+}
+
+/** Headers have only characters of ASCII; JSON can escape the others. */
+function inAscii(json: string): string {
+  return json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /**

@@ -88,9 +88,21 @@ export const datadogSchema = z.strictObject({
         description:
           "The base URL that takes OTLP traces at /v1/traces. Default: https://otlp.<site>, also in place of https://trace.agent.<site>, whose protocol is not published.",
       }),
-      span_name_as_resource_name: ignored(BY_INTAKE),
-      span_name_remappings: ignored(BY_INTAKE),
-      ignore_resources: ignored("use the processor filter"),
+      compute_stats: z.boolean().default(true).meta({
+        description: "Let Datadog compute trace metrics of the spans that it gets: hits, errors and durations.",
+      }),
+      span_name_as_resource_name: z
+        .boolean()
+        .default(false)
+        .meta({ description: "Name operations by the span's name, not by its scope and kind." }),
+      span_name_remappings: z
+        .record(z.string(), z.string())
+        .nullish()
+        .meta({ description: "Other names of operations, by Datadog's name." }),
+      ignore_resources: z
+        .array(z.string())
+        .nullish()
+        .meta({ description: "Patterns of resources whose traces Datadog leaves out." }),
       compute_stats_by_span_kind: ignored(BY_INTAKE),
       compute_top_level_by_span_kind: ignored(BY_INTAKE),
       peer_service_aggregation: ignored(BY_INTAKE),

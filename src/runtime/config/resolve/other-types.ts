@@ -132,8 +132,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     otelarrow: "use otlp_grpc: its receiver takes plain OTLP on the same port",
   },
   connector: {
-    datadog:
-      "take it out, and send traces to the exporter datadog directly: there is no published intake for the statistics that it makes; span_metrics makes metrics of spans",
     roundrobin: "send with one exporter: the queue in front of it sends with num_consumers at once",
     signaltometrics: "the connectors count and span_metrics do the usual part of it",
     grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
