@@ -1,9 +1,10 @@
 import { type Document, isMap, isScalar, isSeq, type Scalar, visit, type YAMLSeq } from "yaml";
 import type { LoadedConfig } from "#config";
-import { currentType, noEffectReason } from "#config/resolve";
+import { currentType, flowYaml, noEffectReason, otlpInstead } from "#config/resolve";
 import { parseId, SECTIONS, type SectionName } from "#config/schema";
 import type { MapNode } from "#config/text";
 import {
+  pairEnd,
   pairNamed,
   pairsOf,
   removeItems,
@@ -23,7 +24,10 @@ export interface ConfigChange {
   readonly edits: readonly TextEdit[];
 }
 
-/** Finds all components of a config that have a new name today, or that were removed and do nothing. */
+/**
+ * Finds all components of a config that have a new name today, that were removed and do nothing, or that send to a
+ * vendor who takes OTLP.
+ */
 export function componentChanges(
   text: string,
   document: Document.Parsed,
@@ -36,8 +40,9 @@ export function componentChanges(
       if (id === undefined) return [];
       const type = currentType(SECTIONS[section], id.type, registry);
       if (type !== undefined) return [renaming(names, section, pair, id, type)];
-      const isKnown = registry.get(SECTIONS[section], id.type) !== undefined;
-      const reason = isKnown ? undefined : noEffectReason(SECTIONS[section], id.type);
+      if (registry.get(SECTIONS[section], id.type) !== undefined) return [];
+      if (section === "exporters") return replacement(names, pair, id);
+      const reason = noEffectReason(SECTIONS[section], id.type);
       // file_storage stays: current Collectors have it, queues refer to it, and it does no harm.
       if (reason === undefined || id.type === "file_storage") return [];
       return [removal(names, section, pair, id.id, reason)];
@@ -62,6 +67,37 @@ function renaming(
   const edits = [pair.key, ...names.references(section, id)].map((node) => replaceIn(names.text, node, type, newType));
   if (edits.includes(undefined)) return left("its name is written in a way that cannot be changed safely");
   return { action: "renamed", path, message: `${id} is ${newId}`, edits: edits as TextEdit[] };
+}
+
+/** Replaces the exporter of a vendor by one of OTLP. */
+function replacement(
+  names: ConfigNames,
+  pair: TextPair,
+  { id, type }: { readonly id: string; readonly type: string },
+): ConfigChange[] {
+  const value = resolvedValue(names.document, pair);
+  const written = isMap(value) ? (value.toJS(names.document) as Readonly<Record<string, unknown>>) : {};
+  const otlp = otlpInstead(type, written);
+  if (otlp === undefined) {
+    const reason = noEffectReason("exporter", type);
+    return reason === undefined ? [] : [removal(names, "exporters", pair, id, reason)];
+  }
+  const path = `exporters.${id}`;
+  const newId = `${otlp.type}/${id.replace("/", "-")}`;
+  const config = flowYaml(otlp.config);
+  const left = (why: string): ConfigChange[] => [
+    { action: "left", path, message: `the vendor takes OTLP: write ${newId}: ${config}; ${why}`, edits: [] },
+  ];
+  if (!otlp.isComplete) return left("its keys do not tell what stands in angle brackets");
+  if (names.has("exporters", newId)) return left(`there is a ${newId} too`);
+  if (names.hasVariables("exporters")) return left("a variable says which components are used, and may name it");
+  const references = names
+    .references("exporters", id)
+    .map((node) => replaceIn(names.text, node, String(node.value).trim(), newId));
+  if (references.includes(undefined)) return left("its name is written in a way that cannot be changed safely");
+  const definition = { start: pair.key.range![0], end: pairEnd(names.text, pair), text: `${newId}: ${config}` };
+  const edits = [definition, ...(references as TextEdit[])];
+  return [{ action: "renamed", path, message: `${id} is ${newId}: the vendor takes OTLP`, edits }];
 }
 
 function removal(names: ConfigNames, section: SectionName, pair: TextPair, id: string, reason: string): ConfigChange {

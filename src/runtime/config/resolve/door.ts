@@ -2,5 +2,6 @@
 
 export { overlap } from "./check-listeners.js";
 export { currentType, noEffectReason } from "./other-types.js";
+export { flowYaml, otlpInstead } from "./otlp-vendors.js";
 export { Registry, RegistryError } from "./registry.js";
 export type { ComponentSpec, ExporterSpec, ExtensionSpec, PipelineSpec, ResolvedConfig } from "./spec.js";

@@ -1,4 +1,5 @@
 import type { ComponentKind } from "#contract";
+import { flowYaml, type OtlpReplacement, otlpInstead } from "./otlp-vendors.js";
 import type { Registry } from "./registry.js";
 
 /**
@@ -44,7 +45,14 @@ export function adviceOnType(kind: ComponentKind, type: string): string | undefi
   if (own !== undefined) return own;
   const name = RENAMED[`${kind} ${spelling(type)}`];
   if (name !== undefined) return `it is called ${name}`;
+  const replacement = kind === "exporter" ? otlpInstead(type) : undefined;
+  if (replacement !== undefined) return otlpAdvice(type, replacement);
   return COLLECTOR_TYPES[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
+}
+
+function otlpAdvice(type: string, { type: otlp, config }: OtlpReplacement): string {
+  const fragment = `${otlp}/${type}: ${flowYaml(config)}`;
+  return `it takes OTLP itself: write \`${fragment}\` among the exporters, and ${otlp}/${type} in pipelines; sluice migrate does it if the old keys tell enough`;
 }
 
 /** Advice about a signal that the Collector's exporter of this type takes, and that of Sluice does not. */
@@ -67,6 +75,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   "processor samplingtail": "tail_sampling",
   "exporter stdout": "debug",
   "exporter console": "debug",
+  "exporter stackdriver": "googlecloud",
 };
 
 /**
@@ -85,12 +94,27 @@ export function currentType(kind: ComponentKind, type: string, registry: Registr
   return known.type === type || isNewer ? undefined : known.type;
 }
 
-const OTLP_VENDOR = "it takes OTLP itself";
+const CONTAINER_INSIGHT =
+  'measure nodes, pods and containers with `kubelet_stats: {auth_type: serviceAccount, endpoint: "https://<node>:10250", metric_groups: [node, pod, container]}`, and add names with the processor k8s_attributes';
+const ONLY_SPLUNK =
+  "only Splunk's distribution has it: keep a Collector of it, and let it send to the receiver otlp here";
 const INTO_OTTL = "use the processor transform: its statements do the same";
 
 /** The successor or replacement of a type, by type as normalised by `spelling`. */
 const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> = {
   receiver: {
+    jmx: "run OpenTelemetry's JMX scraper beside the JVM, and let it send to the receiver otlp: `OTEL_JMX_SERVICE_URL=service:jmx:rmi:///jndi/rmi://<endpoint>/jmxrmi OTEL_JMX_TARGET_SYSTEM=<target_system> OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf java -jar opentelemetry-jmx-scraper.jar`",
+    awscontainerinsightreceiver: CONTAINER_INSIGHT,
+    awscontainerinsight: CONTAINER_INSIGHT,
+    awsxray:
+      "let programs send OTLP to the receiver otlp: X-Ray's SDKs have reached their end, and AWS's distribution of OpenTelemetry takes their place",
+    datadog: "let programs send OTLP to the receiver otlp",
+    smartagent: ONLY_SPLUNK,
+    scriptedinputs: ONLY_SPLUNK,
+    splunkinputs: ONLY_SPLUNK,
+    signalfx: "let what sends to it send OTLP to the receiver otlp",
+    mongodb:
+      "keep a Collector with this receiver, and let it send to the receiver otlp here; or scrape Percona's mongodb_exporter with the receiver prometheus: `prometheus: {config: {scrape_configs: [{job_name: mongodb, static_configs: [{targets: [127.0.0.1:9216]}]}]}}`",
     loki: "let what pushes to Loki send OTLP to the receiver otlp",
     sapm: "SAPM was removed from the Collector; let the agent send OTLP to the receiver otlp",
     otelarrow: "take the data as plain OTLP: set arrow.disabled at its exporter, and use the receiver otlp here",
@@ -103,7 +127,8 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   processor: {
     servicegraph:
       "it became the connector service_graph: exporter of the pipeline of traces, receiver of one of metrics",
-    routing: "it became the connector routing: exporter of this pipeline, receiver of those it chooses among",
+    routing:
+      'it became the connector routing: write `routing: {default_pipelines: [traces/other], table: [{context: request, condition: \'request["<from_attribute>"] == "<value>"\', pipelines: [traces/<value>]}]}` among the connectors, routing as exporter of this pipeline, and one pipeline with receivers: [routing] for each list of exporters; a resource attribute is `{context: resource, condition: \'attributes["<from_attribute>"] == "<value>"\'}`',
     count: "it is a connector: exporter of this pipeline, receiver of one of metrics",
     logstransform: INTO_OTTL,
     deltatorate: "let the backend make rates of the deltas",
@@ -117,17 +142,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     jaegerthrift:
       "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
     jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
-    sapm: `it was removed from the Collector; use otlp_http: ${OTLP_VENDOR}`,
-    honeycomb: `it was removed from the Collector; use otlp_grpc with endpoint api.honeycomb.io:443: ${OTLP_VENDOR}`,
-    newrelic: `it was removed from the Collector; use otlp_grpc with endpoint otlp.nr-data.net:4317: ${OTLP_VENDOR}`,
-    lightstep: `it was removed from the Collector; use otlp_grpc: ${OTLP_VENDOR}`,
-    elastic: `it was removed from the Collector; use otlp_grpc: the APM server takes OTLP`,
-    dynatrace: `it was removed from the Collector; use otlp_http with endpoint https://<environment>.live.dynatrace.com/api/v2/otlp`,
-    instana: `it was removed from the Collector; use otlp_grpc: the Instana agent takes OTLP on 4317`,
-    logzio: `use otlp_http: ${OTLP_VENDOR}`,
-    sumologic: `use otlp_http with the URL of an OTLP source: ${OTLP_VENDOR}`,
-    skywalking: "it was removed from the Collector; SkyWalking's server takes OTLP: use otlp_grpc with its port 11800",
-    tanzuobservability: "it was removed from the Collector; the Wavefront proxy takes OTLP: use otlp_grpc",
     carbon: "it was removed from the Collector; use prometheus, or send to a store that takes OTLP",
     otelarrow: "use otlp_grpc: its receiver takes plain OTLP on the same port",
   },
@@ -139,6 +153,10 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   extension: {
     googleclientauth:
       "the exporters googlecloud and googlemanagedprometheus find Google's credentials by themselves; for another exporter keep a Collector with it",
+    awsproxy: "take it out: programs send to the receiver otlp, and the exporter awsxray signs by itself",
+    datadog: "take it out: it reports the Collector's own config to Datadog",
+    ecsobserver: "write the targets as file_sd_configs or http_sd_configs of the receiver prometheus",
+    smartagent: "take it out: only Splunk's distribution has it",
     asapclient: "use oauth2client or bearertokenauth, if the server takes them",
     dbstorage: "take it out: every sending queue is durable anyway",
     redisstorage: "take it out: every sending queue is durable anyway",

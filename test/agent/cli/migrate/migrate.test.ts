@@ -66,6 +66,33 @@ describe("sluice migrate", () => {
     expect(load(NEW).config).toBeDefined();
   });
 
+  it("puts OTLP in place of the exporter of a vendor who takes it, with the old keys", () => {
+    const exporters = `  honeycomb/eu: # ours
+    api_key: "\${env:KEY:-k}"
+    retry_on_failure: { enabled: false }
+  newrelic: {}
+  debug:`;
+    const { text, remarks, loaded } = migrated(config({ exporters, ends: "[honeycomb/eu, debug]" }));
+    expect(text).toBe(
+      config({
+        exporters: `  otlp_http/honeycomb-eu: {endpoint: "https://api.honeycomb.io", headers: {x-honeycomb-team: "\${env:KEY:-k}"}, retry_on_failure: {enabled: false}}
+  newrelic: {}
+  debug:`,
+        ends: "[otlp_http/honeycomb-eu, debug]",
+      }),
+    );
+    expect(loaded.config).toBeDefined();
+    expect(remarks).toEqual([
+      {
+        action: "renamed",
+        path: "exporters.honeycomb/eu",
+        message: "honeycomb/eu is otlp_http/honeycomb-eu: the vendor takes OTLP",
+      },
+      { action: "left", path: "exporters.newrelic", message: expect.stringContaining('api-key: "<apikey>"') },
+    ]);
+    expect(migrated(text).text).toBe(text);
+  });
+
   it("shows the difference and what it did, and writes nothing", async () => {
     const path = file(OLD);
     const { code, out, err } = await runCli(["migrate", path]);
