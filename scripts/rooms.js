@@ -424,6 +424,7 @@ export const ROOMS = [
   { path: "src/exporters/debug/", purpose: "prints records", component: true },
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
   { path: "src/exporters/jaeger/", purpose: "spans to Jaeger, over its own gRPC", component: true },
+  { path: "src/exporters/jaeger/sapm/", purpose: "spans to Splunk, as Jaeger's batches over HTTP" },
   { path: "src/exporters/kafka/", purpose: "records as keyed messages in topics", component: true },
   {
     path: "src/exporters/bulk/",

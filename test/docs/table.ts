@@ -58,7 +58,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/failover.md", by: namesKeys("failover") },
   { page: "docs/file-log.md", by: namesKeys("file_log", "otlp_json_file") },
   { page: "docs/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },
-  { page: "docs/signalfx.md", by: namesKeys("signalfx") },
+  { page: "docs/signalfx.md", by: namesKeys("signalfx", "sapm") },
   { page: "docs/splunk.md", by: namesKeys("splunk_hec") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },

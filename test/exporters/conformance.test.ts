@@ -15,6 +15,7 @@ import { clickhouseExporter } from "../../src/exporters/clickhouse/component.js"
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/component.js";
 import { fileExporter } from "../../src/exporters/file/component.js";
 import { jaegerExporter } from "../../src/exporters/jaeger/component.js";
+import { sapmExporter } from "../../src/exporters/jaeger/sapm/component.js";
 import { lokiExporter } from "../../src/exporters/loki/component.js";
 import { nopExporter } from "../../src/exporters/nop.js";
 import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/component.js";
@@ -181,6 +182,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ],
   ["zipkin", zipkinExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   ["jaeger", jaegerExporter, jaegerBackend],
+  ["sapm", sapmExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}/v2/trace` }))],
   ["clickhouse", clickhouseExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   ["elasticsearch", elasticsearchExporter, () => bulkBackend((endpoint) => ({ endpoint }))],
   ["opensearch", openSearchExporter, () => bulkBackend((endpoint) => ({ http: { endpoint } }))],

@@ -23,6 +23,11 @@ export const EXPORTERS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["sapm"],
+    load: async () => (await import("../../exporters/jaeger/sapm/component.js")).sapmExporter,
+  },
+  {
+    kind: "exporter",
     types: ["clickhouse"],
     load: async () => (await import("../../exporters/clickhouse/component.js")).clickhouseExporter,
   },

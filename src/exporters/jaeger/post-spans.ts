@@ -32,30 +32,38 @@ export class PostSpans {
   private readonly bytes: Uint8Array;
   private readonly resourceStart: number;
   private readonly resourceEnd: number;
-  private length = 0;
+  private readonly leftOut: Uint8Array | undefined;
+  private spansLength = 0;
 
-  constructor(bytes: Uint8Array, resourceStart: number, resourceEnd: number) {
+  /** `leftOut` is the encoded key of a resource attribute that is not sent. */
+  constructor(bytes: Uint8Array, resourceStart: number, resourceEnd: number, leftOut?: Uint8Array) {
     this.bytes = bytes;
     this.resourceStart = resourceStart;
     this.resourceEnd = resourceEnd;
+    this.leftOut = leftOut;
+  }
+
+  /** Approximate length of the message. */
+  get length(): number {
+    return this.spansLength + this.resourceEnd - this.resourceStart + SPAN_OVERHEAD;
   }
 
   get isFull(): boolean {
-    return this.length > MAX_MESSAGE_LENGTH;
+    return this.spansLength > MAX_MESSAGE_LENGTH;
   }
 
   add(record: number, start: number, end: number, scopeStart: number, scopeEnd: number): void {
     this.records.push(record);
     this.ranges.push(start, end, scopeStart, scopeEnd);
-    this.length += end - start + scopeEnd - scopeStart + SPAN_OVERHEAD;
+    this.spansLength += end - start + scopeEnd - scopeStart + SPAN_OVERHEAD;
   }
 
   /** Encodes a jaeger.api_v2.PostSpansRequest. */
   message(): Uint8Array {
     const { bytes, ranges } = this;
-    const out = new WireWriter(this.length + this.resourceEnd - this.resourceStart + SPAN_OVERHEAD);
+    const out = new WireWriter(this.length);
     out.byte(JAEGER_BATCH_TAG);
-    out.begin(this.length);
+    out.begin(this.spansLength);
     let scope = -1;
     let scopeTags: Uint8Array = new Uint8Array(0);
     for (let i = 0; i < ranges.length; i += 4) {
@@ -70,7 +78,7 @@ export class PostSpans {
     }
     out.byte(JAEGER_BATCH_PROCESS_TAG);
     out.begin(this.resourceEnd - this.resourceStart);
-    writeProcess(out, bytes, this.resourceStart, this.resourceEnd);
+    writeProcess(out, bytes, this.resourceStart, this.resourceEnd, this.leftOut);
     out.end();
     out.end();
     return out.written();
@@ -83,7 +91,10 @@ const SPAN_OVERHEAD = 128;
 const SERVICE_KEY = encodedKey("service.name");
 
 /** Returns the spans of a batch grouped by resource into requests, and the indexes of spans without ids. */
-export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]; readonly withoutIds: number[] } {
+export function postSpansOf(
+  bytes: Uint8Array,
+  leftOut?: Uint8Array,
+): { readonly requests: PostSpans[]; readonly withoutIds: number[] } {
   const requests: PostSpans[] = [];
   const withoutIds: number[] = [];
   const open = new Map<string, PostSpans>();
@@ -103,7 +114,7 @@ export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]
         }
         let request = open.get(key);
         if (request === undefined || request.isFull) {
-          request = new PostSpans(bytes, resourceStart, resourceEnd);
+          request = new PostSpans(bytes, resourceStart, resourceEnd, leftOut);
           open.set(key, request);
           requests.push(request);
         }
@@ -114,13 +125,14 @@ export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]
   return { requests, withoutIds };
 }
 
-function writeProcess(out: WireWriter, b: Uint8Array, start: number, end: number): void {
+function writeProcess(out: WireWriter, b: Uint8Array, start: number, end: number, leftOut?: Uint8Array): void {
   const at = findAttribute(b, start, end, RESOURCE_ATTRIBUTES_TAG, SERVICE_KEY);
   const name = at < 0 ? null : attributeValue(b, at);
   out.byte(JAEGER_PROCESS_SERVICE_TAG);
   out.text(name === null || name === "" ? NO_JAEGER_SERVICE : plainValueText(name));
   eachBody(b, start, end, RESOURCE_ATTRIBUTES_TAG, (keyValueStart, keyValueEnd) => {
-    if (!hasKey(b, keyValueStart, keyValueEnd, SERVICE_KEY))
+    const isSent = leftOut === undefined || !hasKey(b, keyValueStart, keyValueEnd, leftOut);
+    if (isSent && !hasKey(b, keyValueStart, keyValueEnd, SERVICE_KEY))
       writeAttributeTag(out, JAEGER_PROCESS_TAGS_TAG, b, keyValueStart, keyValueEnd);
   });
 }

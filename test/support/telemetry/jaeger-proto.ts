@@ -18,6 +18,7 @@ const time = { 1: ["seconds", "int64"], 2: ["nanos", "number"] } as const;
 
 const MESSAGES = {
   PostSpansRequest: { 1: ["batch", "Batch"] },
+  SapmRequest: { 1: ["batches", "Batch", "list"] },
   Batch: { 1: ["spans", "Span", "list"], 2: ["process", "Process"] },
   Process: { 1: ["serviceName", "text"], 2: ["tags", "KeyValue", "list"] },
   Span: {
