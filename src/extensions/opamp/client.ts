@@ -14,6 +14,8 @@ export interface ClientServices {
   readonly heartbeatMs: number | undefined;
   /** False while the agent starts: then there is nothing to report yet. */
   readonly isReady: () => boolean;
+  /** Brings the status up to date before it is read; undefined if it always is. */
+  readonly refresh?: (() => Promise<void>) | undefined;
 }
 
 /** How often the status is read. A change is sent at once. */
@@ -136,6 +138,7 @@ export class OpampClient {
         onEnd(reason, retryAfterMs);
         connection.destroy(reason);
       };
+      if (this.services.refresh !== undefined) await this.services.refresh();
       this.connection = connection;
       session.forget();
       session.refresh();
@@ -160,8 +163,13 @@ export class OpampClient {
     this.cancelTick = clock.after(TICK_MS, () => {
       if (this.unansweredSince !== undefined && clock.monotonic() - this.unansweredSince >= ANSWER_TIMEOUT_MS)
         return this.endConversation("the server has not answered for 60 s");
-      this.update();
-      this.tick();
+      const { refresh } = this.services;
+      const next = () => {
+        this.update();
+        if (this.connection !== undefined) this.tick();
+      };
+      if (refresh === undefined) next();
+      else void refresh().then(next);
     });
   }
 

@@ -61,7 +61,8 @@ class OpampExtension implements Extension {
     this.link = link;
     this.remoteConfigs = remoteConfigs;
     const isReady = () => host.state !== "starting";
-    this.client = new OpampClient({ clock, random, logger, metrics, link, session, heartbeatMs, isReady });
+    const refresh = host.refresh && (() => host.refresh!());
+    this.client = new OpampClient({ clock, random, logger, metrics, link, session, heartbeatMs, isReady, refresh });
     this.client.start();
   }
 

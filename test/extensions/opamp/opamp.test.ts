@@ -75,6 +75,23 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
     expect(text(file, 2)).toBe("text/yaml");
   });
 
+  it("asks the workers before it reports their health, at first and later", async () => {
+    const clock = new FakeClock();
+    const server = await startOpampServer();
+    const host = fakeHost();
+    let told: "UP" | "DOWN" = "DOWN";
+    host.exporters = [];
+    host.refresh = async () => {
+      const breaker = { state: told === "UP" ? "closed" : "open", forced: false, since: 0 } as const;
+      host.exporters = [{ id: "otlp_http", state: told, paused: false, breaker, queue: {} as never }];
+    };
+    await startOpamp(serverKeys(transport, server), { clock, host });
+    const isHealthy = ({ fields }: SeenMessage) => int(sub(fields, 5)!, 1);
+    expect(isHealthy(await firstMessage(server))).toBe(0);
+    told = "UP";
+    await untilWith(clock, () => expect(isHealthy(server.messages.findLast(({ fields }) => fields.has(5))!)).toBe(1));
+  });
+
   it("sends what has changed and nothing else, with a number that counts up", async () => {
     const clock = new FakeClock();
     const server = await startOpampServer();
