@@ -31,6 +31,28 @@ describe("usableCpus", () => {
   });
 });
 
+describe("usableCpus of a process in a cgroup below the root", () => {
+  const limited = (path: string) => ({ [path]: "100000 100000\n" });
+
+  it("is no more than the limit of its service, such as CPUQuota of systemd", () => {
+    const own = { "/proc/self/cgroup": "0::/system.slice/sluice.service\n" };
+    expect(usableWith({ ...own, ...limited("/sys/fs/cgroup/system.slice/sluice.service/cpu.max") })).toBe(1);
+    expect(usableWith({ ...own, ...limited("/sys/fs/cgroup/system.slice/cpu.max") })).toBe(1);
+    expect(usableWith({ ...own, ...limited("/sys/fs/cgroup/cpu.max") })).toBe(1);
+    expect(usableWith({ ...own, ...limited("/sys/fs/cgroup/system.slice/other.service/cpu.max") })).toBe(cpus);
+  });
+
+  it("finds the limit of the controller cpu of version 1", () => {
+    const folder = "/sys/fs/cgroup/cpu/docker/abc";
+    const files = {
+      "/proc/self/cgroup": "4:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n0::/\n",
+      [`${folder}/cpu.cfs_period_us`]: "100000\n",
+    };
+    expect(usableWith({ ...files, [`${folder}/cpu.cfs_quota_us`]: "100000\n" })).toBe(1);
+    expect(usableWith({ ...files, [`${folder}/cpu.cfs_quota_us`]: "-1\n" })).toBe(cpus);
+  });
+});
+
 describe("workerCount", () => {
   it("is the number in the config, or that of usable CPUs", () => {
     expect(workerCount(3)).toBe(3);
