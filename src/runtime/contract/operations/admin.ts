@@ -160,6 +160,8 @@ export interface ExporterStatus {
   readonly lastSentAt: number | undefined;
   readonly lastError: { readonly at: number; readonly class: string; readonly message: string } | undefined;
   readonly failureRate: number;
+  /** @internal The number of calls in the last minute, which `failureRate` is a share of. */
+  readonly recentCalls?: number;
   readonly failureTrend: "rising" | "steady" | "falling";
   readonly replayRate: number;
 }

@@ -53,6 +53,7 @@ export function exporterStatus(inputs: StatusInputs): ExporterStatus {
     lastSentAt,
     lastError: lastError && { at: lastError.at, class: lastError.error.class, message: lastError.error.message },
     failureRate,
+    recentCalls: inputs.recent.count,
     failureTrend,
     replayRate,
   };

@@ -30,6 +30,11 @@ export class RecentCalls {
     return this.window.read().rate;
   }
 
+  /** Number of calls in the last minute. */
+  get count(): number {
+    return this.window.read().calls;
+  }
+
   get failureTrend(): ReturnType<FailureTrend["read"]> {
     return this.trend.read();
   }

@@ -35,6 +35,7 @@ function mergeExporter(parts: readonly ExporterStatus[]): ExporterStatus {
     lastSentAt: greatest(parts.map(({ lastSentAt }) => lastSentAt)),
     lastError: latest(parts.map(({ lastError }) => lastError)),
     failureRate: mergeFailureRates(parts),
+    recentCalls: callsOf(parts),
     failureTrend: mergeTrends(parts),
     // Each worker replays at its own rate, all together at the sum.
     replayRate: rounded(parts.reduce((sum, { replayRate }) => sum + replayRate, 0)),
@@ -82,11 +83,15 @@ function mergeQueues(queues: readonly ExporterStatus["queue"][]): ExporterStatus
   };
 }
 
-/** The mean of the workers that have called the backend. Connections are handed out in turn, so they call equally often. */
+/** The share of failed calls among those of all workers. */
 function mergeFailureRates(parts: readonly ExporterStatus[]): number {
-  const called = parts.filter(({ lastSentAt, lastError }) => lastSentAt !== undefined || lastError !== undefined);
-  if (called.length === 0) return 0;
-  return called.reduce((sum, { failureRate }) => sum + failureRate, 0) / called.length;
+  const calls = callsOf(parts);
+  if (calls === 0) return 0;
+  return parts.reduce((failed, { failureRate, recentCalls = 0 }) => failed + failureRate * recentCalls, 0) / calls;
+}
+
+function callsOf(parts: readonly ExporterStatus[]): number {
+  return parts.reduce((sum, { recentCalls = 0 }) => sum + recentCalls, 0);
 }
 
 /** It rises if it rises anywhere. */

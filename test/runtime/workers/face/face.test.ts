@@ -57,6 +57,17 @@ describe("exporters of several workers", () => {
     expect(await statusOf(group)).toMatchObject({ breaker: { state: "open", forced: true }, state: "DOWN" });
   });
 
+  it("have the failure rate of all calls, however many each worker has made", async () => {
+    const group = await startGroup(2);
+    const { hand, exporter } = group.workers[0]!;
+    for (const calls of [1, 2, 3]) {
+      await hand(logs("taken"));
+      await expect.poll(() => exporter.count).toBe(calls);
+    }
+    await group.deadLetter(2, "refused");
+    expect(await statusOf(group)).toMatchObject({ failureRate: 0.25, recentCalls: 4 });
+  });
+
   it("are changed in no worker while one is gone, and a worker that comes back is told what was set", async () => {
     const group = await startGroup(2);
     const [first, second] = group.workers;
