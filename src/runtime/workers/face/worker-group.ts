@@ -23,7 +23,7 @@ export interface GroupAnswer<T> {
 
 /** A worker that takes longer to answer a question counts as unavailable: it hangs, or is overloaded. */
 const MAX_ANSWER_MS = 10_000;
-/** The same for short questions: whether it is there at all, before a change, and how it is. */
+/** The same for whether it is there at all, before a change. */
 const MAX_PING_MS = 2000;
 
 const NO_ANSWER = Symbol("no answer");
@@ -83,9 +83,14 @@ export class WorkerGroup {
     return (await this.within(MAX_ANSWER_MS, worker, this.callsOf(worker).call(name, ...args))) as T;
   }
 
-  /** The same for questions that are asked often, where an old answer is better than a late one. */
-  async askSoon<T>(worker: number, name: string): Promise<T> {
-    return (await this.within(MAX_PING_MS, worker, this.callsOf(worker).call(name))) as T;
+  /** The same for a question whose answer may come late. Rejects when the worker ends. */
+  async askOnce<T>(worker: number, name: string): Promise<T> {
+    return (await this.callsOf(worker).call(name)) as T;
+  }
+
+  /** Whether the worker runs. It may hang. */
+  isLinked(worker: number): boolean {
+    return this.workers().some((each) => each.worker === worker && each.calls !== undefined);
   }
 
   stream<T>(worker: number, name: string, ...args: readonly unknown[]): AsyncIterable<T> {
@@ -97,7 +102,7 @@ export class WorkerGroup {
     await Promise.all(
       this.numbers.map(async (worker) => {
         try {
-          await this.askSoon(worker, "ping");
+          await this.within(MAX_PING_MS, worker, this.callsOf(worker).call("ping"));
         } catch (error) {
           const why = (error as Error).message;
           throw new AdminError("unavailable", `nothing was changed: ${why}; try again when it is back`);

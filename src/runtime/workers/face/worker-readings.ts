@@ -1,11 +1,16 @@
 import type { Clock } from "#contract";
 import type { ExporterStatus, ReceiverStatus, Traffic } from "#contract/operations";
+import { waitAtMost } from "#contract/time";
 import type { WorkerReading } from "./admin-methods.js";
 import { addTraffic, mergeExporters, mergeReceivers } from "./merge-status.js";
 import type { WorkerGroup } from "./worker-group.js";
 
 /** Whoever looks at readings older than this causes new ones. */
 const FRESH_MS = 250;
+/** A worker that takes longer is late. */
+const MAX_READING_MS = 2000;
+/** How long those who look wait for a worker that is late already: probes of health often wait only one second. */
+const MAX_LATE_MS = 50;
 
 /**
  * The last answers of the workers about their exporters, receivers and traffic. Those who can wait call `refresh` first. All
@@ -15,6 +20,8 @@ export class WorkerReadings {
   private readonly group: WorkerGroup;
   private readonly clock: Clock;
   private readings = new Map<number, WorkerReading>();
+  /** The questions that were not answered yet, by worker. */
+  private readonly asked = new Map<number, Promise<void>>();
   /** The numbers of records of workers that have ended. They stay in the sum, so that it never falls. */
   private readonly ended: Traffic[] = [];
   private lastTraffic = new Map<number, WorkerReading>();
@@ -65,14 +72,41 @@ export class WorkerReadings {
   }
 
   private async read(): Promise<void> {
-    const question = (worker: number) => this.group.askSoon<WorkerReading>(worker, "reading");
-    const { answers } = await this.group.askEach(question).catch(() => ({ answers: [] }));
-    this.readings = new Map(answers.map(({ worker, value }) => [worker, value]));
+    const { group } = this;
+    const linked = group.numbers.filter((worker) => group.isLinked(worker));
+    await Promise.all(linked.map((worker) => this.ask(worker)));
+    this.readings = new Map(linked.flatMap((worker) => this.known(worker)));
     this.readAt = this.clock.monotonic();
     for (const [worker, reading] of this.readings) this.keepTraffic(worker, reading);
     const known = mergeExporters([...this.readings.values()].map(({ exporters }) => exporters));
     // Without any worker nothing is sent, and what was known before must not look well.
-    this.exporterList = answers.length > 0 ? known : this.exporterList.map((each) => ({ ...each, state: "DOWN" }));
+    this.exporterList = this.readings.size > 0 ? known : this.exporterList.map((each) => ({ ...each, state: "DOWN" }));
+  }
+
+  private known(worker: number): readonly (readonly [number, WorkerReading])[] {
+    const reading = this.readings.get(worker);
+    return reading === undefined ? [] : [[worker, reading]];
+  }
+
+  /**
+   * Resolves when the worker has told how it is, or after some time. A worker that was asked before and has not answered yet
+   * probably hangs: it is not asked again, and nobody waits long for it. What it told last counts until it ends.
+   */
+  private async ask(worker: number): Promise<void> {
+    const before = this.asked.get(worker);
+    const maxMs = before === undefined ? MAX_READING_MS : MAX_LATE_MS;
+    const asked = before ?? this.question(worker);
+    await waitAtMost(maxMs, asked, this.clock);
+  }
+
+  private question(worker: number): Promise<void> {
+    const asked = this.group.askOnce<WorkerReading>(worker, "reading").then(
+      (reading) => void this.readings.set(worker, reading),
+      () => void this.readings.delete(worker),
+    );
+    const ended = asked.finally(() => this.asked.delete(worker));
+    this.asked.set(worker, ended);
+    return ended;
   }
 
   private keepTraffic(worker: number, reading: WorkerReading): void {
