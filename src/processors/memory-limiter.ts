@@ -55,12 +55,12 @@ export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   signals: SIGNALS,
   takesSinglePoints: true,
   schema,
-  shareOf: (config, workers) => ({
+  shareOf: (config, { count }) => ({
     ...config,
-    limit_mib: config.limit_mib / workers,
-    limit_percentage: config.limit_percentage / workers,
-    spike_limit_mib: config.spike_limit_mib / workers,
-    spike_limit_percentage: config.spike_limit_percentage / workers,
+    limit_mib: config.limit_mib / count,
+    limit_percentage: config.limit_percentage / count,
+    spike_limit_mib: config.spike_limit_mib / count,
+    spike_limit_percentage: config.spike_limit_percentage / count,
   }),
   create(config, { clock, logger }) {
     const softLimit = softLimitOf(config, availableMemory());

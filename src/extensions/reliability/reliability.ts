@@ -1,11 +1,13 @@
 import type { Admin, DeadLetterLanguage } from "#contract/operations";
-import type {
-  Journal,
-  JournalFactory,
-  JournalSettings,
-  Outlet,
-  OutletFactory,
-  OutletSettings,
+import {
+  type Journal,
+  type JournalFactory,
+  type JournalSettings,
+  type Outlet,
+  type OutletFactory,
+  type OutletSettings,
+  type SharingWorker,
+  shareOfLimit,
 } from "#contract/operators";
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
 import { createDeadLetterLanguage } from "#ottl";
@@ -154,8 +156,8 @@ export class Reliability implements Extension {
     this.outletSettings.set(outletSettings.id, outletSettings);
     this.checkOrphans();
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
-    const workers = outletSettings.isInOneWorker === true ? 1 : (this.context.worker?.count ?? 1);
-    const settings = shareOfQueue(completeSettings(...layers), workers);
+    const sharing = outletSettings.isInOneWorker === true ? undefined : this.context.worker;
+    const settings = shareOfQueue(completeSettings(...layers), sharing);
     if (!settings.sending_queue.enabled) {
       const { outlet, control } = directPath(outletSettings, settings);
       return this.register(outletSettings, outlet, control);
@@ -299,9 +301,10 @@ function once<T>(make: () => T): () => T {
 }
 
 /** The queues of these workers together are as large as one may be. */
-function shareOfQueue(settings: CompleteSettings, workers: number): CompleteSettings {
+function shareOfQueue(settings: CompleteSettings, worker: SharingWorker | undefined): CompleteSettings {
+  if (worker === undefined) return settings;
   const { sending_queue: queue } = settings;
-  const share = (limit: number) => (limit === 0 ? 0 : Math.max(1, Math.floor(limit / workers)));
+  const share = (limit: number) => (limit === 0 ? 0 : shareOfLimit(limit, worker));
   const sizes = { queue_size: share(queue.queue_size), max_bytes: share(queue.max_bytes) };
   return { ...settings, sending_queue: { ...queue, ...sizes } };
 }

@@ -1,6 +1,6 @@
 import { SharedRedis } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
-import { withResource } from "#contract/operators";
+import { shareOfAmount, shareOfLimit, withResource } from "#contract/operators";
 import { partitionByMarks } from "#otlp/edit";
 import { errorHandler } from "#ottl";
 import {
@@ -36,9 +36,9 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   zone: "rate_limit",
   schema: rateLimitSchema,
   // Limits that are shared with other agents are shared with other workers too.
-  shareOf(config, workers) {
+  shareOf(config, worker) {
     const share = ({ limit, burst, windowMs }: Limit) => ({
-      ...{ limit: Math.max(1, Math.floor(limit / workers)), burst: Math.floor(burst / workers), windowMs },
+      ...{ limit: shareOfLimit(limit, worker), burst: shareOfAmount(burst, worker), windowMs },
     });
     if (config.shared !== undefined) return config;
     return { ...config, perKey: share(config.perKey), global: config.global && share(config.global) };

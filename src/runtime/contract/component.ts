@@ -17,7 +17,7 @@ import type { Admin } from "./operations/admin.js";
 import type { ConfigControl } from "./operations/config-control.js";
 import type { ReceiverHealth, ReceiverStatus } from "./operations/receiver-health.js";
 import type { RemoteConfigControl, RemoteConfigFile } from "./operations/remote-config.js";
-import type { WorkerPart } from "./operations/worker-part.js";
+import type { SharingWorker, WorkerPart } from "./operations/worker-part.js";
 import type { WorkerStatus } from "./operations/worker-status.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
@@ -286,7 +286,7 @@ interface FactoryBase<Kind extends ComponentKind, Config> {
   /** The `CONTRACT_VERSION` it was built for. */
   readonly contract: number;
   /** @internal The config of one of several workers, which gets its share of the limits. */
-  shareOf?(config: Config, workers: number): Config;
+  shareOf?(config: Config, worker: SharingWorker): Config;
   /** @internal The addresses that it listens at with this config. Two components at one address are a config error. */
   listensAt?(config: Config): readonly Listener[];
 }

@@ -115,14 +115,14 @@ class WorkerProcess {
     return { problems };
   }
 
-  private async load({ config, set, count }: Assignment, snapshot: ConfigSnapshot): Promise<LoadedConfig> {
+  private async load({ config, set, number, count }: Assignment, snapshot: ConfigSnapshot): Promise<LoadedConfig> {
     const context = { ...this.context, values: { ...this.context.values, config, set } };
     const { watchdog, pluginFolders, imports } = this;
     const read = snapshotReader(snapshot);
     const { remoteFiles } = snapshot;
     const loaded = await loadFromArguments(context, watchdog, pluginFolders, undefined, remoteFiles, imports(), read);
     const noted = withFileVersions(loaded, () => {});
-    return noted.config === undefined ? noted : { ...noted, config: configOfWorker(noted.config, count) };
+    return noted.config === undefined ? noted : { ...noted, config: configOfWorker(noted.config, { number, count }) };
   }
 
   private async run(assignment: Assignment, loaded: LoadedConfig, config: ResolvedConfig): Promise<void> {

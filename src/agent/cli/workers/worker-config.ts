@@ -1,5 +1,6 @@
 import type { ResolvedConfig } from "#config/resolve";
 import type { ExtensionFactory } from "#contract";
+import { type SharingWorker, shareOfLimit, workerMode } from "#contract/operators";
 
 /** The part of a config that the parent of several workers runs: the extensions that show the agent as a whole. */
 export function configOfParent(config: ResolvedConfig): ResolvedConfig {
@@ -12,23 +13,22 @@ export function configOfParent(config: ResolvedConfig): ResolvedConfig {
 }
 
 /** The part of a config that each of several workers runs. Limits hold for all workers together, so each gets a share. */
-export function configOfWorker(config: ResolvedConfig, workers: number): ResolvedConfig {
+export function configOfWorker(config: ResolvedConfig, worker: SharingWorker): ResolvedConfig {
   const { service, receivers, processors } = config;
   const { intake } = service;
   return {
     ...config,
-    receivers: mapSpecs(receivers, (spec) => ({ ...spec, config: withShareOfConnections(spec.config, workers) })),
+    receivers: mapSpecs(receivers, (spec) => {
+      const isShared = workerMode(spec.factory, spec.config) === "each";
+      return isShared ? { ...spec, config: withShareOfConnections(spec.config, worker) } : spec;
+    }),
     processors: mapSpecs(processors, (spec) => {
-      const shared = spec.factory.shareOf?.(spec.config, workers);
+      const shared = spec.factory.shareOf?.(spec.config, worker);
       return shared === undefined ? spec : { ...spec, config: shared };
     }),
     extensions: extensionsIn(config, "workers"),
-    service: { ...service, workers: 1, intake: { ...intake, max_bytes: shareOf(intake.max_bytes, workers) } },
+    service: { ...service, workers: 1, intake: { ...intake, max_bytes: shareOfLimit(intake.max_bytes, worker) } },
   };
-}
-
-function shareOf(limit: number, workers: number): number {
-  return Math.max(1, Math.floor(limit / workers));
 }
 
 function mapSpecs<S>(specs: ReadonlyMap<string, S>, map: (spec: S) => S): ReadonlyMap<string, S> {
@@ -38,12 +38,12 @@ function mapSpecs<S>(specs: ReadonlyMap<string, S>, map: (spec: S) => S): Readon
 /** Every server of a receiver has this key. */
 const CONNECTIONS = "max_connections";
 
-function withShareOfConnections(config: unknown, workers: number): unknown {
+function withShareOfConnections(config: unknown, worker: SharingWorker): unknown {
   if (typeof config !== "object" || config === null || Object.getPrototypeOf(config) !== Object.prototype)
     return config;
   const entries = Object.entries(config).map(([key, value]) => {
     const isLimit = key === CONNECTIONS && typeof value === "number";
-    return [key, isLimit ? shareOf(value, workers) : withShareOfConnections(value, workers)];
+    return [key, isLimit ? shareOfLimit(value, worker) : withShareOfConnections(value, worker)];
   });
   return Object.fromEntries(entries);
 }

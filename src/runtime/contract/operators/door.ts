@@ -3,6 +3,7 @@
 export { Semaphore } from "../calls/call-limits.js";
 export { type WorkerMode, workerMode } from "../component.js";
 export { metadataFor } from "../delivery.js";
+export { type SharingWorker, shareOfAmount, shareOfLimit } from "../operations/worker-part.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
 export { type BatchResult, eachBatch } from "./each-batch.js";
 export { holdingOf } from "./holding.js";
