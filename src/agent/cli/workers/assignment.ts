@@ -1,4 +1,5 @@
 import type { Problem } from "#config/text";
+import type { MetricsSnapshot } from "#workers";
 import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
 
 /** The command line of the processes that an agent with several workers starts. */
@@ -13,6 +14,8 @@ export interface Assignment {
   readonly count: number;
   /** A private directory for the sockets between the workers. */
   readonly socketDirectory: string;
+  /** Workers of the same agent show it to each other. */
+  readonly key: Uint8Array;
   /** True after crashes in a row. */
   readonly careful: boolean;
   /** The arguments of `--config` and `--set`. */
@@ -25,6 +28,11 @@ export interface Assignment {
 
 /** The first message of a worker. Messages that are sent to it earlier are lost. */
 export const LISTENING = "listening";
+
+/** The last message of a worker that ends in order. */
+export interface LastMetrics {
+  readonly lastMetrics: MetricsSnapshot;
+}
 
 /** The result of a start or reload: problems of the config if it failed. */
 export interface StartAnswer {

@@ -1,4 +1,6 @@
+import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import type { ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import { type Logger, systemClock } from "#contract";
@@ -29,7 +31,7 @@ import {
 import { loadedMask } from "../../mask-batch.js";
 import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
 import type { StartAnswer } from "./assignment.js";
-import { createSocketFolder, removeOldSocketFolders } from "./socket-folders.js";
+import { createSocketFolder, removeOldSocketFolders, restoreSocketFolder } from "./socket-folders.js";
 import { configOfParent } from "./worker-config.js";
 import { WorkerProcesses } from "./worker-processes.js";
 
@@ -61,7 +63,11 @@ export class ParentAgent extends Agent {
   private readonly processes: WorkerProcesses;
   private readonly merged: MergedMetrics;
   private readonly ownMetrics = new MetricRegistry();
-  private readonly socketDirectory = createSocketFolder();
+  /** Set by the start. */
+  private socketDirectory: string | undefined;
+  private readonly key = randomBytes(32);
+  /** With `auto` the number may be another one later. All workers that run must have the same. */
+  private count: number;
   private readonly face: ParentFace;
   private cancelMetrics: () => void = () => {};
   private readonly askedForMetrics = new WeakMap<RemoteCalls, Promise<void>>();
@@ -77,6 +83,7 @@ export class ParentAgent extends Agent {
     super(configOfParent(config), { ...options, face }, loadedMask);
     this.face = face;
     this.whole = config;
+    this.count = workerCount(config.service.workers);
     this.wholeFacts = options.configFacts;
     this.described = this.describe();
     this.settings = settings;
@@ -87,7 +94,7 @@ export class ParentAgent extends Agent {
     this.takeOwnMetrics = () => this.merged.take(PARENT, ownSnapshot.snapshot());
     this.processes = new WorkerProcesses({
       assignment: (number, careful) => ({
-        ...{ number, careful, count: this.count, socketDirectory: this.socketDirectory },
+        ...{ number, careful, count: this.count, socketDirectory: this.socketFolder(), key: this.key },
         config: (settings.values["config"] ?? []) as readonly string[],
         set: (settings.values["set"] ?? []) as readonly string[],
         shutdownTimeoutMs: settings.shutdownTimeoutMs,
@@ -95,6 +102,7 @@ export class ParentAgent extends Agent {
       }),
       logger: options.logger,
       clock: systemClock,
+      onLastMetrics: (number, metrics) => this.merged.take(number, metrics),
       onEnded: (number) => this.merged.forget(number),
       prepare: (number, calls) =>
         this.face.shown.restore(calls).catch((error: unknown) => {
@@ -102,6 +110,7 @@ export class ParentAgent extends Agent {
         }),
     });
     face.workers = () => this.processes.status();
+    face.hasWorkers = () => this.processes.ready.length > 0;
     face.shown = createFace({
       workers: () => this.processes.linked,
       description: () => this.described,
@@ -123,11 +132,14 @@ export class ParentAgent extends Agent {
     return this.settings.shutdownTimeoutMs ?? this.whole.service.shutdown_timeout;
   }
 
-  private get count(): number {
-    return workerCount(this.whole.service.workers);
+  private socketFolder(): string {
+    const folder = this.socketDirectory!;
+    restoreSocketFolder(folder);
+    return folder;
   }
 
   override async start(): Promise<void> {
+    this.socketDirectory = usableSocketFolder();
     await super.start();
     const problems = await this.processes.start(this.count);
     if (this.ending !== undefined) throw new Error("the agent was stopped while it was starting");
@@ -135,8 +147,8 @@ export class ParentAgent extends Agent {
       await this.stop(0);
       throw new AgentStartError(problems);
     }
-    this.face.state = "ready";
-    void removeOldSocketFolders().catch(() => {});
+    this.face.ownState = "ready";
+    void removeOldSocketFolders(this.socketDirectory).catch(() => {});
     const next = () => {
       this.cancelMetrics = systemClock.after(METRICS_EVERY_MS, () => void this.refreshMetrics().then(next));
     };
@@ -167,6 +179,7 @@ export class ParentAgent extends Agent {
     const before = configOfParent(this.whole);
     await super.reload(configOfParent(config), facts);
     const snapshot = this.settings.snapshotOf(config);
+    const count = workerCount(config.service.workers);
     const [first] = this.processes.ready;
     const reloadOne = async (worker: NonNullable<typeof first>) =>
       ((await worker.calls.call("reload", snapshot)) as StartAnswer).problems;
@@ -179,12 +192,12 @@ export class ParentAgent extends Agent {
     this.wholeFacts = facts;
     this.described = this.describe();
     this.wholeNumber += 1;
-    if (plan.settings.includes("service.workers")) await this.processes.resize(this.count, this.shutdownTimeoutMs);
-    else {
+    if (count !== this.count) {
+      this.count = count;
+      await this.processes.resize(count, this.shutdownTimeoutMs);
+    } else {
       const others = this.processes.ready.filter(({ calls }) => calls !== first?.calls); // those that start catch up
-      await Promise.all(
-        others.map(async (worker) => this.settle(worker.worker, await reloadOne(worker).catch(asProblems))),
-      );
+      await Promise.all(others.map(async (worker) => this.settle(worker, await reloadOne(worker).catch(asProblems))));
     }
     return plan;
   }
@@ -210,29 +223,35 @@ export class ParentAgent extends Agent {
     if (snapshot !== undefined && isCurrent) this.merged.take(worker, snapshot as MetricsSnapshot);
   }
 
-  private settle(worker: number, problems: readonly Problem[]): void {
+  private settle({ worker, calls }: ReadyWorker, problems: readonly Problem[]): void {
     if (problems.length === 0) return;
     const messages = problems.map(({ message }) => message);
     this.logger.error({ worker, problems: messages }, "a worker cannot run the new config: it is started again");
-    this.processes.replace(worker);
+    this.processes.replace(worker, calls);
   }
 
   private async end(timeoutMs: number): Promise<void> {
-    this.face.state = "draining";
+    this.face.ownState = "draining";
     await this.processes.stop(timeoutMs);
     this.cancelMetrics();
     await this.refreshMetrics();
     await super.stop(FACE_STOP_MS);
-    rmSync(this.socketDirectory, { recursive: true, force: true });
+    if (this.socketDirectory !== undefined) rmSync(this.socketDirectory, { recursive: true, force: true });
   }
 }
 
 /** The extensions see all workers through this. */
 class ParentFace implements AgentFace {
-  state: AgentFace["state"] = "starting";
+  ownState: AgentFace["state"] = "starting";
   /** Set before the first extension starts. */
   shown!: Face;
   workers!: AgentFace["workers"];
+  hasWorkers!: () => boolean;
+
+  /** An agent whose workers have all ended accepts nothing. */
+  get state() {
+    return this.ownState === "ready" && !this.hasWorkers() ? "starting" : this.ownState;
+  }
 
   get admin() {
     return this.shown.admin;
@@ -248,6 +267,22 @@ class ParentFace implements AgentFace {
 
   refresh() {
     return this.shown.refresh();
+  }
+}
+
+type ReadyWorker = WorkerProcesses["ready"][number];
+
+function usableSocketFolder(): string {
+  try {
+    return createSocketFolder();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const hint = "set TMPDIR to a directory that can be written, such as a volume of the container, or use workers: 1";
+    const problem = `several workers need a temporary directory for their sockets, and ${tmpdir()} cannot be used (${code ?? message}): ${hint}`;
+    throw new AgentStartError(
+      [{ severity: "error", code: "start_failed", place: undefined, path: "service.workers", message: problem }],
+      { cause: error },
+    );
   }
 }
 

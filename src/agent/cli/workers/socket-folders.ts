@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,15 +13,21 @@ export function createSocketFolder(): string {
   return mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
 }
 
+/** Creates the folder again if it is gone: programs that clean temporary directories remove what looks old. */
+export function restoreSocketFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+}
+
 /**
- * Removes the folders of agents that were killed. A folder stays if a process has the number in its name, or if a worker
- * answers at one of its sockets: its agent may run in another container that shares the directory. Never rejects.
+ * Removes the folders of agents that were killed together with their workers. A folder stays if another process has the
+ * number in its name, or if a worker answers at one of its sockets: its agent may run in another container that shares
+ * the directory. (In containers the agent often has the same number again.) Never rejects.
  */
-export async function removeOldSocketFolders(): Promise<void> {
+export async function removeOldSocketFolders(own: string): Promise<void> {
   for (const name of namesIn(tmpdir())) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
     const folder = join(tmpdir(), name);
-    if (pid === undefined || isRunning(Number(pid)) || !isOwnAndOld(folder)) continue;
+    if (pid === undefined || folder === own || isOther(Number(pid)) || !isOwnAndOld(folder)) continue;
     const sockets = namesIn(folder).filter((each) => each.endsWith(".sock"));
     const answers = await Promise.all(sockets.map((socket) => isAnswered(join(folder, socket))));
     if (!answers.includes(true)) rmSync(folder, { recursive: true, force: true });
@@ -36,7 +42,8 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function isRunning(pid: number): boolean {
+function isOther(pid: number): boolean {
+  if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);
     return true;

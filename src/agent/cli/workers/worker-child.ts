@@ -1,5 +1,6 @@
 import cluster from "node:cluster";
 import { EventEmitter } from "node:events";
+import { rmSync } from "node:fs";
 import process from "node:process";
 import type { LoadedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
@@ -20,10 +21,11 @@ import { logStreamErrors } from "../stream-errors.js";
 import { supervise } from "../supervise.js";
 import { EXIT } from "../terminal.js";
 import { collectGarbage, tuneV8 } from "../v8.js";
-import { type Assignment, LISTENING, type StartAnswer } from "./assignment.js";
+import { type Assignment, type LastMetrics, LISTENING, type StartAnswer } from "./assignment.js";
 import { configOfWorker } from "./worker-config.js";
 
 const TELEMETRY_STOP_MS = 2000;
+const LAST_METRICS_MS = 1000;
 
 /** A process of an agent with several workers: does what its parent says. */
 export async function workerChild(context: CommandContext): Promise<number> {
@@ -92,9 +94,23 @@ class WorkerProcess {
     };
   }
 
-  /** Ends at once, so that the next parent finds the queues free. What is in them is sent then. */
+  /**
+   * Ends at once, so that the next parent finds the queues free. What is in them is sent then. The folder of the sockets
+   * between the workers is removed, because the parent cannot do it any more.
+   */
   parentIsGone(): void {
+    const { socketDirectory } = this.assignment ?? {};
+    if (socketDirectory !== undefined) rmSync(socketDirectory, { recursive: true, force: true });
     this.exit(EXIT.failed);
+  }
+
+  /** Otherwise what was counted since the parent asked last would be missing. */
+  private async tellLastMetrics(): Promise<void> {
+    const { metrics } = this;
+    if (metrics === undefined || !process.connected) return;
+    const last: LastMetrics = { lastMetrics: metrics.snapshot() };
+    const sent = new Promise<void>((resolve) => process.send?.(last, undefined, undefined, () => resolve()));
+    await waitAtMost(LAST_METRICS_MS, sent, systemClock);
   }
 
   private async start(assignment: Assignment): Promise<StartAnswer> {
@@ -126,7 +142,7 @@ class WorkerProcess {
   }
 
   private async run(assignment: Assignment, loaded: LoadedConfig, config: ResolvedConfig): Promise<void> {
-    const { number, count, careful, socketDirectory, shutdownTimeoutMs } = assignment;
+    const { number, count, careful, socketDirectory, key, shutdownTimeoutMs } = assignment;
     await loadedMask(); // before the first line is logged
     restrictNewFiles();
     tuneV8();
@@ -141,7 +157,7 @@ class WorkerProcess {
       {
         ...{ logger, metrics, pluginTracker: this.watchdog, configFacts: factsOf(loaded), collectGarbage },
         worker: { number, count, careful },
-        exchange: new SocketExchange({ worker: { number, count, socketDirectory }, logger, metrics }),
+        exchange: new SocketExchange({ worker: { number, count, socketDirectory, key }, logger, metrics }),
       },
       loadedMask,
     );
@@ -164,6 +180,7 @@ class WorkerProcess {
       const options = { signals: this.signals, logger, clock: systemClock, shutdownTimeoutMs: timeout, pluginOf };
       supervise(supervised, options).then(async (code) => {
         await waitAtMost(TELEMETRY_STOP_MS, telemetry.stop(), systemClock);
+        await this.tellLastMetrics();
         this.exit(code);
       }, reject);
     });

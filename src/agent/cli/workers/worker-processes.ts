@@ -6,14 +6,23 @@ import type { Clock, Logger } from "#contract";
 import type { WorkerStatus } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { isSingleExecutable, packageFolder } from "#system";
-import { IpcCalls, type LinkEnd, type LinkMessage, type RemoteCalls, WorkerGoneError } from "#workers";
-import { type Assignment, LISTENING, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
+import {
+  IpcCalls,
+  type LinkEnd,
+  type LinkMessage,
+  type MetricsSnapshot,
+  type RemoteCalls,
+  WorkerGoneError,
+} from "#workers";
+import { type Assignment, type LastMetrics, LISTENING, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
 
 export interface WorkerProcessesSettings {
   /** Returns the orders for a worker that starts. */
   readonly assignment: (number: number, careful: boolean) => Assignment;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Called with the last metrics of a worker that ends in order, before `onEnded`. */
+  readonly onLastMetrics: (number: number, metrics: MetricsSnapshot) => void;
   /** Called when a worker has ended, however that happened. */
   readonly onEnded: (number: number) => void;
   /** Called before a worker counts as ready: tells it what the others know. */
@@ -26,6 +35,8 @@ const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 30_000;
 /** After this many crashes in a row the worker is careful: see docs/workers.md. */
 const CAREFUL_AFTER = 2;
+/** After this many crashes while the agent starts, the start has failed. A careful worker needs four to find an entry. */
+const MAX_FIRST_CRASHES = 6;
 const PING_EVERY_MS = 5000;
 /** A worker that does not answer for this long hangs, and is killed. */
 const HANGS_AFTER_MS = 60_000;
@@ -52,7 +63,7 @@ export class WorkerProcesses {
   /** Resolves when all workers accept requests. Resolves with the problems of the first one that cannot start. */
   async start(count: number): Promise<readonly Problem[]> {
     const added = Array.from({ length: count }, (_, index) => this.add(index + 1));
-    const answers = await Promise.all(added.map((slot) => slot.start()));
+    const answers = await Promise.all(added.map((slot) => slot.startFirst()));
     return answers.find((problems) => problems.length > 0) ?? [];
   }
 
@@ -97,9 +108,10 @@ export class WorkerProcesses {
     return [...this.workers.values()].map((slot) => slot.status());
   }
 
-  /** Kills a worker, which is then started again. */
-  replace(number: number): void {
-    this.workers.get(number)?.kill();
+  /** Kills the worker of these calls, which is then started again. If it has ended already, nothing is done. */
+  replace(number: number, calls: RemoteCalls): void {
+    const slot = this.workers.get(number);
+    if (slot?.calls === calls) slot.kill();
   }
 
   async stop(timeoutMs: number): Promise<void> {
@@ -132,6 +144,10 @@ class WorkerSlot {
   private exited: Promise<void> = Promise.resolve();
   private since: number;
   private startedAt = 0;
+  /** The time of the last answer of a process that was killed because it hangs. */
+  private hangsSince: number | undefined;
+  /** Whether the last start failed because the process ended without giving a reason. */
+  private hasCrashed = false;
   private restarts = 0;
   /** Number of crashes in a row. */
   private crashes = 0;
@@ -155,20 +171,23 @@ class WorkerSlot {
 
   /** Resolves with the problems of the config because of which the worker could not start. */
   async start(): Promise<readonly Problem[]> {
-    const { clock, assignment, prepare } = this.settings;
+    const { clock, assignment, prepare, onLastMetrics } = this.settings;
     this.setState("starting");
     this.startedAt = clock.now();
+    this.hangsSince = undefined;
+    this.hasCrashed = false;
     const child = cluster.fork();
     this.process = child;
     const gone = goneOf(child, clock);
     const calls = new IpcCalls(endOf(child, gone), this.number);
     this.calls = calls;
     closeUntakenConnections(child, gone);
-    this.exited = new Promise((resolve) => {
-      child.once("exit", (code, signal) => {
-        resolve();
-        this.onExit(child, signal ?? `code ${code}`);
-      });
+    child.on("message", (message: LastMetrics | unknown) => {
+      if (isLastMetrics(message)) onLastMetrics(this.number, message.lastMetrics);
+    });
+    this.exited = exitOf(child).then(async (how) => {
+      await gone;
+      this.onExit(child, how);
     });
     try {
       await listening(child, this.number);
@@ -179,10 +198,45 @@ class WorkerSlot {
       await this.catchUp(calls, given);
       await prepare(this.number, calls);
     } catch (error) {
+      this.hasCrashed = error instanceof WorkerGoneError;
+      child.process.kill("SIGKILL"); // it may still run, and do nothing
       return [startProblem(this.number, error)];
     }
     if (this.state === "starting") this.setState("ready");
     return [];
+  }
+
+  /**
+   * The first start of the agent. A worker that crashes is started again, because the entry that kills it may be in its
+   * queue: it is found after some crashes.
+   */
+  async startFirst(): Promise<readonly Problem[]> {
+    for (;;) {
+      const problems = await this.start();
+      if (problems.length === 0) return problems;
+      await this.exited;
+      if (!this.hasCrashed || this.crashes >= MAX_FIRST_CRASHES || this.mustStayDown) return problems;
+      if (!(await this.restartDelay())) return problems;
+    }
+  }
+
+  /** Logs the crash, and waits. Resolves to false if the worker is stopped meanwhile. */
+  private restartDelay(): Promise<boolean> {
+    const { logger, clock } = this.settings;
+    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.crashes - 1));
+    const careful = this.crashes >= CAREFUL_AFTER;
+    logger.error(
+      { worker: this.number, exit: this.lastExit?.reason, inARow: this.crashes, delayMs, careful },
+      careful ? "crash loop: a worker has ended again; it is restarted carefully" : "a worker has ended: restarting it",
+    );
+    this.restarts += 1;
+    return new Promise((resolve) => {
+      const cancel = clock.after(delayMs, () => resolve(true));
+      this.cancelTimer = () => {
+        cancel();
+        resolve(false);
+      };
+    });
   }
 
   /** While the worker was starting, the others may have got another config. It is killed if it cannot run that one. */
@@ -207,7 +261,8 @@ class WorkerSlot {
   async stop(timeoutMs: number): Promise<void> {
     this.isLeaving = true;
     this.cancelTimer();
-    if (this.process === undefined || this.process.isDead()) return;
+    if (this.process === undefined) return;
+    if (this.process.isDead()) return this.exited;
     const isStarting = this.state === "starting";
     this.setState("draining");
     if (isStarting)
@@ -238,25 +293,18 @@ class WorkerSlot {
 
   private onExit(child: Worker, how: string): void {
     if (this.process !== child) return;
-    const { logger, clock, onEnded } = this.settings;
+    const { clock, onEnded } = this.settings;
     const wasReady = this.state === "ready";
     this.cancelTimer();
     this.calls = undefined;
     this.lastExit = { at: clock.now(), reason: how };
     onEnded(this.number);
     if (this.mustStayDown) return;
-    const isShort = clock.now() - this.startedAt < SHORT_LIFE_MS;
+    const isShort = (this.hangsSince ?? clock.now()) - this.startedAt < SHORT_LIFE_MS;
     this.crashes = isShort ? this.crashes + 1 : 1;
     this.setState("down");
-    if (!wasReady && this.isFirstStart) return; // whoever starts the agent reports it
-    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.crashes - 1));
-    const careful = this.crashes >= CAREFUL_AFTER;
-    logger.error(
-      { worker: this.number, exit: how, inARow: this.crashes, delayMs, careful },
-      careful ? "crash loop: a worker has ended again; it is restarted carefully" : "a worker has ended: restarting it",
-    );
-    this.restarts += 1;
-    this.cancelTimer = clock.after(delayMs, () => void this.startOrRetry());
+    if (!wasReady && this.isFirstStart) return; // whoever starts the agent takes care of it
+    void this.restartDelay().then((isDue) => (isDue ? this.startOrRetry() : undefined));
   }
 
   /** A worker that cannot start ends, and is then started again later. */
@@ -279,6 +327,7 @@ class WorkerSlot {
       if (this.calls !== calls) return;
       if (clock.now() - answeredAt > HANGS_AFTER_MS) {
         logger.error({ worker: this.number, forMs: clock.now() - answeredAt }, "a worker does not answer: ending it");
+        this.hangsSince = answeredAt;
         return this.kill();
       }
       if (!isAsked) {
@@ -306,6 +355,17 @@ function goneOf(child: Worker, clock: Clock): Promise<void> {
     child.once("disconnect", resolve);
     child.once("exit", () => void clock.after(READ_AFTER_EXIT_MS, resolve));
   });
+}
+
+/** Resolves with how the process ended. */
+function exitOf(child: Worker): Promise<string> {
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => resolve(signal ?? `code ${code}`));
+  });
+}
+
+function isLastMetrics(message: unknown): message is LastMetrics {
+  return typeof message === "object" && message !== null && "lastMetrics" in message;
 }
 
 function endOf(child: Worker, gone: Promise<void>): LinkEnd {

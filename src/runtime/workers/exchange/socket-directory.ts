@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from "node:crypto";
-import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { chmod, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A worker of an agent, and where it finds the others. */
@@ -10,11 +10,12 @@ export interface WorkerAddress {
   readonly count: number;
   /** A directory that only the agent's user may read. All workers of the agent have the same one, and no other agent. */
   readonly socketDirectory: string;
+  /** Workers show it to each other. On Windows, where anybody can find a named pipe, it keeps others out. */
+  readonly key: Uint8Array;
 }
 
 /** Unix limits the length of a socket's path. */
 const MAX_PATH_BYTES = 103;
-const KEY_BYTES = 32;
 
 /** Where a worker listens for the others: a Unix socket in the directory, or a named pipe on Windows. */
 export function socketPath(directory: string, worker: number): string {
@@ -32,24 +33,6 @@ export async function checkDirectory({ socketDirectory, number }: WorkerAddress)
   const path = socketPath(socketDirectory, number);
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new Error(`${path}: the path of a socket has at most ${MAX_PATH_BYTES} bytes`);
-}
-
-/**
- * The key that workers show each other: a file in the directory, made by the first worker that comes. On Windows, where
- * anybody can find a named pipe, it keeps others out.
- */
-export async function agentKey(directory: string): Promise<Buffer> {
-  const path = join(directory, "key");
-  const own = join(directory, `key-${randomBytes(8).toString("hex")}`);
-  try {
-    await writeFile(own, randomBytes(KEY_BYTES), { mode: 0o600 });
-    await link(own, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    await rm(own, { force: true });
-  }
-  return readFile(path);
 }
 
 /** Removes what a worker of the same number has left behind when it was killed. */

@@ -3,7 +3,7 @@ import { shutdownRefusal } from "#contract/errors";
 import type { ExchangePlace, ExchangePlaceSettings, WorkerExchange } from "#pipeline";
 import { Arrivals } from "./arrivals.js";
 import { Peer, PlaceLane } from "./peer.js";
-import { agentKey, checkDirectory, socketPath, type WorkerAddress } from "./socket-directory.js";
+import { checkDirectory, socketPath, type WorkerAddress } from "./socket-directory.js";
 import { splitByWorker } from "./split-by-worker.js";
 
 export interface SocketExchangeSettings {
@@ -44,7 +44,7 @@ export class SocketExchange implements WorkerExchange {
   async start(): Promise<void> {
     const { worker, logger, clock = systemClock } = this.settings;
     await checkDirectory(worker);
-    const key = await agentKey(worker.socketDirectory);
+    const key = Buffer.from(worker.key);
     const path = (number: number) => socketPath(worker.socketDirectory, number);
     const find = (place: string) => this.places.get(place)?.onArrival;
     const arrivals = new Arrivals({ path: path(this.number), key, logger, find });

@@ -16,6 +16,7 @@ let isDown = false;
 let agent: AgentProcess | undefined;
 let admin: string;
 let metrics: number;
+let health: number;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-workers-"));
@@ -32,6 +33,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
   admin = `http://127.0.0.1:${await freePort()}`;
   metrics = await freePort();
+  health = await freePort();
   writeFileSync(`${directory}/gate.js`, GATE);
   writeConfig("/v1/logs");
   agent = await startAgentProcess({ file: configFile() }, { env: { TMPDIR: directory } });
@@ -45,19 +47,19 @@ import { defineExtension } from "sluice/plugin";
 const closed = new URL("./closed", import.meta.url);
 export default defineExtension({
   type: "gate",
-  create: () => ({
+  create: (_, { metrics }) => ({
     async start() {
       if (existsSync(closed)) writeFileSync(new URL("./waiting", import.meta.url), "");
       while (existsSync(closed)) await delay(5);
     },
-    stop: async () => {},
+    stop: async () => metrics.counter("test_gates_closed", { description: "Counted at the end." }).add(1),
   }),
 });
 `;
 
 const configFile = () => `${directory}/sluice.yaml`;
 
-function writeConfig(path: string): void {
+function writeConfig(path: string, count = 2): void {
   const { port } = backend.address() as AddressInfo;
   const yaml = `
 plugins: [./gate.js]
@@ -66,10 +68,10 @@ exporters: {otlp_http: {logs_endpoint: "http://127.0.0.1:${port}${path}"}}
 extensions:
   reliability: {directory: "${directory}/queue"}
   admin: {endpoint: "${new URL(admin).host}", token_file: "${directory}/token"}
-  health_check: {endpoint: "127.0.0.1:0"}
+  health_check: {endpoint: "127.0.0.1:${health}"}
   gate: {}
 service:
-  workers: 2
+  workers: ${count}
   extensions: [reliability, admin, health_check, gate]
   telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: ${metrics}}}}}]}}
   pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}
@@ -100,6 +102,18 @@ interface ListedWorker {
 
 async function workers(): Promise<readonly ListedWorker[]> {
   return (await api("/workers"))["workers"] as unknown as ListedWorker[];
+}
+
+async function healthStatus(): Promise<number> {
+  return (await fetch(`http://127.0.0.1:${health}/`)).status;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 /** Each on a connection of its own, so that the workers take them in turn. */
@@ -221,18 +235,42 @@ describe("an agent with two workers", () => {
     await expect.poll(async () => metric("otelcol_receiver_accepted_log_records{")).toBe(4);
   });
 
-  it("removes the folder of sockets that a killed agent has left, and no other", async () => {
+  it("leaves no worker and no folder of sockets behind when it is killed, and removes old ones of others", async () => {
     const folders = () => readdirSync(directory).filter((name) => name.startsWith("sluice-workers-"));
-    const [killed] = folders();
+    const pids = (await workers()).map(({ pid }) => pid);
     agent!.child.kill("SIGKILL");
     await agent!.exited;
+    await expect.poll(folders).toEqual([]);
+    for (const pid of pids) await expect.poll(() => isRunning(pid)).toBe(false);
+    const killed = `sluice-workers-${pids[0]}-abc`;
     const running = `sluice-workers-${process.pid}-abc`;
-    mkdirSync(join(directory, running));
-    for (const folder of [killed!, running]) utimesSync(join(directory, folder), 0, 0);
+    for (const folder of [killed, running]) {
+      mkdirSync(join(directory, folder));
+      utimesSync(join(directory, folder), 0, 0);
+    }
     agent = await startAgentProcess({ file: configFile() }, { env: { TMPDIR: directory } });
     await expect.poll(folders).not.toContain(killed);
     expect(folders()).toHaveLength(2);
     expect(folders()).toContain(running);
+  });
+
+  it("is not ready while all workers are down, and starts them though the folder of their sockets was removed", async () => {
+    const [folder] = readdirSync(directory).filter((name) => name.startsWith("sluice-workers-"));
+    rmSync(join(directory, folder!), { recursive: true });
+    writeFileSync(`${directory}/closed`, "");
+    for (const { pid } of await workers()) process.kill(pid, "SIGKILL");
+    await expect.poll(() => existsSync(`${directory}/waiting`)).toBe(true);
+    expect(await healthStatus()).toBe(503);
+    rmSync(`${directory}/closed`);
+    await expect.poll(healthStatus).toBe(200);
+    await expect.poll(async () => (await workers()).map(({ state }) => state)).toEqual(["ready", "ready"]);
+  });
+
+  it("counts what workers did until their end when another number of them is started", async () => {
+    writeConfig("/v1/logs", 1);
+    agent!.child.kill("SIGHUP");
+    await expect.poll(() => agent!.output.stderr).toContain("config reloaded");
+    expect(await metric("test_gates_closed")).toBe(2);
   });
 
   it("stops while a worker is being started", async () => {

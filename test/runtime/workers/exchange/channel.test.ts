@@ -15,7 +15,7 @@ import {
 import { SocketExchange } from "../../../../src/runtime/workers/exchange/socket-exchange.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { until } from "../../../support/until.js";
-import { removeSocketDirectories, socketDirectory } from "./start-workers.js";
+import { KEY, removeSocketDirectories, socketDirectory } from "./start-workers.js";
 
 const running: SocketExchange[] = [];
 
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 function exchangeOf(number: number, socketDirectory: string): SocketExchange {
-  const worker = { number, count: 2, socketDirectory };
+  const worker = { number, count: 2, socketDirectory, key: KEY };
   const exchange = new SocketExchange({ worker, logger: silentLogger, metrics: noMetrics });
   running.push(exchange);
   return exchange;

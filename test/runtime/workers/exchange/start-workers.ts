@@ -12,6 +12,9 @@ export interface FedWorker extends FedAgent {
   readonly collected: CollectingExporter;
 }
 
+/** Of all workers, as if they had the same parent. */
+export const KEY = Buffer.alloc(32, 7);
+
 const directories: string[] = [];
 
 export function socketDirectory(): string {
@@ -31,7 +34,7 @@ export async function startWorker(
   yamlOf: (directory: string) => string,
   options: FedOptions = {},
 ): Promise<FedWorker> {
-  const worker = { number, count, socketDirectory: sockets };
+  const worker = { number, count, socketDirectory: sockets, key: KEY };
   const exchange = new SocketExchange({ worker, logger: silentLogger, metrics: noMetrics });
   const collected = collectingExporter();
   const components = [collected.factory, ...(options.components ?? [])];
