@@ -6,7 +6,7 @@ import { Batch, batchFromJson, type Signal } from "../../plugin.js";
 export interface GrpcFormat extends RequestFormat {
   /** Returns undefined if there is no such method. */
   signalOfGrpcPath(path: string | undefined): Signal | undefined;
-  toBatch(...request: Parameters<RequestFormat["toBatch"]>): Batch;
+  toBatch(...request: Parameters<NonNullable<RequestFormat["toBatch"]>>): Batch;
 }
 
 /** OTLP in protobuf and JSON. */

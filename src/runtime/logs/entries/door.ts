@@ -1,7 +1,7 @@
 /** Log records from bytes and texts: cut, decoded, kept as entries, and written as OTLP. */
 
 export { copyInto, LogBatchWriter } from "./log-batch-writer.js";
-export { encodeScopeName, LogEntry, writeEntry } from "./log-entry.js";
+export { encodeScope, encodeScopeName, LogEntry, writeEntry } from "./log-entry.js";
 export { encodeAttributes, type LogMap, type LogValue, newLogMap, setValue } from "./log-value.js";
 export {
   type CutState,

@@ -1,6 +1,5 @@
 import { MAX_VALUE_DEPTH, WireWriter } from "#otlp/bytes";
 import {
-  KEY_TAG,
   LOG_ATTRIBUTES_TAG,
   LOG_BODY_TAG,
   LOG_FLAGS_TAG,
@@ -9,6 +8,9 @@ import {
   LOG_SPAN_ID_TAG,
   LOG_TIME_TAG,
   LOG_TRACE_ID_TAG,
+  SCOPE_ATTRIBUTES_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
 } from "#otlp/tags";
 import { EntryGrowth } from "./entry-growth.js";
 import { copyValue, type LogMap, type LogValue, writeLogMap, writeLogValue } from "./log-value.js";
@@ -104,8 +106,18 @@ export function writeSeverity(writer: WireWriter, number: number, text: string):
 
 /** The encoded InstrumentationScope with this name. */
 export function encodeScopeName(name: string): Uint8Array {
+  return encodeScope(name, "", {});
+}
+
+/** Encodes a scope. An empty version is left out. */
+export function encodeScope(name: string, version: string, attributes: LogMap): Uint8Array {
   const writer = new WireWriter();
-  writer.byte(KEY_TAG); // the name is its first field, like the key of a KeyValue
+  writer.byte(SCOPE_NAME_TAG);
   writer.text(name);
+  if (version !== "") {
+    writer.byte(SCOPE_VERSION_TAG);
+    writer.text(version);
+  }
+  writeLogMap(writer, SCOPE_ATTRIBUTES_TAG, attributes);
   return Buffer.from(writer.written());
 }

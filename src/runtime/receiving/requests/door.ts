@@ -2,9 +2,18 @@
 
 export { joinPieces } from "./body-chunks.js";
 export { HttpEndpoint } from "./http-endpoint.js";
+export { HttpReceiver, listensAtEndpoint } from "./http-receiver.js";
 export { IncomingRequest } from "./incoming-request.js";
 export { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-export { type BodyEncoding, type RequestFormat, type RequestRefusals, standardRefusals } from "./request-format.js";
+export {
+  type BodyEncoding,
+  type FormatAnswer,
+  type ReceivedHead,
+  type RequestBatches,
+  type RequestFormat,
+  type RequestRefusals,
+  standardRefusals,
+} from "./request-format.js";
 export {
   createRequestIntakes,
   InFlightCounter,

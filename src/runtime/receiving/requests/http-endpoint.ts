@@ -13,9 +13,16 @@ import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, ser
 import type { ErrorAnswer } from "#net/otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { Cors } from "./cors.js";
-import { answerEarly, errorAnswer, type HeaderList, type HttpAnswer, HttpExchange } from "./http-exchange.js";
+import {
+  answerEarly,
+  errorAnswer,
+  formatAnswer,
+  type HeaderList,
+  type HttpAnswer,
+  HttpExchange,
+} from "./http-exchange.js";
 import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-import type { BodyEncoding, RequestFormat, RequestRefusals } from "./request-format.js";
+import type { BodyEncoding, FormatAnswer, RequestFormat, RequestRefusals } from "./request-format.js";
 import {
   createRequestIntakes,
   InFlightCounter,
@@ -44,7 +51,7 @@ export interface HttpEndpointSettings {
   /** Shared by all endpoints of a receiver. */
   readonly uploadRoom: UploadRoom;
   readonly format: RequestFormat;
-  /** The path of each signal. */
+  /** The path of each signal. Several signals may have the same path if the format tells them apart. */
   readonly paths: Partial<Record<Signal, string>>;
   /** The signal of requests at all other paths; without it they are refused. */
   readonly anyPath?: Signal;
@@ -164,7 +171,7 @@ export class HttpEndpoint {
     answerEarly(request, response, answer, this.clock, maxDiscardBytes, isUnread);
   }
 
-  countRefused(error: ErrorAnswer): void {
+  countRefused(error: Pick<ErrorAnswer, "httpStatus" | "message">): void {
     this.refusedCounter(String(error.httpStatus)).add(1);
     this.context.logger.debug({ status: error.httpStatus, reason: error.message }, "refused a request");
   }
@@ -207,6 +214,8 @@ export class HttpEndpoint {
   ): void {
     const route = this.routeOf(request.url ?? "/");
     if (this.isStopping) return this.refuseUnread(request, response, this.refusals.shuttingDown);
+    const early = this.settings.format.answerHead?.(request);
+    if (early !== undefined) return this.answerFromHead(request, response, early);
     const { refusals } = this;
     if (route === undefined)
       return this.refuseUnread(request, response, refusals.notFound(request.url, [...this.routes.keys()]));
@@ -252,7 +261,15 @@ export class HttpEndpoint {
     const encoding = this.encodingOf(request);
     const headers = [...this.extraHeaders(request), ...extraHeaders];
     request.on("error", () => {});
-    this.answerEarly(request, response, errorAnswer(answer, encoding, headers));
+    this.answerEarly(request, response, errorAnswer(answer, this.settings.format, encoding, headers));
+  }
+
+  /** Answers as the format says; an error counts as a refusal. */
+  private answerFromHead(request: IncomingMessage, response: ServerResponse, answer: FormatAnswer): void {
+    if (answer.status >= 400) this.countRefused({ httpStatus: answer.status, message: answer.body });
+    if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    request.on("error", () => {});
+    this.answerEarly(request, response, formatAnswer(answer, this.extraHeaders(request)));
   }
 
   private encodingOf(request: IncomingMessage): BodyEncoding | undefined {
@@ -273,13 +290,13 @@ function routesOf(
   context: ReceiverContext,
 ): Map<string, RequestIntake | ErrorAnswer> {
   const requestIntakes = createRequestIntakes(context, "http", format, dedup);
-  return new Map(
-    SIGNALS.flatMap((signal) => {
-      const path = paths[signal];
-      const { noPipeline } = format.refusals;
-      return path === undefined ? [] : [[path, requestIntakes[signal] ?? noPipeline(signal, context.id)]];
-    }),
-  );
+  const routes = new Map<string, RequestIntake | ErrorAnswer>();
+  for (const signal of SIGNALS) {
+    const path = paths[signal];
+    if (path === undefined || routes.get(path) instanceof RequestIntake) continue;
+    routes.set(path, requestIntakes[signal] ?? format.refusals.noPipeline(signal, context.id));
+  }
+  return routes;
 }
 
 function timeoutsOf(config: HttpServerConfig) {

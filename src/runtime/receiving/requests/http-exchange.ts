@@ -11,7 +11,7 @@ import {
 } from "#net/otlp";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
-import { type BodyEncoding, isOther, TOO_FRAGMENTED } from "./request-format.js";
+import { type BodyEncoding, type FormatAnswer, isOther, type RequestFormat, TOO_FRAGMENTED } from "./request-format.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /** One POST request with records. */
@@ -19,6 +19,8 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
   private readonly compression: string | undefined;
+  /** The answer to a client whose request was taken, if the format has its own. */
+  private success: FormatAnswer | undefined;
 
   constructor(
     endpoint: HttpEndpoint,
@@ -54,6 +56,18 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     else this.handInCompressed(this.compression, body.take());
   }
 
+  protected override handIn(body: readonly Buffer[]): void {
+    if (this.upload.requestIntake.format.toBatches === undefined) super.handIn(body);
+    else this.handInBatches(body).catch((error: unknown) => this.refuseBadUpload(error));
+  }
+
+  private async handInBatches(body: readonly Buffer[]): Promise<void> {
+    if (this.state !== "reading") return;
+    const read = await this.upload.toBatches(this.request, this.encoding, body, this.endpoint.maxBytes);
+    this.success = read.success;
+    this.acceptAll(read.batches);
+  }
+
   /**
    * Removes the request from the endpoint's set: a large set that changes all the time keeps its former members in
    * memory for long.
@@ -63,7 +77,8 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   }
 
   protected override answerRefused(error: ErrorAnswer): void {
-    const answer = errorAnswer(error, this.encoding, this.extraHeaders());
+    const { format } = this.upload.requestIntake;
+    const answer = errorAnswer(error, format, this.encoding, this.extraHeaders());
     this.endpoint.answerEarly(this.request, this.response, answer, error === TOO_FRAGMENTED);
   }
 
@@ -73,11 +88,12 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
 
   private outcomeAnswer(outcome: Outcome): HttpAnswer {
     const { encoding } = this;
+    const { signal, format } = this.upload.requestIntake;
     const extra = this.extraHeaders();
-    if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), encoding, extra);
+    if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), format, encoding, extra);
+    if (this.success !== undefined) return formatAnswer(this.success, extra);
     if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "")
       return isOther(encoding) ? EMPTY_TEXT : EMPTY_SUCCESS[encoding];
-    const { signal, format } = this.upload.requestIntake;
     if (isOther(encoding)) return textAnswer(202, format.successText?.(outcome) ?? "", extra);
     return successAnswer(encodeResponse(signal, encoding, outcome), encoding, extra);
   }
@@ -123,19 +139,35 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** An error as google.rpc.Status in the request's encoding, or as plain text if that is unknown or not OTLP's. */
+/**
+ * An error as google.rpc.Status in the request's encoding, or as plain text if that is unknown or not OTLP's; or as the
+ * format says.
+ */
 export function errorAnswer(
   error: ErrorAnswer,
+  format: Pick<RequestFormat, "answerError">,
   encoding: BodyEncoding | undefined,
   extraHeaders: HeaderList = [],
 ): HttpAnswer {
   const { httpStatus: status, message, retryAfterMs } = error;
   const extra =
     retryAfterMs === undefined ? extraHeaders : [...extraHeaders, "Retry-After", retryAfterSeconds(retryAfterMs)];
+  if (format.answerError !== undefined) return formatAnswer(format.answerError(error), extra);
   if (encoding === undefined || isOther(encoding)) return textAnswer(status, message, extra);
   const body = encodeStatus(error, encoding);
   const headers = ["Content-Type", contentTypeOf(encoding), "Content-Length", String(body.length), ...extra];
   return { status, headers, body };
+}
+
+/** The status of answers that never have a body, nor say how long it is. */
+const NO_CONTENT = 204;
+
+/** An answer in the words of the receiver's own protocol. */
+export function formatAnswer({ status, headers = [], contentType, body: text }: FormatAnswer, extra: HeaderList) {
+  const body = Buffer.from(text);
+  const type = contentType === undefined ? [] : ["Content-Type", contentType];
+  const length = status === NO_CONTENT ? [] : ["Content-Length", String(body.length)];
+  return { status, headers: [...type, ...length, ...headers, ...extra], body };
 }
 
 /** An answer without a body if the text is empty. */

@@ -13,7 +13,7 @@ import { authMetadata } from "#net/auth";
 import type { ErrorAnswer } from "#net/otlp";
 import type { Batch } from "#otlp";
 import { type BodyEncoding, GAVE_WAY, type RequestRefusals, TOO_FRAGMENTED } from "./request-format.js";
-import type { InFlightCounter, RequestIntake } from "./request-intake.js";
+import type { InFlightCounter, RequestClient, RequestIntake } from "./request-intake.js";
 import type { UploadRoom } from "./upload.js";
 import { Upload } from "./upload.js";
 
@@ -131,11 +131,25 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
 
   private accept(batch: Batch): void {
     if (this.state !== "reading") return;
+    const client = this.beginHandIn();
+    this.awaitOutcome(this.upload.requestIntake.accept(batch, client, this.idempotencyKey()));
+  }
+
+  /** Hands in the batches of a request that holds several signals. */
+  protected acceptAll(batches: readonly Batch[]): void {
+    if (this.state !== "reading") return;
+    const client = this.beginHandIn();
+    this.awaitOutcome(this.upload.requestIntake.acceptAll(batches, client));
+  }
+
+  private beginHandIn(): RequestClient {
     this.state = "handed in";
     this.upload.release();
     this.onHandedIn();
-    const client = { address: this.address, metadata: this.metadata() };
-    const accepted = this.upload.requestIntake.accept(batch, client, this.idempotencyKey());
+    return { address: this.address, metadata: this.metadata() };
+  }
+
+  private awaitOutcome(accepted: Promise<Outcome>): void {
     this.endpoint.handedIn.begin();
     accepted.then((outcome) => this.onOutcome(outcome));
   }
@@ -155,7 +169,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     this.endpoint.handedIn.end();
   }
 
-  private refuseBadUpload(error: unknown): void {
+  protected refuseBadUpload(error: unknown): void {
     this.refuse(this.endpoint.refusals.unreadable(error, this.endpoint.maxBytes));
   }
 

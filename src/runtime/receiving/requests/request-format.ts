@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { DecompressError } from "#codecs/compression";
 import type { Outcome } from "#contract";
 import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
@@ -17,6 +18,32 @@ export function isOther(encoding: BodyEncoding): encoding is OtherEncoding {
   return encoding !== "proto" && encoding !== "json";
 }
 
+/** The head of an HTTP request. Names of headers are in lower case. */
+export interface ReceivedHead {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly headersDistinct: NodeJS.Dict<string[]>;
+}
+
+/** An answer in the words of the receiver's own protocol. */
+export interface FormatAnswer {
+  readonly status: number;
+  /** Alternating names and values. */
+  readonly headers?: readonly string[];
+  readonly contentType?: string;
+  /** There is none if it is empty. */
+  readonly body: string;
+}
+
+/** A request that was read. */
+export interface RequestBatches {
+  /** At most one of each signal. Those of signals without a pipeline are dropped. */
+  readonly batches: readonly Batch[];
+  /** The answer once all of them are taken. */
+  readonly success: FormatAnswer;
+}
+
 /** Describes a receiver's requests: how their bytes become batches, and how clients are answered. */
 export interface RequestFormat {
   readonly refusals: RequestRefusals;
@@ -24,9 +51,29 @@ export interface RequestFormat {
   encodingOf(contentType: string | undefined, url: string): BodyEncoding | undefined;
   /**
    * Throws or rejects with a `MalformedError` if the body is not a request of this signal, or holds more than
-   * `maxElements` records and values. A promise lets other work run in between.
+   * `maxElements` records and values. A promise lets other work run in between. A format has either this or
+   * `toBatches`.
    */
-  toBatch(signal: Signal, encoding: BodyEncoding, body: readonly Buffer[], maxElements: number): Batch | Promise<Batch>;
+  toBatch?(
+    signal: Signal,
+    encoding: BodyEncoding,
+    body: readonly Buffer[],
+    maxElements: number,
+  ): Batch | Promise<Batch>;
+  /** The same for HTTP requests that hold several signals, or that cannot be read without their head. */
+  toBatches?(
+    head: ReceivedHead,
+    encoding: BodyEncoding,
+    body: readonly Buffer[],
+    maxElements: number,
+  ): RequestBatches | Promise<RequestBatches>;
+  /**
+   * Answers an HTTP request from its head, before its path is looked at: health checks, and requests that lack
+   * something. Returns undefined if the request is to be read.
+   */
+  answerHead?(head: ReceivedHead): FormatAnswer | undefined;
+  /** How clients are told of an error over HTTP; if it is left out, as OTLP's status or as plain text. */
+  answerError?(error: ErrorAnswer): FormatAnswer;
   /** The text that clients of the encoding `other` get with a success; none if it is left out. */
   successText?(outcome: Extract<Outcome, { ok: true }>): string;
 }

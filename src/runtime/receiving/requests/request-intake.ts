@@ -1,4 +1,5 @@
 import { ACCEPTED, type Counter, type Intake, type Origin, type Outcome, type ReceiverContext } from "#contract";
+import { chooseRefusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { receiverCounters } from "../receiver-counters.js";
@@ -13,7 +14,7 @@ export interface RequestDedup {
 }
 
 /** Facts about the sender of a request. */
-interface RequestClient {
+export interface RequestClient {
   readonly address: string | undefined;
   readonly metadata: Origin["metadata"] | undefined;
 }
@@ -27,6 +28,8 @@ export class RequestIntake {
   private readonly accepted: Counter;
   private readonly refused: Counter;
   private readonly dedup: RequestDedup | undefined;
+  /** The intakes of all signals that arrive in the same requests. */
+  private readonly siblings: RequestIntakes;
 
   constructor(
     signal: Signal,
@@ -35,8 +38,10 @@ export class RequestIntake {
     transport: Transport,
     format: RequestFormat,
     dedup?: RequestDedup,
+    siblings: RequestIntakes = {},
   ) {
     this.signal = signal;
+    this.siblings = siblings;
     this.format = format;
     this.intake = intake;
     this.origin = { receiver: context.id, transport };
@@ -55,6 +60,12 @@ export class RequestIntake {
     const origin = this.originOf(address, metadata);
     if (this.dedup === undefined || key === undefined) return this.handIn(batch, origin);
     return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, origin), authenticatedClient(metadata));
+  }
+
+  /** Hands in several batches of one request. Those of signals without a pipeline are dropped. Never rejects. */
+  acceptAll(batches: readonly Batch[], client: RequestClient): Promise<Outcome> {
+    const outcomes = batches.flatMap((batch) => this.siblings[batch.signal]?.accept(batch, client, undefined) ?? []);
+    return Promise.all(outcomes).then(outcomeOfAll);
   }
 
   /**
@@ -82,17 +93,27 @@ export class RequestIntake {
 
 const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve(ACCEPTED);
 
+/** If one batch of a request is refused, the client has to send all of it again, or none. */
+function outcomeOfAll(outcomes: readonly Outcome[]): Outcome {
+  const refusals = outcomes.flatMap((outcome) => (outcome.ok ? [] : [outcome.refusal]));
+  if (refusals.length > 0) return { ok: false, refusal: refusals.reduce(chooseRefusal) };
+  return outcomes.length === 1 ? outcomes[0]! : ACCEPTED;
+}
+
+type RequestIntakes = Partial<Record<Signal, RequestIntake>>;
+
 /** Signals without a pipeline that reads from this receiver have no intake. */
 export function createRequestIntakes(
   context: ReceiverContext,
   transport: Transport,
   format: RequestFormat,
   dedup?: RequestDedup,
-): Partial<Record<Signal, RequestIntake>> {
-  const requestIntakes: Partial<Record<Signal, RequestIntake>> = {};
+): RequestIntakes {
+  const requestIntakes: RequestIntakes = {};
   for (const signal of SIGNALS) {
     const intake = context.intakes[signal];
-    if (intake) requestIntakes[signal] = new RequestIntake(signal, intake, context, transport, format, dedup);
+    if (!intake) continue;
+    requestIntakes[signal] = new RequestIntake(signal, intake, context, transport, format, dedup, requestIntakes);
   }
   return requestIntakes;
 }

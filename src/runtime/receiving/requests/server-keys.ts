@@ -54,11 +54,11 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
     .default(20 * 1024 * 1024)
     .meta({
       description:
-        "Bytes a request may have after decompression; 0 means the default. It may hold a million records, attributes and values, or one for each 16 bytes of this.",
+        "Bytes of a request after decompression; 0 means the default. Limits its records and values too: a million, or one for 16 bytes.",
     }),
   compression_algorithms: z.array(z.string()).optional().meta({
     description:
-      'Content-Encodings to accept; "" is none. Default: all that are known: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
+      'Content-Encodings to accept; "" is none. Default: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
   }),
   response_headers: httpHeaders()
     .superRefine(rejectFramingHeaders)

@@ -2,7 +2,7 @@ import { decompress } from "#codecs/compression";
 import type { Clock, Intake } from "#contract";
 import type { Batch } from "#otlp";
 import { BodyChunks } from "./body-chunks.js";
-import type { BodyEncoding } from "./request-format.js";
+import type { BodyEncoding, ReceivedHead } from "./request-format.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /** The sender, the start time, and what to do when others need the memory. */
@@ -92,9 +92,17 @@ export class Upload implements UnfinishedUpload {
    */
   toBatch(encoding: BodyEncoding, body: readonly Buffer[], limit: number): Batch | Promise<Batch> {
     const { signal, format } = this.requestIntake;
-    const maxElements = Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
-    return format.toBatch(signal, encoding, body, maxElements);
+    return format.toBatch!(signal, encoding, body, maxElementsOf(limit));
   }
+
+  /** The same for a request that may hold several signals. */
+  toBatches(head: ReceivedHead, encoding: BodyEncoding, body: readonly Buffer[], limit: number) {
+    return this.requestIntake.format.toBatches!(head, encoding, body, maxElementsOf(limit));
+  }
+}
+
+function maxElementsOf(limit: number): number {
+  return Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
 }
 
 /**
