@@ -74,7 +74,8 @@ async function post(port: number, { method = "POST", path = "/", type, headers, 
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     headers: { "content-type": type ?? "application/json", ...headers },
-    body: bytesOf(body),
+    // A blob can be sent again when the server has closed an idle connection.
+    body: new Blob([bytesOf(body)]),
   });
   await response.arrayBuffer();
   return response.ok ? undefined : { status: response.status };

@@ -98,6 +98,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests, isSlow: true },
   { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
+  { page: "docs/webhook-event.md", by: namesKeys("webhook_event") },
   { page: "docs/scaling.md", runs: ["sh"], by: "test/packaging/helm.test.ts" },
   { page: "docs/service-graph.md", by: namesKeys("service_graph") },
   { page: "docs/span-metrics.md", by: namesKeys("span_metrics", "spanmetrics") },

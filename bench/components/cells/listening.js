@@ -107,6 +107,29 @@ export const LISTENING_CELLS = {
     },
     drive: (at) => sendingLines(at, (i) => `shop.checkout.time:${i % 97}|ms|#region:eu-${i % 7},code:${i % 5}`),
   },
+  "splunk_hec, a thousand events a request": {
+    of: "receiver/splunk_hec",
+    unit: "record",
+    base: READS_ANSWERS,
+    goal: 5,
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0" };
+      return listening({ of: "receiver/splunk_hec", keys, signal: "logs", bare: await bareHttp() });
+    },
+    drive: (at) => posting(at, "/services/collector", hecEvents()),
+  },
+  "webhook_event, a thousand lines a request": {
+    of: "receiver/webhook_event",
+    unit: "record",
+    base: READS_ANSWERS,
+    goal: 5,
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0", split_logs_at_newline: true, max_request_body_size: 0 };
+      return listening({ of: "receiver/webhook_event", keys, signal: "logs", bare: await bareHttp() });
+    },
+    drive: (at) =>
+      posting(at, "/events", Buffer.from(Array.from({ length: RECORDS }, (_, i) => plainLine(i)).join("\n"))),
+  },
   "syslog, RFC 5424 over TCP": {
     of: "receiver/syslog",
     unit: "record",
@@ -164,6 +187,32 @@ async function connected(/** @type {number} */ port) {
   const socket = net.connect(port, "127.0.0.1");
   await once(socket, "connect");
   return socket;
+}
+
+/** Events as Docker's log driver sends them. */
+function hecEvents() {
+  const event = (/** @type {number} */ i) => ({
+    time: String(1_700_000_000 + i / 1000),
+    host: `node-${i % 4}`,
+    source: "docker",
+    sourcetype: "shop",
+    event: { line: plainLine(i), tag: "3f2a91c07b1e", source: "stdout" },
+    fields: { region: "eu", pod: `checkout-${i % 7}` },
+  });
+  return Buffer.from(Array.from({ length: RECORDS }, (_, i) => JSON.stringify(event(i))).join(""));
+}
+
+/** Sends the same request of a thousand records again and again. */
+async function posting(
+  /** @type {import("../cells.js").DrivenSide} */ { port },
+  /** @type {string} */ path,
+  /** @type {Buffer} */ body,
+  headers = {},
+) {
+  return async () => {
+    await post({ port, path, headers: { "content-length": body.length, ...headers } }, body);
+    return RECORDS;
+  };
 }
 
 const agent = new http.Agent({ keepAlive: true });

@@ -108,6 +108,16 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["splunk_hec"],
+    load: async () => (await import("../../receivers/splunk-hec/component.js")).splunkHecReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["webhook_event", "webhookevent"],
+    load: async () => (await import("../../receivers/webhook-event/component.js")).webhookEventReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["redis"],
     load: async () => (await import("../../receivers/redis/component.js")).redisReceiver,
   },

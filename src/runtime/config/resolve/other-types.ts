@@ -186,9 +186,9 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     huaweicloudcesreceiver icmpcheckreceiver iis influxdb jmx journald k8scluster k8sevents k8sobjects kafka
     kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow
     nginx nsxt ntp oracledb osquery podmanstats postgresql pprof prometheus prometheusremotewrite pulsar purefa
-    purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise splunkhec
+    purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise
     sqlquery sqlserver sshcheck statsd stef systemd tcpcheck tlscheck vcenter vcr wavefront
-    webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
+    windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
   processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),

@@ -1,0 +1,187 @@
+import {
+  type FormatAnswer,
+  joinPieces,
+  type ReceivedHead,
+  type RequestBatches,
+  type RequestFormat,
+  type RequestRefusals,
+  standardRefusals,
+} from "#receiving/requests";
+import { JsonValues } from "#text";
+import { SliceTimer } from "#work";
+import type { ReceiverContext } from "../../plugin.js";
+import type { SplunkHecReceiverConfig } from "./config.js";
+import {
+  CHANNEL_MISSING,
+  HEC_HEALTHY,
+  HEC_OK,
+  HecError,
+  hecErrorAnswer,
+  INVALID_CHANNEL,
+  NO_DATA,
+  POST_ONLY,
+} from "./hec-answers.js";
+import { isFlat, metricsOf, type ReceivedEvent, readEvent } from "./hec-event.js";
+import { HecLogWriter, HecMetricWriter } from "./write-events.js";
+
+const RAW = "other/raw";
+const [OPEN_LIST, CLOSE_LIST, COMMA] = Buffer.from("[],") as unknown as [number, number, number];
+/** An event is parsed in one go, so it must not have very many values. */
+const MAX_VALUES = 100_000;
+const UUID = /^(?:urn:uuid:|\{)?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?$/i;
+
+/** Events as JSON, one after the other or as a list, and raw text. */
+export function hecFormat(config: SplunkHecReceiverConfig, context: ReceiverContext): RequestFormat {
+  const hasLogs = context.intakes.logs !== undefined;
+  return {
+    refusals: hecRefusals(),
+    answerError: hecErrorAnswer,
+    answerHead: (head) => answerHead(head, config.health_path),
+    encodingOf: (_type, url) => (hasLogs && pathOf(url) === config.raw_path ? RAW : "other"),
+    async toBatches(head, encoding, pieces, maxElements) {
+      const body = joinPieces(pieces);
+      const request = new HecRequest(config, context, tokenOf(head, config), maxElements);
+      return encoding === RAW ? request.readRaw(body, queryOf(head)) : request.readEvents(body);
+    },
+  };
+}
+
+function hecRefusals(): RequestRefusals {
+  const standard = standardRefusals("An event", "any Content-Type");
+  return {
+    ...standard,
+    unreadable: (error, limit) =>
+      error instanceof HecError
+        ? { httpStatus: error.answer.status, code: 3, message: error.answer.body }
+        : standard.unreadable(error, limit),
+  };
+}
+
+function pathOf(url = "/"): string {
+  return url.split("?", 1)[0]!;
+}
+
+function queryOf({ url = "/" }: ReceivedHead): URLSearchParams {
+  return new URLSearchParams(url.slice(pathOf(url).length));
+}
+
+function answerHead(head: ReceivedHead, healthPath: string): FormatAnswer | undefined {
+  const path = pathOf(head.url);
+  if (path === healthPath || (path === `${healthPath}/1.0` && head.method === "GET")) return HEC_HEALTHY;
+  if (head.method !== "POST") return POST_ONLY;
+  const channel = channelOf(head);
+  if (channel === "") return CHANNEL_MISSING;
+  if (channel !== undefined && !UUID.test(channel)) return INVALID_CHANNEL;
+  const { headers } = head;
+  if (Number(headers["content-length"] ?? 0) === 0 && headers["transfer-encoding"] === undefined) return NO_DATA;
+  return undefined;
+}
+
+function channelOf(head: ReceivedHead): string | undefined {
+  const header = head.headersDistinct["x-splunk-request-channel"]?.[0];
+  if (header !== undefined || !head.url?.includes("?")) return header;
+  return [...queryOf(head)].find(([name]) => name.toLowerCase() === "channel")?.[1];
+}
+
+function tokenOf({ headers }: ReceivedHead, { access_token_passthrough }: SplunkHecReceiverConfig): string {
+  const { authorization = "" } = headers;
+  return access_token_passthrough && authorization.startsWith("Splunk ") ? authorization.slice(7) : "";
+}
+
+/** One request on its way to batches. */
+class HecRequest {
+  private readonly context: ReceiverContext;
+  private readonly splitting: SplunkHecReceiverConfig["splitting"];
+  private readonly logs: HecLogWriter;
+  private readonly metrics: HecMetricWriter;
+  private readonly timer = new SliceTimer();
+  private readonly maxEvents: number;
+  private count = 0;
+
+  constructor(config: SplunkHecReceiverConfig, context: ReceiverContext, token: string, maxEvents: number) {
+    this.context = context;
+    this.splitting = config.splitting;
+    this.maxEvents = maxEvents;
+    this.logs = new HecLogWriter(config.hec_metadata_to_otel_attrs, token);
+    this.metrics = new HecMetricWriter(config.hec_metadata_to_otel_attrs, token);
+  }
+
+  /** Rejects with a `HecError` if an event cannot be taken. */
+  async readEvents(body: Buffer): Promise<RequestBatches> {
+    const values = new JsonValues(body);
+    if (!values.hasNext) throw HecError.invalidFormat();
+    if (values.take(OPEN_LIST)) await this.readList(values);
+    else
+      while (values.hasNext) {
+        this.add(readEvent(nextValue(values)));
+        values.take(COMMA);
+        if (this.timer.isOver) await this.timer.nextSlice();
+      }
+    return { batches: [...this.logs.finish(), ...this.metrics.finish()], success: HEC_OK };
+  }
+
+  private async readList(values: JsonValues): Promise<void> {
+    if (values.take(CLOSE_LIST)) throw new HecError(NO_DATA);
+    do {
+      this.add(readEvent(nextValue(values)));
+      if (this.timer.isOver) await this.timer.nextSlice();
+    } while (values.take(COMMA));
+    if (!values.take(CLOSE_LIST) || values.hasNext) throw HecError.invalidFormat();
+  }
+
+  private add(event: ReceivedEvent): void {
+    if (!isFlat(event)) throw HecError.nestedFields(this.count);
+    if (++this.count > this.maxEvents) throw HecError.invalidFormat();
+    const metrics = metricsOf(event);
+    const { intakes } = this.context;
+    if (event.event === "metric" || metrics.length > 0) {
+      if (intakes.metrics === undefined) throw HecError.unsupported("metric");
+      this.metrics.add(event, metrics);
+      return;
+    }
+    if (event.event === undefined) throw HecError.eventRequired();
+    if (event.event === "") throw HecError.eventBlank();
+    if (intakes.logs === undefined) throw HecError.unsupported("log");
+    this.logs.add(event);
+  }
+
+  async readRaw(body: Buffer, query: URLSearchParams): Promise<RequestBatches> {
+    const [host, source, sourcetype, index] = ["host", "source", "sourcetype", "index"].map(
+      (name) => query.get(name) ?? "",
+    ) as [string, string, string, string];
+    const owner = { event: undefined, fields: {}, host, source, sourcetype, index, time: rawTime(query) };
+    const text = body.toString();
+    for (const line of this.splitting === "none" ? [text] : linesOf(text)) {
+      this.logs.add({ ...owner, event: line });
+      if (++this.count > this.maxEvents) throw HecError.invalidFormat();
+      if (this.timer.isOver) await this.timer.nextSlice();
+    }
+    return { batches: [...this.logs.finish()], success: HEC_OK };
+  }
+}
+
+function nextValue(values: JsonValues): unknown {
+  try {
+    return values.next(MAX_VALUES);
+  } catch {
+    throw HecError.invalidFormat();
+  }
+}
+
+/** The parameter `time` of raw text, in seconds. */
+function rawTime(query: URLSearchParams): number {
+  const time = query.get("time");
+  if (time === null) return 0;
+  if (!/^\+?\d{1,10}$/.test(time)) throw HecError.invalidFormat();
+  return Number(time) * 1e9;
+}
+
+/** Empty lines count, except behind the last newline. */
+function* linesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const found = text.indexOf("\n", at);
+    const end = found < 0 ? text.length : found;
+    yield text.slice(at, text[end - 1] === "\r" && end > at ? end - 1 : end);
+    at = end + 1;
+  }
+}

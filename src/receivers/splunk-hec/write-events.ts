@@ -1,0 +1,213 @@
+import { Batch } from "#otlp";
+import { MAX_VALUE_DEPTH, WireWriter, writeKeyValueBody, writeList, writeMap } from "#otlp/bytes";
+import {
+  DATA_POINT_TAG,
+  DATA_POINT_TIME_TAG,
+  GAUGE_TAG,
+  METRIC_NAME_TAG,
+  NUMBER_ATTRIBUTES_TAG,
+  NUMBER_DOUBLE_TAG,
+} from "#otlp/metric-tags";
+import type { Signal } from "#otlp/signals";
+import {
+  BOOL_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  LOG_ATTRIBUTES_TAG,
+  LOG_BODY_TAG,
+  LOG_TIME_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  STRING_VALUE_TAG,
+} from "#otlp/tags";
+import type { HecAttributeNames } from "./config.js";
+import { HecError } from "./hec-answers.js";
+import { numberOf, type ReceivedEvent } from "./hec-event.js";
+
+type HecOwner = Pick<ReceivedEvent, "host" | "source" | "sourcetype" | "index">;
+
+const TOKEN_ATTRIBUTE = "com.splunk.hec.access_token";
+
+/** The scope containers of a request, one for each combination of metadata. */
+class OwnedItems {
+  private readonly names: HecAttributeNames;
+  private readonly token: string;
+  private readonly owners = new Map<string, { readonly owner: HecOwner; readonly items: WireWriter }>();
+  private last: { readonly owner: HecOwner; readonly items: WireWriter } | undefined;
+
+  constructor(names: HecAttributeNames, token: string) {
+    this.names = names;
+    this.token = token;
+  }
+
+  /** The writer of the scope container for events with this metadata. */
+  itemsOf(owner: HecOwner): WireWriter {
+    const { last } = this;
+    if (last !== undefined && isSame(last.owner, owner)) return last.items;
+    const key = JSON.stringify([owner.host, owner.source, owner.sourcetype, owner.index]);
+    const known = this.owners.get(key) ?? { owner, items: new WireWriter() };
+    this.owners.set(key, known);
+    this.last = known;
+    return known.items;
+  }
+
+  finish(signal: Signal, count: number): Batch[] {
+    if (count === 0) return [];
+    const writer = new WireWriter();
+    for (const { owner, items } of this.owners.values()) {
+      writer.byte(RESOURCE_CONTAINER_TAG);
+      writer.begin(items.length + 100);
+      writer.byte(OWNER_TAG);
+      writer.begin(100);
+      for (const [name, value] of this.attributesOf(owner))
+        writeAttribute(writer, RESOURCE_ATTRIBUTES_TAG, name, value);
+      writer.end();
+      writer.byte(SCOPE_CONTAINER_TAG);
+      writer.lengthDelimited(items.written());
+      writer.end();
+    }
+    return [Batch.trusted(signal, Buffer.from(writer.written()), count)];
+  }
+
+  /** Two kinds of metadata may go to the same attribute, which has the value of the last. */
+  private attributesOf({ host, source, sourcetype, index }: HecOwner): Map<string, string> {
+    const { names, token } = this;
+    const attributes: [name: string, value: string][] = [
+      [names.host, host],
+      [names.source, source],
+      [names.sourcetype, sourcetype],
+      [names.index, index],
+      [TOKEN_ATTRIBUTE, token],
+    ];
+    return new Map(attributes.filter(([, value]) => value !== ""));
+  }
+}
+
+function isSame(a: HecOwner, b: HecOwner): boolean {
+  return a.host === b.host && a.source === b.source && a.sourcetype === b.sourcetype && a.index === b.index;
+}
+
+/** Writes events as log records. */
+export class HecLogWriter {
+  private readonly owned: OwnedItems;
+  private count = 0;
+
+  constructor(names: HecAttributeNames, token: string) {
+    this.owned = new OwnedItems(names, token);
+  }
+
+  add(event: ReceivedEvent): void {
+    const writer = this.owned.itemsOf(event);
+    this.count++;
+    writer.byte(SCOPE_ITEM_TAG);
+    writer.begin(200);
+    if (event.time > 0) {
+      writer.byte(LOG_TIME_TAG);
+      writer.fixed64OfNumber(event.time);
+    }
+    writer.byte(LOG_BODY_TAG);
+    writer.begin(typeof event.event === "string" ? event.event.length + 3 : 100);
+    writeHecValue(writer, event.event, MAX_VALUE_DEPTH);
+    writer.end();
+    for (const key of Object.keys(event.fields).sort())
+      writeAttribute(writer, LOG_ATTRIBUTES_TAG, key, event.fields[key]);
+    writer.end();
+  }
+
+  finish(): Batch[] {
+    return this.owned.finish("logs", this.count);
+  }
+}
+
+/** Writes the metrics of events, each as a gauge of one point. */
+export class HecMetricWriter {
+  private readonly owned: OwnedItems;
+  private count = 0;
+
+  constructor(names: HecAttributeNames, token: string) {
+    this.owned = new OwnedItems(names, token);
+  }
+
+  /** Values that are no numbers are left out. */
+  add(event: ReceivedEvent, metrics: readonly (readonly [name: string, value: unknown])[]): void {
+    for (const [name, value] of metrics) {
+      const number = typeof value === "string" ? numberOf(value) : value;
+      if (typeof number === "number") this.addPoint(event, name, number);
+    }
+  }
+
+  finish(): Batch[] {
+    return this.owned.finish("metrics", this.count);
+  }
+
+  private addPoint(event: ReceivedEvent, name: string, value: number): void {
+    const writer = this.owned.itemsOf(event);
+    this.count++;
+    writer.byte(SCOPE_ITEM_TAG);
+    writer.begin(200);
+    writer.byte(METRIC_NAME_TAG);
+    writer.text(name);
+    writer.byte(GAUGE_TAG);
+    writer.begin(150);
+    writer.byte(DATA_POINT_TAG);
+    writer.begin(150);
+    if (event.time > 0) {
+      writer.byte(DATA_POINT_TIME_TAG);
+      writer.fixed64OfNumber(event.time);
+    }
+    writer.byte(NUMBER_DOUBLE_TAG);
+    writer.double(value);
+    for (const [key, field] of Object.entries(event.fields)) {
+      if (key === "" || key === "_value" || key.startsWith("metric_name") || field === null) continue;
+      writeAttribute(writer, NUMBER_ATTRIBUTES_TAG, key, goText(field));
+    }
+    writer.end();
+    writer.end();
+    writer.end();
+  }
+}
+
+function writeAttribute(writer: WireWriter, tag: number, key: string, value: unknown): void {
+  writer.byte(tag);
+  writer.begin(typeof value === "string" ? key.length + value.length + 8 : key.length + 16);
+  writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeHecValue);
+  writer.end();
+}
+
+/** Writes a value of JSON as the body of an AnyValue: numbers as doubles, maps with their keys in order. */
+function writeHecValue(writer: WireWriter, value: unknown, depth: number): void {
+  if (depth === 0) throw HecError.invalidFormat();
+  if (typeof value === "string") {
+    writer.byte(STRING_VALUE_TAG);
+    writer.text(value);
+  } else if (typeof value === "number") {
+    writer.byte(DOUBLE_VALUE_TAG);
+    writer.double(value);
+  } else if (typeof value === "boolean") {
+    writer.byte(BOOL_VALUE_TAG);
+    writer.byte(value ? 1 : 0);
+  } else if (Array.isArray(value)) writeList(writer, value, depth - 1, writeHecValue);
+  else if (typeof value === "object" && value !== null)
+    writeMap(writer, Object.entries(value).sort(byKey), depth - 1, writeHecValue);
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+/** A dimension of a metric as text, written as Go writes values. */
+function goText(value: unknown): string {
+  if (typeof value === "number") return goNumber(value);
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
+  return value === null ? "<nil>" : String(value);
+}
+
+/** Go writes exponents from a million on and below a ten thousandth, with two digits. */
+function goNumber(value: number): string {
+  const [digits, exponent] = value.toExponential().split("e") as [string, string];
+  const power = Number(exponent);
+  if (power >= -4 && power < 6) return String(value);
+  return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+}

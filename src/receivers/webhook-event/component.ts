@@ -1,0 +1,20 @@
+import { HttpReceiver, listensAtEndpoint } from "#receiving/requests";
+import { defineReceiver } from "../../plugin.js";
+import { type WebhookEventConfig, webhookEventSchema } from "./config.js";
+import { webhookFormat } from "./format.js";
+
+/** Events that other services POST, as log records. */
+export const webhookEventReceiver = defineReceiver<WebhookEventConfig>({
+  type: "webhook_event",
+  summary: "Receives whatever is POSTed to it, such as webhooks, as log records.",
+  signals: ["logs"],
+  schema: webhookEventSchema,
+  listensAt: listensAtEndpoint,
+  handsOver: () => true,
+  create(config, context) {
+    // The whole request has a limit of its own, as long as that of other receivers.
+    const server = { ...config, read_header_timeout: config.read_timeout, read_timeout: 60_000 };
+    const settings = { of: "webhooks", config: server, format: webhookFormat(config, context) };
+    return new HttpReceiver({ ...settings, paths: { logs: config.path } }, context);
+  },
+});
