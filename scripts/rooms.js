@@ -120,6 +120,7 @@ export const ROOMS = [
     purpose: "POST to one URL, with credentials, proxies and TLS; sending a batch in several requests",
   },
   { path: "src/runtime/net/aws/", purpose: "requests to AWS: keys, roles, signatures" },
+  { path: "src/runtime/net/google/", purpose: "tokens of Google's default credentials" },
   { path: "src/runtime/net/kubernetes/", purpose: "a client for the Kubernetes API: lists that are kept up to date" },
   { path: "src/runtime/metrics/", purpose: "Prometheus's names and units", imports: ["otlp"] },
   { path: "src/runtime/metrics/points/", purpose: "access to data points in the bytes of a batch" },
@@ -492,6 +493,7 @@ export const ROOMS = [
   { path: "src/extensions/auth/oauth2/", purpose: "`oauth2client`: tokens of an OAuth 2.0 server" },
   { path: "src/extensions/auth/headers/", purpose: "`headers_setter`: headers that depend on the data's origin" },
   { path: "src/extensions/auth/sigv4/", purpose: "`sigv4auth`: requests signed for AWS" },
+  { path: "src/extensions/auth/google/", purpose: "`googleclientauth`: tokens of Google's default credentials" },
   {
     path: "src/extensions/opamp/",
     purpose: "reports to an OpAMP server: identity, health, config; over WebSocket or HTTP",

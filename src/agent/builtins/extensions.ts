@@ -66,6 +66,11 @@ export const EXTENSIONS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["googleclientauth", "google_client_auth"],
+    load: async () => (await import("../../extensions/auth/google/component.js")).googleClientAuth,
+  },
+  {
+    kind: "extension",
     types: ["sigv4auth", "sigv4_auth"],
     load: async () => (await import("../../extensions/auth/sigv4/component.js")).sigV4Auth,
   },

@@ -1,9 +1,9 @@
 import { type Http1Answer, type HttpClientConfig, httpClientDefaults } from "#net";
 import type { RenewedCredentials } from "#net/auth";
+import { type GoogleToken, googleTokens } from "#net/google";
 import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
 import { HttpPoster, plainText } from "#net/sending";
 import { type Batch, type Exporter, type ExporterContext, Refusal, type SendOptions } from "../../plugin.js";
-import { type GoogleToken, googleTokens } from "./google-credentials.js";
 import { type Destination, type RefusedItems, VendorExporter, type VendorPart } from "./vendor-exporter.js";
 
 export interface GoogleSettings {

@@ -151,8 +151,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
   },
   extension: {
-    googleclientauth:
-      "the exporters googlecloud and googlemanagedprometheus find Google's credentials by themselves; for another exporter keep a Collector with it",
     awsproxy: "take it out: programs send to the receiver otlp, and the exporter awsxray signs by itself",
     datadog: "take it out: it reports the Collector's own config to Datadog",
     ecsobserver: "write the targets as file_sd_configs or http_sd_configs of the receiver prometheus",

@@ -2,10 +2,13 @@ import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type FetchedCredentials, RenewedCredentials } from "#net/auth";
-import { sendSmallRequest } from "#net/sending";
+import type { ComponentContext } from "#contract";
+import { Refusal } from "#contract/errors";
 import { environmentVariable } from "#system";
-import { type ExporterContext, Refusal } from "../../plugin.js";
+import { type FetchedCredentials, RenewedCredentials } from "../auth/renewed-credentials.js";
+import { sendSmallRequest } from "../sending/small-request.js";
+
+type TokenContext = Pick<ComponentContext, "clock" | "random" | "logger">;
 
 /** An access token, and the project of the account it is for. */
 export interface GoogleToken {
@@ -28,7 +31,7 @@ interface CredentialsFile {
   readonly refresh_token?: string;
 }
 
-const SCOPES = "https://www.googleapis.com/auth/cloud-platform";
+export const GOOGLE_SCOPES: readonly string[] = ["https://www.googleapis.com/auth/cloud-platform"];
 const TOKEN_URI = "https://oauth2.googleapis.com/token";
 const TIMEOUT_MS = 10_000;
 const METADATA_TIMEOUT_MS = 2000;
@@ -39,19 +42,20 @@ const HOUR_S = 3600;
  * Tokens by Google's rules for default credentials: of the file that GOOGLE_APPLICATION_CREDENTIALS names, of the file that gcloud
  * writes, or of the metadata server of a machine at Google.
  */
-export function googleTokens(context: ExporterContext): RenewedCredentials<GoogleToken> {
+export function googleTokens(context: TokenContext, scopes = GOOGLE_SCOPES): RenewedCredentials<GoogleToken> {
   const { clock, random, logger } = context;
-  return new RenewedCredentials({ fetch: () => fetchToken(context), bufferMs: BUFFER_MS, clock, random, logger });
+  const fetch = () => fetchToken(context, scopes);
+  return new RenewedCredentials({ fetch, bufferMs: BUFFER_MS, clock, random, logger });
 }
 
-async function fetchToken(context: ExporterContext): Promise<FetchedCredentials<GoogleToken>> {
+async function fetchToken(context: TokenContext, scopes: readonly string[]): Promise<FetchedCredentials<GoogleToken>> {
   const path = environmentVariable("GOOGLE_APPLICATION_CREDENTIALS");
   const file = path ?? join(homedir(), ".config", "gcloud", "application_default_credentials.json");
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (path !== undefined) throw noCredentials(`the credentials cannot be read from ${path}: ${error.code}`);
     return undefined;
   });
-  return text === undefined ? fromMetadata(context) : fromFile(parsed(text, file), file, context);
+  return text === undefined ? fromMetadata(context, scopes) : fromFile(parsed(text, file), file, context, scopes);
 }
 
 function parsed(text: string, file: string): CredentialsFile {
@@ -65,10 +69,11 @@ function parsed(text: string, file: string): CredentialsFile {
 async function fromFile(
   account: CredentialsFile,
   file: string,
-  context: ExporterContext,
+  context: TokenContext,
+  scopes: readonly string[],
 ): Promise<FetchedCredentials<GoogleToken>> {
   const uri = tokenUrl(account.token_uri ?? TOKEN_URI, file);
-  const grant = grantOf(account, file, uri, context.clock.now());
+  const grant = grantOf(account, file, uri, context.clock.now(), scopes);
   const answer = await sendSmallRequest({
     method: "POST",
     url: uri,
@@ -81,9 +86,18 @@ async function fromFile(
   return tokenIn(answer, account.project_id ?? quotaProject, quotaProject, uri.origin);
 }
 
-function grantOf(account: CredentialsFile, file: string, uri: URL, now: number): Record<string, string> {
+function grantOf(
+  account: CredentialsFile,
+  file: string,
+  uri: URL,
+  now: number,
+  scopes: readonly string[],
+): Record<string, string> {
   if (account.type === "service_account" && account.private_key !== undefined)
-    return { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion: assertionOf(account, uri, now) };
+    return {
+      grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+      assertion: assertionOf(account, uri, now, scopes),
+    };
   const { client_id: id, client_secret: secret, refresh_token: token } = account;
   if (account.type === "authorized_user" && id && secret && token)
     return { grant_type: "refresh_token", client_id: id, client_secret: secret, refresh_token: token };
@@ -97,9 +111,10 @@ function assertionOf(
   { client_email: iss, private_key: key, private_key_id: kid }: CredentialsFile,
   uri: URL,
   now: number,
+  scopes: readonly string[],
 ) {
   const iat = Math.floor(now / 1000);
-  const claims = { iss, scope: SCOPES, aud: uri.href, iat, exp: iat + HOUR_S };
+  const claims = { iss, scope: scopes.join(" "), aud: uri.href, iat, exp: iat + HOUR_S };
   const parts = [{ alg: "RS256", typ: "JWT", ...(kid && { kid }) }, claims];
   const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
   try {
@@ -109,7 +124,10 @@ function assertionOf(
   }
 }
 
-async function fromMetadata({ clock }: ExporterContext): Promise<FetchedCredentials<GoogleToken>> {
+async function fromMetadata(
+  { clock }: TokenContext,
+  scopes: readonly string[],
+): Promise<FetchedCredentials<GoogleToken>> {
   const host = environmentVariable("GCE_METADATA_HOST") ?? "metadata.google.internal";
   const ask = (path: string) =>
     sendSmallRequest({
@@ -120,7 +138,8 @@ async function fromMetadata({ clock }: ExporterContext): Promise<FetchedCredenti
       isDirect: true,
       clock,
     }).catch(() => undefined);
-  const answer = await ask("instance/service-accounts/default/token");
+  const query = scopes === GOOGLE_SCOPES ? "" : `?scopes=${encodeURIComponent(scopes.join(","))}`;
+  const answer = await ask(`instance/service-accounts/default/token${query}`);
   if (answer === undefined)
     throw noCredentials(
       "there are no credentials for Google: set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, or run at Google",
