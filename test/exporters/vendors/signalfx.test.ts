@@ -10,6 +10,15 @@ import { attributes, metrics, point, recorded } from "./recorded.js";
 const start = (more: object = {}) =>
   recorded(signalFxExporter, (url) => ({ access_token: "t1", ingest_url: url, ...more }));
 
+function loadTraces(exporters: string) {
+  const text = `
+receivers: {otlp: {protocols: {http: }}}
+exporters: {signalfx: {access_token: t, realm: us1}, debug: }
+service: {pipelines: {traces: {receivers: [otlp], exporters: ${exporters}}}}
+`;
+  return loadConfig({ sources: [{ text, name: "c.yaml" }], registry: new Registry(builtins), addDefaults: true });
+}
+
 describe("the signalfx exporter", () => {
   it("sends points by kind, with attributes and resource as dimensions", async () => {
     const { sink, exporter, bodies } = await start();
@@ -98,18 +107,19 @@ describe("the signalfx exporter", () => {
     expect(bodies()[0]).toContain('"host.name":"h"');
   });
 
-  it("is refused in a pipeline of traces, with the exporter to write instead", () => {
-    const text = `
-receivers: {otlp: {protocols: {http: }}}
-exporters: {signalfx: {access_token: t, realm: us1}}
-service: {pipelines: {traces: {receivers: [otlp], exporters: [signalfx]}}}
-`;
-    const registry = new Registry(builtins);
-    const { problems } = loadConfig({ sources: [{ text, name: "c.yaml" }], registry, addDefaults: true });
+  it("is refused in a pipeline of traces that has nothing else, with the exporter to write instead", () => {
+    const { problems } = loadTraces("[signalfx]");
     const [problem = expect.unreachable()] = problems.filter(({ code }) => code === "unsupported_signal");
     expect(problem.severity).toBe("error");
     expect(problemMessage(problem)).toContain("otlp_http/splunk: {traces_endpoint:");
     expect(problemMessage(problem)).toContain("/v2/trace/otlp");
+  });
+
+  it("is left out of a pipeline of traces that has another exporter", () => {
+    const { config, problems } = loadTraces("[signalfx, debug]");
+    const [problem = expect.unreachable()] = problems.filter(({ code }) => code === "unsupported_signal");
+    expect([problem.severity, problem.path]).toEqual(["warning", "service.pipelines.traces.exporters.0"]);
+    expect(config!.pipelines.map(({ exporters }) => exporters)).toEqual([["debug"]]);
   });
 
   it("needs a token, and a realm or a URL", () => {

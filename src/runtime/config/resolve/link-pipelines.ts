@@ -39,7 +39,11 @@ export function linkPipelines(pipelines: readonly PipelineDefinition[], options:
       pipeline,
       receivers: warnOnRepeats(link(pipeline.receivers, ["receivers", "connectors"], options), options.findings),
       processors: rejectRepeats(link(pipeline.processors, ["processors"], options), options.findings),
-      exporters: warnOnRepeats(link(pipeline.exporters, ["exporters", "connectors"], options), options.findings),
+      exporters: withoutIdle(
+        warnOnRepeats(link(pipeline.exporters, ["exporters", "connectors"], options), options.findings),
+        pipeline,
+        options.findings,
+      ),
     };
     checkEnds(pipeline, options);
     checkRunningEnds(linked, options);
@@ -132,6 +136,24 @@ function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipe
     const suggestion = adviceOnSignal(definition.kind, factory.type, pipeline.signal);
     findings.error("unsupported_signal", reference.span, reference.path, message, suggestion ? { suggestion } : {});
   }
+}
+
+/**
+ * Leaves out exporters that take this signal in the Collector but send nothing of it, with a warning. The only exporter
+ * of a pipeline stays, which is an error: its data would be lost.
+ */
+function withoutIdle(links: readonly Link[], { signal }: PipelineDefinition, findings: Findings): Link[] {
+  const adviceOf = ({ definition: { kind, factory } }: Link) =>
+    factory === undefined ? undefined : adviceOnSignal(kind, factory.type, signal);
+  if (links.every((each) => adviceOf(each) !== undefined)) return [...links];
+  return links.filter((each) => {
+    const suggestion = adviceOf(each);
+    if (suggestion === undefined) return true;
+    const { id, span, path } = each.reference;
+    const message = `exporter "${id}" sends nothing of ${signal}, so it is left out of this pipeline`;
+    findings.warn("unsupported_signal", span, path, message, { suggestion });
+    return false;
+  });
 }
 
 /** Checks that the config of an exporter fits the signals of the pipelines that end in it. */

@@ -9,6 +9,7 @@ import type { Registry } from "./registry.js";
  */
 
 const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
+  "extension datadog": "it reports the Collector's own config to Datadog, in a private form; take it out",
   "extension file_storage":
     "every sending queue is durable anyway, and is kept under extensions.reliability.directory; take it out, or leave it",
   "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; take it out",
@@ -55,7 +56,10 @@ function otlpAdvice(type: string, { type: otlp, config }: OtlpReplacement): stri
   return `it takes OTLP itself: write \`${fragment}\` among the exporters, and ${otlp}/${type} in pipelines; sluice migrate does it if the old keys tell enough`;
 }
 
-/** Advice about a signal that the Collector's exporter of this type takes, and that of Sluice does not. */
+/**
+ * Advice about a signal that the Collector's exporter of this type takes, though it sends nothing or little of it, and
+ * that of Sluice does not take.
+ */
 export function adviceOnSignal(kind: ComponentKind, type: string, signal: string): string | undefined {
   return SIGNAL_ADVICE[`${kind} ${type} ${signal}`];
 }
@@ -65,6 +69,8 @@ const SIGNAL_ADVICE: Readonly<Record<string, string>> = {
     "it never sent spans, only which service runs on which host; Splunk takes spans as OTLP: write " +
     '`otlp_http/splunk: {traces_endpoint: "https://ingest.<realm>.observability.splunkcloud.com/v2/trace/otlp", ' +
     "headers: {X-SF-Token: <access_token>}}` among the exporters, and otlp_http/splunk in this pipeline",
+  "exporter signalfx logs":
+    "it sends only log records that are events of SignalFx; Splunk takes log records with the exporter splunk_hec",
 };
 
 /** Other names of types, by kind and by type as normalised by `spelling`. */
@@ -152,7 +158,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   },
   extension: {
     awsproxy: "take it out: programs send to the receiver otlp, and the exporter awsxray signs by itself",
-    datadog: "take it out: it reports the Collector's own config to Datadog",
     ecsobserver: "write the targets as file_sd_configs or http_sd_configs of the receiver prometheus",
     smartagent: "take it out: only Splunk's distribution has it",
     asapclient: "use oauth2client or bearertokenauth, if the server takes them",
