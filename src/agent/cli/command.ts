@@ -9,6 +9,8 @@ export interface CommandOption {
   /** Placeholder of the value in the help, such as `FILE`. */
   readonly value?: string;
   readonly description: string;
+  /** The file in the current folder that is meant, if it exists, when the option is not given. */
+  readonly defaultFile?: string;
 }
 
 export type OptionValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
@@ -49,6 +51,9 @@ export interface CommandGroup {
 export function isGroup(command: Command | CommandGroup): command is CommandGroup {
   return "commands" in command;
 }
+
+/** The config that `sluice init` writes, and that commands read if no other is named. */
+export const DEFAULT_CONFIG = "sluice.yaml";
 
 /** Option of every command whose output programs may read. */
 export const JSON_OUT: Readonly<Record<string, CommandOption>> = {

@@ -1,5 +1,5 @@
 import { EXPORTER, RELOAD, STATUS } from "./agent/commands.js";
-import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
+import { type Command, type CommandGroup, type CommandOption, DEFAULT_CONFIG, JSON_OUT } from "./command.js";
 import { devCommand } from "./dev/commands.js";
 import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
@@ -9,6 +9,7 @@ import { QUEUE } from "./queue/commands.js";
 import { REHEARSAL_CHILD, rehearseCommand } from "./rehearse/commands.js";
 import { WORKER_CHILD } from "./workers/commands.js";
 
+/** Options of every command that reads a config. */
 const CONFIG: Record<string, CommandOption> = {
   config: {
     type: "string",
@@ -28,6 +29,16 @@ const CONFIG: Record<string, CommandOption> = {
     multiple: true,
     value: "GATES",
     description: "Accepted for command lines of the Collector; has no effect.",
+  },
+};
+
+/** The same for commands that need a config. */
+const NEEDED_CONFIG: Record<string, CommandOption> = {
+  ...CONFIG,
+  config: {
+    ...CONFIG["config"]!,
+    description: `${CONFIG["config"]!.description} Default: ${DEFAULT_CONFIG}.`,
+    defaultFile: DEFAULT_CONFIG,
   },
 };
 
@@ -58,7 +69,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       "On SIGHUP, reloads the config; see sluice reload. The agent goes on, whatever is wrong with the config.",
     ],
     options: {
-      ...CONFIG,
+      ...NEEDED_CONFIG,
       "shutdown-timeout": {
         type: "string",
         value: "DURATION",
@@ -70,18 +81,19 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       },
     },
     examples: [
+      "sluice run",
       "sluice run --config pipeline.yaml",
       "sluice run --config base.yaml --config production.yaml --set service.telemetry.logs.level=debug",
     ],
     load: async () => (await import("./run.js")).run,
   },
-  devCommand(CONFIG),
+  devCommand(NEEDED_CONFIG),
   {
     name: "validate",
     summary: "Check a config without running it.",
     details: ["Prints every problem with its place. Exit code 0 if the config is valid, 1 if not."],
     options: {
-      ...CONFIG,
+      ...NEEDED_CONFIG,
       diff: {
         type: "string",
         value: "FILE",
@@ -89,7 +101,11 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       },
       ...JSON_OUT,
     },
-    examples: ["sluice validate --config pipeline.yaml", "sluice validate --config new.yaml --diff pipeline.yaml"],
+    examples: [
+      "sluice validate",
+      "sluice validate --config pipeline.yaml",
+      "sluice validate --config new.yaml --diff pipeline.yaml",
+    ],
     load: async () => (await import("./validate.js")).validate,
   },
   {
@@ -120,7 +136,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       "docs/config-tests.md describes the test files. Exit code 0 if all tests passed, 1 if one failed.",
     ],
     options: {
-      ...CONFIG,
+      ...NEEDED_CONFIG,
       filter: { type: "string", value: "TEXT", description: "Run only tests whose name contains this text." },
       ...JSON_OUT,
     },
@@ -130,19 +146,20 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   },
   {
     name: "components",
-    summary: "List the components, with their keys and defaults.",
+    summary: "List the components; with a name, the keys and defaults of one.",
     details: [
-      "Give names to see only those components: sluice components otlp batch",
+      "Prints one line per component. Give names to see the keys of those components: sluice components otlp batch",
       "With --config or --plugin, lists components of plugins too.",
     ],
     options: {
-      short: { type: "boolean", description: "One line per component: kind, type and summary." },
+      full: { type: "boolean", description: "Print the keys of all components." },
+      short: { type: "boolean", description: "Print one line per component, even if names are given." },
       ...PLUGINS,
       ...JSON_OUT,
     },
     names: "[name ...]",
     examples: [
-      "sluice components --short",
+      "sluice components",
       "sluice components batch",
       "sluice components --plugin ./my-processor.js my_processor",
       "sluice components --json",
@@ -157,7 +174,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       "reader's light or dark theme.",
     ],
     options: {
-      ...CONFIG,
+      ...NEEDED_CONFIG,
       format: { type: "string", value: "NAME", description: "mermaid (default) or svg." },
       ...JSON_OUT,
     },
@@ -174,7 +191,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: "Print the config after merging and substitution.",
     details: ["Secrets are printed as [REDACTED]."],
     options: {
-      ...CONFIG,
+      ...NEEDED_CONFIG,
       defaults: { type: "boolean", description: "Include every key that is not set, with its default." },
       ...JSON_OUT,
     },

@@ -16,7 +16,7 @@ export interface ComponentDescription {
   readonly keys: readonly KeyDescription[];
 }
 
-/** `sluice components`: lists the components that a config may name, with the keys of each. */
+/** `sluice components`: lists the components that a config may name; the keys of those that are named. */
 export async function components(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const known = await registryWithPlugins(context);
@@ -32,9 +32,10 @@ export async function components(context: CommandContext): Promise<number> {
     );
     throw new UsageError(`there is no component "${name}"`, guess && `did you mean "${guess}"?`);
   }
-  const isShort = values["short"] === true;
+  const withoutKeys = values["short"] === true;
+  const isShort = withoutKeys || (wanted.length === 0 && values["full"] !== true);
   if (values["json"] === true) {
-    const shown = isShort ? chosen.map(({ keys: _, ...facts }) => facts) : chosen;
+    const shown = withoutKeys ? chosen.map(({ keys: _, ...facts }) => facts) : chosen;
     terminal.out.write(`${JSON.stringify(shown, undefined, 2)}\n`);
   } else if (isShort) terminal.out.write(`${shortList(chosen, terminal.out).join("\n")}\n`);
   else terminal.out.write(componentsText(chosen));

@@ -1,5 +1,17 @@
 import type { ConfigSource } from "#config";
+import { DEFAULT_CONFIG, type OptionValues } from "./command.js";
 import { UsageError } from "./terminal.js";
+
+/** Returns the arguments of `--config`; at least one. */
+export function configFiles(values: OptionValues): readonly string[] {
+  const files = (values["config"] ?? []) as readonly string[];
+  if (files.length === 0)
+    throw new UsageError(
+      `no config was given, and there is no ${DEFAULT_CONFIG} here`,
+      "name one: --config pipeline.yaml, or write one: sluice init",
+    );
+  return files;
+}
 
 /**
  * Turns the arguments of `--config` into sources: a file name, or one of the Collector's prefixes: `file:PATH`,

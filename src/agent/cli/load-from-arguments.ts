@@ -3,8 +3,7 @@ import { type LoadedConfig, readTextFile } from "#config";
 import type { RemoteConfigFile } from "#contract/operations";
 import { importUrl, loadConfigWithPlugins, PluginFolders, Watchdog } from "#host";
 import type { CommandContext } from "./command.js";
-import { configSources } from "./config-sources.js";
-import { UsageError } from "./terminal.js";
+import { configFiles, configSources } from "./config-sources.js";
 
 /** Terminals that were told about `--feature-gates`: reloads load the config again. */
 const hasToldOfGates = new WeakSet<object>();
@@ -23,8 +22,7 @@ export async function loadFromArguments(
   importModule = importUrl,
   readFile: (path: string) => string = readTextFile,
 ): Promise<LoadedConfig> {
-  const files = (values["config"] ?? []) as readonly string[];
-  if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
+  const files = configFiles(values);
   if (values["feature-gates"] !== undefined && !hasToldOfGates.has(terminal)) {
     hasToldOfGates.add(terminal);
     terminal.err.write("sluice: --feature-gates has no effect: Sluice has no feature gates\n");

@@ -1,9 +1,10 @@
+import { existsSync } from "node:fs";
 import type { Registry } from "#config/resolve";
 import type { MapNode } from "#config/text";
 import { errorMessage } from "#contract/errors";
 import { nearest } from "#contract/schema";
 import { packageVersion } from "#system";
-import { type Command, type CommandContext, type CommandGroup, isGroup } from "./command.js";
+import { type Command, type CommandContext, type CommandGroup, isGroup, type OptionValues } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
@@ -89,7 +90,14 @@ async function runCommand(
     throw new UsageError(`unexpected argument "${names[0]}"`, hint);
   }
   const execute = await command.load();
-  return execute({ values: { ...values, names }, terminal, registry });
+  return execute({ values: { ...defaultFiles(command), ...values, names }, terminal, registry });
+}
+
+function defaultFiles({ options }: Command): OptionValues {
+  const files = Object.entries(options).flatMap(([name, { defaultFile }]) =>
+    defaultFile !== undefined && existsSync(defaultFile) ? [[name, [defaultFile]] as const] : [],
+  );
+  return Object.fromEntries(files);
 }
 
 function helpFor([name, member]: readonly string[]): string {

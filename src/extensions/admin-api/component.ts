@@ -61,7 +61,8 @@ class AdminApi implements Extension {
       : start());
     if (this.server === undefined) return;
     const endpoint = formatAddress(this.server.address);
-    logger.info({ endpoint }, "admin API is listening");
+    const console = `${tls === undefined ? "http" : "https"}://${endpoint}/`;
+    logger.info({ console, ...(tokenFile && { tokenFile }), endpoint }, "admin API is listening");
     if (!isLoopbackHost(address.host) && tls === undefined) {
       logger.warn({ endpoint }, "the admin API receives tokens from other machines in plain text: configure tls");
     }

@@ -43,8 +43,8 @@ describe("the command line", () => {
     [["vaildate"], 'unknown command "vaildate"; did you mean "validate"?'],
     [["help", "rum"], 'unknown command "rum"; did you mean "run"?'],
     [["--config", "x"], "unknown option --config; the command comes first"],
-    [["validate"], "no config was given; name one: --config pipeline.yaml"],
-    [["run"], "no config was given; name one: --config pipeline.yaml"],
+    [["validate"], "no config was given, and there is no sluice.yaml here; name one: --config pipeline.yaml, or write"],
+    [["run"], "no config was given, and there is no sluice.yaml here; name one: --config pipeline.yaml, or write one"],
     [["validate", "--cnfig", "x"], "unknown option --cnfig; did you mean --config?"],
     [["validate", "--config"], "--config needs a value"],
     [["validate", "--json=yes", "--config", "x"], "--json takes no value"],
@@ -142,8 +142,15 @@ warning: a duration without a unit counts nanoseconds, as in the Collector
 });
 
 describe("sluice components", () => {
+  it("lists all keys of all components when asked to", async () => {
+    const { out } = await cli(["components", "--full"]);
+    expect(out).toContain("receiver otlp: logs, traces, metrics\n  Takes OTLP.\n");
+    expect(out).toMatch(/ encoding +"proto" \| "json" \(default "proto"\)/);
+  });
+
   it("has a short list, a line each, and the same as JSON", async () => {
-    const { out } = await cli(["components", "--short"]);
+    const { out } = await cli(["components"]);
+    expect((await cli(["components", "--short"])).out).toBe(out);
     const [head, ...lines] = out.trimEnd().split("\n");
     expect(head).toMatch(/^KIND +TYPE +WHAT IT DOES$/);
     const shown = JSON.parse((await cli(["components", "--short", "--json"])).out) as { kind: string; type: string }[];

@@ -3,23 +3,26 @@ import { once } from "node:events";
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../src/agent/testing/free-port.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs the built command line as people do; `unread` closes its stdout before it writes. */
-function sluice(args: readonly string[], { unread = false } = {}) {
-  return new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
-    const child = spawn(process.execPath, ["bin/sluice.js", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+/** Runs the built command line as people do, in the folder `cwd`; `unread` closes its stdout before it writes. */
+function sluice(args: readonly string[], { unread = false, cwd = process.cwd() } = {}) {
+  return new Promise<{ code: number | null; out: string; err: string }>((ended) => {
+    const child = spawn(process.execPath, [resolve("bin/sluice.js"), ...args], {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let out = "";
     let err = "";
     if (unread) child.stdout.destroy();
     else child.stdout.on("data", (chunk) => (out += chunk));
     child.stderr.on("data", (chunk) => (err += chunk));
-    child.on("close", (code) => resolve({ code, out, err }));
+    child.on("close", (code) => ended({ code, out, err }));
   });
 }
 
@@ -30,6 +33,19 @@ describe("the sluice process", () => {
       out: "",
       err: expect.stringContaining('did you mean "run"?'),
     });
+  });
+
+  it("takes sluice.yaml in the current folder if no config is named", async () => {
+    const cwd = mkdtempSync(join(folder, "here-"));
+    writeFileSync(join(cwd, "sluice.yaml"), "receivers: {nop: }\nexporters: {nop: }\n");
+    const { code, err } = await sluice(["validate"], { cwd });
+    expect([code, err]).toEqual([1, expect.stringContaining("sluice.yaml")]);
+    const other = join(folder, "other.yaml");
+    writeFileSync(
+      other,
+      "receivers: {nop: }\nexporters: {nop: }\nservice: {pipelines: {logs: {receivers: [nop], exporters: [nop]}}}\n",
+    );
+    expect(await sluice(["validate", "--config", other], { cwd })).toMatchObject({ code: 0, err: "" });
   });
 
   it("ends run with 1 on a bad config, without colour in a pipe", async () => {

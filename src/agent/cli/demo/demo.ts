@@ -90,7 +90,7 @@ async function play(stage: Stage): Promise<DemoEnd> {
     await playScene(scene, stage);
   }
   await shop.stop();
-  await showCountsUntil(stage, "", () => countsOf(stage).waiting === 0);
+  await showCountsUntil(stage, () => countsOf(stage).waiting === 0);
   const counts = countsOf(stage);
   const isComplete = !keys.ended.aborted;
   const lost = isComplete ? counts.acknowledged - counts.delivered - counts.deadLetters : 0;
@@ -103,13 +103,14 @@ async function playScene(scene: Scene, stage: Stage): Promise<void> {
   scene.begin(stage);
   const isReached = () => scene.isReached(countsOf(stage));
   if (scene.name === "replay") await replay(scene, stage, isReached);
-  else await showCountsUntil(stage, "q: end", isReached);
+  else await showCountsUntil(stage, isReached);
   if (keys.ended.aborted) return;
   guide.reached(scene, countsOf(stage));
   if (scene.name !== "replay") guide.look(scene.look, await agent.firstDeadLetter());
   keys.takeEnter();
-  const hint = scene === SCENES.at(-1) ? "Enter: end" : "Enter: go on, q: end";
-  if (keys.isInteractive) await showCountsUntil(stage, hint, () => keys.takeEnter());
+  if (!keys.isInteractive) return;
+  guide.prompt(scene === SCENES.at(-1) ? "Enter: continue to the end" : "Enter: continue, q: quit");
+  await showCountsUntil(stage, () => keys.takeEnter());
 }
 
 /**
@@ -121,21 +122,18 @@ async function replay({ look }: Scene, stage: Stage, isReached: () => boolean): 
   guide.look(look, undefined);
   keys.takeEnter();
   let isAsked = !keys.isInteractive;
-  await showCountsUntil(
-    stage,
-    "Enter: replay here, q: end",
-    () => isReached() || isAsked || (isAsked = keys.takeEnter()),
-  );
+  if (keys.isInteractive) guide.prompt("Enter: replay here and continue, q: quit");
+  await showCountsUntil(stage, () => isReached() || isAsked || (isAsked = keys.takeEnter()));
   if (keys.ended.aborted || isReached()) return;
   await agent.replayAll();
-  await showCountsUntil(stage, "q: end", isReached);
+  await showCountsUntil(stage, isReached);
 }
 
 /** Shows the counts until `isOver` returns true, or the user ends the demo. */
-async function showCountsUntil(stage: Stage, hint: string, isOver: () => boolean): Promise<void> {
+async function showCountsUntil(stage: Stage, isOver: () => boolean): Promise<void> {
   const { guide, keys } = stage;
   while (!keys.ended.aborted && !isOver()) {
-    guide.counts(countsOf(stage), hint);
+    guide.counts(countsOf(stage));
     await new Promise((resolve) => void setTimeout(resolve, TICK_MS));
   }
 }

@@ -25,7 +25,9 @@ export interface Guide {
   begin(places: DemoPlaces): void;
   scene(scene: Scene): void;
   /** Called many times, with the current counts. */
-  counts(counts: DemoCounts, keys: string): void;
+  counts(counts: DemoCounts): void;
+  /** Says which keys the demo waits for. */
+  prompt(keys: string): void;
   reached(scene: Scene, counts: DemoCounts): void;
   look(look: Look, deadLetter: string | undefined): void;
   end(end: DemoEnd): void;
@@ -38,6 +40,7 @@ export function jsonGuide(out: Output): Guide {
     begin: (places) => print("started", places),
     scene: ({ name, title }) => print("scene", { scene: name, title }),
     counts: () => {},
+    prompt: () => {},
     reached: ({ name }, counts) => print("reached", { scene: name, ...counts }),
     look: () => {},
     end: (end) => print("ended", end),
@@ -62,14 +65,12 @@ export function textGuide(out: Output): Guide {
       const number = `${SCENES.indexOf(scene) + 1} of ${SCENES.length}`;
       print("", `${paint("cyan", number)}  ${paint("bold", scene.title)}`, ...scene.story.map(indent));
     },
-    counts(counts, keys) {
+    counts(counts) {
       if (!out.isTerminal) return;
-      const plain = `  ${countsText(counts)}`;
-      const line = `  ${countsText(counts, paint)}`;
-      const hint = plain.length + keys.length + 3 <= (out.columns ?? 80) ? `   ${paint("dim", keys)}` : "";
-      out.write(`${CLEAR_LINE}${line}${hint}`);
+      out.write(`${CLEAR_LINE}  ${countsText(counts, paint)}`);
       hasCounts = true;
     },
+    prompt: (keys) => print("", `  ${paint("bold", keys)}`, ""),
     reached(scene, counts) {
       print(...(out.isTerminal ? [] : [`  ${countsText(counts)}`]), ...lessonLines(scene, paint));
     },
@@ -95,10 +96,10 @@ function introduction({ console, folder, isOpened }: DemoPlaces, paint: Paint): 
   return [
     paint("bold", "Sluice demo"),
     "",
-    "  shop  --OTLP-->  agent, with its queue on disk  --OTLP-->  backend, which fails",
+    "  shop  --OTLP-->  agent with a queue on disk  --OTLP-->  backend that fails",
     "",
-    "  All of it is in this process, and its files are in",
-    `  ${folder}. Both go away when you end it (q or Ctrl-C).`,
+    "  Everything runs in this process. Its files are in",
+    `  ${folder}. They are deleted when you quit (q or Ctrl-C).`,
     "",
     `  Console${isOpened ? " (opened in your browser)" : ""}: ${paint("cyan", console)}`,
   ];
@@ -121,11 +122,11 @@ function ending(
   places: DemoPlaces,
   paint: Paint,
 ): string[] {
-  const removed = `Everything is stopped, and ${places.folder} is removed.`;
+  const removed = `The demo has stopped and deleted ${places.folder}.`;
   if (!isComplete) {
     const left = rest.waiting + rest.deadLetters;
-    const undelivered = left > 0 ? ` ${left} that were not delivered yet went with it.` : "";
-    return [`Ended early: ${delivered} of ${acknowledged} orders were delivered.`, `${removed}${undelivered}`];
+    const undelivered = left > 0 ? [`${left} orders in it were not delivered.`] : [];
+    return [`Ended early: ${delivered} of ${acknowledged} orders were delivered.`, removed, ...undelivered];
   }
   const verdict = `${delivered} of ${acknowledged} acknowledged orders delivered, ${lost} lost, ${duplicates} twice.`;
   return [

@@ -40,53 +40,53 @@ const ENOUGH_ORDERS = 12;
 export const SCENES: readonly Scene[] = [
   {
     name: "well",
-    title: "All is well",
-    story: ["A shop sends 20 orders a second to the agent, which sends them to a backend."],
+    title: "Everything works",
+    story: ["A shop sends 20 orders a second to the agent, and the agent to a backend."],
     begin: () => {},
     isReached: ({ delivered, waiting }) => delivered >= ENOUGH_ORDERS && waiting <= ENOUGH_ORDERS,
-    lesson: ["What the agent has acknowledged arrives at once."],
+    lesson: ["Orders arrive at the backend at once."],
     look: { page: "Pipelines", hash: "#/pipelines", commands: ["sluice top"] },
   },
   {
     name: "outage",
     title: "The backend is down",
     story: [
-      "It answers 503 to everything. The shop does not notice: what it sends is on",
-      "the agent's disk before it is acknowledged.",
+      "It answers every request with 503. The shop does not notice: the agent writes",
+      "each order to disk before it acknowledges it.",
     ],
     begin: ({ backend }) => {
       backend.mood = "down";
     },
     isReached: ({ breaker, waiting }) => breaker !== "closed" && waiting >= ENOUGH_ORDERS,
     lesson: [
-      "The circuit breaker has opened: the backend is only tried now and then. The",
-      "queue grows, and nothing is given up.",
+      "The circuit breaker has opened: the agent tries the backend only now and then.",
+      "The queue grows. No order is lost.",
     ],
     look: { page: "Exporters", hash: "#/exporters", commands: ["sluice status"] },
   },
   {
     name: "recovery",
     title: "The backend is back",
-    story: ["The next probe finds out, the breaker closes, and the queue is sent."],
+    story: ["The next attempt succeeds, the breaker closes, and the agent sends the queue."],
     begin: ({ backend }) => {
       backend.mood = "well";
     },
     isReached: ({ breaker, waiting }) => breaker === "closed" && waiting === 0,
-    lesson: ["All that waited was delivered. Nobody had to do anything."],
+    lesson: ["Every order in the queue was delivered. You did not have to do anything."],
     look: { page: "Exporters", hash: "#/exporters", commands: ["sluice status"] },
   },
   {
     name: "poison",
     title: "A new release of the shop writes some totals as text",
-    story: ['The backend expects numbers, and answers 400. To send "12,50 EUR" again would', "not help."],
+    story: ['The backend expects numbers and answers 400. Sending "12,50 EUR" again would', "not help."],
     begin: ({ shop }) => {
       shop.hasBadRelease = true;
     },
     isReached: ({ deadLetters }) => deadLetters >= 3,
     lesson: [
-      "Good orders were in the same requests: they are delivered. Each bad one is a",
-      "dead letter, kept with its error and every attempt, and grouped by cause. Find",
-      "out which attribute the backend does not read; personal data is masked.",
+      "Good orders in the same requests were delivered. Each bad order became a dead",
+      "letter: the agent keeps it with its error and every attempt, grouped by cause.",
+      "Look at one: which attribute did the backend refuse? Personal data is masked.",
     ],
     look: {
       page: "Failures",
@@ -98,15 +98,15 @@ export const SCENES: readonly Scene[] = [
     name: "replay",
     title: "The cause is fixed: replay",
     story: [
-      "The shop is rolled back, and the backend reads such texts now. What failed can",
-      "be sent again: in the console (Replay…), with the command, or here.",
+      "The shop is rolled back, and the backend now accepts such totals. Replay the",
+      "dead letters: in the console (Replay…), with the command below, or here.",
     ],
     begin: ({ backend, shop }) => {
       backend.mood = "fixed";
       shop.hasBadRelease = false;
     },
     isReached: ({ deadLetters, waiting }) => deadLetters === 0 && waiting === 0,
-    lesson: ["All are delivered. The console's pages Replay and Audit say who did it, and when."],
+    lesson: ["All of them are delivered. The console pages Replay and Audit show who did", "it, and when."],
     look: { page: "Failures", hash: "#/failures", commands: ["sluice dlq replay --all --wait"] },
   },
 ];

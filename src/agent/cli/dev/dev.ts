@@ -1,26 +1,21 @@
-import { existsSync } from "node:fs";
 import process from "node:process";
 import type { CommandContext } from "../command.js";
+import { configFiles } from "../config-sources.js";
 import { UsageError } from "../terminal.js";
 import { DevSession, filterProblem } from "./dev-session.js";
 import { AGENT_VARIABLE, type ShownRecords } from "./messages.js";
 
-/** The config that `sluice init` writes. */
-const DEFAULT_CONFIG = "sluice.yaml";
 const DEFAULT_RATE = 10;
 const MAX_RATE = 100;
 
 /** `sluice dev`: see messages.ts about its two processes. */
 export async function dev(context: CommandContext): Promise<number> {
   const { terminal } = context;
-  const named = (context.values["config"] ?? []) as readonly string[];
-  if (named.length === 0 && !existsSync(DEFAULT_CONFIG))
-    throw new UsageError(`no config was given, and there is no ${DEFAULT_CONFIG}`, "name one: --config pipeline.yaml");
-  const config = named.length === 0 ? [DEFAULT_CONFIG] : named;
-  const values = { ...context.values, config };
+  const { values } = context;
+  const config = configFiles(values);
   const { [AGENT_VARIABLE]: style } = terminal.env;
   if (style !== undefined && process.send !== undefined)
-    return (await import("./dev-agent.js")).devAgent({ ...context, values }, style);
+    return (await import("./dev-agent.js")).devAgent(context, style);
   return new DevSession(terminal, config.join(", "), shownRecords(values)).run();
 }
 

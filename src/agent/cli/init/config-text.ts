@@ -1,4 +1,5 @@
 import type { Signal } from "#otlp/signals";
+import { DEFAULT_CONFIG } from "../command.js";
 
 /** The answers that a new config is made from. */
 export interface InitChoices {
@@ -13,11 +14,13 @@ export interface InitChoices {
 
 /** Writes a config in which a comment explains every part. `file` is the path that the user gave. */
 export function configText(choices: InitChoices, file: string): string {
+  const option = configOption(file);
   return [
     "# Written by sluice init.",
-    `#   sluice validate --config ${file}    says whether it is right`,
-    `#   sluice run --config ${file}         runs it`,
-    `# Values such as \${env:TOKEN} come from the environment; sluice components lists all components and their keys.`,
+    `#   sluice validate${option}   checks it`,
+    `#   sluice run${option}        runs it`,
+    `# Values such as \${env:TOKEN} come from the environment. "sluice components" lists all components,`,
+    `# and "sluice components otlp" the keys of one.`,
     "",
     ...receiverLines(choices),
     "",
@@ -30,6 +33,11 @@ export function configText(choices: InitChoices, file: string): string {
     ...serviceLines(choices),
     "",
   ].join("\n");
+}
+
+/** The option that names this file to a command; empty if the command finds it without. */
+export function configOption(file: string): string {
+  return file === DEFAULT_CONFIG ? "" : ` --config ${file}`;
 }
 
 function receiverLines({ isPublic }: InitChoices): string[] {

@@ -1,13 +1,13 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { errorMessage } from "#contract/errors";
 import { SIGNALS, type Signal } from "#otlp/signals";
-import type { CommandContext } from "../command.js";
+import { type CommandContext, DEFAULT_CONFIG } from "../command.js";
 import { EXIT, type Terminal, UsageError } from "../terminal.js";
-import { configText, type InitChoices } from "./config-text.js";
+import { configOption, configText, type InitChoices } from "./config-text.js";
 
 /** `sluice init`: writes a starter config. Asks questions on a terminal, and never overwrites a file. */
 export async function init({ values, terminal }: CommandContext): Promise<number> {
-  const file = (values["out"] as string | undefined) ?? "sluice.yaml";
+  const file = (values["out"] as string | undefined) ?? DEFAULT_CONFIG;
   const given = choicesGiven(values);
   const asks = terminal.ask !== undefined && Object.keys(given).length === 0 && values["yes"] !== true;
   // Check this before asking questions, so that nobody answers them in vain.
@@ -15,7 +15,7 @@ export async function init({ values, terminal }: CommandContext): Promise<number
   const choices = { ...DEFAULTS, ...given, ...(asks ? await askForChoices(terminal) : {}) };
   checkEndpoint(choices);
   if (file === "-") {
-    terminal.out.write(configText(choices, "sluice.yaml"));
+    terminal.out.write(configText(choices, DEFAULT_CONFIG));
     return EXIT.ok;
   }
   try {
@@ -24,7 +24,8 @@ export async function init({ values, terminal }: CommandContext): Promise<number
     const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
     return reportUnwritten(terminal, file, isThere ? ALREADY_EXISTS : errorMessage(error));
   }
-  terminal.out.write(`Wrote ${file}. Next:\n  sluice validate --config ${file}\n  sluice run --config ${file}\n`);
+  const option = configOption(file);
+  terminal.out.write(`Wrote ${file}. Next:\n  sluice validate${option}\n  sluice run${option}\n`);
   return EXIT.ok;
 }
 
@@ -59,31 +60,26 @@ function choicesGiven(values: CommandContext["values"]): Partial<InitChoices> {
 async function askForChoices({ ask, err }: Terminal): Promise<Partial<InitChoices>> {
   const answer = async (question: string) => (await ask!(question)).trim();
   const isYes = async (question: string) => /^y(es)?$/i.test(await answer(`${question} [y/N] `));
-  err.write("This writes a config to start from. An empty answer takes what stands in brackets.\n");
+  err.write("This writes a config to start from. Press Enter to accept the default in brackets.\n");
   /** Repeats the question until the answer is valid; an empty answer always is. */
-  const askFor = async <T extends Partial<InitChoices>>(question: string, read: (text: string) => T) => {
+  const askWhere = async () => {
     for (;;) {
-      const text = await answer(question);
-      if (text === "") return {};
+      const endpoint = await answer("Where should data go? A URL, or host:port for gRPC [nowhere: print it]: ");
+      if (endpoint === "") return {};
+      const chosen = { endpoint, protocol: protocolOf(endpoint) };
       try {
-        return read(text);
+        checkEndpoint(chosen);
+        return chosen;
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
         err.write(`${error.message}\n`);
       }
     }
   };
-  const where = await askFor("Where does data go? A URL, or host:port for gRPC [nowhere: print it]: ", (endpoint) => {
-    const chosen = { endpoint, protocol: protocolOf(endpoint) };
-    checkEndpoint(chosen);
-    return chosen;
-  });
-  const which = await askFor("Which signals? logs, traces, metrics [all]: ", (text) => ({
-    signals: readSignals(text),
-  }));
+  const where = await askWhere();
   const masks = await isYes("Mask personal data and secrets?");
-  const isPublic = await isYes("Take data from other machines, too?");
-  return { ...where, ...which, masks, isPublic };
+  const isPublic = await isYes("Accept data from other machines too?");
+  return { ...where, masks, isPublic };
 }
 
 /** A URL means HTTP, unless its port is 4317, the port of gRPC. */

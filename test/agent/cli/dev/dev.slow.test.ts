@@ -250,7 +250,7 @@ describe("the command line of sluice dev", () => {
 
   it("needs a config if there is no sluice.yaml", () => {
     const { status, stderr } = spawnSync(process.execPath, ["bin/sluice.js", "dev"], { encoding: "utf8" });
-    expect(stderr).toContain("no config was given, and there is no sluice.yaml; name one: --config pipeline.yaml");
+    expect(stderr).toContain("no config was given, and there is no sluice.yaml here; name one: --config pipeline.yaml");
     expect(status).toBe(2);
   });
 });
