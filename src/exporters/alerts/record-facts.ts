@@ -111,18 +111,24 @@ function isoTime(nanos: string | undefined): string | null {
  */
 export class RequestIds {
   private readonly key: string;
+  /** By the id that the first of equal records has. */
   private readonly seen = new Map<string, number>();
 
   constructor(idempotencyKey = "") {
     this.key = idempotencyKey;
   }
 
-  /** Returns 32 hex digits. */
-  idOf(content: string | Uint8Array): string {
-    const text = typeof content === "string" ? content : Buffer.prototype.latin1Slice.call(content, 0, content.length);
-    const earlier = this.seen.get(text) ?? 0;
-    this.seen.set(text, earlier + 1);
+  /** Returns 32 hex digits for content that is given in parts. */
+  idOf(...content: readonly (string | Uint8Array)[]): string {
+    const first = this.hashOf(content, 0);
+    const earlier = this.seen.get(first) ?? 0;
+    this.seen.set(first, earlier + 1);
+    return earlier === 0 ? first : this.hashOf(content, earlier);
+  }
+
+  private hashOf(content: readonly (string | Uint8Array)[], earlier: number): string {
     const hash = createHash("sha256").update(`${this.key}\n${earlier}\n`);
-    return hash.update(content).digest("hex").slice(0, 32);
+    for (const part of content) hash.update(part);
+    return hash.digest("hex").slice(0, 32);
   }
 }

@@ -85,7 +85,7 @@ export class DebugExporter implements Exporter {
     await Promise.all(printed);
   }
 
-  private *lines(batch: Batch, skipped: number, paint: Paint): Iterable<string> {
+  private *lines(batch: Batch, skipped: number, paint: Paint): Iterable<string | Uint8Array> {
     if (skipped > 0) yield paint("dim", `(${skipped} batches of ${batch.signal} were not shown: sampling)`);
     const verbosity = verbosityOf(this.config);
     if (verbosity === "basic") yield basicLine(batch, paint);

@@ -25,8 +25,8 @@ export class Printer {
     streamsWithHandler.add(stream);
   }
 
-  /** Resolves when the stream has accepted every line. */
-  print(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
+  /** Resolves when the stream has accepted every line. Bytes are whole lines; a text lacks its last line break. */
+  print(makeLines: () => Iterable<string | Uint8Array>, abort: AbortSignal): Promise<void> {
     if (this.unfinished++ === 0) this.timer = new SliceTimer();
     const printed = this.last.then(() => this.writeLines(makeLines, abort));
     this.last = printed
@@ -37,21 +37,24 @@ export class Printer {
     return rejectOnAbort(printed, abort);
   }
 
-  private async writeLines(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
+  private async writeLines(makeLines: () => Iterable<string | Uint8Array>, abort: AbortSignal): Promise<void> {
     let text = "";
     if (abort.aborted) return;
-    for (const line of makeLines()) {
-      text += `${line}\n`;
-      if (text.length < CHUNK_LENGTH) continue;
-      await this.write(text);
-      if (abort.aborted) return;
+    for (const lines of makeLines()) {
+      const isText = typeof lines === "string";
+      if (isText) text += `${lines}\n`;
+      if (isText && text.length < CHUNK_LENGTH) continue;
+      if (text !== "") await this.write(text);
       text = "";
+      if (abort.aborted) return;
+      if (!isText) await this.write(lines);
+      if (abort.aborted) return;
     }
     if (text !== "") await this.write(text);
   }
 
   /** A stream may accept everything at once, so other work gets its turn here. */
-  private async write(text: string): Promise<void> {
+  private async write(text: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.stream.write(text, (error) => (error ? reject(refusalOf(error)) : resolve()));
     });

@@ -112,7 +112,7 @@ function pairText(pair: TreeValue, max: number): string {
 }
 
 /** A whole double keeps its decimal point, which distinguishes it from an integer. */
-function doubleText(value: number): string {
+export function doubleText(value: number): string {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? value.toFixed(1) : String(value);
 }
 

@@ -208,6 +208,69 @@ describe("detailed", () => {
     ]);
   });
 
+  test("shows every value in its line, with escapes for what a terminal might interpret", async () => {
+    const attributes = [
+      text("plain", "GET /api"),
+      text('quo"ted', 'a "b" \\ c'),
+      text("über", "ä\u202e\u007f"),
+      { key: "big", value: { intValue: "-9223372036854775808" } },
+      { key: "small", value: { intValue: "51324" } },
+      { key: "half", value: { doubleValue: 0.5 } },
+      { key: "whole", value: { doubleValue: 3 } },
+      { key: "yes", value: { boolValue: true } },
+      { key: "list", value: { arrayValue: { values: [{ stringValue: "a" }, { intValue: "2" }] } } },
+      { key: "none", value: {} },
+      text("long", "x".repeat(16_383)),
+    ];
+    const page = await shown("detailed", batch("logs", { body: { stringValue: 'say "hi"' }, flags: 257, attributes }));
+    expect(page.split("\n").slice(6)).toEqual([
+      '      body:  say "hi"',
+      "      flags: 257",
+      "      attributes:",
+      '        plain: "GET /api"',
+      '        quo"ted: "a \\"b\\" \\\\ c"',
+      '        über: "ä\\u202e\\u007f"',
+      "        big: -9223372036854775808",
+      "        small: 51324",
+      "        half: 0.5",
+      "        whole: 3.0",
+      "        yes: true",
+      '        list: ["a", 2]',
+      "        none: (empty)",
+      `        long: "${"x".repeat(16_383)}… (+1 characters)`,
+      "",
+    ]);
+  });
+
+  test("has the same text with and without colours", async () => {
+    const one = batch("traces", {
+      name: "a",
+      status: { code: 2 },
+      attributes: [text("k", "v")],
+      events: [{ name: "e" }],
+    });
+    const terminal = Object.assign(new Page(), { isTTY: true, hasColors: () => true });
+    await exporterTo(terminal, { verbosity: "detailed" }).send(one, never);
+    expect(terminal.text).toContain("\u001b[2mk:\u001b[0m");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours
+    expect(terminal.text.replace(/\u001b\[\d+m/g, "")).toBe(await shown("detailed", one));
+  });
+
+  test("shows many records in several writes, in order", async () => {
+    const records = Array.from({ length: 2000 }, (_, i) => ({ body: { stringValue: `record ${i}` } }));
+    let writes = 0;
+    const page = new Page();
+    const exporter = exporterTo(page, { verbosity: "detailed" });
+    const write = page._write.bind(page);
+    page._write = (chunk, encoding, done) => {
+      writes++;
+      write(chunk, encoding, done);
+    };
+    await exporter.send(batch("logs", ...records), never);
+    expect(page.text.match(/(?<=body: )record \d+$/gm)).toEqual(records.map((_, i) => `record ${i}`));
+    expect(writes).toBeGreaterThan(1);
+  });
+
   test("shows spans with their events, links and status", async () => {
     const page = await shown(
       "detailed",
@@ -381,8 +444,9 @@ describe("a stream that is slow or gone", () => {
     await expect(stuck).rejects.toMatchObject({ kind: "transient" });
     const next = exporter.send(batch("logs", {}), never);
     release?.();
-    await new Promise(setImmediate);
-    release?.();
+    release = undefined;
+    while (release === undefined) await new Promise(setImmediate);
+    (release as () => void)();
     await next;
   });
 

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
+import { WireWriter } from "#otlp/bytes";
 import {
   type Batch,
   defineExporter,
@@ -12,7 +13,7 @@ import { publicLookup } from "../public-addresses.js";
 import { RequestIds } from "../record-facts.js";
 import { bodyPieces, bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";
 import type { RenderTemplate, TemplateFacts } from "./template.js";
-import { type FactName, type WrittenFacts, writeFacts } from "./written-facts.js";
+import { type FactName, MEAN_GROWTH, type WrittenFacts, writeFacts } from "./written-facts.js";
 
 /** POSTs JSON that a template makes. */
 export const webhookExporter = defineExporter<WebhookConfig>({
@@ -31,6 +32,8 @@ class WebhookExporter implements Exporter {
   private readonly render: RenderTemplate;
   private readonly pieces: ReturnType<typeof bodyPieces>;
   private readonly readAnswer: ReturnType<typeof answerReader>;
+  /** Memory of the last request, for the next one: fresh memory costs as much as writing to it. */
+  private spare: WireWriter | undefined;
 
   constructor(config: WebhookConfig, context: ExporterContext) {
     this.config = config;
@@ -53,70 +56,87 @@ class WebhookExporter implements Exporter {
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
-    await sendEach(this.requestsOf(batch, abort, options), batch.count);
+    const out = this.spare ?? new WireWriter(batch.byteLength * MEAN_GROWTH);
+    this.spare = undefined;
+    await sendEach(this.requestsOf(batch, out, abort, options), batch.count);
+    // A success means that all bytes have been sent, so nothing refers to them any more.
+    if (out.bytes.length <= MAX_SPARE_BYTES) this.spare = out;
   }
 
   async stop(): Promise<void> {
     this.poster.stop();
   }
 
-  private requestsOf(batch: Batch, abort: AbortSignal, options: SendOptions | undefined): RecordRequest[] {
+  private requestsOf(
+    batch: Batch,
+    out: WireWriter,
+    abort: AbortSignal,
+    options: SendOptions | undefined,
+  ): RecordRequest[] {
     const ids = new RequestIds(options?.idempotencyKey);
-    const all = writeFacts(batch);
+    const all = writeFacts(batch, out);
     const request = (records: readonly number[], facts: RequestFacts): RecordRequest => {
-      const id = ids.idOf(facts.json);
+      const id = ids.idOf(...facts.json);
       return { records, send: () => this.post(facts, id, abort, { ...options, idempotencyKey: id }) };
     };
     const places = Array.from({ length: all.count }, (_, i) => i);
     if (this.config.per === "batch") return [request(places, factsOfBatch(batch, all))];
-    return places.map((i) => request([i], { json: all.of(i), of: (name) => all.fact(i, name as FactName) }));
+    return places.map((i) => request([i], { json: [all.of(i)], of: (name) => [all.fact(i, name as FactName)] }));
   }
 
   private post(facts: RequestFacts, id: string, abort: AbortSignal, options: SendOptions): Promise<void> {
     const body = this.bodyOf(facts, id);
-    return this.poster.post([body], abort, options, this.readAnswer, this.signatureOf(body));
+    return this.poster.post(body, abort, options, this.readAnswer, this.signatureOf(body));
   }
 
-  private bodyOf(facts: RequestFacts, id: string): Buffer {
+  /** Returns a body in parts: long ones are not copied, because fresh memory costs more than making them. */
+  private bodyOf(facts: RequestFacts, id: string): readonly Uint8Array[] {
     const { pieces } = this;
     if (pieces === undefined) {
-      const values = JSON.parse(Buffer.prototype.utf8Slice.call(facts.json, 0, facts.json.length)) as TemplateFacts;
-      return Buffer.from(JSON.stringify(this.render({ ...values, id })));
+      const values = JSON.parse(Buffer.concat(facts.json).toString()) as TemplateFacts;
+      return [Buffer.from(JSON.stringify(this.render({ ...values, id })))];
     }
-    const parts = pieces.map((piece) => {
-      if (typeof piece !== "string") return piece;
-      return piece === "id" ? Buffer.from(JSON.stringify(id)) : facts.of(piece);
+    const parts = pieces.flatMap((piece) => {
+      if (typeof piece !== "string") return [piece];
+      return piece === "id" ? [Buffer.from(JSON.stringify(id))] : facts.of(piece);
     });
-    return Buffer.concat(parts);
+    return parts.some(({ length }) => length > MAX_COPIED) ? parts : [Buffer.concat(parts)];
   }
 
-  private signatureOf(body: Buffer): Record<string, string> {
+  private signatureOf(body: readonly Uint8Array[]): Record<string, string> {
     const { signature } = this.config;
     if (signature === undefined) return {};
     const { secret, algorithm, header, timestamp_header: timeHeader } = signature;
     const hmac = createHmac(algorithm, secret);
     const time = String(Math.floor(this.context.clock.now() / 1000));
     if (timeHeader !== "") hmac.update(`${time}.`);
-    const signed = { [header]: `${algorithm}=${hmac.update(body).digest("hex")}` };
+    for (const part of body) hmac.update(part);
+    const signed = { [header]: `${algorithm}=${hmac.digest("hex")}` };
     return timeHeader === "" ? signed : { ...signed, [timeHeader]: time };
   }
 }
 
-/** The facts that a request is made of, without its id. */
+const MAX_COPIED = 16 * 1024;
+const MAX_SPARE_BYTES = 4 * 1024 * 1024;
+
+/** The facts that a request is made of, without its id. Each is JSON in one or more parts. */
 interface RequestFacts {
   /** An object with all of them. */
-  readonly json: Uint8Array;
-  /** Returns the JSON of one of them. */
-  of(name: string): Uint8Array;
+  readonly json: readonly Uint8Array[];
+  /** Returns one of them. */
+  of(name: string): readonly Uint8Array[];
 }
 
 function factsOfBatch({ signal, count }: Batch, { json: records }: WrittenFacts): RequestFacts {
-  const start = Buffer.from(`{"signal":"${signal}","count":${count},"records":[`);
-  const json = Buffer.concat([start, records, Buffer.from("]}")]);
-  const values: Readonly<Record<string, Uint8Array>> = {
-    signal: Buffer.from(JSON.stringify(signal)),
-    count: Buffer.from(String(count)),
-    records: json.subarray(start.length - 1, json.length - 1),
+  const values: Readonly<Record<string, readonly Uint8Array[]>> = {
+    signal: [Buffer.from(JSON.stringify(signal))],
+    count: [Buffer.from(String(count))],
+    records: [OPEN_LIST, records, CLOSE_LIST],
   };
-  return { json, of: (name) => values[name]! };
+  const start = Buffer.from(`{"signal":"${signal}","count":${count},"records":[`);
+  return { json: [start, records, END], of: (name) => values[name]! };
 }
+
+const OPEN_LIST = Buffer.from("[");
+const CLOSE_LIST = Buffer.from("]");
+const END = Buffer.from("]}");

@@ -2,6 +2,7 @@ import { deadLetterOf } from "#contract/operations";
 import { bodyEnd, decodeMessage, fixed32, lengthAt, MESSAGES, nextBody, type WireWriter } from "#otlp/bytes";
 import {
   findKeyAndValue,
+  JsonWriter,
   jsonText,
   KeySet,
   keyEnd,
@@ -14,10 +15,16 @@ import {
   valueStart,
   writeAscii,
   writeHex,
-  writeJson,
 } from "#otlp/json";
 import { nanos, SPAN_KINDS, STATUS_CODES, seconds, splitNanos } from "#otlp/signals";
-import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG, SPAN_EVENT_ATTRIBUTES_TAG, SPAN_EVENTS_TAG } from "#otlp/tags";
+import {
+  KEY_TAG,
+  LOG_ATTRIBUTES_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_EVENT_ATTRIBUTES_TAG,
+  SPAN_EVENTS_TAG,
+  VALUE_TAG,
+} from "#otlp/tags";
 import type { Batch } from "../../../plugin.js";
 import { type AlertFacts, textOf } from "../record-facts.js";
 import { FactEventFields, FactFields, FactStatusFields } from "./fact-fields.generated.js";
@@ -39,6 +46,7 @@ export class FactWriter {
   private readonly isLog: boolean;
   private readonly signal: Uint8Array;
   private readonly attributesTag: number;
+  private readonly json: JsonWriter;
   private readonly fields = new FactFields();
   private shared: OwnerFacts | undefined;
   private start = 0;
@@ -48,6 +56,7 @@ export class FactWriter {
     this.bytes = bytes;
     this.out = out;
     this.values = new PlainJsonWriter(bytes, out);
+    this.json = new JsonWriter(bytes, out);
     this.isLog = signal === "logs";
     this.signal = jsonBytes(signal);
     this.attributesTag = this.isLog ? LOG_ATTRIBUTES_TAG : SPAN_ATTRIBUTES_TAG;
@@ -99,7 +108,7 @@ export class FactWriter {
       case "exceptions":
         return this.exceptions();
       case "record":
-        return writeJson(isLog ? LOG_RECORD : SPAN, this.bytes, this.start, this.end, out);
+        return this.json.message(isLog ? LOG_RECORD : SPAN, this.start, this.end);
       case "dead_letter":
         return this.raw(this.shared!.deadLetter);
     }
@@ -119,7 +128,9 @@ export class FactWriter {
     let [from, to] = [-1, -1];
     for (let p = this.start; (p = nextBody(b, p, end, this.attributesTag)) >= 0; ) {
       const at = lengthAt;
+      const body = p;
       p = bodyEnd;
+      if (isOtherKey(b, body, p)) continue;
       findKeyAndValue(b, at, p);
       if (EVENT_NAME.has(b, keyStart, keyEnd)) [from, to] = [valueStart, valueEnd];
     }
@@ -165,6 +176,14 @@ export class FactWriter {
   }
 }
 
+/** Recognises most KeyValues [start, end) whose key is not as long as event.name: those of one key and one value. */
+function isOtherKey(b: Uint8Array, start: number, end: number): boolean {
+  const size = b[start + 1]!;
+  const value = start + 2 + size;
+  if (b[start] !== KEY_TAG || size === EVENT_NAME_TEXT.length || size > MAX_SHORT || value + 2 > end) return false;
+  return b[value] === VALUE_TAG && b[value + 1]! <= MAX_SHORT && value + 2 + b[value + 1]! === end;
+}
+
 function ownerFacts(owner: TreeOwner): OwnerFacts {
   const json = jsonText(owner.resource);
   const resource = JSON.parse(json) as Readonly<Record<string, unknown>>;
@@ -193,7 +212,10 @@ const EMPTY_TEXT = Buffer.from('""');
 const ANY_VALUE = MESSAGES["AnyValue"]!;
 const LOG_RECORD = MESSAGES["LogRecord"]!;
 const SPAN = MESSAGES["Span"]!;
-const EVENT_NAME = new KeySet(["event.name"]);
+const EVENT_NAME_TEXT = "event.name";
+/** The largest length that takes one byte. */
+const MAX_SHORT = 127;
+const EVENT_NAME = new KeySet([EVENT_NAME_TEXT]);
 const EXCEPTION = new KeySet(["exception"]);
 const KINDS = SPAN_KINDS.map(jsonBytes);
 const CODES = STATUS_CODES.map(jsonBytes);

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { WireWriter } from "#otlp/bytes";
+import { viewOf, WireWriter } from "#otlp/bytes";
 import { ownedRecords } from "#otlp/json";
 import type { Batch } from "../../../plugin.js";
 import { type AlertFacts, factsOf } from "../record-facts.js";
@@ -15,7 +15,10 @@ export const FACT_NAMES = [
 export type FactName = (typeof FACT_NAMES)[number];
 
 /** Each label but the first begins with a comma. */
-const LABELS = FACT_NAMES.map((name, i) => Buffer.from(`${i === 0 ? "{" : ","}"${name}":`));
+const LABELS = FACT_NAMES.map((name, i) => viewOf(Buffer.from(`${i === 0 ? "{" : ","}"${name}":`)));
+
+/** The number of places kept for a record. */
+const PLACES = FACT_NAMES.length + 1;
 
 const COMMA = 44;
 const CLOSE_OBJECT = 125;
@@ -24,69 +27,80 @@ const CLOSE_OBJECT = 125;
 export class WrittenFacts {
   readonly json: Uint8Array;
   /** For each record, its start and the end of each of its facts. */
-  private readonly places: readonly Uint32Array[];
+  private readonly places: Uint32Array;
 
-  constructor(json: Uint8Array, places: readonly Uint32Array[]) {
+  constructor(json: Uint8Array, places: Uint32Array) {
     this.json = json;
     this.places = places;
   }
 
   get count(): number {
-    return this.places.length;
+    return this.places.length / PLACES;
   }
 
   /** Returns all facts of a record. */
   of(record: number): Uint8Array {
-    const places = this.places[record]!;
-    return this.json.subarray(places[0], places[FACT_NAMES.length]! + 1);
+    const first = record * PLACES;
+    return this.json.subarray(this.places[first], this.places[first + FACT_NAMES.length]! + 1);
   }
 
   /** Returns one fact of a record. */
   fact(record: number, name: FactName): Uint8Array {
-    const places = this.places[record]!;
     const i = FACT_NAMES.indexOf(name);
-    return this.json.subarray(places[i]! + LABELS[i]!.length, places[i + 1]);
+    const at = record * PLACES + i;
+    return this.json.subarray(this.places[at]! + LABELS[i]!.byteLength, this.places[at + 1]);
   }
 }
 
-/** Writes the facts of every record of a batch, in order; for metrics, of every data point. */
-export function writeFacts(batch: Batch): WrittenFacts {
+/**
+ * Writes the facts of every record of a batch, in order; for metrics, of every data point. `out` is used in place of new
+ * memory if given.
+ */
+export function writeFacts(batch: Batch, out = new WireWriter(batch.byteLength * MEAN_GROWTH)): WrittenFacts {
   if (batch.signal === "metrics") return writePlainFacts(batch);
-  const out = new WireWriter(batch.byteLength * MEAN_GROWTH);
+  out.clear();
   const writer = new FactWriter(batch, out);
-  const places: Uint32Array[] = [];
+  const places = new Uint32Array(batch.count * PLACES);
+  let record = 0;
   for (const { owner, start, end } of ownedRecords(batch)) {
     writer.read(start, end, owner);
-    places.push(writeRecord(out, places.length === 0, (name) => writer.write(name)));
+    writeRecord(out, places, record++, writer);
   }
   const json = out.written();
   return isUtf8(json) ? new WrittenFacts(json, places) : writePlainFacts(batch);
 }
 
 /** The facts of a record are about this many times as long as its share of the batch. */
-const MEAN_GROWTH = 6;
+export const MEAN_GROWTH = 6;
 
 function writePlainFacts(batch: Batch): WrittenFacts {
   const out = new WireWriter(batch.byteLength * MEAN_GROWTH);
-  const places = factsOf(batch).map((facts, i) =>
-    writeRecord(out, i === 0, (name) => {
+  const all = factsOf(batch);
+  const places = new Uint32Array(all.length * PLACES);
+  for (const [i, facts] of all.entries()) {
+    const write = (name: FactName) => {
       const json = Buffer.from(JSON.stringify(facts[name]));
       out.copy(json, 0, json.length);
-    }),
-  );
+    };
+    writeRecord(out, places, i, { write });
+  }
   return new WrittenFacts(out.written(), places);
 }
 
-function writeRecord(out: WireWriter, isFirst: boolean, write: (name: FactName) => void): Uint32Array {
-  if (!isFirst) out.byte(COMMA);
-  const places = new Uint32Array(FACT_NAMES.length + 1);
-  places[0] = out.length;
+function writeRecord(
+  out: WireWriter,
+  places: Uint32Array,
+  record: number,
+  writer: { write(name: FactName): void },
+): void {
+  if (record > 0) out.byte(COMMA);
+  let at = record * PLACES;
+  places[at++] = out.length;
   for (let i = 0; i < FACT_NAMES.length; i++) {
     const label = LABELS[i]!;
-    out.copy(label, 0, label.length);
-    write(FACT_NAMES[i]!);
-    places[i + 1] = out.length;
+    out.copyView(label, 0, label.byteLength);
+    writer.write(FACT_NAMES[i]!);
+    places[at++] = out.length;
   }
   out.byte(CLOSE_OBJECT);
-  return places;
 }

@@ -39,5 +39,5 @@ export {
 export { decodeTree, encodeTree } from "./tree.js";
 export { findUnknownMember } from "./unknown-member.js";
 export { putDecimal, putDecimal64, putPadded } from "./write-decimal.js";
-export { writeJson } from "./write-json.js";
-export { writeAscii, writeEscaped, writeHex, writeText } from "./write-text.js";
+export { JsonWriter } from "./write-json.js";
+export { writeAscii, writeEscaped, writeHex, writeHexDigits, writeText } from "./write-text.js";

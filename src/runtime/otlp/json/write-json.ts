@@ -36,7 +36,8 @@ const CLOSE_LIST = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
-class JsonWriter {
+/** Writes several messages of the same bytes, as `writeJson` does. */
+export class JsonWriter {
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
   private readonly out: WireWriter;
