@@ -30,6 +30,7 @@ export {
   type LeasedServer,
   leaseServer,
   portOf,
+  removeStaleSocket,
   startUnlessPortTaken,
 } from "./listen.js";
 export { proxyFromEnvironment, proxyOfUrl, useProxyEnvironment } from "./proxy/proxy.js";

@@ -1,4 +1,6 @@
-import type { AddressInfo, Server } from "node:net";
+import type { Cluster } from "node:cluster";
+import { lstat, rm } from "node:fs/promises";
+import { type AddressInfo, connect, type Server } from "node:net";
 import type { ListenSockets, Logger, ServerListener } from "#contract";
 import { StartError } from "#contract/errors";
 import { formatAddress, type HostPort, type ListenAddress } from "./endpoint.js";
@@ -53,9 +55,11 @@ export function portOf(server: Server): number {
 
 /**
  * Resolves with the port once the server listens (0 for a Unix socket). Rejects with a `StartError` that names the
- * address and says what to do; `path` is the path of the endpoint in the config.
+ * address and says what to do; `path` is the path of the endpoint in the config. A Unix socket that a killed process has
+ * left is removed, except in a worker, because the others may listen there: its parent does this before they start.
  */
-export function listen(server: Server, address: ListenAddress, path: readonly string[]): Promise<number> {
+export async function listen(server: Server, address: ListenAddress, path: readonly string[]): Promise<number> {
+  if ("path" in address && !isWorker()) await removeStaleSocket(address.path);
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
       reject(new StartError(explainListenError(error, formatAddress(address)), path, { cause: error }));
@@ -65,6 +69,27 @@ export function listen(server: Server, address: ListenAddress, path: readonly st
       server.off("error", failed);
       resolve(portOf(server));
     });
+  });
+}
+
+function isWorker(): boolean {
+  return (process.getBuiltinModule("node:cluster") as unknown as Cluster).isWorker;
+}
+
+/** Removes a Unix socket at which nobody listens. Leaves files of other kinds. */
+export async function removeStaleSocket(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isSocket() === true && !(await isAnswered(path))) await rm(path, { force: true });
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code !== "ECONNREFUSED"));
   });
 }
 

@@ -1,5 +1,7 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { compress } from "../../../src/runtime/codecs/compression/compress.js";
@@ -8,6 +10,7 @@ import { formatAddress, listenAddress, parseHostPort } from "../../../src/runtim
 import { listen } from "../../../src/runtime/net/listen.js";
 import { tlsClient } from "../../../src/runtime/net/tls-config.js";
 import { loadClientTls } from "../../../src/runtime/net/tls-load.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
 
 describe("an address", () => {
   it.each([
@@ -60,6 +63,22 @@ describe("listening", () => {
     ["127.0.0.1:0", "tcp", ["127.0.0.1"]],
   ])("at %s with %s is reached at %j, as in the Collector", async (endpoint, transport, hosts) => {
     expect(await reached(endpoint, transport)).toEqual(hosts);
+  });
+
+  it("takes the place of a Unix socket that a killed process has left, and of nothing else", async () => {
+    const folder = temporaryFolder();
+    const [path, left] = [join(folder, "a.sock"), join(folder, "b.sock")];
+    const killed = createServer();
+    await listen(killed, { path }, []);
+    renameSync(path, left);
+    await new Promise((resolve) => killed.close(resolve));
+    const server = createServer().unref();
+    await listen(server, { path: left }, []);
+    await expect(listen(createServer(), { path: left }, [])).rejects.toThrow("in use by another program");
+    writeFileSync(path, "a file");
+    await expect(listen(createServer(), { path }, [])).rejects.toThrow("in use by another program");
+    expect(readFileSync(path, "utf8")).toBe("a file");
+    server.close();
   });
 });
 

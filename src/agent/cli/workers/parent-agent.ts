@@ -18,6 +18,7 @@ import {
   type ReloadPlan,
   reloadPlan,
 } from "#host";
+import { removeStaleSocket } from "#net";
 import { workerCount } from "#system";
 import {
   createFace,
@@ -140,6 +141,7 @@ export class ParentAgent extends Agent {
 
   override async start(): Promise<void> {
     this.socketDirectory = usableSocketFolder();
+    await removeStaleSockets(this.whole);
     await super.start();
     const problems = await this.processes.start(this.count);
     if (this.ending !== undefined) throw new Error("the agent was stopped while it was starting");
@@ -180,6 +182,7 @@ export class ParentAgent extends Agent {
     await super.reload(configOfParent(config), facts);
     const snapshot = this.settings.snapshotOf(config);
     const count = workerCount(config.service.workers);
+    await removeStaleSockets(config);
     const [first] = this.processes.ready;
     const reloadOne = async (worker: NonNullable<typeof first>) =>
       ((await worker.calls.call("reload", snapshot)) as StartAnswer).problems;
@@ -271,6 +274,12 @@ class ParentFace implements AgentFace {
 }
 
 type ReadyWorker = WorkerProcesses["ready"][number];
+
+/** Workers cannot do this themselves, because each would have to know that no other one listens there yet. */
+async function removeStaleSockets({ receivers }: ResolvedConfig): Promise<void> {
+  const listeners = [...receivers.values()].flatMap(({ factory, config }) => factory.listensAt?.(config) ?? []);
+  for (const { address } of listeners) if ("path" in address) await removeStaleSocket(address.path);
+}
 
 function usableSocketFolder(): string {
   try {
