@@ -19,8 +19,9 @@ export function shareDefinitions({ definitions, ...root }: JsonSchema): JsonSche
     ([name, each]) => [name, mapSubschemas(each, shapes.use)] as const,
   );
   const shared: JsonSchema = {};
-  const expanded = mapSubschemas(own, shapes.expandInto(shared));
-  const expandedNamed = named.map(([name, each]) => [name, mapSubschemas(each, shapes.expandInto(shared), name)]);
+  const expand = shapes.expandInto(shared, new Set(named.map(([name]) => name)));
+  const expanded = mapSubschemas(own, expand);
+  const expandedNamed = named.map(([name, each]) => [name, mapSubschemas(each, expand, name)]);
   return { ...expanded, definitions: { ...Object.fromEntries(expandedNamed), ...shared } };
 }
 
@@ -68,15 +69,18 @@ class Shapes {
     return { shape, annotations };
   };
 
-  /** Turns uses back into schemas: a shape used more than once becomes a reference to its definition in `shared`. */
-  expandInto(shared: JsonSchema): SubschemaMapper {
+  /**
+   * Turns uses back into schemas: a shape used more than once becomes a reference to its definition in `shared`, under a
+   * name that is not `taken`.
+   */
+  expandInto(shared: JsonSchema, taken: ReadonlySet<string>): SubschemaMapper {
     const expand: SubschemaMapper = (use, key) => {
       const { annotations } = use as ShapeUse;
       const shape = this.list[(use as ShapeUse).shape]!;
       if (shape.uses < 2 || shape.length < MIN_SHARED_LENGTH || "$ref" in shape.body)
         return { ...mapSubschemas(shape.body, expand, key), ...annotations };
       if (shape.name === undefined) {
-        shape.name = freeName(key, shared);
+        shape.name = freeName(key, (name) => name in shared || taken.has(name));
         // Reserves the name before the subschemas get theirs.
         shared[shape.name] = {};
         shared[shape.name] = mapSubschemas(shape.body, expand, key);
@@ -87,11 +91,14 @@ class Shapes {
   }
 }
 
-/** A name made from the key of the first use, with a number if it is taken. */
-function freeName(key: string, taken: JsonSchema): string {
-  const base = `shared.${key.replace(/[^\w.-]+/g, "_")}`;
+/**
+ * A name made from the key of the first use, with a number if it is taken. It is short because it is written a few
+ * thousand times.
+ */
+function freeName(key: string, isTaken: (name: string) => boolean): string {
+  const base = key.replace(/^.*\./, "").replace(/[^\w-]+/g, "_") || "value";
   let name = base;
-  for (let i = 2; name in taken; i++) name = `${base}.${i}`;
+  for (let i = 2; isTaken(name); i++) name = `${base}.${i}`;
   return name;
 }
 

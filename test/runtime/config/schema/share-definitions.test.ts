@@ -62,11 +62,11 @@ describe("shareDefinitions", () => {
     });
     expect(shareDefinitions({ properties: { tls: tls("To clients."), backend: tls("To the backend.") } })).toEqual({
       properties: {
-        tls: { $ref: "#/definitions/shared.tls", description: "To clients." },
-        backend: { $ref: "#/definitions/shared.tls", description: "To the backend." },
+        tls: { $ref: "#/definitions/tls", description: "To clients." },
+        backend: { $ref: "#/definitions/tls", description: "To the backend." },
       },
       definitions: {
-        "shared.tls": {
+        tls: {
           type: "object",
           properties: { ca_file: { type: "string", description: "Certificates." } },
         },
