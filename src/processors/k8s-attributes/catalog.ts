@@ -1,4 +1,4 @@
-import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
+import { type KubernetesApi, type KubernetesObject, kubernetesApi, WatchedList } from "#net/kubernetes";
 import { ResourceStamp } from "#otlp";
 import { environmentVariable } from "#system";
 import { compilePattern, type Pattern } from "#text/patterns";
@@ -66,13 +66,12 @@ export class PodCatalog {
   private clusterUid = "";
 
   constructor(config: K8sAttributesConfig, context: ComponentContext, associations: readonly PodAssociation[]) {
-    const { api_server: apiServer, token_file: tokenFile, ca_file: caFile } = config;
     this.config = config;
     this.context = context;
     this.associations = associations;
     this.attributes = new PodAttributes(config.extract);
     this.excluded = (config.exclude.pods ?? []).map(({ name }) => compilePattern(name));
-    this.api = new KubernetesApi({ apiServer: apiServer && String(apiServer), tokenFile, caFile });
+    this.api = kubernetesApi(config);
   }
 
   /** Resolves when every list has been read once or has failed. Failed lists are retried until `stop` is called. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { httpUrl } from "#net";
+import { kubernetesApiKeys } from "#net/kubernetes";
 import { compilePattern } from "#text/patterns";
 import { duration, ignored, section, unsupported } from "../../plugin.js";
 
@@ -148,19 +148,7 @@ const exclude = z.strictObject({
 });
 
 export const k8sAttributesSchema = z.strictObject({
-  auth_type: z
-    .enum(["serviceAccount", "none", "kubeConfig", "tls"])
-    .default("serviceAccount")
-    .refine((type) => type === "serviceAccount" || type === "none", {
-      error: "write api_server, token_file and ca_file: kubeconfig files and client certificates are not read",
-    })
-    .meta({
-      description: "How the agent authenticates to the API server: with the service account of its pod, or not at all.",
-    }),
-  context: unsupported("kubeconfig files are not read: write api_server, token_file and ca_file"),
-  api_server: httpUrl().optional().meta({ description: "The API server, when the agent runs outside of its cluster." }),
-  token_file: z.string().optional().meta({ description: "A file with the token for it." }),
-  ca_file: z.string().optional().meta({ description: "The CA certificates that verify the API server." }),
+  ...kubernetesApiKeys,
   passthrough: z
     .boolean()
     .default(false)

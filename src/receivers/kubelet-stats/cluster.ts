@@ -1,6 +1,5 @@
-import { fieldsOf, KubernetesApi, type ObjectFields, textOf } from "#net/kubernetes";
+import { fieldsOf, KubernetesApi, type ObjectFields, quantityOf, textOf } from "#net/kubernetes";
 import type { KubeletStatsConfig } from "./config.js";
-import { quantityOf } from "./quantity.js";
 
 /** CPUs and bytes of memory of a node; 0 if unknown. */
 export interface NodeCapacity {

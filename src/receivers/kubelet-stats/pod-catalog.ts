@@ -1,6 +1,5 @@
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
+import { fieldsOf, listOf, type ObjectFields, quantityOf, textOf } from "#net/kubernetes";
 import { AMOUNTS } from "./metrics.js";
-import { quantityOf } from "./quantity.js";
 
 /** Limits and requests of a spec in CPUs and bytes; 0 if the spec has none. */
 export type Amounts = Readonly<Record<(typeof AMOUNTS)[number], number>>;

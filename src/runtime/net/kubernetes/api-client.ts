@@ -77,9 +77,13 @@ export class KubernetesApi {
     return parseAnswer(await bytesOf(response, this.maxAnswerBytes), this.maxObjects);
   }
 
-  /** Yields the lines of a streaming response, each a JSON value, until the server or `abort` ends it. */
-  async *lines(path: string, abort: AbortSignal): AsyncGenerator<unknown> {
+  /**
+   * Yields the lines of a streaming response, each a JSON value, until the server or `abort` ends it. `onOpen` is called
+   * when the response begins.
+   */
+  async *lines(path: string, abort: AbortSignal, onOpen = () => {}): AsyncGenerator<unknown> {
     const response = await this.open(path, abort);
+    onOpen();
     let rest = "";
     response.setEncoding("utf8");
     for await (const chunk of response) {

@@ -1,5 +1,8 @@
 /** The API of Kubernetes: lists that are kept up to date. */
 
-export { KubernetesApi, SERVICE_ACCOUNT } from "./api-client.js";
+export { KubernetesApi, KubernetesApiError, SERVICE_ACCOUNT } from "./api-client.js";
+export { kubernetesApi, kubernetesApiKeys } from "./api-keys.js";
+export { type KubernetesObject, type ListedPage, ObjectWatch } from "./object-watch.js";
+export { quantityOf } from "./quantity.js";
 export { digitsOf, fieldsOf, listOf, type ObjectFields, textOf, textsOf } from "./read-object.js";
-export { type KubernetesObject, WatchedList } from "./watched-list.js";
+export { WatchedList } from "./watched-list.js";

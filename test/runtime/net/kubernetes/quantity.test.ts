@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { quantityOf } from "../../../src/receivers/kubelet-stats/quantity.js";
+import { quantityOf } from "../../../../src/runtime/net/kubernetes/quantity.js";
 
 it.each([
   ["250m", 0.25],

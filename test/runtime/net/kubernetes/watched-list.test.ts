@@ -2,7 +2,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { KubernetesApi } from "../../../../src/runtime/net/kubernetes/api-client.js";
-import { type KubernetesObject, WatchedList } from "../../../../src/runtime/net/kubernetes/watched-list.js";
+import type { KubernetesObject } from "../../../../src/runtime/net/kubernetes/object-watch.js";
+import { WatchedList } from "../../../../src/runtime/net/kubernetes/watched-list.js";
 import { type KubernetesApiServer, startKubernetesApi } from "../../../support/servers/kubernetes-api.js";
 
 let server: KubernetesApiServer;
