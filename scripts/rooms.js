@@ -137,8 +137,8 @@ export const ROOMS = [
   { path: "src/runtime/traces/", purpose: "Zipkin's and Jaeger's names for the parts of a span", imports: [] },
   {
     path: "src/runtime/receiving/",
-    purpose: "shared by receivers: intake and counters",
-    imports: ["otlp", "codecs", "contract", "net"],
+    purpose: "shared by receivers: intake, counters, streams of log entries and their cursors",
+    imports: ["otlp", "codecs", "contract", "system", "net", "logs"],
   },
   {
     path: "src/runtime/receiving/requests/",
@@ -355,6 +355,12 @@ export const ROOMS = [
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: requests, responses, stopping", component: true },
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },
   { path: "src/receivers/redis/", purpose: "statistics of a Redis server", component: true },
+  { path: "src/receivers/k8s-cluster/", purpose: "metrics of the objects of a Kubernetes cluster", component: true },
+  {
+    path: "src/receivers/k8s-objects/",
+    purpose: "objects and events of a Kubernetes cluster as log records",
+    component: true,
+  },
   { path: "src/receivers/nginx/", purpose: "statistics of an nginx server", component: true },
   { path: "src/receivers/splunk-hec/", purpose: "events of Splunk's clients", component: true },
   { path: "src/receivers/statsd/", purpose: "metrics of StatsD clients, added up", component: true },

@@ -105,7 +105,8 @@ const MAX_COLLECTION_MS = 60_000;
 
 /**
  * A receiver that measures at intervals; a turn is its next collection, and `records` counts the records of one. It
- * collects only during turns: its data is accepted when the next turn begins.
+ * collects only during turns: its data is accepted when the next turn begins. `often` has the keys that make it collect
+ * without a pause.
  *
  * @returns {Promise<Running & { turn(): Promise<number> }>}
  */
@@ -114,6 +115,7 @@ export async function collecting(
   /** @type {object} */ keys,
   /** @type {() => Promise<number>} */ bareTurn,
   records = (/** @type {Batch} */ batch) => batch.count,
+  often = /** @type {object} */ ({ collection_interval: "1ms", initial_delay: "0s" }),
 ) {
   const moments = new EventEmitter();
   let count = 0;
@@ -123,8 +125,7 @@ export async function collecting(
     return /** @type {const} */ ({ ok: true, rejected: 0, message: "" });
   };
   const intake = { accept, reserve: () => true, release() {} };
-  const often = { collection_interval: "1ms", initial_delay: "0s" };
-  const receiver = await component(of, { ...often, ...keys }, { intakes: { metrics: intake } });
+  const receiver = await component(of, { ...often, ...keys }, { intakes: { metrics: intake, logs: intake } });
   await receiver.start();
   const turn = async () => {
     moments.emit("next");

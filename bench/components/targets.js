@@ -37,6 +37,9 @@ function answer(/** @type {http.IncomingMessage} */ request, /** @type {http.Ser
   if (path.endsWith("/containers/json")) return send(response, CONTAINER_LIST);
   if (/\/containers\/[^/]+\/json$/.test(path)) return send(response, CONTAINER);
   if (/\/containers\/[^/]+\/stats$/.test(path)) return send(response, CONTAINER_STATS);
+  if (path === "/apis") return send(response, API_GROUPS);
+  if (path === "/api/v1") return send(response, API_RESOURCES);
+  if (path === "/api/v1/events" && query.has("watch")) return void response.end(nextEvents());
   if (!path.startsWith("/api/v1/") && !path.startsWith("/apis/")) return send(response, "it is well", "text/plain");
   if (query.has("watch")) return void response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
   return send(response, path.endsWith("/pods") ? POD_LIST : EMPTY_LIST);
@@ -131,6 +134,34 @@ const CONTAINER_STATS = json({
 });
 
 const EMPTY_LIST = json({ kind: "List", metadata: { resourceVersion: "1" }, items: [] });
+const API_GROUPS = json({ groups: [] });
+const API_RESOURCES = json({ resources: [{ name: "pods" }, { name: "events" }] });
+const EVENTS_AT_ONCE = 200;
+let events = 0;
+
+/** The next events of a watch, about as many objects. */
+function nextEvents() {
+  const time = new Date(Date.now() + 60_000).toISOString();
+  const lines = Array.from({ length: EVENTS_AT_ONCE }, (_, i) => {
+    events++;
+    const pod = `checkout-6c45f8d6f6-${i % PODS}`;
+    const object = {
+      metadata: {
+        name: `${pod}.${events}`,
+        namespace: "shop",
+        uid: `e-${events}`,
+        resourceVersion: String(events + 1),
+      },
+      involvedObject: { kind: "Pod", namespace: "shop", name: pod, uid: `u-${i % PODS}`, apiVersion: "v1" },
+      source: { component: "kubelet", host: "node-3" },
+      ...{ reason: "BackOff", type: "Warning", message: "Back-off restarting failed container app in pod", count: 7 },
+      ...{ firstTimestamp: time, lastTimestamp: time, reportingComponent: "kubelet", reportingInstance: "node-3" },
+    };
+    return JSON.stringify({ type: "ADDED", object });
+  });
+  return `${lines.join("\n")}\n`;
+}
+
 const POD_LIST = json({
   kind: "PodList",
   metadata: { resourceVersion: "1" },

@@ -48,6 +48,8 @@ export const TABLE: readonly Row[] = [
   { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters, isSlow: true },
   { page: "docs/fluent-forward.md", by: namesKeys("fluent_forward") },
   { page: "docs/postgresql.md", by: namesKeys("postgresql") },
+  { page: "docs/k8s-cluster.md", by: namesKeys("k8s_cluster") },
+  { page: "docs/k8s-objects.md", by: namesKeys("k8s_objects", "k8s_events") },
   { page: "docs/kubelet-stats.md", by: namesKeys("kubelet_stats") },
   { page: "docs/datadog.md", by: namesKeys("datadog") },
   { page: "docs/docker-stats.md", by: namesKeys("docker_stats") },

@@ -55,6 +55,40 @@ export const COLLECTING_CELLS = {
       });
     },
   },
+  "k8s_cluster, a hundred pods": {
+    of: "receiver/k8s_cluster",
+    unit: "sample",
+    base: "JSON.stringify of the same number of points",
+    start: async ({ target }) => {
+      const keys = { api_server: `http://127.0.0.1:${target}`, auth_type: "none" };
+      return asking("receiver/k8s_cluster", keys, async () => void JSON.stringify(SAMPLES));
+    },
+  },
+  "k8s_objects, a hundred pods": {
+    of: "receiver/k8s_objects",
+    unit: "object",
+    base: "a request of node:http and JSON.parse",
+    start: async ({ target }) => {
+      const server = `http://127.0.0.1:${target}`;
+      const bare = async () => JSON.parse(await read(`${server}/api/v1/pods`, KEPT)).items.length;
+      const keys = { api_server: server, auth_type: "none", objects: [{ name: "pods", interval: "1ms" }] };
+      return collecting("receiver/k8s_objects", keys, bare, undefined, {});
+    },
+  },
+  "k8s_events, of a hundred pods": {
+    of: "receiver/k8s_events",
+    unit: "event",
+    base: "a request of node:http and JSON.parse of the lines",
+    start: async ({ target }) => {
+      const server = `http://127.0.0.1:${target}`;
+      const bare = async () => {
+        const lines = (await read(`${server}/api/v1/events?watch=1`, KEPT)).trimEnd().split("\n");
+        return lines.map((line) => JSON.parse(line)).length;
+      };
+      const keys = { api_server: server, auth_type: "none" };
+      return collecting("receiver/k8s_events", keys, bare, undefined, {});
+    },
+  },
   "docker_stats, twenty containers": {
     of: "receiver/docker_stats",
     unit: "sample",
@@ -172,6 +206,7 @@ async function startJsonFile() {
 }
 
 const on = { enabled: true };
+const SAMPLES = Array.from({ length: 300 }, (_, i) => ({ name: "k8s.pod.phase", pod: `pod-${i}`, value: 2 }));
 const NGINX_PAGE =
   "Active connections: 3 \nserver accepts handled requests\n 10 9 42 \nReading: 0 Writing: 1 Waiting: 2 \n";
 

@@ -141,4 +141,19 @@ export const RECEIVERS: readonly Builtin[] = [
     types: ["kubelet_stats", "kubeletstats"],
     load: async () => (await import("../../receivers/kubelet-stats/component.js")).kubeletStatsReceiver,
   },
+  {
+    kind: "receiver",
+    types: ["k8s_cluster"],
+    load: async () => (await import("../../receivers/k8s-cluster/component.js")).k8sClusterReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["k8s_objects", "k8sobjects"],
+    load: async () => (await import("../../receivers/k8s-objects/component.js")).k8sObjectsReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["k8s_events"],
+    load: async () => (await import("../../receivers/k8s-objects/component.js")).k8sEventsReceiver,
+  },
 ];

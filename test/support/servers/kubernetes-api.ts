@@ -17,6 +17,31 @@ const KINDS: Readonly<Record<string, string>> = {
   endpointslices: "EndpointSlice",
   ingresses: "Ingress",
   replicasets: "ReplicaSet",
+  replicationcontrollers: "ReplicationController",
+  resourcequotas: "ResourceQuota",
+  persistentvolumes: "PersistentVolume",
+  persistentvolumeclaims: "PersistentVolumeClaim",
+  deployments: "Deployment",
+  daemonsets: "DaemonSet",
+  statefulsets: "StatefulSet",
+  jobs: "Job",
+  cronjobs: "CronJob",
+  horizontalpodautoscalers: "HorizontalPodAutoscaler",
+  events: "Event",
+};
+
+/** The groups of the API with what they have, in the shape of a real server's discovery. */
+const DISCOVERY: Readonly<Record<string, unknown>> = {
+  "/apis": {
+    kind: "APIGroupList",
+    groups: [
+      { name: "apps", preferredVersion: { groupVersion: "apps/v1", version: "v1" } },
+      { name: "events.k8s.io", preferredVersion: { groupVersion: "events.k8s.io/v1", version: "v1" } },
+    ],
+  },
+  "/api/v1": { resources: [{ name: "pods" }, { name: "pods/log" }, { name: "events" }, { name: "namespaces" }] },
+  "/apis/apps/v1": { resources: [{ name: "deployments" }, { name: "deployments/scale" }] },
+  "/apis/events.k8s.io/v1": { resources: [{ name: "events" }] },
 };
 
 /**
@@ -43,6 +68,8 @@ export interface KubernetesApiServer {
   /** The status of every answer, while it is set; 0: none comes. */
   failWith: number | undefined;
   pageSize: number;
+  /** Paths that the server does not have. */
+  readonly missing: Set<string>;
   readonly watches: number;
   close(): Promise<void>;
 }
@@ -100,6 +127,8 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     if (server.failWith !== undefined)
       return void response.writeHead(server.failWith).end(JSON.stringify({ kind: "Status", message: "as told" }));
     if (server.answerWith !== undefined) return void response.end(server.answerWith);
+    if (pathname in DISCOVERY) return void response.end(JSON.stringify(DISCOVERY[pathname]));
+    if (server.missing.has(pathname)) return void response.writeHead(404).end("404 page not found\n");
     const kind = KINDS[pathname.split("/").at(-1)!];
     if (searchParams.get("watch")) watch(searchParams, response, kind);
     else if (kind === undefined && objects.has(`Namespace//${pathname.split("/").at(-1)}`))
@@ -141,6 +170,7 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     failWith: undefined,
     answerWith: undefined,
     pageSize: 500,
+    missing: new Set(),
     get watches() {
       return watchers.size;
     },

@@ -2,7 +2,9 @@ import type { Batch } from "#otlp";
 import { encodeTree } from "#otlp/json";
 import type { MetricSelection, MetricTable, PointAggregation, ScrapedMetric } from "./scraped-metric.js";
 
-type PointLabels = Readonly<Record<string, string | number | readonly string[]>>;
+type PointLabels = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+/** The attributes of a resource. */
+export type PointResource = Readonly<Record<string, string | number | boolean>>;
 
 interface CollectedPoint {
   value: number;
@@ -30,12 +32,12 @@ const MAX_TIME_MS = 18_446_744_073_709;
 /** Collects the points of one resource, by metric. */
 export class PointCollector {
   private readonly startMs: number;
-  private readonly resource: Readonly<Record<string, string | number>>;
+  private readonly resource: PointResource;
   private readonly origin: PointOrigin;
   private readonly metrics = new Map<string, CollectedMetric>();
 
   /** `startMs` is the time when counters were 0. What is no time, because the source is damaged, counts as unknown. */
-  constructor(startMs: number, resource: Readonly<Record<string, string | number>> = {}, origin: PointOrigin = {}) {
+  constructor(startMs: number, resource: PointResource = {}, origin: PointOrigin = {}) {
     this.startMs = startMs >= 0 && startMs < MAX_TIME_MS ? startMs : 0;
     this.resource = resource;
     this.origin = origin;
@@ -46,7 +48,7 @@ export class PointCollector {
   }
 
   /** A collector for another resource with the same start time. */
-  forResource(resource: Readonly<Record<string, string | number>>): PointCollector {
+  forResource(resource: PointResource): PointCollector {
     return new PointCollector(this.startMs, resource, this.origin);
   }
 
@@ -178,5 +180,6 @@ function anyValue(value: PointLabels[string]) {
   if (typeof value === "number")
     return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };
   if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "boolean") return { boolValue: value };
   return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
 }

@@ -1,0 +1,67 @@
+import { gauge, type MetricTable, optional, upDown } from "#receiving";
+
+const count = (unit: string, description: string) => gauge(unit, description, true);
+const bytes = (description: string) => count("By", description);
+
+/** The metrics of the Collector's receiver with this name. */
+export const CLUSTER_METRICS = {
+  "k8s.container.cpu_limit": gauge("{cpu}", "CPUs that the container may use."),
+  "k8s.container.cpu_request": gauge("{cpu}", "CPUs that the container asks for."),
+  "k8s.container.ephemeralstorage_limit": bytes("Ephemeral storage that the container may use."),
+  "k8s.container.ephemeralstorage_request": bytes("Ephemeral storage that the container asks for."),
+  "k8s.container.memory_limit": bytes("Memory that the container may use."),
+  "k8s.container.memory_request": bytes("Memory that the container asks for."),
+  "k8s.container.ready": count("", "Whether the container has passed its readiness probe."),
+  "k8s.container.restarts": count("{restart}", "How often the container has been restarted."),
+  "k8s.container.status.reason": optional(upDown("{container}", "1 for the reason of the container's state.")),
+  "k8s.container.status.state": optional(upDown("{container}", "1 for the state of the container, 0 for the others.")),
+  "k8s.container.storage_limit": bytes("Storage that the container may use."),
+  "k8s.container.storage_request": bytes("Storage that the container asks for."),
+  "k8s.cronjob.active_jobs": count("{job}", "Jobs of the cron job that run."),
+  "k8s.daemonset.current_scheduled_nodes": count("{node}", "Nodes that should run a pod of it, and do."),
+  "k8s.daemonset.desired_scheduled_nodes": count("{node}", "Nodes that should run a pod of it."),
+  "k8s.daemonset.misscheduled_nodes": count("{node}", "Nodes that run a pod of it and should not."),
+  "k8s.daemonset.ready_nodes": count("{node}", "Nodes whose pod of it is ready."),
+  "k8s.deployment.available": count("{pod}", "Pods of the deployment that are available."),
+  "k8s.deployment.desired": count("{pod}", "Pods that the deployment should have."),
+  "k8s.hpa.current_replicas": count("{pod}", "Pods that the autoscaler manages."),
+  "k8s.hpa.desired_replicas": count("{pod}", "Pods that the autoscaler wants."),
+  "k8s.hpa.max_replicas": count("{pod}", "The most pods that the autoscaler may want."),
+  "k8s.hpa.min_replicas": count("{pod}", "The fewest pods that the autoscaler may want."),
+  "k8s.job.active_pods": count("{pod}", "Pods of the job that run."),
+  "k8s.job.desired_successful_pods": count("{pod}", "Pods of the job that should succeed."),
+  "k8s.job.failed_pods": count("{pod}", "Pods of the job that failed."),
+  "k8s.job.max_parallel_pods": count("{pod}", "Pods of the job that may run at the same time."),
+  "k8s.job.successful_pods": count("{pod}", "Pods of the job that succeeded."),
+  "k8s.namespace.phase": count("", "1: the namespace is active; 0: it is being deleted; -1: unknown."),
+  "k8s.node.condition": optional(count("{condition}", "A condition of the node: 1 true, 0 false, -1 unknown.")),
+  "k8s.persistentvolume.status.phase": optional(upDown("{persistentvolume}", "1 for the phase of the volume.")),
+  "k8s.persistentvolume.storage.capacity": optional(upDown("By", "The size of the volume.")),
+  "k8s.persistentvolumeclaim.status.phase": optional(
+    upDown("{persistentvolumeclaim}", "1 for the phase of the claim, 0 for the others."),
+  ),
+  "k8s.persistentvolumeclaim.storage.capacity": optional(upDown("By", "The size of the volume behind the claim.")),
+  "k8s.persistentvolumeclaim.storage.request": optional(upDown("By", "The size that the claim asks for.")),
+  "k8s.pod.phase": count("", "1: pending, 2: running, 3: succeeded, 4: failed, 5: unknown."),
+  "k8s.pod.status_reason": optional(
+    count("", "1: Evicted, 2: NodeAffinity, 3: NodeLost, 4: Shutdown, 5: UnexpectedAdmissionError, 6: unknown."),
+  ),
+  "k8s.replicaset.available": count("{pod}", "Pods of the replica set that are available."),
+  "k8s.replicaset.desired": count("{pod}", "Pods that the replica set should have."),
+  "k8s.replication_controller.available": count("{pod}", "Pods of the replication controller that are available."),
+  "k8s.replication_controller.desired": count("{pod}", "Pods that the replication controller should have."),
+  "k8s.resource_quota.hard_limit": count("{resource}", "The limit of a resource; CPUs as millicores."),
+  "k8s.resource_quota.used": count("{resource}", "How much of a resource is used; CPUs as millicores."),
+  "k8s.service.endpoint.count": optional(count("{endpoint}", "Endpoints of the service by condition.")),
+  "k8s.service.load_balancer.ingress.count": optional(count("{ingress}", "Addresses of the service's load balancer.")),
+  "k8s.statefulset.current_pods": count("{pod}", "Pods of the stateful set's current version."),
+  "k8s.statefulset.desired_pods": count("{pod}", "Pods that the stateful set should have."),
+  "k8s.statefulset.ready_pods": count("{pod}", "Pods of the stateful set that are ready."),
+  "k8s.statefulset.updated_pods": count("{pod}", "Pods of the stateful set's new version."),
+  "openshift.appliedclusterquota.limit": count("{resource}", "The limit of a cluster quota in a namespace."),
+  "openshift.appliedclusterquota.used": count("{resource}", "What a namespace uses of a cluster quota."),
+  "openshift.clusterquota.limit": count("{resource}", "The limit of a cluster quota."),
+  "openshift.clusterquota.used": count("{resource}", "What is used of a cluster quota."),
+} satisfies MetricTable;
+
+export type ClusterMetric = keyof typeof CLUSTER_METRICS;

@@ -1,0 +1,140 @@
+import { limitedLog, type ReceiverContext } from "#contract";
+import {
+  encodeAttributes,
+  encodeScopeName,
+  LogBatchWriter,
+  type LogEntry,
+  type LogMap,
+  writeEntry,
+} from "#logs/entries";
+import { Batch } from "#otlp";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import type { BatchIntake } from "./batch-intake.js";
+
+/** With more bytes than this in memory, the source waits. */
+const MAX_BYTES = 1024 * 1024;
+const CAPACITY = 4 * 1024;
+/** Above this number of resources all writers are discarded and created again as needed. */
+const MAX_WRITERS = 1000;
+const REJECTED_PAUSE_MS = 5000;
+
+export interface EntryStreamSettings {
+  readonly intake: BatchIntake;
+  /** The value of `transport` in the origin of batches. */
+  readonly transport: string;
+  /** Called when everything that was added before this cursor is safe. */
+  readonly onCursor: (cursor: string) => void;
+}
+
+/**
+ * Hands in log entries of a source that can be read again from a cursor. One request is under way at a time; entries
+ * that are added meanwhile go into the next.
+ */
+export class EntryStream {
+  private readonly settings: EntryStreamSettings;
+  private readonly context: ReceiverContext;
+  private readonly logRejected: (reason: string) => void;
+  private readonly writers = new Map<string, LogBatchWriter>();
+  private waitingBytes = 0;
+  private cursor: string | undefined;
+  private sending: Promise<void> | undefined;
+  private isStopping = false;
+  private endPause = () => {};
+
+  constructor(settings: EntryStreamSettings, context: ReceiverContext) {
+    this.settings = settings;
+    this.context = context;
+    this.logRejected = limitedLog(context.clock, (reason, suppressed) =>
+      context.logger.error(
+        { reason, suppressed },
+        "records are permanently refused and cannot be kept as dead letters; they are retried",
+      ),
+    );
+  }
+
+  /** Adds an entry. It is sent after the next `flush`. */
+  add(entry: LogEntry): void {
+    const writer = this.writerOf(entry);
+    const before = writer.byteLength;
+    writer.observedAt(this.context.clock.now());
+    writer.add(typeof entry.body === "string" ? entry.body.length + 200 : 400, (wire) => writeEntry(wire, entry));
+    this.waitingBytes += writer.byteLength - before;
+  }
+
+  /** Sends what was added; the source can be read again from the cursor then. Resolves when there is room for more. */
+  async flush(cursor?: string): Promise<void> {
+    if (cursor !== undefined) this.cursor = cursor;
+    this.start();
+    while (this.waitingBytes > MAX_BYTES && !this.isStopping) {
+      await this.sending;
+      this.start();
+    }
+  }
+
+  /** Resolves when nothing is under way. Entries that were not taken by then are read again after a restart. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.endPause();
+    await this.sending;
+  }
+
+  private start(): void {
+    this.sending ??= this.send().finally(() => {
+      this.sending = undefined;
+    });
+  }
+
+  private async send(): Promise<void> {
+    while (!this.isStopping && (this.waitingBytes > 0 || this.cursor !== undefined)) {
+      const { cursor } = this;
+      this.cursor = undefined;
+      const batch = this.waitingBytes > 0 ? this.takeBatch() : undefined;
+      if (batch !== undefined && !(await this.deliver(batch))) return;
+      if (cursor !== undefined) this.settings.onCursor(cursor);
+    }
+  }
+
+  /** The entries of all resources as one batch. */
+  private takeBatch(): Batch {
+    const batches = [...this.writers.values()].filter(({ count }) => count > 0).map((writer) => writer.finish());
+    if (this.writers.size > MAX_WRITERS) this.writers.clear();
+    this.waitingBytes = 0;
+    return Batch.merge(batches);
+  }
+
+  private async deliver(batch: Batch): Promise<boolean> {
+    const { intake, transport } = this.settings;
+    for (;;) {
+      const outcome = await intake.accept(batch, { transport });
+      if (outcome.kind === "taken") return true;
+      if (outcome.kind === "returned" || this.isStopping) return false;
+      this.logRejected(outcome.refusal.message);
+      await this.pause();
+    }
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(REJECTED_PAUSE_MS, resolve);
+      this.endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  private writerOf({ resource, scopeName }: LogEntry): LogBatchWriter {
+    const key = `${scopeName}\n${resourceKey(resource)}`;
+    let writer = this.writers.get(key);
+    if (writer === undefined) {
+      const scope = scopeName === "" ? new Uint8Array(0) : encodeScopeName(scopeName);
+      writer = new LogBatchWriter(encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG), scope, CAPACITY);
+      this.writers.set(key, writer);
+    }
+    return writer;
+  }
+}
+
+function resourceKey(resource: LogMap): string {
+  return JSON.stringify(resource, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+}
