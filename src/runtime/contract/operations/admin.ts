@@ -72,6 +72,14 @@ export interface Admin {
    */
   exportDeadLetters(query: DeadLetterQuery, options?: RevealOptions): AsyncIterable<string>;
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
+  /**
+   * @internal How dead letters get from one worker of the agent to another: as lines that the other one imports, with
+   * everything they have. Then they are discarded here.
+   */
+  readonly transfers?: {
+    lines(selection: Selection): AsyncIterable<string>;
+    discard(ids: readonly string[]): Promise<void>;
+  };
 
   /**
    * Records in the audit that data other than dead letters is shown unmasked, and to whom. Rejects if that cannot be

@@ -49,6 +49,16 @@ export async function restoreSelected(
   return restored;
 }
 
+/** Removes dead letters that another worker has now. */
+export async function discardDeadLetters(controls: Controls, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const { candidates } = await selectIds(controls, ids);
+  for await (const group of groupByExporter(candidates)) {
+    const { store } = group[0]!.control;
+    await runExclusively(store, async () => store.delete((await readAgain(group)).map(({ ref }) => ref)));
+  }
+}
+
 async function candidatesOf(
   controls: Controls,
   selection: CheckedSelection,

@@ -15,7 +15,7 @@ import { editDeadLetter } from "../dead-letters/change/edit.js";
 import type { ReplayServices } from "../dead-letters/change/replay-chunk.js";
 import { plannedOptions } from "../dead-letters/change/replay-options.js";
 import { type Controls, controlOf, queriedControls } from "../dead-letters/dead-letters.js";
-import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
+import { deleteSelected, discardDeadLetters, restoreSelected } from "../dead-letters/deletion.js";
 import { replayDeadLetters } from "../dead-letters/replay.js";
 import { checkQuery, checkSelection } from "../dead-letters/search/check-query.js";
 import { DeadLetterGrouping } from "../dead-letters/search/dead-letter-groups.js";
@@ -23,7 +23,7 @@ import { countDeadLetters } from "../dead-letters/search/dead-letter-stats.js";
 import { FailureIndexes } from "../dead-letters/search/failure-indexes.js";
 import { listPage } from "../dead-letters/search/list-page.js";
 import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
-import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
+import { exportLines, importLines, transferLines } from "../dead-letters/transfer/transfer.js";
 import { shown, shownEntry } from "../entry/shown-entries.js";
 import { auditedAdmin } from "../records/audited-admin.js";
 import type { OperatorRecords } from "../records/operator-records.js";
@@ -132,6 +132,14 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       const mask = view(options);
       const show = mask && shownEntry;
       return linesWithAdminErrors(exportLines(controls, checked, { mask, show, onUnreadable }));
+    },
+    transfers: {
+      async *lines(selection) {
+        await moves.settleInterrupted();
+        const { candidates } = await selectDeadLetters(controls, checkSelection(selection, language));
+        yield* transferLines(candidates);
+      },
+      discard: (ids) => withAdminErrors(() => discardDeadLetters(controls, ids)),
     },
     importDeadLetters: (lines) => withAdminErrors(async () => shown(await importLines(controls, lines))),
   };

@@ -57,6 +57,11 @@ export function adminMethods(
     return own;
   };
   const orphans = () => queues().orphans;
+  const transfers = () => {
+    const own = queues().transfers;
+    if (own === undefined) throw new AdminError("unavailable", "this worker has no queues");
+    return own;
+  };
   return {
     ping: () => void queues(),
     reading: (): WorkerReading => ({
@@ -89,6 +94,8 @@ export function adminMethods(
     exportDeadLetters: (query: DeadLetterQuery, options: RevealOptions | undefined) =>
       inChunks(queues().exportDeadLetters(query, options)),
     importDeadLetters: (lines: readonly string[]) => queues().importDeadLetters(iterate(lines)),
+    transferLines: (selection: Selection) => inChunks(transfers().lines(selection)),
+    discardDeadLetters: (ids: readonly string[]) => transfers().discard(ids),
     noteAction: (operator: Operator, noted: SentAction) => queues().actingAs(operator).noteAction?.(noted),
     audit: (query: AuditQuery) => queues().audit(query),
     orphans: async () => (await orphans()?.list()) ?? [],

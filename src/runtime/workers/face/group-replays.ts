@@ -9,7 +9,8 @@ import {
   type Selection,
 } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
-import type { EntryOwners } from "./entry-owners.js";
+import type { EntryOwners, SelectionParts } from "./entry-owners.js";
+import { gatherForReplay, onlyWorkerWith } from "./gather-for-replay.js";
 import { mergeReplay, mergeReplays, mergeReports } from "./merge-replays.js";
 import { partial, type WorkerGroup } from "./worker-group.js";
 
@@ -58,10 +59,14 @@ export class GroupReplays {
     const { onProgress, abort, whenResumed: _, ...given } = options;
     const { id = randomBytes(6).toString("hex"), rate } = given;
     if (!given.dryRun) await this.group.requireAll();
-    const parts = await this.owners.divide(selection);
+    const { parts, only } = await this.partsOf(await this.owners.divide(selection), options);
     const workers = [...parts.keys()];
     const own = { ...given, id, ...(rate !== undefined && { rate: rate / workers.length }) };
-    const request = (worker: number) => ({ name: "startReplay", args: [parts.get(worker), own] });
+    const { to: _to, ...elsewhere } = own;
+    const request = (worker: number) => {
+      const isElsewhere = only !== undefined && only !== worker;
+      return { name: "startReplay", args: [parts.get(worker), isElsewhere ? elsewhere : own] };
+    };
     const started = await this.group.change<ReplayJob>(request, workers);
     onProgress?.(0, 0);
     const cancel = () => void this.control(id, "cancel").catch(() => {});
@@ -83,6 +88,19 @@ export class GroupReplays {
     } finally {
       abort?.removeEventListener("abort", cancel);
     }
+  }
+
+  /**
+   * If only one worker (`only`) has the exporter that the dead letters go to, they are brought there first. A dry run
+   * moves nothing: the other workers check their share except for its destination.
+   */
+  private async partsOf(
+    parts: SelectionParts,
+    { to, dryRun, pipeline, abort }: ReplayOptions,
+  ): Promise<{ readonly parts: SelectionParts; readonly only?: number | undefined }> {
+    const only = to === undefined || pipeline === false ? undefined : await onlyWorkerWith(this.group, to);
+    if (only === undefined || dryRun === true) return { parts, only };
+    return { parts: await gatherForReplay(this.group, parts, only, abort), only };
   }
 
   async list(limit = DEFAULT_REPLAYS): Promise<readonly ReplayJob[]> {

@@ -159,6 +159,38 @@ describe("a replay over several workers", () => {
     await expect.poll(async () => (await group.union()).length).toBe(1);
   });
 
+  it.each([
+    ["by a query", () => ({ query: {} })],
+    ["by their ids", (ids: readonly string[]) => ({ ids: [...ids] })],
+  ])("brings dead letters, chosen %s, to the only worker that has the exporter they go to", async (_, selectionOf) => {
+    const group = await startGroup(3);
+    for (const worker of [1, 2, 2, 3]) await group.deadLetter(worker, `text ${worker}`);
+    const selection = selectionOf((await group.union()).map(({ id }) => id));
+    const acting = group.face.admin.actingAs(ann);
+    const dry = await acting.startReplay(selection, { by: "ann", to: "collect/one", dryRun: true });
+    expect(dry).toMatchObject({ report: { selected: 4, replayed: 4 } });
+    expect(await group.union()).toHaveLength(4);
+    const job = await acting.startReplay(selection, { by: "ann", to: "collect/one" });
+    expect(job).toMatchObject({ report: { selected: 4, replayed: 4, skipped: {} } });
+    await expect.poll(() => acting.replayJob(job.id)).toMatchObject({ state: "done", delivered: 4, isSettled: true });
+    const [first, ...others] = group.workers.map(({ exporter }) => exporter.batches.flatMap(bodies).sort());
+    expect(first).toEqual(["text 1", "text 2", "text 2", "text 3"]);
+    expect(others).toEqual([[], []]);
+    expect(await group.union()).toEqual([]);
+    expect(await group.union({ deleted: true })).toEqual([]);
+  });
+
+  it("removes what an interrupted move has left over, and sends nothing twice", async () => {
+    const group = await startGroup(2);
+    await group.deadLetter(2, "once");
+    const [first, second] = group.workers.map(({ agent }) => agent.admin!);
+    await first!.importDeadLetters(second!.transfers!.lines({ query: {} })); // and then it was killed
+    expect(await group.union()).toHaveLength(2);
+    await group.face.admin.replay({ query: {} }, { by: "ann", to: "collect/one" });
+    await expect.poll(() => group.workers[0]!.exporter.batches.flatMap(bodies)).toEqual(["once"]);
+    expect(await group.union()).toEqual([]);
+  });
+
   it("shows samples of a dry run, and changes nothing", async () => {
     const group = await startGroup(2);
     for (const worker of [1, 2]) await group.deadLetter(worker, "sampled");

@@ -1,5 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
-import { Refusal } from "../../../../src/plugin.js";
+import { z } from "zod";
+import { defineReceiver, Refusal, SIGNALS } from "../../../../src/plugin.js";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import type { Entry } from "../../../../src/runtime/contract/operations/entry.js";
@@ -35,6 +36,12 @@ export interface GroupWorker extends Pick<FedAgent, "agent" | "hand"> {
   restart(): Promise<void>;
 }
 
+/** A receiver that receives nothing. */
+const never = defineReceiver({
+  ...{ type: "never", summary: "test", signals: SIGNALS, schema: z.strictObject({}) },
+  create: () => ({ start: async () => {}, stop: async () => {} }),
+});
+
 /** Only worker 1 has the exporter `collect/one`. */
 const configOf = (worker: number) => `
 exporters:
@@ -44,6 +51,7 @@ service:
   extensions: [reliability]
   pipelines:
     logs: {receivers: [hand], exporters: [collect]}
+    logs/never: {receivers: [never], exporters: [collect/${worker === 1 ? "one" : "other"}]}
     traces: {receivers: [hand], exporters: [collect/${worker === 1 ? "one" : "other"}]}
 `;
 
@@ -82,7 +90,7 @@ async function startWorker(number: number) {
     startFed(
       (directory) =>
         `extensions: {reliability: {directory: ${JSON.stringify(directory)}, durability: process}}\n${configOf(number)}`,
-      { components: [exporter.factory], ...options },
+      { components: [exporter.factory, never], receivers: { never: {} }, ...options },
     );
   let fed = await start();
   const methods = adminMethods(

@@ -2,7 +2,7 @@ import type { Entry, ImportReport } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { mayBeSecret } from "../../entry/client-metadata.js";
 import { isEntryGone, type QueueStore } from "../../store/store.js";
-import { type Controls, searchDeadLetters } from "../dead-letters.js";
+import { type Controls, type LocatedEntry, searchDeadLetters } from "../dead-letters.js";
 import { runExclusively } from "../run-exclusively.js";
 import type { CheckedQuery } from "../search/match-records.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
@@ -36,6 +36,18 @@ export async function* exportLines(
     } catch (error) {
       if (!isEntryGone(error)) throw error;
       if (error.code === "corrupt") onUnreadable(entry.id);
+    }
+  }
+}
+
+/** Yields dead letters with everything they have, for another worker. A journal's cannot go to an exporter. */
+export async function* transferLines(candidates: AsyncIterable<LocatedEntry>): AsyncGenerator<string> {
+  for await (const { control, ref, entry } of candidates) {
+    if (control.pipelines === undefined || entry.arriving !== undefined) continue;
+    try {
+      yield writeTransferLine({ entry, batch: await control.store.payload(ref) });
+    } catch (error) {
+      if (!isEntryGone(error)) throw error;
     }
   }
 }
