@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
-import { authReference, glob } from "#contract/schema";
+import { authReference, glob, lazySection } from "#contract/schema";
 import {
   formatAddress,
   type HostPort,
@@ -22,14 +22,15 @@ const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 const EXPORTERS_PATH = "/healthz/exporters";
 const RECEIVERS_PATH = "/healthz/receivers";
 
-const corsSchema = z.strictObject({
-  allowed_origins: z
-    .array(z.string())
-    .default([])
-    .meta({ description: "Origins of pages that may send requests; * stands for any characters." }),
-  allowed_headers: ignored("a GET needs no allowed headers"),
-  max_age: ignored("a GET has no preflight request"),
-});
+const corsSchema = () =>
+  z.strictObject({
+    allowed_origins: z
+      .array(z.string())
+      .default([])
+      .meta({ description: "Origins of pages that may send requests; * stands for any characters." }),
+    allowed_headers: ignored("a GET needs no allowed headers"),
+    max_age: ignored("a GET has no preflight request"),
+  });
 
 const schema = z.strictObject({
   endpoint: hostPort(formatAddress(DEFAULT_ENDPOINT))
@@ -55,11 +56,13 @@ const schema = z.strictObject({
     .meta({
       description: "The status of /healthz/exporters and /healthz/receivers when one is DEGRADED and none is DOWN.",
     }),
-  tls: section(tlsServer()).optional().meta({ description: "Serve https." }),
+  tls: lazySection(tlsServer).optional().meta({ description: "Serve https." }),
   auth: authReference("server")
     .optional()
     .meta({ description: "An extension that authenticates clients. Default: everybody may ask." }),
-  cors: section(corsSchema).optional().meta({ description: "Allows requests from browser pages of other origins." }),
+  cors: lazySection(corsSchema)
+    .optional()
+    .meta({ description: "Allows requests from browser pages of other origins." }),
   check_collector_pipeline: ignored("the answer follows the agent's own state"),
   include_metadata: ignored("requests are only counted by their path"),
 });

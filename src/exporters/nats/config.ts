@@ -26,9 +26,9 @@ export const natsExporterSchema = NATS_CLIENTS.reduce(
   (schema, client) => withClient(client, schema),
   z
     .strictObject({
-      ...natsConnectionKeys,
-      ...natsStreamKeys,
-      stream: natsStreamKeys.stream.optional().meta({
+      ...natsConnectionKeys(),
+      ...natsStreamKeys(),
+      stream: natsStreamKeys().stream.optional().meta({
         description: "The JetStream stream that must store the messages. Default: any stream with the subject.",
       }),
       logs: destination("logs"),

@@ -18,7 +18,7 @@ function destination(signal: Signal, rows: string) {
 export const postgresExporterSchema = withClient(
   POSTGRES_CLIENT,
   z.strictObject({
-    ...postgresConnectionKeys,
+    ...postgresConnectionKeys(),
     logs: destination("logs", "log records"),
     traces: destination("traces", "spans"),
     metrics: destination("metrics", "data points"),

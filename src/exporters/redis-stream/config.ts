@@ -25,7 +25,7 @@ function destination(signal: Signal) {
 export const redisStreamExporterSchema = withClient(
   REDIS_CLIENT,
   z.strictObject({
-    ...redisConnectionKeys,
+    ...redisConnectionKeys(),
     logs: destination("logs"),
     traces: destination("traces"),
     metrics: destination("metrics"),

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { authReference } from "#contract/schema";
+import { authReference, lazySchema, lazySection } from "#contract/schema";
 import { hostPort, tlsServer } from "#net";
-import { secret, section } from "../../plugin.js";
+import { secret } from "../../plugin.js";
 import { otherAgents } from "./agents/agents-config.js";
 import { ADMIN_ROLES } from "./roles.js";
 
@@ -14,29 +14,31 @@ const roles = () =>
     .min(1, "expected at least one role")
     .meta({ description: "view, reveal (payloads), replay, purge, configure." });
 
-const token = z
-  .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .meta({ description: "The name of the token's owner, which appears in the log and the audit." }),
-    hash: z
-      .string()
-      .regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hexadecimal digits, as sluice admin-token prints it")
-      .optional()
-      .meta({ description: "The SHA-256 of the token, as sluice admin-token prints it." }),
-    token: secret().min(16, "expected at least 16 characters").optional().meta({ description: "The token itself." }),
-    roles: roles(),
-  })
-  .refine(({ hash, token }) => (hash === undefined) !== (token === undefined), "expected either hash or token");
+const token = () =>
+  z
+    .strictObject({
+      name: z
+        .string()
+        .min(1)
+        .meta({ description: "The name of the token's owner, which appears in the log and the audit." }),
+      hash: z
+        .string()
+        .regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hexadecimal digits, as sluice admin-token prints it")
+        .optional()
+        .meta({ description: "The SHA-256 of the token, as sluice admin-token prints it." }),
+      token: secret().min(16, "expected at least 16 characters").optional().meta({ description: "The token itself." }),
+      roles: roles(),
+    })
+    .refine(({ hash, token }) => (hash === undefined) !== (token === undefined), "expected either hash or token");
 
-const grant = z
-  .strictObject({
-    subject: z.string().optional().meta({ description: "The client's subject; * stands for any text." }),
-    group: z.string().optional().meta({ description: "One of the client's groups (auth.membership)." }),
-    roles: roles(),
-  })
-  .refine(({ subject, group }) => subject !== undefined || group !== undefined, "expected subject or group");
+const grant = () =>
+  z
+    .strictObject({
+      subject: z.string().optional().meta({ description: "The client's subject; * stands for any text." }),
+      group: z.string().optional().meta({ description: "One of the client's groups (auth.membership)." }),
+      roles: roles(),
+    })
+    .refine(({ subject, group }) => subject !== undefined || group !== undefined, "expected subject or group");
 
 export const adminApiSchema = z
   .strictObject({
@@ -51,10 +53,13 @@ export const adminApiSchema = z
       .regex(/^https?:\/\/.*\{trace_id\}/, "expected an http or https address with {trace_id} in it")
       .optional()
       .meta({ description: "URL of the console's links to traces; {trace_id} is replaced by the id in hex." }),
-    tls: section(tlsServer()).optional().meta({ description: "Serve https." }),
-    tokens: z.array(token).optional().meta({ description: "Tokens and their roles." }),
+    tls: lazySection(tlsServer).optional().meta({ description: "Serve https." }),
+    tokens: z.array(lazySchema(token)).optional().meta({ description: "Tokens and their roles." }),
     auth: authReference("server").optional().meta({ description: "An extension that authenticates callers." }),
-    grants: z.array(grant).optional().meta({ description: "Roles of clients that `auth` has authenticated." }),
+    grants: z
+      .array(lazySchema(grant))
+      .optional()
+      .meta({ description: "Roles of clients that `auth` has authenticated." }),
     agents: otherAgents().default([]),
     token_file: z
       .string()

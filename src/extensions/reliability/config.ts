@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { POSTGRES_CLIENT } from "#brokers/postgres";
-import { createExporterSettingsSchema, type ExporterSettings } from "#contract/schema";
+import { createExporterSettingsSchema, type ExporterSettings, lazySection } from "#contract/schema";
 import type { deadLetterConditionIssue } from "#ottl";
 import { encryptionSchema, postgresStoreKeys } from "#queue/store";
 import { hasClient, missingClient } from "#system";
@@ -78,9 +78,10 @@ const historySchema = z.strictObject({
     .meta({ description: "How long replays and the histories of the entries they delivered are kept; 0: for ever." }),
 });
 
-const storeSchema = z.strictObject({
-  postgres: section(postgresStoreKeys).meta({ description: "The connection to the PostgreSQL server." }),
-});
+const storeSchema = () =>
+  z.strictObject({
+    postgres: section(postgresStoreKeys()).meta({ description: "The connection to the PostgreSQL server." }),
+  });
 
 /**
  * The keys that every exporter has, as defaults for all exporters; the place of the queues; and what is stored with
@@ -97,7 +98,7 @@ const reliabilityConfig = exporterSettings.extend({
       "Whether an exporter that a reload removes runs on until its queue is empty. Otherwise the queue is orphaned.",
   }),
   encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
-  store: section(storeSchema).optional().meta({
+  store: lazySection(storeSchema).optional().meta({
     description: "Keeps queues and dead letters on a server instead of on disk, for agents without a disk.",
   }),
 });

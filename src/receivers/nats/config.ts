@@ -35,8 +35,8 @@ function source(signal: Signal) {
 export const natsReceiverSchema = NATS_CLIENTS.reduce(
   (schema, client) => withClient(client, schema),
   z.strictObject({
-    ...natsConnectionKeys,
-    ...natsStreamKeys,
+    ...natsConnectionKeys(),
+    ...natsStreamKeys(),
     logs: source("logs"),
     traces: source("traces"),
     metrics: source("metrics"),

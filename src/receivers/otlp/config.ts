@@ -1,16 +1,18 @@
 import { z } from "zod";
 import { dedupSection } from "#brokers";
+import { lazySection } from "#contract/schema";
 import { httpServerKeys, listenerKeys, receiverLimits, SOCKET_BUFFERS } from "#receiving/requests";
 import { duration, ignored, section } from "../../plugin.js";
 
 const urlPath = (path: string) => z.string().startsWith("/", "expected a path such as /v1/logs").default(path);
 
-const httpSchema = z.strictObject({
-  ...httpServerKeys("127.0.0.1:4318"),
-  traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
-  metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
-  logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
-});
+const httpSchema = () =>
+  z.strictObject({
+    ...httpServerKeys("127.0.0.1:4318"),
+    traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
+    metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
+    logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
+  });
 
 /** Long enough for clients that send rarely; they connect again with their next call. */
 export const DEFAULT_MAX_CONNECTION_IDLE_MS = 3_600_000;
@@ -57,7 +59,7 @@ export const grpcServerKeys = (defaultEndpoint: string) => ({
   write_buffer_size: ignored(SOCKET_BUFFERS),
 });
 
-const grpcSchema = z.strictObject(grpcServerKeys("127.0.0.1:4317"));
+const grpcSchema = () => z.strictObject(grpcServerKeys("127.0.0.1:4317"));
 
 const MISSING_PROTOCOL = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
 
@@ -67,8 +69,8 @@ export const otlpReceiverSchema = z.strictObject({
       (value) => value ?? {},
       z
         .strictObject({
-          grpc: section(grpcSchema).optional().meta({ description: "OTLP over gRPC; empty for the defaults." }),
-          http: section(httpSchema).optional().meta({ description: "OTLP over HTTP; empty for the defaults." }),
+          grpc: lazySection(grpcSchema).optional().meta({ description: "OTLP over gRPC; empty for the defaults." }),
+          http: lazySection(httpSchema).optional().meta({ description: "OTLP over HTTP; empty for the defaults." }),
         })
         .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, MISSING_PROTOCOL),
     )
@@ -79,6 +81,6 @@ export const otlpReceiverSchema = z.strictObject({
   dedup: dedupSection("requests"),
 });
 
-export type HttpConfig = z.infer<typeof httpSchema>;
-export type GrpcConfig = z.infer<typeof grpcSchema>;
+export type HttpConfig = z.infer<ReturnType<typeof httpSchema>>;
+export type GrpcConfig = z.infer<ReturnType<typeof grpcSchema>>;
 export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;

@@ -40,7 +40,7 @@ export type OutboxColumns = z.infer<typeof columns>;
 /** The config keys, independent of whether the PostgreSQL client is installed. */
 export const outboxKeys = z
   .strictObject({
-    ...postgresConnectionKeys,
+    ...postgresConnectionKeys(),
     table: tableName().default("outbox").meta({ description: "The table, with its schema where that matters." }),
     columns: section(columns).prefault({}).meta({ description: "The names of its columns." }),
     encoding: z

@@ -25,7 +25,7 @@ function source(signal: Signal) {
 export const redisStreamReceiverSchema = withClient(
   REDIS_CLIENT,
   z.strictObject({
-    ...redisConnectionKeys,
+    ...redisConnectionKeys(),
     logs: source("logs"),
     traces: source("traces"),
     metrics: source("metrics"),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { authReference, duration, ignored, section, unsupported } from "#contract/schema";
+import { authReference, duration, ignored, lazySection, unsupported } from "#contract/schema";
 import { httpUrl } from "./endpoint.js";
 import { httpHeaders } from "./http-headers.js";
 import { tlsClient } from "./tls-config.js";
@@ -11,7 +11,7 @@ const HTTP1 = "requests are sent over HTTP/1.1";
 export function httpClientKeys() {
   return {
     headers: httpHeaders().nullish().meta({ description: "Headers that every request gets, such as credentials." }),
-    tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS, for https." }),
+    tls: lazySection(tlsClient).optional().meta({ description: "Certificates and versions of TLS, for https." }),
     max_conns_per_host: z
       .number()
       .int()

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ReceiverContext } from "#contract";
-import { duration, section } from "#contract/schema";
+import { duration, lazySection } from "#contract/schema";
 import { duplicatesCounter } from "#receiving";
 import { SharedKeys } from "../shared/shared-keys.js";
 import { checkSharedState, SharedRedis, sharedRedisOf, sharedStateKeys } from "../shared/shared-redis.js";
@@ -8,34 +8,38 @@ import { AcceptedKeys, sharedAcceptedKeys } from "./accepted-keys.js";
 import { Dedup } from "./dedup.js";
 import { KeyLog } from "./key-log.js";
 
-const dedup = z.strictObject({
-  enabled: z.boolean().default(true).meta({
-    description:
-      "Acknowledge data that was accepted before, recognised by its idempotency key, without accepting it again.",
-  }),
-  max_entries: z
-    .number()
-    .int()
-    .positive()
-    .default(100_000)
-    .meta({ description: "Limit for the number of remembered keys." }),
-  ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
-  directory: z
-    .string()
-    .default("./data/dedup")
-    .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
-  ...sharedStateKeys,
-});
+const dedup = () =>
+  z.strictObject({
+    enabled: z.boolean().default(true).meta({
+      description:
+        "Acknowledge data that was accepted before, recognised by its idempotency key, without accepting it again.",
+    }),
+    max_entries: z
+      .number()
+      .int()
+      .positive()
+      .default(100_000)
+      .meta({ description: "Limit for the number of remembered keys." }),
+    ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
+    directory: z
+      .string()
+      .default("./data/dedup")
+      .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
+    ...sharedStateKeys,
+  });
 
 /** The key `dedup` of a receiver; off unless the section is present. */
 export function dedupSection(what: string) {
-  return section(dedup.superRefine(checkSharedState))
+  return lazySection(() => dedup().superRefine(checkSharedState))
     .optional()
     .meta({ description: `Recognises ${what} that come a second time. Off by default.` });
 }
 
 /** Creates the `Dedup` that the section configures. The caller must start and stop it. */
-export function createDedup(settings: z.infer<typeof dedup> | undefined, context: ReceiverContext): Dedup | undefined {
+export function createDedup(
+  settings: z.infer<ReturnType<typeof dedup>> | undefined,
+  context: ReceiverContext,
+): Dedup | undefined {
   if (!settings?.enabled) return undefined;
   const { directory, max_entries, ttl } = settings;
   const { id, clock, metrics } = context;

@@ -5,7 +5,7 @@ import { POSTGRES_CLIENT, postgresConnectionKeys, tableName } from "../postgres/
 
 const eventHandled = z
   .strictObject({
-    ...postgresConnectionKeys,
+    ...postgresConnectionKeys(),
     table: tableName().default("event_handled").meta({ description: "The table of handled keys." }),
     create_table: z.boolean().default(true).meta({ description: "Create the table if it is missing." }),
     consumer: z.string().min(1).optional().meta({

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { duration, secret, section } from "#contract/schema";
+import { duration, lazySection, secret } from "#contract/schema";
 import { tlsClient } from "#net";
 
 /** Package of the PostgreSQL client. */
 export const POSTGRES_CLIENT = "pg";
 
 /** Connection keys of every component that uses PostgreSQL. */
-export const postgresConnectionKeys = {
+export const postgresConnectionKeys = () => ({
   endpoint: z
     .string()
     .regex(/^(?:\[[^\]]+\]|[^\s:/]+):\d+$|^\//, "expected host:port, or the folder of a socket")
@@ -15,13 +15,11 @@ export const postgresConnectionKeys = {
   database: z.string().min(1).default("postgres").meta({ description: "The name of the database." }),
   username: z.string().min(1).default("postgres").meta({ description: "The name of the role." }),
   password: secret().optional().meta({ description: "The password of the role." }),
-  tls: section(tlsClient()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
+  tls: lazySection(tlsClient).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
   connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to the server." }),
-};
+});
 
-const connectionSchema = z.strictObject(postgresConnectionKeys);
-
-export type PostgresConnectionConfig = z.infer<typeof connectionSchema>;
+export type PostgresConnectionConfig = z.infer<z.ZodObject<ReturnType<typeof postgresConnectionKeys>>>;
 
 /** A table name: `outbox`, or with its schema `core.outbox`. */
 export function tableName() {

@@ -2,25 +2,26 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { ComponentContext, MetricAttributes } from "#contract";
 import { errorMessage } from "#contract/errors";
-import { duration, section } from "#contract/schema";
+import { duration, lazySection } from "#contract/schema";
 import { waitAtMost } from "#contract/time";
 import { hasClient, missingClient } from "#system";
 import { REDIS_CLIENT, redisConnectionKeys } from "../clients/redis-config.js";
 import { connectRedis, isRedisReady, redisErrorMessage, redisProblem } from "../clients/redis-link.js";
 
-const redisKeys = z.strictObject({
-  ...redisConnectionKeys,
-  prefix: z
-    .string()
-    .default("sluice")
-    .meta({ description: "Prefix of all keys in Redis; agents that share state need the same." }),
-  timeout: duration()
-    .refine((ms) => ms > 0, "expected more than 0, such as 200ms")
-    .default(200)
-    .meta({ description: "Time limit for a reply; a slower server is not used until it is fast again." }),
-});
+const redisKeys = () =>
+  z.strictObject({
+    ...redisConnectionKeys(),
+    prefix: z
+      .string()
+      .default("sluice")
+      .meta({ description: "Prefix of all keys in Redis; agents that share state need the same." }),
+    timeout: duration()
+      .refine((ms) => ms > 0, "expected more than 0, such as 200ms")
+      .default(200)
+      .meta({ description: "Time limit for a reply; a slower server is not used until it is fast again." }),
+  });
 
-export type SharedRedisConfig = z.infer<typeof redisKeys>;
+export type SharedRedisConfig = z.infer<ReturnType<typeof redisKeys>>;
 
 /** Keys of components whose state several agents may share. */
 export const sharedStateKeys = {
@@ -28,7 +29,7 @@ export const sharedStateKeys = {
     description:
       "Where agents share their state; default: each agent has its own. While the server is down each agent works on its own.",
   }),
-  redis: section(redisKeys).optional().meta({ description: "The Redis server, with `shared: redis`." }),
+  redis: lazySection(redisKeys).optional().meta({ description: "The Redis server, with `shared: redis`." }),
 };
 
 /** A check for `superRefine` of a schema with these keys. */
@@ -46,7 +47,7 @@ export function sharedRedisOf(config: {
   readonly shared?: "redis" | undefined;
   readonly redis?: SharedRedisConfig | undefined;
 }): SharedRedisConfig | undefined {
-  return config.shared === undefined ? undefined : (config.redis ?? redisKeys.parse({}));
+  return config.shared === undefined ? undefined : (config.redis ?? redisKeys().parse({}));
 }
 
 /** Maximum time, in milliseconds, until a server that has come back is used again. */

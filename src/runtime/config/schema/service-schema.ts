@@ -7,86 +7,97 @@ import {
   duration,
   headers,
   ignored,
+  lazySchema,
+  lazySection,
   section,
 } from "#contract/schema";
 import { listenEndpoint, tlsServer } from "#net";
 
-const otlpTarget = z.strictObject({
-  protocol: z.string().default("http/protobuf").meta({ description: "http/protobuf or http/json." }),
-  endpoint: z.string().meta({ description: "A URL, or host:port." }),
-  headers: headers().optional().meta({ description: "Headers that every request gets." }),
-  insecure: z.boolean().optional().meta({ description: "Whether an endpoint without a scheme is http." }),
-  timeout: z
-    .union([z.number().nonnegative(), duration()])
-    .optional()
-    .meta({ description: "A bare number is milliseconds." }),
-  compression: z.string().optional().meta({ description: "gzip or none." }),
-  temporality_preference: ignored("sums and histograms are sent as totals since the start"),
-  default_histogram_aggregation: ignored("histograms have fixed buckets"),
-  tls: z.unknown().optional().meta({ description: "TLS settings, as in an exporter." }),
-  auth: authReference("client").optional().meta({ description: "Authentication to the server." }),
-});
+const otlpTarget = () =>
+  z.strictObject({
+    protocol: z.string().default("http/protobuf").meta({ description: "http/protobuf or http/json." }),
+    endpoint: z.string().meta({ description: "A URL, or host:port." }),
+    headers: headers().optional().meta({ description: "Headers that every request gets." }),
+    insecure: z.boolean().optional().meta({ description: "Whether an endpoint without a scheme is http." }),
+    timeout: z
+      .union([z.number().nonnegative(), duration()])
+      .optional()
+      .meta({ description: "A bare number is milliseconds." }),
+    compression: z.string().optional().meta({ description: "gzip or none." }),
+    temporality_preference: ignored("sums and histograms are sent as totals since the start"),
+    default_histogram_aggregation: ignored("histograms have fixed buckets"),
+    tls: z.unknown().optional().meta({ description: "TLS settings, as in an exporter." }),
+    auth: authReference("client").optional().meta({ description: "Authentication to the server." }),
+  });
 
 /** Target of the agent's own telemetry, as written under `otlp:`. */
-export type OtlpTarget = z.infer<typeof otlpTarget>;
+export type OtlpTarget = z.infer<ReturnType<typeof otlpTarget>>;
 
 const otlpExporter = () =>
   z
     .looseObject({
-      otlp: section(otlpTarget).optional().meta({ description: "A server that accepts OTLP over HTTP." }),
+      otlp: section(otlpTarget()).optional().meta({ description: "A server that accepts OTLP over HTTP." }),
     })
     .meta({ description: "Where it is sent." });
 
-const prometheusTarget = z.looseObject({
-  host: z.string().default("localhost").meta({ description: "The interface to listen on." }),
-  port: z.number().int().min(0).max(65535).default(8888).meta({ description: "The port to listen on." }),
-  tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
-  auth: authReference("server")
-    .optional()
-    .meta({ description: "The extension that authenticates clients; without it, everyone has access." }),
-  without_type_suffix: z.boolean().default(true).meta({
-    description: "false adds units and _total to the names of the Collector's metrics, as without_units does.",
-  }),
-  without_units: z
-    .boolean()
-    .default(true)
-    .meta({ description: "false adds units and _total to the names of the Collector's metrics." }),
-});
-
-const reader = z.strictObject({
-  pull: section(
-    z.looseObject({
-      exporter: z
-        .looseObject({
-          prometheus: section(prometheusTarget).optional().meta({ description: "An endpoint for Prometheus." }),
-        })
-        .meta({ description: "What is asked." }),
+const prometheusTarget = () =>
+  z.looseObject({
+    host: z.string().default("localhost").meta({ description: "The interface to listen on." }),
+    port: z.number().int().min(0).max(65535).default(8888).meta({ description: "The port to listen on." }),
+    tls: lazySection(tlsServer).optional().meta({ description: "Answer over https." }),
+    auth: authReference("server")
+      .optional()
+      .meta({ description: "The extension that authenticates clients; without it, everyone has access." }),
+    without_type_suffix: z.boolean().default(true).meta({
+      description: "false adds units and _total to the names of the Collector's metrics, as without_units does.",
     }),
-  )
-    .optional()
-    .meta({ description: "Metrics that are pulled." }),
-  periodic: section(
-    z.looseObject({
-      interval: z.number().int().positive().default(60_000).meta({ description: "Milliseconds, as in the Collector." }),
-      timeout: z.number().int().positive().optional().meta({ description: "Milliseconds that one export may take." }),
-      exporter: otlpExporter(),
-    }),
-  )
-    .optional()
-    .meta({ description: "Metrics that are pushed periodically." }),
-});
+    without_units: z
+      .boolean()
+      .default(true)
+      .meta({ description: "false adds units and _total to the names of the Collector's metrics." }),
+  });
 
-const logProcessor = z.looseObject({
-  batch: section(z.looseObject({ exporter: otlpExporter() }))
-    .optional()
-    .meta({ description: "Lines that are sent together." }),
-  simple: section(z.looseObject({ exporter: otlpExporter() }))
-    .optional()
-    .meta({ description: "Lines that are sent one by one." }),
-});
+const reader = () =>
+  z.strictObject({
+    pull: section(
+      z.looseObject({
+        exporter: z
+          .looseObject({
+            prometheus: section(prometheusTarget()).optional().meta({ description: "An endpoint for Prometheus." }),
+          })
+          .meta({ description: "What is asked." }),
+      }),
+    )
+      .optional()
+      .meta({ description: "Metrics that are pulled." }),
+    periodic: section(
+      z.looseObject({
+        interval: z
+          .number()
+          .int()
+          .positive()
+          .default(60_000)
+          .meta({ description: "Milliseconds, as in the Collector." }),
+        timeout: z.number().int().positive().optional().meta({ description: "Milliseconds that one export may take." }),
+        exporter: otlpExporter(),
+      }),
+    )
+      .optional()
+      .meta({ description: "Metrics that are pushed periodically." }),
+  });
+
+const logProcessor = () =>
+  z.looseObject({
+    batch: section(z.looseObject({ exporter: otlpExporter() }))
+      .optional()
+      .meta({ description: "Lines that are sent together." }),
+    simple: section(z.looseObject({ exporter: otlpExporter() }))
+      .optional()
+      .meta({ description: "Lines that are sent one by one." }),
+  });
 
 /** One entry of service.telemetry.logs.processors. */
-export type LogProcessorConfig = z.infer<typeof logProcessor>;
+export type LogProcessorConfig = z.infer<ReturnType<typeof logProcessor>>;
 
 /** Other names of levels that the Collector has. */
 const LEVEL_SYNONYMS = { warning: "warn", dpanic: "fatal", panic: "fatal" } as const;
@@ -118,7 +129,10 @@ export const serviceSchema = z.strictObject({
           encoding: caseInsensitiveEnum(["console", "json"])
             .optional()
             .meta({ description: "Default: console on a terminal, else json." }),
-          processors: z.array(logProcessor).optional().meta({ description: "Where the log is sent as OTLP." }),
+          processors: z
+            .array(lazySchema(logProcessor))
+            .optional()
+            .meta({ description: "Where the log is sent as OTLP." }),
           development: ignored("Sluice has no development mode"),
           disable_caller: ignored("Sluice's own logs carry no caller"),
           disable_stacktrace: ignored("Sluice's own logs carry stack traces only at debug level"),
@@ -143,7 +157,7 @@ export const serviceSchema = z.strictObject({
             "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]",
           ),
           readers: z
-            .array(reader)
+            .array(lazySchema(reader))
             .optional()
             .meta({ description: "How metrics leave the agent. Default: for Prometheus, on port 8888." }),
           views: ignored("metric views are not supported"),

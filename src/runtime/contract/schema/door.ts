@@ -21,6 +21,8 @@ export {
   duration,
   headers,
   ignored,
+  lazySchema,
+  lazySection,
   recordPattern,
   secret,
   section,

@@ -3,7 +3,17 @@ import { SIGNALS } from "#otlp/signals";
 import { FAILURE_CATEGORIES, FAILURE_REASONS } from "../operations/failure-reasons.js";
 import { isTimeZone } from "../time/cron.js";
 import { PARSED_ONCE } from "./config-schema.js";
-import { byteSize, cronSchedule, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
+import {
+  byteSize,
+  cronSchedule,
+  duration,
+  headers,
+  ignored,
+  lazySection,
+  recordPattern,
+  secret,
+  section,
+} from "./schema.js";
 import { nearest } from "./suggest.js";
 
 /**
@@ -224,7 +234,7 @@ function rejectMisspeltCategories(times: Readonly<Record<string, unknown>>, cont
 }
 
 const createDeadLetterSchema = (condition: z.ZodType<string>) =>
-  section(
+  lazySection(() =>
     z.strictObject({
       retention: duration().optional().meta({ description: "How long dead letters are kept." }),
       retention_by_category: z

@@ -142,6 +142,23 @@ export function section<T extends z.ZodType>(schema: T) {
 }
 
 /**
+ * The same with a schema that is made when it is first needed. Most configs have few of the sections they may have, and
+ * making all their schemas would be a good part of the time that an agent takes to start.
+ */
+export function lazySection<T extends z.ZodType>(makeSchema: () => T) {
+  return section(lazySchema(makeSchema));
+}
+
+/** A schema that is made when it is first needed, for the items of a list that most configs do not have. */
+export function lazySchema<T extends z.ZodType>(makeSchema: () => T) {
+  let made: T | undefined;
+  return z.lazy(() => {
+    made ??= makeSchema();
+    return made;
+  });
+}
+
+/**
  * A key of the Collector that is accepted so that existing configs load, but has no effect. `why` is shown as a warning
  * with its place.
  *

@@ -1,17 +1,18 @@
 import { z } from "zod";
-import { authReference, caseInsensitiveEnum, duration, ignored, section, unsupported } from "#contract/schema";
+import { authReference, caseInsensitiveEnum, duration, ignored, lazySection, unsupported } from "#contract/schema";
 import { grpcTarget } from "../endpoint.js";
 import { httpHeaders } from "../http-headers.js";
 import { wordOrNone } from "../otlp/sending.js";
 import { tlsClient } from "../tls-config.js";
 
-const keepalive = z.strictObject({
-  time: duration().default(10_000).meta({ description: "Idle time after which the server is pinged." }),
-  timeout: duration().default(20_000).meta({ description: "How long the server may take to answer a ping." }),
-  permit_without_stream: z.boolean().default(false).meta({ description: "Ping also while nothing is being sent." }),
-});
+const keepalive = () =>
+  z.strictObject({
+    time: duration().default(10_000).meta({ description: "Idle time after which the server is pinged." }),
+    timeout: duration().default(20_000).meta({ description: "How long the server may take to answer a ping." }),
+    permit_without_stream: z.boolean().default(false).meta({ description: "Ping also while nothing is being sent." }),
+  });
 
-export type ClientKeepalive = z.infer<typeof keepalive>;
+export type ClientKeepalive = z.infer<ReturnType<typeof keepalive>>;
 
 const ONE_CONNECTION = "there is one connection to one address";
 
@@ -28,8 +29,8 @@ export function grpcClientKeys() {
       .meta({
         description: "Compression of messages; snappy means its framing format, as in the Collector.",
       }),
-    tls: section(tlsClient()).optional().meta({ description: "TLS settings; insecure: true means no TLS." }),
-    keepalive: section(keepalive).optional().meta({ description: "Pings that detect a dead connection." }),
+    tls: lazySection(tlsClient).optional().meta({ description: "TLS settings; insecure: true means no TLS." }),
+    keepalive: lazySection(keepalive).optional().meta({ description: "Pings that detect a dead connection." }),
     authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
     auth: authReference("client").nullish().meta({ description: "Authentication to the server." }),
     middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
@@ -41,9 +42,7 @@ export function grpcClientKeys() {
   };
 }
 
-const keys = z.strictObject(grpcClientKeys());
-
-export type GrpcClientConfig = z.infer<typeof keys>;
+export type GrpcClientConfig = z.infer<z.ZodObject<ReturnType<typeof grpcClientKeys>>>;
 
 /** Headers that HTTP/2 or gRPC sets itself; Node.js would fail every call that sets them again. */
 const RESERVED =

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { authReference, byteSize, duration, ignored, section, unsupported } from "#contract/schema";
+import { authReference, byteSize, duration, ignored, lazySection, unsupported } from "#contract/schema";
 import { httpHeaders, listenEndpoint, tlsServer } from "#net";
 
 /** Why sizes of buffers are ignored. */
@@ -14,7 +14,7 @@ const common = {
     .boolean()
     .default(false)
     .meta({ description: "Keep the client's headers and address with the data, for components that ask for them." }),
-  tls: section(tlsServer()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
+  tls: lazySection(tlsServer).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
   auth: authReference("server")
     .optional()
     .meta({ description: "The extension that authenticates clients; without it, everyone may send." }),
@@ -30,26 +30,27 @@ export const listenerKeys = (defaultEndpoint: string) => ({
 });
 
 /** Empty and missing lists allow no origin. */
-const cors = z.strictObject({
-  allowed_origins: z
-    .array(z.string())
-    .nullish()
-    .meta({ description: "Origins of browsers that may send; * stands for any characters." }),
-  allowed_headers: z
-    .array(z.string())
-    .nullish()
-    .meta({ description: "Headers that browsers may send in addition to the standard ones." }),
-  exposed_headers: z
-    .array(z.string())
-    .nullish()
-    .meta({ description: "Headers of answers that browsers may show to their pages." }),
-  max_age: z.number().int().nonnegative().default(0).meta({ description: "Seconds." }),
-});
+const cors = () =>
+  z.strictObject({
+    allowed_origins: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "Origins of browsers that may send; * stands for any characters." }),
+    allowed_headers: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "Headers that browsers may send in addition to the standard ones." }),
+    exposed_headers: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "Headers of answers that browsers may show to their pages." }),
+    max_age: z.number().int().nonnegative().default(0).meta({ description: "Seconds." }),
+  });
 
 /** The config keys of an HTTP server that receives records. */
 export const httpServerKeys = (defaultEndpoint: string) => ({
   ...listenerKeys(defaultEndpoint),
-  cors: section(cors).optional().meta({ description: "Lets pages of other origins send from browsers." }),
+  cors: lazySection(cors).optional().meta({ description: "Lets pages of other origins send from browsers." }),
   max_request_body_size: byteSize()
     .default(20 * 1024 * 1024)
     .meta({

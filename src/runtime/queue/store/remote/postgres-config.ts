@@ -9,30 +9,31 @@ const NOTES_SUFFIX = "_notes";
 /** The server truncates longer names, so that the three tables would become one. */
 const MAX_NAME_BYTES = 63 - ENTRIES_SUFFIX.length;
 
-export const postgresStoreKeys = z.strictObject({
-  ...postgresConnectionKeys,
-  table: tableName()
-    .refine(
-      (name) => Buffer.byteLength(name.split(".").at(-1)!) <= MAX_NAME_BYTES,
-      `expected a name of at most ${MAX_NAME_BYTES} bytes`,
-    )
-    .default("sluice_queue")
-    .meta({
-      description:
-        "The table of the queues; the tables of entries and notes have the suffixes _entries and _notes. They are created if missing.",
-    }),
-  agent: z
-    .string()
-    .regex(/^[^/]+$/, "expected a name without /, which separates it from the names of queues")
-    .optional()
-    .meta({ description: "The agent's name, the same after every restart. Default: its host's." }),
-  timeout: duration()
-    .refine((ms) => ms >= 100, "expected at least 100ms")
-    .default(10_000)
-    .meta({ description: "A server that takes longer to answer counts as unreachable." }),
-});
+export const postgresStoreKeys = () =>
+  z.strictObject({
+    ...postgresConnectionKeys(),
+    table: tableName()
+      .refine(
+        (name) => Buffer.byteLength(name.split(".").at(-1)!) <= MAX_NAME_BYTES,
+        `expected a name of at most ${MAX_NAME_BYTES} bytes`,
+      )
+      .default("sluice_queue")
+      .meta({
+        description:
+          "The table of the queues; the tables of entries and notes have the suffixes _entries and _notes. They are created if missing.",
+      }),
+    agent: z
+      .string()
+      .regex(/^[^/]+$/, "expected a name without /, which separates it from the names of queues")
+      .optional()
+      .meta({ description: "The agent's name, the same after every restart. Default: its host's." }),
+    timeout: duration()
+      .refine((ms) => ms >= 100, "expected at least 100ms")
+      .default(10_000)
+      .meta({ description: "A server that takes longer to answer counts as unreachable." }),
+  });
 
-export type PostgresStoreConfig = z.infer<typeof postgresStoreKeys>;
+export type PostgresStoreConfig = z.infer<ReturnType<typeof postgresStoreKeys>>;
 
 export function agentName({ agent }: PostgresStoreConfig): string {
   return agent ?? hostname();

@@ -10,7 +10,7 @@ export function storeIn(
   options: RemoteStoreOptions = {},
   own: object = {},
 ): RemoteStore {
-  const config = postgresStoreKeys.parse({ ...postgres.keys, timeout: "1s", ...own });
+  const config = postgresStoreKeys().parse({ ...postgres.keys, timeout: "1s", ...own });
   const names = typeof queue === "string" ? ([queue] as const) : queue;
   return new RemoteStore({ exporter: "otlp_http/test" }, new PostgresTable(config, names, { lockTries: 4 }), options);
 }
