@@ -25,7 +25,18 @@ export interface CheckedNode {
 
 /** Turns zod's issues into problems with places, and messages that say what to write. */
 export function problemsFromIssues(issues: readonly ZodIssue[], parsed: CheckedNode): Problem[] {
-  return issues.flatMap((issue) => problemsFromIssue(issue, parsed));
+  return withoutConsequences(issues.flatMap((issue) => problemsFromIssue(issue, parsed)));
+}
+
+/** Leaves out that a key is missing, and what is wrong with its whole map, where a misspelt key is the reason. */
+function withoutConsequences(problems: readonly Problem[]): Problem[] {
+  const misspelt = problems.filter(({ code, suggestion }) => code === "unknown_key" && suggestion !== undefined);
+  const maps = misspelt.map(({ path }) => path.slice(0, path.lastIndexOf(".")));
+  const meant = misspelt.map(({ suggestion }, i) => `${maps[i]}.${/"(.+)"\?$/.exec(suggestion!)?.[1]}`);
+  return problems.filter(({ code, path }) => {
+    if (code === "missing_key") return !meant.includes(path);
+    return code !== "wrong_value" || !maps.includes(path);
+  });
 }
 
 function problemsFromIssue(issue: ZodIssue, parsed: CheckedNode): Problem[] {

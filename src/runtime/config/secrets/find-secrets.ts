@@ -71,7 +71,7 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
           const isUnknown = entry.known.size > 0 && schemas.length === 0;
           const isSecretEntry =
             isSecret ||
-            isUnknown ||
+            (isUnknown && mayBeSecret(entry.node)) ||
             isSecretKey(entry.key) ||
             isValueOfSecret(map.node, entry.key) ||
             isIncluded(entry.node, map.node, schemas);
@@ -79,6 +79,11 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
         }),
       ),
   });
+}
+
+/** Whether a value of a key that nobody knows could be a secret: true, false and nothing are none. */
+function mayBeSecret(node: Node): boolean {
+  return node.kind !== "scalar" || (typeof node.value !== "boolean" && node.value !== null);
 }
 
 /** Whether a key that accepts any value was filled from another file: nothing says that this file is config. */

@@ -1,4 +1,5 @@
 import { type Document, isCollection, isScalar, visit, type YAMLParseError } from "yaml";
+import { wrongIndentation } from "./indentation.js";
 import type { Problem } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
@@ -38,6 +39,9 @@ function syntaxProblem(source: SourceText, error: YAMLParseError, opening: numbe
   const base = { severity: "error", code: "yaml_syntax", path: "" } as const;
   const unquoted = unquotedSubstitution(source, error.pos[0]) ?? unquotedSubstitution(source, offset);
   if (unquoted === undefined) {
+    const indentation = opening === undefined ? wrongIndentation(source, error) : undefined;
+    if (indentation !== undefined)
+      return { ...base, place: source.placeAt(indentation.offset), message: indentation.message };
     const message = opening === undefined ? plainSyntaxMessage(error.message) : unclosedMessage(source.text[opening]!);
     return { ...base, place: source.placeAt(offset), message };
   }
@@ -83,6 +87,7 @@ function unquotedSubstitution(source: SourceText, at: number): { offset: number;
  * secrets.
  */
 export function plainSyntaxMessage(message: string): string {
+  if (message.startsWith("Nested mappings")) return 'a value that contains ": " must be in quotes';
   if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
   return message
     .replace(/: [^:]*$/s, "")

@@ -137,3 +137,34 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}
     expect(told("directory: ./queue")).toEqual([]);
   });
 });
+
+describe("a misspelt key", () => {
+  const problemsOf = (exporter: string, receiver = "protocols: {http: }") =>
+    loadText(
+      `receivers:
+  otlp: {${receiver}}
+exporters:
+  otlp_http: {${exporter}}
+service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
+`,
+      { registry: new Registry(builtins), addDefaults: true },
+    ).problems.map(({ code, path, suggestion }) => [code, path, suggestion]);
+
+  it("is one problem, even if the key is required", () => {
+    expect(problemsOf("endpoint: http://localhost:4318", "protocls: {http: }")).toEqual([
+      ["unknown_key", "receivers.otlp.protocls", 'did you mean "protocols"?'],
+    ]);
+    expect(problemsOf("endpoin: http://localhost:4318")).toEqual([
+      ["unknown_key", "exporters.otlp_http.endpoin", 'did you mean "endpoint"?'],
+    ]);
+  });
+
+  it("hides no problem that it does not cause", () => {
+    expect(problemsOf("endpoint: http://localhost:4318, compresion: gzip, timeout: soon", "zzz: 1")).toMatchObject([
+      ["missing_key", "receivers.otlp.protocols", undefined],
+      ["unknown_key", "receivers.otlp.zzz", undefined],
+      ["unknown_key", "exporters.otlp_http.compresion", 'did you mean "compression"?'],
+      ["wrong_value", "exporters.otlp_http.timeout", undefined],
+    ]);
+  });
+});

@@ -23,6 +23,41 @@ describe("parseYaml", () => {
   });
 
   it.each([
+    [
+      "too deep by one",
+      "a:\n  b:\n    c: 1\n   d: 2\n",
+      4,
+      4,
+      "this line is indented by 3 spaces, which fits no line above it: expected 2 or 4",
+    ],
+    [
+      "reported by the parser at the line before",
+      "a:\n  b:\n  # no\n\n c:\n",
+      5,
+      2,
+      "this line is indented by 1 space, which fits no line above it: expected 0 or 2",
+    ],
+    ["below a value", "a:\n  b: 1\n    c: 2\n", 3, 5, "this line is indented deeper than line 2, which has a value"],
+    [
+      "of a list item",
+      "a:\n   - b\n  - c\n",
+      3,
+      3,
+      "this line is indented by 2 spaces, which fits no line above it: expected 0 or 3",
+    ],
+    [
+      "of a key in a list item",
+      "a:\n  - b: 1\n   c: 2\n",
+      3,
+      4,
+      "this line is indented by 3 spaces, which fits no line above it: expected 2 or 4",
+    ],
+    ["that is not the cause", "a: b: c\n", 1, 4, 'a value that contains ": " must be in quotes'],
+  ])("points at the line whose indentation is wrong: %s", (_, text, line, column, message) => {
+    expect(parse(text).full).toMatchObject([{ place: { line, column }, message }]);
+  });
+
+  it.each([
     ["a map", "a: 1\nb: x", { a: 1, b: "x" }],
     ["Windows line ends", "a:\r\n  b: 1\r\n", { a: { b: 1 } }],
     ["a document start", "---\na: 1\n", { a: 1 }],
