@@ -188,7 +188,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     googlecloudmonitoring googlecloudpubsub googlecloudpubsubpush googlecloudspanner haproxy hostmetrics httpcheck
     huaweicloudcesreceiver icmpcheckreceiver iis influxdb jmx journald k8scluster k8sevents k8sobjects kafka
     kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow
-    nginx nsxt ntp oracledb osquery podmanstats postgresql pprof prometheus prometheusremotewrite pulsar purefa
+    nginx nsxt ntp oracledb osquery podmanstats postgresql pprof prometheus pulsar purefa
     purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise
     sqlquery sqlserver sshcheck statsd stef systemd tcpcheck tlscheck vcenter vcr wavefront
     windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),

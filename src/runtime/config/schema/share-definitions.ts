@@ -6,6 +6,8 @@ export type JsonSchema = { [key: string]: unknown };
 const ANNOTATIONS = ["description", "default", "deprecated"];
 /** Shorter schemas are not shared, because a reference would be as long. */
 const MIN_SHARED_LENGTH = 40;
+/** The same for references with annotations. */
+const MIN_ANNOTATED_LENGTH = 90;
 
 /**
  * Moves equal parts of a JSON Schema to `definitions`, so that each is written once. Parts that differ only in
@@ -22,7 +24,33 @@ export function shareDefinitions({ definitions, ...root }: JsonSchema): JsonSche
   const expand = shapes.expandInto(shared, new Set(named.map(([name]) => name)));
   const expanded = mapSubschemas(own, expand);
   const expandedNamed = named.map(([name, each]) => [name, mapSubschemas(each, expand, name)]);
-  return { ...expanded, definitions: { ...Object.fromEntries(expandedNamed), ...shared } };
+  return shareAnnotated({ ...expanded, definitions: { ...Object.fromEntries(expandedNamed), ...shared } });
+}
+
+/** Moves references that are annotated in the same way at several places to `definitions` too, with their annotations. */
+function shareAnnotated({ definitions, ...root }: JsonSchema): JsonSchema {
+  const places = new Map<string, number>();
+  const isLong = (schema: JsonSchema, text: string) => "$ref" in schema && text.length >= MIN_ANNOTATED_LENGTH;
+  const count: SubschemaMapper = (schema, key) => {
+    const text = JSON.stringify(schema);
+    if (isLong(schema, text)) places.set(text, (places.get(text) ?? 0) + 1);
+    return mapSubschemas(schema, count, key);
+  };
+  const defined = definitions as Record<string, JsonSchema>;
+  for (const schema of [root, ...Object.values(defined)]) mapSubschemas(schema, count);
+  const names = new Map<string, string>();
+  const shared: JsonSchema = {};
+  const replace: SubschemaMapper = (schema, key) => {
+    const text = JSON.stringify(schema);
+    if (!isLong(schema, text) || places.get(text)! < 2) return mapSubschemas(schema, replace, key);
+    const name = names.get(text) ?? freeName(key, (each) => each in defined || each in shared);
+    names.set(text, name);
+    shared[name] = schema;
+    return { $ref: `#/definitions/${name}` };
+  };
+  const ownRoot = mapSubschemas(root, replace);
+  const own = Object.entries(defined).map(([name, schema]) => [name, mapSubschemas(schema, replace, name)]);
+  return { ...ownRoot, definitions: { ...Object.fromEntries(own), ...shared } };
 }
 
 /**

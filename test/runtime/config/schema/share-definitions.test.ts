@@ -36,12 +36,22 @@ function resolved(json: unknown, definitions: JsonSchema): unknown {
   if (Array.isArray(json)) return json.map((each) => resolved(each, definitions));
   if (typeof json !== "object" || json === null) return json;
   const { $ref, ...rest } = json as { $ref?: string };
-  const target = $ref === undefined ? {} : (definitions[$ref.replace("#/definitions/", "")] as object);
+  const target =
+    $ref === undefined ? {} : (resolved(definitions[$ref.replace("#/definitions/", "")], definitions) as object);
   const all = { ...target, ...rest };
   return Object.fromEntries(Object.entries(all).map(([word, value]) => [word, resolved(value, definitions)]));
 }
 
 describe("shareDefinitions", () => {
+  it("writes references with the same annotations once", () => {
+    const description = "What clients send to prove who they are, if the server wants to know it.";
+    const token = { type: "string", pattern: "^[a-z0-9]{32,64}$", minLength: 32, description };
+    const { properties, definitions } = shareDefinitions({ properties: { a: token, b: token } });
+    const ref = { $ref: "#/definitions/a.2" };
+    expect(properties).toEqual({ a: ref, b: ref });
+    expect((definitions as JsonSchema)["a.2"]).toEqual({ $ref: "#/definitions/a", description });
+  });
+
   it("changes nothing about what a schema means", () => {
     fc.assert(
       fc.property(schema, fc.dictionary(fc.constantFrom("mine", "yours"), schema), (root, own) => {
