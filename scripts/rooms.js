@@ -362,6 +362,11 @@ export const ROOMS = [
     component: true,
   },
   { path: "src/receivers/nginx/", purpose: "statistics of an nginx server", component: true },
+  {
+    path: "src/receivers/prometheus-remote-write/",
+    purpose: "samples of Prometheus's remote write, 2.0 and 1.0",
+    component: true,
+  },
   { path: "src/receivers/splunk-hec/", purpose: "events of Splunk's clients", component: true },
   { path: "src/receivers/statsd/", purpose: "metrics of StatsD clients, added up", component: true },
   { path: "src/receivers/webhook-event/", purpose: "whatever is POSTed, as log records", component: true },

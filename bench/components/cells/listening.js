@@ -5,7 +5,7 @@ import net from "node:net";
 import { Batch } from "../../../dist/plugin.js";
 import { FORWARD_ANSWER, forwardEvent, plainLine, syslogLine, thriftBatch } from "../foreign-load.js";
 import { bareBytes, bareGrpc, bareHttp, bareLines, barePackets, component, listening } from "../kit.js";
-import { seeded, spans } from "../load.js";
+import { seeded, spans, sums } from "../load.js";
 
 const SPANS = 1000;
 const RECORDS = 1000;
@@ -107,6 +107,20 @@ export const LISTENING_CELLS = {
     },
     drive: (at) => sendingLines(at, (i) => `shop.checkout.time:${i % 97}|ms|#region:eu-${i % 7},code:${i % 5}`),
   },
+  "prometheus_remote_write receiver": {
+    of: "receiver/prometheus_remote_write",
+    unit: "sample",
+    base: READS_ANSWERS,
+    goal: 5,
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0" };
+      return listening({ of: "receiver/prometheus_remote_write", keys, signal: "metrics", bare: await bareHttp() });
+    },
+    drive: async (at) => {
+      const { body, headers } = await writtenByExporter();
+      return posting(at, "/api/v1/write", body, headers);
+    },
+  },
   "splunk_hec, a thousand events a request": {
     of: "receiver/splunk_hec",
     unit: "record",
@@ -200,6 +214,30 @@ function hecEvents() {
     fields: { region: "eu", pod: `checkout-${i % 7}` },
   });
   return Buffer.from(Array.from({ length: RECORDS }, (_, i) => JSON.stringify(event(i))).join(""));
+}
+
+/** A request of remote write 2.0 with a thousand samples, as our own exporter sends it. */
+async function writtenByExporter() {
+  /** @type {Buffer[]} */ const chunks = [];
+  /** @type {http.IncomingHttpHeaders} */ let headers = {};
+  const server = http.createServer((request, response) => {
+    headers = request.headers;
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => response.writeHead(204, { "x-prometheus-remote-write-samples-written": RECORDS }).end());
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", () => done(undefined)));
+  const { port } = /** @type {net.AddressInfo} */ (server.address());
+  const exporter = await component("exporter/prometheus_remote_write", {
+    endpoint: `http://127.0.0.1:${port}/api/v1/write`,
+    protobuf_message: "io.prometheus.write.v2.Request",
+    target_info: { enabled: false },
+  });
+  await exporter.start?.();
+  await exporter.send(Batch.admit("metrics", sums(RECORDS, 1)), new AbortController().signal);
+  server.closeAllConnections();
+  server.close();
+  const { "content-type": type, "content-encoding": encoding } = headers;
+  return { body: Buffer.concat(chunks), headers: { "content-type": type, "content-encoding": encoding } };
 }
 
 /** Sends the same request of a thousand records again and again. */

@@ -108,6 +108,11 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["prometheus_remote_write", "prometheusremotewrite"],
+    load: async () => (await import("../../receivers/prometheus-remote-write/component.js")).remoteWriteReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["splunk_hec"],
     load: async () => (await import("../../receivers/splunk-hec/component.js")).splunkHecReceiver,
   },

@@ -37,13 +37,17 @@ export class TestPrometheus {
     targets: readonly string[],
     ...flags: string[]
   ): Promise<TestPrometheus> {
+    return TestPrometheus.startWith(scraping(scrapeMs, targets), flags);
+  }
+
+  /** Scrapes `targets` and writes their samples to this URL. */
+  static startWriting(targets: readonly string[], url: string): Promise<TestPrometheus> {
+    return TestPrometheus.startWith({ ...scraping(200, targets), remote_write: [{ url }] }, []);
+  }
+
+  private static async startWith(config: object, flags: readonly string[]): Promise<TestPrometheus> {
     const folder = await mkdtemp(join(tmpdir(), "sluice-prometheus-"));
     const port = await freePort();
-    const scrape = { job_name: "sluice", honor_labels: true, static_configs: [{ targets }] };
-    const config = {
-      global: { scrape_interval: `${scrapeMs}ms`, scrape_timeout: `${scrapeMs}ms` },
-      scrape_configs: [scrape],
-    };
     await writeFile(join(folder, "prometheus.yml"), JSON.stringify(config));
     const listen = `--web.listen-address=127.0.0.1:${port}`;
     const args = [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, listen, ...flags];
@@ -70,4 +74,11 @@ export class TestPrometheus {
     const { ok } = await fetch(`${this.url}/-/ready`);
     if (!ok) throw new Error(`prometheus is not ready (${this.process.exitCode ?? "running"})`);
   }
+}
+
+function scraping(scrapeMs: number, targets: readonly string[]): object {
+  return {
+    global: { scrape_interval: `${scrapeMs}ms`, scrape_timeout: `${scrapeMs}ms` },
+    scrape_configs: [{ job_name: "sluice", honor_labels: true, static_configs: [{ targets }] }],
+  };
 }

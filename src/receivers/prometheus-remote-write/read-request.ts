@@ -1,0 +1,195 @@
+import { MalformedError } from "../../plugin.js";
+import { FieldReader } from "./field-reader.js";
+import { EXEMPLAR, LABEL, SAMPLE, V1_REQUEST, V1_SERIES, V2_METADATA, V2_REQUEST, V2_SERIES } from "./tags.js";
+
+/** Types of metrics, as in remote write 2.0. */
+export const METRIC_TYPE = {
+  unspecified: 0,
+  counter: 1,
+  gauge: 2,
+  histogram: 3,
+  gaugeHistogram: 4,
+  summary: 5,
+  info: 6,
+  stateSet: 7,
+};
+
+/** Label names and values, one after the other. */
+export type LabelList = readonly string[];
+
+export interface WrittenExemplar {
+  readonly labels: LabelList;
+  readonly value: number;
+  readonly timestamp: number;
+}
+
+export interface WrittenSample {
+  /** Where the eight bytes of its value are in the request. */
+  valueAt: number;
+  timestamp: number;
+  startTimestamp: number;
+}
+
+/** A series as it was sent. Times are in milliseconds. */
+export interface WrittenSeries {
+  readonly labels: LabelList;
+  readonly type: number;
+  readonly help: string;
+  readonly unit: string;
+  readonly samples: readonly WrittenSample[];
+  readonly histograms: readonly FieldReader[];
+  readonly exemplars: readonly WrittenExemplar[];
+}
+
+/** A request that is read series by series: objects for all of them would take many times its size. */
+export interface SeriesRequest {
+  readonly bytes: Buffer;
+  /** Throws a `MalformedError` if a series is invalid. */
+  series(): Generator<WrittenSeries>;
+  /** Exemplars by the labels of their series. Prometheus sends them as series of their own. */
+  exemplars(): ReadonlyMap<string, readonly WrittenExemplar[]>;
+}
+
+/** Throws a `MalformedError` if the bytes are no request, or hold more than `maxElements` symbols. */
+export function readRequest(bytes: Buffer, isV2: boolean, maxElements: number): SeriesRequest {
+  const symbols = isV2 ? readSymbols(bytes, maxElements) : [];
+  const read = isV2 ? (reader: FieldReader) => readV2Series(reader, symbols) : readV1Series;
+  const seriesField = isV2 ? V2_REQUEST.timeseries : V1_REQUEST.timeseries;
+  const exemplarsField = isV2 ? V2_SERIES.exemplars : V1_SERIES.exemplars;
+  function* messages(): Generator<FieldReader> {
+    for (const reader = new FieldReader(bytes); reader.step(); )
+      if (reader.field === seriesField) yield reader.message();
+  }
+  return {
+    bytes,
+    *series() {
+      for (const message of messages()) yield read(message);
+    },
+    exemplars() {
+      const found = new Map<string, WrittenExemplar[]>();
+      for (const message of messages()) {
+        if (!hasField(message.again(), exemplarsField)) continue;
+        const { labels, exemplars } = read(message);
+        const key = seriesKey(labels);
+        found.set(key, [...(found.get(key) ?? []), ...exemplars]);
+      }
+      return found;
+    },
+  };
+}
+
+/** Series with the same labels have the same key. */
+export function seriesKey(labels: LabelList): string {
+  return JSON.stringify(labels);
+}
+
+function hasField(reader: FieldReader, field: number): boolean {
+  while (reader.step()) if (reader.field === field) return true;
+  return false;
+}
+
+/** Where the value of a sample is that has none: it is 0. */
+export const NO_VALUE = -1;
+/** More samples of one series are no series. */
+const MAX_SAMPLES = 1_000_000;
+
+function readSymbols(bytes: Buffer, maxElements: number): string[] {
+  const symbols: string[] = [];
+  for (const reader = new FieldReader(bytes); reader.step(); )
+    if (reader.field === V2_REQUEST.symbols && symbols.push(reader.text()) > maxElements)
+      throw new MalformedError("the request has too many symbols", -1);
+  return symbols;
+}
+
+function addSample(samples: WrittenSample[], reader: FieldReader): void {
+  if (samples.push(readSample(reader)) > MAX_SAMPLES) throw new MalformedError("a series has too many samples", -1);
+}
+
+function readV1Series(reader: FieldReader): WrittenSeries {
+  const labels: string[] = [];
+  const samples: WrittenSample[] = [];
+  const exemplars: WrittenExemplar[] = [];
+  const histograms: FieldReader[] = [];
+  while (reader.step()) {
+    if (reader.field === V1_SERIES.labels) labels.push(...readLabel(reader.message()));
+    else if (reader.field === V1_SERIES.samples) addSample(samples, reader.message());
+    else if (reader.field === V1_SERIES.exemplars) exemplars.push(readV1Exemplar(reader.message()));
+    else if (reader.field === V1_SERIES.histograms) histograms.push(reader.message());
+  }
+  return { labels, type: METRIC_TYPE.unspecified, help: "", unit: "", samples, histograms, exemplars };
+}
+
+function readLabel(reader: FieldReader): [name: string, value: string] {
+  let [name, value] = ["", ""];
+  while (reader.step()) {
+    if (reader.field === LABEL.name) name = reader.text();
+    else if (reader.field === LABEL.value) value = reader.text();
+  }
+  return [name, value];
+}
+
+function readV1Exemplar(reader: FieldReader): WrittenExemplar {
+  const labels: string[] = [];
+  let [value, timestamp] = [0, 0];
+  while (reader.step()) {
+    if (reader.field === EXEMPLAR.labels) labels.push(...readLabel(reader.message()));
+    else if (reader.field === EXEMPLAR.value) value = reader.double();
+    else if (reader.field === EXEMPLAR.timestamp) timestamp = reader.int();
+  }
+  return { labels, value, timestamp };
+}
+
+function readSample(reader: FieldReader): WrittenSample {
+  const sample: WrittenSample = { valueAt: NO_VALUE, timestamp: 0, startTimestamp: 0 };
+  while (reader.step()) {
+    if (reader.field === SAMPLE.value) sample.valueAt = reader.fixed64At();
+    else if (reader.field === SAMPLE.timestamp) sample.timestamp = reader.int();
+    else if (reader.field === SAMPLE.startTimestamp) sample.startTimestamp = reader.int();
+  }
+  return sample;
+}
+
+function readV2Series(reader: FieldReader, symbols: readonly string[]): WrittenSeries {
+  const refs: number[] = [];
+  const samples: WrittenSample[] = [];
+  const exemplars: WrittenExemplar[] = [];
+  const histograms: FieldReader[] = [];
+  let [type, help, unit] = [METRIC_TYPE.unspecified, 0, 0];
+  while (reader.step()) {
+    if (reader.field === V2_SERIES.labelsRefs) reader.uints(refs);
+    else if (reader.field === V2_SERIES.samples) addSample(samples, reader.message());
+    else if (reader.field === V2_SERIES.histograms) histograms.push(reader.message());
+    else if (reader.field === V2_SERIES.exemplars) exemplars.push(readV2Exemplar(reader.message(), symbols));
+    else if (reader.field === V2_SERIES.metadata)
+      for (const metadata = reader.message(); metadata.step(); ) {
+        if (metadata.field === V2_METADATA.type) type = metadata.uint();
+        else if (metadata.field === V2_METADATA.helpRef) help = metadata.uint();
+        else if (metadata.field === V2_METADATA.unitRef) unit = metadata.uint();
+      }
+  }
+  const labels = labelsOf(refs, symbols);
+  return { labels, type, help: symbolAt(symbols, help), unit: symbolAt(symbols, unit), samples, histograms, exemplars };
+}
+
+function readV2Exemplar(reader: FieldReader, symbols: readonly string[]): WrittenExemplar {
+  const refs: number[] = [];
+  let [value, timestamp] = [0, 0];
+  while (reader.step()) {
+    if (reader.field === EXEMPLAR.labels) reader.uints(refs);
+    else if (reader.field === EXEMPLAR.value) value = reader.double();
+    else if (reader.field === EXEMPLAR.timestamp) timestamp = reader.int();
+  }
+  return { labels: labelsOf(refs, symbols), value, timestamp };
+}
+
+function labelsOf(refs: readonly number[], symbols: readonly string[]): string[] {
+  if (refs.length % 2 !== 0) throw new MalformedError("a label has a name and no value", -1);
+  return refs.map((ref) => symbolAt(symbols, ref));
+}
+
+function symbolAt(symbols: readonly string[], ref: number): string {
+  const symbol = symbols[ref];
+  if (symbol === undefined)
+    throw new MalformedError(`there is no symbol ${ref}; the request has ${symbols.length}`, -1);
+  return symbol;
+}
