@@ -73,7 +73,7 @@ function fieldText(field: FieldName, c: Calendar, time: ZonedTime): string {
       return pad(c.month);
     case "1":
       return String(c.month);
-    case "_1":
+    case "\ue001":
       return pad(c.month, 2, " ");
     case "02":
       return pad(c.day);

@@ -32,6 +32,8 @@ const FIELDS = [
   "2006",
   /** Not in Go: a year of two or four digits, written with four. */
   "\ue000",
+  /** Not in Go: the month padded with a space. */
+  "\ue001",
   "002",
   "__2",
   "01",
@@ -42,7 +44,6 @@ const FIELDS = [
   "06",
   "15",
   "_2",
-  "_1",
   "PM",
   "pm",
   "1",
@@ -56,7 +57,7 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
   Y: "2006",
   y: "06",
   m: "01",
-  o: "_1",
+  o: "\ue001",
   q: "1",
   b: "Jan",
   h: "Jan",
@@ -117,7 +118,9 @@ export function parseGoLayout(layout: string): LayoutPart[] {
   };
   for (let p = 0; p < layout.length; ) {
     const fraction = /^([.,])(0+|9+)(?!\d)/.exec(layout.slice(p));
-    const field = fraction === null ? FIELDS.find((name) => layout.startsWith(name, p)) : undefined;
+    // In Go, this is an underscore and a year, not a padded day.
+    const isLiteral = fraction !== null || layout.startsWith("_2006", p);
+    const field = isLiteral ? undefined : FIELDS.find((name) => layout.startsWith(name, p));
     if (fraction !== null) {
       flush();
       const [, separator, digits] = fraction;

@@ -221,7 +221,7 @@ function setField(field: FieldName, value: string, found: ParsedTime, text: stri
       return;
     case "01":
     case "1":
-    case "_1":
+    case "\ue001":
       found.month = Number(value);
       return;
     case "02":
@@ -324,7 +324,7 @@ const FIELD_PATTERNS: Readonly<Record<FieldName, RegExp>> = {
   "06": two,
   "01": oneOrTwo,
   "1": oneOrTwo,
-  _1: spaced,
+  "\ue001": spaced,
   "02": oneOrTwo,
   "2": oneOrTwo,
   _2: spaced,
