@@ -463,6 +463,7 @@ export const ROOMS = [
   { path: "src/exporters/vendors/splunkhec/", purpose: "events to Splunk's HTTP Event Collector" },
   { path: "src/exporters/vendors/coralogix/", purpose: "OTLP to Coralogix, with its names of applications" },
   { path: "src/exporters/vendors/azuremonitor/", purpose: "telemetry to Application Insights" },
+  { path: "src/exporters/vendors/azureblob/", purpose: "batches as blobs of Azure Storage" },
   { path: "src/exporters/loki/", purpose: "streams of log lines to Loki, by labels", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each exactly once", component: true },

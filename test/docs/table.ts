@@ -60,6 +60,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/failover.md", by: namesKeys("failover") },
   { page: "docs/file-log.md", by: namesKeys("file_log", "otlp_json_file") },
   { page: "docs/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },
+  { page: "docs/azure-blob.md", by: namesKeys("azureblob") },
   { page: "docs/signalfx.md", by: namesKeys("signalfx", "sapm") },
   { page: "docs/splunk.md", by: namesKeys("splunk_hec") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },

@@ -26,6 +26,7 @@ import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write
 import { awsCloudWatchLogsExporter } from "../../src/exporters/vendors/awscloudwatchlogs/component.js";
 import { awsEmfExporter } from "../../src/exporters/vendors/awsemf/component.js";
 import { awsXrayExporter } from "../../src/exporters/vendors/awsxray/component.js";
+import { azureBlobExporter } from "../../src/exporters/vendors/azureblob/component.js";
 import { azureMonitorExporter } from "../../src/exporters/vendors/azuremonitor/component.js";
 import { coralogixExporter } from "../../src/exporters/vendors/coralogix/component.js";
 import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
@@ -201,6 +202,17 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
         const endpoint = `http://127.0.0.1:${port}`;
         return { api: { key: "k" }, logs: { endpoint }, metrics: { endpoint }, traces: { endpoint } };
       }),
+  ],
+  [
+    "azureblob",
+    azureBlobExporter,
+    () =>
+      answeringBackend((port) => ({
+        auth: {
+          type: "connection_string",
+          connection_string: `AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:${port}`,
+        },
+      })),
   ],
   [
     "awsxray",

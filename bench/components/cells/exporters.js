@@ -67,6 +67,12 @@ export const EXPORTER_CELLS = {
     traces,
   ),
   "jaeger exporter": cell("jaeger", "span", ({ grpc }) => overGrpc(grpc[0]), traces),
+  "azureblob, OTLP/JSON": cell("azureblob", "record", ({ target }) => ({
+    auth: {
+      type: "connection_string",
+      connection_string: `AccountName=a;AccountKey=a2V5;BlobEndpoint=${urlOf(target)}`,
+    },
+  })),
   "sapm exporter": cell("sapm", "span", ({ target }) => ({ endpoint: `${urlOf(target)}/v2/trace` }), traces),
   "zipkin exporter": cell("zipkin", "span", ({ target }) => ({ endpoint: `${urlOf(target)}/api/v2/spans` }), traces),
   "webhook, a request a batch": cell("webhook", "record", ({ target }) => ({

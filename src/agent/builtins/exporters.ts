@@ -100,6 +100,11 @@ export const EXPORTERS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["azureblob", "azure_blob"],
+    load: async () => (await import("../../exporters/vendors/azureblob/component.js")).azureBlobExporter,
+  },
+  {
+    kind: "exporter",
     types: ["load_balancing", "loadbalancing"],
     load: async () => (await import("../../exporters/otlp-grpc/load-balancing/component.js")).loadBalancingExporter,
   },

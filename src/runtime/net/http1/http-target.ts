@@ -34,7 +34,12 @@ export function hostHeaderName({ headers }: Pick<HttpClientConfig, "headers">): 
 type TargetConfig = Pick<HttpClientConfig, "headers" | "proxy_url" | "disable_keep_alives">;
 
 /** `own` are headers of the protocol; configured headers override them. */
-export function httpTarget(url: URL, config: TargetConfig, own: Readonly<Record<string, string>>): HttpTarget {
+export function httpTarget(
+  url: URL,
+  config: TargetConfig,
+  own: Readonly<Record<string, string>>,
+  method = "POST",
+): HttpTarget {
   const isSecure = url.protocol === "https:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const port = Number(url.port || (isSecure ? 443 : 80));
@@ -50,10 +55,10 @@ export function httpTarget(url: URL, config: TargetConfig, own: Readonly<Record<
     host,
     port,
     proxy,
-    head: requestHead("POST", target, headers),
+    head: requestHead(method, target, headers),
     requestUrl: withoutCredentials(url),
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
-    headWith: (more) => requestHead("POST", target, mergeHeaders(headers, more)),
+    headWith: (more) => requestHead(method, target, mergeHeaders(headers, more)),
   };
 }
 

@@ -90,6 +90,20 @@ export class HttpPoster {
     return sendAuthorized(authenticator, request, this.peer, abort, (headers) => send(target.headWith(headers)));
   }
 
+  /** PUTs to a URL of the same origin, with these headers and without an authenticator. */
+  put<T>(
+    url: URL,
+    body: readonly Uint8Array[],
+    abort: AbortSignal,
+    options: SendOptions | undefined,
+    read: (answer: Http1Answer) => T,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<T> {
+    const head = withHeaders(httpTarget(url, this.config, headers, "PUT").head, sendHeaders(options));
+    const request = (isResend: boolean) => this.client!.request(head, body, abort, isResend);
+    return resendIfStale(this.peer, abort, request, read);
+  }
+
   stop(): void {
     this.client?.close();
   }
