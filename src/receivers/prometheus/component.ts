@@ -68,6 +68,7 @@ class PrometheusReceiver implements Receiver {
         protocols: complete.protocols,
         fallback: job.fallback_scrape_protocol,
         withCompression: job.enable_compression,
+        escaping: complete.escaping,
         bodySizeLimit: complete.bodySizeLimit,
       },
       series: {

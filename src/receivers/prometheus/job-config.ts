@@ -18,6 +18,7 @@ export type ScrapeProtocol = (typeof SCRAPE_PROTOCOLS)[number];
 const DEFAULT_PROTOCOLS: readonly ScrapeProtocol[] = [
   "OpenMetricsText1.0.0",
   "OpenMetricsText0.0.1",
+  "PrometheusText1.0.0",
   "PrometheusText0.0.4",
 ];
 
@@ -61,8 +62,14 @@ function sharedKeys() {
     label_value_length_limit: limit("A series with a longer label value fails its scrape"),
     keep_dropped_targets: ignored("targets that rules drop are not kept"),
     scrape_failure_log_file: ignored("failures of scrapes are in the agent's log"),
-    metric_name_validation_scheme: ignored("names are taken as they come"),
-    metric_name_escaping_scheme: ignored("names are asked for as they are"),
+    metric_name_validation_scheme: z
+      .enum(["utf8", "legacy"])
+      .optional()
+      .meta({ description: "With legacy, targets are asked to escape names as with underscores. Default: utf8." }),
+    metric_name_escaping_scheme: z
+      .enum(["allow-utf-8", "underscores", "dots", "values"])
+      .optional()
+      .meta({ description: "How targets are asked to write names. Default: allow-utf-8." }),
     scrape_native_histograms: z.boolean().optional().meta({
       description: "Ask for protobuf first, unless scrape_protocols says otherwise: only it has native histograms.",
     }),
@@ -151,6 +158,12 @@ const globalSchema = z.strictObject(globalKeys());
 
 type GlobalConfig = z.infer<typeof globalSchema>;
 
+type NameSchemes = Pick<JobConfig, "metric_name_validation_scheme" | "metric_name_escaping_scheme">;
+
+function escapingOf({ metric_name_validation_scheme: valid, metric_name_escaping_scheme: escaping }: NameSchemes) {
+  return escaping ?? (valid === "legacy" ? "underscores" : undefined);
+}
+
 /** The effective config of a job, after `global` and the defaults. */
 export function completeJob(job: JobConfig, global: GlobalConfig) {
   const interval = job.scrape_interval ?? global.scrape_interval ?? DEFAULT_INTERVAL_MS;
@@ -160,6 +173,7 @@ export function completeJob(job: JobConfig, global: GlobalConfig) {
     interval,
     timeout: job.scrape_timeout ?? Math.min(shared, interval),
     protocols: job.scrape_protocols ?? global.scrape_protocols ?? (wantsNative ? NATIVE_PROTOCOLS : DEFAULT_PROTOCOLS),
+    escaping: escapingOf(job) ?? escapingOf(global) ?? "allow-utf-8",
     bodySizeLimit: job.body_size_limit ?? global.body_size_limit ?? DEFAULT_BODY_LIMIT,
     sampleLimit: job.sample_limit ?? global.sample_limit ?? 0,
     targetLimit: job.target_limit ?? global.target_limit ?? 0,

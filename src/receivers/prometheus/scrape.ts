@@ -13,6 +13,8 @@ export interface ScrapeSettings {
   readonly protocols: readonly ScrapeProtocol[];
   readonly fallback: ScrapeProtocol;
   readonly withCompression: boolean;
+  /** How the target should write names that older scrapers do not understand. */
+  readonly escaping: string;
   /** 0 means no limit. */
   readonly bodySizeLimit: number;
 }
@@ -86,11 +88,19 @@ function createReader(contentType: string | undefined, fallback: ScrapeProtocol,
   return new ExpositionReader(fallback.startsWith("OpenMetrics") ? "openmetrics" : "prometheus", sink);
 }
 
-function requestHeaders(target: Target, { protocols, withCompression }: ScrapeSettings): Record<string, string> {
-  const wanted = protocols.map((protocol) => MEDIA_TYPES[protocol]);
-  const accepted = wanted.map((type, index) => `${type};q=0.${Math.max(2, 9 - index)}`);
+/** Formats that can hold names with any characters, or escape them. */
+const ESCAPING: ReadonlySet<ScrapeProtocol> = new Set(["OpenMetricsText1.0.0", "PrometheusText1.0.0"]);
+/** The weight of the format that is preferred, in tenths, as Prometheus gives it. */
+const FIRST_WEIGHT = 6;
+
+function requestHeaders(target: Target, settings: ScrapeSettings): Record<string, string> {
+  const { protocols, escaping, withCompression } = settings;
+  const accepted = protocols.map((protocol, index) => {
+    const escaped = ESCAPING.has(protocol) ? `;escaping=${escaping}` : "";
+    return `${MEDIA_TYPES[protocol]}${escaped};q=0.${FIRST_WEIGHT - index}`;
+  });
   return {
-    Accept: [...accepted, "*/*;q=0.1"].join(","),
+    Accept: [...accepted, `*/*;q=0.${FIRST_WEIGHT - protocols.length}`].join(","),
     "Accept-Encoding": withCompression ? "gzip" : "identity",
     "User-Agent": "sluice",
     "X-Prometheus-Scrape-Timeout-Seconds": String(target.timeoutMs / 1000),

@@ -356,6 +356,16 @@ target_info{service_version="1.2"} 1
     expect(points[39_999]).toMatchObject({ value: 39_999, labels: { number: "39999" } });
   });
 
+  it("asks for names as they are, or escaped as the config says", async () => {
+    const ask = async (more: object) => (await scrapeOnce("a 1\n", more)).target.requests[0]!.headers.accept;
+    const formats = (escaping: string) =>
+      `application/openmetrics-text;version=1.0.0;escaping=${escaping};q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,` +
+      `text/plain;version=1.0.0;escaping=${escaping};q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2`;
+    expect(await ask({})).toBe(formats("allow-utf-8"));
+    expect(await ask({ metric_name_validation_scheme: "legacy" })).toBe(formats("underscores"));
+    expect(await ask({ metric_name_escaping_scheme: "dots" })).toBe(formats("dots"));
+  });
+
   it("asks with credentials from the config and from files, parameters, gzip and headers", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sluice-scrape-"));
     await writeFile(join(folder, "token"), "from-file\n");

@@ -95,7 +95,7 @@ describe("the prometheus receiver, with protobuf", () => {
     await until(() => expect(valueIn(scraping.scrape(0), "scrape_series_added")).toBeDefined());
     const points = scraping.scrape(0);
     expect(target.requests[0]!.headers.accept).toMatch(
-      /^application\/vnd\.google\.protobuf;proto=io\.prometheus\.client\.MetricFamily;encoding=delimited;q=0\.9,/,
+      /^application\/vnd\.google\.protobuf;proto=io\.prometheus\.client\.MetricFamily;encoding=delimited;q=0\.6,/,
     );
     expect(values(points)).toMatchObject({ "requests_total{code=200}": 7, temperature: -3.5, plain: 2 });
     const named = (name: string, kind: string) =>

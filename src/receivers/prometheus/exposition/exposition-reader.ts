@@ -175,7 +175,7 @@ export class ExpositionReader {
     while (isBlank(b[p]!)) p++;
     const isQuoted = b[p] === QUOTE;
     const nameStart = isQuoted ? ++p : p;
-    if (isQuoted) while (b[p] !== QUOTE && p < end) p++;
+    if (isQuoted) while (b[p] !== QUOTE && p < end) p += b[p] === BACKSLASH ? 2 : 1;
     else while (isNameByte(b[p]!, p > nameStart, true)) p++;
     const nameEnd = p;
     if (nameEnd === nameStart) throw new ExpositionError(`no name follows ${kind.toUpperCase()}`);
@@ -208,4 +208,5 @@ const SPACE = 32;
 const QUOTE = 34;
 const HASH = 35;
 const ZERO = 48;
+const BACKSLASH = 92;
 const OPEN = 123;
