@@ -8,6 +8,8 @@ const ANNOTATIONS = ["description", "default", "deprecated"];
 const MIN_SHARED_LENGTH = 40;
 /** The same for references with annotations. */
 const MIN_ANNOTATED_LENGTH = 90;
+/** Names are a hint only, and are written a few thousand times. */
+const MAX_NAME_LENGTH = 4;
 
 /**
  * Moves equal parts of a JSON Schema to `definitions`, so that each is written once. Parts that differ only in
@@ -119,12 +121,13 @@ class Shapes {
   }
 }
 
-/**
- * A name made from the key of the first use, with a number if it is taken. It is short because it is written a few
- * thousand times.
- */
+/** A name made from the key of the first use, with a number if it is taken. */
 function freeName(key: string, isTaken: (name: string) => boolean): string {
-  const base = key.replace(/^.*\./, "").replace(/[^\w-]+/g, "_") || "value";
+  const base =
+    key
+      .replace(/^.*\./, "")
+      .replace(/[^\w-]+/g, "_")
+      .slice(0, MAX_NAME_LENGTH) || "value";
   let name = base;
   for (let i = 2; isTaken(name); i++) name = `${base}.${i}`;
   return name;
