@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { kafkaExporter } from "../dist/exporters/kafka/component.js";
 import { kafkaReceiver } from "../dist/receivers/kafka/component.js";
+import { collecting } from "./components/kit.js";
 import {
   cpuPerRecord,
   inLanes,
@@ -18,7 +19,7 @@ import {
 
 /**
  * Compares the kafka receiver and exporter with a bare consumer and producer of the same client library, in alternating
- * rounds: CPU per record.
+ * rounds: CPU per record. The receiver `kafka_metrics` is compared with the same questions of a bare client: CPU per point.
  *
  *     npm run build && node bench/kafka.js --broker 127.0.0.1:9092 [--messages 6000] [--records 100] [--rounds 5]
  *
@@ -46,7 +47,7 @@ const value = Buffer.from(batch.bytes);
 const admin = new Admin(connection);
 await admin.createTopics({ topics: [topic], partitions: LANES, replicas: 1 });
 /** @type {Record<string, number[]>} */
-const results = { producer: [], exporter: [], consumer: [], receiver: [] };
+const results = { producer: [], exporter: [], consumer: [], receiver: [], questions: [], kafka_metrics: [] };
 for (let round = 0; round < Number(options.rounds); round++) {
   results["producer"]?.push(await bareProducer());
   results["exporter"]?.push(await exporter());
@@ -55,6 +56,11 @@ for (let round = 0; round < Number(options.rounds); round++) {
   results["consumer"]?.push(await bareConsumer(round));
   results["receiver"]?.push(await receiver(round));
 }
+for (let round = 0; round < Number(options.rounds); round++) {
+  const { bare, receiver } = await metrics();
+  results["questions"]?.push(bare);
+  results["kafka_metrics"]?.push(receiver);
+}
 await admin.deleteTopics({ topics: [topic] });
 await admin.close();
 
@@ -62,6 +68,7 @@ console.log(`${MESSAGES} messages of ${RECORDS} records, ${value.length} bytes e
 report(results, [
   ["exporter", "producer"],
   ["receiver", "consumer"],
+  ["kafka_metrics", "questions"],
 ]);
 
 /** Changes to the folder where the client is installed, because the receiver and the exporter look for it there. */
@@ -103,6 +110,35 @@ async function bareConsumer(/** @type {number} */ round) {
   });
   await consumer.close(true);
   return used;
+}
+
+const COLLECTIONS = 50;
+
+/** Collections of the topic's partitions, and of all groups. */
+async function metrics() {
+  const keys = { brokers: [options.broker], topic_match: topic, scrapers: ["brokers", "topics", "consumers"] };
+  const running = await collecting("receiver/kafka_metrics", keys, async () => 0);
+  const points = await running.turn();
+  const receiver = await cpuPerRecord(COLLECTIONS * points, async () => {
+    for (let i = 0; i < COLLECTIONS; i++) await running.turn();
+  });
+  await running.stop();
+  const indexes = Array.from({ length: LANES }, (_, partitionIndex) => partitionIndex);
+  const offsets = (/** @type {bigint} */ timestamp) =>
+    admin.listOffsets({
+      topics: [{ name: topic, partitions: indexes.map((partitionIndex) => ({ partitionIndex, timestamp })) }],
+    });
+  const bare = await cpuPerRecord(COLLECTIONS * points, async () => {
+    for (let i = 0; i < COLLECTIONS; i++) {
+      await admin.metadata({ topics: [topic], forceUpdate: true });
+      await Promise.all([offsets(-1n), offsets(-2n)]);
+      for (const group of (await admin.listGroups()).keys()) {
+        await admin.describeGroups({ groups: [group] });
+        await admin.listConsumerGroupOffsets({ groups: [group] });
+      }
+    }
+  });
+  return { bare, receiver };
 }
 
 function receiver(/** @type {number} */ round) {

@@ -355,6 +355,12 @@ export const ROOMS = [
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: requests, responses, stopping", component: true },
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },
   { path: "src/receivers/redis/", purpose: "statistics of a Redis server", component: true },
+  { path: "src/receivers/journald/", purpose: "the journal of systemd, read with journalctl", component: true },
+  {
+    path: "src/receivers/kafka-metrics/",
+    purpose: "statistics of a Kafka cluster: brokers, topics, consumer groups",
+    component: true,
+  },
   { path: "src/receivers/k8s-cluster/", purpose: "metrics of the objects of a Kubernetes cluster", component: true },
   {
     path: "src/receivers/k8s-objects/",

@@ -36,6 +36,7 @@ export const MEASURED_ELSEWHERE = {
   "receiver/app": "scenarios/receivers/emit.js",
   "receiver/otlp": "lib/sluice-config.js",
   "receiver/kafka": "kafka.js",
+  "receiver/kafka_metrics": "kafka.js",
   "receiver/rabbitmq": "lib/brokers/rabbitmq.js",
   "receiver/redis_stream": "lib/brokers/redis.js",
   "receiver/nats": "lib/brokers/nats.js",

@@ -55,6 +55,12 @@ export const COLLECTING_CELLS = {
       });
     },
   },
+  "journald, a journal that never ends": {
+    of: "receiver/journald",
+    unit: "entry",
+    base: "JSON.parse of the same lines",
+    start: startJournal,
+  },
   "k8s_cluster, a hundred pods": {
     of: "receiver/k8s_cluster",
     unit: "sample",
@@ -203,6 +209,32 @@ async function startJsonFile() {
     await rm(folder, { recursive: true });
   };
   return { turn, count: () => count, bare: { turn: bare }, stop };
+}
+
+/** A journalctl that writes the same thousand entries again and again. */
+async function startJournal() {
+  const folder = await mkdtemp(join(tmpdir(), "sluice-bench-"));
+  const lines = Array.from({ length: 1000 }, (_, i) =>
+    JSON.stringify({
+      __CURSOR: `s=739ad463348b4ceca5a9e69c95a3c93f;i=${i};b=4d9c3e51c4b94a46a9b6b9e7ac6ad6b9;m=3e8;t=66082846e6dec`,
+      ...{ __REALTIME_TIMESTAMP: "1794961876294617", __MONOTONIC_TIMESTAMP: "1000", PRIORITY: "6", _UID: "1000" },
+      ...{ _SYSTEMD_UNIT: "shop.service", SYSLOG_IDENTIFIER: "shop", _HOSTNAME: "node-3", _PID: "4711" },
+      ...{ _BOOT_ID: "4d9c3e51c4b94a46a9b6b9e7ac6ad6b9", MESSAGE: `order ${i} was paid with a card in 12 ms` },
+    }),
+  );
+  const text = `${lines.join("\n")}\n`;
+  const program = join(folder, "journalctl");
+  await writeFile(join(folder, "lines"), text);
+  const script = `#!/bin/sh\ncase "$*" in *--follow*) while cat ${folder}/lines; do :; done;; esac\n`;
+  await writeFile(program, script, { mode: 0o755 });
+  const bare = async () => lines.map((line) => JSON.parse(line)).length;
+  const keys = { journalctl_path: program, start_at: "beginning", offsets_directory: join(folder, "offsets") };
+  const running = await collecting("receiver/journald", keys, bare, undefined, {});
+  const stop = async () => {
+    await running.stop();
+    await rm(folder, { recursive: true });
+  };
+  return { ...running, stop };
 }
 
 const on = { enabled: true };

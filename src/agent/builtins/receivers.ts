@@ -161,4 +161,14 @@ export const RECEIVERS: readonly Builtin[] = [
     types: ["k8s_events"],
     load: async () => (await import("../../receivers/k8s-objects/component.js")).k8sEventsReceiver,
   },
+  {
+    kind: "receiver",
+    types: ["journald"],
+    load: async () => (await import("../../receivers/journald/component.js")).journaldReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["kafka_metrics", "kafkametrics"],
+    load: async () => (await import("../../receivers/kafka-metrics/component.js")).kafkaMetricsReceiver,
+  },
 ];

@@ -8,6 +8,7 @@ export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProbl
 export type { Dedup } from "./dedup/dedup.js";
 export { createDedup, dedupSection } from "./dedup/dedup-config.js";
 export type {
+  KafkaAdmin,
   KafkaAssignment,
   KafkaClient,
   KafkaConsumer,

@@ -4,8 +4,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type {
+  KafkaAdmin,
   KafkaClient,
-  KafkaConnection,
   KafkaConnectionOptions,
   KafkaConsumer,
   KafkaConsumerOptions,
@@ -20,15 +20,12 @@ export const hasKafkaClient = existsSync(join(kafkaClientModules, "@platformatic
 
 /** What the tests use of the client beside what Sluice does. */
 interface KafkaTestClient extends KafkaClient {
-  readonly Admin: new (options: KafkaConnectionOptions) => KafkaAdmin;
+  readonly Admin: new (options: KafkaConnectionOptions) => KafkaTestAdmin;
   readonly Consumer: new (options: KafkaConsumerOptions) => KafkaStreamConsumer;
 }
 
-interface KafkaAdmin extends KafkaConnection {
+interface KafkaTestAdmin extends KafkaAdmin {
   createTopics(options: { topics: string[]; partitions: number; replicas: number }): Promise<unknown>;
-  listOffsets(options: {
-    topics: { name: string; partitions: { partitionIndex: number; timestamp: bigint }[] }[];
-  }): Promise<{ readonly partitions: readonly unknown[] }[]>;
 }
 
 interface KafkaStreamConsumer extends KafkaConsumer {

@@ -7,6 +7,7 @@ import type { ConnectionOptions } from "node:tls";
 export interface KafkaClient {
   readonly Consumer: new (options: KafkaConsumerOptions) => KafkaConsumer;
   readonly Producer: new (options: KafkaProducerOptions) => KafkaProducer;
+  readonly Admin: new (options: KafkaConnectionOptions) => KafkaAdmin;
 }
 
 /** How to connect to a cluster. Times are in milliseconds. */
@@ -65,6 +66,9 @@ export interface KafkaMemberShare {
 }
 
 export interface KafkaMetadata {
+  /** The id of the cluster. */
+  readonly id: string;
+  readonly brokers: ReadonlyMap<number, unknown>;
   readonly topics: ReadonlyMap<string, KafkaTopicMetadata>;
 }
 
@@ -72,7 +76,13 @@ export interface KafkaTopicMetadata {
   readonly id: string;
   readonly partitionsCount: number;
   /** `leader` is a broker's id. */
-  readonly partitions: readonly { readonly leader: number }[];
+  readonly partitions: readonly {
+    readonly leader: number;
+    /** Ids of brokers. */
+    readonly replicas: readonly number[];
+    /** Those of the replicas that are in sync. */
+    readonly isr: readonly number[];
+  }[];
 }
 
 /** The methods of every client of a cluster. */
@@ -108,6 +118,49 @@ export interface KafkaConsumer extends KafkaConnection {
   ): void;
   on(event: "consumer:group:rebalance", listener: () => void): void;
   on(event: "consumer:heartbeat:error", listener: (payload: { readonly error: Error }) => void): void;
+}
+
+/** Questions about a cluster. */
+export interface KafkaAdmin extends KafkaConnection {
+  /** Topics that are not internal. */
+  listTopics(): Promise<string[]>;
+  listGroups(): Promise<ReadonlyMap<string, { readonly id: string; readonly groupType: string }>>;
+  describeGroups(options: {
+    readonly groups: string[];
+  }): Promise<ReadonlyMap<string, { readonly members: ReadonlyMap<string, unknown> }>>;
+  listConsumerGroupOffsets(options: { readonly groups: string[] }): Promise<
+    readonly {
+      readonly topics: readonly {
+        readonly name: string;
+        readonly partitions: readonly { readonly partitionIndex: number; readonly committedOffset: bigint }[];
+      }[];
+    }[]
+  >;
+  /** The timestamp as for a consumer. */
+  listOffsets(options: {
+    readonly topics: {
+      readonly name: string;
+      readonly partitions: { readonly partitionIndex: number; readonly timestamp: bigint }[];
+    }[];
+  }): Promise<
+    readonly {
+      readonly name: string;
+      readonly partitions: readonly { readonly partitionIndex: number; readonly offset: bigint }[];
+    }[]
+  >;
+  /** Settings of topics (resource type 2) and brokers (4). */
+  describeConfigs(options: {
+    readonly resources: {
+      readonly resourceType: number;
+      readonly resourceName: string;
+      readonly configurationKeys: string[];
+    }[];
+  }): Promise<
+    readonly {
+      readonly resourceName: string;
+      readonly configs: readonly { readonly name: string; readonly value: string | null }[];
+    }[]
+  >;
 }
 
 export interface KafkaFetchRequest {
