@@ -51,6 +51,8 @@ class K8sClusterReceiver implements Receiver {
   private readonly lists: ClusterList[] = [];
   private listed: Promise<unknown> = Promise.resolve();
   private began = 0;
+  /** The points of resources, which stay the same until the object changes. */
+  private readonly collected = new WeakMap<MeasuredResource, PointCollector>();
 
   constructor(config: K8sClusterConfig, context: ReceiverContext) {
     this.config = config;
@@ -144,7 +146,17 @@ class K8sClusterReceiver implements Receiver {
     return collectors;
   }
 
-  private pointsOf({ attributes, values }: MeasuredResource, more: readonly MeasuredValue[] = []): PointCollector {
+  private pointsOf(resource: MeasuredResource, more: readonly MeasuredValue[] | undefined): PointCollector {
+    if (more !== undefined) return this.createPoints(resource, more);
+    let points = this.collected.get(resource);
+    if (points === undefined) {
+      points = this.createPoints(resource, []);
+      this.collected.set(resource, points);
+    }
+    return points;
+  }
+
+  private createPoints({ attributes, values }: MeasuredResource, more: readonly MeasuredValue[]): PointCollector {
     const wanted = Object.entries(attributes).filter(
       ([name]) => this.config.resource_attributes[name as ClusterAttribute].enabled,
     );
