@@ -16,6 +16,8 @@ export class CursorStore {
   private cursors = new Map<string, string>();
   private isBehind = false;
   private writing: Promise<void> | undefined;
+  private isClosing = false;
+  private endPause = () => {};
 
   constructor(directory: string, context: ReceiverContext) {
     const name = context.id.replace(/[^\w.-]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
@@ -58,6 +60,8 @@ export class CursorStore {
 
   /** Resolves when all cursors have been written, or have failed to be written. */
   async close(): Promise<void> {
+    this.isClosing = true;
+    this.endPause();
     await this.writing;
   }
 
@@ -70,7 +74,18 @@ export class CursorStore {
       } catch (error) {
         this.logFailure(error);
       }
+      if (!this.isClosing) await this.pause();
     }
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(PAUSE_MS, resolve);
+      this.endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   private async write(): Promise<void> {
@@ -94,6 +109,9 @@ export class CursorStore {
     return new Map();
   }
 }
+
+/** Each write waits for the disk, which queues need too. */
+const PAUSE_MS = 200;
 
 function checksum(text: string): string {
   return (crc32c(Buffer.from(text)) >>> 0).toString(16).padStart(8, "0");
