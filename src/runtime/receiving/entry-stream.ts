@@ -5,6 +5,7 @@ import {
   LogBatchWriter,
   type LogEntry,
   type LogMap,
+  type LogValue,
   writeEntry,
 } from "#logs/entries";
 import { Batch } from "#otlp";
@@ -34,7 +35,7 @@ export class EntryStream {
   private readonly settings: EntryStreamSettings;
   private readonly context: ReceiverContext;
   private readonly logRejected: (reason: string) => void;
-  private readonly writers = new Map<string, LogBatchWriter>();
+  private readonly writers = new Map<string, TimedWriter>();
   private waitingBytes = 0;
   private cursor: string | undefined;
   private sending: Promise<void> | undefined;
@@ -54,9 +55,12 @@ export class EntryStream {
 
   /** Adds an entry. It is sent after the next `flush`. */
   add(entry: LogEntry): void {
-    const writer = this.writerOf(entry);
+    const timed = this.writerOf(entry);
+    const { writer } = timed;
     const before = writer.byteLength;
-    writer.observedAt(this.context.clock.now());
+    const now = this.context.clock.now();
+    if (now !== timed.observedMs) writer.observedAt(now);
+    timed.observedMs = now;
     writer.add(typeof entry.body === "string" ? entry.body.length + 200 : 400, (wire) => writeEntry(wire, entry));
     this.waitingBytes += writer.byteLength - before;
   }
@@ -96,7 +100,7 @@ export class EntryStream {
 
   /** The entries of all resources as one batch. */
   private takeBatch(): Batch {
-    const batches = [...this.writers.values()].filter(({ count }) => count > 0).map((writer) => writer.finish());
+    const batches = [...this.writers.values()].flatMap(({ writer }) => (writer.count > 0 ? [writer.finish()] : []));
     if (this.writers.size > MAX_WRITERS) this.writers.clear();
     this.waitingBytes = 0;
     return Batch.merge(batches);
@@ -123,18 +127,36 @@ export class EntryStream {
     });
   }
 
-  private writerOf({ resource, scopeName }: LogEntry): LogBatchWriter {
-    const key = `${scopeName}\n${resourceKey(resource)}`;
-    let writer = this.writers.get(key);
-    if (writer === undefined) {
+  private writerOf({ resource, scopeName }: LogEntry): TimedWriter {
+    const key = scopeName + resourceKey(resource);
+    let timed = this.writers.get(key);
+    if (timed === undefined) {
       const scope = scopeName === "" ? new Uint8Array(0) : encodeScopeName(scopeName);
-      writer = new LogBatchWriter(encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG), scope, CAPACITY);
-      this.writers.set(key, writer);
+      const encoded = encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG);
+      timed = { writer: new LogBatchWriter(encoded, scope, CAPACITY), observedMs: Number.NaN };
+      this.writers.set(key, timed);
     }
-    return writer;
+    return timed;
   }
 }
 
+/** A writer, and the time that its next record gets. */
+interface TimedWriter {
+  readonly writer: LogBatchWriter;
+  observedMs: number;
+}
+
+/** Texts, as most attributes are, need no JSON. */
 function resourceKey(resource: LogMap): string {
-  return JSON.stringify(resource, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+  let key = "";
+  for (const name in resource) {
+    const value = resource[name]!;
+    const text = typeof value === "string" ? value : otherKey(value);
+    key += `\n${name.length} ${text.length} ${name}${text}`;
+  }
+  return key;
+}
+
+function otherKey(value: LogValue): string {
+  return `${typeof value} ${JSON.stringify(value, (_, item) => (typeof item === "bigint" ? `${item}n` : item))}`;
 }
