@@ -8,6 +8,7 @@ import { stopCounting } from "./coverage.js";
 import { type FuzzTarget, fuzz } from "./fuzz.js";
 import { mutateBytes } from "./mutate-bytes.js";
 import { appTargets } from "./targets/app-records.js";
+import { clusterTargets } from "./targets/cluster.js";
 import { rowTargets } from "./targets/database-rows.js";
 import { eventTargets } from "./targets/events.js";
 import { expositionTargets } from "./targets/exposition.js";
@@ -33,6 +34,7 @@ const TARGETS = [
   ...machineTargets,
   ...appTargets,
   ...statisticsTargets,
+  ...clusterTargets,
   ...languageTargets,
   ...storeTargets,
 ];
