@@ -35,14 +35,14 @@ function mapSpecs<S>(specs: ReadonlyMap<string, S>, map: (spec: S) => S): Readon
   return new Map([...specs].map(([id, spec]) => [id, map(spec)]));
 }
 
-/** Every server of a receiver has this key. */
-const CONNECTIONS = "max_connections";
+/** Every server of a receiver has these keys. */
+const CONNECTIONS: readonly string[] = ["max_connections", "max_connections_per_client"];
 
 function withShareOfConnections(config: unknown, worker: SharingWorker): unknown {
   if (typeof config !== "object" || config === null || Object.getPrototypeOf(config) !== Object.prototype)
     return config;
   const entries = Object.entries(config).map(([key, value]) => {
-    const isLimit = key === CONNECTIONS && typeof value === "number";
+    const isLimit = CONNECTIONS.includes(key) && typeof value === "number";
     return [key, isLimit ? shareOfLimit(value, worker) : withShareOfConnections(value, worker)];
   });
   return Object.fromEntries(entries);

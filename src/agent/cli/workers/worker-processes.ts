@@ -182,6 +182,7 @@ class WorkerSlot {
     const calls = new IpcCalls(endOf(child, gone), this.number);
     this.calls = calls;
     closeUntakenConnections(child, gone);
+    closeConnectionsBeyondLimits(child, () => this.state === "ready");
     child.on("message", (message: LastMetrics | unknown) => {
       if (isLastMetrics(message)) onLastMetrics(this.number, message.lastMetrics);
     });
@@ -386,6 +387,7 @@ interface ClusterMessage {
   readonly act?: string;
   readonly seq?: number;
   readonly ack?: number;
+  accepted?: boolean;
 }
 
 /**
@@ -406,6 +408,17 @@ function closeUntakenConnections({ process: child }: Worker, gone: Promise<void>
   void gone.then(() => {
     // As if the worker had taken them: then the cluster module closes them in this process.
     for (const ack of untaken) child.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: true });
+  });
+}
+
+/**
+ * Closes connections that a worker does not take because it has reached `max_connections`. Node's cluster module would
+ * give them to the next worker, and so on without end while all are full. A worker that stops takes none either: those
+ * are for the others.
+ */
+function closeConnectionsBeyondLimits({ process: child }: Worker, isReady: () => boolean): void {
+  child.prependListener("internalMessage", (message: ClusterMessage) => {
+    if (message.ack !== undefined && message.accepted === false && isReady()) message.accepted = true;
   });
 }
 

@@ -26,7 +26,7 @@ beforeEach(async () => {
 receivers:
   udp_log: {listen_address: "127.0.0.1:${udp}"}
   fluent_forward: {endpoint: "unix://${directory}/fluent.sock"}
-  otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}}}
+  otlp: {limits: {max_connections: 10}, protocols: {grpc: {endpoint: "127.0.0.1:0"}}}
 exporters: {otlp_http: {endpoint: "${sink.url}"}}
 extensions: {reliability: {directory: "${directory}/queue"}}
 service:
@@ -48,7 +48,8 @@ afterEach(async () => {
   await sink.close();
 });
 
-const received = () => sink.batches.flatMap(bodies).sort();
+/** What was on its way when the agent was killed may arrive twice. */
+const received = () => [...new Set(sink.batches.flatMap(bodies))].sort();
 
 function texts(prefix: string): string[] {
   return Array.from({ length: 30 }, (_, i) => `${prefix}-${i}`).sort();
@@ -99,13 +100,29 @@ it("takes datagrams and connections to a Unix socket, and again after it was kil
 });
 
 it("gives each worker the same number of long-lived gRPC connections", async () => {
-  const sessions = Array.from({ length: 9 }, () => connectHttp2(`http://127.0.0.1:${agent.ports.grpc}`));
-  for (let round = 0; round < 4; round++)
+  const sessions: ReturnType<typeof connectHttp2>[] = [];
+  for (let opened = 0; opened < 9; opened++) {
+    const session = connectHttp2(`http://127.0.0.1:${agent.ports.grpc}`);
+    sessions.push(session);
+    expect(await exportOverGrpc(session)).toBe("0");
+  }
+  for (let round = 0; round < 3; round++)
     expect(await Promise.all(sessions.map(exportOverGrpc))).toEqual(Array(9).fill("0"));
   for (const session of sessions) session.close();
   const page = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
   for (const worker of [1, 2, 3])
     expect(page).toMatch(new RegExp(`^otelcol_receiver_accepted_log_records\\{.*worker="${worker}"\\} 12$`, "m"));
+});
+
+it("closes connections beyond the limit of all workers together", async () => {
+  const sockets = Array.from({ length: 30 }, () =>
+    connect(agent.ports.grpc, "127.0.0.1")
+      .on("error", () => {})
+      .resume(),
+  );
+  const open = () => sockets.filter(({ closed }) => !closed).length;
+  await expect.poll(open).toBe(10);
+  for (const socket of sockets) socket.destroy();
 });
 
 /** Resolves with the gRPC status. */

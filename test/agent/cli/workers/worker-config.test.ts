@@ -4,7 +4,7 @@ import { resolve } from "../../../support/agent.js";
 
 const config = resolve(`
 receivers:
-  otlp: {limits: {max_connections: 91}, protocols: {http: {endpoint: "127.0.0.1:0"}}}
+  otlp: {limits: {max_connections: 91, max_connections_per_client: 7}, protocols: {http: {endpoint: "127.0.0.1:0"}}}
   otlp/once: {limits: {max_connections: 91}, dedup: {enabled: true}, protocols: {http: {endpoint: "127.0.0.1:0"}}}
 processors:
   memory_limiter: {limit_mib: 300, spike_limit_mib: 60}
@@ -27,7 +27,11 @@ describe("the config of one of three workers", () => {
       expect(processors.get("memory_limiter")!.config).toMatchObject({ limit_mib: 100, spike_limit_mib: 20 });
     }
     const connections = workers.map(({ receivers }) => receivers.get("otlp")!.config);
-    expect(connections).toMatchObject([31, 30, 30].map((max_connections) => ({ limits: { max_connections } })));
+    expect(connections).toMatchObject([
+      { limits: { max_connections: 31, max_connections_per_client: 3 } },
+      { limits: { max_connections: 30, max_connections_per_client: 2 } },
+      { limits: { max_connections: 30, max_connections_per_client: 2 } },
+    ]);
     const rates = workers.map(({ processors }) => processors.get("rate_limit")!.config);
     expect(rates).toMatchObject([
       { perKey: { limit: 34, burst: 11 } },
