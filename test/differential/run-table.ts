@@ -5,6 +5,7 @@ import { feed, type Places, preparePlaces } from "./feeds.js";
 import { freePorts, type Sink, startSink } from "./sink.js";
 import type { Subject } from "./subjects.js";
 import { recordsOf, requestOf } from "./telemetry.js";
+import { linesOfWrite } from "./written-series.js";
 
 /** What a program makes of a case: records or lines, or that it does not start with the config. */
 export type Output = "refused" | readonly unknown[];
@@ -172,6 +173,8 @@ async function readOutput(table: CaseTable, { number, ports }: Run, sink: Sink):
       .filter((line) => line !== "")
       .sort();
   }
+  if (table.component === "exporters/prometheus_remote_write")
+    return (await Promise.all(sink.requestsOf(number).map(({ body }) => linesOfWrite(body)))).flat().sort();
   if (table.backends.length > 0)
     return table.backends.map((address, i) => ({ address, records: recordsAt(table, sink, FIRST_BACKEND + i) }));
   return recordsAt(table, sink, number);

@@ -13,6 +13,8 @@ export interface PrometheusNameRules {
   readonly addSuffixes: boolean;
   /** Whether to keep characters that Prometheus 2 does not allow in names. */
   readonly allowUtf8: boolean;
+  /** Whether names of labels get one underscore for several characters, and never begin with one. */
+  readonly joinsUnderscores?: boolean;
 }
 
 /** The config's names for combinations of these rules. */
@@ -89,11 +91,25 @@ function orEmpty(name: string): string {
 }
 
 /** The name of a label; empty if no character of it can stay. */
-export function labelName(name: string, { allowUtf8 }: Pick<PrometheusNameRules, "allowUtf8">): string {
+export function labelName(
+  name: string,
+  { allowUtf8, joinsUnderscores }: Pick<PrometheusNameRules, "allowUtf8" | "joinsUnderscores">,
+): string {
+  if (!allowUtf8 && joinsUnderscores) return joinedName(name);
   const clean = allowUtf8 ? name : name.replace(/[^A-Za-z0-9_]/gu, "_");
   if (/^_*$/.test(clean)) return "";
   if (!allowUtf8 && /^[0-9]/.test(clean)) return `key_${clean}`;
   return clean;
+}
+
+/** Reserved names keep the underscores around them. */
+function joinedName(name: string): string {
+  const [, reserved] = /^__(.+)__$/su.exec(name) ?? [];
+  const clean = (reserved ?? name).replace(/[^A-Za-z0-9]+/gu, "_");
+  if (/^_*$/.test(clean)) return "";
+  if (reserved !== undefined) return `__${clean}__`;
+  if (clean.startsWith("_")) return `key${clean}`;
+  return /^[0-9]/.test(clean) ? `key_${clean}` : clean;
 }
 
 /** UCUM symbols and Prometheus's words for them. */

@@ -47,8 +47,10 @@ class RemoteWriteExporter implements Exporter {
     this.context = context;
     this.isV2 = config.protobuf_message === MESSAGE_TYPES[1];
     const { namespace, send_metadata: sendMetadata } = config;
+    const owners = ownerSettings(config, !config.disable_scope_info, config.external_labels);
     this.translator = new Translator({
-      ...ownerSettings(config, !config.disable_scope_info, config.external_labels),
+      ...owners,
+      rules: { ...owners.rules, joinsUnderscores: true },
       targetInfoName:
         config.target_info?.enabled === false ? "" : namespace === "" ? "target_info" : `${namespace}_target_info`,
       maxRequestBytes: config.max_batch_size_bytes,

@@ -1,5 +1,6 @@
 import { type AttributeKey, PointReader, SeriesTable } from "#metrics";
 import { decodeMessage, MESSAGES } from "#otlp/bytes";
+import { type KeyValueTree, plainValue, plainValueText } from "#otlp/json";
 import { EXPONENTIAL_HISTOGRAM_TAG } from "#otlp/metric-tags";
 import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
 import type { PartialRejection } from "../../../plugin.js";
@@ -261,10 +262,19 @@ function readExemplar(b: Uint8Array, start: number, end: number): RemoteExemplar
     const id = exemplar[field] as Uint8Array | undefined;
     if (id !== undefined && id.length > 0) labels.push([label, Buffer.from(id).toString("hex")]);
   }
-  const length = labels.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  const own = attributesOf((exemplar["filteredAttributes"] ?? []) as KeyValueTree[]);
   return {
-    labels: length <= MAX_EXEMPLAR_CHARACTERS ? labels : [],
+    labels: lengthOf([...labels, ...own]) <= MAX_EXEMPLAR_CHARACTERS ? [...labels, ...own] : labels,
     value: Number(exemplar["asDouble"] ?? exemplar["asInt"] ?? 0),
     timeMs: Number(((exemplar["timeUnixNano"] as bigint | undefined) ?? 0n) / 1_000_000n),
   };
+}
+
+/** Attributes of an exemplar have the names that they were given, as in the Collector. */
+function attributesOf(attributes: readonly KeyValueTree[]): Label[] {
+  return attributes.map(({ key = "", value }): Label => [key, plainValueText(plainValue(value))]);
+}
+
+function lengthOf(labels: readonly Label[]): number {
+  return labels.reduce((sum, [name, value]) => sum + [...name].length + [...value].length, 0);
 }
