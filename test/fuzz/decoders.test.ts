@@ -15,6 +15,7 @@ import { expositionTargets } from "./targets/exposition.js";
 import { languageTargets } from "./targets/language.js";
 import { lineTargets } from "./targets/log-lines.js";
 import { machineTargets } from "./targets/machine.js";
+import { requestTargets } from "./targets/received-requests.js";
 import { spanTargets } from "./targets/span-formats.js";
 import { sqsTargets } from "./targets/sqs-answers.js";
 import { statisticsTargets } from "./targets/statistics.js";
@@ -26,6 +27,7 @@ const TARGETS = [
   ...telemetryTargets,
   ...wireTargets,
   ...spanTargets,
+  ...requestTargets,
   ...expositionTargets,
   ...lineTargets,
   ...eventTargets,
