@@ -21,24 +21,13 @@ export const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => (c >= 65 && c <
  * every garbage collection has to visit.
  */
 export class LabelTrie {
-  readonly kinds: Uint8Array;
-  readonly flags: Uint8Array;
+  kinds = new Uint8Array(MAX_NODES);
+  flags = new Uint8Array(MAX_NODES);
   /** The parent of each node, and the byte that leads to it, in one number. */
-  private readonly edges: Int32Array;
+  private edges = new Int32Array(MAX_NODES);
   /** The nodes by the hash of their edges. A lookup goes on from slot to slot until one is empty. */
   private readonly slots = new Uint16Array(EDGE_SLOTS);
-
-  constructor({ nodes }: LabelTrieBuilder) {
-    this.kinds = Uint8Array.from(nodes, ({ kind }) => kind);
-    this.flags = Uint8Array.from(nodes, ({ flags }) => flags);
-    this.edges = Int32Array.from(nodes, ({ parent, byte }) => (parent << 8) | byte);
-    if (nodes.length > EDGE_SLOTS / 2) throw new Error("too many labels for the table of their edges");
-    for (let index = ROOT + 1; index < nodes.length; index++) {
-      let slot = edgeSlot(this.edges[index]!);
-      while (this.slots[slot] !== ROOT) slot = (slot + 1) & (EDGE_SLOTS - 1);
-      this.slots[slot] = index;
-    }
-  }
+  private size = ROOT + 1;
 
   /** The node behind `node` for a byte in lower case, or ROOT if there is none. */
   child(node: number, byte: number): number {
@@ -48,51 +37,48 @@ export class LabelTrie {
       if (child === ROOT || this.edges[child] === edge) return child;
     }
   }
+
+  add(word: Uint8Array, length: number, kind: number, flags: number): void {
+    let node = ROOT;
+    for (let i = length - 1; i >= 0; i--) {
+      if (word[i] === JOINT) this.flags[node]! |= BEFORE_JOINT;
+      else node = this.childOrNew(node, FOLDED[word[i]!]!);
+    }
+    if (this.kinds[node] !== NO_LABEL) return; // the first kind in the table wins
+    this.kinds[node] = kind;
+    this.flags[node]! |= flags;
+  }
+
+  /** Frees the memory for labels that were not added. */
+  trim(): void {
+    this.kinds = this.kinds.slice(0, this.size);
+    this.flags = this.flags.slice(0, this.size);
+    this.edges = this.edges.slice(0, this.size);
+  }
+
+  private childOrNew(parent: number, byte: number): number {
+    const known = this.child(parent, byte);
+    if (known !== ROOT) return known;
+    if (this.size === MAX_NODES) throw new Error("too many labels for the table of their edges");
+    const edge = (parent << 8) | byte;
+    let slot = edgeSlot(edge);
+    while (this.slots[slot] !== ROOT) slot = (slot + 1) & (EDGE_SLOTS - 1);
+    this.slots[slot] = this.size;
+    this.edges[this.size] = edge;
+    return this.size++;
+  }
 }
 
 const EDGE_SLOT_BITS = 16;
 const EDGE_SLOTS = 1 << EDGE_SLOT_BITS;
+const MAX_NODES = EDGE_SLOTS / 2;
 
 function edgeSlot(edge: number): number {
   return Math.imul(edge, 0x9e3779b1) >>> (32 - EDGE_SLOT_BITS);
 }
 
-interface BuiltNode {
-  readonly byte: number;
-  readonly parent: number;
-  kind: number;
-  flags: number;
-}
-
-class LabelTrieBuilder {
-  readonly nodes: BuiltNode[] = [{ byte: 0, parent: ROOT, kind: NO_LABEL, flags: 0 }];
-  private readonly edges = new Map<number, number>();
-
-  add(word: Uint8Array, kind: number, flags: number): void {
-    let node = ROOT;
-    for (let i = word.length - 1; i >= 0; i--) {
-      if (word[i] === JOINT) this.nodes[node]!.flags |= BEFORE_JOINT;
-      else node = this.childOf(node, FOLDED[word[i]!]!);
-    }
-    const last = this.nodes[node]!;
-    if (last.kind !== NO_LABEL) return; // the first kind in the table wins
-    last.kind = kind;
-    last.flags |= flags;
-  }
-
-  private childOf(parent: number, byte: number): number {
-    const edge = (parent << 8) | byte;
-    const known = this.edges.get(edge);
-    if (known !== undefined) return known;
-    const index = this.nodes.push({ byte, parent, kind: NO_LABEL, flags: 0 }) - 1;
-    this.edges.set(edge, index);
-    return index;
-  }
-}
-
 /** The forms of a label in bytes: as written, without its accents, and with capitals of other scripts. */
 function formsOf(word: string): Uint8Array[] {
-  if (/^[\x20-\x7e]*$/.test(word)) return [Buffer.from(word)];
   const plain = word.normalize("NFD").replace(/\p{M}/gu, "").replaceAll("ł", "l").replaceAll("ı", "i");
   const capital = word.slice(0, 1).toUpperCase() + word.slice(1);
   const isLatin = /^[\x20-\u024f\u1e00-\u1eff]*$/.test(word);
@@ -100,19 +86,41 @@ function formsOf(word: string): Uint8Array[] {
   return [...new Set(forms)].map((form) => Buffer.from(form.normalize("NFC")));
 }
 
-/** Builds the trie of all labels. `onWord` is called with each form of each label; a `_` in it may be absent. */
-export function buildLabelTrie(onWord: (word: Uint8Array) => void): LabelTrie {
-  const builder = new LabelTrieBuilder();
+/** Takes a form of a label: the first `length` bytes of `word`, which is used again. A `_` in it may be absent. */
+type LabelVisitor = (word: Uint8Array, length: number, kind: number, flags: number) => void;
+
+/** Visits each form of each label. Nearly all labels are ASCII, have one form, and are visited without new memory. */
+export function eachLabel(visit: LabelVisitor): void {
+  const scratch = new Uint8Array(MAX_LABEL);
   for (const [kind, words] of LABEL_WORDS) {
     for (const label of words.split(",")) {
       const isFree = label.startsWith("*");
       const needsSign = label.endsWith("!");
       const flags = (isFree ? FREE : 0) | (needsSign ? NEEDS_SIGN : 0);
-      for (const word of formsOf(label.slice(isFree ? 1 : 0, needsSign ? -1 : undefined))) {
-        builder.add(word, kind, flags);
-        onWord(word);
-      }
+      const start = isFree ? 1 : 0;
+      const end = needsSign ? label.length - 1 : label.length;
+      if (copyAscii(label, start, end, scratch)) visit(scratch, end - start, kind, flags);
+      else for (const word of formsOf(label.slice(start, end))) visit(word, word.length, kind, flags);
     }
   }
-  return new LabelTrie(builder);
+}
+
+const MAX_LABEL = 128;
+
+function copyAscii(text: string, start: number, end: number, to: Uint8Array): boolean {
+  if (end - start > MAX_LABEL) return false;
+  for (let i = start; i < end; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 126) return false;
+    to[i - start] = code;
+  }
+  return true;
+}
+
+/** Builds the trie of all labels. */
+export function buildLabelTrie(): LabelTrie {
+  const trie = new LabelTrie();
+  eachLabel((word, length, kind, flags) => trie.add(word, length, kind, flags));
+  trie.trim();
+  return trie;
 }

@@ -2,7 +2,17 @@ import { CHARACTER_BITS, LETTER, LOWER, UPPER, WORD } from "../text/characters.j
 import { matches } from "../text/matches.js";
 import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
-import { BEFORE_JOINT, buildLabelTrie, FOLDED, FREE, JOINT, type LabelTrie, NEEDS_SIGN, ROOT } from "./label-trie.js";
+import {
+  BEFORE_JOINT,
+  buildLabelTrie,
+  eachLabel,
+  FOLDED,
+  FREE,
+  JOINT,
+  type LabelTrie,
+  NEEDS_SIGN,
+  ROOT,
+} from "./label-trie.js";
 import {
   ACCOUNT_LABEL,
   ASIDE,
@@ -17,19 +27,21 @@ import {
   SOME_ACCOUNT_LABEL,
 } from "./label-words.js";
 
-/** The labels. Most texts before values end in no label, and three bytes rule them out. */
-interface LabelTable {
-  readonly trie: LabelTrie;
-  /** Whether any label ends with three bytes of these classes. */
-  readonly endings: Uint8Array;
+/** Built when the first text needs it: most texts before values end in no label, and `endings` rules them out. */
+let builtTrie: LabelTrie | undefined;
+
+function labelTrie(): LabelTrie {
+  builtTrie ??= buildLabelTrie();
+  return builtTrie;
 }
 
 /** Built when the first text is read: an agent that masks nothing does without it. */
-let built: LabelTable | undefined;
+let builtEndings: Uint8Array | undefined;
 
-function labelTable(): LabelTable {
-  built ??= buildLabelTable();
-  return built;
+/** Tells whether any label ends with three bytes of these classes. */
+function labelEndings(): Uint8Array {
+  builtEndings ??= buildEndings();
+  return builtEndings;
 }
 
 const CLASS_COUNT = 32;
@@ -41,28 +53,27 @@ const CLASSES = Uint8Array.from({ length: 256 }, (_, c) => {
   return c >= 48 && c <= 57 ? 27 : 0;
 });
 
-function buildLabelTable(): LabelTable {
+function buildEndings(): Uint8Array {
   const endings = new Uint8Array(CLASS_COUNT ** 3);
-  const trie = buildLabelTrie((word) => {
-    const classes = Array.from(word, (c) => (c === JOINT ? 0 : CLASSES[c]!));
-    addEndings(endings, classes);
-    if (word.includes(JOINT))
-      addEndings(
-        endings,
-        Array.from(
-          word.filter((c) => c !== JOINT),
-          (c) => CLASSES[c]!,
-        ),
-      );
+  eachLabel((word, length) => {
+    if (addEnding(endings, word, length, true)) addEnding(endings, word, length, false);
   });
-  return { trie, endings };
+  return endings;
 }
 
-function addEndings(endings: Uint8Array, classes: readonly number[]): void {
-  const [a, b = 0, c = 0] = [classes.at(-3), classes.at(-2), classes.at(-1)];
-  const index = (b << 5) | c;
-  if (a !== undefined) endings[(a << 10) | index] = 1;
+/** Adds how a label ends. Returns whether it has joints among its last bytes. */
+function addEnding(endings: Uint8Array, word: Uint8Array, length: number, keepsJoints: boolean): boolean {
+  let index = 0;
+  let size = 0;
+  let hasJoints = false;
+  for (let i = length - 1; i >= 0 && size < 3; i--) {
+    const isJoint = word[i] === JOINT;
+    hasJoints ||= isJoint;
+    if (!isJoint || keepsJoints) index |= (isJoint ? 0 : CLASSES[word[i]!]!) << (5 * size++);
+  }
+  if (size === 3) endings[index] = 1;
   else for (let first = 0; first < CLASS_COUNT; first++) endings[(first << 10) | index] = 1;
+  return hasJoints;
 }
 
 /** Bytes that may stand between a label and its value, besides words. */
@@ -96,7 +107,7 @@ export function mayFollowLabel(b: Uint8Array, p: number): boolean {
 
 /** Whether the three bytes up to `p` are how some label ends. */
 function endsLikeLabel(b: Uint8Array, p: number): boolean {
-  return labelTable().endings[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
+  return labelEndings()[(CLASSES[b[p - 2]!]! << 10) | (CLASSES[b[p - 1]!]! << 5) | CLASSES[b[p]!]!] === 1;
 }
 
 /** The label that was found last. */
@@ -282,8 +293,9 @@ let foundNeedsSign = false;
 export function labelEndingAt(b: Uint8Array, end: number, floor: number): number {
   if (end - floor < 2) return NO_LABEL;
   const third = end - 3 >= floor ? CLASSES[b[end - 3]!]! : 0;
-  const { trie, endings } = labelTable();
-  if (endings[(third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!] === 0) return NO_LABEL;
+  const ending = (third << 10) | (CLASSES[b[end - 2]!]! << 5) | CLASSES[b[end - 1]!]!;
+  if (labelEndings()[ending] === 0) return NO_LABEL;
+  const trie = labelTrie();
   let node = ROOT;
   let kind = NO_LABEL;
   let p = end - 1;
