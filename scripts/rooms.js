@@ -527,6 +527,7 @@ export const ROOMS = [
   { path: "src/extensions/admin-api/agents/", purpose: "other agents that the console lists" },
   { path: "src/extensions/admin-api/console/", purpose: "serves the console, which is built from `console/`" },
   { path: "src/extensions/admin-api/queues/", purpose: "exporters and their queues, also those that nobody has" },
+  { path: "src/extensions/admin-api/zpages/", purpose: "`zpages`: plain pages about pipelines and numbers of records" },
   { path: "src/extensions/admin-api/live/", purpose: "the running agent: graph, rates, taps" },
   {
     path: "src/extensions/reliability/",

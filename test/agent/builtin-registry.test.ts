@@ -22,7 +22,7 @@ describe("the list of built-in components", () => {
 
 describe("the built-in components of a config", () => {
   it("are those it names and those that always run", async () => {
-    const root = rootOf("{receivers: {otlp/a: , otlp/b: }, exporters: {otlphttp: }, extensions: {zpages: }}");
+    const root = rootOf("{receivers: {otlp/a: , otlp/b: }, exporters: {otlphttp: }, extensions: {pprof: }}");
     const always = ["extension admin", "extension health_check", "extension reliability"];
     expect(names((await builtinRegistry(root)).all())).toEqual(
       ["exporter otlp_http", "receiver otlp", ...always].sort(),

@@ -56,6 +56,11 @@ export const EXTENSIONS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["zpages"],
+    load: async () => (await import("../../extensions/admin-api/zpages/component.js")).zpages,
+  },
+  {
+    kind: "extension",
     types: ["headers_setter", "headerssetter"],
     load: async () => (await import("../../extensions/auth/headers/component.js")).headersSetter,
   },

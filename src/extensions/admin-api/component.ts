@@ -14,6 +14,7 @@ import { defineExtension, type Extension, type ExtensionContext, StartError } fr
 import { AdminAccess } from "./access.js";
 import { OtherAgents } from "./agents/other-agents.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
+import { claimAddress } from "./zpages/shared-address.js";
 
 /** Serves the operators' view of the agent, and their actions, as JSON over HTTP; see docs/openapi.yaml. */
 export const adminApi = defineExtension<AdminApiConfig>({
@@ -39,6 +40,7 @@ class AdminApi implements Extension {
     this.config = config;
     this.context = context;
     this.access = new AdminAccess(config, context);
+    claimAddress(context.host, endpointOf(config));
     const { tokens, auth, token_file: file } = config;
     const isByFile = file !== undefined || (tokens === undefined && auth === undefined);
     this.tokenFile = isByFile ? new TokenFile(file ?? DEFAULT_TOKEN_FILE) : undefined;

@@ -24,6 +24,7 @@ import { LiveSamples } from "./live/live-samples.js";
 import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
+import { sharedPages } from "./zpages/shared-address.js";
 
 export { tapEvents } from "./live/tap.js";
 export { edgesAt } from "./live/tap-routes.js";
@@ -95,6 +96,8 @@ async function answerTo(
   rejectForeignHost(request, hosts);
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
+  const page = await debugPage(request, path, settings.host);
+  if (page !== undefined) return { file: page };
   if (!isConsolePage(path) || !isVisit(request)) rejectForeignPage(request);
   // The pages themselves contain no data; the console asks for a token.
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`)) return { file: findConsoleFile(request, path) };
@@ -126,6 +129,21 @@ async function answerTo(
   const asked = { ...parts, actor, admin: admin!, inspection: inspection! };
   requireRole(actor, found.route.role);
   return found.route.answer(asked);
+}
+
+/** A page of the extension zpages, which shares this port. They need no token, so only this machine gets them. */
+async function debugPage(
+  { method, socket }: IncomingMessage,
+  path: string,
+  host: Host,
+): Promise<ConsoleFile | undefined> {
+  const pages = sharedPages(host);
+  if (pages === undefined || (path !== "/debug" && !path.startsWith("/debug/"))) return undefined;
+  if (!/^(GET|HEAD)$/.test(method ?? "") || !isLoopbackHost(plainAddress(socket.remoteAddress))) return undefined;
+  await host.refresh?.();
+  const page = pages(path);
+  if (page === undefined) return undefined;
+  return { headers: { "content-type": page.type, ...page.headers }, body: Buffer.from(page.body) };
 }
 
 /** Answers without a token: that this is an agent and, on the same machine, where its owner finds a token. */

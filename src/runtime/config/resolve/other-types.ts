@@ -14,8 +14,6 @@ const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
     "every sending queue is durable anyway, and is kept under extensions.reliability.directory; take it out, or leave it",
   "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; take it out",
   "extension pprof": "Sluice has no pprof endpoint; to profile, start it with node --cpu-prof",
-  "extension zpages":
-    "the console of the extension admin takes its place: at http://127.0.0.1:55679/ it shows pipelines, rates and records as they pass",
   "processor queued_retry": "every exporter has sending_queue and retry_on_failure, which take its place; take it out",
   "receiver opencensus":
     "OpenCensus has ended and the Collector has removed it; let the programs send OTLP (OpenTelemetry's OpenCensus shim does it for old ones) to the receiver otlp",

@@ -33,11 +33,11 @@ exporters:
 
 extensions:
   memory_ballast: {size_mib: 512}
-  zpages:
+  pprof:
   health_check: {}
 
 service:
-  extensions: [health_check, memory_ballast, zpages]
+  extensions: [health_check, memory_ballast, pprof]
   pipelines:
     traces:
       receivers: [opencensus, otlp]

@@ -261,10 +261,10 @@ describe("odd texts", () => {
 
   it("takes out no component whose anchor others use", () => {
     const text = config({
-      extensions: "  zpages: &e {}\n  health_check: *e",
-      service: "  extensions: [zpages, health_check]",
+      extensions: "  pprof: &e {}\n  health_check: *e",
+      service: "  extensions: [pprof, health_check]",
     });
-    expect(migrated(text)).toMatchObject({ text, remarks: [{ action: "left", path: "extensions.zpages" }] });
+    expect(migrated(text)).toMatchObject({ text, remarks: [{ action: "left", path: "extensions.pprof" }] });
   });
 
   it("removes a component that comes last, has no line break, or is followed by a comment", () => {
@@ -416,7 +416,7 @@ describe("laws of migration", () => {
     isFlow: fc.boolean(),
     comment: fc.constantFrom("", " # logging otlphttp", "  #"),
   });
-  const ended = fc.subarray(["memory_ballast", "zpages", "pprof/x"]);
+  const ended = fc.subarray(["memory_ballast", "pprof", "pprof/x"]);
   const texts = fc
     .record({
       exporters: fc.uniqueArray(exporter, { minLength: 1, maxLength: 6, selector: (e) => names[e.type] + e.name }),

@@ -10,7 +10,7 @@ const registry = new Registry(await builtins());
 describe("types that Sluice has not", () => {
   it("says of types that do nothing any more what takes their place", () => {
     expect(noEffectReason("extension", "memory_ballast")).toMatch(/ballast/);
-    expect(noEffectReason("extension", "zpages")).toMatch(/admin/);
+    expect(noEffectReason("extension", "pprof")).toMatch(/cpu-prof/);
     expect(noEffectReason("processor", "queued_retry")).toMatch(/retry_on_failure/);
     expect(noEffectReason("receiver", "opencensus")).toMatch(/otlp/);
     expect(noEffectReason("processor", "batch")).toBeUndefined();
