@@ -6,6 +6,7 @@ import { remoteWriteFormat } from "./format.js";
 /** Samples that Prometheus or another client pushes with remote write. */
 export const remoteWriteReceiver = defineReceiver<RemoteWriteReceiverConfig>({
   type: "prometheus_remote_write",
+  aliases: ["prometheusremotewrite"],
   summary: "Receives metrics by Prometheus's remote write, 2.0 and 1.0.",
   signals: ["metrics"],
   // The attributes of resources arrive in requests of their own, which every later request needs.

@@ -6,6 +6,7 @@ import { webhookFormat } from "./format.js";
 /** Events that other services POST, as log records. */
 export const webhookEventReceiver = defineReceiver<WebhookEventConfig>({
   type: "webhook_event",
+  aliases: ["webhookevent"],
   summary: "Receives whatever is POSTed to it, such as webhooks, as log records.",
   signals: ["logs"],
   schema: webhookEventSchema,
