@@ -9,10 +9,15 @@
  * With --start each config that loads is also run until it is ready, in its own process and network, and the report
  * says which ones do not start, and why.
  *
+ * Configs that the Collector refuses as well are named and counted apart: those with types that no release of it has, and,
+ * with OTELCOL=path/to/otelcol, those that its `validate` refuses for another reason than a component that this build
+ * lacks.
+ *
  * Environment variables are replaced: each one without a default gets a placeholder that fits its name. The report
  * distinguishes configs with components that Sluice does not have from configs with other errors. The module given with
  * --registry has a list of component factories as its default export; without it the built-in ones are used.
  */
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
@@ -20,12 +25,16 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { builtins } from "../dist/agent/builtins/builtins.js";
 import { loadConfig } from "../dist/runtime/config/load.js";
+import { adviceOnType } from "../dist/runtime/config/resolve/other-types.js";
 import { Registry } from "../dist/runtime/config/resolve/registry.js";
 import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";
 
 /** Types of components that talk to one vendor's product, in any of the Collector's sections and spellings. */
 const VENDORS =
   /^\s*((google|gcp|aws|azure|alibaba|tencent|huawei|oracle|datadog|signalfx|sapm|splunk|coralogix|sumologic|dynatrace|newrelic|honeycomb|lightstep|instana|logzio|logicmonitor|mezmo|humio|f5|opsramp|sentry|stackdriver|sematext|solarwinds|tanzu|wavefront|bmc|dataset|elastic$|mackerel|grafanacloud|cloudflare|mongodbatlas|snowflake|vcenter|observiq|middleware|uptrace|kinesis|xray)[a-z0-9_]*)(\/[^:\s]*)?\s*:/gim;
+
+/** Types of builds of the Collector by others, of which Sluice knows more than their names. */
+const OTHER_BUILDS = new Set(["exporter mackerel_otlp"]);
 
 const PLACEHOLDERS = [
   [/PORT$/, "4317"],
@@ -37,6 +46,7 @@ const PLACEHOLDERS = [
   [/LISTEN$/, "127.0.0.1:4317"],
   [/HEALTH.*ENDPOINT$/, "127.0.0.1:13133"],
   [/(URL|URI|ENDPOINT)$/, "http://127.0.0.1:4318"],
+  [/STORAGE.*CONNECTION_STRING$/, "AccountName=placeholder;AccountKey=a2V5"],
 ];
 
 const { values, positionals } = parseArgs({
@@ -73,7 +83,31 @@ function check(name) {
   const missing = errors.filter((problem) => problem.code === "unknown_component").map(componentOf);
   const real = errors.filter((problem) => problem.code !== "unknown_component");
   const isVendors = text.match(VENDORS) !== null;
-  return { name, isVendors, env, loads: config !== undefined, missing, real };
+  const loads = config !== undefined;
+  const refusal = loads ? undefined : (refusalByType(missing) ?? refusalByCollector(name, env));
+  return { name, isVendors, env, loads, missing, real, refusal };
+}
+
+/** Why no Collector takes a config with these components; undefined if one may. */
+function refusalByType(missing) {
+  const other = missing.find((what) => {
+    const [kind, type] = what.split(" ");
+    return OTHER_BUILDS.has(what) || adviceOnType(kind, type) === undefined;
+  });
+  return other && `no release of the Collector has the ${other}`;
+}
+
+/** What the Collector says against a config; undefined if nothing, or only that this build of it lacks a component. */
+function refusalByCollector(name, env) {
+  const { OTELCOL: program } = process.env;
+  if (!program) return undefined;
+  const { status, stderr } = spawnSync(program, ["validate", "--config", join(folder, name)], {
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  if (status === 0 || status === null || /unknown type/.test(stderr)) return undefined;
+  return stderr.trim().split("\n").slice(0, 3).join(" ").slice(0, 300);
 }
 
 /** Configs that share this machine's ports are started one after the other. */
@@ -122,6 +156,7 @@ function summarise(all, starts) {
     onlyKnownComponents: all.filter((each) => each.missing.length === 0).length,
     missingComponentsOnly: all.filter((each) => each.missing.length > 0 && each.real.length === 0).length,
     withProblems: all.filter((each) => each.real.length > 0).length,
+    refusedByCollector: all.flatMap(({ name, refusal }) => (refusal === undefined ? [] : [{ name, refusal }])),
     missingComponents: counted(all.flatMap((each) => [...new Set(each.missing)])),
     problems: grouped(all.flatMap((each) => each.real)),
     ...(starts && {
@@ -134,6 +169,7 @@ function summarise(all, starts) {
     return {
       files: configs.length,
       load: configs.filter((each) => each.loads).length,
+      refusedByCollector: configs.filter((each) => each.refusal !== undefined).length,
       ...(started && { start: configs.filter((each) => started.has(each.name)).length }),
       missingComponents: counted(configs.flatMap((each) => [...new Set(each.missing)])),
     };
@@ -170,8 +206,11 @@ function placeText({ place }) {
 function asText(report) {
   const shareOf = (count, files) => `${count} of ${files} (${Math.round((100 * count) / Math.max(files, 1))} %)`;
   const share = (count) => shareOf(count, report.files);
-  const classText = ({ files, load, start }) =>
+  const loadText = (files, load, start) =>
     `${shareOf(load, files)} load${start === undefined ? "" : `, ${shareOf(start, files)} start`}`;
+  const classText = ({ files, load, start, refusedByCollector: refused }) =>
+    loadText(files, load, start) +
+    (refused === 0 ? "" : `; without ${refused} that the Collector refuses: ${loadText(files - refused, load, start)}`);
   return [
     `${report.folder}`,
     `ordinary configs:                  ${classText(report.ordinary)}`,
@@ -188,6 +227,8 @@ function asText(report) {
     ...report.problems.map(
       ({ reason, count, places }) => `${String(count).padStart(5)}  ${reason}\n       ${places.slice(0, 3).join(", ")}`,
     ),
+    ...(report.refusedByCollector.length === 0 ? [] : ["", "Refused by the Collector as well:"]),
+    ...report.refusedByCollector.map(({ name, refusal }) => `${name}: ${refusal}`),
     ...(report.notStarted === undefined ? [] : notStartedText(report.notStarted)),
   ].join("\n");
 }
