@@ -121,8 +121,9 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     scriptedinputs: ONLY_SPLUNK,
     splunkinputs: ONLY_SPLUNK,
     signalfx: "let what sends to it send OTLP to the receiver otlp",
-    mongodb:
-      "keep a Collector with this receiver, and let it send to the receiver otlp here; or scrape Percona's mongodb_exporter with the receiver prometheus: `prometheus: {config: {scrape_configs: [{job_name: mongodb, static_configs: [{targets: [127.0.0.1:9216]}]}]}}`",
+    mongodb: scrapedInstead("mongodb", "Percona's mongodb_exporter", 9216),
+    mysql: scrapedInstead("mysql", "Prometheus's mysqld_exporter", 9104),
+    sqlquery: scrapedInstead("sql", "sql_exporter with the queries", 9399),
     loki: "let what pushes to Loki send OTLP to the receiver otlp",
     sapm: "SAPM was removed from the Collector; let the agent send OTLP to the receiver otlp",
     otelarrow: "take the data as plain OTLP: set arrow.disabled at its exporter, and use the receiver otlp here",
@@ -175,6 +176,14 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     sdnotify: "take it out: packaging/sluice.service does without",
   },
 };
+
+function scrapedInstead(job: string, program: string, port: number): string {
+  return (
+    `run ${program} and scrape it: write \`prometheus/${job}: {config: {scrape_configs: [{job_name: ${job}, ` +
+    `static_configs: [{targets: ["127.0.0.1:${port}"]}]}]}}\` among the receivers; or keep a Collector with this ` +
+    "receiver, and let it send to the receiver otlp here"
+  );
+}
 
 const FALLBACK: Readonly<Record<ComponentKind, string>> = {
   receiver:
