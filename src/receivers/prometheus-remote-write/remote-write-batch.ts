@@ -57,7 +57,7 @@ import {
   type WrittenExemplar,
   type WrittenSeries,
 } from "./read-request.js";
-import { readLabels, type SeriesLabels } from "./series-labels.js";
+import { readLabels, resourceKeyOf, type SeriesLabels, scopeKeyOf } from "./series-labels.js";
 import { writeExemplar, writeMilliseconds, writeTextAttribute } from "./write-fields.js";
 
 /** Attributes of resources that `target_info` has told, by job and instance. The least recently used are forgotten. */
@@ -166,19 +166,21 @@ export class RemoteWriteBatch {
     return true;
   }
 
-  private resourceOf({ job, instance }: SeriesLabels): WrittenResource {
-    const key = JSON.stringify([job, instance]);
+  private resourceOf(labels: SeriesLabels): WrittenResource {
+    const key = resourceKeyOf(labels);
     const state = this.resources.get(key);
     if (state !== undefined) return state;
-    const attributes = new Map(this.known.get(key) ?? resourceAttributes(job, instance));
+    const attributes = new Map(this.known.get(key) ?? resourceAttributes(labels.job, labels.instance));
     const created = { attributes, scopes: new Map() };
     this.resources.set(key, created);
     return created;
   }
 
   private addTargetInfo(series: WrittenSeries, labels: SeriesLabels, { attributes }: WrittenResource): void {
-    for (const [name, value] of labels.all) if (!NOT_OF_TARGET.has(name)) attributes.set(name, value);
-    this.known.set(JSON.stringify([labels.job, labels.instance]), new Map(attributes));
+    eachLabel(series.labels, (name, value) => {
+      if (!NOT_OF_TARGET.has(name)) attributes.set(name, value);
+    });
+    this.known.set(resourceKeyOf(labels), new Map(attributes));
     this.written.samples += series.samples.length;
   }
 
@@ -269,7 +271,7 @@ export class RemoteWriteBatch {
   private encodeLabels({ attributes }: SeriesLabels, tag: number): Uint8Array {
     const writer = this.labelWriter;
     writer.clear();
-    for (const [name, value] of attributes) writeTextAttribute(writer, tag, name, value);
+    for (let i = 0; i < attributes.length; i += 2) writeTextAttribute(writer, tag, attributes[i]!, attributes[i + 1]!);
     return writer.written();
   }
 
@@ -330,11 +332,16 @@ function resourceAttributes(job: string, instance: string): [string, string][] {
   return [...attributes, ["service.namespace", namespace!], ["service.name", name]];
 }
 
+function eachLabel(labels: readonly string[], visit: (name: string, value: string) => void): void {
+  for (let i = 0; i < labels.length; i += 2) visit(labels[i]!, labels[i + 1]!);
+}
+
 function scopeOf({ scopes }: WrittenResource, labels: SeriesLabels): ScopeState {
-  const known = scopes.get(labels.scopeKey);
+  const key = scopeKeyOf(labels);
+  const known = scopes.get(key);
   if (known !== undefined) return known;
   const created = { labels, metrics: new Map() };
-  scopes.set(labels.scopeKey, created);
+  scopes.set(key, created);
   return created;
 }
 
@@ -358,7 +365,7 @@ function writeScope(writer: WireWriter, { labels, metrics }: ScopeState): void {
   writer.text(labels.scopeName || DEFAULT_SCOPE);
   writer.byte(SCOPE_VERSION_TAG);
   writer.text(labels.scopeVersion || version);
-  for (const [name, value] of labels.scopeAttributes) writeTextAttribute(writer, SCOPE_ATTRIBUTES_TAG, name, value);
+  eachLabel(labels.scopeAttributes, (name, value) => writeTextAttribute(writer, SCOPE_ATTRIBUTES_TAG, name, value));
   writer.end();
   for (const metric of metrics.values()) writeMetric(writer, metric);
   if (labels.schemaUrl !== "") {
