@@ -1,4 +1,5 @@
 import { api } from "./pages/api.js";
+import { components } from "./pages/components.js";
 import { deadLetters } from "./pages/dead-letters.js";
 import { programs } from "./pages/embedding.js";
 import { errors } from "./pages/errors.js";
@@ -42,6 +43,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/azure-monitor.md", by: namesKeys("azuremonitor") },
   { page: "docs/clickhouse.md", by: namesKeys("clickhouse") },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
+  { page: "docs/components.md", by: components },
   { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/agent/cli/config-tests/config-tests.test.ts" },
   { page: "docs/coralogix.md", by: namesKeys("coralogix") },
   { page: "docs/count.md", by: namesKeys("count") },

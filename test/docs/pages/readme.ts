@@ -63,8 +63,11 @@ function argumentsOf(line: string): string[] {
 export function readme(page: Page): void {
   const blocks = blocksIn(page, "sh").map((text) => text.trim());
 
-  it("installs and starts with the commands of package.json", () => {
-    expect(blocks[0]!.split("\n")).toEqual(["npm install", "npm start"]);
+  it("installs and shows the demo, and starts with the command of package.json", () => {
+    expect(blocks.slice(0, 2).map((block) => block.split("\n"))).toEqual([
+      ["npm install", "node bin/sluice.js demo"],
+      ["npm start"],
+    ]);
   });
 
   it("shows a log line arriving with the quick start's two commands", async () => {
