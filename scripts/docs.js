@@ -15,17 +15,18 @@ const root = dirname(import.meta.dirname);
 const assets = join(root, "scripts", "docs-site");
 
 /** @typedef {{ name: string, target: string, title: string, html: string, sections: readonly Section[], links: readonly string[] }} Page */
-/** @typedef {{ id: string, heading: string, text: string }} Section */
+/** @typedef {{ id: string, heading: string, level: string, text: string, links: string[] }} Section */
 
 /** Writes the site; returns its contents, for tests. */
 export function buildSite(out) {
   rmSync(out, { recursive: true, force: true });
   const pages = pageNames().map(readPage);
   const navigation = navigationOf(pages);
-  for (const page of pages) write(out, page.target, pageHtml(page, navigation));
+  const order = navigation.flatMap((group) => group.pages);
+  for (const page of pages) write(out, page.target, pageHtml(page, navigation, order));
   const others = new Set(pages.flatMap(({ links }) => links).filter((name) => !targetOf(name).endsWith(".html")));
   for (const name of others) copy(out, name);
-  for (const file of ["style.css", "search.js"]) cpSync(join(assets, file), join(out, file));
+  for (const file of ["style.css", "search.js", "page.js"]) cpSync(join(assets, file), join(out, file));
   const searching = dirname(createRequire(import.meta.url).resolve("minisearch"));
   cpSync(join(searching, "../umd/index.js"), join(out, "minisearch.js"));
   write(
@@ -60,7 +61,7 @@ function readPage(name) {
       const heading = plainText(tokens[i + 1]);
       const id = headingId(heading, sections);
       token.attrSet("id", id);
-      sections.push({ id, heading, text: "" });
+      sections.push({ id, heading, level: token.tag, text: "", links: [] });
     } else if (sections.length > 0 && tokens[i - 1]?.type !== "heading_open") {
       sections.at(-1).text += ` ${plainText(token)}`;
     }
@@ -71,6 +72,7 @@ function readPage(name) {
       const [file, hash] = written.split("#");
       const linked = posix.join(posix.dirname(name), file).replace(/\/$/, "");
       links.push(linked);
+      sections.at(-1)?.links.push(linked);
       const isFolder = statSync(join(root, linked)).isDirectory();
       const target = isFolder ? `${linked}/index.html` : targetOf(linked);
       child.attrSet(attribute, pathBetween(targetOf(name), target) + (hash === undefined ? "" : `#${hash}`));
@@ -101,18 +103,51 @@ function headingId(heading, before) {
   return before.some((section) => section.id === id) ? `${id}-${same}` : id;
 }
 
-/** The README, the pages that it recommends first, and its reading list, in that order. There is no second list. */
+/**
+ * The pages by the headings of docs/README.md, each once, and those of components that are not among them by
+ * docs/components.md. There is no other list.
+ *
+ * @returns {{ title: string, pages: readonly Page[] }[]}
+ */
 function navigationOf(pages) {
-  const targets = pages[0].links.map(targetOf);
-  return [pages[0], ...new Set(targets.map((target) => pages.find((page) => page.target === target)))].filter(Boolean);
+  const listed = new Set();
+  const take = (names) => {
+    const found = names.map((name) => pages.find((page) => page.name === name)).filter((page) => page !== undefined);
+    const fresh = found.filter((page, i) => !listed.has(page) && found.indexOf(page) === i);
+    for (const page of fresh) listed.add(page);
+    return fresh;
+  };
+  const pageOf = (name) => pages.find((page) => page.name === name);
+  const [{ links: first }, ...groups] = pageOf("docs/README.md").sections;
+  const home = { title: "Home", pages: take(["README.md", ...first, "docs/README.md"]) };
+  const named = groups.map(({ heading, links }) => ({ title: heading, pages: take(links) }));
+  const components = { title: "Components", pages: take(pageOf("docs/components.md").links).sort(byTitle) };
+  const reference = named.findIndex(({ title }) => title === "Operate");
+  return [home, ...named.slice(0, reference), components, ...named.slice(reference)];
 }
 
-function pageHtml({ target, title, html }, navigation) {
+function byTitle({ title: one }, { title: other }) {
+  return one.localeCompare(other, "en");
+}
+
+function pageHtml({ target, title, html, sections = [] }, navigation, order = []) {
   const to = (file) => pathBetween(target, file);
-  const links = navigation.map(
-    (link) =>
-      `<li><a href="${to(link.target)}"${link.target === target ? ' aria-current="page"' : ""}>${escaped(link.title)}</a></li>`,
+  const link = (page) =>
+    `<li><a href="${to(page.target)}"${page.target === target ? ' aria-current="page"' : ""}>${escaped(page.title)}</a></li>`;
+  const groups = navigation.map(
+    (group) => `<h2>${escaped(group.title)}</h2><ul>\n${group.pages.map(link).join("\n")}\n</ul>`,
   );
+  const at = order.findIndex((page) => page.target === target);
+  const neighbour = (page, rel, arrow) =>
+    page === undefined || at < 0 ? "" : `<a rel="${rel}" href="${to(page.target)}">${arrow} ${escaped(page.title)}</a>`;
+  const around = `${neighbour(order[at - 1], "prev", "Previous:")}${neighbour(order[at + 1], "next", "Next:")}`;
+  const contents = sections.filter(({ level }) => level === "h2");
+  const aside =
+    contents.length < 2
+      ? ""
+      : `<aside aria-label="On this page"><h2>On this page</h2><ul>
+${contents.map(({ id, heading }) => `<li><a href="#${id}">${escaped(heading)}</a></li>`).join("\n")}
+</ul></aside>`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -122,17 +157,20 @@ function pageHtml({ target, title, html }, navigation) {
 <title>${escaped(title)}${target === "index.html" ? "" : " - Sluice"}</title>
 <link rel="stylesheet" href="${to("style.css")}">
 <script defer src="${to("search.js")}" data-root="${to(".")}"></script>
+<script defer src="${to("page.js")}"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the page</a>
-<header><a class="home" href="${to("index.html")}">Sluice</a>
+<header><a class="menu" href="#pages">Pages</a><a class="home" href="${to("index.html")}">Sluice</a>
 <search><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off">
 <ol id="results" aria-live="polite" hidden></ol></search></header>
-<nav aria-label="Pages"><ul>
-${links.join("\n")}
-</ul></nav>
+<nav id="pages" aria-label="Pages"><div>
+${groups.join("\n")}
+</div></nav>
 <main id="main">
-${html}</main>
+${html}<p class="around">${around}</p>
+</main>
+${aside}
 </body>
 </html>
 `;

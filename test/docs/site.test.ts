@@ -25,6 +25,20 @@ describe("the site of the pages", () => {
     expect(site.pages.map(({ name }) => name)).toEqual(expect.arrayContaining(pages.map(({ name }) => name)));
   });
 
+  it("lists every page of docs/ in its navigation, but for single decisions", () => {
+    const [, navigation] = /<nav[^>]*>([\s\S]*?)<\/nav>/.exec(htmlOf("docs/index.html"))!;
+    const unlisted = site.pages
+      .filter(({ name }) => /^docs\/(?!decisions\/\d)/.test(name))
+      .filter(({ target }) => !navigation!.includes(`href="${target.slice("docs/".length)}"`));
+    expect(unlisted).toEqual([]);
+  });
+
+  it("leads from each page of its navigation to the next", () => {
+    expect(htmlOf("docs/kafka.html")).toMatch(
+      /<a rel="prev" href="[^"]+">Previous: .+<a rel="next" href="[^"]+">Next: /,
+    );
+  });
+
   it("links only to what is there", () => {
     const broken = references
       .filter(({ value }) => !/^[a-z]+:/.test(value))
