@@ -8,7 +8,7 @@ const CLI = join(import.meta.dirname, "../../bin/sluice.js");
 /** The numbers of all records in dead letters below a directory that no agent has open, or in the queues of a config. */
 export async function deadLetters(queue: string | { readonly config: string }): Promise<number[]> {
   const where = typeof queue === "string" ? ["--dir", queue] : ["--config", queue.config];
-  return (await dlq("export", ...where, "--reveal", "--reason", "their records are counted"))
+  return (await dlq("export", ...where, "--reveal", "--why", "their records are counted"))
     .split("\n")
     .filter((line) => line !== "")
     .flatMap((line) => decodeNumbers(Buffer.from((JSON.parse(line) as { payload: string }).payload, "base64")));

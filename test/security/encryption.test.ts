@@ -156,7 +156,7 @@ service: {extensions: [reliability], pipelines: {logs: {receivers: [otlp], expor
       code: 1,
       err: expect.stringMatching(/encrypted with the key "k".*--config FILE/),
     });
-    const exported = await sluice(["dlq", "export", "--config", config, "--reveal", "--reason", "test"]);
+    const exported = await sluice(["dlq", "export", "--config", config, "--reveal", "--why", "test"]);
     expect(exported.code).toBe(0);
     const { payload } = JSON.parse(exported.out) as { payload: string };
     expect(Buffer.from(payload, "base64").includes(SECRET)).toBe(true);

@@ -1,7 +1,7 @@
 import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
 import { FAIL_ON } from "../rehearse/fail-on.js";
 import { AGENT_OPTIONS } from "./find-agent.js";
-import { OPERATOR_OPTIONS } from "./operator.js";
+import { OPERATOR_OPTIONS, REASON_OPTION } from "./operator.js";
 
 export const STATUS: Command = {
   name: "status",
@@ -55,8 +55,8 @@ export const RELOAD: Command = {
 };
 
 const OPTIONS = {
-  by: OPERATOR_OPTIONS["by"]!,
-  reason: { ...OPERATOR_OPTIONS["why"]! },
+  ...OPERATOR_OPTIONS,
+  reason: REASON_OPTION,
   ...AGENT_OPTIONS,
   ...JSON_OUT,
 };
@@ -67,7 +67,7 @@ const pause: Command = {
   details: ["The exporter stays paused until it is resumed or the agent restarts."],
   options: OPTIONS,
   names: "ID",
-  examples: ["sluice exporter pause otlp_http --reason maintenance"],
+  examples: ["sluice exporter pause otlp_http --why maintenance"],
   load: async () => (await import("./exporter.js")).pause,
 };
 

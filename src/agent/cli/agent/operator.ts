@@ -1,6 +1,6 @@
 import { hostname, userInfo } from "node:os";
-import type { Operator, RevealOptions } from "#contract/operations";
-import type { CommandContext, CommandOption, OptionValues } from "../command.js";
+import { FAILURE_REASONS, type Operator, type RevealOptions } from "#contract/operations";
+import type { CommandContext, CommandOption } from "../command.js";
 import { UsageError } from "../terminal.js";
 
 /**
@@ -16,36 +16,39 @@ export const OPERATOR_OPTIONS: Readonly<Record<string, CommandOption>> = {
 export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
   reveal: {
     type: "boolean",
-    description: "Show records unmasked. Needs --reason TEXT, and is recorded in the audit.",
+    description: "Show records unmasked. Needs --why TEXT, and is recorded in the audit.",
   },
-  reason: { type: "string", value: "TEXT", description: "With --reveal: the reason (or --why TEXT)." },
   ...OPERATOR_OPTIONS,
 };
 
-/** The person who runs the command. In commands with filters, `--reason` is a filter unless --reveal is given. */
+/** The older name of `--why` in commands that have no filters. */
+export const REASON_OPTION: CommandOption = { type: "string", value: "TEXT", description: "The same as --why." };
+
+/** The person who runs the command. In commands with filters, `--reason` is a filter. */
 export function operatorOf({ values, terminal }: CommandContext, hasFilters = true): Operator {
-  const why = values["why"] ?? (values["reveal"] === true || !hasFilters ? values["reason"] : undefined);
-  const reason = why as string | undefined;
+  const reason = (values["why"] ?? (hasFilters ? undefined : values["reason"])) as string | undefined;
   const actor = (values["by"] as string | undefined) ?? userName(terminal.env);
   return { actor, from: `command line on ${hostname()}`, ...(reason?.trim() && { reason: reason.trim() }) };
 }
 
 /** With --reveal, masked values are shown. A reason is required and goes into the audit. */
-export function revealOptions(context: CommandContext): RevealOptions {
+export function revealOptions(context: CommandContext, hasFilters = true): RevealOptions {
   if (context.values["reveal"] !== true) return {};
-  if (operatorOf(context).reason === undefined)
+  if (operatorOf(context, hasFilters).reason === undefined)
     throw new UsageError(
       "--reveal shows unmasked records and needs a reason",
-      "give it with --reason TEXT; it is recorded in the audit",
+      "give it with --why TEXT; it is recorded in the audit",
     );
   return { reveal: true };
 }
 
-/** Removes `--reason` when it gives the reason for --reveal, because it is not a filter then. */
-export function withoutRevealReason(values: OptionValues): OptionValues {
-  if (values["reveal"] !== true || values["why"] !== undefined) return values;
-  const { reason: _, ...others } = values;
-  return others;
+/** Reads `--reveal --reason TEXT` of older scripts as `--reveal --why TEXT`, and says so. */
+export function withOldReason(context: CommandContext): CommandContext {
+  const { reveal, why, reason, ...others } = context.values;
+  const isOld = reveal === true && why === undefined && reason !== undefined;
+  if (!isOld || (FAILURE_REASONS as readonly unknown[]).includes(reason)) return context;
+  context.terminal.err.write("sluice: --reason is a filter; write --why TEXT for the audit\n");
+  return { ...context, values: { ...others, reveal, why: reason } };
 }
 
 function userName(env: Readonly<Record<string, string | undefined>>): string {

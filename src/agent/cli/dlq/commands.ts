@@ -1,6 +1,6 @@
 import { AUDITED_ACTIONS, FAILURE_REASONS } from "#contract/operations";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
-import { OPERATOR_OPTIONS, REVEAL_OPTIONS } from "../agent/operator.js";
+import { OPERATOR_OPTIONS, REASON_OPTION, REVEAL_OPTIONS } from "../agent/operator.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
@@ -89,6 +89,7 @@ const show: Command = {
       description: "Show the records after N edits; 0: the original.",
     },
     ...REVEAL_OPTIONS,
+    reason: REASON_OPTION,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -96,7 +97,7 @@ const show: Command = {
   examples: [
     "sluice dlq show 5f0c1d2e3a4b5c6d-17",
     "sluice dlq show 5f0c1d2e3a4b5c6d-17 --payload",
-    "sluice dlq show 5f0c1d2e3a4b5c6d-17 --reveal --reason 'INC-17'",
+    "sluice dlq show 5f0c1d2e3a4b5c6d-17 --reveal --why INC-17",
   ],
   load: async () => (await import("./show.js")).show,
 };
@@ -184,8 +185,8 @@ const edit: Command = {
       value: "FILE",
       description: "Read the new records from this file; -: standard input.",
     },
-    reason: { type: "string", value: "TEXT", description: "The reason, for the audit (or --why TEXT)." },
     ...OPERATOR_OPTIONS,
+    reason: REASON_OPTION,
     revision: {
       type: "string",
       value: "N",
@@ -196,8 +197,8 @@ const edit: Command = {
   },
   names: "ID",
   examples: [
-    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --reason 'INC-17: wrong currency'",
-    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --file fixed.json --reason INC-17",
+    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --why 'INC-17: wrong currency'",
+    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --file fixed.json --why INC-17",
   ],
   load: async () => (await import("./edit.js")).edit,
 };
@@ -240,7 +241,7 @@ const exportCommand: Command = {
   name: "dlq export",
   summary: "Write dead letters with their records as JSON lines.",
   details: [
-    "The records are masked, so the lines are only for reading and cannot be imported. With --reveal --reason TEXT they are",
+    "The records are masked, so the lines are only for reading and cannot be imported. With --reveal --why TEXT they are",
     "complete, each line has a checksum, and dlq import reads them; this is recorded in the audit. Exporting deletes",
     "nothing. The output is not encrypted, even if the queue is.",
   ],
@@ -248,16 +249,10 @@ const exportCommand: Command = {
     ...FILTERS,
     out: { type: "string", short: "o", value: "FILE", description: "Output file; default: standard output." },
     ...REVEAL_OPTIONS,
-    reason: {
-      type: "string",
-      value: "TEXT",
-      description:
-        "Only with this failure reason, as in dlq list; with --reveal: why you reveal them, unless --why says it.",
-    },
     ...CONNECTION_OPTIONS,
   },
   examples: [
-    "sluice dlq export --reveal --reason 'move to a new agent' --out dead-letters.jsonl",
+    "sluice dlq export --reveal --why 'move to a new agent' --out dead-letters.jsonl",
     "sluice dlq export --exporter otlp_http | gzip > dead.gz",
   ],
   load: async () => (await import("./export.js")).exportDeadLetters,

@@ -21,7 +21,7 @@ export async function edit(context: CommandContext): Promise<number> {
   if (id === undefined || more.length > 0) throw new UsageError("edit needs one id", "dlq list prints them");
   const operator = operatorOf(context, false);
   if (operator.reason === undefined)
-    throw new UsageError("edit changes what was sent", "give it with --reason TEXT; it is recorded in the audit");
+    throw new UsageError("edit changes what was sent", "give it with --why TEXT; it is recorded in the audit");
   const file = values["file"] as string | undefined;
   const revision = revisionOption(values);
   if (revision !== undefined && file === undefined) throw new UsageError("--revision needs --file");

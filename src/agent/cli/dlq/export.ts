@@ -3,7 +3,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PRIVATE_FILE_MODE } from "#system";
 import { printable } from "#text";
-import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operator.js";
+import { operatorOf, revealOptions, withOldReason } from "../agent/operator.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
@@ -11,15 +11,16 @@ import { withDeadLetters } from "./connect.js";
 import { queryOf } from "./filters.js";
 
 /** `sluice dlq export` */
-export async function exportDeadLetters(context: CommandContext): Promise<number> {
+export async function exportDeadLetters(given: CommandContext): Promise<number> {
+  const context = withOldReason(given);
   const { values, terminal } = context;
-  const query = queryOf(withoutRevealReason(values), Date.now());
+  const query = queryOf(values, Date.now());
   const file = values["out"] as string | undefined;
   const reveal = revealOptions(context);
   return withDeadLetters(context, async ({ admin }) => {
     const lines = admin.actingAs(operatorOf(context)).exportDeadLetters(query, reveal);
     const number = file === undefined ? await toOutput(lines, terminal.out) : await toFile(lines, file);
-    const masked = reveal.reveal ? "" : ", masked: for reading, not for dlq import (--reveal --reason TEXT)";
+    const masked = reveal.reveal ? "" : ", masked: for reading, not for dlq import (--reveal --why TEXT)";
     terminal.err.write(
       `${pluralize(number, "dead letter")} written${file === undefined ? "" : ` to ${file}`}${masked}.\n`,
     );

@@ -2,7 +2,7 @@ import process from "node:process";
 import type { ReplayJob, ReplayOptions, ReplayReport, ReplaySample, Selection } from "#contract/operations";
 import { parseDuration } from "#contract/schema";
 import { painter, printable } from "#text";
-import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operator.js";
+import { operatorOf, revealOptions, withOldReason } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
@@ -15,7 +15,8 @@ import { followReplay } from "./follow-replay.js";
 import { skipReason } from "./skip-reasons.js";
 
 /** `sluice dlq replay` */
-export async function replay(context: CommandContext): Promise<number> {
+export async function replay(given: CommandContext): Promise<number> {
+  const context = withOldReason(given);
   const { values, terminal } = context;
   const selection = selectionOf(context);
   const isDiff = values["diff"] === true;
@@ -110,7 +111,7 @@ function pipelineOption(values: CommandContext["values"]): Pick<ReplayOptions, "
 
 function selectionOf(context: CommandContext): Selection {
   const ids = positionalArguments(context);
-  const values = withoutRevealReason(context.values);
+  const { values } = context;
   if (ids.length === 0) return { query: selectionQuery(values, Date.now()) };
   const filter = [
     "all",

@@ -15,12 +15,12 @@ export async function show(context: CommandContext): Promise<number> {
   const [id, ...more] = positionalArguments(context);
   if (id === undefined || more.length > 0) throw new UsageError("show needs one id", "dlq list prints them");
   const revision = revisionOption(values);
-  const reveal = { ...revealOptions(context), ...(revision !== undefined && { revision }) };
+  const reveal = { ...revealOptions(context, false), ...(revision !== undefined && { revision }) };
   return withDeadLetters(context, async ({ admin }) => {
     const entry = await admin.deadLetter(id);
     if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
     const isShown = values["payload"] === true || reveal.reveal === true || revision !== undefined;
-    const text = isShown ? await admin.actingAs(operatorOf(context)).payload(id, reveal) : undefined;
+    const text = isShown ? await admin.actingAs(operatorOf(context, false)).payload(id, reveal) : undefined;
     if (revision !== undefined && text === undefined)
       throw new AdminError("not_found", `revision ${revision} of ${id} is not kept`);
     const masked = reveal.reveal !== true;
@@ -35,7 +35,7 @@ export async function show(context: CommandContext): Promise<number> {
   });
 }
 
-const MASKED_TITLE = "Payload, masked (--reveal --reason TEXT shows it as it is)";
+const MASKED_TITLE = "Payload, masked (--reveal --why TEXT shows it unmasked)";
 
 function describeEntry(entry: Entry, now: number): string[] {
   const { failure, lastError } = entry;

@@ -191,7 +191,7 @@ describe("dlq show", () => {
     expect(masked.out).not.toContain("joe@");
     expect(await dlq(["show", ids[0]!, "--reveal"])).toMatchObject({
       code: 2,
-      err: expect.stringContaining("--reason"),
+      err: expect.stringContaining("--why TEXT"),
     });
     const revealed = await dlq(["show", ids[0]!, "--reveal", "--reason", "INC-17", "--json"]);
     expect(JSON.parse(revealed.out)).toMatchObject({ masked: false });
@@ -315,7 +315,7 @@ describe("dlq delete and purge", () => {
 });
 
 /** An export that can be imported. */
-const WHOLE = ["export", "--reveal", "--reason", "moving"];
+const WHOLE = ["export", "--reveal", "--why", "moving"];
 
 describe("dlq export and import", () => {
   it("carry dead letters from one agent to another, once", async () => {
@@ -338,7 +338,14 @@ describe("dlq export and import", () => {
     expect([code, err]).toEqual([0, expect.stringContaining("masked")]);
     expect(await readFile(file, "utf8")).not.toContain("joe@");
     expect(await from.dlq(["import", file])).toMatchObject({ code: 1, err: expect.stringContaining("--reveal") });
-    expect(await from.dlq(["export", "--reveal"])).toMatchObject({ code: 2, err: expect.stringContaining("--reason") });
+    for (const filter of [[], ["--reason", "permanent"]])
+      expect(await from.dlq(["export", "--reveal", ...filter])).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("--why TEXT"),
+      });
+    const old = await from.dlq(["export", "--reveal", "--reason", "moving"]);
+    expect(old).toMatchObject({ code: 0, err: expect.stringContaining("--reason is a filter; write --why TEXT") });
+    expect(old.out).toContain("payload");
     const filtered = await from.dlq(["export", "--reveal", "--why", "INC-17", "--reason", "poison"]);
     expect(filtered).toMatchObject({ code: 0, out: "" });
   });

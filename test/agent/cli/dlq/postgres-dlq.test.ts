@@ -79,9 +79,9 @@ describe.skipIf(postgresProgram === undefined)("dlq on queues in postgres while 
     const from = await ended(["the secret text"], { keys: encrypted });
     const to = await ended(["x"], { keys: encrypted });
     const file = join(from.folder, "dead-letters.jsonl");
-    expect((await from.dlq("export", "--reveal", "--reason", "a move", "--out", file)).code).toBe(0);
+    expect((await from.dlq("export", "--reveal", "--why", "a move", "--out", file)).code).toBe(0);
     expect((await to.dlq("import", file)).code).toBe(0);
-    expect((await to.dlq("show", from.ids[0]!, "--reveal", "--reason", "a look")).out).toContain("the secret text");
+    expect((await to.dlq("show", from.ids[0]!, "--reveal", "--why", "a look")).out).toContain("the secret text");
     const db = await postgres.connect();
     const { rows } = await db.query(
       "SELECT entry, encode(payload, 'escape') AS payload FROM sluice_queue_entries WHERE queue = $1",
