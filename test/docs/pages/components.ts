@@ -4,14 +4,14 @@ import { expect, it } from "vitest";
 import { builtins } from "../../support/builtins.js";
 import { type Page, project } from "../pages.js";
 
-const script = new URL("../../../scripts/component-list.js", import.meta.url).href;
+const script = new URL("../../../scripts/pages/component-list.js", import.meta.url).href;
 const { componentList, COMPONENT_PAGES } = (await import(script)) as {
   componentList: (factories: readonly object[]) => string;
   COMPONENT_PAGES: Readonly<Record<string, Readonly<Record<string, string>>>>;
 };
 
 export function components({ text }: Page): void {
-  it("says what the components say (npm run build && node scripts/component-list.js makes it)", () => {
+  it("says what the components say (npm run build && node scripts/pages/component-list.js makes it)", () => {
     expect(text).toBe(componentList(builtins));
   });
 

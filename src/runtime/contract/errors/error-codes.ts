@@ -21,7 +21,7 @@ export interface ErrorFacts {
 
 /**
  * All codes that Sluice assigns to errors, refusals and dead letters. They are stable: programs and configs
- * (`retry_on_failure.retry_on`, `permanent_on`) use them. `node scripts/error-reference.js` generates `docs/errors.md`
+ * (`retry_on_failure.retry_on`, `permanent_on`) use them. `node scripts/pages/error-reference.js` generates `docs/errors.md`
  * from this table.
  */
 export const ERRORS = {

@@ -35,7 +35,7 @@ export function errorReference({ errors, problems, apiErrors }) {
 
 const INTRODUCTION = `# Error codes
 
-<!-- Made by node scripts/error-reference.js from the tables in src/: edit those. -->
+<!-- Made by node scripts/pages/error-reference.js from the tables in src/: edit those. -->
 
 Every error that Sluice makes has a code. A code is stable: texts may get better, codes stay. They stand in the agent's log
 (\`code\`), with every failed attempt and dead letter (\`sluice dlq show\`, the [API](openapi.yaml)), in what a program that embeds
@@ -74,10 +74,10 @@ const inCell = (text) => text.replaceAll("|", "\\|");
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [{ ERRORS }, { PROBLEMS: problems }, { API_ERRORS }] = await Promise.all([
-    import("../dist/runtime/contract/errors/error-codes.js"),
-    import("../dist/runtime/config/text/problem-codes.js"),
-    import("../dist/extensions/admin-api/http-error.js"),
+    import("../../dist/runtime/contract/errors/error-codes.js"),
+    import("../../dist/runtime/config/text/problem-codes.js"),
+    import("../../dist/extensions/admin-api/http-error.js"),
   ]);
   const page = errorReference({ errors: ERRORS, problems, apiErrors: API_ERRORS });
-  writeFileSync(new URL("../docs/errors.md", import.meta.url), page);
+  writeFileSync(new URL("../../docs/errors.md", import.meta.url), page);
 }

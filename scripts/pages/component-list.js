@@ -133,7 +133,7 @@ export function componentList(factories) {
 
 const INTRODUCTION = `# Components
 
-<!-- Made by node scripts/component-list.js from the summaries of the components: edit those. -->
+<!-- Made by node scripts/pages/component-list.js from the summaries of the components: edit those. -->
 
 \`sluice components\` prints this list, and \`sluice components otlp\` shows every key of a component with its default.
 The Collector's older spellings work too, such as \`otlphttp\` and \`logging\`.
@@ -161,6 +161,6 @@ function row({ kind, type, aliases = [], summary }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { builtins } = await import("../dist/agent/builtins/builtins.js");
-  writeFileSync(new URL("../docs/components.md", import.meta.url), componentList(await builtins()));
+  const { builtins } = await import("../../dist/agent/builtins/builtins.js");
+  writeFileSync(new URL("../../docs/components.md", import.meta.url), componentList(await builtins()));
 }
