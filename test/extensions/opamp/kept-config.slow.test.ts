@@ -45,7 +45,7 @@ service:
       await agent.exited;
     });
     await until(() => {
-      const status = server.messages.map(({ fields }) => sub(fields, 7)).find((each) => each !== undefined);
+      const status = server.messages.map(({ fields }) => sub(fields, 7)).findLast((each) => each !== undefined);
       expect(status && int(status, 2)).toBe(3);
       expect(status && text(status, 3)).toMatch(/otlp\/remote.* in use by another program/);
     });
