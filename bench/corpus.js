@@ -97,7 +97,7 @@ function refusalByType(missing) {
   return other && `no release of the Collector has the ${other}`;
 }
 
-/** What the Collector says against a config; undefined if nothing, or only that this build of it lacks a component. */
+/** Returns the Collector's error for a config; undefined if it has none, or if this build only lacks a component. */
 function refusalByCollector(name, env) {
   const { OTELCOL: program } = process.env;
   if (!program) return undefined;

@@ -73,7 +73,7 @@ const TRIALS: readonly Trial[] = [
     },
     accounted: ids,
   },
-  // What it does for pipelines of metrics has a test of its own.
+  // Another test covers its pipelines of metrics.
   { type: "datadog", config: { traces: {} }, accounted: ids, to: ["traces"] },
   { type: "failover", config: { priority_levels: [["a"], ["b", "c"]] }, accounted: ids },
   {

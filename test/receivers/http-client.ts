@@ -8,7 +8,7 @@ interface KeyValueNode {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** What tests look at of a decoded record, metric or point. */
+/** The fields of a decoded record, metric or point that tests look at. */
 export interface ItemNode {
   readonly name?: string;
   readonly unit?: string;

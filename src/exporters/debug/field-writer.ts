@@ -45,11 +45,11 @@ interface ShownField {
   readonly isPlain: boolean;
   readonly isAttributes: boolean;
   readonly isTime: boolean;
-  /** What stands in front of its value, for this indent and width. Neighbouring records have the same ones. */
+  /** The text before its value, for this indent and width. Neighbouring records have the same indent and width. */
   start: DataView;
   indent: string;
   width: number;
-  /** What stands in front of each key of attributes. */
+  /** The text before each key of attributes. */
   keyStart: DataView;
 }
 
@@ -64,7 +64,7 @@ export class FieldWriter {
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
   private readonly paint: Paint;
-  /** What stands between a key and its value. */
+  /** The text between a key and its value. */
   private readonly keyEnd: DataView;
   private readonly shown = new Map<Message, ShownField[]>();
   /** The fields of the messages being written, innermost last, and where they are. */

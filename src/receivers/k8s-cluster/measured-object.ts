@@ -20,7 +20,7 @@ export interface MeasuredResource {
   readonly values: readonly MeasuredValue[];
 }
 
-/** What remains of an API object: its values. They do not depend on the time, so nothing else has to be kept. */
+/** The values of an API object. They do not depend on the time, so the object itself is not kept. */
 export interface MeasuredObject extends KubernetesObject {
   readonly resources: readonly MeasuredResource[];
 }

@@ -16,7 +16,7 @@ export interface ObjectStreamSettings {
   readonly entryOf: (object: KubernetesObject, change: string, isResumed: boolean) => LogEntry | undefined;
 }
 
-/** What streams of one receiver share. */
+/** The parts of the agent that all streams of one receiver use. */
 export interface ObjectStreamServices {
   readonly api: KubernetesApi;
   readonly intake: BatchIntake;

@@ -47,7 +47,7 @@ function fieldsOf(value: unknown): HecFields {
   return value as HecFields;
 }
 
-/** What is neither a number nor a text counts as no time. */
+/** A value that is neither a number nor a text counts as no time. */
 function secondsOf(value: unknown): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return 0;

@@ -61,7 +61,7 @@ const WORDS = [
 ];
 const NODE_METRICS = { node_conditions_to_report: ["Ready", "PIDPressure"], allocatable_types_to_report: ["cpu"] };
 
-/** What a cluster and a machine tell about themselves. */
+/** Data that a cluster and a machine report about themselves. */
 export const clusterTargets: readonly FuzzTarget[] = [
   jsonTarget("Kubernetes objects", OBJECT, runObject),
   jsonTarget("entries of the journal", ENTRY, (_, text) => {

@@ -12,7 +12,7 @@ const AUTH_TYPES = [
   "workload_identity",
 ] as const;
 
-/** What each kind of credentials needs. */
+/** The keys that each kind of credentials needs. */
 const NEEDED: Readonly<Record<(typeof AUTH_TYPES)[number], readonly ("connection_string" | keyof AzureIdentity)[]>> = {
   connection_string: ["connection_string"],
   service_principal: ["tenant_id", "client_id", "client_secret"],

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-/** What a connection string says: where blobs are, and what allows to write them. */
+/** The content of a connection string: the address of the blobs, and the credentials to write them. */
 export interface StorageConnection {
   readonly url: string;
   readonly key?: StorageKey;

@@ -68,7 +68,7 @@ function createExporter(config: DatadogConfig, context: ExporterContext): Vendor
   return new VendorExporter([metrics, logs, traces], requestsOf, context);
 }
 
-/** What the intake does with spans, as its page documents it. */
+/** Headers that tell the intake how to treat spans, as Datadog documents them. */
 function traceHeaders({ traces }: DatadogConfig): Readonly<Record<string, string>> {
   const { span_name_as_resource_name, span_name_remappings, ignore_resources } = traces;
   const mapping = JSON.stringify({

@@ -19,7 +19,7 @@ export interface ListedPage {
   readonly isLast: boolean;
 }
 
-/** What to watch, and callbacks. The next page or event is read when the promise of a callback resolves. */
+/** The objects to watch, and callbacks. The next page or event is read when the promise of a callback resolves. */
 export interface ObjectWatchSettings {
   readonly api: KubernetesApi;
   /** The path of the list, such as `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices`. */

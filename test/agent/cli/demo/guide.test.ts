@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { textGuide } from "../../../../src/agent/cli/demo/guide.js";
 import { SCENES } from "../../../../src/agent/cli/demo/scenes.js";
 
-/** What a terminal of 80 columns shows: the lines that were written, with those that were cleared left out. */
+/** A terminal of 80 columns. It shows the lines that were written and not cleared. */
 function screen() {
   let text = "";
   const out = { write: (part: string) => void (text += part), isTerminal: true, colour: false, columns: 80 };

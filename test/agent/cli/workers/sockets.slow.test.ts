@@ -48,7 +48,7 @@ afterEach(async () => {
   await sink.close();
 });
 
-/** What was on its way when the agent was killed may arrive twice. */
+/** Records that were being sent when the agent was killed may arrive twice. */
 const received = () => [...new Set(sink.batches.flatMap(bodies))].sort();
 
 function texts(prefix: string): string[] {
