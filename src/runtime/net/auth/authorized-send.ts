@@ -76,7 +76,8 @@ export function checkGrpcAuth(
   { id, isSecure, host }: { id: string; isSecure: boolean; host: string | undefined },
 ): void {
   const path = ["auth", "authenticator"];
-  if (isHttpOnly) throw new StartError(`"${id}" signs HTTP requests; use an exporter that sends over HTTP, such as otlp_http`, path);
+  if (isHttpOnly)
+    throw new StartError(`"${id}" signs HTTP requests; use an exporter that sends over HTTP, such as otlp_http`, path);
   if (isSecure || !isConfidential || isLocalHost(host)) return;
   throw new StartError(`"${id}" gives credentials, which are not sent to ${host} without TLS`, path);
 }
