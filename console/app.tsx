@@ -16,6 +16,7 @@ import { RehearsalPage } from "./pages/rehearsal/rehearsal-page.js";
 import { ReplayPage } from "./pages/replay/replay-page.js";
 import { TailPage } from "./pages/tail/tail-page.js";
 import { durationText, toMs } from "./parts/format.js";
+import { Text } from "./parts/text.js";
 import { linkTo, type Route, route } from "./route.js";
 import { SignIn } from "./sign-in.js";
 import { nextTheme, theme } from "./theme.js";
@@ -26,13 +27,15 @@ interface Page {
   readonly name: string;
   readonly title: string;
   readonly show: ComponentType<{ route: Route }>;
+  /** How many parts its address has at most behind the name. */
+  readonly depth?: number;
 }
 
 const PAGES: readonly Page[] = [
   { name: "pipelines", title: "Pipelines", show: PipelinesPage },
   { name: "exporters", title: "Exporters", show: ExportersPage },
-  { name: "failures", title: "Failures", show: FailuresPage },
-  { name: "replay", title: "Replay", show: ReplayPage },
+  { name: "failures", title: "Failures", show: FailuresPage, depth: 1 },
+  { name: "replay", title: "Replay", show: ReplayPage, depth: 2 },
   { name: "tail", title: "Live tail", show: TailPage },
   { name: "ottl", title: "OTTL", show: PlaygroundPage },
   { name: "config", title: "Config", show: ConfigPage },
@@ -44,7 +47,7 @@ const PAGES: readonly Page[] = [
 export function App() {
   const current = useValue(route);
   const wanted = useValue(signInWanted);
-  const page = PAGES.find(({ name }) => name === current.page) ?? PAGES[0]!;
+  const page = findPage(current);
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.title = `${page.title} · Sluice`;
@@ -59,6 +62,30 @@ export function App() {
       <main ref={main} tabIndex={-1}>
         {wanted === undefined ? <page.show route={current} /> : <SignIn message={wanted} />}
       </main>
+    </>
+  );
+}
+
+function findPage({ page: wanted, rest }: Route): Page {
+  const page = PAGES.find(({ name }) => name === wanted);
+  const parts = rest.filter((part) => part !== "").length;
+  return page === undefined || parts > (page.depth ?? 0) ? UNKNOWN : page;
+}
+
+const UNKNOWN: Page = { name: "", title: "Unknown page", show: UnknownPage };
+
+/** An address that leads nowhere, such as an old or mistyped link. */
+function UnknownPage({ route: { page, rest } }: { route: Route }) {
+  return (
+    <>
+      <h1>Unknown page</h1>
+      <p class="empty">
+        The console has no page{" "}
+        <code>
+          <Text value={["", page, ...rest].join("/")} max={200} inline />
+        </code>
+        . Choose one above, or go to <a href={linkTo(PAGES[0]!.name)}>{PAGES[0]!.title}</a>.
+      </p>
     </>
   );
 }

@@ -33,7 +33,9 @@ export interface Exporter {
   readonly deadLetters: Amount;
   readonly lastSentAt?: Time;
   readonly lastError?: { readonly at: Time; readonly class: string; readonly message: string };
+  /** The share of failed sends among `recentCalls`, those of the last minute. */
   readonly failureRate: number;
+  readonly recentCalls?: number;
   readonly failureTrend: "rising" | "steady" | "falling";
   readonly replayRate: number;
 }

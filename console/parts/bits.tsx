@@ -11,6 +11,13 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
+const STATE_TONES = { UP: "good", DEGRADED: "warn", DOWN: "bad" } as const;
+
+/** The state of an exporter or a receiver, in the same colour on every page. */
+export function StateBadge({ state }: { state: keyof typeof STATE_TONES }) {
+  return <Badge tone={STATE_TONES[state]}>{state}</Badge>;
+}
+
 /** A relative time, with the exact time as a tooltip. */
 export function Ago({ at }: { at: Time | undefined }) {
   if (at === undefined) return <span class="dim">never</span>;
@@ -26,9 +33,14 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** The error of a request. If the agent lacks a part, that is shown as a note, not as an error. */
+/** The error of a request. If the agent lacks a part or a thing, that is shown as a note, not as an error. */
 export function Problem({ error, part }: { error: ApiError; part: string }) {
-  if (error.status === 404) return <Empty>{part}: not available on this agent.</Empty>;
+  if (error.status === 404)
+    return (
+      <Empty>
+        {part}: {isUnknownPath(error) ? "not available on this agent." : <Text value={`${error.message}.`} />}
+      </Empty>
+    );
   if (error.status === 401 || error.status === 0) return null;
   if (error.status === 403)
     return (
@@ -42,6 +54,11 @@ export function Problem({ error, part }: { error: ApiError; part: string }) {
       {part}: <Text value={error.message} />
     </p>
   );
+}
+
+/** Whether the API of this agent has no such path, rather than no such entry, replay or node. */
+function isUnknownPath({ message }: ApiError): boolean {
+  return message.startsWith("there is nothing at ");
 }
 
 /** The loaded data, or a placeholder until then. */

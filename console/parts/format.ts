@@ -39,6 +39,20 @@ export function countText(count: number): string {
   return WHOLE.format(count);
 }
 
+/** `1 entry`, `2 entries`, `3 records`. */
+export function countOf(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${countText(count)} ${count === 1 ? noun : nouns}`;
+}
+
+/** The share of failed sends of the last minute among those that were tried; a trend says nothing about none. */
+export function failedSendsText(failureRate: number, calls: number, trend: string): string {
+  if (calls === 0) return "nothing was sent in the last minute";
+  const percent = failureRate * 100;
+  const share = `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+  const direction = failureRate === 0 || trend === "steady" ? "" : `, ${trend}`;
+  return `${share} of ${countOf(calls, "send")} in the last minute${direction}`;
+}
+
 /** `0`, `0.4`, `12`, `3.4k`, `1.2M`: short enough for an edge of the graph. */
 export function rateText(perSecond: number): string {
   if (perSecond === 0) return "0";

@@ -61,9 +61,9 @@ describe.skipIf(!hasBrowser)("the exporters page", () => {
   it("shows how each exporter is", async () => {
     const page = await open("#/exporters");
     const card = page.getByRole("article", { name: "otlp_http/bad" });
-    await card.getByText("1 entries").waitFor();
+    await card.getByText("1 entry").waitFor();
     await takePicture(page, "exporters");
-    await card.getByRole("link", { name: "1 entries" }).click();
+    await card.getByRole("link", { name: "1 entry" }).click();
     await page.getByRole("link", { name: "HTTP 400" }).waitFor();
   });
 
@@ -245,7 +245,7 @@ describe.skipIf(!hasBrowser)("every page", () => {
     await page.getByRole("article").first().waitFor();
     await agent.restart(() => page.getByText("The agent cannot be reached").waitFor());
     await page.getByText("Connected again").waitFor();
-    await page.getByRole("article", { name: "otlp_http/bad" }).getByText("1 entries").waitFor();
+    await page.getByRole("article", { name: "otlp_http/bad" }).getByText("1 entry").waitFor();
   });
 });
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Exporter } from "../../api/shapes.js";
 import { Ago, Badge, Facts } from "../../parts/bits.js";
-import { bytesText, countText, durationText, messageText, toMs } from "../../parts/format.js";
+import { bytesText, countOf, countText, durationText, failedSendsText, messageText, toMs } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { QueueHistory } from "./queue-history.js";
@@ -9,7 +9,6 @@ import { QueueHistory } from "./queue-history.js";
 /** Facts about an exporter: breaker, queue, dead letters, and results of sending. */
 export function ExporterFacts({ exporter }: { exporter: Exporter }) {
   const { id, breaker, queue, deadLetters, lastSentAt, lastError, failureRate, failureTrend, refused } = exporter;
-  const percent = `${(failureRate * 100).toFixed(failureRate > 0 && failureRate < 0.1 ? 1 : 0)} %`;
   return (
     <>
       {refused !== undefined && (
@@ -34,8 +33,10 @@ export function ExporterFacts({ exporter }: { exporter: Exporter }) {
               "none"
             ) : (
               <>
-                <a href={linkTo("failures", [], { exporter: id })}>{countText(deadLetters.entries)} entries</a>
-                {`, ${countText(deadLetters.items)} records, ${bytesText(deadLetters.bytes)}`}
+                <a href={linkTo("failures", [], { exporter: id })}>
+                  {countOf(deadLetters.entries, "entry", "entries")}
+                </a>
+                {`, ${countOf(deadLetters.items, "record")}, ${bytesText(deadLetters.bytes)}`}
                 {deadLetters.oldestAt !== undefined && (
                   <>
                     , oldest <Ago at={deadLetters.oldestAt} />
@@ -45,7 +46,7 @@ export function ExporterFacts({ exporter }: { exporter: Exporter }) {
             ),
           ],
           ["Last sent", <Ago key="sent" at={lastSentAt} />],
-          ["Failed sends", `${percent} of the last minute, ${failureTrend}`],
+          ["Failed sends", failedSendsText(failureRate, exporter.recentCalls ?? 0, failureTrend)],
           ["Last error", lastError === undefined ? "none" : <ErrorFact key="error" error={lastError} />],
         ]}
       />
@@ -77,7 +78,7 @@ function QueueFact({ exporter: { id, queue } }: { exporter: Exporter }): Compone
     <>
       {queue.entries === 0
         ? "empty"
-        : `${countText(queue.entries)} entries, ${countText(queue.items)} records, ${bytesText(queue.bytes)}`}
+        : `${countOf(queue.entries, "entry", "entries")}, ${countOf(queue.items, "record")}, ${bytesText(queue.bytes)}`}
       {queue.inFlight > 0 && `, ${queue.inFlight} being sent`}
       {queue.oldestAt !== undefined && queue.entries > 0 && (
         <>

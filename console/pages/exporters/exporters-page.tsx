@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Badge, Empty, Load, type Tone } from "../../parts/bits.js";
+import { Badge, Empty, Load, StateBadge } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { type Action, ActionDialog } from "./action-dialog.js";
@@ -11,7 +11,6 @@ import { StateCounts } from "./state-counts.js";
 import { Workers } from "./workers.js";
 
 const EVERY_MS = 2_000;
-const TONES: Readonly<Record<Exporter["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
 
 /** The state of every exporter, and the actions of an operator. */
 export function ExportersPage() {
@@ -56,15 +55,17 @@ export function ExportersPage() {
 }
 
 function Totals({ exporters }: { exporters: readonly Exporter[] }) {
-  const sum = (of: (each: Exporter) => number) => countText(exporters.reduce((total, each) => total + of(each), 0));
+  const sum = (of: (each: Exporter) => number) => exporters.reduce((total, each) => total + of(each), 0);
+  const queued = sum(({ queue }) => queue.items);
+  const dead = sum(({ deadLetters }) => deadLetters.entries);
   return (
     <ul class="totals">
       <StateCounts of={exporters} />
       <li>
-        <strong>{sum(({ queue }) => queue.items)}</strong> records queued
+        <strong>{countText(queued)}</strong> {queued === 1 ? "record" : "records"} queued
       </li>
       <li>
-        <strong>{sum(({ deadLetters }) => deadLetters.entries)}</strong> dead letters
+        <strong>{countText(dead)}</strong> dead {dead === 1 ? "letter" : "letters"}
       </li>
     </ul>
   );
@@ -83,7 +84,7 @@ function ExporterCard({ exporter, onAction }: { exporter: Exporter; onAction: (a
         <h2>
           <Text value={id} inline max={80} />
         </h2>
-        <Badge tone={TONES[state]}>{state}</Badge>
+        <StateBadge state={state} />
         {paused && <Badge tone="off">paused</Badge>}
       </header>
       <ExporterFacts exporter={exporter} />

@@ -1,12 +1,11 @@
 import type { Receiver } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Badge, Facts, Load, type Tone } from "../../parts/bits.js";
+import { Ago, Facts, Load, StateBadge } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { StateCounts } from "./state-counts.js";
 
 const EVERY_MS = 2_000;
-const TONES: Readonly<Record<Receiver["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
 
 /** The state of every receiver: whether its sources can be read, and what waits there. */
 export function Receivers() {
@@ -40,7 +39,7 @@ function ReceiverCard({ receiver }: { receiver: Receiver }) {
         <h2>
           <Text value={id} inline max={80} />
         </h2>
-        <Badge tone={TONES[state]}>{state}</Badge>
+        <StateBadge state={state} />
       </header>
       {down.length > 0 && (
         <p class="problem">

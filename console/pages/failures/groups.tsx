@@ -3,7 +3,7 @@ import { query } from "../../api/client.js";
 import type { Group, Time } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Empty, Load } from "../../parts/bits.js";
-import { countText, messageText, toMs } from "../../parts/format.js";
+import { countOf, countText, messageText, toMs } from "../../parts/format.js";
 import { Bars } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
@@ -52,7 +52,7 @@ function CountNote({ page: { isComplete, looked, at } }: { page: GroupPage }) {
   if (!isComplete)
     return (
       <p class="note" role="status">
-        Still counting: {countText(looked)} dead letters looked through so far.
+        Still counting: looked through {countOf(looked, "dead letter")} so far.
       </p>
     );
   if (Date.now() - toMs(at) < OLD_MS) return null;
@@ -69,8 +69,9 @@ function Unlisted({ page: { groups, total, others } }: { page: GroupPage }) {
   if (causes <= 0 && others === 0) return null;
   return (
     <p class="note">
-      {causes > 0 && `${countText(causes)} more causes with fewer entries are not listed. `}
-      {others > 0 && `${countText(others)} entries are of further causes, too many to tell apart. `}
+      {causes > 0 && `Not listed: ${countOf(causes, "more cause")} with fewer entries. `}
+      {others > 0 &&
+        `${countOf(others, "entry has another cause", "entries have other causes")}, too many to tell apart. `}
       Filter, or look at the entries, to see them.
     </p>
   );

@@ -1,5 +1,5 @@
 import type { Cycle, Edit, Entry } from "../../api/shapes.js";
-import { clockText, durationText, toMs } from "../../parts/format.js";
+import { clockText, countOf, durationText, toMs } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 
 /** From the arrival of the entry through earlier failures and replays to its last attempts and its outcome. */
@@ -11,7 +11,13 @@ export function Timeline({ entry }: { entry: Entry }) {
       {cycles.map((cycle) => (
         <CycleSteps key={String(cycle.replayedAt)} cycle={cycle} />
       ))}
-      {calls > history.length && <li class="dim">{calls - history.length} earlier attempts are no longer kept</li>}
+      {calls > history.length && (
+        <li class="dim">
+          {calls - history.length === 1
+            ? "1 earlier attempt is no longer kept"
+            : `${countOf(calls - history.length, "earlier attempt")} are no longer kept`}
+        </li>
+      )}
       {history.map((attempt, i) => (
         <Step
           key={`${attempt.at} ${i}`}
@@ -20,7 +26,7 @@ export function Timeline({ entry }: { entry: Entry }) {
           tone="warn"
           text={attempt.message}
         >
-          {attempt.requestItems !== undefined && `in a request of ${attempt.requestItems} records`}
+          {attempt.requestItems !== undefined && `in a request of ${countOf(attempt.requestItems, "record")}`}
           {attempt.delayMs !== undefined && ` next after ${durationText(attempt.delayMs)}`}
         </Step>
       ))}

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Graph, GraphEdge, GraphNode, Sample } from "../../api/shapes.js";
-import { bytesText, countText, rateText } from "../../parts/format.js";
+import { bytesText, countOf, rateText } from "../../parts/format.js";
 import { linkTo } from "../../route.js";
 import { type Layout, layOut, NODE_HEIGHT, type Point } from "./layout.js";
 
@@ -136,7 +136,7 @@ function lineOf({ id, kind, name }: GraphNode, sample: Sample | undefined): { te
   if (kind === "exporter" && reading !== undefined) {
     if (reading.breaker !== "closed") return { text: `breaker ${reading.breaker.replace("_", " ")}`, isBad: true };
     if (reading.paused) return { text: "paused", isBad: true };
-    if (reading.deadLetters > 0) return { text: `${countText(reading.deadLetters)} dead letters`, isBad: true };
+    if (reading.deadLetters > 0) return { text: countOf(reading.deadLetters, "dead letter"), isBad: true };
     return {
       text: reading.queueEntries === 0 ? "queue empty" : `queue ${bytesText(reading.queueBytes)}`,
       isBad: false,

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { query, segment } from "../../api/client.js";
 import type { GraphNode, History, Sample } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Badge, Load } from "../../parts/bits.js";
-import { bytesText, countText, durationText, rateText } from "../../parts/format.js";
+import { Badge, Load, StateBadge } from "../../parts/bits.js";
+import { bytesText, countOf, countText, durationText, rateText } from "../../parts/format.js";
 import { Sparkline } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
@@ -24,7 +24,7 @@ export function NodePanel({ node, sample }: { node: GraphNode; sample: Sample | 
           <Text value={node.name} inline />
         </h2>
         <Badge tone="off">{node.kind}</Badge>
-        {reading !== undefined && reading.state !== "UP" && <Badge tone="bad">{reading.state}</Badge>}
+        {reading !== undefined && reading.state !== "UP" && <StateBadge state={reading.state} />}
         <span class="spacer" />
         {node.kind === "exporter" && (
           <a class="button" href={linkTo("failures", [], { exporter: node.name })}>
@@ -45,7 +45,7 @@ export function NodePanel({ node, sample }: { node: GraphNode; sample: Sample | 
           <Metrics node={node} />
         </div>
         <div>
-          <h3>Config as it counts</h3>
+          <h3>Effective config</h3>
           <NodeConfig node={node} />
         </div>
       </div>
@@ -79,7 +79,7 @@ const METRICS: readonly Metric[] = [
   { name: "dropped", label: "Dropped", show: perSecond },
   { name: "refused", label: "Refused", show: perSecond },
   { name: "failed", label: "Failed", show: perSecond },
-  { name: "queueEntries", label: "Queue", show: (value) => `${countText(value)} entries` },
+  { name: "queueEntries", label: "Queue", show: (value) => countOf(value, "entry", "entries") },
   { name: "queueBytes", label: "Queue size", show: bytesText },
   { name: "queueAge", label: "Queue age", show: (value) => durationText(value * 1000) },
   { name: "deadLetters", label: "Dead letters", show: countText },

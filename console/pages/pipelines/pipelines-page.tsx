@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useEvents } from "../../api/events.js";
 import type { Agent, Graph, Sample } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Load } from "../../parts/bits.js";
+import { Empty, Load } from "../../parts/bits.js";
 import { Text } from "../../parts/text.js";
 import type { Route } from "../../route.js";
 import { GraphView } from "./graph-view.js";
@@ -36,6 +36,15 @@ export function PipelinesPage({ route }: { route: Route }) {
             <>
               <GraphView graph={data} sample={sample} chosen={chosen} />
               {node !== undefined && <NodePanel key={node.id} node={node} sample={sample} />}
+              {node === undefined && chosen !== undefined && (
+                <Empty>
+                  No component of the running config has the id{" "}
+                  <code>
+                    <Text value={chosen} max={200} inline />
+                  </code>
+                  .
+                </Empty>
+              )}
             </>
           );
         }}

@@ -156,7 +156,8 @@ function summary(exporters: readonly ExporterStatus[]): string {
   return `${exporterStates(exporters)}, ${pluralize(waiting, "record")} waiting, ${pluralize(dead, "dead letter")}.`;
 }
 
-function rowOf({ id, state, breaker, queue, deadLetters, lastSentAt, failureRate }: ExporterStatus, now: number) {
+function rowOf(exporter: ExporterStatus, now: number) {
+  const { id, state, breaker, queue, deadLetters, lastSentAt, failureRate, recentCalls } = exporter;
   return [
     id,
     state,
@@ -166,7 +167,8 @@ function rowOf({ id, state, breaker, queue, deadLetters, lastSentAt, failureRate
     queue.oldestAt === undefined ? "-" : roughDuration(Math.max(0, now - queue.oldestAt)),
     String(deadLetters.entries),
     ageText(lastSentAt, now),
-    `${Math.round(failureRate * 100)} %`,
+    // An agent of an older version does not say how many calls there were.
+    recentCalls === 0 ? "-" : `${Math.round(failureRate * 100)} %`,
   ];
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../plugin.js";
-import { RATE_NAMES, RateMeter, type Sample, type Sampled } from "./live-rates.js";
+import { type ExporterReading, RATE_NAMES, RateMeter, type Sampled } from "./live-rates.js";
 
 export const HISTORY_STEP_MS = 5000;
 /** Fifteen minutes of steps. */
@@ -41,10 +41,10 @@ export class History {
     this.cancel();
   }
 
-  /** Returns undefined if there is no such node. */
+  /** Returns undefined if there is no such node. Journals are listed with the exporters but are no nodes. */
   of(node: string): NodeHistory | undefined {
-    const found = this.host.inspection?.graph.nodes.find(({ id }) => id === node);
-    if (found === undefined) return undefined;
+    const isNode = this.host.inspection?.graph.nodes.some(({ id }) => id === node);
+    if (!isNode && !this.host.admin?.exporters().some(({ id }) => exporterNode(id) === node)) return undefined;
     const own = [...(this.series.get(node) ?? [])].map(([name, ring]) => [name, ring.values()] as const);
     const steps = own[0]?.[1].length ?? 0;
     const from = new Date((steps === 0 ? this.clock.now() : this.lastAt) - steps * HISTORY_STEP_MS).toISOString();
@@ -55,14 +55,19 @@ export class History {
     const sample = this.meter.next();
     if (sample === undefined) return;
     this.lastAt = this.clock.now();
-    for (const { id, kind, name } of this.host.inspection?.graph.nodes ?? []) {
+    const { exporters } = sample;
+    const nodes = this.host.inspection?.graph.nodes ?? [];
+    for (const { id, kind, name } of nodes) {
       const rates = sample.nodes[id];
       for (const rate of RATE_NAMES) this.push(id, rate, rates?.[rate] ?? 0);
-      if (kind === "exporter") this.pushGauges(id, sample.exporters[name]);
+      if (kind === "exporter") this.pushGauges(id, exporters[name]);
     }
+    const drawn = new Set(nodes.map(({ id }) => id));
+    const others = Object.keys(exporters).filter((name) => !drawn.has(exporterNode(name)));
+    for (const name of others) this.pushGauges(exporterNode(name), exporters[name]);
   }
 
-  private pushGauges(id: string, reading: Sample["exporters"][string] | undefined): void {
+  private pushGauges(id: string, reading: ExporterReading | undefined): void {
     for (const gauge of GAUGE_NAMES) this.push(id, gauge, reading?.[gauge] ?? 0);
   }
 
@@ -73,6 +78,11 @@ export class History {
     own.set(name, ring);
     ring.push(value);
   }
+}
+
+/** The id of an exporter in the graph. */
+function exporterNode(exporter: string): string {
+  return `exporter:${exporter}`;
 }
 
 class Ring {

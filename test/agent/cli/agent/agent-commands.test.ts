@@ -46,6 +46,10 @@ async function send(): Promise<void> {
 }
 
 describe("status", () => {
+  it("has no share of failed sends for an exporter that has sent nothing", async () => {
+    expect((await status()).out).toMatch(/^otlp_http\/a +UP +closed +0 +0 B +- +0 +- +-$/m);
+  });
+
   it("shows how every exporter is, and exits with 0 when all are UP and that is asked", async () => {
     await send();
     await expect.poll(() => sink.count).toBe(1);

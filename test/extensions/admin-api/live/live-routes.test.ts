@@ -4,6 +4,7 @@ import { History } from "../../../../src/extensions/admin-api/live/history.js";
 import { RateMeter, type Sampled } from "../../../../src/extensions/admin-api/live/live-rates.js";
 import { LiveSamples } from "../../../../src/extensions/admin-api/live/live-samples.js";
 import type { NodeCounts } from "../../../../src/runtime/contract/inspect/inspection.js";
+import type { Admin } from "../../../../src/runtime/contract/operations/admin.js";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { logs } from "../../../support/telemetry/batches.js";
@@ -137,6 +138,18 @@ describe("GET /history", () => {
     history.stop();
     clock.advance(60_000);
     expect(history.of("a")!.series["in"]!.at(-1)).toBe(200);
+  });
+
+  it("has the queue of a journal, which is listed with the exporters but is no node", () => {
+    const { host, clock } = counted();
+    const queue = { enabled: true, entries: 3, items: 3, bytes: 90, inFlight: 0, oldestAt: undefined };
+    const status = { id: "intake/logs", state: "UP", breaker: { state: "closed" }, queue, deadLetters: { entries: 0 } };
+    const history = new History({ ...host, admin: { exporters: () => [status] } as unknown as Admin }, clock);
+    history.start();
+    clock.advance(5000);
+    expect(history.of("exporter:intake/logs")!.series).toMatchObject({ queueBytes: [90], queueEntries: [3] });
+    expect(history.of("exporter:intake/other")).toBeUndefined();
+    history.stop();
   });
 
   it("answers only for existing nodes", async () => {
