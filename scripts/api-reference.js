@@ -1,5 +1,5 @@
 /**
- * Writes docs/api.md: every name that a door of the package exports, in the order and under the headings of the door's
+ * Writes docs/reference/api.md: every name that a door of the package exports, in the order and under the headings of the door's
  * source file, with its declaration in short form and its comment. Made from the declarations that the build emits; run
  * it after `npm run build`. With --print it writes to stdout instead.
  */
@@ -22,8 +22,8 @@ const MAX_VALUE_TYPE = 200;
 
 const INTRO = `# API reference
 
-Every name that the package exports, made from its types by \`node scripts/api-reference.js\`. [Plugins](plugins.md),
-[Embedding](embedding.md) and [Testing components](testing.md) tell how they are used. Declarations are in short form: without
+Every name that the package exports, made from its types by \`node scripts/api-reference.js\`. [Plugins](../extend/plugins.md),
+[Embedding](../extend/embedding.md) and [Testing components](../extend/testing.md) tell how they are used. Declarations are in short form: without
 \`readonly\`, what is private and what is inherited, and with the first sentence of what is said of a member.
 `;
 
@@ -40,7 +40,7 @@ const shownBases = new Set();
 
 const text = reference();
 if (process.argv.includes("--print")) process.stdout.write(text);
-else writeFileSync(join(root, "docs", "api.md"), text);
+else writeFileSync(join(root, "docs", "reference", "api.md"), text);
 
 function reference() {
   const shown = new Map();

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { gzipSync } from "node:zlib";
 import MarkdownIt from "markdown-it";
 import { rolldown } from "rolldown";
@@ -61,7 +61,7 @@ function styles() {
  */
 function runbook() {
   const markdown = new MarkdownIt();
-  const tokens = markdown.parse(readFileSync(join(root, "docs/runbook.md"), "utf8"), {});
+  const tokens = markdown.parse(readFileSync(join(root, "docs/operate/runbook.md"), "utf8"), {});
   for (const [i, token] of tokens.entries()) {
     if (token.type === "heading_open") token.attrSet("id", tokens[i + 1].content.toLowerCase());
     for (const child of token.children ?? []) {
@@ -78,10 +78,10 @@ function runbook() {
 function withoutLinksToPages() {
   let page;
   return (token) => {
-    if (token.type === "link_open") page = /^([\w-]+\.md)/.exec(token.attrGet("href"))?.[1];
+    if (token.type === "link_open") page = /^([\w./-]+\.md)/.exec(token.attrGet("href"))?.[1];
     if (page === undefined || !/^link_/.test(token.type)) return token;
     const text = new token.constructor("text", "", 0);
-    text.content = token.type === "link_open" ? "" : ` (docs/${page})`;
+    text.content = token.type === "link_open" ? "" : ` (${posix.join("docs/operate", page)})`;
     return text;
   };
 }

@@ -104,8 +104,8 @@ function headingId(heading, before) {
 }
 
 /**
- * The pages by the headings of docs/README.md, each once, and those of components that are not among them by
- * docs/components.md. There is no other list.
+ * The pages by the headings of docs/README.md, each once, with those of the components in the place of "Components", by
+ * the headings of docs/components/README.md. There is no other list.
  *
  * @returns {{ title: string, pages: readonly Page[] }[]}
  */
@@ -117,17 +117,20 @@ function navigationOf(pages) {
     for (const page of fresh) listed.add(page);
     return fresh;
   };
-  const pageOf = (name) => pages.find((page) => page.name === name);
-  const [{ links: first }, ...groups] = pageOf("docs/README.md").sections;
+  const groupsOf = (name) => pages.find((page) => page.name === name).sections;
+  const [{ links: first }, ...groups] = groupsOf("docs/README.md");
   const home = { title: "Home", pages: take(["README.md", ...first, "docs/README.md"]) };
-  const named = groups.map(({ heading, links }) => ({ title: heading, pages: take(links) }));
-  const components = { title: "Components", pages: take(pageOf("docs/components.md").links).sort(byTitle) };
-  const reference = named.findIndex(({ title }) => title === "Operate");
-  return [home, ...named.slice(0, reference), components, ...named.slice(reference)];
+  const [, ...kinds] = groupsOf("docs/components/README.md");
+  const named = groups.flatMap(({ heading, links }) => {
+    const group = { title: heading, pages: take(links) };
+    if (heading !== "Components") return [group];
+    return [group, ...kinds.map((kind) => ({ title: kind.heading, pages: take(kind.links.filter(isComponentPage)) }))];
+  });
+  return [home, ...named];
 }
 
-function byTitle({ title: one }, { title: other }) {
-  return one.localeCompare(other, "en");
+function isComponentPage(name) {
+  return name.startsWith("docs/components/");
 }
 
 function pageHtml({ target, title, html, sections = [] }, navigation, order = []) {

@@ -37,7 +37,7 @@ export function manPage({ commands, version }) {
     ...definition("./data/queue", "Where queues are kept, unless extensions.reliability.directory says otherwise."),
     ...definition("./data/admin-token", "The token of the admin API and of the console; only its owner can read it."),
     ".SH SEE ALSO",
-    "The pages in the package's folder docs/, docs/runbook.md above all; the console of a running agent at",
+    "The pages in the package's folder docs/, docs/operate/runbook.md above all; the console of a running agent at",
     "http://127.0.0.1:55679/.",
   ].join("\n")}\n`;
 }

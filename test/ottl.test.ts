@@ -201,8 +201,8 @@ service: {pipelines: {logs: {receivers: [memory], processors: [keep_where], expo
   });
 });
 
-describe("docs/ottl.md", () => {
-  const page = readFileSync(join(import.meta.dirname, "../docs/ottl.md"), "utf8");
+describe("docs/how-to/ottl.md", () => {
+  const page = readFileSync(join(import.meta.dirname, "../docs/how-to/ottl.md"), "utf8");
   const [, text] = /^```js\n(.*?)^```$/ms.exec(page) ?? [];
   const folder = mkdtempSync(join(tmpdir(), "sluice-ottl-docs-"));
   beforeAll(() => installSluice(folder));

@@ -10,7 +10,7 @@ import { show } from "../lib/table.js";
 export const summary = "resident memory of an agent that does nothing, a few seconds after its start";
 
 const MIB = 1024 * 1024;
-/** The figures that docs/performance.md states, in MiB. */
+/** The figures that docs/reference/performance.md states, in MiB. */
 const MAX_RSS = 125;
 const MAX_ANON = 70;
 

@@ -6,7 +6,7 @@ import { removeProject } from "./project.js";
 import { GENERATED, type Row, TABLE } from "./table.js";
 
 /** Languages that every page may use without a line in the table: blocks.test.ts tries them, or people read them. */
-const TRIED_ANYWHERE = ["yaml", "json", "text"];
+const TRIED_ANYWHERE = ["yaml", "json", "ts", "text"];
 /** So may it a block of nothing but these commands. */
 const READ_ANYWHERE = /^(sluice|npm run) /;
 

@@ -5,7 +5,7 @@ export const project = join(import.meta.dirname, "../..");
 
 /** A page of the documentation: the README, or a file in docs/. */
 export interface Page {
-  /** Seen from the root, such as `docs/pii.md`. */
+  /** Seen from the root, such as `docs/how-to/pii.md`. */
   readonly name: string;
   readonly text: string;
   readonly blocks: readonly Block[];
@@ -71,7 +71,7 @@ export function brokenRows(page: Page): string[] {
     });
 }
 
-/** The files and folders that a page links to, seen from the root, and the heading if one is named: `docs/pii.md#keys`. */
+/** The files and folders that a page links to, seen from the root, and the heading if one is named: `docs/how-to/pii.md#keys`. */
 export function linksOf(page: Page): string[] {
   return [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
     .map((match) => match[1]!)

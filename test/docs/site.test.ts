@@ -34,7 +34,7 @@ describe("the site of the pages", () => {
   });
 
   it("leads from each page of its navigation to the next", () => {
-    expect(htmlOf("docs/kafka.html")).toMatch(
+    expect(htmlOf("docs/components/receivers/kafka.html")).toMatch(
       /<a rel="prev" href="[^"]+">Previous: .+<a rel="next" href="[^"]+">Next: /,
     );
   });
@@ -58,7 +58,7 @@ describe("the site of the pages", () => {
     const { index, options } = holder.sluiceSearch!;
     const search = MiniSearch.loadJS(index, options);
     const first = (text: string) => search.search(text).map(({ id }) => id as string)[0];
-    expect(first("SluiceBreakerOpen")).toBe("docs/runbook.html#sluicebreakeropen");
+    expect(first("SluiceBreakerOpen")).toBe("docs/operate/runbook.html#sluicebreakeropen");
     expect(first("circuit break")).toMatch(/^docs\//);
     expect(first("dead leters")).toMatch(/dead/);
     expect(search.search("xyzzyplugh")).toEqual([]);

@@ -86,8 +86,8 @@ it.skipIf(rabbitmqProgram === undefined)(
   },
 );
 
-it("docs/handlers.md shows a handler that calls, retries and refuses as it says", async () => {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/handlers.md"), "utf8");
+it("docs/extend/handlers.md shows a handler that calls, retries and refuses as it says", async () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/extend/handlers.md"), "utf8");
   const code = /```js\n([^`]*(?:`[^`]+`[^`]*)*?)```/.exec(page)![1]!;
   const body = code.replace(/^import .*$/m, "").replace("export const shipOrder =", "return");
   let status = 200;

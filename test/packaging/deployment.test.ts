@@ -159,9 +159,9 @@ describe("packaging/sluice.service", () => {
 });
 
 // These commands change the machine they run on, or need a registry; what they name is held against what is there.
-describe("docs/install.md", () => {
+describe("docs/start/install.md", () => {
   const commands = blocks
-    .filter(({ page, language }) => page === "docs/install.md" && language === "sh")
+    .filter(({ page, language }) => page === "docs/start/install.md" && language === "sh")
     .flatMap(({ text }) => text.trim().split("\n"));
   const naming = (word: string) => commands.filter((command) => command.startsWith(word));
 

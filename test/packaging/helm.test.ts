@@ -157,7 +157,7 @@ describe.skipIf(!hasHelm)("helm", () => {
   });
 
   it("does what the page says", () => {
-    const [, arguments_ = ""] = /^helm install (.*)$/m.exec(read(project, "docs/scaling.md")) ?? [];
+    const [, arguments_ = ""] = /^helm install (.*)$/m.exec(read(project, "docs/operate/scaling.md")) ?? [];
     const args = ["template", ...arguments_.split(" "), "--kube-version", "1.30"];
     const { status, stdout } = spawnSync("helm", args, { cwd: project, encoding: "utf8" });
     expect(status).toBe(0);

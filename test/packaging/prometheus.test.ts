@@ -28,7 +28,7 @@ const rules = (parse(read("packaging/prometheus/alerts.yaml")) as { groups: { ru
 
 describe("packaging/prometheus/alerts.yaml", () => {
   it("leads from every alert to its section of the runbook, and back", () => {
-    const sections = [...read("docs/runbook.md").matchAll(/^## (\w+)$/gm)].map((match) => match[1]!);
+    const sections = [...read("docs/operate/runbook.md").matchAll(/^## (\w+)$/gm)].map((match) => match[1]!);
     const links = rules.map(({ annotations }) => annotations["runbook_url"]);
     const base = '{{ or $externalLabels.sluice_console "http://127.0.0.1:55679" }}';
     expect(links).toEqual(rules.map(({ alert }) => `${base}/docs/runbook.md#${alert.toLowerCase()}`));

@@ -133,7 +133,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     details: [
       "Runs the config without its receivers and exporters: the records of a test pass processors and connectors, and the",
       "result is compared with the expected records. Opens no port, and sends and writes nothing.",
-      "docs/config-tests.md describes the test files. Exit code 0 if all tests passed, 1 if one failed.",
+      "docs/how-to/config-tests.md describes the test files. Exit code 0 if all tests passed, 1 if one failed.",
     ],
     options: {
       ...NEEDED_CONFIG,

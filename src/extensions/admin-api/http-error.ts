@@ -1,6 +1,6 @@
 import type { AdminError } from "#contract/operations";
 
-/** The errors of the API by code. `docs/errors.md` is also generated from this table. */
+/** The errors of the API by code. `docs/reference/errors.md` is also generated from this table. */
 export const API_ERRORS = {
   bad_request: {
     status: 400,

@@ -11,7 +11,7 @@ export type Blame = NonNullable<RefusalOptions["blame"]>;
  * A kind of failure. `timeout`: the entry is to blame if other entries get through meanwhile, otherwise the backend.
  */
 export interface FailureKind {
-  /** The description in docs/reliability.md. */
+  /** The description in docs/operate/reliability.md. */
   readonly failure: string;
   readonly blame: Blame | "timeout";
   /** Statuses, codes and names of errors that identify it; none if only the exporter can tell. */
@@ -24,7 +24,7 @@ export interface FailureKind {
 }
 
 /**
- * The table that decides who is to blame. The queue, its metrics and docs/reliability.md follow it. The first name of
+ * The table that decides who is to blame. The queue, its metrics and docs/operate/reliability.md follow it. The first name of
  * an error that is in the table decides; if several rows have it, the first row. If no row has a name, the entry is to
  * blame.
  */

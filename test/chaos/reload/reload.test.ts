@@ -168,7 +168,7 @@ describe("an agent that is reloaded again and again under load", () => {
       };
       if (isLongForm) writeSync(2, `${JSON.stringify(report)}\n${memoryTable(memory)}\n`);
       expect(clients.broken).toEqual([]);
-      // Spans may come twice when their journal is opened anew: see docs/reload.md.
+      // Spans may come twice when their journal is opened anew: see docs/operate/reload.md.
       expect(backend.doubled.filter((id) => id.startsWith("log"))).toEqual([]);
       expect(report).toMatchObject({ lost: 0, broken: 0 });
     },

@@ -135,6 +135,6 @@ function ending(
     "",
     "Next:",
     "  sluice init      writes a config to start from",
-    "  docs/runbook.md  what to do when something fails, alert by alert",
+    "  docs/operate/runbook.md  what to do when something fails, alert by alert",
   ];
 }

@@ -51,7 +51,7 @@ function receiverLines({ isPublic }: InitChoices): string[] {
     "receivers:",
     "  # What OpenTelemetry SDKs and Collectors send.",
     ...(isPublic
-      ? ["  # Everyone who reaches these ports can send: turn on tls, and auth of docs/authentication.md."]
+      ? ["  # Everyone who reaches these ports can send: turn on tls, and auth of docs/how-to/authentication.md."]
       : ["  # From this machine only; 0.0.0.0 in place of 127.0.0.1 takes it from others, too."]),
     "  otlp:",
     "    protocols:",

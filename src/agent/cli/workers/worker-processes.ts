@@ -33,7 +33,7 @@ export interface WorkerProcessesSettings {
 const SHORT_LIFE_MS = 60_000;
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 30_000;
-/** After this many crashes in a row the worker is careful: see docs/workers.md. */
+/** After this many crashes in a row the worker is careful: see docs/operate/workers.md. */
 const CAREFUL_AFTER = 2;
 /** After this many crashes while the agent starts, the start has failed. A careful worker needs four to find an entry. */
 const MAX_FIRST_CRASHES = 6;

@@ -4,7 +4,7 @@ import { ERROR_CODES, type Refusal } from "#contract/errors";
 import { type DeadLetterAttributes, deadLetterOf } from "#contract/operations";
 import { HEADER_ATTRIBUTE } from "./message.js";
 
-/** Headers of a dead letter that leaves us. Their names are the same for all brokers; docs/dead-letters.md has the table. */
+/** Headers of a dead letter that leaves us. Their names are the same for all brokers; docs/operate/dead-letters.md has the table. */
 export const DEAD_LETTER_HEADERS = {
   errorClass: "x-sluice-error-class",
   error: "x-sluice-error",

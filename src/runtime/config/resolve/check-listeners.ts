@@ -87,7 +87,7 @@ export function warnOfOpenListeners(listeners: readonly ConfiguredListener[], ro
     if (missing.length === 0) continue;
     const message = `${owner} listens on ${formatAddress(address)}, which other machines may reach, without ${missing.join(" and ")}`;
     const { place } = locatePath(root, path);
-    const suggestion = "see docs/authentication.md, or listen on 127.0.0.1";
+    const suggestion = "see docs/how-to/authentication.md, or listen on 127.0.0.1";
     const problem = { severity: "warning", code: "open_listener", place, path: path.join("."), message } as const;
     findings.problems.push({ ...problem, suggestion });
   }

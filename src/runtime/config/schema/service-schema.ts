@@ -182,7 +182,7 @@ export const serviceSchema = z.strictObject({
     .default(1)
     .meta({
       description:
-        "How many processes share the work and the ports. auto: one for each CPU that the agent may use. See docs/workers.md.",
+        "How many processes share the work and the ports. auto: one for each CPU that the agent may use. See docs/operate/workers.md.",
     }),
   shutdown_timeout: duration()
     .default(10_000)

@@ -4,7 +4,7 @@ export interface ProblemFacts {
   readonly action: string;
 }
 
-/** All codes of config problems. `docs/errors.md` is generated from this table too. */
+/** All codes of config problems. `docs/reference/errors.md` is generated from this table too. */
 export const PROBLEMS = {
   address_taken: {
     cause: "Two components, or a component and the agent itself, would listen on the same address.",
@@ -59,7 +59,7 @@ export const PROBLEMS = {
   },
   empty_config: {
     cause: "The config is empty.",
-    action: "Write receivers, exporters and `service.pipelines`; start from one of [the examples](../config/).",
+    action: "Write receivers, exporters and `service.pipelines`; start from one of [the examples](../../config/).",
   },
   extension_off: {
     cause: "An `auth` names an extension that does not run.",

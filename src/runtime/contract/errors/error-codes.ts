@@ -21,7 +21,7 @@ export interface ErrorFacts {
 
 /**
  * All codes that Sluice assigns to errors, refusals and dead letters. They are stable: programs and configs
- * (`retry_on_failure.retry_on`, `permanent_on`) use them. `node scripts/pages/error-reference.js` generates `docs/errors.md`
+ * (`retry_on_failure.retry_on`, `permanent_on`) use them. `node scripts/pages/error-reference.js` generates `docs/reference/errors.md`
  * from this table.
  */
 export const ERRORS = {
@@ -97,7 +97,7 @@ export const ERRORS = {
     cause:
       "The operator of a plugin lost a delivery: it neither handed it on nor settled it, as a plain `filter(...)` does.",
     action:
-      "Fix the component that the log names: `delivery.drop()` says that data is not wanted, as the [recipes](rxjs-recipes.md) show.",
+      "Fix the component that the log names: `delivery.drop()` says that data is not wanted, as the [recipes](../extend/rxjs-recipes.md) show.",
   },
   SLUICE_EXPIRED: {
     appearsIn: "dead_letter",
@@ -199,7 +199,8 @@ export const ERRORS = {
   SLUICE_ORPHANED: {
     appearsIn: "dead_letter",
     kind: "transient",
-    cause: "The exporter of the entry was removed from the config, and another one has [adopted](reload.md) its queue.",
+    cause:
+      "The exporter of the entry was removed from the config, and another one has [adopted](../operate/reload.md) its queue.",
     action: "Nothing: it is in the history of an entry that the other exporter sends. While it is being moved, wait.",
   },
   SLUICE_OVERLOADED: {
@@ -310,7 +311,7 @@ export const ERRORS = {
     appearsIn: "dead_letter",
     kind: "permanent",
     cause: "The entry was waiting in a queue whose files were damaged, and was imported from what had been set aside.",
-    action: "Find out whether the backend has it, then [replay or delete](dead-letters.md) it.",
+    action: "Find out whether the backend has it, then [replay or delete](../operate/dead-letters.md) it.",
   },
   SLUICE_SHUTTING_DOWN: {
     appearsIn: "refusal",
@@ -379,7 +380,8 @@ export const ERRORS = {
     appearsIn: "dead_letter",
     kind: "permanent",
     cause: "An event has a version, or a form, that the versioning of its pipeline does not know.",
-    action: "Teach [versioning](versioning.md) that version, then replay: the steps are applied on replay too.",
+    action:
+      "Teach [versioning](../components/processors/versioning.md) that version, then replay: the steps are applied on replay too.",
   },
   SLUICE_UNREADABLE_ANSWER: {
     appearsIn: "refusal",
@@ -395,7 +397,7 @@ export const ERRORS = {
     cause:
       "The data belongs to another worker of the agent, which ended, restarts, or does not have the same config yet during a reload.",
     action:
-      "Nothing, senders try again. If it lasts, look in the log for why the worker ends. [Workers](workers.md) explains which data is moved.",
+      "Nothing, senders try again. If it lasts, look in the log for why the worker ends. [Workers](../operate/workers.md) explains which data is moved.",
   },
 
   SLUICE_UPCAST_FAILED: {

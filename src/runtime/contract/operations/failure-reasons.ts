@@ -14,7 +14,7 @@ export const FAILURE_REASONS = [
 ] as const;
 
 /**
- * All rules that create dead letters, each with its reason and description. They are listed in docs/dead-letters.md.
+ * All rules that create dead letters, each with its reason and description. They are listed in docs/operate/dead-letters.md.
  */
 export const FAILURE_RULES = {
   permanent_refusal: { reason: "permanent", rule: "the backend, or a replay step, refused it for good" },

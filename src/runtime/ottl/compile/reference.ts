@@ -6,7 +6,7 @@ import { PATHS } from "../paths/paths.js";
 import { CONFIG_DIFFERENCES, type ConfigDifference } from "./config-differences.js";
 import { DIFFERENCES, type OttlDifference } from "./differences.js";
 
-/** docs/ottl-functions.md: all functions and paths, from the tables that the compiler uses. */
+/** docs/reference/ottl-functions.md: all functions and paths, from the tables that the compiler uses. */
 export function ottlReference(): string {
   const specs = [...FUNCTIONS.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const isEditor = ({ name }: FunctionSpec) => /^[a-z]/.test(name);
@@ -18,7 +18,7 @@ export function ottlReference(): string {
     "The Collector has all of them, under these names and with these arguments.",
     functionTable(specs),
     "## What differs from the Collector",
-    "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
+    "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [OTTL](../how-to/ottl.md#coming-from-the-collector).",
     differenceTable(DIFFERENCES),
     "### Settings that differ",
     "The effect on a record that the config matches.",

@@ -27,7 +27,7 @@ export interface QueueReadings {
   paused(): boolean;
 }
 
-/** All metrics of one exporter's queue. They are listed in docs/reliability.md. */
+/** All metrics of one exporter's queue. They are listed in docs/operate/reliability.md. */
 export class QueueMetrics {
   /** By event and source, for messages of brokers. */
   readonly messages: MessageMetrics;

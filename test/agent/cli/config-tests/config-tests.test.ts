@@ -117,7 +117,7 @@ tests:
 
   it("passes the tests of its own page", async () => {
     const folder = await temporary();
-    const page = pages.find(({ name }) => name === "docs/config-tests.md")!;
+    const page = pages.find(({ name }) => name === "docs/how-to/config-tests.md")!;
     const [config, tests] = blocksIn(page, "yaml");
     writeFileSync(join(folder, "pipeline.yaml"), config!);
     writeFileSync(join(folder, "tests.yaml"), tests!);

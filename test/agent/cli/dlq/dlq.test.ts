@@ -50,7 +50,7 @@ describe("dlq list", () => {
     const { code, out } = await dlq(["list", "--reason", reason]);
     expect([code, out]).toEqual([0, expect.stringContaining(ids[1]!)]);
     expect((await sluice(["dlq", "list", "--help"])).out).toMatch(new RegExp(`--reason .*\\b${reason}\\b`));
-    expect(await readFile("docs/reliability.md", "utf8")).toContain(`\`${reason}\``);
+    expect(await readFile("docs/operate/reliability.md", "utf8")).toContain(`\`${reason}\``);
   });
 
   it("looks on until the page is full when a filter finds little", async () => {

@@ -10,7 +10,7 @@ import { type Postgres, postgresProgram, startPostgres } from "../../../support/
 import { until } from "../../../support/until.js";
 import { sluice, temporary } from "../dlq/support.js";
 
-const page = pages.find(({ name }) => name === "docs/postgres.md")!;
+const page = pages.find(({ name }) => name === "docs/how-to/outbox-and-postgres.md")!;
 
 describe.skipIf(postgresProgram === undefined)("sluice outbox migration, on a real postgres", () => {
   let postgres: Postgres;

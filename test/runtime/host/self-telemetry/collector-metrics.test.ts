@@ -91,7 +91,7 @@ const DASHBOARDS: readonly (readonly [name: string, labels: readonly string[]])[
 
 /** The names in the first column of the table of metrics that are not here. */
 const absent = new Set(
-  readFileSync("docs/self-observability.md", "utf8")
+  readFileSync("docs/operate/self-observability.md", "utf8")
     .split("### Metrics of the Collector that are not here\n")[1]!
     .split("\n#")[0]!
     .split("\n")
