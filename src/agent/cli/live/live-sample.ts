@@ -39,9 +39,17 @@ export function sampleRequest(context: CommandContext, receivers: readonly strin
 /** A batch, or how many records were not sampled in time. */
 export type SampleEvent = SampledBatch | { readonly missed: number };
 
-/** Yields what the agent samples until the sample is complete. Rejects if the agent goes away before. */
-export async function* liveSample(api: AgentApi, request: SampleRequest): AsyncGenerator<SampleEvent> {
+/**
+ * Yields what the agent samples until the sample is complete. Rejects if the agent goes away before. Calls `started` when
+ * the agent has begun.
+ */
+export async function* liveSample(
+  api: AgentApi,
+  request: SampleRequest,
+  started?: () => void,
+): AsyncGenerator<SampleEvent> {
   const response = await api.open("/samples", request);
+  started?.();
   try {
     for await (const { event, data } of readEvents(response)) {
       if (event === "end") return;

@@ -13,8 +13,10 @@ export function recordSample(context: CommandContext): Promise<number> {
   const file = context.values["record"] as string;
   const request = sampleRequest(context, positionalArguments(context));
   return withAgent(context, async (api) => {
-    const text = await writeSample(file, liveSample(api, request));
-    context.terminal.err.write(`${text}\n`);
+    const { err } = context.terminal;
+    const started = () => void err.write(`Recording to ${file}. Press Ctrl-C to end it early.\n`);
+    const text = await writeSample(file, liveSample(api, request, started));
+    err.write(`${text}\n`);
     return EXIT.ok;
   });
 }

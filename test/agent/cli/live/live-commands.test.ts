@@ -94,7 +94,10 @@ describe("sluice tap", () => {
     const file = join(temporaryFolder(), "traffic.sample");
     const args = ["tap", "--record", file, "--for", "1s", "--why", "a test", ...api];
     const { code, err } = await whileSending("ann@example.com", sluice(args));
-    expect([code, err]).toEqual([0, expect.stringMatching(/^Recorded \d+ batch.* unmasked: keep it private\.\n$/)]);
+    expect([code, err]).toEqual([
+      0,
+      expect.stringMatching(/^Recording to .*\nRecorded \d+ batch.* unmasked: keep it private\.\n$/),
+    ]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const { batches, damage } = readSample(readFileSync(file));
     expect([batches[0]?.receiver, batches[0]?.batch.count, damage]).toEqual(["otlp", 1, undefined]);
