@@ -19,6 +19,8 @@ export interface Block {
   /** The first word after the fence; empty when there is none. */
   readonly language: string;
   readonly text: string;
+  /** In a tutorial: the terminal that a command is started in, or that shows this. It is the second word after the fence. */
+  readonly terminal: string | undefined;
   /** The file that it is, when its first line is a comment with nothing but a name: `// first.js`. */
   readonly file: string | undefined;
 }
@@ -93,13 +95,14 @@ function blocksOf(page: string, pageText: string): Block[] {
   const lines = pageText.split("\n");
   const found: Block[] = [];
   for (let i = 0; i < lines.length; i++) {
-    const [, indent, language = ""] = /^(\s*)```+\s*(\S*)/.exec(lines[i]!) ?? [];
+    const [, indent, language = "", terminal] = /^(\s*)```+\s*(\S*)(?: +(\S+))?/.exec(lines[i]!) ?? [];
     if (indent === undefined) continue;
     const end = lines.findIndex((line, at) => at > i && line.trim() === "```");
     if (end < 0) throw new Error(`${page}:${i + 1} begins a block that does not end`);
     const inside = lines.slice(i + 1, end).map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
     const text = `${inside.join("\n")}\n`;
-    found.push({ page, line: i + 1, language, text, file: /^(?:\/\/|#) ([\w.-]+\.\w+)\n/.exec(text)?.[1] });
+    const file = /^(?:\/\/|#) ([\w.-]+\.\w+)\n/.exec(text)?.[1];
+    found.push({ page, line: i + 1, language, terminal, text, file });
     i = end;
   }
   return found;

@@ -12,6 +12,7 @@ import { reliability } from "./pages/reliability.js";
 import { rxjsRecipes } from "./pages/rxjs-recipes.js";
 import { sampling } from "./pages/sampling.js";
 import { nodeTests } from "./pages/testing.js";
+import { fromTheCollector, gateway, orderService } from "./pages/tutorials.js";
 import { versioning } from "./pages/versioning.js";
 import { workers } from "./pages/workers.js";
 import type { Page } from "./pages.js";
@@ -42,6 +43,9 @@ export const TABLE: readonly Row[] = [
   { page: "docs/how-to/aws.md", by: namesKeys("awsemf", "awscloudwatchlogs", "awsxray") },
   { page: "docs/components/exporters/azuremonitor.md", by: namesKeys("azuremonitor") },
   { page: "docs/components/exporters/clickhouse.md", by: namesKeys("clickhouse") },
+  { page: "docs/tutorials/from-the-collector.md", runs: ["sh", "js", "yaml"], by: fromTheCollector, isSlow: true },
+  { page: "docs/tutorials/gateway.md", runs: ["sh", "js", "yaml"], by: gateway, isSlow: true },
+  { page: "docs/tutorials/order-service.md", runs: ["sh", "js", "yaml"], by: orderService, isSlow: true },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
   { page: "docs/components/README.md", by: components },
   { page: "docs/how-to/config-tests.md", runs: ["sh", "yaml"], by: "test/agent/cli/config-tests/config-tests.test.ts" },

@@ -44,7 +44,7 @@ export default defineProcessor({
 describe("the package", () => {
   it("has what is needed and nothing else", () => {
     const wanted =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.(1|schema\.json)|dist\/sbom\.cdx\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/console\/[\w.-]+\.(html|js|css|svg|json)(\.gz)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|packaging\/(Dockerfile|sluice\.(service|yaml)|compose\.yaml|compose\/[\w/.-]+|grafana\/\w+\.json|prometheus\/[\w.]+\.yaml)|(docs|docs\/decisions)\/[\w.-]+\.(md|yaml)|docs\/images\/[\w-]+\.svg|CONTRIBUTING\.md|SECURITY\.md|bench\/README\.md)$/;
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.(1|schema\.json)|dist\/sbom\.cdx\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/console\/[\w.-]+\.(html|js|css|svg|json)(\.gz)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|packaging\/(Dockerfile|sluice\.(service|yaml)|compose\.yaml|compose\/[\w/.-]+|grafana\/\w+\.json|prometheus\/[\w.]+\.yaml)|docs\/([\w-]+\/)*[\w.-]+\.(md|yaml)|docs\/images\/[\w-]+\.svg|CONTRIBUTING\.md|SECURITY\.md|bench\/README\.md)$/;
     expect(packed.files.map(({ path }) => path).filter((path) => !wanted.test(path))).toEqual([]);
     expect(packed.files.filter(({ path }) => /(^|\/)test\//.test(path))).toEqual([]);
   });
