@@ -20,6 +20,7 @@ import { Text } from "./parts/text.js";
 import { linkTo, type Route, route } from "./route.js";
 import { SignIn } from "./sign-in.js";
 import { nextTheme, theme } from "./theme.js";
+import { UserMenu } from "./user-menu.js";
 
 const AGENT_EVERY_MS = 10_000;
 
@@ -47,6 +48,7 @@ const PAGES: readonly Page[] = [
 export function App() {
   const current = useValue(route);
   const wanted = useValue(signInWanted);
+  const isSignedIn = wanted === undefined;
   const page = findPage(current);
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -57,10 +59,10 @@ export function App() {
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
-      <Header page={page} />
+      <Header page={page} isSignedIn={isSignedIn} />
       <ConnectionBanner />
       <main ref={main} tabIndex={-1}>
-        {wanted === undefined ? <page.show route={current} /> : <SignIn message={wanted} />}
+        {isSignedIn ? <page.show route={current} /> : <SignIn message={wanted} />}
       </main>
     </>
   );
@@ -90,7 +92,7 @@ function UnknownPage({ route: { page, rest } }: { route: Route }) {
   );
 }
 
-function Header({ page }: { page: Page }) {
+function Header({ page, isSignedIn }: { page: Page; isSignedIn: boolean }) {
   return (
     <header class="top">
       <span class="brand">Sluice</span>
@@ -101,7 +103,8 @@ function Header({ page }: { page: Page }) {
           </a>
         ))}
       </nav>
-      <AgentName />
+      {isSignedIn && <AgentName />}
+      {isSignedIn && <UserMenu />}
       <ThemeSwitch />
     </header>
   );

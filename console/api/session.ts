@@ -25,6 +25,12 @@ export function saveToken(token: string): void {
   signInWanted.set(undefined);
 }
 
-export function forgetToken(): void {
+export function hasToken(): boolean {
+  return readToken() !== undefined;
+}
+
+/** Forgets the token of this tab, and asks for one. */
+export function signOut(): void {
   sessionStorage.removeItem(KEY);
+  signInWanted.set("");
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useMe } from "../api/me.js";
 import { Text } from "./text.js";
-import { readName, saveName } from "./who.js";
 
 /**
  * A modal dialog that holds the focus until it is closed, also by Escape; then the focus returns to its previous
@@ -32,14 +32,9 @@ export function Dialog(props: { title: string; wide?: boolean; onClose: () => vo
   );
 }
 
-/** Who makes a change and why, as the API takes it. */
+/** Why a change is made, as the API takes it. */
 export interface Why {
-  readonly by?: string;
   readonly reason?: string;
-}
-
-export function whyOf(by: string, reason: string): Why {
-  return { ...(by.trim() !== "" && { by: by.trim() }), ...(reason.trim() !== "" && { reason: reason.trim() }) };
 }
 
 interface ConfirmProps {
@@ -57,14 +52,13 @@ interface ConfirmProps {
 export function ConfirmDialog(props: ConfirmProps) {
   const { title, action, isDanger = false, reasonRequired = false, onConfirm, onClose, children } = props;
   const [reason, setReason] = useState("");
-  const [by, setBy] = useState(readName());
+  const me = useMe();
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const confirm = async () => {
     setBusy(true);
     try {
-      saveName(by);
-      await onConfirm(whyOf(by, reason));
+      await onConfirm(reason.trim() === "" ? {} : { reason: reason.trim() });
       onClose();
     } catch (failure) {
       setError((failure as Error).message);
@@ -88,11 +82,11 @@ export function ConfirmDialog(props: ConfirmProps) {
             required={reasonRequired}
             onInput={(event) => setReason(event.currentTarget.value)}
           />
-        </label>
-        <label class="field">
-          <span>Your name (optional)</span>
-          <input value={by} maxLength={200} onInput={(event) => setBy(event.currentTarget.value)} />
-          <small>Both are kept in the audit log.</small>
+          {me !== undefined && (
+            <small>
+              The audit records it with your name, <Text value={me.name} inline max={60} />.
+            </small>
+          )}
         </label>
         {error !== undefined && (
           <p class="problem" role="alert">

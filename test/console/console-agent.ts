@@ -11,6 +11,8 @@ export const HOSTILE =
   '<img src=x onerror="alert(1)"><script>alert(2)</script> \u001b[31mred\u001b[0m \u202etxt.exe\u202c \u0000end';
 /** What lets the pages of the tests in, also after a restart. */
 export const CONSOLE_TOKEN = "token-of-the-console-tests";
+/** A token of vera, who may only look. */
+export const VIEWER_TOKEN = "token-of-a-viewer-in-tests";
 /** A value that nobody wants to see all of. */
 export const HUGE = "y".repeat(300_000);
 
@@ -61,7 +63,9 @@ extensions:
   admin:
     endpoint: "127.0.0.1:${adminPort}"
     trace_url: "https://traces.example/{trace_id}?from=sluice"
-    tokens: [{name: console, token: ${CONSOLE_TOKEN}, roles: [view, reveal, replay, purge, configure]}]
+    tokens:
+      - {name: console, token: ${CONSOLE_TOKEN}, roles: [view, reveal, replay, purge, configure]}
+      - {name: vera, token: ${VIEWER_TOKEN}, roles: [view]}
 service:
   extensions: [reliability, admin]
   telemetry: {metrics: {level: none}}

@@ -51,8 +51,8 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await takePicture(page, "replay-dry-run");
     expect(agent.sinks.bad.count).toBe(0);
     agent.sinks.bad.respond(undefined);
-    await page.getByLabel(/Your name/).fill("ann");
     // Whatever is changed about a replay is tried again before it is started.
+    await page.getByLabel(/Reason/).fill("the backend is mended");
     expect(await start.isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Dry run" }).click();
     await page.getByRole("button", { name: "Start replay of 2" }).click();
@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await takePicture(page, "replay");
     await until(() => expect(agent.sinks.bad.count).toBe(2));
     await page.getByRole("link", { name: "Replays" }).click();
-    await page.getByRole("cell", { name: "ann" }).first().waitFor();
+    await page.getByRole("cell", { name: "console" }).first().waitFor();
     expect(await deadLetters()).toEqual([]);
     await page.getByRole("link", { name: "Audit" }).click();
     await page.getByRole("cell", { name: "replay", exact: true }).first().waitFor();

@@ -4,6 +4,7 @@ import { type ApiError, post } from "../../api/client.js";
 import type { ReloadReport, RunningConfig } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load, Problem } from "../../parts/bits.js";
+import { Needs } from "../../parts/needs.js";
 import { linkTo } from "../../route.js";
 import { ProblemList } from "./problem-list.js";
 import { ReloadDialog } from "./reload-dialog.js";
@@ -28,11 +29,11 @@ export function ConfigPage() {
         <a class="button" href={linkTo("rehearsal")}>
           Rehearse…
         </a>
-        {canReload && (
+        <Needs right="configure" what="Reloading">
           <button type="button" class="primary" disabled={data === undefined} onClick={() => setAsked(true)}>
             Reload…
           </button>
-        )}
+        </Needs>
       </header>
       {done !== undefined && (
         <section class="card" role="status" aria-label="Reload">

@@ -3,6 +3,7 @@ import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Badge, Empty, Load, StateBadge } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { type Action, ActionDialog } from "./action-dialog.js";
 import { ExporterFacts } from "./exporter-facts.js";
@@ -27,6 +28,9 @@ export function ExportersPage() {
           ) : (
             <>
               <Totals exporters={exporters} />
+              <Needs right="configure" what="Pausing exporters, retrying and holding breakers">
+                {null}
+              </Needs>
               <div class="cards">
                 {exporters.map((each) => (
                   <ExporterCard
@@ -89,10 +93,12 @@ function ExporterCard({ exporter, onAction }: { exporter: Exporter; onAction: (a
       </header>
       <ExporterFacts exporter={exporter} />
       <footer>
-        {paused ? button("resume", "Resume") : button("pause", "Pause")}
-        {button("retry", "Retry now")}
-        {breaker.forced ? button("auto", "Let the breaker decide") : button("open", "Open breaker")}
-        {!breaker.forced && breaker.state !== "closed" && button("closed", "Close breaker")}
+        <Needs right="configure">
+          {paused ? button("resume", "Resume") : button("pause", "Pause")}
+          {button("retry", "Retry now")}
+          {breaker.forced ? button("auto", "Let the breaker decide") : button("open", "Open breaker")}
+          {!breaker.forced && breaker.state !== "closed" && button("closed", "Close breaker")}
+        </Needs>
       </footer>
     </article>
   );

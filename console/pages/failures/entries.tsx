@@ -4,6 +4,7 @@ import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Empty, Load, Problem } from "../../parts/bits.js";
 import { bytesText, countText } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { goTo, linkTo } from "../../route.js";
 import { apiFilters, type Filters } from "./filters.js";
@@ -82,16 +83,18 @@ function Toolbar({ chosen, filters, isEmpty }: { chosen: ReadonlySet<string>; fi
   const since = apiFilters(filters)["since"];
   return (
     <p class="toolbar">
-      <button
-        type="button"
-        disabled={chosen.size === 0}
-        onClick={() => goTo("replay", ["new"], { ids: [...chosen].join(",") })}
-      >
-        Replay {chosen.size === 0 ? "chosen" : `${chosen.size} chosen`}…
-      </button>
-      <a class="button" href={linkTo("replay", ["new"], { ...others, since })}>
-        Replay all that match…
-      </a>
+      <Needs right="replay" what="Replaying dead letters">
+        <button
+          type="button"
+          disabled={chosen.size === 0}
+          onClick={() => goTo("replay", ["new"], { ids: [...chosen].join(",") })}
+        >
+          Replay {chosen.size === 0 ? "chosen" : `${chosen.size} chosen`}…
+        </button>
+        <a class="button" href={linkTo("replay", ["new"], { ...others, since })}>
+          Replay all that match…
+        </a>
+      </Needs>
     </p>
   );
 }

@@ -4,6 +4,7 @@ import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
 import { bytesText, countText } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { PayloadView } from "./payload-view.js";
@@ -35,9 +36,11 @@ export function EntryPage({ id }: { id: string }) {
                 </a>
               )}
               {entry.state === "failed" && (
-                <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
-                  Replay…
-                </a>
+                <Needs right="replay" what="Replaying it">
+                  <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
+                    Replay…
+                  </a>
+                </Needs>
               )}
             </header>
             <div class="columns">

@@ -4,6 +4,7 @@ import type { Group, Time } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Empty, Load } from "../../parts/bits.js";
 import { countOf, countText, messageText, toMs } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Bars } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
@@ -165,9 +166,11 @@ function GroupRow({ group, filters }: { group: Group; filters: Filters }) {
         <Ago at={lastAt} />
       </td>
       <td class="actions">
-        <a class="button" href={linkTo("replay", ["new"], { signature, exporter, reason })}>
-          Replay…
-        </a>
+        <Needs right="replay">
+          <a class="button" href={linkTo("replay", ["new"], { signature, exporter, reason })}>
+            Replay…
+          </a>
+        </Needs>
       </td>
     </tr>
   );

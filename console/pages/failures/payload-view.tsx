@@ -4,6 +4,7 @@ import type { Edit } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Badge, Load } from "../../parts/bits.js";
 import { ConfirmDialog, type Why } from "../../parts/dialog.js";
+import { Needs } from "../../parts/needs.js";
 import { Tree } from "../../parts/tree.js";
 
 /** The records of an entry as a tree, masked unless the user gives a reason to reveal them. */
@@ -42,9 +43,11 @@ export function PayloadView({ id, edits }: { id: string; edits: readonly Edit[] 
           </select>
         )}
         {revealed === undefined ? (
-          <button type="button" onClick={() => setAsking(true)}>
-            Reveal…
-          </button>
+          <Needs right="reveal" what="Unmasking it">
+            <button type="button" onClick={() => setAsking(true)}>
+              Reveal…
+            </button>
+          </Needs>
         ) : (
           <button type="button" onClick={() => setRevealed(undefined)}>
             Mask again

@@ -4,6 +4,7 @@ import type { GraphNode, History, Sample } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Badge, Load, StateBadge } from "../../parts/bits.js";
 import { bytesText, countOf, countText, durationText, rateText } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Sparkline } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
@@ -31,9 +32,11 @@ export function NodePanel({ node, sample }: { node: GraphNode; sample: Sample | 
             Failures
           </a>
         )}
-        <button type="button" onClick={() => setTapping(!isTapping)}>
-          {isTapping ? "Close tap" : "Live tap"}
-        </button>
+        <Needs right="reveal">
+          <button type="button" onClick={() => setTapping(!isTapping)}>
+            {isTapping ? "Close tap" : "Live tap"}
+          </button>
+        </Needs>
         <a class="button" href={linkTo("pipelines")} aria-label="Close">
           ×
         </a>

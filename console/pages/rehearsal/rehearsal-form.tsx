@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import { post } from "../../api/client.js";
 import { Text } from "../../parts/text.js";
-import { readName } from "../../parts/who.js";
 
 const DURATIONS = [
   ["10", "10 seconds"],
@@ -25,13 +24,11 @@ export function RehearsalForm({ onStarted }: { onStarted: () => void }) {
   const [error, setError] = useState<string>();
   const start = async () => {
     try {
-      const name = readName();
       const failOn = conditions.split(",").map((text) => text.trim());
       await post("/config/rehearsal", {
         seconds: Number(seconds),
         share: Number(share),
         fail_on: failOn.filter((text) => text !== ""),
-        ...(name !== "" && { by: name }),
       });
       setError(undefined);
       onStarted();

@@ -5,6 +5,7 @@ import type { Replay, ReplayOutcome } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
 import { countText, durationText, toMs } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { SKIPS } from "./dry-run-view.js";
@@ -40,7 +41,9 @@ function Job({ replay, onDone }: { replay: Replay; onDone: () => void }) {
         <h1>Replay of {countText(replay.total)}</h1>
         <ReplayBadge replay={replay} />
         <span class="spacer" />
-        <Controls replay={replay} onDone={onDone} />
+        <Needs right="replay">
+          <Controls replay={replay} onDone={onDone} />
+        </Needs>
       </header>
       <Progress replay={replay} />
       {replay.error !== undefined && (

@@ -5,7 +5,6 @@ import type { DryRun, Exporter, Group } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Empty, Facts } from "../../parts/bits.js";
 import { Text } from "../../parts/text.js";
-import { readName, saveName } from "../../parts/who.js";
 import { goTo, linkTo } from "../../route.js";
 import { DryRunView } from "./dry-run-view.js";
 import { type Asked, dryRun as askDryRun, type ReplayDraft, selectionOf, startReplay } from "./replay-api.js";
@@ -17,7 +16,6 @@ export function NewReplay({ asked }: { asked: Asked }) {
     rate: "",
     transform: "",
     approved: false,
-    by: readName(),
     reason: "",
   });
   const abilities = useAbilities();
@@ -33,7 +31,6 @@ export function NewReplay({ asked }: { asked: Asked }) {
     setBusy(true);
     setError(undefined);
     try {
-      saveName(draft.by);
       if (isDry) setDryRun(await askDryRun(asked, draft, abilities));
       else goTo("replay", [await startReplay(asked, draft, abilities)]);
     } catch (failure) {
@@ -193,10 +190,6 @@ function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
           />
         </label>
       )}
-      <label class="field">
-        <span>Your name (optional)</span>
-        <input value={draft.by} maxLength={200} onInput={(event) => onChange({ by: event.currentTarget.value })} />
-      </label>
     </form>
   );
 }

@@ -9,7 +9,6 @@ export interface ReplayDraft {
   readonly rate: string;
   readonly transform: string;
   readonly approved: boolean;
-  readonly by: string;
   readonly reason: string;
 }
 
@@ -66,7 +65,7 @@ export async function changeReplay(id: string, action: "pause" | "resume" | "can
 }
 
 function bodyOf(asked: Asked, draft: ReplayDraft, { hasReplayKey }: Abilities): object {
-  const { to, rate, transform, approved, by, reason } = draft;
+  const { to, rate, transform, approved, reason } = draft;
   const statements = transform.split("\n").filter((line) => line.trim() !== "");
   return {
     ...selectionOf(asked),
@@ -74,7 +73,6 @@ function bodyOf(asked: Asked, draft: ReplayDraft, { hasReplayKey }: Abilities): 
     ...(rate !== "" && { rate: Number(rate) }),
     ...(statements.length > 0 && { transform: statements }),
     ...(approved && { approved }),
-    by: by.trim() || "console",
     ...(reason.trim() !== "" && hasReplayKey("reason") && { reason: reason.trim() }),
   };
 }

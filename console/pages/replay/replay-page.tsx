@@ -2,6 +2,7 @@ import type { Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Empty, Load } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
+import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { linkTo, type Route } from "../../route.js";
 import { EditPage } from "./edit-page.js";
@@ -20,7 +21,12 @@ export function ReplayBadge({ replay }: { replay: Replay }) {
 /** Replays: a new one, a single one, the list of all, or an entry to edit before its replay. */
 export function ReplayPage({ route }: { route: Route }) {
   const [what, id] = route.rest;
-  if (what === "new") return <NewReplay key={JSON.stringify(route.query)} asked={route.query} />;
+  if (what === "new")
+    return (
+      <Needs right="replay" what="Replaying dead letters">
+        <NewReplay key={JSON.stringify(route.query)} asked={route.query} />
+      </Needs>
+    );
   if (what === "edit" && id !== undefined) return <EditPage id={id} />;
   if (what !== undefined && what !== "") return <JobPage id={what} />;
   return <ReplayHistory />;

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Graph } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Load } from "../../parts/bits.js";
+import { Needs } from "../../parts/needs.js";
 import { goTo, type Route } from "../../route.js";
 import { Tap } from "./tap.js";
 
@@ -12,9 +13,11 @@ export function TailPage({ route }: { route: Route }) {
   return (
     <>
       <h1>Live tail</h1>
-      <Load of={graph} part="Live tail">
-        {(data) => <TapForm key={JSON.stringify(route.query)} graph={data} query={route.query} />}
-      </Load>
+      <Needs right="reveal" what="Watching records">
+        <Load of={graph} part="Live tail">
+          {(data) => <TapForm key={JSON.stringify(route.query)} graph={data} query={route.query} />}
+        </Load>
+      </Needs>
       {at !== undefined && (
         <Tap
           key={JSON.stringify(route.query)}

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { userInfo } from "node:os";
 import {
   AuthError,
   type AuthenticatedClient,
@@ -39,11 +40,10 @@ export class AdminAccess {
     this.actorOf = granter(grants);
   }
 
-  /** Accepts a token that allows everything. */
+  /** Accepts a token that allows everything. Its bearer is the user that runs the agent, who alone can read it. */
   addOwner(token: string): void {
-    this.known.push(
-      this.knownToken(adminTokenHash(token), { name: "owner", roles: new Set(ADMIN_ROLES), isOwner: true }),
-    );
+    const owner: Actor = { name: ownerName(), roles: new Set(ADMIN_ROLES), isOwner: true };
+    this.known.push(this.knownToken(adminTokenHash(token), owner));
   }
 
   /** Throws an `HttpError`: 401 if the caller is unknown, 503 if that cannot be decided now. */
@@ -102,6 +102,16 @@ export class AdminAccess {
     return new HttpError("unauthorized", message, {
       "www-authenticate": this.authenticator?.challenge ?? 'Bearer realm="sluice"',
     });
+  }
+}
+
+/** The name that commands of the same user have in the audit too. */
+function ownerName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a user without a name.
+    return "owner";
   }
 }
 

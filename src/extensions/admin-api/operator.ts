@@ -24,15 +24,18 @@ export interface OperatorInput {
   readonly reason?: string | undefined;
 }
 
-/** Returns the operator of a request: the name, and the address it came from. */
+/** Returns the operator of a request: the name, and where it came from. Another name that is claimed is added there. */
 export function operatorOf({ socket }: IncomingMessage, { by, reason }: OperatorInput, actor: Actor): Operator {
-  return { actor: actorName(by, actor), from: socket.remoteAddress, ...(reason && { reason }) };
+  const name = actorName(by, actor);
+  const address = socket.remoteAddress;
+  const from = by === undefined || by === name ? address : `${by} at ${address}`;
+  return { actor: name, from, ...(reason && { reason }) };
 }
 
 /**
- * Returns the name that the caller claims, followed by the owner of the token. Only the owner of the agent may claim
- * any name.
+ * Returns the name of the caller's token, so that a person has one name in the audit, however they act. Only the owner
+ * of the agent may claim another name.
  */
 export function actorName(by: string | undefined, { name, isOwner }: Actor): string {
-  return by === undefined || by === name ? name : isOwner ? by : `${by} (${name})`;
+  return isOwner ? (by ?? name) : name;
 }

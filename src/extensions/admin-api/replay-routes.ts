@@ -10,8 +10,7 @@ import { readSelection, selectionFields } from "./selection-body.js";
 
 const replayBody = z.strictObject({
   ...selectionFields,
-  reason: operatorFields.reason,
-  by: z.string({ error: "name who replays" }),
+  ...operatorFields,
   rate: z.number().optional(),
   approved: z.boolean().optional(),
   generation: z.string().optional(),

@@ -51,7 +51,7 @@ export interface ApiRoute {
    * The other one may then be undefined, whatever its type says.
    */
   readonly needs?: "queues" | "components" | "nothing";
-  /** The role that the caller must have. */
-  readonly role: AdminRole;
+  /** The role that the caller must have; undefined if every caller that is known may use the route. */
+  readonly role: AdminRole | undefined;
   answer(request: RouteRequest): RouteAnswer | Promise<RouteAnswer>;
 }

@@ -1,7 +1,7 @@
 import { agentsRoutes } from "./agents/agents-routes.js";
 import { auditRoutes } from "./audit-routes.js";
 import { configRoutes } from "./config-routes.js";
-import { consoleRoute } from "./console/console-routes.js";
+import { consoleRoute, meRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
@@ -20,6 +20,7 @@ export const API_ROOT = "/api/v1";
 /** All routes of the API except its root. `docs/openapi.yaml` describes the same routes. */
 export const ROUTES: readonly ApiRoute[] = [
   ...agentRoutes,
+  meRoute,
   consoleRoute(() => ROUTES),
   ...liveRoutes,
   ...tapRoutes,

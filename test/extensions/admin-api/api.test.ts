@@ -347,9 +347,9 @@ describe("replays", () => {
   });
 
   it.each([
-    [{}, "name who"],
+    [{}, "nothing is selected"],
     [{ by: "ann" }, "nothing is selected"],
-    [{ by: "", all: true }, "operator"],
+    [{ by: "", all: true }, "by:"],
     [{ by: "ann", ids: [] }, "no ids"],
     [{ by: "ann", ids: ["x"], all: true }, "not both"],
     [{ by: "ann", all: true, rate: -1 }, "rate"],

@@ -1,4 +1,5 @@
 import { lstat, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -100,12 +101,45 @@ describe("a token", () => {
     expect((await ask("GET", "/exporters", undefined, bearer("guess"))).status).toBe(503);
   });
 
+  it("tells its bearer the name and the roles, whatever they are", async () => {
+    const [viewer, none] = [createAdminToken(), createAdminToken()];
+    const tokens = [
+      { name: "ann", token: viewer, roles: ["replay", "view"] },
+      { name: "bot", token: none, roles: ["purge"] },
+    ];
+    const { ask } = await startApi({ endpoint, tokens });
+    const me = async (token: string) => (await ask("GET", "/me", undefined, bearer(token))).body;
+    expect(await me(viewer)).toEqual({ name: "ann", roles: ["view", "replay"], owner: false });
+    expect(await me(none)).toEqual({ name: "bot", roles: ["purge"], owner: false });
+    expect((await ask("GET", "/me", undefined, bearer("guess"))).status).toBe(401);
+  });
+
+  it("from the token file is that of the user who runs the agent, as commands of that user are", async () => {
+    const { ask } = await startApi();
+    const { body } = await ask("GET", "/me");
+    expect(body).toEqual({ name: userInfo().username, roles: [...ADMIN_ROLES], owner: true });
+    const by = async (given: object) => (await ask("POST", "/dead-letters/replay", { all: true, ...given })).body.by;
+    expect([await by({}), await by({ by: "ann" })]).toEqual([userInfo().username, "ann"]);
+  });
+
+  it("is the one actor of the audit, with another claimed name only beside its address", async () => {
+    const token = createAdminToken();
+    const { ask } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles: ["configure", "view"] }] });
+    for (const body of [{}, { by: "ops" }, { by: "ann" }]) await ask("POST", "/exporters/a/retry", body, bearer(token));
+    const { records } = (await ask("GET", "/audit", undefined, bearer(token))).body;
+    expect(records.map(({ actor, from }: { actor: string; from: string }) => [actor, from])).toEqual([
+      ["ops", "ann at 127.0.0.1"],
+      ["ops", "127.0.0.1"],
+      ["ops", "127.0.0.1"],
+    ]);
+  });
+
   it("names its owner in the log and in the history of replayed entries", async () => {
     const token = createAdminToken();
     const { ask, said, a } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles: ["replay", "view"] }] });
     await deadLetter(a, { id: "x" } as never).catch(() => {});
     const { body } = await ask("POST", "/dead-letters/replay", { all: true, by: "ann" }, bearer(token));
-    expect(body.by).toBe("ann (ops)");
+    expect(body.by).toBe("ops");
     expect(said.at(-1)).toMatchObject({
       message: "a change was requested through the admin API",
       fields: { actor: "ops" },
