@@ -92,9 +92,10 @@ class ValueMask {
   }
 
   mask(value: unknown, depth: number): unknown {
+    if (this.values++ >= MAX_VALUES) return MASK;
     if (typeof value === "string") return maskText(value);
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
-    if (depth === MAX_DEPTH || this.values++ >= MAX_VALUES) return MASK;
+    if (depth === MAX_DEPTH) return MASK;
     if (value instanceof Error) return this.error(value, depth);
     if (Array.isArray(value)) return value.map((item) => this.mask(item, depth + 1));
     const { toJSON } = value as { toJSON?: unknown };
@@ -111,10 +112,11 @@ class ValueMask {
   /** The copy has the same class and members, and masked texts. */
   private error(error: Error, depth: number): Error {
     const { message, stack, cause } = error;
+    const isMember = Object.prototype.propertyIsEnumerable.call(error, "cause"); // it is masked with the other members
     const own = {
       message: maskText(message),
       ...(stack !== undefined && { stack: maskText(stack) }),
-      ...(cause !== undefined && { cause: this.mask(cause, depth + 1) }),
+      ...(cause !== undefined && !isMember && { cause: this.mask(cause, depth + 1) }),
     };
     const hidden = Object.entries(own).map(([key, value]) => [key, { value, writable: true, configurable: true }]);
     const copy = Object.create(Object.getPrototypeOf(error), Object.fromEntries(hidden)) as Error;
