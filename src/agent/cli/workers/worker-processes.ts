@@ -6,15 +6,16 @@ import type { Clock, Logger } from "#contract";
 import type { WorkerStatus } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { isSingleExecutable, packageFolder } from "#system";
+import { IpcCalls, type MetricsSnapshot, type RemoteCalls, WorkerGoneError } from "#workers";
+import { type Assignment, type LastMetrics, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
 import {
-  IpcCalls,
-  type LinkEnd,
-  type LinkMessage,
-  type MetricsSnapshot,
-  type RemoteCalls,
-  WorkerGoneError,
-} from "#workers";
-import { type Assignment, type LastMetrics, LISTENING, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
+  closeConnectionsBeyondLimits,
+  closeUntakenConnections,
+  endOf,
+  exitOf,
+  goneOf,
+  listening,
+} from "./cluster-process.js";
 
 export interface WorkerProcessesSettings {
   /** Returns the orders for a worker that starts. */
@@ -41,8 +42,6 @@ const PING_EVERY_MS = 5000;
 /** A worker that does not answer for this long hangs, and is killed. */
 const HANGS_AFTER_MS = 60_000;
 const KILL_GRACE_MS = 15_000;
-/** Time to read what a worker has sent before it ended. */
-const READ_AFTER_EXIT_MS = 250;
 
 /**
  * Starts the workers of an agent, restarts those that crash or hang, and stops them. Node's cluster module lets them
@@ -347,89 +346,8 @@ class WorkerSlot {
   }
 }
 
-/**
- * Resolves when the worker has ended and what it said has been read. Node.js does not always tell that the channel of a
- * process is closed: not if a connection was on its way to it.
- */
-function goneOf(child: Worker, clock: Clock): Promise<void> {
-  return new Promise((resolve) => {
-    child.once("disconnect", resolve);
-    child.once("exit", () => void clock.after(READ_AFTER_EXIT_MS, resolve));
-  });
-}
-
-/** Resolves with how the process ended. */
-function exitOf(child: Worker): Promise<string> {
-  return new Promise((resolve) => {
-    child.once("exit", (code, signal) => resolve(signal ?? `code ${code}`));
-  });
-}
-
 function isLastMetrics(message: unknown): message is LastMetrics {
   return typeof message === "object" && message !== null && "lastMetrics" in message;
-}
-
-function endOf(child: Worker, gone: Promise<void>): LinkEnd {
-  return {
-    send(message) {
-      if (child.isConnected()) child.send(message, () => {});
-    },
-    onMessage: (listener) =>
-      void child.on("message", (message: LinkMessage | typeof LISTENING) => {
-        if (message !== LISTENING) listener(message);
-      }),
-    onGone: (listener) => void gone.then(listener),
-  };
-}
-
-interface ClusterMessage {
-  readonly cmd?: string;
-  readonly act?: string;
-  readonly seq?: number;
-  readonly ack?: number;
-  accepted?: boolean;
-}
-
-/**
- * Closes the connections that were sent to a worker and not taken by it, when it has ended. Node's cluster module would keep
- * them open for ever, with a client that waits. They are not given to another worker, because nobody knows whether this
- * one has read from them.
- */
-function closeUntakenConnections({ process: child }: Worker, gone: Promise<void>): void {
-  const untaken = new Set<number>();
-  const send = child.send.bind(child) as (message: ClusterMessage, ...rest: readonly unknown[]) => boolean;
-  child.send = (message: ClusterMessage, ...rest: readonly unknown[]) => {
-    if (message.act === "newconn" && message.seq !== undefined) untaken.add(message.seq);
-    return send(message, ...rest);
-  };
-  child.on("internalMessage", ({ ack }: ClusterMessage) => {
-    if (ack !== undefined) untaken.delete(ack);
-  });
-  void gone.then(() => {
-    // As if the worker had taken them: then the cluster module closes them in this process.
-    for (const ack of untaken) child.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: true });
-  });
-}
-
-/**
- * Closes connections that a worker does not take because it has reached `max_connections`. Node's cluster module would
- * give them to the next worker, and so on without end while all are full. A worker that stops takes none either: those
- * are for the others.
- */
-function closeConnectionsBeyondLimits({ process: child }: Worker, isReady: () => boolean): void {
-  child.prependListener("internalMessage", (message: ClusterMessage) => {
-    if (message.ack !== undefined && message.accepted === false && isReady()) message.accepted = true;
-  });
-}
-
-/** Resolves when the worker hears what it is told. */
-function listening(child: Worker, number: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.on("message", (message: unknown) => {
-      if (message === LISTENING) resolve();
-    });
-    child.once("exit", () => reject(new WorkerGoneError(number)));
-  });
 }
 
 async function endedWithin(ms: number, ended: Promise<void>, clock: Clock): Promise<boolean> {
