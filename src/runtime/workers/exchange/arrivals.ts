@@ -7,6 +7,7 @@ import {
   BadFrameError,
   DataReader,
   FRAMES,
+  leavingFrame,
   outcomeFrame,
   readHello,
   readPlace,
@@ -48,7 +49,10 @@ export class Arrivals {
   }
 
   async stop(): Promise<void> {
-    for (const socket of this.sockets) socket.destroy();
+    for (const socket of this.sockets) {
+      socket.write(leavingFrame());
+      socket.destroy();
+    }
     if (!this.server.listening) return;
     await new Promise((resolve) => this.server.close(resolve));
   }

@@ -11,8 +11,9 @@ import { SIGNALS } from "#otlp/signals";
  *     data      id, place, signal, number of records, origin and setback as JSON, and the bytes of the batch
  *     accepted  the ids of data that was accepted as a whole
  *     outcome   id and any other outcome, as JSON
+ *     leaving   nothing: the worker that sends it ends in order
  */
-export const FRAMES = { hello: 1, place: 2, data: 3, accepted: 4, outcome: 5 } as const;
+export const FRAMES = { hello: 1, place: 2, data: 3, accepted: 4, outcome: 5, leaving: 6 } as const;
 
 /** Before the hello, nobody may make us allocate memory. */
 export const MAX_HELLO_BYTES = 64;
@@ -106,6 +107,10 @@ export function placeFrame(number: number, name: string): Buffer {
 
 export function readPlace(frame: Buffer): { readonly number: number; readonly name: string } {
   return { number: frame.readUInt16LE(1), name: frame.toString("utf8", 3) };
+}
+
+export function leavingFrame(): Buffer {
+  return newFrame(FRAMES.leaving, 0);
 }
 
 /** The facts that travel with a batch. */

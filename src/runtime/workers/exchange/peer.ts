@@ -72,6 +72,8 @@ export class Peer {
   private isConnected = false;
   /** True if the other worker has been gone for so long that nothing waits for it any more. */
   private isLost = false;
+  /** True if the other worker has said that it ends. Its absence is then no reason for a warning. */
+  private isLeaving = false;
   private isClosed = false;
   private backoffMs = MIN_BACKOFF_MS;
   private cancelRetry = () => {};
@@ -159,6 +161,7 @@ export class Peer {
     this.placeNumbers = new Map();
     this.isConnected = true;
     this.isLost = false;
+    this.isLeaving = false;
     this.cancelLoss();
     for (const lane of this.lanes) this.sendWaiting(lane);
   }
@@ -169,7 +172,7 @@ export class Peer {
     this.isCorked = false;
     if (this.isClosed) return;
     if (wasConnected) {
-      this.logGone(why);
+      if (!this.isLeaving) this.logGone(why);
       this.expectWithin(MAX_ABSENCE_MS);
       this.refuseSent();
     }
@@ -182,7 +185,8 @@ export class Peer {
     this.cancelLoss();
     this.cancelLoss = this.settings.clock.after(ms, () => {
       this.isLost = true;
-      this.logGone(`none within ${ms} ms`);
+      const isMissed = [...this.lanes].some(({ waiting }) => waiting.length > 0);
+      if (isMissed || !this.isLeaving) this.logGone(`none within ${ms} ms`);
       for (const lane of this.lanes) this.refuseWaiting(lane);
     });
   }
@@ -193,7 +197,8 @@ export class Peer {
     else if (frame[0] === FRAMES.outcome) {
       const { id, outcome } = readOutcome(frame);
       this.settle(id, outcome);
-    } else throw new BadFrameError(`an answer of type ${frame[0]}`);
+    } else if (frame[0] === FRAMES.leaving) this.isLeaving = true;
+    else throw new BadFrameError(`an answer of type ${frame[0]}`);
   }
 
   private settle(id: number, outcome: Outcome): void {

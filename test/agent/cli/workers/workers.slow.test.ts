@@ -286,5 +286,6 @@ describe("an agent with two workers", () => {
     expect(await agent!.exited).toBe(0);
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
     expect(received).toBeGreaterThan(0);
+    expect(agent!.output.stderr).not.toContain("no connection to another worker");
   });
 });

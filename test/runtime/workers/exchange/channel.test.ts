@@ -1,18 +1,25 @@
+import { once } from "node:events";
 import { chmodSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { ACCEPTED, Debt, type Outcome } from "../../../../src/runtime/contract/debt.js";
 import { Delivery } from "../../../../src/runtime/contract/delivery.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import {
+  FRAMES,
   helloFrame,
+  leavingFrame,
   outcomeFrame,
   placeFrame,
   WorkerFrameReader,
 } from "../../../../src/runtime/workers/exchange/frames.js";
-import { SocketExchange } from "../../../../src/runtime/workers/exchange/socket-exchange.js";
+import {
+  SocketExchange,
+  type SocketExchangeSettings,
+} from "../../../../src/runtime/workers/exchange/socket-exchange.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { until } from "../../../support/until.js";
 import { KEY, removeSocketDirectories, socketDirectory } from "./start-workers.js";
@@ -24,9 +31,13 @@ afterEach(async () => {
   removeSocketDirectories();
 });
 
-function exchangeOf(number: number, socketDirectory: string): SocketExchange {
+function exchangeOf(
+  number: number,
+  socketDirectory: string,
+  settings: Partial<SocketExchangeSettings> = {},
+): SocketExchange {
   const worker = { number, count: 2, socketDirectory, key: KEY };
-  const exchange = new SocketExchange({ worker, logger: silentLogger, metrics: noMetrics });
+  const exchange = new SocketExchange({ worker, logger: silentLogger, metrics: noMetrics, ...settings });
   running.push(exchange);
   return exchange;
 }
@@ -61,6 +72,44 @@ it("puts frames together, however the stream is cut", () => {
       expect(seen).toEqual(frames.map((frame) => frame.subarray(4).toString("hex")));
     }),
   );
+});
+
+it("warns of a worker that is gone, unless that has said that it ends", async () => {
+  const sockets = socketDirectory();
+  const warnings: object[] = [];
+  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+  // Nobody loses patience with the other worker, however slow this machine is.
+  const after = (ms: number, run: () => void) => (ms < 5000 ? systemClock.after(ms, run) : () => {});
+  const one = exchangeOf(1, sockets, { logger, clock: { ...systemClock, after } });
+  await one.start();
+  const meet = async (farewell: Buffer) => {
+    const socket = await new Promise<Socket>((resolve) => {
+      const server = createServer((connection) => {
+        server.close();
+        resolve(connection);
+      }).listen(join(sockets, "2.sock"));
+    });
+    await once(socket, "data"); // its hello
+    socket.end(farewell);
+    await once(socket, "close");
+  };
+  await meet(leavingFrame());
+  await meet(Buffer.of());
+  await expect.poll(() => warnings).toEqual([{ otherWorker: 2, reason: "the connection ended", suppressed: 0 }]);
+});
+
+it("says that it ends when it is stopped", async () => {
+  const sockets = socketDirectory();
+  const one = exchangeOf(1, sockets);
+  await one.start();
+  const frames: number[] = [];
+  const reader = new WorkerFrameReader((frame) => void frames.push(frame[0]!));
+  const socket = connect(join(sockets, "1.sock"), () => socket.write(helloFrame(KEY, 2)));
+  socket.on("data", (chunk) => reader.push(chunk));
+  await once(socket, "connect");
+  await one.stop();
+  await once(socket, "close");
+  expect(frames).toEqual([FRAMES.leaving]);
 });
 
 it.each([
