@@ -1,6 +1,7 @@
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { CONDITION_LIMIT_MS, TEST_LIMIT_MS } from "./test/support/limits.js";
 import { hasKafkaClient, kafkaClientModules } from "./test/support/servers/kafka-client.js";
 
@@ -26,6 +27,18 @@ const EXTENDED = [
   "test/**/{kafka,rabbitmq,nats,redis,postgres}*.test.ts",
 ];
 
+/** Small files whose tests take minutes. */
+const LONG = /test\/(chaos\/brokers|chaos\/store-damage|bench\/soak|security\/worst|packaging\/supply-chain)/;
+
+/** Without times of an earlier run, vitest begins with the largest files, and would wait for these at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => LONG.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 /** The doors of the rooms (`#net`), where tests import the source. */
 const DOORS = [
   { find: /^#otlp\/((?:metric-)?tags)$/, replacement: `${runtime}otlp/bytes/$1.generated.ts` },
@@ -45,8 +58,10 @@ export default defineConfig({
     pool: "forks",
     // Modules keep no state between tests, so the files that a worker runs share them: loading them took half of the time.
     isolate: false,
-    // Most tests wait for sockets, disks and child processes, so three at a time pay also on two cores.
-    maxWorkers: 3,
+    // Most tests wait for sockets, disks and child processes, so three at a time pay also on two cores. The extended ones wait
+    // more: for servers that start, agents that are killed, timeouts.
+    maxWorkers: script === "test:extended" ? 5 : 3,
+    sequence: { sequencer: LongestFirst },
     server: { deps: { external: [/\/dist\//] } },
   },
 });

@@ -1,7 +1,8 @@
 /**
  * Builds, unless dist is unchanged since the last build and was made from the current files: `npm ci` has already built
  * when `npm test` runs. The build ends with `--done`, which records what it read and wrote. Contents are compared
- * instead of times, because another branch may have files that are older than dist.
+ * instead of times, because another branch may have files that are older than dist. The version of Node.js does not
+ * count: the build is the same to the byte with each, and tests on another version try what users install.
  */
 import { execSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -31,7 +32,7 @@ else if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== state())
 
 /** A hash of everything that is read and written. */
 function state() {
-  const hash = createHash("sha256").update(process.version);
+  const hash = createHash("sha256");
   for (const name of [...READ, "dist"]) add(hash, join(root, name));
   return `${hash.digest("hex")}\n`;
 }

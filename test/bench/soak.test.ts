@@ -35,7 +35,8 @@ describe("the config of a soak", () => {
   });
 });
 
-describe("npm run soak, in short", () => {
+/** They wait for most of their time, so they wait together. */
+describe.concurrent("npm run soak, in short", () => {
   const SHORT = ["--cycle=6", "--sample=1", "--rate=500", "--json"];
   /** MiB an hour, as of an agent that has run for a minute and is still being compiled: a tenth of what `leak.mjs` keeps. */
   const COARSE = "--max-growth=400";

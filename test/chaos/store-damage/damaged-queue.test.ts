@@ -11,7 +11,7 @@ import { DamageOracle, type Looks } from "./damage-oracle.js";
 import { type FileDamage, type KilledQueue, randomDamages } from "./random-damage.js";
 
 /** DAMAGE_CASES sets another number, CHAOS_SEED repeats them. */
-const CASES = Number(process.env["DAMAGE_CASES"] ?? (isLongForm ? 2000 : 100));
+const CASES = Number(process.env["DAMAGE_CASES"] ?? (isLongForm ? 2000 : 40));
 const QUEUES = isLongForm ? 8 : 3;
 const SESSIONS = 2;
 

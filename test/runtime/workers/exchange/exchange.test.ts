@@ -82,7 +82,7 @@ describe("traces", () => {
 extensions: { reliability: { directory: ${directory} } }
 processors:
   tail_sampling:
-    decision_wait: 300ms
+    decision_wait: 2s
     policies: [{ name: errors, type: status_code, status_code: { status_codes: [ERROR] } }]
 exporters: { collect: {} }
 service:
@@ -228,7 +228,7 @@ service:
 extensions: { reliability: { directory: ${directory} } }
 exporters:
   bad: { dead_letter: { forward_to: only } }
-  only: { sending_queue: { sizer: requests, queue_size: 5 }, retry_on_failure: { initial_interval: 5ms, max_interval: 5ms } }
+  only: { sending_queue: { sizer: requests, queue_size: 5 }, retry_on_failure: { initial_interval: 5ms, max_interval: 5ms }, circuit_breaker: { reset_timeout: 2s } }
 service:
   extensions: [reliability]
   pipelines:
