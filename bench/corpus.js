@@ -9,20 +9,21 @@
  * With --start each config that loads is also run until it is ready, in its own process and network, and the report
  * says which ones do not start, and why.
  *
- * Configs that the Collector refuses as well are named and counted apart: those with types that no release of it has, and,
- * with OTELCOL=path/to/otelcol, those that its `validate` refuses for another reason than a component that this build
- * lacks.
+ * Configs that the Collector refuses as well are named and counted apart: those with types that no release of it has,
+ * those that name components which they do not define, and, with OTELCOL=path/to/otelcol, those that its `validate`
+ * refuses for another reason than a component that this build lacks.
  *
  * Environment variables are replaced: each one without a default gets a placeholder that fits its name. The report
  * distinguishes configs with components that Sluice does not have from configs with other errors. The module given with
  * --registry has a list of component factories as its default export; without it the built-in ones are used.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import { parse, stringify } from "yaml";
 import { builtins } from "../dist/agent/builtins/builtins.js";
 import { loadConfig } from "../dist/runtime/config/load.js";
 import { adviceOnType } from "../dist/runtime/config/resolve/other-types.js";
@@ -44,10 +45,17 @@ const PLACEHOLDERS = [
   [/(SIZE|LIMIT|COUNT|MIB|PERCENTAGE|CONSUMERS|RATE)$/, "50"],
   [/(IP|HOST|HOSTNAME|ADDR|ADDRESS)$/, "127.0.0.1"],
   [/LISTEN$/, "127.0.0.1:4317"],
+  [/LISTEN_INTERFACE$/, "127.0.0.1"],
   [/HEALTH.*ENDPOINT$/, "127.0.0.1:13133"],
   [/(URL|URI|ENDPOINT)$/, "http://127.0.0.1:4318"],
   [/STORAGE.*CONNECTION_STRING$/, "AccountName=placeholder;AccountKey=a2V5"],
 ];
+
+/** How the Collector says that a build lacks a type: the section, and the type. */
+const UNKNOWN_TYPE = /'(\w+)' unknown type: "([^"]+)"/;
+
+/** A pipeline for a config that is checked without its own ones. */
+const ANY_PIPELINE = { traces: { receivers: ["otlp/any"], exporters: ["debug/any"] } };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -84,7 +92,9 @@ function check(name) {
   const real = errors.filter((problem) => problem.code !== "unknown_component");
   const isVendors = text.match(VENDORS) !== null;
   const loads = config !== undefined;
-  const refusal = loads ? undefined : (refusalByType(missing) ?? refusalByCollector(name, env));
+  const refusal = loads
+    ? undefined
+    : (refusalByType(missing) ?? refusalByReference(real) ?? refusalByCollector(name, env));
   return { name, isVendors, env, loads, missing, real, refusal };
 }
 
@@ -97,17 +107,52 @@ function refusalByType(missing) {
   return other && `no release of the Collector has the ${other}`;
 }
 
-/** Returns the Collector's error for a config; undefined if it has none, or if this build only lacks a component. */
+/** Why every Collector refuses a config that is only a part of one: it names components that it does not define. */
+function refusalByReference(problems) {
+  return problems.find(({ code }) => code === "undefined_reference")?.message;
+}
+
+/**
+ * Returns the Collector's error for a config; undefined if it has none. If this build lacks components, they and the
+ * pipelines are left out, and the Collector checks the other components.
+ */
 function refusalByCollector(name, env) {
   const { OTELCOL: program } = process.env;
   if (!program) return undefined;
-  const { status, stderr } = spawnSync(program, ["validate", "--config", join(folder, name)], {
-    env: { ...process.env, ...env },
-    encoding: "utf8",
-    timeout: 20_000,
-  });
-  if (status === 0 || status === null || /unknown type/.test(stderr)) return undefined;
-  return stderr.trim().split("\n").slice(0, 3).join(" ").slice(0, 300);
+  const validate = (file) => {
+    const settings = { env: { ...process.env, ...env }, encoding: "utf8", timeout: 20_000 };
+    const { status, stderr } = spawnSync(program, ["validate", "--config", file], settings);
+    return status === 0 || status === null ? "" : stderr.trim();
+  };
+  let error = validate(join(folder, name));
+  if (UNKNOWN_TYPE.test(error)) error = withScratchFile((file) => errorOfKnownTypes(name, file, validate));
+  return error === "" ? undefined : error.split("\n").slice(0, 5).join(" ").slice(0, 300);
+}
+
+/** Leaves out one unknown type after the other, until the Collector's error is about another thing, or there is none. */
+function errorOfKnownTypes(name, file, validate) {
+  const config = parse(readFileSync(join(folder, name), "utf8"));
+  config.receivers["otlp/any"] = { protocols: { http: null } };
+  // Sluice takes the exporter logging, which the Collector has removed.
+  for (const id of Object.keys(config.exporters)) if (/^logging(\/|$)/.test(id)) delete config.exporters[id];
+  config.exporters["debug/any"] = null;
+  config.service = { pipelines: ANY_PIPELINE };
+  for (;;) {
+    writeFileSync(file, stringify(config));
+    const error = validate(file);
+    const [, section, type] = UNKNOWN_TYPE.exec(error) ?? [];
+    if (type === undefined) return error;
+    for (const id of Object.keys(config[section])) if (id.split("/")[0].trim() === type) delete config[section][id];
+  }
+}
+
+function withScratchFile(use) {
+  const scratch = mkdtempSync(join(tmpdir(), "sluice-corpus-"));
+  try {
+    return use(join(scratch, "config.yaml"));
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
 }
 
 /** Configs that share this machine's ports are started one after the other. */

@@ -38,6 +38,14 @@ it("tells configs that load from those that miss components and those with other
   });
 });
 
+it("counts a config that names what it does not define as one that the Collector refuses too", () => {
+  const folder = corpus({ "part.yaml": good.replace("{nop: }", "{debug: }") });
+  expect(JSON.parse(run(folder).stdout)).toMatchObject({
+    ordinary: { files: 1, load: 0, refusedByCollector: 1 },
+    refusedByCollector: [{ name: "part.yaml", refusal: expect.stringContaining('"nop" is not defined') }],
+  });
+});
+
 it("counts configs that name a component of a vendor apart from ordinary ones, in the folder that CORPUS names", () => {
   const CORPUS = corpus({
     "good.yaml": good,
@@ -59,15 +67,13 @@ it("starts what loads when told to, and says why the rest does not start", () =>
   const anyPort = good.replace(/endpoint: "[^"]*"/, 'endpoint: "127.0.0.1:0"').replace("service: {", quiet);
   const folder = corpus({
     "starts.yaml": anyPort,
-    "unknown-host.yaml": good,
+    "elsewhere.yaml": good.replace("${env:SOMEWHERE}", "192.0.2.1"),
     "missing.yaml": good.replaceAll("nop", "x"),
   });
   expect(JSON.parse(run("--start", folder).stdout)).toMatchObject({
     files: 3,
     load: 2,
     start: 1,
-    notStarted: [
-      { name: "unknown-host.yaml", reason: expect.stringContaining("error: cannot listen on placeholder:4317") },
-    ],
+    notStarted: [{ name: "elsewhere.yaml", reason: expect.stringContaining("error: cannot listen on 192.0.2.1:4317") }],
   });
 });

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -13,21 +13,35 @@ const READY_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 15_000;
 const SLUICE = new URL("../../../bin/sluice.js", import.meta.url).pathname;
 
+const UNKNOWN_HOST = /cannot listen on ([\w.-]+):\d+: the host name is not known here/;
+
 /** The awaited messages must be logged, whatever the config's level, and in a known format. */
 const LOGS = ["level=info", "encoding=json"].map((each) => `service.telemetry.logs.${each}`);
 const SETTINGS = ["--shutdown-timeout", "1s", ...LOGS.flatMap((each) => ["--set", each])];
 
 /** Options of `unshare` that give a command its own isolated network; undefined if that is not possible. */
-const ownNetwork = [["--net"], ["--map-root-user", "--net"]].find(
-  (options) => spawnSync("unshare", [...options, "ip", "link", "set", "lo", "up"]).status === 0,
-);
+const ownNetwork = [
+  ["--net", "--mount"],
+  ["--map-root-user", "--net", "--mount"],
+].find((options) => spawnSync("unshare", [...options, "ip", "link", "set", "lo", "up"]).status === 0);
 export const hasOwnNetwork = ownNetwork !== undefined;
 
-/** @param {string} file @param {Record<string, string>} env @returns {Promise<Start>} */
+/**
+ * A config of a container may listen on the container's own name, which is not known here. Such a config is started
+ * again with that name for this machine.
+ *
+ * @param {string} file @param {Record<string, string>} env @returns {Promise<Start>}
+ */
 export async function tryStart(file, env) {
   const folder = await mkdtemp(join(tmpdir(), "sluice-corpus-"));
+  const place = { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...env } };
   try {
-    return await startAndStop(file, { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...env } });
+    const start = await startAndStop(file, place);
+    const [, host] = UNKNOWN_HOST.exec(start.reason ?? "") ?? [];
+    if (host === undefined || !hasOwnNetwork) return start;
+    const hosts = join(folder, "hosts");
+    await writeFile(hosts, `127.0.0.1 localhost ${host}\n`);
+    return await startAndStop(file, { ...place, env: { ...place.env, HOSTS_FILE: hosts } });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -67,7 +81,8 @@ function startAndStop(file, place) {
 function command(argv) {
   if (ownNetwork === undefined) return [argv[0], argv.slice(1)];
   // exec replaces the shell by the agent, so that the agent gets our signals.
-  return ["unshare", [...ownNetwork, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", ...argv]];
+  const script = 'ip link set lo up && { [ -z "$HOSTS_FILE" ] || mount --bind "$HOSTS_FILE" /etc/hosts; } && exec "$@"';
+  return ["unshare", [...ownNetwork, "sh", "-c", script, "sh", ...argv]];
 }
 
 /** The errors in the agent's output, or its last line if there are none. @param {string} text */
