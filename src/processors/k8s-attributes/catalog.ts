@@ -60,6 +60,7 @@ export class PodCatalog {
     nodes: new Map<string, MetadataObject>(),
   };
   private readonly replicaSets = new Map<string, MetadataObject>();
+  private readonly jobs = new Map<string, MetadataObject>();
   private readonly lists: { start(): Promise<void>; stop(): void }[] = [];
   private readonly leaving = new Set<() => void>();
   private readonly stopping = new AbortController();
@@ -82,7 +83,8 @@ export class PodCatalog {
     if (attributes.needsNodes) this.watch("/api/v1/nodes", readMetadata, this.related.nodes);
     if (attributes.needsReplicaSets)
       this.watch(`/apis/apps/v1${this.inNamespace()}/replicasets`, readMetadata, this.replicaSets);
-    // Namespaces, nodes and replica sets must be known before the pods that are described with them.
+    if (attributes.needsJobs) this.watch(`/apis/batch/v1${this.inNamespace()}/jobs`, readMetadata, this.jobs);
+    // Namespaces, nodes, replica sets and jobs must be known before the pods that are described with them.
     await Promise.all(this.lists.map((list) => list.start()));
     const pods = this.podList();
     this.lists.push(pods);
@@ -225,11 +227,15 @@ export class PodCatalog {
 
   private extract(pod: Pod): Map<string, Value> {
     const { namespace = "", ownerReferences = [] } = pod.metadata;
-    const owner = ownerReferences.find(({ kind }) => kind === "ReplicaSet")?.name;
+    const ownerIn = (objects: ReadonlyMap<string, MetadataObject>, of: string) => {
+      const name = ownerReferences.find(({ kind }) => kind === of)?.name;
+      return name === undefined ? undefined : objects.get(`${namespace}/${name}`);
+    };
     return this.attributes.podAttributes(pod, {
       namespace: this.related.namespaces.get(`/${namespace}`),
       node: this.related.nodes.get(`/${pod.nodeName}`),
-      replicaSet: owner === undefined ? undefined : this.replicaSets.get(`${namespace}/${owner}`),
+      replicaSet: ownerIn(this.replicaSets, "ReplicaSet"),
+      job: ownerIn(this.jobs, "Job"),
       clusterUid: this.clusterUid,
     });
   }

@@ -9,7 +9,7 @@ export const METADATA_FIELDS = [
   ...["k8s.pod.name", "k8s.pod.uid", "k8s.pod.hostname", "k8s.pod.ip", "k8s.pod.start_time"],
   ...["k8s.deployment.name", "k8s.deployment.uid", "k8s.replicaset.name", "k8s.replicaset.uid"],
   ...["k8s.daemonset.name", "k8s.daemonset.uid", "k8s.statefulset.name", "k8s.statefulset.uid"],
-  ...["k8s.job.name", "k8s.job.uid", "k8s.cronjob.name"],
+  ...["k8s.job.name", "k8s.job.uid", "k8s.cronjob.name", "k8s.cronjob.uid"],
   ...["k8s.container.name", "container.id", "container.image.name", "container.image.tag"],
   ...["container.image.repo_digests", "service.namespace", "service.name", "service.version", "service.instance.id"],
 ] as const;

@@ -8,6 +8,7 @@ export interface PodRelatedObjects {
   readonly namespace: MetadataObject | undefined;
   readonly node: MetadataObject | undefined;
   readonly replicaSet: MetadataObject | undefined;
+  readonly job: MetadataObject | undefined;
   readonly clusterUid: string;
 }
 
@@ -46,6 +47,10 @@ export class PodAttributes {
     return this.wanted.has("k8s.deployment.uid");
   }
 
+  get needsJobs(): boolean {
+    return this.wanted.has("k8s.cronjob.uid");
+  }
+
   get needsClusterUid(): boolean {
     return this.wanted.has("k8s.cluster.uid");
   }
@@ -70,6 +75,8 @@ export class PodAttributes {
     for (const [key, value] of owners) add(key, value);
     const deployment = related.replicaSet?.metadata.ownerReferences?.find(({ kind }) => kind === "Deployment");
     add("k8s.deployment.uid", deployment?.uid);
+    const cronJob = related.job?.metadata.ownerReferences?.find(({ kind }) => kind === "CronJob");
+    add("k8s.cronjob.uid", cronJob?.uid);
     add("service.namespace", metadata.namespace);
     add("service.name", SERVICE_NAMES.map((key) => owners.get(key)).find(Boolean) ?? metadata.name);
     this.addFields(found, { pod, namespace: related.namespace, node: related.node });

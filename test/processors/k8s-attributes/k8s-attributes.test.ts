@@ -207,6 +207,27 @@ describe("the processor k8s_attributes", () => {
       .toBe("test");
   });
 
+  it("adds the uid of the cron job that made a pod's job", async () => {
+    const job = { kind: "Job", name: "report-29", uid: "j-1" };
+    const api = await startApi(
+      {
+        kind: "Job",
+        metadata: { name: job.name, namespace: "shop", ownerReferences: [{ kind: "CronJob", uid: "cj-1" }] },
+      },
+      { ...POD, metadata: { ...POD.metadata, ownerReferences: [job] } },
+    );
+    const metadata = ["k8s.job.uid", "k8s.cronjob.name", "k8s.cronjob.uid"];
+    const send = start({ api_server: api.url, ...BY_UID, extract: { metadata } });
+    expect(await send(undefined, { "k8s.pod.uid": "pod-1" })).toEqual([
+      {
+        "k8s.pod.uid": "pod-1",
+        "k8s.job.uid": "j-1",
+        "k8s.cronjob.name": "report",
+        "k8s.cronjob.uid": "cj-1",
+      },
+    ]);
+  });
+
   it("adds attributes of the container that a resource names", async () => {
     const api = await startApi(POD);
     const metadata = [
