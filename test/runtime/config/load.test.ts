@@ -5,8 +5,9 @@ import { z } from "zod";
 import { loadConfig } from "../../../src/runtime/config/load.js";
 import { Registry } from "../../../src/runtime/config/resolve/registry.js";
 import { defineExtension } from "../../../src/runtime/contract/define.js";
+import { builtins } from "../../support/builtins.js";
 import { fakes } from "./fakes.js";
-import { GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
+import { brief, GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 
 const PIPELINE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
 
@@ -352,6 +353,20 @@ describe("loadConfig", () => {
   it("refuses a pipeline whose only exporter does nothing any more", () => {
     const text = GOOD.replace("  debug:\n", "  opencensus:\n").replace("[debug]", "[opencensus]");
     expect(problemsIn(text)).toContainEqual(expect.stringMatching(/^error no_exporters .*exporters$/));
+  });
+
+  it("reads TLS keys beside the endpoint as those under tls, which win, and warns", () => {
+    const old = "endpoint: https://h\ninsecure_skip_verify: true\nca_file: a\ntls: {ca_file: b}";
+    const { config, problems } = loadText(withExporter("otlphttp", old), { registry: new Registry(builtins) });
+    expect(config?.exporters.get("otlphttp")?.config).toMatchObject({
+      tls: { ca_file: "b", insecure_skip_verify: true },
+    });
+    expect(problems.map(brief)).toEqual([
+      "warning deprecated_key 6:5 exporters.otlphttp.insecure_skip_verify",
+      "warning deprecated_key 7:5 exporters.otlphttp.ca_file",
+    ]);
+    const plain = withExporter("debug", "insecure: true");
+    expect(problemsIn(plain)).toEqual(["error unknown_key 5:5 exporters.debug.insecure"]);
   });
 
   it("points from a key of old to its successor", () => {

@@ -9,6 +9,7 @@ import type { Registry } from "./registry.js";
  */
 
 const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
+  "extension cgroup_runtime": "Node.js keeps to the limits of its container by itself; take it out",
   "extension datadog": "it reports the Collector's own config to Datadog, in a private form; take it out",
   "extension file_storage":
     "every sending queue is durable anyway, and is kept under extensions.reliability.directory; take it out, or leave it",
@@ -171,7 +172,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     asapclient: "use oauth2client or bearertokenauth, if the server takes them",
     dbstorage: "take it out: every sending queue is durable anyway",
     redisstorage: "take it out: every sending queue is durable anyway",
-    cgroupruntime: "take it out: Node.js keeps to the limits of its container by itself",
     remotetap: "take it out: sluice tap and the console show records as they pass",
     sdnotify: "take it out: packaging/sluice.service does without",
   },

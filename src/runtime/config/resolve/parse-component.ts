@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "#contract";
 import { type ConfigPath, type ExporterSettings, PARSED_ONCE, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { withTlsKeysMoved } from "../schema/old-keys.js";
 import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
 import { knownKey } from "../schema/visit-schema.js";
@@ -31,7 +32,9 @@ export function parseComponent(
     const config = parseNode(written, factory.schema, path, findings, { key });
     return config && { config: config.value, settings: undefined };
   }
-  const { specific, common } = splitExporterKeys(written, factory.schema);
+  const { node: current, warnings } = withTlsKeysMoved(written, keysOf(factory.schema), path);
+  findings.problems.push(...warnings);
+  const { specific, common } = splitExporterKeys(current, factory.schema);
   const config = parseNode(specific, factory.schema, path, findings, { key, siblings: [...commonKeys.keys()] });
   const settings = parseNode(common, registry.exporterSettings, path, findings, { key });
   return config && settings && { config: config.value, settings: settings.value as ExporterSettings };

@@ -1,3 +1,7 @@
+import type { ConfigPath } from "#contract/schema";
+import { isNull, type MapEntry, type MapNode, mapNode, placeOf } from "../text/node.js";
+import type { Problem } from "../text/problem.js";
+
 /** Former keys of the Collector, and their successors. */
 const SUCCESSORS: Readonly<Record<string, readonly string[]>> = {
   address: ["endpoint"],
@@ -23,6 +27,42 @@ const SUCCESSORS: Readonly<Record<string, readonly string[]>> = {
   tls_settings: ["tls"],
   url: ["endpoint"],
 };
+
+/** Keys that early Collectors had beside `endpoint`, and that mean the same under `tls`. */
+const ONCE_FLAT = ["ca_file", "cert_file", "insecure", "insecure_skip_verify", "key_file", "server_name_override"];
+
+/**
+ * Moves TLS keys at the top of a component's config to `tls`, where its schema knows that key and not the flat one. Keys
+ * that are under `tls` already win. Each moved key gets a warning.
+ */
+export function withTlsKeysMoved(
+  node: MapNode,
+  known: ReadonlyMap<string, unknown>,
+  path: ConfigPath,
+): { readonly node: MapNode; readonly warnings: readonly Problem[] } {
+  const moved = ONCE_FLAT.flatMap((name) => {
+    const entry = known.has(name) ? undefined : node.entries.get(name);
+    return entry === undefined ? [] : [[name, entry] as const];
+  });
+  const tls = node.entries.get("tls");
+  const canHold = tls === undefined || tls.value.kind === "map" || isNull(tls.value);
+  if (moved.length === 0 || !known.has("tls") || !canHold) return { node, warnings: [] };
+  const under = tls?.value.kind === "map" ? tls.value.entries : [];
+  const { key } = tls ?? moved[0]![1];
+  const entries = new Map<string, MapEntry>(node.entries);
+  for (const [name] of moved) entries.delete(name);
+  entries.set("tls", { key, value: mapNode(key, new Map([...moved, ...under])) });
+  const warnings = moved.map(
+    ([name, entry]): Problem => ({
+      severity: "warning",
+      code: "deprecated_key",
+      place: placeOf(entry.key),
+      path: [...path, name].join("."),
+      message: `"${name}" is deprecated and still works: write it under tls`,
+    }),
+  );
+  return { node: mapNode(node, entries), warnings };
+}
 
 /** The successor of an old key if it is among the known keys; undefined otherwise. */
 export function successorOf(key: string, known: readonly string[]): string | undefined {

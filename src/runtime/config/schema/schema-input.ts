@@ -1,6 +1,6 @@
 import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
-import { isNull, isScalar, type MapNode, type Node, type ScalarNode, toPlain, toValue } from "../text/node.js";
+import { isNull, isScalar, type MapNode, mapNode, type Node, type ScalarNode, toPlain, toValue } from "../text/node.js";
 import {
   entriesOf,
   itemsOf,
@@ -10,7 +10,7 @@ import {
   visitSchema,
   withFirstSchema,
 } from "./visit-schema.js";
-import { itemOfTextList, mapSchemas, metaOf, readsNull, valueKinds, valueOr } from "./zod-schema.js";
+import { itemOfTextList, keysOf, mapSchemas, metaOf, readsNull, valueKinds, valueOr } from "./zod-schema.js";
 
 /**
  * Converts a node to the plain value that a schema parses. Only here are YAML's types adapted to the schema:
@@ -19,6 +19,7 @@ import { itemOfTextList, mapSchemas, metaOf, readsNull, valueKinds, valueOr } fr
  * - a list of strings accepts a comma-separated string, as in the Collector (`${env:HOSTS}`);
  * - a key without a value counts as absent, unless the schema reads null itself;
  * - a key that differs from a known one only in case is that key, as in the Collector;
+ * - `enabled` in an optional section keeps the section or leaves it out, as in the Collector;
  * - the path of a file that belongs to the config is resolved against the folder of its source.
  */
 export function schemaInput(node: Node, schema: z.ZodType): unknown {
@@ -83,8 +84,38 @@ function mapInput(map: SchemaValue<MapNode>): unknown {
 }
 
 function objectInput(entries: readonly SchemaEntry[]): Record<string, unknown> {
-  const written = entries.filter((entry) => !isAbsent(entry));
+  const written = entries.flatMap((entry) => (isAbsent(entry) ? [] : withoutSwitch(entry)));
   return Object.fromEntries(written.map((entry) => [entry.name, entryInput(entry)]));
+}
+
+/** Sections that the Collector's `configoptional` reads. */
+const SWITCHED_SECTIONS: ReadonlySet<string> = new Set([
+  "auth",
+  "batch",
+  "cookies",
+  "cors",
+  "enforcement_policy",
+  "grpc",
+  "http",
+  "keepalive",
+  "server_parameters",
+  "thrift_binary",
+  "thrift_compact",
+  "thrift_http",
+  "tls",
+]);
+
+/** Reads `enabled` in a section whose schema has no such key: `false` leaves out the section, `true` only the key. */
+function withoutSwitch(entry: SchemaEntry): SchemaEntry[] {
+  const { name, node, schemas } = entry;
+  const isEnabled = node.kind === "map" && SWITCHED_SECTIONS.has(name) ? node.entries.get("enabled")?.value : undefined;
+  if (node.kind !== "map" || !isScalar(isEnabled) || typeof isEnabled.value !== "boolean") return [entry];
+  const keys = schemas.flatMap((schema) => [...keysOf(schema).keys()]);
+  // The tls section of a client, which has insecure, is not optional in the Collector.
+  if (keys.length === 0 || keys.includes("enabled") || keys.includes("insecure")) return [entry];
+  if (!isEnabled.value) return [];
+  const others = [...node.entries].filter(([key]) => key !== "enabled");
+  return [{ ...entry, node: mapNode(node, new Map(others), node.text) }];
 }
 
 function isAbsent({ node, name, known, schemas: [schema] }: SchemaEntry): boolean {

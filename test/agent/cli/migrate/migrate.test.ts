@@ -306,7 +306,7 @@ describe("odd texts", () => {
 
   it("changes nothing in other files, or in the text where their content would be", async () => {
     // The old key of the part stands in the line and column of a good one of the whole.
-    const part = file("#\n#\n#\n#\n#\n      endpoint: http://a:1\n      insecure: true\n");
+    const part = file("#\n#\n#\n#\n#\n      endpoint: http://a:1\n      secure: false\n");
     const exporters = `exporters:
   debug:
   otlp_http: \${file:${part}}
@@ -322,7 +322,7 @@ describe("odd texts", () => {
       err: expect.stringContaining("it became"),
     });
     expect(readFileSync(path, "utf8")).toBe(text);
-    expect(readFileSync(part, "utf8")).toContain("insecure: true");
+    expect(readFileSync(part, "utf8")).toContain("secure: false");
   });
 
   it("changes nothing in a second document, nor in words that only look like a name", () => {

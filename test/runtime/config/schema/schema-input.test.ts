@@ -157,6 +157,28 @@ describe("what a schema is given", () => {
     });
   });
 
+  it("keeps or leaves out an optional section by its key enabled", () => {
+    const registry = new Registry(builtins);
+    const load = (http: string, grpc: string) => {
+      const receiver = `receivers: {otlp: {protocols: {http: ${http}, grpc: ${grpc}}}}`;
+      const exporter = "otlp: {endpoint: 'h:1', keepalive: {enabled: true, time: 7s}, auth: {enabled: false}}";
+      const pipeline = "service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp]}}}";
+      return loadText(`${receiver}\nexporters: {${exporter}}\n${pipeline}`, { registry });
+    };
+    const { config, problems } = load("{enabled: true, cors: {enabled: false}}", "{enabled: false}");
+    expect(problems).toEqual([]);
+    const receiver = config?.receivers.get("otlp")?.config;
+    expect(receiver).toMatchObject({ protocols: { http: {} } });
+    expect(receiver).not.toHaveProperty("protocols.grpc");
+    expect(receiver).not.toHaveProperty("protocols.http.cors");
+    const otlp = config?.exporters.get("otlp")?.config;
+    expect(otlp).toMatchObject({ keepalive: { time: 7000 } });
+    expect(otlp).not.toHaveProperty("auth");
+    expect(load("{}", "{tls: {enabled: 1}}").problems.map(brief)).toEqual([
+      "error unknown_key 1:55 receivers.otlp.protocols.grpc.tls.enabled",
+    ]);
+  });
+
   it("reads a map by the alternative that it fits", () => {
     const alternatives = defineProcessor({
       type: "either",
