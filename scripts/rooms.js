@@ -367,6 +367,11 @@ export const ROOMS = [
     purpose: "objects and events of a Kubernetes cluster as log records",
     component: true,
   },
+  {
+    path: "src/receivers/aws-ecs-container-metrics/",
+    purpose: "statistics of an Amazon ECS task and its containers",
+    component: true,
+  },
   { path: "src/receivers/nginx/", purpose: "statistics of an nginx server", component: true },
   {
     path: "src/receivers/prometheus-remote-write/",

@@ -88,6 +88,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/components/exporters/loki.md", by: namesKeys("loki") },
   { page: "docs/how-to/network-logs.md", by: namesKeys("tcp_log", "udp_log", "syslog") },
   { page: "docs/components/receivers/nginx.md", by: namesKeys("nginx") },
+  { page: "docs/components/receivers/awsecscontainermetrics.md", by: namesKeys("awsecscontainermetrics") },
   { page: "docs/components/receivers/redis.md", by: namesKeys("redis") },
   { page: "docs/operate/health-checks.md", by: namesKeys("healthcheckv2") },
   { page: "docs/components/extensions/http_forwarder.md", by: namesKeys("http_forwarder") },

@@ -5,6 +5,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Batch, batchToJson } from "../../../dist/plugin.js";
+import { useEnvironment } from "../../../dist/runtime/system/environment.js";
 import { collecting, component, openIntake } from "../kit.js";
 import { logs, PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
 import { missingPostgres, startPostgres } from "../postgres-server.js";
@@ -152,6 +153,12 @@ export const COLLECTING_CELLS = {
       return { ...running, stop };
     },
   },
+  "awsecscontainermetrics, a task of ten containers": {
+    of: "receiver/awsecscontainermetrics",
+    unit: "sample",
+    base: "the same requests of node:http and JSON.parse",
+    start: startEcsTask,
+  },
   "postgresql, a database with fifty tables": {
     of: "receiver/postgresql",
     unit: "sample",
@@ -233,6 +240,37 @@ async function startJournal() {
   const stop = async () => {
     await running.stop();
     await rm(folder, { recursive: true });
+  };
+  return { ...running, stop };
+}
+
+/** A task metadata endpoint of ten containers. */
+async function startEcsTask() {
+  const ids = Array.from({ length: 10 }, (_, i) => `c-${i}`);
+  const cpu = { cpu_usage: { total_usage: 1.5e9, usage_in_kernelmode: 3e8, percpu_usage: [1, 2] }, online_cpus: 2 };
+  const stats = ids.map((id) => [
+    id,
+    {
+      ...{ id, read: "2026-01-02T03:04:11.5Z", preread: "2026-01-02T03:04:10.5Z", cpu_stats: cpu, precpu_stats: cpu },
+      ...{ memory_stats: { usage: 1e7, limit: 1e9, stats: { cache: 1e6 } }, networks: { eth1: { rx_bytes: 10 } } },
+    },
+  ]);
+  const task = { TaskARN: "arn:aws:ecs:eu-west-1:1:task/shop/1", Containers: ids.map((DockerId) => ({ DockerId })) };
+  const answers = [JSON.stringify(task), JSON.stringify(Object.fromEntries(stats))];
+  const server = http.createServer(({ url }, response) => response.end(answers[url?.endsWith("/stats") ? 1 : 0]));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const base = `http://127.0.0.1:${port}/task`;
+  useEnvironment({ ECS_CONTAINER_METADATA_URI_V4: `http://127.0.0.1:${port}` });
+  const bare = async () => {
+    for (const url of [base, `${base}/stats`]) JSON.parse(await read(url, new http.Agent()));
+    return 26 * ids.length + 28;
+  };
+  const often = { collection_interval: "1ms" };
+  const running = await collecting("receiver/awsecscontainermetrics", {}, bare, undefined, often);
+  const stop = async () => {
+    await running.stop();
+    server.close();
   };
   return { ...running, stop };
 }

@@ -128,6 +128,12 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["awsecscontainermetrics"],
+    load: async () =>
+      (await import("../../receivers/aws-ecs-container-metrics/component.js")).ecsContainerMetricsReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["nginx"],
     load: async () => (await import("../../receivers/nginx/component.js")).nginxReceiver,
   },
