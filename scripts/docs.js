@@ -9,9 +9,11 @@ import { dirname, join, posix, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import MarkdownIt from "markdown-it";
 import MiniSearch from "minisearch";
+import { highlight } from "./docs-site/highlight.js";
 import { SEARCH_OPTIONS } from "./docs-site/search-options.js";
 
 const root = dirname(import.meta.dirname);
+const { version: VERSION } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const assets = join(root, "scripts", "docs-site");
 
 /** @typedef {{ name: string, target: string, title: string, html: string, sections: readonly Section[], links: readonly string[] }} Page */
@@ -26,7 +28,7 @@ export function buildSite(out) {
   for (const page of pages) write(out, page.target, pageHtml(page, navigation, order));
   const others = new Set(pages.flatMap(({ links }) => links).filter((name) => !targetOf(name).endsWith(".html")));
   for (const name of others) copy(out, name);
-  for (const file of ["style.css", "search.js", "page.js"]) cpSync(join(assets, file), join(out, file));
+  for (const file of ["style.css", "search.js", "query.js", "page.js"]) cpSync(join(assets, file), join(out, file));
   const searching = dirname(createRequire(import.meta.url).resolve("minisearch"));
   cpSync(join(searching, "../umd/index.js"), join(out, "minisearch.js"));
   write(
@@ -83,7 +85,10 @@ function readPage(name) {
 }
 
 /** We write the pages ourselves, so HTML in them, such as comments, is intended. */
-const markdown = new MarkdownIt({ html: true });
+const markdown = new MarkdownIt({
+  html: true,
+  highlight: (code, language) => highlight(code, language, escaped) ?? "",
+});
 // A table may be wider than a phone: it scrolls sideways by itself, without the page.
 markdown.renderer.rules.table_open = () => '<div class="table"><table>\n';
 markdown.renderer.rules.table_close = () => "</table></div>\n";
@@ -129,6 +134,11 @@ function navigationOf(pages) {
   return [home, ...named];
 }
 
+/** The pages of components are listed by their kind, so their kind is not said again. */
+function nameInNavigation({ name, title }) {
+  return isComponentPage(name) ? title.replace(/ (receiver|processor|exporter|connector|extension)$/, "") : title;
+}
+
 function isComponentPage(name) {
   return name.startsWith("docs/components/");
 }
@@ -136,7 +146,7 @@ function isComponentPage(name) {
 function pageHtml({ target, title, html, sections = [] }, navigation, order = []) {
   const to = (file) => pathBetween(target, file);
   const link = (page) =>
-    `<li><a href="${to(page.target)}"${page.target === target ? ' aria-current="page"' : ""}>${escaped(page.title)}</a></li>`;
+    `<li><a href="${to(page.target)}"${page.target === target ? ' aria-current="page"' : ""}>${escaped(nameInNavigation(page))}</a></li>`;
   const groups = navigation.map(
     (group) => `<h2>${escaped(group.title)}</h2><ul>\n${group.pages.map(link).join("\n")}\n</ul>`,
   );
@@ -165,6 +175,7 @@ ${contents.map(({ id, heading }) => `<li><a href="#${id}">${escaped(heading)}</a
 <body>
 <a class="skip" href="#main">Skip to the page</a>
 <header><a class="menu" href="#pages">Pages</a><a class="home" href="${to("index.html")}">Sluice</a>
+<a class="version" href="${to("CHANGELOG.html")}" title="The version that these pages describe">${VERSION}</a>
 <search><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off">
 <ol id="results" aria-live="polite" hidden></ol></search></header>
 <nav id="pages" aria-label="Pages"><div>

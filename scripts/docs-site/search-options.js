@@ -2,5 +2,5 @@
 export const SEARCH_OPTIONS = {
   fields: ["heading", "title", "text"],
   storeFields: ["title", "heading", "excerpt"],
-  searchOptions: { boost: { heading: 3, title: 2 }, prefix: true, fuzzy: 0.15, combineWith: "AND" },
+  searchOptions: { boost: { heading: 4, title: 2 }, prefix: true, fuzzy: 0.15, combineWith: "AND" },
 };

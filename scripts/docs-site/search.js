@@ -1,4 +1,4 @@
-// Finds sections of the pages. This and the two scripts it loads on the first key press are classic scripts, so that
+// Finds sections of the pages. This and the scripts it loads on the first key press are classic scripts, so that
 // the search also works from a file: there a browser loads no modules and fetches nothing.
 (() => {
   const root = document.currentScript.dataset.root;
@@ -7,7 +7,7 @@
   let loading;
 
   function load() {
-    loading ??= Promise.all(["minisearch.js", "search-index.js"].map(loadScript)).then(() => {
+    loading ??= Promise.all(["minisearch.js", "search-index.js", "query.js"].map(loadScript)).then(() => {
       const { index, options } = globalThis.sluiceSearch;
       return globalThis.MiniSearch.loadJS(index, options);
     });
@@ -26,7 +26,7 @@
 
   async function search() {
     const text = input.value.trim();
-    const found = text === "" ? [] : (await load()).search(text).slice(0, 12);
+    const found = text === "" ? [] : globalThis.sluiceFind(await load(), text).slice(0, 12);
     if (text !== input.value.trim()) return;
     results.hidden = text === "";
     results.replaceChildren(...(found.length === 0 ? [item("Nothing found.")] : found.map(resultItem)));

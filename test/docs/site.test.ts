@@ -52,18 +52,60 @@ describe("the site of the pages", () => {
     for (const { target } of site.pages) expect(htmlOf(target)).toContain("default-src 'none'");
   });
 
+  /** What the search of the site gives, the best first. */
+  function search(text: string): string[] {
+    const scope = { MiniSearch } as unknown as {
+      sluiceSearch: { index: never; options: never };
+      sluiceFind: (index: MiniSearch, text: string) => { id: string }[];
+    };
+    for (const script of ["search-index.js", "query.js"]) new Function("globalThis", htmlOf(script))(scope);
+    const { index, options } = scope.sluiceSearch;
+    return scope.sluiceFind(MiniSearch.loadJS(index, options), text).map(({ id }) => id);
+  }
+
   it("finds a section by its words, by their beginnings and with a slip", () => {
-    const holder: { sluiceSearch?: { index: never; options: never } } = {};
-    new Function("globalThis", htmlOf("search-index.js"))(holder);
-    const { index, options } = holder.sluiceSearch!;
-    const search = MiniSearch.loadJS(index, options);
-    const first = (text: string) => search.search(text).map(({ id }) => id as string)[0];
-    expect(first("SluiceBreakerOpen")).toBe("docs/operate/runbook.html#sluicebreakeropen");
-    expect(first("circuit break")).toMatch(/^docs\//);
-    expect(first("dead leters")).toMatch(/dead/);
-    expect(search.search("xyzzyplugh")).toEqual([]);
+    expect(search("SluiceBreakerOpen")[0]).toBe("docs/operate/runbook.html#sluicebreakeropen");
+    expect(search("circuit break")[0]).toMatch(/^docs\//);
+    expect(search("dead leters")[0]).toMatch(/dead/);
+    expect(search("xyzzyplugh")).toEqual([]);
+  });
+
+  it.each([
+    ["how do I drop debug logs", /recipes\.html#how-do-i-drop-debug-logs|filter\.html/],
+    ["How can I mask credit cards?", /pii\.html|recipes\.html#how-do-i-mask/],
+    ["what happens when the queue is full", /reliability|delivery|recipes|runbook|troubleshooting/],
+    ["use more than one core", /workers\.html|recipes\.html#how-do-i-use-all-cores/],
+    ["replay dead letters", /dead-letters\.html|recipes\.html#how-do-i-see-and-resend/],
+    ["how do I write a plugin", /plugins\.html|recipes\.html#how-do-i-run-my-own-code/],
+    ["migrate from the collector", /collector|recipes\.html#how-do-i-move/],
+    ["sending_queue max_bytes", /docs\//],
+  ])("answers %j on its first three results", (question, page) => {
+    expect(search(question).slice(0, 3)).toEqual(expect.arrayContaining([expect.stringMatching(page)]));
+  });
+
+  it("colours code, and never changes its text", () => {
+    const html = htmlOf("docs/how-to/recipes.html");
+    expect(html).toContain('<span class="code-key">filter/debug</span>');
+    const shown = [...html.matchAll(/<pre><code[^>]*>([\s\S]*?)<\/code>/g)].map(([, code]) => plain(code!));
+    const recipes = pages.find(({ name }) => name === "docs/how-to/recipes.md")!;
+    expect(shown).toEqual(recipes.blocks.map(({ text }) => text));
+  });
+
+  it("says which version its pages describe", () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+    expect(htmlOf("index.html")).toContain(`>${version}</a>`);
   });
 });
+
+function plain(html: string): string {
+  return html
+    .replaceAll(/<[^>]+>/g, "")
+    .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&amp;", "&");
+}
 
 function isThere(target: string, value: string): boolean {
   const [path = "", anchor] = value.split("#") as [string, string?];

@@ -101,6 +101,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/how-to/prometheus.md", by: namesKeys("prometheus", "prometheus_remote_write") },
   { page: "docs/how-to/rabbitmq.md", by: namesKeys("rabbitmq") },
   { page: "docs/components/processors/rate_limit.md", by: rateLimit },
+  { page: "docs/how-to/recipes.md", runs: ["sh"], by: "test/docs/site.test.ts" },
   { page: "docs/how-to/redis-streams.md", by: namesKeys("redis_stream") },
   { page: "docs/operate/reliability.md", by: reliability },
   { page: "docs/components/processors/resource_detection.md", by: namesKeys("resource_detection") },
