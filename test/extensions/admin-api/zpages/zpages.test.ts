@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../../src/agent/testing/free-port.js";
+import { adminApi } from "../../../../src/extensions/admin-api/component.js";
 import { zpages } from "../../../../src/extensions/admin-api/zpages/component.js";
 import { claimAddress, sharedPages } from "../../../../src/extensions/admin-api/zpages/shared-address.js";
-import type { Host, Logger } from "../../../../src/plugin.js";
+import type { ExtensionContext, Host, Logger } from "../../../../src/plugin.js";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { startFed } from "../../../support/fed-agent.js";
@@ -33,21 +38,37 @@ async function startPages() {
   return { ...fed, page };
 }
 
+const contextOf = (id: string, host: Host, logger: Logger = silentLogger): ExtensionContext => ({
+  id,
+  kind: "extension",
+  logger,
+  metrics: noMetrics,
+  clock: systemClock,
+  random: Math.random,
+  host,
+});
+
+/** An admin API at a port of its own. */
+async function startAdmin() {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-zpages-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const host: Host = { state: "ready" };
+  const endpoint = `127.0.0.1:${await freePort()}`;
+  const config = adminApi.schema.parse({ endpoint, token_file: join(folder, "token") });
+  const admin = adminApi.create(config, contextOf("admin", host));
+  await admin.start();
+  onTestFinished(() => admin.stop());
+  return { admin, host, endpoint };
+}
+
 /** An extension by itself, and what it logged. */
 async function startAlone(config: object, admin?: { host: string; port: number }) {
   const logged: string[] = [];
   const note = (_: object, message: string) => logged.push(message);
   const host: Host = { state: "ready" };
   if (admin !== undefined) claimAddress(host, admin);
-  const extension = zpages.create(zpages.schema.parse(config), {
-    id: "zpages",
-    kind: "extension",
-    logger: { ...silentLogger, info: note, warn: note },
-    metrics: noMetrics,
-    clock: systemClock,
-    random: Math.random,
-    host,
-  });
+  const context = contextOf("zpages", host, { ...silentLogger, info: note, warn: note });
+  const extension = zpages.create(zpages.schema.parse(config), context);
   await extension.start();
   onTestFinished(() => extension.stop());
   return { extension, host, logged };
@@ -79,6 +100,27 @@ describe("zpages", () => {
     expect(logged).toEqual(["zpages are served by the admin API, at /debug"]);
     await extension.stop();
     expect(sharedPages(host)).toBeUndefined();
+  });
+
+  it("is served by a running admin API on its port, without a token and only for reading, until it stops", async () => {
+    const { admin, host, endpoint } = await startAdmin();
+    const pages = zpages.create(zpages.schema.parse({ endpoint }), contextOf("zpages", host));
+    const status = async (path: string, method = "GET") =>
+      (await fetch(`http://${endpoint}${path}`, { method })).status;
+    expect(await status("/debug/servicez")).toBe(404);
+    await pages.start();
+    const page = await fetch(`http://${endpoint}/debug/servicez`);
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(await page.text()).toContain("<td>ready</td>");
+    expect(await status("/debug")).toBe(200);
+    expect(await status("/debug/nothing")).toBe(404);
+    expect(await status("/debug/servicez", "POST")).not.toBe(200);
+    expect(await status("/api/v1/agent")).toBe(401);
+    await pages.stop();
+    expect(await status("/debug/servicez")).toBe(404);
+    await admin.stop();
   });
 
   it("says that other machines cannot reach pages on the admin API's port, and refuses tls there", async () => {
