@@ -1,3 +1,4 @@
+import type { SpanBodies, SpanBody } from "#net/sending";
 import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 import { hasIds, JsonSpanWriter, type SpanOwner } from "./json-spans.js";
@@ -10,27 +11,14 @@ import { type ConvertibleSpan, zipkinSpansOf } from "./to-zipkin.js";
  */
 const MAX_LIST_LENGTH = 2 * 1024 * 1024;
 
-/** Spans that are sent together, by their indexes in the batch. */
-export interface SpanList {
-  readonly records: readonly number[];
-  /** Returns the body before compression. */
-  encode(): Uint8Array;
-}
-
-/** The lists for a batch, and the indexes of spans without ids. */
-export interface SpanLists {
-  readonly lists: readonly SpanList[];
-  readonly withoutIds: readonly number[];
-}
-
-export function jsonListsOf(batch: Batch, defaultService: string | undefined): SpanLists {
+export function jsonListsOf(batch: Batch, defaultService: string | undefined): SpanBodies {
   const sorting = new ListSorting(batch.bytes, defaultService);
   walkOwnedRecords(batch.bytes, sorting);
   return sorting;
 }
 
-class ListSorting implements OwnedRecordVisitor, SpanLists {
-  readonly lists: JsonList[] = [];
+class ListSorting implements OwnedRecordVisitor, SpanBodies {
+  readonly bodies: JsonList[] = [];
   readonly withoutIds: number[] = [];
   private readonly bytes: Uint8Array;
   private readonly defaultService: string | undefined;
@@ -56,13 +44,13 @@ class ListSorting implements OwnedRecordVisitor, SpanLists {
       this.withoutIds.push(record);
       return;
     }
-    let list = this.lists.at(-1);
-    if (list === undefined || list.isFull) this.lists.push((list = new JsonList(this.bytes, this.defaultService)));
+    let list = this.bodies.at(-1);
+    if (list === undefined || list.isFull) this.bodies.push((list = new JsonList(this.bytes, this.defaultService)));
     list.add(record, start, end, this.owner);
   }
 }
 
-class JsonList implements SpanList {
+class JsonList implements SpanBody {
   readonly records: number[] = [];
   private readonly bytes: Uint8Array;
   private readonly defaultService: string | undefined;
@@ -94,7 +82,7 @@ class JsonList implements SpanList {
   }
 }
 
-export function protoListsOf(batch: Batch, defaultService: string | undefined): SpanLists {
+export function protoListsOf(batch: Batch, defaultService: string | undefined): SpanBodies {
   const lists: { readonly records: number[]; readonly spans: ConvertibleSpan[]; length: number }[] = [];
   const withoutIds: number[] = [];
   const meanLength = Math.ceil(batch.byteLength / Math.max(batch.count, 1));
@@ -112,7 +100,7 @@ export function protoListsOf(batch: Batch, defaultService: string | undefined): 
     list.length += span.sharedLength + meanLength;
   }
   return {
-    lists: lists.map(({ records, spans }) => ({
+    bodies: lists.map(({ records, spans }) => ({
       records,
       encode: () => protoSpans(spans.map((span) => span.convert())),
     })),

@@ -76,7 +76,7 @@ it("writes the same JSON as an implementation with plain objects, whatever the f
         const { bytes } = encodeTree("traces", withTags(tree, dice));
         const odd = rewritten("traces", bytes, oddities, seed);
         const batch = Batch.admit("traces", isBroken ? broken(odd) : odd);
-        const { lists, withoutIds } = jsonListsOf(batch, service);
+        const { bodies: lists, withoutIds } = jsonListsOf(batch, service);
         const plain = [...zipkinSpansOf(batch, service)];
         const found = lists.flatMap((list) => parsed(Buffer.from(list.encode()).toString()) as object[]);
         const named = plain.filter(({ hasIds }) => hasIds);
@@ -101,7 +101,7 @@ it("writes the last of several tags with the same key, however many there are, a
   ];
   const resource = { attributes: [attribute("shared", "resource"), attribute("error", "no")] };
   const batch = encodeTree("traces", { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] } as unknown as Tree);
-  const [list = expect.unreachable()] = jsonListsOf(batch, undefined).lists;
+  const [list = expect.unreachable()] = jsonListsOf(batch, undefined).bodies;
   const [first, second] = JSON.parse(Buffer.from(list.encode()).toString());
   expect(first.tags).toEqual({
     ...Object.fromEntries(many.map(({ key, value }) => [key, value.stringValue])),

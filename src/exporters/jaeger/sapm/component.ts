@@ -1,14 +1,6 @@
-import { compress } from "#codecs/compression";
-import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
+import { type SpanBodies, SpanPoster } from "#net/sending";
 import { encodedKey } from "#otlp/bytes";
-import {
-  type Batch,
-  defineExporter,
-  type Exporter,
-  type ExporterContext,
-  Refusal,
-  type SendOptions,
-} from "../../../plugin.js";
+import { type Batch, defineExporter } from "../../../plugin.js";
 import { type PostSpans, postSpansOf } from "../post-spans.js";
 import { type SapmExporterConfig, sapmExporterSchema } from "./config.js";
 
@@ -18,58 +10,28 @@ export const sapmExporter = defineExporter<SapmExporterConfig>({
   summary: "Sends spans to Splunk over SAPM, its protocol before it took OTLP.",
   signals: ["traces"],
   schema: sapmExporterSchema,
-  create: (config, context) => new SapmExporter(config, context),
+  create: (config, context) => {
+    const { compression: wanted, disable_compression: isPlain, access_token: token, endpoint: url } = config;
+    const compression = isPlain || wanted === "" ? "none" : wanted;
+    const headers = {
+      "Content-Type": "application/x-protobuf",
+      ...(token.trim() !== "" && { "X-SF-Token": token.trim() }),
+    };
+    return new SpanPoster({ protocol: "SAPM", url, headers, compression, read: bodiesOf }, config, context);
+  },
 });
 
 /** The attribute in which programs pass their tokens on. */
 const TOKEN_KEY = encodedKey("com.splunk.signalfx.access_token");
 
-class SapmExporter implements Exporter {
-  private readonly poster: HttpPoster;
-  private readonly compression: "none" | "gzip" | "zstd";
-  private readonly read: ReturnType<typeof answerReader>;
-
-  constructor(config: SapmExporterConfig, context: ExporterContext) {
-    const { compression, disable_compression: isPlain, access_token: token, endpoint } = config;
-    this.compression = isPlain || compression === "" ? "none" : compression;
-    const headers = {
-      "Content-Type": "application/x-protobuf",
-      ...(this.compression !== "none" && { "Content-Encoding": this.compression }),
-      ...(token.trim() !== "" && { "X-SF-Token": token.trim() }),
-    };
-    this.poster = new HttpPoster(endpoint, config, headers, context);
-    this.read = answerReader(context.clock);
-  }
-
-  get metadataKeys(): readonly string[] {
-    return this.poster.metadataKeys;
-  }
-
-  start(): Promise<void> {
-    return this.poster.start();
-  }
-
-  /** Requests that succeeded are not repeated when a later one is refused. */
-  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
-    const { requests, withoutIds } = postSpansOf(batch.bytes, TOKEN_KEY);
-    const calls: RecordRequest[] = together(requests).map((group) => ({
-      records: group.flatMap(({ records }) => records),
-      send: () => this.post(group, abort, options),
-    }));
-    if (withoutIds.length > 0) calls.push({ records: withoutIds, send: () => Promise.reject(missingIds()) });
-    await sendEach(calls, batch.count);
-  }
-
-  async stop(): Promise<void> {
-    this.poster.stop();
-  }
-
-  /** Batches of several resources are one message when they follow each other. */
-  private async post(group: readonly PostSpans[], abort: AbortSignal, options: SendOptions | undefined): Promise<void> {
-    const plain = Buffer.concat(group.map((request) => request.message()));
-    const body = this.compression === "none" ? plain : await compress(this.compression, plain);
-    await this.poster.post([body], abort, options, (answer) => void this.read(answer));
-  }
+/** Batches of several resources are one message when they follow each other. */
+function bodiesOf({ bytes }: Batch): SpanBodies {
+  const { requests, withoutIds } = postSpansOf(bytes, TOKEN_KEY);
+  const bodies = together(requests).map((group) => ({
+    records: group.flatMap(({ records }) => records),
+    encode: () => Buffer.concat(group.map((request) => request.message())),
+  }));
+  return { bodies, withoutIds };
 }
 
 /** Many resources with few spans each become one request. */
@@ -89,9 +51,3 @@ function together(requests: readonly PostSpans[]): PostSpans[][] {
 
 /** Approximate maximum size of a body. */
 const MAX_BODY_LENGTH = 2 * 1024 * 1024;
-
-function missingIds(): Refusal {
-  return new Refusal("permanent", "the span has no trace id or no span id, which SAPM requires", {
-    category: "schema",
-  });
-}

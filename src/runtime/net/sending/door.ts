@@ -7,3 +7,4 @@ export { clientSettings, HttpPoster, plainText, withHeaders } from "./http-poste
 export { PostersInTurn } from "./posters-in-turn.js";
 export { type RecordRequest, sendEach } from "./send-each.js";
 export { type SmallAnswer, sendSmallRequest } from "./small-request.js";
+export { type SpanBodies, type SpanBody, SpanPoster } from "./span-poster.js";
