@@ -155,6 +155,7 @@ export const ROOMS = [
   { path: "src/runtime/brokers/rabbitmq/", purpose: "connections to RabbitMQ" },
   { path: "src/runtime/brokers/sqs/", purpose: "requests to Amazon SQS; bodies and headers as it takes them" },
   { path: "src/runtime/brokers/postgres/", purpose: "connections to PostgreSQL, its names and its errors" },
+  { path: "src/runtime/brokers/mysql/", purpose: "a client for MySQL and MariaDB that reads rows" },
   { path: "src/runtime/brokers/messages/", purpose: "messages of all brokers: reading, writing, handing in" },
   {
     path: "src/runtime/brokers/sources/",
@@ -355,6 +356,7 @@ export const ROOMS = [
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: requests, responses, stopping", component: true },
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },
   { path: "src/receivers/redis/", purpose: "statistics of a Redis server", component: true },
+  { path: "src/receivers/mysql/", purpose: "statistics of a MySQL or MariaDB server", component: true },
   { path: "src/receivers/journald/", purpose: "the journal of systemd, read with journalctl", component: true },
   {
     path: "src/receivers/kafka-metrics/",

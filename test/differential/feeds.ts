@@ -4,14 +4,16 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { type StatementAnswer, startProtocolServer } from "../support/servers/mysql-protocol.js";
 import type { CaseTable } from "./case-table.js";
 
 /**
  * How the inputs of a table reach its component: as OTLP through a receiver in front of it, or, for receivers, in files
  * (`FOLDER/CASE.log`), in requests or packets to `PORT`, on a page that they scrape (`TARGET`, at the path `/CASE`; the
- * last input stays on it), or not at all. Bytes are `{ base64 }`, everything else that is no text is sent as JSON.
+ * last input stays on it), as answers of a MySQL server (also at `TARGET`; the database is `CASE`, and an input is the
+ * answers by what their statements contain), or not at all. Bytes are `{ base64 }`, everything else that is no text is sent as JSON.
  */
-export type Feed = "otlp" | "file" | "http" | "tcp" | "udp" | "scrape" | "none";
+export type Feed = "otlp" | "file" | "http" | "tcp" | "udp" | "scrape" | "mysql" | "none";
 
 /** A request of `http` or a page of `scrape`, apart from its body. */
 interface Message {
@@ -36,6 +38,16 @@ export async function preparePlaces(table: CaseTable): Promise<Places> {
   if (table.feed === "file")
     for (const [number, { inputs }] of table.cases.entries())
       writeAt(join(folder, `${number}.log`), Buffer.concat(inputs.map(bytesOf)));
+  if (table.feed === "mysql") {
+    const server = await startProtocolServer({
+      answer: (statement, database) => answerOf(statement, table.cases[Number(database)]?.inputs[0]),
+    });
+    const close = () => {
+      server.close();
+      rmSync(folder, { recursive: true });
+    };
+    return { folder, target: `127.0.0.1:${server.port}`, close };
+  }
   const pages = createServer((request, response) => {
     const number = Number(request.url?.slice(1).split("?")[0]);
     const { inputs } = table.cases[number]!;
@@ -55,6 +67,15 @@ export async function preparePlaces(table: CaseTable): Promise<Places> {
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/** A statement without an answer gives no rows. */
+function answerOf(statement: string, input: unknown): StatementAnswer {
+  const known = Object.entries((input ?? {}) as Record<string, StatementAnswer>);
+  const answer = known.find(([part]) => statement.toLowerCase().includes(part.toLowerCase()))?.[1];
+  if (answer !== undefined) return answer;
+  if (statement === "SELECT @@max_allowed_packet") return { columns: ["v"], rows: [["16777216"]] };
+  return { columns: ["v"], rows: /^select version/i.test(statement) ? [["8.4.0"]] : [] };
 }
 
 function writeAt(file: string, bytes: Buffer): void {

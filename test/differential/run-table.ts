@@ -69,6 +69,10 @@ export async function runTable(
   return JSON.parse(JSON.stringify(outputs)) as Record<string, Output>; // recordings cannot tell -0 from 0
 }
 
+function isPolled({ feed }: CaseTable): boolean {
+  return feed === "scrape" || feed === "mysql";
+}
+
 /** A config with a pipeline for each case. */
 function configOf(table: CaseTable, runs: readonly Run[], sink: Sink, places: Places): string {
   const [section = "", type = ""] = table.component.split("/");
@@ -157,8 +161,7 @@ async function outputOf(
     const now = await readOutput(table, run, sink);
     if (!table.isLate || (now.length > 0 && isDeepStrictEqual(now, expected))) return now;
     if (!isDeepStrictEqual(now, seen)) since = Date.now();
-    else if (Date.now() - since > (table.feed === "scrape" && now.length === 0 ? FIRST_SCRAPE_MS : QUIET_MS))
-      return now;
+    else if (Date.now() - since > (isPolled(table) && now.length === 0 ? FIRST_SCRAPE_MS : QUIET_MS)) return now;
     seen = now;
     await sleep(20);
   }

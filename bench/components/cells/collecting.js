@@ -8,6 +8,7 @@ import { Batch, batchToJson } from "../../../dist/plugin.js";
 import { useEnvironment } from "../../../dist/runtime/system/environment.js";
 import { collecting, component, openIntake } from "../kit.js";
 import { logs, PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
+import { startMysqlAnswers } from "../mysql-server.js";
 import { missingPostgres, startPostgres } from "../postgres-server.js";
 
 /**
@@ -125,6 +126,22 @@ export const COLLECTING_CELLS = {
       const server = await startRedisReplies(200);
       const keys = { endpoint: `127.0.0.1:${server.port}`, metrics: { "redis.cmd.calls": on, "redis.cmd.usec": on } };
       const running = await asking("receiver/redis", keys, server.ask);
+      const stop = async () => {
+        await running.stop();
+        server.stop();
+      };
+      return { ...running, stop };
+    },
+  },
+  "mysql, a server with a hundred tables": {
+    of: "receiver/mysql",
+    unit: "sample",
+    base: "the same answers over a connection of node:net",
+    goal: 5,
+    start: async () => {
+      const server = await startMysqlAnswers(MYSQL_ANSWERS);
+      const keys = { endpoint: `127.0.0.1:${server.port}`, metrics: { "mysql.commands": on, "mysql.joins": on } };
+      const running = await asking("receiver/mysql", keys, server.ask);
       const stop = async () => {
         await running.stop();
         server.stop();
@@ -279,6 +296,25 @@ const on = { enabled: true };
 const SAMPLES = Array.from({ length: 300 }, (_, i) => ({ name: "k8s.pod.phase", pod: `pod-${i}`, value: 2 }));
 const NGINX_PAGE =
   "Active connections: 3 \nserver accepts handled requests\n 10 9 42 \nReading: 0 Writing: 1 Waiting: 2 \n";
+
+const OPERATIONS = ["DELETE", "FETCH", "INSERT", "UPDATE"];
+const WAIT_COLUMNS = [...OPERATIONS.map((name) => `COUNT_${name}`), ...OPERATIONS.map((name) => `SUM_TIMER_${name}`)];
+const STATUS_NAMES = ["Handler_commit", "Handler_write", "Com_select", "Select_scan", "Threads_running", "Open_files"];
+
+/** As a server with a hundred tables gives them: 560 status variables, and waits by table. */
+const MYSQL_ANSWERS = {
+  "SHOW GLOBAL STATUS": {
+    columns: ["Variable_name", "Value"],
+    rows: [
+      ["Uptime", 100],
+      ...Array.from({ length: 560 }, (_, i) => [STATUS_NAMES[i] ?? `Innodb_something_${i}`, i * 1000]),
+    ],
+  },
+  table_io_waits_summary_by_table: {
+    columns: ["OBJECT_NAME", "OBJECT_SCHEMA", ...WAIT_COLUMNS],
+    rows: Array.from({ length: 100 }, (_, i) => [`orders_${i}`, "shop", ...WAIT_COLUMNS.map((_, j) => i * 1000 + j)]),
+  },
+};
 
 /** A server that answers every command with the same INFO, and a bare client of it. */
 async function startRedisReplies(/** @type {number} */ commands) {

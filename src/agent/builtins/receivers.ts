@@ -123,6 +123,11 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["mysql"],
+    load: async () => (await import("../../receivers/mysql/component.js")).mysqlReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["redis"],
     load: async () => (await import("../../receivers/redis/component.js")).redisReceiver,
   },

@@ -1,0 +1,3 @@
+/** Connections to MySQL and MariaDB. */
+
+export { MysqlConnection, type MysqlSettings } from "./mysql-connection.js";
