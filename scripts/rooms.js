@@ -357,6 +357,7 @@ export const ROOMS = [
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },
   { path: "src/receivers/redis/", purpose: "statistics of a Redis server", component: true },
   { path: "src/receivers/mysql/", purpose: "statistics of a MySQL or MariaDB server", component: true },
+  { path: "src/receivers/sql-query/", purpose: "rows of statements as metrics and log records", component: true },
   { path: "src/receivers/journald/", purpose: "the journal of systemd, read with journalctl", component: true },
   {
     path: "src/receivers/kafka-metrics/",

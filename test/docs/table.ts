@@ -91,6 +91,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/components/receivers/awsecscontainermetrics.md", by: namesKeys("awsecscontainermetrics") },
   { page: "docs/components/receivers/redis.md", by: namesKeys("redis") },
   { page: "docs/components/receivers/mysql.md", by: namesKeys("mysql") },
+  { page: "docs/components/receivers/sql_query.md", by: namesKeys("sql_query") },
   { page: "docs/operate/health-checks.md", by: namesKeys("healthcheckv2") },
   { page: "docs/components/extensions/http_forwarder.md", by: namesKeys("http_forwarder") },
   { page: "docs/components/processors/span.md", by: namesKeys("span") },

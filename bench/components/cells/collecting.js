@@ -149,6 +149,35 @@ export const COLLECTING_CELLS = {
       return { ...running, stop };
     },
   },
+  "sql_query, log records of five thousand rows": {
+    of: "receiver/sql_query",
+    unit: "record",
+    base: "the same rows over a connection of node:net",
+    goal: 5,
+    start: async () => {
+      const columns = ["id", "message", "level"];
+      const rows = Array.from({ length: 5000 }, (_, i) => [i, `order ${i} was paid by card and will be sent`, "info"]);
+      const server = await startMysqlAnswers({ "FROM audit": { columns, rows } });
+      const query = {
+        sql: "SELECT * FROM audit",
+        logs: [{ body_column: "message", attribute_columns: ["id", "level"] }],
+      };
+      const datasource = `bench@tcp(127.0.0.1:${server.port})/shop`;
+      const running = await collecting(
+        "receiver/sql_query",
+        { driver: "mysql", datasource, queries: [query] },
+        async () => {
+          await server.ask();
+          return rows.length;
+        },
+      );
+      const stop = async () => {
+        await running.stop();
+        server.stop();
+      };
+      return { ...running, stop };
+    },
+  },
   "nginx, a page": {
     of: "receiver/nginx",
     unit: "collection",

@@ -128,6 +128,11 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["sql_query", "sqlquery"],
+    load: async () => (await import("../../receivers/sql-query/component.js")).sqlQueryReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["redis"],
     load: async () => (await import("../../receivers/redis/component.js")).redisReceiver,
   },

@@ -123,7 +123,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     splunkinputs: ONLY_SPLUNK,
     signalfx: "let what sends to it send OTLP to the receiver otlp",
     mongodb: scrapedInstead("mongodb", "Percona's mongodb_exporter", 9216),
-    sqlquery: scrapedInstead("sql", "sql_exporter with the queries", 9399),
     loki: "let what pushes to Loki send OTLP to the receiver otlp",
     sapm: "SAPM was removed from the Collector; let the agent send OTLP to the receiver otlp",
     otelarrow: "take the data as plain OTLP: set arrow.disabled at its exporter, and use the receiver otlp here",

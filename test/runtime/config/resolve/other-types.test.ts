@@ -55,7 +55,7 @@ describe("types that Sluice has not", () => {
 
   it("gives a receiver that scrapes in place of one for a database", () => {
     const { schema } = registry.get("receiver", "prometheus")!;
-    for (const type of ["sqlquery", "mongodb"]) {
+    for (const type of ["mongodb"]) {
       const fragment = /`([^`]*)`/.exec(adviceOnType("receiver", type)!)?.[1] ?? expect.unreachable(type);
       const [[id, keys] = expect.unreachable()] = Object.entries(parse(`{${fragment}}`) as Record<string, unknown>);
       expect([id.split("/")[0], schema.safeParse(keys).error?.issues]).toEqual(["prometheus", undefined]);

@@ -1,0 +1,43 @@
+/**
+ * Values as the Collector writes them: it reads them with Go's drivers, and prints them as Go does. A value that is not
+ * as expected stays as it is.
+ */
+
+/** A double as Go prints it: with an exponent of at least two digits if that is below -4 or above 5. */
+export function doubleText(text: string): string {
+  const value = Number(text);
+  if (text.trim() === "" || Number.isNaN(value)) return text;
+  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
+  const [digits = "", power = "0"] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (value === 0 || (exponent >= MIN_EXPONENT && exponent < MAX_EXPONENT))
+    return Object.is(value, -0) ? "-0" : String(value);
+  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+const MIN_EXPONENT = -4;
+const MAX_EXPONENT = 6;
+
+/** An integer without the zeros that a column with ZEROFILL has. */
+export function integerText(text: string): string {
+  return /^-?0\d/.test(text) && /^-?\d+$/.test(text) ? String(BigInt(text)) : text;
+}
+
+/** A date, time of day or timestamp of a server as RFC 3339. A time without a zone is UTC. */
+export function timeText(text: string): string {
+  const [, date, clock, fraction = "", sign, hours, minutes = "00"] = TIME.exec(text) ?? [];
+  if (date === undefined && clock === undefined) return text;
+  if (date === "0000-00-00") return "0001-01-01T00:00:00Z";
+  const digits = fraction.replace(/0+$/, "");
+  const isUtc = sign === undefined || (Number(hours) === 0 && Number(minutes) === 0);
+  const zone = isUtc ? "Z" : `${sign}${hours}:${minutes}`;
+  return `${date ?? "0000-01-01"}T${clock ?? "00:00:00"}${digits === "" ? "" : `.${digits}`}${zone}`;
+}
+
+const TIME =
+  /^(?=.)(\d{4}-\d\d-\d\d)?(?:(?:^|[ T])(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([+-])(\d\d)(?::?(\d\d))?(?::\d\d)?)?)?$/;
+
+/** Bytes as a server writes them in hexadecimal. */
+export function bytesText(text: string): string {
+  return /^\\x(?:[0-9a-f]{2})*$/i.test(text) ? Buffer.from(text.slice(2), "hex").toString("utf8") : text;
+}
