@@ -1,7 +1,9 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { connection } from "./api/connection.js";
+import { useLoadOverview, useOverview } from "./api/overview.js";
 import { signInWanted } from "./api/session.js";
-import type { Agent } from "./api/shapes.js";
+import type { Agent, Overview } from "./api/shapes.js";
 import { useLoad } from "./api/use-load.js";
 import { useValue } from "./api/value.js";
 import { ConnectionBanner } from "./banner.js";
@@ -10,12 +12,14 @@ import { AuditPage } from "./pages/audit/audit-page.js";
 import { ConfigPage } from "./pages/config/config-page.js";
 import { ExportersPage } from "./pages/exporters/exporters-page.js";
 import { FailuresPage } from "./pages/failures/failures-page.js";
+import { OverviewPage } from "./pages/overview/overview-page.js";
 import { PipelinesPage } from "./pages/pipelines/pipelines-page.js";
 import { PlaygroundPage } from "./pages/playground/playground-page.js";
 import { RehearsalPage } from "./pages/rehearsal/rehearsal-page.js";
 import { ReplayPage } from "./pages/replay/replay-page.js";
 import { TailPage } from "./pages/tail/tail-page.js";
-import { durationText, toMs } from "./parts/format.js";
+import type { Tone } from "./parts/bits.js";
+import { countOf, durationText, rateText, toMs } from "./parts/format.js";
 import { Text } from "./parts/text.js";
 import { linkTo, type Route, route } from "./route.js";
 import { SignIn } from "./sign-in.js";
@@ -33,6 +37,7 @@ interface Page {
 }
 
 const PAGES: readonly Page[] = [
+  { name: "overview", title: "Overview", show: OverviewPage },
   { name: "pipelines", title: "Pipelines", show: PipelinesPage },
   { name: "exporters", title: "Exporters", show: ExportersPage },
   { name: "failures", title: "Failures", show: FailuresPage, depth: 1 },
@@ -93,26 +98,70 @@ function UnknownPage({ route: { page, rest } }: { route: Route }) {
 }
 
 function Header({ page, isSignedIn }: { page: Page; isSignedIn: boolean }) {
+  const { isLost } = useValue(connection);
+  const counts = pageCounts(useOverview());
   return (
-    <header class="top">
+    <header class={`top ${isLost ? "lost" : ""}`}>
       <span class="brand">Sluice</span>
       <nav aria-label="Pages">
         {PAGES.map(({ name, title }) => (
-          <a key={name} href={linkTo(name)} aria-current={name === page.name ? "page" : undefined}>
-            {title}
-          </a>
+          <PageLink key={name} name={name} title={title} isCurrent={name === page.name} count={counts[name]} />
         ))}
       </nav>
-      {isSignedIn && <AgentName />}
+      {isSignedIn && <AgentName isLost={isLost} />}
       {isSignedIn && <UserMenu />}
       <ThemeSwitch />
     </header>
   );
 }
 
-function AgentName() {
+/** A number beside the name of a page that calls for attention. */
+interface PageCount {
+  readonly count: number;
+  readonly tone: Tone;
+  readonly means: string;
+}
+
+/** By the name of the page; pages without such a number are left out. */
+function pageCounts(overview: Overview | undefined): Readonly<Record<string, PageCount | undefined>> {
+  if (overview === undefined) return {};
+  const { alerts, exporters, receivers, deadLetters } = overview;
+  const firing = alerts.filter(({ state }) => state === "firing");
+  const unwell = exporters.unwell.length + receivers.unwell.length;
+  const isDown = exporters.down + receivers.down > 0;
+  const isCritical = firing.some(({ severity }) => severity === "critical");
+  const all: Record<string, PageCount> = {
+    overview: { count: firing.length, tone: isCritical ? "bad" : "warn", means: countOf(firing.length, "alert") },
+    exporters: { count: unwell, tone: isDown ? "bad" : "warn", means: `${unwell} not up` },
+    failures: { count: deadLetters.entries, tone: "warn", means: countOf(deadLetters.entries, "dead letter") },
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, { count }]) => count > 0));
+}
+
+/** `7`, `999`, `1.2k`. */
+function shortCount(count: number): string {
+  return count < 1_000 ? String(count) : rateText(count);
+}
+
+function PageLink(props: { name: string; title: string; isCurrent: boolean; count: PageCount | undefined }) {
+  const { name, title, isCurrent, count } = props;
+  return (
+    <a
+      href={linkTo(name)}
+      aria-current={isCurrent ? "page" : undefined}
+      aria-label={count && `${title}, ${count.means}`}
+    >
+      {title}
+      {count && <span class={`badge ${count.tone} count`} data-count={shortCount(count.count)} />}
+    </a>
+  );
+}
+
+function AgentName({ isLost }: { isLost: boolean }) {
+  useLoadOverview();
   const { data } = useLoad<Agent>("/agent", AGENT_EVERY_MS);
   if (data === undefined) return null;
+  if (isLost) return <span class="agent">{data.name} · cannot be reached</span>;
   return (
     <span class="agent" title={`generation ${data.generation}`}>
       {data.name} {data.version} · {data.state} · up {durationText(Date.now() - toMs(data.startedAt))}

@@ -13,7 +13,7 @@ addEventListener("hashchange", () => route.set(parseRoute(location.hash)));
 export function parseRoute(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [page, ...rest] = path.split("/").map(decode);
-  return { page: page || "pipelines", rest, query: Object.fromEntries(new URLSearchParams(search)) };
+  return { page: page || "overview", rest, query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
 /** The address of a location; parameters without a value are left out. */

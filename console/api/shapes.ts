@@ -369,3 +369,37 @@ export interface OtherAgent {
     readonly queuedBytes: number;
   };
 }
+
+/** How the agent is, at a glance; docs/openapi.yaml explains the fields. */
+export interface Overview {
+  readonly state: Exporter["state"];
+  readonly alerts: readonly Alert[];
+  readonly exporters: StateCounts;
+  readonly receivers: StateCounts;
+  readonly workers: { readonly total: number; readonly ready: number };
+  readonly queue: {
+    readonly entries: number;
+    readonly items: number;
+    readonly bytes: number;
+    readonly oldestAt?: Time;
+    readonly oldestOf?: string;
+  };
+  readonly deadLetters: { readonly entries: number; readonly items: number };
+}
+
+export interface Alert {
+  readonly name: string;
+  readonly severity: "critical" | "warning";
+  readonly state: "pending" | "firing";
+  readonly target: string;
+  readonly since: Time;
+  readonly summary: string;
+}
+
+export interface StateCounts {
+  readonly total: number;
+  readonly up: number;
+  readonly degraded: number;
+  readonly down: number;
+  readonly unwell: readonly { readonly id: string; readonly state: Exporter["state"]; readonly why: string }[];
+}

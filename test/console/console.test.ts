@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)("the pipelines page", () => {
   });
 
   it("draws every component, and shows the config of a clicked one", async () => {
-    const page = await open("");
+    const page = await open("#/pipelines");
     for (const name of ["receiver otlp", "processor attributes/stage", "exporter otlp_http/bad"])
       await page.getByRole("link", { name, exact: true }).waitFor();
     await page.getByRole("link", { name: "processor attributes/stage" }).click();
@@ -191,7 +191,17 @@ describe.skipIf(!hasBrowser)("the OTTL playground", () => {
   });
 });
 
-const PLACES = ["", "#/exporters", "#/replay", "#/tail", "#/ottl", "#/audit", "#/failures", "#/failures?view=entries"];
+const PLACES = [
+  "",
+  "#/pipelines",
+  "#/exporters",
+  "#/replay",
+  "#/tail",
+  "#/ottl",
+  "#/audit",
+  "#/failures",
+  "#/failures?view=entries",
+];
 
 describe.skipIf(!hasBrowser)("every page", () => {
   it("fits a telephone", async () => {
@@ -230,7 +240,7 @@ describe.skipIf(!hasBrowser)("every page", () => {
       return page.evaluate<string>("document.activeElement.textContent");
     };
     const seen: string[] = [];
-    while (seen.length < 15 && seen.at(-1) !== "Pause") seen.push(await reached());
+    while (seen.length < 20 && seen.at(-1) !== "Pause") seen.push(await reached());
     expect(seen).toContain("Failures");
     expect(seen.at(-1)).toBe("Pause");
     await page.keyboard.press("Enter");
@@ -243,7 +253,12 @@ describe.skipIf(!hasBrowser)("every page", () => {
   it("says that the agent is gone, and goes on by itself when it is back", async () => {
     const page = await open("#/exporters");
     await page.getByRole("article").first().waitFor();
-    await agent.restart(() => page.getByText("The agent cannot be reached").waitFor());
+    await agent.restart(async () => {
+      await page.getByText("The agent cannot be reached").waitFor();
+      await page.locator("header.lost").getByText("cannot be reached").waitFor();
+      await takePicture(page, "agent-gone");
+    });
+    await page.locator("header.lost").waitFor({ state: "detached" });
     await page.getByText("Connected again").waitFor();
     await page.getByRole("article", { name: "otlp_http/bad" }).getByText("1 entry").waitFor();
   });

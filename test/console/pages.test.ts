@@ -48,12 +48,12 @@ const rows = (page: Page): Locator => page.locator("tbody tr");
 
 describe.skipIf(!hasBrowser)("the pipelines page", () => {
   it("shows what the config was warned of", async () => {
-    const page = await open("");
+    const page = await open("#/pipelines");
     await page.locator(".note").getByText('processor "batch/unused" is not used').first().waitFor();
   });
 
   it("shows the breaker, the queue and the dead letters on exporters, and what a processor drops", async () => {
-    const page = await open("");
+    const page = await open("#/pipelines");
     const node = (name: string) => page.locator("svg a.node").filter({ has: page.locator(`title:text-is("${name}")`) });
     await node("exporter otlp_http/gone").getByText("breaker open").waitFor();
     await node("exporter otlp_http/bad").getByText("2 dead letters").waitFor();

@@ -5,6 +5,7 @@ import type { Clock, Host } from "../../plugin.js";
 import type { OtherAgents } from "./agents/other-agents.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
+import type { Alerts } from "./live/alerts.js";
 import type { History } from "./live/history.js";
 import type { LiveSamples } from "./live/live-samples.js";
 import type { Actor, AdminRole } from "./roles.js";
@@ -15,6 +16,7 @@ export interface RouteRequest {
   readonly clock: Clock;
   readonly inspection: AgentInspection;
   readonly agents: OtherAgents;
+  readonly alerts: Alerts;
   readonly history: History;
   readonly samples: LiveSamples;
   readonly tapBudget: TapBudget;

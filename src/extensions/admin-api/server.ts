@@ -19,6 +19,7 @@ import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/cons
 import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
+import { Alerts } from "./live/alerts.js";
 import { History } from "./live/history.js";
 import { LiveSamples } from "./live/live-samples.js";
 import type { Actor } from "./roles.js";
@@ -53,10 +54,12 @@ const SAMPLE_SHARE = 0.05;
 export async function startAdminServer(settings: AdminServerSettings): Promise<ListeningServer> {
   const { address, allowedHosts, clock, agents } = settings;
   const readers = new EventReaders(clock);
-  const history = new History(settings.host, clock);
+  const alerts = new Alerts(settings.host, clock);
+  const history = new History(settings.host, clock, () => alerts.check());
   const trials = new OttlTrials((ms, run) => clock.after(ms, run));
   const kept = {
     agents,
+    alerts,
     history,
     trials,
     samples: new LiveSamples(settings.host, clock),
@@ -90,7 +93,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "agents" | "history" | "samples" | "tapBudget" | "sampleBudget" | "trials">,
+  kept: Pick<RouteRequest, "agents" | "alerts" | "history" | "samples" | "tapBudget" | "sampleBudget" | "trials">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

@@ -1,11 +1,17 @@
+import type { AgentInspection } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import { type ExporterReading, RATE_NAMES, RateMeter, type Sampled } from "./live-rates.js";
+import { type ExporterReading, RATE_NAMES, RateMeter, type RateName, type Sample, type Sampled } from "./live-rates.js";
 
 export const HISTORY_STEP_MS = 5000;
 /** Fifteen minutes of steps. */
 const MAX_STEPS = 180;
 
 const GAUGE_NAMES = ["queueEntries", "queueBytes", "queueAge", "deadLetters"] as const;
+
+type GraphNode = AgentInspection["graph"]["nodes"][number];
+
+/** The name of the whole agent, in place of the id of a node. */
+const WHOLE_AGENT = "agent";
 
 /** The activity of a node step by step, the oldest first. `from` is when the first step began. */
 export interface NodeHistory {
@@ -18,14 +24,17 @@ export interface NodeHistory {
 export class History {
   private readonly host: Sampled;
   private readonly clock: Clock;
+  private readonly onStep: () => void;
   private readonly meter: RateMeter;
   private readonly series = new Map<string, Map<string, Ring>>();
   private cancel = () => {};
   private lastAt = 0;
 
-  constructor(host: Sampled, clock: Clock) {
+  /** `onStep` is called before each step, when the host has been refreshed. */
+  constructor(host: Sampled, clock: Clock, onStep: () => void = () => {}) {
     this.host = host;
     this.clock = clock;
+    this.onStep = onStep;
     this.meter = new RateMeter(host, clock);
   }
 
@@ -33,6 +42,7 @@ export class History {
     this.cancel = this.clock.after(HISTORY_STEP_MS, async () => {
       this.start();
       if (this.host.refresh !== undefined) await this.host.refresh();
+      this.onStep();
       this.step();
     });
   }
@@ -43,7 +53,7 @@ export class History {
 
   /** Returns undefined if there is no such node. Journals are listed with the exporters but are no nodes. */
   of(node: string): NodeHistory | undefined {
-    const isNode = this.host.inspection?.graph.nodes.some(({ id }) => id === node);
+    const isNode = node === WHOLE_AGENT || this.host.inspection?.graph.nodes.some(({ id }) => id === node);
     if (!isNode && !this.host.admin?.exporters().some(({ id }) => exporterNode(id) === node)) return undefined;
     const own = [...(this.series.get(node) ?? [])].map(([name, ring]) => [name, ring.values()] as const);
     const steps = own[0]?.[1].length ?? 0;
@@ -65,6 +75,26 @@ export class History {
     const drawn = new Set(nodes.map(({ id }) => id));
     const others = Object.keys(exporters).filter((name) => !drawn.has(exporterNode(name)));
     for (const name of others) this.pushGauges(exporterNode(name), exporters[name]);
+    this.pushTotals(sample, nodes);
+  }
+
+  /** What the agent receives and sends, and what waits. Processors and connectors only pass it on. */
+  private pushTotals({ nodes: rates, exporters }: Sample, nodes: readonly GraphNode[]): void {
+    const sum = (kinds: readonly string[], rate: RateName) =>
+      nodes.reduce((all, { id, kind }) => all + (kinds.includes(kind) ? (rates[id]?.[rate] ?? 0) : 0), 0);
+    this.push(WHOLE_AGENT, "in", sum(["receiver"], "in"));
+    this.push(WHOLE_AGENT, "out", sum(["exporter"], "out"));
+    this.push(WHOLE_AGENT, "dropped", sum(["processor"], "dropped"));
+    this.push(WHOLE_AGENT, "refused", sum(["receiver"], "refused"));
+    this.push(WHOLE_AGENT, "failed", sum(["exporter"], "failed"));
+    const readings = Object.values(exporters);
+    for (const gauge of ["queueEntries", "queueBytes", "deadLetters"] as const)
+      this.push(
+        WHOLE_AGENT,
+        gauge,
+        readings.reduce((all, reading) => all + reading[gauge], 0),
+      );
+    this.push(WHOLE_AGENT, "queueAge", Math.max(0, ...readings.map(({ queueAge }) => queueAge)));
   }
 
   private pushGauges(id: string, reading: ExporterReading | undefined): void {
