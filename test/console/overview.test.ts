@@ -93,12 +93,15 @@ describe.skipIf(!hasBrowser)("the overview", () => {
     for (const colorScheme of ["light", "dark"] as const)
       for (const [width, height] of [
         [390, 844],
+        [1024, 768],
         [1440, 900],
       ] as const) {
         const page = await open({ colorScheme, viewport: { width, height } });
         await page.getByText("Config generation 1 was loaded").waitFor();
         await page.getByRole("region", { name: "Traffic" }).getByRole("row", { name: /^In/ }).waitFor();
         expect(await sidewaysScroll(page)).toBe(0);
+        const hidden = "(nav => nav.scrollWidth - nav.clientWidth)(document.querySelector('header nav'))";
+        expect(await page.evaluate(hidden)).toBe(0);
         await takePicture(page, `overview-${colorScheme}-${width}`);
       }
   });
