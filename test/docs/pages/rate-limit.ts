@@ -45,7 +45,7 @@ export function rateLimit(page: Page): void {
     const { metrics } = start(examples[0]!);
     const names = [...metrics.names].filter((name) => name.startsWith("sluice_rate_limit"));
     expect(names).toHaveLength(4);
-    for (const name of names) expect(page.text).toContain(`\`${name}\``);
+    for (const name of names) expect(page.text).toContain(`\`${name}`);
   });
 
   it("has every key with its default", () => {

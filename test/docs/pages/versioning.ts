@@ -16,7 +16,7 @@ export function versioning(page: Page): void {
     ]);
     const names = [...metrics.names].filter((name) => name.startsWith("sluice_versioning"));
     expect(names).toHaveLength(5);
-    for (const name of names) expect(page.text).toContain(`\`${name}\``);
+    for (const name of names) expect(page.text).toContain(`\`${name}`);
   });
 
   it("shows an upcaster in code that works", () => {

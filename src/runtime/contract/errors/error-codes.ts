@@ -244,9 +244,9 @@ export const ERRORS = {
     appearsIn: "refusal",
     kind: "throttled",
     cause:
-      "The sending queue of an exporter is as large as `queue_size` allows. With `on_full: drop_oldest` or `drop_newest`, entries removed to make room become dead letters with this code.",
+      "The sending queue of an exporter is as large as `queue_size` or `max_bytes` allows. With `on_full: drop_oldest` or `drop_newest`, entries removed to make room become dead letters with this code.",
     action:
-      "Find out why the exporter does not keep up (`sluice dlq stats`, its breaker, its errors), or raise `queue_size`.",
+      "Find out why the exporter does not keep up (`sluice dlq stats`, its breaker, its errors), or raise `queue_size` or `max_bytes`.",
   },
   SLUICE_QUEUE_WRITE: {
     appearsIn: "refusal",
