@@ -79,6 +79,9 @@ const ROOMS = [
     "runtime/metrics",
     "runtime/traces",
   ]),
+  // For the agent's own metrics and logs; and to send them, or those of a program's SDK, as OTLP.
+  packages("opentelemetry-sdk", "api-logs|core|exporter-prometheus|resources|sdk-[a-z-]+|semantic-conventions"),
+  packages("opentelemetry-otlp", "exporter-[a-z-]+|otlp-[a-z-]+"),
 ];
 
 /**
@@ -89,6 +92,13 @@ function file(name, rooms) {
   const paths = rooms.map((room) => room.replaceAll("/", "[\\\\/]"));
   return { name, test: new RegExp(`[\\\\/]dist[\\\\/](?:${paths.join("|")})(?:$|[\\\\/](?!.*-thread\\.js$))`) };
 }
+
+/** @param {string} name @param {string} packages alternatives of a pattern */
+function packages(name, packages) {
+  return { name, test: new RegExp(`[\\\\/]node_modules[\\\\/]@opentelemetry[\\\\/](?:${packages})[\\\\/]`) };
+}
+
+const FEW_ATTRIBUTES = join(root, "node_modules", "@opentelemetry", "semantic-conventions", "few-attributes.mjs");
 
 /** Reads tsc's source maps, so that the bundle's maps lead to the TypeScript. Packages get none. */
 const sourceMaps = {
@@ -103,6 +113,25 @@ const sourceMaps = {
 };
 
 /**
+ * The exporter for Prometheus is CommonJS, which cannot be tree-shaken: of 700 names of attributes it gets the two that
+ * it uses.
+ */
+const fewAttributes = {
+  name: "few-attributes",
+  /** @param {string} source @param {string | undefined} importer */
+  resolveId(source, importer) {
+    const isWanted = source === "@opentelemetry/semantic-conventions" && /exporter-prometheus/.test(importer ?? "");
+    return isWanted ? FEW_ATTRIBUTES : null;
+  },
+  /** @param {string} id */
+  load(id) {
+    if (id !== FEW_ATTRIBUTES) return null;
+    const code = 'export { ATTR_OTEL_SCOPE_NAME, ATTR_OTEL_SCOPE_VERSION } from "@opentelemetry/semantic-conventions";';
+    return { code, map: { mappings: "" } };
+  },
+};
+
+/**
  * Every component's main module is called component.js, so its file in the bundle is named after its folder.
  * @param {{ name: string, moduleIds: string[] }} chunk
  */
@@ -113,7 +142,7 @@ function chunkName({ name, moduleIds }) {
 
 const bundle = await rolldown({
   cwd: root,
-  plugins: [sourceMaps],
+  plugins: [fewAttributes, sourceMaps],
   input: {
     main: "dist/agent/cli/main.js",
     index: "dist/index.js",
@@ -127,9 +156,9 @@ const bundle = await rolldown({
   platform: "node",
   // A group may put the exports of an entry into another entry's file.
   preserveEntrySignatures: "allow-extension",
-  // Not every command needs these, and they read their own files.
-  external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
-  resolve: { alias: { rxjs, yaml } },
+  // Not every command needs these, and they read their own files. Programs that embed Sluice share the API with it.
+  external: [/^pino/, /^@opentelemetry\/api$/, /^classic-level/],
+  resolve: { alias: { rxjs, yaml }, mainFields: ["module", "main"] },
   experimental: { attachDebugInfo: "none" },
   // Our modules have no side effects, so importing one through a door must not include everything behind it.
   treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, "dist")) },

@@ -11,12 +11,27 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 /** @type {{ packages: Record<string, any> }} */
 const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
 
-/** Not installed with the package but included in its files: the console is built with it. */
-const BUNDLED = ["node_modules/preact"];
+/** Not installed with the package but included in its files: the console is built with Preact, and bundle.js adds the rest. */
+const BUNDLED = withDependencies([
+  "node_modules/preact",
+  "node_modules/@opentelemetry/exporter-logs-otlp-http",
+  "node_modules/@opentelemetry/exporter-logs-otlp-proto",
+  "node_modules/@opentelemetry/exporter-metrics-otlp-http",
+  "node_modules/@opentelemetry/exporter-metrics-otlp-proto",
+  "node_modules/@opentelemetry/exporter-prometheus",
+]);
 
 const included = Object.keys(packages).filter(
   (path) => path !== "" && (BUNDLED.includes(path) || !isForBuilding(path)),
 );
+
+/** @param {string[]} paths */
+function withDependencies(paths) {
+  const found = new Set(paths);
+  for (const path of found)
+    for (const name of Object.keys(packages[path].dependencies ?? {})) found.add(lookUp(path, name));
+  return [...found].filter((path) => isForBuilding(path));
+}
 
 /** @param {string} path */
 function isForBuilding(path) {

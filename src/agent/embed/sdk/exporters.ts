@@ -3,33 +3,26 @@ import {
   ProtobufMetricsSerializer,
   ProtobufTraceSerializer,
 } from "@opentelemetry/otlp-transformer";
-import type { LogRecordExporter, ReadableLogRecord } from "@opentelemetry/sdk-logs";
-import type {
-  AggregationOption,
-  AggregationTemporality,
-  InstrumentType,
-  PushMetricExporter,
-  ResourceMetrics,
-} from "@opentelemetry/sdk-metrics";
-import { type BatchAcceptor, InProcessExport } from "./in-process-export.js";
+import { type BatchAcceptor, type ExportDone, InProcessExport } from "./in-process-export.js";
 
-/** Only the types' shape is used, so that programs without tracing need not install the SDK for traces. */
+// The types of the SDK are not named in public, because Sluice does not install the SDK: programs bring their own.
+type LogRecords = Parameters<typeof ProtobufLogsSerializer.serializeRequest>[0];
 type Spans = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0];
-type ExportCallback = Parameters<LogRecordExporter["export"]>[1];
+type SdkMetrics = Parameters<typeof ProtobufMetricsSerializer.serializeRequest>[0];
 
 /**
  * An exporter for a LoggerProvider of @opentelemetry/sdk-logs: passes its records to this Sluice without a network in
  * between.
  */
-export class SluiceLogRecordExporter implements LogRecordExporter {
-  private readonly inner: InProcessExport<ReadableLogRecord[]>;
+export class SluiceLogRecordExporter {
+  private readonly inner: InProcessExport<LogRecords>;
 
   constructor(sluice: BatchAcceptor) {
     this.inner = new InProcessExport(sluice, "logs", ProtobufLogsSerializer.serializeRequest);
   }
 
-  export(records: ReadableLogRecord[], done: ExportCallback): void {
-    this.inner.export(records, done);
+  export(records: readonly object[], done: ExportDone): void {
+    this.inner.export(records as LogRecords, done);
   }
 
   forceFlush(): Promise<void> {
@@ -49,8 +42,8 @@ export class SluiceSpanExporter {
     this.inner = new InProcessExport(sluice, "traces", ProtobufTraceSerializer.serializeRequest);
   }
 
-  export(spans: Spans, done: ExportCallback): void {
-    this.inner.export(spans, done);
+  export(spans: readonly object[], done: ExportDone): void {
+    this.inner.export(spans as Spans, done);
   }
 
   forceFlush(): Promise<void> {
@@ -62,17 +55,24 @@ export class SluiceSpanExporter {
   }
 }
 
+/** The SDK's AggregationOption. */
+export interface SdkAggregation {
+  /** A value of the SDK's AggregationType. */
+  readonly type: number;
+  readonly options?: object;
+}
+
 /** Settings of metric export. */
 export interface SluiceMetricExporterOptions {
   /** Temporality by instrument type; default: cumulative for all. */
-  readonly temporality?: (instrument: InstrumentType) => AggregationTemporality;
+  temporality?(instrument: string): number;
   /** Aggregation by instrument type, such as exponential histograms; a view takes precedence. */
-  readonly aggregation?: (instrument: InstrumentType) => AggregationOption;
+  aggregation?(instrument: string): SdkAggregation;
 }
 
 /** An exporter for a PeriodicExportingMetricReader of @opentelemetry/sdk-metrics. */
-export class SluiceMetricExporter implements PushMetricExporter {
-  private readonly inner: InProcessExport<ResourceMetrics>;
+export class SluiceMetricExporter {
+  private readonly inner: InProcessExport<SdkMetrics>;
   private readonly options: SluiceMetricExporterOptions;
 
   constructor(sluice: BatchAcceptor, options: SluiceMetricExporterOptions = {}) {
@@ -80,15 +80,15 @@ export class SluiceMetricExporter implements PushMetricExporter {
     this.options = options;
   }
 
-  export(metrics: ResourceMetrics, done: ExportCallback): void {
-    this.inner.export(metrics, done);
+  export(metrics: object, done: ExportDone): void {
+    this.inner.export(metrics as SdkMetrics, done);
   }
 
-  selectAggregationTemporality(instrument: InstrumentType): AggregationTemporality {
+  selectAggregationTemporality(instrument: string): number {
     return this.options.temporality?.(instrument) ?? CUMULATIVE;
   }
 
-  selectAggregation(instrument: InstrumentType): AggregationOption {
+  selectAggregation(instrument: string): SdkAggregation {
     return this.options.aggregation?.(instrument) ?? DEFAULT;
   }
 
@@ -102,5 +102,5 @@ export class SluiceMetricExporter implements PushMetricExporter {
 }
 
 /** The SDK's enum values, copied so that the SDK need not be loaded. */
-const CUMULATIVE: AggregationTemporality = 1;
-const DEFAULT: AggregationOption = { type: 0 };
+const CUMULATIVE = 1;
+const DEFAULT: SdkAggregation = { type: 0 };

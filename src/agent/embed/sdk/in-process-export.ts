@@ -18,6 +18,9 @@ interface SdkExportResult {
   readonly error?: Error;
 }
 
+/** The SDK's callback for the result of an export. */
+export type ExportDone = (result: SdkExportResult) => void;
+
 const SUCCESS: SdkExportResult = { code: 0 };
 
 /** How long a flush or shutdown waits for unsettled batches. */
@@ -41,7 +44,7 @@ export class InProcessExport<Items> {
     this.serialize = serialize;
   }
 
-  export(items: Items, done: (result: SdkExportResult) => void): void {
+  export(items: Items, done: ExportDone): void {
     if (this.isShutDown) return done({ code: 1, error: new Error("the exporter has been shut down") });
     const exporting: Promise<void> = this.resultOf(items).then((result) => {
       this.inFlight.delete(exporting);
