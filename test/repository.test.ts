@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -11,7 +11,7 @@ const manifest = JSON.parse(read("package.json")) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
 const scripts = Object.keys(manifest.scripts);
-const npmScripts = (text: string) => text.match(/(?<=npm (?:run )?)(?!run |ci\b)[a-z][\w:-]*/g) ?? [];
+const npmScripts = (text: string) => text.match(/(?<=npm (?:run )?)(?!run |(?:ci|pack|publish)\b)[a-z][\w:-]*/g) ?? [];
 /** npm runs it after `npm install`. */
 const CALLED_BY_NPM = ["prepare"];
 
@@ -57,13 +57,20 @@ interface Workflow {
 }
 
 describe(".github", () => {
-  const jobs = Object.values((parse(read(".github/workflows/test.yaml")) as Workflow).jobs);
-  const commands = jobs.flatMap(({ steps }) => steps.map(({ run }) => run ?? ""));
+  const jobsOf = (name: string) => Object.values((parse(read(`.github/workflows/${name}.yaml`)) as Workflow).jobs);
+  const jobs = jobsOf("test");
+  const commands = [...jobs, ...jobsOf("release")].flatMap(({ steps }) => steps.map(({ run }) => run ?? ""));
 
   it("runs npm scripts that exist", () => {
     const called = commands.flatMap(npmScripts);
     expect(called).toEqual(expect.arrayContaining(["check", "test", "test:extended"]));
     expect(called.filter((name) => !scripts.includes(name))).toEqual([]);
+  });
+
+  it("runs programs of this repository that exist", () => {
+    const called = commands.flatMap((command) => command.match(/(?<=node )scripts\/[\w-]+\.js/g) ?? []);
+    expect(called).toContain("scripts/try-package.js");
+    expect(called.filter((file) => !existsSync(join(project, file)))).toEqual([]);
   });
 
   it("tests on the oldest supported Node.js, and newer ones", () => {
