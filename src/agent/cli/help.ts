@@ -64,7 +64,7 @@ function singleHelp(command: Command): string {
 }
 
 function usageLine(command: Command): string {
-  const config = "set" in command.options ? " --config FILE" : "";
+  const config = "set" in command.options && "config" in command.options ? " [--config FILE]" : "";
   return `sluice ${command.name}${config} [options]${command.names === undefined ? "" : ` ${command.names}`}`;
 }
 

@@ -33,6 +33,13 @@ describe("the command line", () => {
     expect(await cli([command, "--help"])).toEqual(help);
   });
 
+  it.each(["run", "validate", "print-config"])(
+    "shows that %s needs no --config where there is a sluice.yaml",
+    async (command) => {
+      expect((await cli(["help", command])).out).toContain(`Usage: sluice ${command} [--config FILE] [options]`);
+    },
+  );
+
   it.each(["--version", "-v"])("says its version on %s", async (flag) => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(await cli([flag])).toEqual({ code: 0, out: `${version}\n`, err: "" });
