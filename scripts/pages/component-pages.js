@@ -18,7 +18,10 @@ const QUEUE_KEYS = [
   "durability_interval",
 ];
 /** Sections that are the same in many components: a row names them, and `sluice components TYPE` prints their keys. */
-const FOLDED = /(^|\.)(tls|operators|sending_queue|retry_on_failure|circuit_breaker|dead_letter|replay|redis)$/;
+const FOLDED =
+  /(^|\.)(tls|operators|sending_queue|retry_on_failure|circuit_breaker|dead_letter|replay)$|^(dedup\.)?redis$/;
+/** Sections that switch things on and off by name. A table of its own names those. */
+const SWITCHES = ["metrics", "resource_attributes"];
 /** A section with more keys than this is folded too, unless it is at the top. */
 const MANY_KEYS = 40;
 
@@ -40,7 +43,9 @@ export function withMadePart(component, text) {
 }
 
 function madePart(component) {
-  return [facts(component), metricsTable(component), keysTable(component)].filter((part) => part !== "").join("\n\n");
+  return [facts(component), metricsTable(component), attributesTable(component), keysTable(component)]
+    .filter((part) => part !== "")
+    .join("\n\n");
 }
 
 function facts({ kind, type, aliases, signals }) {
@@ -61,7 +66,7 @@ function titleOf(guide) {
 
 /** The metrics that a receiver collects, if each one can be switched on and off. */
 function metricsTable({ keys }) {
-  const metrics = metricNames(keys);
+  const metrics = switched(keys, "metrics");
   if (metrics.length === 0) return "";
   const rows = metrics.map(
     ({ name, description, isOn }) => `| \`${name}\` | ${isOn ? "yes" : "no"} | ${cell(description)} |`,
@@ -72,13 +77,23 @@ function metricsTable({ keys }) {
   ].join("\n\n");
 }
 
-function metricNames(keys) {
+/** The attributes of its resources, if each one can be switched on and off. */
+function attributesTable({ keys }) {
+  const attributes = switched(keys, "resource_attributes");
+  if (attributes.length === 0) return "";
+  const rows = attributes.map(({ name, isOn }) => `| \`${name}\` | ${isOn ? "yes" : "no"} |`);
+  const head = ["| attribute | there by default |", "| --- | --- |"];
+  return ["### Resource attributes", [...head, ...rows].join("\n")].join("\n\n");
+}
+
+/** What a section switches on and off by name, such as `metrics: {redis.uptime: {enabled: false}}`. */
+function switched(keys, section) {
   return keys
-    .filter(({ path }) => /^metrics\..+\.enabled$/.test(path))
+    .filter(({ path }) => path.startsWith(`${section}.`) && path.endsWith(".enabled"))
     .map(({ path, default: isOn }) => {
-      const section = path.slice(0, -".enabled".length);
-      const { description = "" } = keys.find((key) => key.path === section) ?? {};
-      return { name: section.slice("metrics.".length), description, isOn };
+      const one = path.slice(0, -".enabled".length);
+      const { description = "" } = keys.find((key) => key.path === one) ?? {};
+      return { name: one.slice(section.length + 1), description, isOn };
     });
 }
 
@@ -86,12 +101,13 @@ function keysTable({ kind, keys, type }) {
   const hasQueue = kind === "exporter" && keys.some(({ path }) => path === "sending_queue");
   const own = hasQueue ? keys.filter(({ path }) => !QUEUE_KEYS.includes(path.split(".")[0])) : keys;
   const shown = own.filter(
-    ({ path }) => !isInside(path, own) && !(path.startsWith("metrics.") && metricNames(keys).length > 0),
+    ({ path }) =>
+      !isInside(path, own) && !SWITCHES.some((name) => isBelow(path, name) && switched(keys, name).length > 0),
   );
   const works = shown.filter((key) => key.ignored === undefined && !isRejected(key));
   const ignored = shown.filter((key) => key.ignored !== undefined);
   const rejected = shown.filter(isRejected);
-  const isFolded = own.length > shown.length;
+  const isFolded = shown.some(({ path }) => isFoldedSection(path, own));
   const table = [
     "| key | type | default | what it does |",
     "| --- | --- | --- | --- |",
@@ -119,7 +135,8 @@ function isInside(path, all) {
 
 function isFoldedSection(path, all) {
   if (FOLDED.test(path)) return all.some((key) => isBelow(key.path, path));
-  return path.includes(".") && all.filter((key) => isBelow(key.path, path)).length > MANY_KEYS;
+  const isSection = path.includes(".") && all.some((key) => key.path === path);
+  return isSection && all.filter((key) => isBelow(key.path, path)).length > MANY_KEYS;
 }
 
 function isBelow(path, section) {

@@ -18,7 +18,7 @@ function markdownTable(head: readonly string[], rows: readonly (readonly string[
   return [head, head.map(() => "---"), ...rows].map(line).join("\n");
 }
 
-const page = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+const page = (name: string) => readFileSync(new URL(`../../docs/operate/${name}`, import.meta.url), "utf8");
 
 const { retry_on_failure } = completeSettings(uncheckedExporterSettingsSchema.parse({}));
 const classify = createClassifier(retry_on_failure);

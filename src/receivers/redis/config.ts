@@ -19,7 +19,7 @@ export const redisSchema = z
     tls: section(tlsClient())
       .optional()
       .meta({ description: "Encrypts the connection; without it, or with insecure: true, it is plain text." }),
-    ...scrapingKeys(10_000),
+    ...scrapingKeys(10_000, 0, "30 seconds"),
     ...metricKeys(REDIS_METRICS),
     resource_attributes: section(
       z.strictObject({

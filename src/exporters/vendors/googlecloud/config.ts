@@ -61,7 +61,7 @@ export const googleCloudSchema = z.strictObject({
       known_domains: z
         .array(z.string())
         .default(["googleapis.com", "kubernetes.io", "istio.io", "knative.dev"])
-        .meta({ description: "Names of metrics that begin with one of these domains get no prefix." }),
+        .meta({ description: "Metrics whose names contain one of these domains get no prefix." }),
       service_resource_labels: z
         .boolean()
         .default(true)

@@ -2,17 +2,19 @@ import { z } from "zod";
 import { duration, ignored, section } from "#contract/schema";
 import type { MetricTable } from "./scraped-metric.js";
 
-/** Interval and timeout of a scraping receiver; without a timeout the limit is an hour. */
-export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
+/** Interval and timeout of a scraping receiver, and what a timeout of 0 means. */
+export function scrapingKeys(intervalMs: number, timeoutMs = 0, noTimeout = "an hour") {
   return {
     collection_interval: duration()
       .refine((ms) => ms >= 1, "expected a millisecond or more")
       .default(intervalMs)
       .meta({ description: "How often to collect." }),
     initial_delay: duration().default(1000).meta({ description: "Delay before the first collection." }),
-    timeout: duration().default(timeoutMs).meta({
-      description: "Time limit for a collection; values measured by then are kept. 0 means an hour.",
-    }),
+    timeout: duration()
+      .default(timeoutMs)
+      .meta({
+        description: `Time limit for a collection; values measured by then are kept. 0 means ${noTimeout}.`,
+      }),
   };
 }
 

@@ -16,7 +16,7 @@ const schema = configJsonSchema(new Registry(builtins));
 
 /** All example configs, and all YAML of the documentation that loads without a problem. */
 const configs = ["config", "docs"].flatMap((folder) =>
-  readdirSync(join(project, folder)).flatMap((file) => {
+  readdirSync(join(project, folder), { recursive: true, encoding: "utf8" }).flatMap((file) => {
     if (!/\.(yaml|md)$/.test(file)) return [];
     const text = readFileSync(join(project, folder, file), "utf8");
     if (file.endsWith(".yaml")) return folder === "config" ? [{ name: file, text }] : [];
