@@ -140,6 +140,16 @@ export interface Edit {
   readonly transform?: readonly string[];
 }
 
+/** The causes of dead letters. While `isComplete` is false, only some of them have been counted. */
+export interface GroupPage {
+  readonly groups: readonly Group[];
+  readonly total: number;
+  readonly others: number;
+  readonly isComplete: boolean;
+  readonly looked: number;
+  readonly at: Time;
+}
+
 export interface Group {
   readonly signature: string;
   readonly exporter: string;
@@ -218,6 +228,7 @@ export interface Replay {
   readonly transform?: readonly string[];
   readonly startedAt: Time;
   readonly endedAt?: Time;
+  readonly done?: number;
   readonly total: number;
   readonly queued?: number;
   readonly delivered?: number;

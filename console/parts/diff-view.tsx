@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { diffValues, withContext } from "../../src/runtime/text/diff-lines.js";
+import { ScrollText } from "./scroll-text.js";
 import { Text } from "./text.js";
 
 const MAX_LINES = 400;
@@ -9,7 +10,7 @@ export function DiffView({ before, after }: { before: unknown; after: unknown })
   const lines = useMemo(() => withContext(diffValues(before, after)), [before, after]);
   if (lines.every((line) => line !== undefined && line.kind === "same")) return <p class="dim">Nothing changes.</p>;
   return (
-    <pre class="code diff">
+    <ScrollText name="code diff">
       {lines.slice(0, MAX_LINES).map((line, i) =>
         line === undefined ? (
           <div key={i} class="dim">
@@ -23,6 +24,6 @@ export function DiffView({ before, after }: { before: unknown; after: unknown })
         ),
       )}
       {lines.length > MAX_LINES && <div class="dim">{lines.length - MAX_LINES} more lines</div>}
-    </pre>
+    </ScrollText>
   );
 }

@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser || !hasPrometheus)("an operator who is woken by an a
   /** What is in the group of the alert's exporter: one cause, in the backend's words, and records that have it. */
   async function findCause(page: Page, { labels }: Alert): Promise<void> {
     await page.getByText("refunds need an order.reference").first().waitFor();
-    await page.setViewportSize({ width: 1280, height: 380 });
+    await page.setViewportSize({ width: 1280, height: 440 });
     await takePicture(page, "console-failures");
     await page.getByRole("link", { name: labels["error_class"]! }).click();
     await page
@@ -109,7 +109,7 @@ describe.skipIf(!hasBrowser || !hasPrometheus)("an operator who is woken by an a
   /** As the README shows them: with what passes. */
   async function picturePipelines(page: Page): Promise<void> {
     if (!takesPictures) return;
-    await page.setViewportSize({ width: 1280, height: 300 });
+    await page.setViewportSize({ width: 1280, height: 350 });
     await page.getByRole("navigation").getByRole("link", { name: "Pipelines" }).click();
     for (let n = 0; n < 200; n++) await sendOrder(agent, n, "picture");
     await page.getByText(/\d\/s/).first().waitFor();
@@ -123,6 +123,8 @@ describe.skipIf(!hasBrowser || !hasPrometheus)("an operator who is woken by an a
     await page.getByText("would be replayed").waitFor();
     await page.getByRole("button", { name: `Start replay of ${BAD}` }).click();
     await page.getByText("all delivered").waitFor();
+    await page.setViewportSize({ width: 1280, height: 560 });
+    await takePicture(page, "console-replay");
   }
 
   async function firedAlert(): Promise<Alert> {

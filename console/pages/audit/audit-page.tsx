@@ -4,9 +4,11 @@ import { type ApiError, get, query } from "../../api/client.js";
 import type { AuditRecord } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Badge, Empty, Load, Problem } from "../../parts/bits.js";
-import { clockText, countText } from "../../parts/format.js";
+import { clockText } from "../../parts/format.js";
+import { ScrollText } from "../../parts/scroll-text.js";
 import { Text } from "../../parts/text.js";
 import { goTo, type Route } from "../../route.js";
+import { auditSentence } from "./audit-sentence.js";
 
 const SPANS = [
   ["60", "1 hour"],
@@ -126,10 +128,7 @@ function AuditTable({ records }: { records: readonly AuditRecord[] }) {
       <thead>
         <tr>
           <th>When</th>
-          <th>Who</th>
-          <th>Action</th>
-          <th>What</th>
-          <th class="number">Count</th>
+          <th>What happened</th>
           <th>Reason</th>
           <th>Outcome</th>
         </tr>
@@ -140,23 +139,25 @@ function AuditTable({ records }: { records: readonly AuditRecord[] }) {
             <td data-label="When">
               <time>{clockText(record.at)}</time>
             </td>
-            <td data-label="Who">
-              <Text value={record.actor} inline max={60} />
-              {record.from !== undefined && (
-                <>
-                  {" "}
-                  <small>
-                    <Text value={record.from} inline max={60} />
-                  </small>
-                </>
-              )}
-            </td>
-            <td data-label="Action">{record.action.replace("_", " ")}</td>
-            <td data-label="What" class="wide">
-              <Text value={targetText(record)} max={200} />
-            </td>
-            <td data-label="Count" class="number">
-              {record.count === undefined ? "" : countText(record.count)}
+            <td class="wide">
+              <strong>
+                <Text value={record.actor} inline max={60} />
+              </strong>{" "}
+              <Text value={auditSentence(record)} max={200} />
+              <details class="dim">
+                <summary>
+                  {record.action.replaceAll("_", " ")}
+                  {record.from !== undefined && (
+                    <>
+                      {" "}
+                      from <Text value={record.from} inline max={60} />
+                    </>
+                  )}
+                </summary>
+                <ScrollText name="code">
+                  <Text value={JSON.stringify(record, null, 2)} max={2000} />
+                </ScrollText>
+              </details>
             </td>
             <td data-label="Reason">
               <Text value={record.reason ?? ""} max={200} />
@@ -171,9 +172,4 @@ function AuditTable({ records }: { records: readonly AuditRecord[] }) {
       </tbody>
     </table>
   );
-}
-
-function targetText({ target, filter }: AuditRecord): string {
-  const filters = filter === undefined ? "" : typeof filter === "string" ? filter : JSON.stringify(filter);
-  return [target, filters].filter((text) => text !== undefined && text !== "" && text !== "{}").join(" ");
 }

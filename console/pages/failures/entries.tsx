@@ -3,11 +3,14 @@ import { type ApiError, get, query } from "../../api/client.js";
 import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Empty, Load, Problem } from "../../parts/bits.js";
-import { bytesText, countText } from "../../parts/format.js";
+import { bytesText, countText, messageText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { goTo, linkTo } from "../../route.js";
+import { CALLS_MEANING } from "./calls-meaning.js";
+import { DeleteDialog, restore, type SelectionBody } from "./delete-dialog.js";
 import { apiFilters, type Filters } from "./filters.js";
+import { Preview } from "./preview.js";
 
 interface EntryPageOf {
   readonly entries: readonly Entry[];
@@ -19,25 +22,29 @@ const PAGE = 50;
 const MAX_ROWS = 1_000;
 
 /** A list of dead letters, newest first; selected ones can be replayed. */
-export function Entries({ filters }: { filters: Filters }) {
+export function Entries({ filters, onChanged }: { filters: Filters; onChanged: () => void }) {
   const asked = { ...apiFilters(filters), limit: String(PAGE) };
   const first = useLoad<EntryPageOf>(`/dead-letters${query(asked)}`);
   const [more, setMore] = useState<EntryPageOf[]>([]);
   const [wanted, setWanted] = useState(PAGE);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [failed, setFailed] = useState<ApiError>();
+  const [isStopped, setStopped] = useState(false);
   const pages = first.data === undefined ? [] : [first.data, ...more];
   const entries = pages.flatMap((each) => each.entries);
   const cursor = pages.at(-1)?.cursor;
-  const isSearching = cursor !== undefined && entries.length < Math.min(wanted, MAX_ROWS) && failed === undefined;
+  const isSearching =
+    cursor !== undefined && entries.length < Math.min(wanted, MAX_ROWS) && failed === undefined && !isStopped;
   const loadMore = () => {
     setFailed(undefined);
+    setStopped(false);
     setWanted(entries.length + PAGE);
   };
   useEffect(() => {
     setMore([]);
     setWanted(PAGE);
     setFailed(undefined);
+    setStopped(false);
     setChosen(new Set());
   }, [first.data]);
   // A page of the API scans a limited number of dead letters, so a filter with few matches needs many pages.
@@ -54,19 +61,22 @@ export function Entries({ filters }: { filters: Filters }) {
     <Load of={first} part="Dead letters">
       {() => (
         <>
-          <Toolbar chosen={chosen} filters={filters} isEmpty={entries.length === 0} />
+          {entries.length > 0 && <Toolbar chosen={chosen} filters={filters} onChanged={onChanged} />}
           {entries.length > 0 && <EntryTable entries={entries} chosen={chosen} onChoose={setChosen} />}
           {failed && <Problem error={failed} part="Dead letters" />}
           {isSearching && (
             <p class="empty" role="status">
-              Searching… {countText(entries.length)} found so far.
+              Searching… {countText(entries.length)} found so far.{" "}
+              <button type="button" onClick={() => setStopped(true)}>
+                Stop
+              </button>
             </p>
           )}
           {cursor === undefined && entries.length === 0 && <Empty>No dead letter matches.</Empty>}
           {!isSearching && cursor !== undefined && entries.length < MAX_ROWS && (
             <p>
               <button type="button" onClick={loadMore}>
-                Load more
+                {isStopped ? "Search on" : "Load more"}
               </button>
             </p>
           )}
@@ -77,25 +87,76 @@ export function Entries({ filters }: { filters: Filters }) {
   );
 }
 
-function Toolbar({ chosen, filters, isEmpty }: { chosen: ReadonlySet<string>; filters: Filters; isEmpty: boolean }) {
-  if (isEmpty) return null;
+interface ToolbarProps {
+  readonly chosen: ReadonlySet<string>;
+  readonly filters: Filters;
+  readonly onChanged: () => void;
+}
+
+function Toolbar({ chosen, filters, onChanged }: ToolbarProps) {
+  const [deleting, setDeleting] = useState<SelectionBody>();
   const { minutes: _, ...others } = filters;
   const since = apiFilters(filters)["since"];
+  const ids = [...chosen];
+  const number = ids.length === 0 ? "chosen" : `${countText(ids.length)} chosen`;
+  if (filters["deleted"] !== undefined) return <RestoreBar ids={ids} filters={filters} onChanged={onChanged} />;
   return (
-    <p class="toolbar">
+    <div class="toolbar">
       <Needs right="replay" what="Replaying dead letters">
         <button
           type="button"
-          disabled={chosen.size === 0}
-          onClick={() => goTo("replay", ["new"], { ids: [...chosen].join(",") })}
+          disabled={ids.length === 0}
+          onClick={() => goTo("replay", ["new"], { ids: ids.join(",") })}
         >
-          Replay {chosen.size === 0 ? "chosen" : `${chosen.size} chosen`}…
+          Replay {number}…
         </button>
         <a class="button" href={linkTo("replay", ["new"], { ...others, since })}>
           Replay all that match…
         </a>
       </Needs>
-    </p>
+      <Needs right="purge">
+        <button type="button" disabled={ids.length === 0} onClick={() => setDeleting({ ids })}>
+          Delete {number}…
+        </button>
+        <button type="button" onClick={() => setDeleting(allOf(filters))}>
+          Delete all that match…
+        </button>
+        <span class="spacer" />
+        <a href={linkTo("failures", [], { view: "entries", deleted: "true" })}>Deleted ones</a>
+      </Needs>
+      {deleting !== undefined && (
+        <DeleteDialog selection={deleting} onDone={onChanged} onClose={() => setDeleting(undefined)} />
+      )}
+    </div>
+  );
+}
+
+/** All that match. Without filters these are all dead letters, which the API wants to be told. */
+function allOf(filters: Filters): SelectionBody {
+  const query = apiFilters(filters);
+  return Object.keys(query).length === 0 ? { query, all: true } : { query };
+}
+
+/** What can be done with deleted dead letters: they are in no other list, and cannot be replayed. */
+function RestoreBar({ ids, filters, onChanged }: Omit<ToolbarProps, "chosen"> & { ids: readonly string[] }) {
+  const [error, setError] = useState<string>();
+  const act = (selection: SelectionBody) =>
+    restore(selection).then(onChanged, (failure: Error) => setError(failure.message));
+  return (
+    <div class="toolbar">
+      <button type="button" disabled={ids.length === 0} onClick={() => void act({ ids })}>
+        Restore {ids.length === 0 ? "chosen" : `${countText(ids.length)} chosen`}
+      </button>
+      <button type="button" onClick={() => void act(allOf(filters))}>
+        Restore all that match
+      </button>
+      <span class="dim">These were deleted. They are removed for good when their time is over.</span>
+      {error !== undefined && (
+        <span class="problem" role="alert">
+          <Text value={error} />
+        </span>
+      )}
+    </div>
   );
 }
 
@@ -129,7 +190,9 @@ function EntryTable(props: {
           <th>Error</th>
           <th class="number">Records</th>
           <th class="number">Size</th>
-          <th class="number">Calls</th>
+          <th class="number" title={CALLS_MEANING}>
+            Calls
+          </th>
           <th>Failed</th>
         </tr>
       </thead>
@@ -148,16 +211,19 @@ function EntryTable(props: {
               <a class="mono" href={linkTo("failures", [entry.id])}>
                 {entry.id}
               </a>
-              <div class="dim">
-                {entry.signal} <Text value={entry.failure?.names.join(", ") ?? ""} inline max={80} />
-              </div>
+              <Preview entry={entry} />
             </td>
             <td data-label="Exporter">
               <Text value={entry.exporter} inline />
             </td>
             <td data-label="Reason">{entry.failure?.reason.replaceAll("_", " ")}</td>
-            <td data-label="Error">
+            <td data-label="Error" class="wide">
               <Text value={entry.failure?.error.class ?? ""} inline max={60} />
+              {entry.failure !== undefined && (
+                <div class="dim">
+                  <Text value={messageText(entry.failure.error)} inline max={120} />
+                </div>
+              )}
             </td>
             <td data-label="Records" class="number">
               {countText(entry.items)}

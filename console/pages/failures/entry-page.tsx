@@ -1,18 +1,22 @@
+import { useState } from "preact/hooks";
 import { useAbilities } from "../../api/abilities.js";
 import { segment } from "../../api/client.js";
 import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
-import { bytesText, countText } from "../../parts/format.js";
+import { bytesText, countOf, countText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
-import { linkTo } from "../../route.js";
+import { goTo, linkTo } from "../../route.js";
+import { ATTEMPTS_MEANING, CALLS_MEANING } from "./calls-meaning.js";
+import { DeleteDialog } from "./delete-dialog.js";
 import { PayloadView } from "./payload-view.js";
 import { Timeline } from "./timeline.js";
 
 /** One entry: its metadata, its history and its payload. */
 export function EntryPage({ id }: { id: string }) {
   const abilities = useAbilities();
+  const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoad<{ entry: Entry }>(`/dead-letters/${segment(id)}`);
   return (
     <>
@@ -36,6 +40,13 @@ export function EntryPage({ id }: { id: string }) {
                 </a>
               )}
               {entry.state === "failed" && (
+                <Needs right="purge">
+                  <button type="button" onClick={() => setDeleting(true)}>
+                    Delete…
+                  </button>
+                </Needs>
+              )}
+              {entry.state === "failed" && (
                 <Needs right="replay" what="Replaying it">
                   <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
                     Replay…
@@ -54,6 +65,13 @@ export function EntryPage({ id }: { id: string }) {
               </section>
             </div>
             <PayloadView id={id} edits={entry.edits ?? []} />
+            {isDeleting && (
+              <DeleteDialog
+                selection={{ ids: [id] }}
+                onDone={() => goTo("failures", [], { view: "entries" })}
+                onClose={() => setDeleting(false)}
+              />
+            )}
           </>
         )}
       </Load>
@@ -78,6 +96,7 @@ function EntryFacts({ entry }: { entry: Entry }) {
         ],
         ["Came from", text(`${source.receiver} (${source.transport})`)],
         ["Came in", <Ago key="in" at={entry.enqueuedAt} />],
+        ["Sent", <CallCounts key="calls" entry={entry} />],
         ...(failure === undefined
           ? []
           : ([
@@ -111,6 +130,22 @@ function EntryFacts({ entry }: { entry: Entry }) {
             ] as const)),
       ]}
     />
+  );
+}
+
+/** A backend that is down costs calls but no attempts, so the two numbers differ. */
+function CallCounts({ entry: { calls, attempts, replays = 0 } }: { entry: Entry }) {
+  return (
+    <>
+      <span title={CALLS_MEANING}>{countOf(calls, "call")}</span>,{" "}
+      <span title={ATTEMPTS_MEANING}>{countOf(attempts, "attempt")}</span>
+      {replays > 0 && `, replayed ${replays === 1 ? "once" : `${countText(replays)} times`}`}
+      <details class="dim">
+        <summary>What is the difference?</summary>
+        <p>{CALLS_MEANING}</p>
+        <p>{ATTEMPTS_MEANING}</p>
+      </details>
+    </>
   );
 }
 

@@ -23,7 +23,20 @@ const TEXTS: readonly (readonly [string, string, string])[] = [
 ];
 /** These search in records, so they are only for users who may see unmasked data. */
 const RECORD_FILTERS = ["attribute", "text", "where"];
-export const FILTER_NAMES = ["exporter", "reason", "signature", "minutes", ...TEXTS.map(([name]) => name)];
+export const FILTER_NAMES = ["exporter", "reason", "signature", "minutes", "deleted", ...TEXTS.map(([name]) => name)];
+
+const OTHER_LABELS: Readonly<Record<string, string>> = {
+  exporter: "Exporter",
+  reason: "Reason",
+  signature: "Cause",
+  minutes: "Failed within",
+  deleted: "Deleted",
+};
+
+/** The name of a filter as the page shows it. */
+export function filterLabel(name: string): string {
+  return OTHER_LABELS[name] ?? TEXTS.find(([known]) => known === name)?.[1] ?? name;
+}
 
 /** Filters for the API: `minutes` becomes a start time, rounded to the minute so that pages stay consistent. */
 export function apiFilters(filters: Filters): Record<string, string> {

@@ -1,62 +1,63 @@
 import { useState } from "preact/hooks";
-import { query } from "../../api/client.js";
-import type { Group, Time } from "../../api/shapes.js";
-import { useLoad } from "../../api/use-load.js";
+import type { Group, GroupPage } from "../../api/shapes.js";
+import type { Loaded } from "../../api/use-load.js";
 import { Ago, Empty, Load } from "../../parts/bits.js";
 import { countOf, countText, messageText, toMs } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Bars } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
+import { DeleteDialog } from "./delete-dialog.js";
 import { apiFilters, type Filters } from "./filters.js";
 
-const EVERY_MS = 10_000;
-/** Polling interval while the agent is still counting its dead letters. */
-const COUNTING_EVERY_MS = 1_000;
 /** An older count is marked as such. */
 const OLD_MS = 15_000;
 /** More rows would only slow the page down. */
 const ROWS = 50;
 
-interface GroupPage {
-  readonly groups: readonly Group[];
-  readonly total: number;
-  readonly others: number;
-  readonly isComplete: boolean;
-  readonly looked: number;
-  readonly at: Time;
+interface GroupsProps {
+  readonly filters: Filters;
+  readonly counted: Loaded<GroupPage>;
+  readonly onChanged: () => void;
 }
 
 /** One line per cause, which groups similar failures. */
-export function Groups({ filters }: { filters: Filters }) {
-  const [isCounting, setCounting] = useState(false);
-  const path = `/dead-letters/groups${query(apiFilters(filters))}`;
-  const grouped = useLoad<GroupPage>(path, isCounting ? COUNTING_EVERY_MS : EVERY_MS);
-  const isPartial = grouped.data?.isComplete === false;
-  if (isPartial !== isCounting) setCounting(isPartial);
+export function Groups({ filters, counted, onChanged }: GroupsProps) {
+  const [deleting, setDeleting] = useState<Group>();
   return (
-    <Load of={grouped} part="Causes">
+    <Load of={counted} part="Causes">
       {(page) => (
         <>
           <CountNote page={page} />
           {(page.isComplete || page.groups.length > 0) && (
-            <GroupTable key={path} filters={filters} groups={page.groups} />
+            <GroupTable
+              key={JSON.stringify(filters)}
+              filters={filters}
+              groups={page.groups}
+              mayDelete={filters["deleted"] === undefined}
+              onDelete={setDeleting}
+            />
           )}
           <Unlisted page={page} />
+          {deleting !== undefined && (
+            <DeleteDialog
+              selection={{ query: { ...apiFilters(filters), ...groupFilters(deleting) } }}
+              onDone={onChanged}
+              onClose={() => setDeleting(undefined)}
+            />
+          )}
         </>
       )}
     </Load>
   );
 }
 
-function CountNote({ page: { isComplete, looked, at } }: { page: GroupPage }) {
-  if (!isComplete)
-    return (
-      <p class="note" role="status">
-        Still counting: looked through {countOf(looked, "dead letter")} so far.
-      </p>
-    );
-  if (Date.now() - toMs(at) < OLD_MS) return null;
+function groupFilters({ signature, exporter, reason }: Group) {
+  return { signature, exporter, ...(reason !== undefined && { reason }) };
+}
+
+function CountNote({ page: { isComplete, at } }: { page: GroupPage }) {
+  if (!isComplete || Date.now() - toMs(at) < OLD_MS) return null;
   return (
     <p class="dim">
       Counted <Ago at={at} />.
@@ -78,7 +79,14 @@ function Unlisted({ page: { groups, total, others } }: { page: GroupPage }) {
   );
 }
 
-function GroupTable({ groups, filters }: { groups: readonly Group[]; filters: Filters }) {
+interface TableProps {
+  readonly groups: readonly Group[];
+  readonly filters: Filters;
+  readonly mayDelete: boolean;
+  readonly onDelete: (group: Group) => void;
+}
+
+function GroupTable({ groups, filters, mayDelete, onDelete }: TableProps) {
   const [rows, setRows] = useState(ROWS);
   const isFiltered = Object.values(apiFilters(filters)).some((value) => value !== "");
   if (groups.length === 0)
@@ -92,7 +100,7 @@ function GroupTable({ groups, filters }: { groups: readonly Group[]; filters: Fi
   const left = groups.length - rows;
   return (
     <>
-      <GroupRows groups={groups.slice(0, rows)} filters={filters} />
+      <GroupRows groups={groups.slice(0, rows)} {...{ filters, mayDelete, onDelete }} />
       {left > 0 && (
         <p>
           <button type="button" onClick={() => setRows(rows + ROWS)}>
@@ -107,7 +115,7 @@ function GroupTable({ groups, filters }: { groups: readonly Group[]; filters: Fi
   );
 }
 
-function GroupRows({ groups, filters }: { groups: readonly Group[]; filters: Filters }) {
+function GroupRows({ groups, ...how }: TableProps) {
   return (
     <table>
       <thead>
@@ -120,22 +128,24 @@ function GroupRows({ groups, filters }: { groups: readonly Group[]; filters: Fil
           <th>Trend</th>
           <th>First</th>
           <th>Last</th>
-          <th />
+          <th>
+            <span class="hidden-label">Actions</span>
+          </th>
         </tr>
       </thead>
       <tbody>
         {groups.map((group) => (
-          <GroupRow key={`${group.signature} ${group.exporter} ${group.reason}`} group={group} filters={filters} />
+          <GroupRow key={`${group.signature} ${group.exporter} ${group.reason}`} group={group} {...how} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function GroupRow({ group, filters }: { group: Group; filters: Filters }) {
+function GroupRow({ group, filters, mayDelete, onDelete }: Omit<TableProps, "groups"> & { group: Group }) {
   const { signature, exporter, reason, entries, items, firstAt, lastAt, trend } = group;
   const error = typeof group.error === "string" ? { class: group.error, message: "" } : group.error;
-  const narrowed = { ...filters, signature, exporter, ...(reason !== undefined && { reason }) };
+  const narrowed = { ...filters, ...groupFilters(group) };
   return (
     <tr>
       <td class="wide">
@@ -171,6 +181,13 @@ function GroupRow({ group, filters }: { group: Group; filters: Filters }) {
             Replay…
           </a>
         </Needs>
+        {mayDelete && (
+          <Needs right="purge">
+            <button type="button" onClick={() => onDelete(group)}>
+              Delete…
+            </button>
+          </Needs>
+        )}
       </td>
     </tr>
   );

@@ -2,9 +2,18 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Graph, GraphEdge, GraphNode, Sample } from "../../api/shapes.js";
 import { bytesText, countOf, rateText } from "../../parts/format.js";
 import { linkTo } from "../../route.js";
-import { type Layout, layOut, NODE_HEIGHT, type Point } from "./layout.js";
+import { type Layout, layOutToFit, NODE_HEIGHT, type Point } from "./layout.js";
 
 const NARROW = 720;
+/** Left free around the picture: for the outlines of chosen nodes, and for a scroll bar. */
+const MARGIN = 2;
+const PADDING = 4;
+const ZOOM_STEP = 1.25;
+const MIN_ZOOM = 0.5;
+const MAX_ZOOM = 4;
+/** Widths of characters: of names, which are bold, and of the lines below them. Wide letters take more. */
+const NAME_CHARACTER = 8.1;
+const LINE_CHARACTER = 6.5;
 
 /** The running graph with its connections and current traffic. Each node links to its details. */
 export function GraphView({
@@ -23,13 +32,40 @@ export function GraphView({
     observer.observe(element.current!);
     return () => observer.disconnect();
   }, []);
+  const room = available - PADDING;
   const layout = useMemo(
-    () => (available === 0 ? undefined : layOut(graph, available - 34, available < NARROW)),
+    () => (available === 0 ? undefined : layOutToFit(graph, room, available < NARROW)),
     [graph, available],
   );
+  const [zoom, setZoom] = useState(1);
+  const fitting = layout === undefined ? 1 : Math.min(1, room / (layout.width + MARGIN * 2));
   return (
-    <div class="graph card" ref={element}>
-      {layout && <Picture graph={graph} layout={layout} sample={sample} chosen={chosen} />}
+    <div class="graph card">
+      <fieldset class="zoom" aria-label="Zoom">
+        <button
+          type="button"
+          aria-label="Zoom out"
+          disabled={zoom <= MIN_ZOOM}
+          onClick={() => setZoom(zoom / ZOOM_STEP)}
+        >
+          −
+        </button>
+        <button type="button" disabled={zoom === 1} onClick={() => setZoom(1)}>
+          Fit
+        </button>
+        <button
+          type="button"
+          aria-label="Zoom in"
+          disabled={zoom >= MAX_ZOOM}
+          onClick={() => setZoom(zoom * ZOOM_STEP)}
+        >
+          +
+        </button>
+      </fieldset>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what is zoomed in must be scrolled by the keyboard too */}
+      <section class={`canvas ${zoom > 1 ? "zoomed" : ""}`} ref={element} aria-label="The running graph" tabIndex={0}>
+        {layout && <Picture graph={graph} layout={layout} sample={sample} chosen={chosen} scale={fitting * zoom} />}
+      </section>
     </div>
   );
 }
@@ -39,12 +75,14 @@ interface PictureProps {
   readonly layout: Layout;
   readonly sample: Sample | undefined;
   readonly chosen: string | undefined;
+  /** 1 is the size at which text is best read. */
+  readonly scale: number;
 }
 
-function Picture({ graph, layout, sample, chosen }: PictureProps) {
-  const { width, height } = layout;
+function Picture({ graph, layout, sample, chosen, scale }: PictureProps) {
+  const [width, height] = [layout.width + MARGIN * 2, layout.height + MARGIN * 2];
   return (
-    <svg width={width + 4} height={height + 4} viewBox={`-2 -2 ${width + 4} ${height + 4}`}>
+    <svg width={width * scale} height={height * scale} viewBox={`${-MARGIN} ${-MARGIN} ${width} ${height}`}>
       <title>The running graph</title>
       {graph.edges.map((edge) => (
         <path
@@ -97,7 +135,7 @@ function NodeBox({ node, at, width, sample, isChosen }: NodeBoxProps) {
   const [x, y] = [at.x - width / 2, at.y - NODE_HEIGHT / 2];
   const reading = node.kind === "exporter" ? sample?.exporters[node.name] : undefined;
   const health = reading === undefined ? "" : reading.state.toLowerCase();
-  const fits = Math.floor((width - 22) / 7.3);
+  const room = width - 20;
   return (
     <a
       href={linkTo("pipelines", [], { node: node.id })}
@@ -107,9 +145,9 @@ function NodeBox({ node, at, width, sample, isChosen }: NodeBoxProps) {
       <rect x={x} y={y} width={width} height={NODE_HEIGHT} rx={6} />
       <rect class="stripe" x={x} y={y} width={4} height={NODE_HEIGHT} rx={2} />
       <text class="name" x={x + 13} y={y + 20}>
-        {shortName(node.name, fits)}
+        {shortName(node.name, Math.floor(room / NAME_CHARACTER))}
       </text>
-      <NodeLine node={node} x={x + 13} y={y + 39} sample={sample} />
+      <NodeLine node={node} x={x + 13} y={y + 39} fits={Math.floor(room / LINE_CHARACTER)} sample={sample} />
     </a>
   );
 }
@@ -121,12 +159,18 @@ function shortName(name: string, fits: number): string {
   return own.length <= fits ? own : `${own.slice(0, fits - 1)}…`;
 }
 
+interface LineProps extends Point {
+  readonly node: GraphNode;
+  readonly fits: number;
+  readonly sample: Sample | undefined;
+}
+
 /** The most important fact about a node, in one line. */
-function NodeLine({ node, x, y, sample }: { node: GraphNode; x: number; y: number; sample: Sample | undefined }) {
+function NodeLine({ node, x, y, fits, sample }: LineProps) {
   const { text, isBad } = lineOf(node, sample);
   return (
     <text class={`line ${isBad ? "bad" : ""}`} x={x} y={y}>
-      {text}
+      {text.length <= fits ? text : `${text.slice(0, fits - 1)}…`}
     </text>
   );
 }

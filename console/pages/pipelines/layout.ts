@@ -20,13 +20,26 @@ export const NODE_HEIGHT = 54;
 const GAP = 16;
 const BEND_SIZE = 16;
 
+/** A picture that is shown smaller than this cannot be read. */
+const MIN_SCALE = 0.7;
+
+/** Places the layers side by side, or from top to bottom if the picture would become too small to read. */
+export function layOutToFit(graph: Graph, available: number, isNarrow: boolean): Layout {
+  const flat = isNarrow ? undefined : layOut(graph, available, false);
+  if (flat !== undefined && flat.width * MIN_SCALE <= available) return flat;
+  const tall = layOut(graph, available, true);
+  return flat !== undefined && flat.width < tall.width ? flat : tall;
+}
+
 /** Places the layers side by side, as wide as `available` allows; a narrow picture goes from top to bottom. */
 export function layOut(graph: Graph, available: number, isVertical: boolean): Layout {
-  const count = layerGraph(graph, { node: 1, bend: 1, gap: 1 }).layers.length;
-  const nodeWidth = isVertical ? 118 : clamp((available / count) * 0.72, 128, 190);
+  const { layers: all } = layerGraph(graph, { node: 1, bend: 1, gap: 1 });
+  const count = all.length;
+  const widest = Math.max(...all.map((layer) => layer.filter(({ node }) => node !== undefined).length), 1);
+  const nodeWidth = isVertical ? clamp(available / widest - GAP, 96, 160) : clamp((available / count) * 0.72, 108, 190);
   const step = isVertical
     ? NODE_HEIGHT + 62
-    : clamp((available - nodeWidth) / Math.max(count - 1, 1), nodeWidth + 52, 330);
+    : clamp((available - nodeWidth) / Math.max(count - 1, 1), nodeWidth + 46, 330);
   const sizes = { node: isVertical ? nodeWidth : NODE_HEIGHT, bend: BEND_SIZE, gap: GAP };
   const { layers, paths, across } = layerGraph(graph, sizes);
   const along = (count - 1) * step + (isVertical ? NODE_HEIGHT : nodeWidth);

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.js";
 import { Badge, Load, StateBadge } from "../../parts/bits.js";
 import { bytesText, countOf, countText, durationText, rateText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
+import { ScrollText } from "../../parts/scroll-text.js";
 import { Sparkline } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
@@ -61,9 +62,9 @@ function NodeConfig({ node }: { node: GraphNode }) {
   return (
     <Load of={config} part="Config">
       {({ yaml }) => (
-        <pre class="config">
+        <ScrollText name="config">
           <Text value={yaml} max={20_000} />
-        </pre>
+        </ScrollText>
       )}
     </Load>
   );

@@ -4,6 +4,8 @@ import type { OttlResult } from "../../api/shapes.js";
 import { Badge } from "../../parts/bits.js";
 import { DiffView } from "../../parts/diff-view.js";
 import { Text } from "../../parts/text.js";
+import { escapeHidden } from "../../parts/visible.js";
+import { readPlaygroundRecord } from "./playground-record.js";
 
 const SIGNALS = ["logs", "traces", "metrics"];
 
@@ -14,14 +16,18 @@ const EXAMPLE = {
   body: { stringValue: "order paid" },
   attributes: [{ key: "order.id", value: { intValue: "42" } }],
 };
-const STATEMENTS =
-  'set(log.attributes["stage"], "prod")\nset(log.severity_text, "WARN") where log.attributes["order.id"] == 42';
+const STATEMENTS: Readonly<Record<string, string>> = {
+  logs: 'set(log.attributes["stage"], "prod")\nset(log.severity_text, "WARN") where log.attributes["order.id"] == 42',
+  traces: 'set(span.attributes["stage"], "prod")',
+  metrics: 'set(metric.description, "prod")',
+};
 
 /** Runs statements on a record and shows the result of each statement. It does not affect any pipeline. */
 export function PlaygroundPage() {
-  const [signal, setSignal] = useState("logs");
-  const [statements, setStatements] = useState(STATEMENTS);
-  const [record, setRecord] = useState(JSON.stringify(EXAMPLE, null, 2));
+  const [sent] = useState(readPlaygroundRecord);
+  const [signal, setSignal] = useState(sent?.signal ?? "logs");
+  const [statements, setStatements] = useState(STATEMENTS[signal] ?? "");
+  const [record, setRecord] = useState(escapeHidden(JSON.stringify(sent?.record ?? EXAMPLE, null, 2)));
   const [results, setResults] = useState<readonly OttlResult[]>();
   const [first, setFirst] = useState<unknown>();
   const [error, setError] = useState<string>();

@@ -7,6 +7,7 @@ import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
 import { countText, durationText, toMs } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
+import { WorkProgress } from "../../parts/work-progress.js";
 import { linkTo } from "../../route.js";
 import { SKIPS } from "./dry-run-view.js";
 import { changeReplay, replayOf } from "./replay-api.js";
@@ -93,7 +94,9 @@ function Controls({ replay, onDone }: { replay: Replay; onDone: () => void }) {
 function Progress({ replay }: { replay: Replay }) {
   const { total, queued = 0, delivered, failedAgain = 0, pending = 0, skipped = {} } = replay;
   const left = Object.entries(skipped).filter(([, count]) => count > 0);
+  const skippedTotal = left.reduce((sum, [, count]) => sum + count, 0);
   const took = toMs(replay.endedAt ?? Date.now()) - toMs(replay.startedAt);
+  const isOver = replay.state !== "running" && replay.state !== "paused";
   const count = (number: number, text: string) => (
     <li>
       <strong>{countText(number)}</strong>
@@ -102,10 +105,11 @@ function Progress({ replay }: { replay: Replay }) {
   );
   return (
     <section class="card" aria-label="Progress">
-      <progress
-        value={delivered === undefined ? queued : delivered + failedAgain}
-        max={Math.max(total, 1)}
-        aria-label="Progress"
+      <WorkProgress
+        label="Progress"
+        done={(delivered === undefined ? queued : delivered + failedAgain) + skippedTotal}
+        total={isOver && pending === 0 ? queued + skippedTotal : total}
+        isMoving={replay.state !== "paused" && !(isOver && pending === 0)}
       />
       <ul class="totals">
         {count(queued, "queued again")}
@@ -130,27 +134,42 @@ function Progress({ replay }: { replay: Replay }) {
   );
 }
 
+/** Rows shown at first, and with each click: the page stays short, however many entries there are. */
+const ROWS = 20;
+
 function Outcomes({ outcomes }: { outcomes: readonly ReplayOutcome[] }) {
+  const [rows, setRows] = useState(ROWS);
   if (outcomes.length === 0) return <p class="dim">None is known yet.</p>;
+  const left = outcomes.length - rows;
   return (
-    <table>
-      <tbody>
-        {outcomes.map(({ id, outcome, error }) => (
-          <tr key={id}>
-            <td>
-              <a class="mono" href={linkTo("failures", [id])}>
-                {id}
-              </a>
-            </td>
-            <td>
-              <Badge tone={outcome === "delivered" ? "good" : /fail/.test(outcome) ? "bad" : "off"}>
-                {outcome.replaceAll("_", " ")}
-              </Badge>
-            </td>
-            <td class="wide">{error !== undefined && <Text value={error.message || error.class} max={200} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <>
+      <table>
+        <tbody>
+          {outcomes.slice(0, rows).map(({ id, outcome, error }) => (
+            <tr key={id}>
+              <td>
+                <a class="mono" href={linkTo("failures", [id])}>
+                  {id}
+                </a>
+              </td>
+              <td>
+                <Badge tone={outcome === "delivered" ? "good" : /fail/.test(outcome) ? "bad" : "off"}>
+                  {outcome.replaceAll("_", " ")}
+                </Badge>
+              </td>
+              <td class="wide">{error !== undefined && <Text value={error.message || error.class} max={200} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {left > 0 && (
+        <p class="toolbar">
+          <button type="button" onClick={() => setRows(rows + ROWS * 5)}>
+            Show {countText(Math.min(left, ROWS * 5))} more
+          </button>
+          <span class="dim">of {countText(left)} that are listed. Failed ones come first.</span>
+        </p>
+      )}
+    </>
   );
 }

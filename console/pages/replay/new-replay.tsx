@@ -1,19 +1,35 @@
 import { useState } from "preact/hooks";
 import { type Abilities, useAbilities } from "../../api/abilities.js";
 import { query } from "../../api/client.js";
-import type { DryRun, Exporter, Group } from "../../api/shapes.js";
+import type { DryRun, Exporter, Group, Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Empty, Facts } from "../../parts/bits.js";
+import { countText, durationText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
+import { WorkProgress } from "../../parts/work-progress.js";
 import { goTo, linkTo } from "../../route.js";
+import { filterLabel } from "../failures/filters.js";
 import { DryRunView } from "./dry-run-view.js";
-import { type Asked, dryRun as askDryRun, type ReplayDraft, selectionOf, startReplay } from "./replay-api.js";
+import {
+  type Asked,
+  dryRun as askDryRun,
+  changeReplay,
+  type ReplayDraft,
+  selectionOf,
+  startReplay,
+} from "./replay-api.js";
+
+/**
+ * Entries per second. Most backends take fewer, so the backend sets the pace: what it has not taken yet waits in its
+ * queue.
+ */
+const DEFAULT_RATE = "1000";
 
 /** Leads from the selection through destination, rate and changes to a dry run, and only then to the replay. */
 export function NewReplay({ asked }: { asked: Asked }) {
   const [draft, setDraft] = useState<ReplayDraft>({
     to: "",
-    rate: "",
+    rate: DEFAULT_RATE,
     transform: "",
     approved: false,
     reason: "",
@@ -22,6 +38,7 @@ export function NewReplay({ asked }: { asked: Asked }) {
   const [dryRun, setDryRun] = useState<DryRun>();
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const [progress, setProgress] = useState<Replay>();
   const change = (changed: Partial<ReplayDraft>) => {
     setDraft({ ...draft, ...changed });
     setDryRun(undefined);
@@ -31,11 +48,12 @@ export function NewReplay({ asked }: { asked: Asked }) {
     setBusy(true);
     setError(undefined);
     try {
-      if (isDry) setDryRun(await askDryRun(asked, draft, abilities));
+      if (isDry) setDryRun(await askDryRun(asked, draft, abilities, setProgress));
       else goTo("replay", [await startReplay(asked, draft, abilities)]);
     } catch (failure) {
       setError((failure as Error).message);
     }
+    setProgress(undefined);
     setBusy(false);
   };
   if (selectionOf(asked) === undefined)
@@ -72,10 +90,22 @@ export function NewReplay({ asked }: { asked: Asked }) {
           disabled={isBusy || dryRun === undefined || dryRun.wouldReplay === 0}
           onClick={() => void send(false)}
         >
-          {dryRun === undefined ? "Start replay" : `Start replay of ${dryRun.wouldReplay}`}
+          {dryRun === undefined ? "Start replay" : `Start replay of ${countText(dryRun.wouldReplay)}`}
         </button>
-        {dryRun === undefined && <span class="dim">The dry run shows what would happen; nothing is sent.</span>}
+        {dryRun === undefined && progress === undefined && (
+          <span class="dim">The dry run shows what would happen; nothing is sent.</span>
+        )}
+        {dryRun !== undefined && <span class="dim">{durationAt(dryRun.wouldReplay, draft.rate)}</span>}
       </p>
+      {progress !== undefined && (
+        <section class="card" aria-label="Dry run">
+          <WorkProgress label="Dry run" done={progress.done ?? 0} total={progress.total}>
+            <button type="button" onClick={() => void changeReplay(progress.id, "cancel").catch(() => {})}>
+              Cancel
+            </button>
+          </WorkProgress>
+        </section>
+      )}
       {error !== undefined && (
         <p class="problem" role="alert">
           <Text value={error} />
@@ -84,6 +114,12 @@ export function NewReplay({ asked }: { asked: Asked }) {
       {dryRun !== undefined && <DryRunView result={dryRun} />}
     </>
   );
+}
+
+/** How long a replay takes at the limit, if the backend is fast enough. */
+function durationAt(entries: number, rate: string): string {
+  if (!(Number(rate) > 0)) return "At the rate that the exporter is set to.";
+  return `At ${rate} entries per second this takes at least ${durationText((entries / Number(rate)) * 1000)}.`;
 }
 
 function Chosen({ asked }: { asked: Asked }) {
@@ -108,7 +144,11 @@ function Chosen({ asked }: { asked: Asked }) {
   return (
     <>
       <p>All dead letters with</p>
-      <Facts rows={Object.entries(asked).map(([name, value]) => [name, <Text key={name} value={value} />] as const)} />
+      <Facts
+        rows={Object.entries(asked).map(
+          ([name, value]) => [filterLabel(name), <Text key={name} value={value} />] as const,
+        )}
+      />
       {asked["signature"] !== undefined && <Cause signature={asked["signature"]} />}
     </>
   );
@@ -159,6 +199,7 @@ function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
           placeholder="as the exporter is set"
           onInput={(event) => onChange({ rate: event.currentTarget.value })}
         />
+        <small>As fast as the backend takes them, up to this limit. Set a lower one to spare the backend.</small>
       </label>
       {abilities?.hasReplayKey("transform") && abilities.hasRole("reveal") && (
         <label class="field">

@@ -6,6 +6,7 @@ import { apiFilters } from "../failures/filters.js";
 /** The form's values for a replay. */
 export interface ReplayDraft {
   readonly to: string;
+  /** Entries per second; empty: the rate of each exporter. */
   readonly rate: string;
   readonly transform: string;
   readonly approved: boolean;
@@ -30,17 +31,25 @@ export function selectionOf(asked: Asked): object | undefined {
   return Object.keys(query).length === 0 ? undefined : { query };
 }
 
-/** Runs a dry run. */
-export async function dryRun(asked: Asked, draft: ReplayDraft, abilities: Abilities): Promise<DryRun> {
+/** Runs a dry run and reports its progress. Returns undefined if it was cancelled. */
+export async function dryRun(
+  asked: Asked,
+  draft: ReplayDraft,
+  abilities: Abilities,
+  onProgress: (job: Replay) => void,
+): Promise<DryRun | undefined> {
   const samples = abilities.hasReplayKey("samples") ? { samples: SAMPLES } : {};
   const body = { ...bodyOf(asked, draft, abilities), dryRun: true, ...samples };
   let answer = await post<JobAnswer>("/dead-letters/replay", body);
   // A dry run of many entries is answered before it has finished.
   while (answer.report === undefined) {
+    if (answer.state === "cancelled") return undefined;
+    onProgress(answer);
     if (answer.state === "failed") throw new Error(answer.error ?? "the dry run failed");
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     answer = await get<JobAnswer>(`/replays/${segment(answer.id)}`);
   }
+  if (answer.state === "cancelled") return undefined;
   const { selected, replayed, ...report } = answer.report;
   return { total: selected, wouldReplay: replayed, ...report };
 }

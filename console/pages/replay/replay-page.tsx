@@ -75,9 +75,14 @@ function ReplayTable({ replays }: { replays: readonly Replay[] }) {
               <a class="mono" href={linkTo("replay", [replay.id])}>
                 {replay.id}
               </a>
+              {replay.to !== undefined && (
+                <div class="dim">
+                  Sent to <Text value={replay.to} inline max={80} />
+                </div>
+              )}
               {replay.reason !== undefined && (
                 <div class="dim">
-                  <Text value={replay.reason} inline max={120} />
+                  Reason: <Text value={replay.reason} inline max={120} />
                 </div>
               )}
             </td>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Graph } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Load } from "../../parts/bits.js";
+import { Empty, Load } from "../../parts/bits.js";
 import { Needs } from "../../parts/needs.js";
 import { goTo, type Route } from "../../route.js";
 import { Tap } from "./tap.js";
@@ -17,6 +17,9 @@ export function TailPage({ route }: { route: Route }) {
         <Load of={graph} part="Live tail">
           {(data) => <TapForm key={JSON.stringify(route.query)} graph={data} query={route.query} />}
         </Load>
+        {at === undefined && graph.data !== undefined && (
+          <Empty>Choose a place and click Tap. You then see a sample of the records that pass there, masked.</Empty>
+        )}
       </Needs>
       {at !== undefined && (
         <Tap

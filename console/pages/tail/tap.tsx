@@ -6,6 +6,9 @@ import { Empty, Problem } from "../../parts/bits.js";
 import { clockText, countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { Tree } from "../../parts/tree.js";
+import { goTo } from "../../route.js";
+import { recordText } from "../failures/record-text.js";
+import { savePlaygroundRecord } from "../playground/playground-record.js";
 
 /** Maximum number of rows kept; older ones are removed. */
 const MAX_ROWS = 200;
@@ -50,7 +53,7 @@ export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate
         </span>
       </p>
       {rows.length === 0 ? (
-        <Empty>{where ? "Nothing that fits has been seen yet." : "Nothing has passed here yet."}</Empty>
+        <EmptyTap isOn={isOn} where={where} />
       ) : (
         <div class="tapped">
           {rows.map((row) => (
@@ -59,6 +62,17 @@ export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate
         </div>
       )}
     </div>
+  );
+}
+
+/** Says why there is nothing to see, and what would change that. */
+function EmptyTap({ isOn, where }: { isOn: boolean; where: string | undefined }) {
+  if (!isOn) return <Empty>Paused. Nothing is shown until you go on.</Empty>;
+  return (
+    <Empty>
+      {where ? "Nothing that fits has been seen yet." : "Nothing has passed here yet."} Records appear here as soon as
+      they pass. If none comes, choose a place nearer to the receiver{where ? ", or remove the condition" : ""}.
+    </Empty>
   );
 }
 
@@ -77,19 +91,25 @@ function TapRow({ row }: { row: Row }) {
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <time>{clockText(at).slice(11)}</time> <span class={`signal ${signal}`}>{signal}</span>{" "}
-        <Text value={summaryOf(record)} max={160} inline />
+        <Text value={recordText(record)} max={160} inline />
       </summary>
+      {isOpen && (
+        <p class="toolbar">
+          <button
+            type="button"
+            onClick={() => {
+              savePlaygroundRecord({ signal, record });
+              goTo("ottl");
+            }}
+          >
+            Try in OTTL
+          </button>
+          <span class="dim">Opens this record, as it is shown here, in the playground.</span>
+        </p>
+      )}
       {isOpen && (
         <Tree value={{ record, ...(resource !== undefined && { resource }), ...(scope !== undefined && { scope }) }} />
       )}
     </details>
   );
-}
-
-/** A short text by which people recognise a record. */
-function summaryOf(record: TappedRecord["record"]): string {
-  const body = (record["body"] as { stringValue?: unknown } | undefined)?.stringValue ?? record["body"];
-  const parts = [record["severityText"], record["eventName"], record["name"], body];
-  const texts = parts.filter((part) => part !== undefined && part !== "");
-  return texts.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join("  ");
 }
