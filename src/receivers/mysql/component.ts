@@ -70,7 +70,8 @@ class MysqlReceiver implements Receiver {
   private async collectAll(moment: ScrapeMoment): Promise<PointCollector[]> {
     const { now, abort } = moment;
     const connection = await this.connected(abort);
-    const status = new Map((await this.rows(connection, "SHOW GLOBAL STATUS", abort)).map(nameAndValue));
+    const { rows } = await this.ask(connection, "SHOW GLOBAL STATUS", abort);
+    const status = new Map(rows.map(([name = "", value = ""]) => [name, value]));
     const uptime = numberOf(status.get("Uptime"));
     if (uptime === undefined) throw new Error(`${this.config.endpoint}: SHOW GLOBAL STATUS tells no Uptime`);
     const points = new PointCollector(now - uptime * 1000, this.resourceOf(connection.serverVersion), { scope: SCOPE });
@@ -111,10 +112,15 @@ class MysqlReceiver implements Receiver {
     abort: AbortSignal,
   ): Promise<void> {
     if (!columns.some(([, metric]) => this.output.wants(metric))) return;
-    for (const row of await this.rows(connection, text, abort)) {
-      const ofRow = Object.fromEntries(Object.entries(names).map(([name, column]) => [name, row[column] ?? ""]));
-      for (const [column, metric, attributes] of columns)
-        this.output.add(points, metric, numberOf(row[column]), { ...ofRow, ...attributes });
+    const { columns: found, rows } = await this.ask(connection, text, abort);
+    const places = new Map(found.map(({ name }, i) => [name, i]));
+    const ofRows = Object.entries(names).map(([name, column]) => [name, places.get(column) ?? -1] as const);
+    const wanted = columns.filter(([, metric]) => this.output.wants(metric));
+    for (const row of rows) {
+      const ofRow: Record<string, string> = {};
+      for (const [name, place] of ofRows) ofRow[name] = row[place] ?? "";
+      for (const [column, metric, attributes] of wanted)
+        this.output.add(points, metric, numberOf(row[places.get(column) ?? -1]), { ...ofRow, ...attributes });
     }
   }
 
@@ -136,12 +142,16 @@ class MysqlReceiver implements Receiver {
 
   /** The rows of a statement. Names of columns are as the server writes them; those of SHOW are in lower case. */
   private async rows(connection: MysqlConnection, text: string, abort: AbortSignal): Promise<StatusRow[]> {
-    const { columns, rows } = await connection.query(text, abort).catch((error: unknown) => {
-      throw new Error(`${this.config.endpoint}: ${connectionErrorMessage(error)}`, { cause: error });
-    });
+    const { columns, rows } = await this.ask(connection, text, abort);
     const isShow = text.startsWith("SHOW");
     const names = columns.map(({ name }) => (isShow ? name.toLowerCase() : name));
     return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, row[i]])));
+  }
+
+  private ask(connection: MysqlConnection, text: string, abort: AbortSignal) {
+    return connection.query(text, abort).catch((error: unknown) => {
+      throw new Error(`${this.config.endpoint}: ${connectionErrorMessage(error)}`, { cause: error });
+    });
   }
 
   /** The connection is kept until something fails. */
@@ -196,10 +206,6 @@ function replicaStatement(version: string): string {
 
 function either(row: StatusRow, prefix: string): string | undefined {
   return row[`${prefix}source`] ?? row[`${prefix}master`];
-}
-
-function nameAndValue(row: StatusRow): [string, string] {
-  return [row["variable_name"] ?? "", row["value"] ?? ""];
 }
 
 /** All numbers of the server are whole; other values, such as ON, are none. */
