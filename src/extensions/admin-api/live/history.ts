@@ -1,4 +1,4 @@
-import type { AgentInspection } from "#contract/operations";
+import type { GraphNode } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
 import { type ExporterReading, RATE_NAMES, RateMeter, type RateName, type Sample, type Sampled } from "./live-rates.js";
 
@@ -7,8 +7,6 @@ export const HISTORY_STEP_MS = 5000;
 const MAX_STEPS = 180;
 
 const GAUGE_NAMES = ["queueEntries", "queueBytes", "queueAge", "deadLetters"] as const;
-
-type GraphNode = AgentInspection["graph"]["nodes"][number];
 
 /** The name of the whole agent, in place of the id of a node. */
 const WHOLE_AGENT = "agent";

@@ -2,12 +2,12 @@ import type { ExporterStatus, ReceiverStatus, WorkerStatus } from "#contract/ope
 import type { Host } from "../../../plugin.js";
 import type { Alert } from "./alerts.js";
 
-type State = ExporterStatus["state"];
+type HealthState = ExporterStatus["state"];
 
 /** How the agent is, at a glance. Times are milliseconds since the epoch. */
 export interface Overview {
   /** The worst state of all exporters, receivers and workers. */
-  readonly state: State;
+  readonly state: HealthState;
   readonly alerts: readonly Alert[];
   readonly exporters: StateCounts;
   readonly receivers: StateCounts;
@@ -29,7 +29,7 @@ interface StateCounts {
   readonly up: number;
   readonly degraded: number;
   readonly down: number;
-  readonly unwell: readonly { readonly id: string; readonly state: State; readonly why: string }[];
+  readonly unwell: readonly { readonly id: string; readonly state: HealthState; readonly why: string }[];
 }
 
 export function overviewOf(host: Pick<Host, "admin" | "receivers" | "workers">, alerts: readonly Alert[]): Overview {
@@ -65,17 +65,17 @@ function ageOf({ queue: { entries, oldestAt } }: ExporterStatus): number {
   return entries === 0 ? Infinity : (oldestAt ?? Infinity);
 }
 
-function worst(parts: readonly { readonly state: State }[], workers: readonly WorkerStatus[]): State {
+function worst(parts: readonly { readonly state: HealthState }[], workers: readonly WorkerStatus[]): HealthState {
   if (parts.some(({ state }) => state === "DOWN")) return "DOWN";
   const isDegraded = parts.some(({ state }) => state === "DEGRADED") || workers.some(({ state }) => state === "down");
   return isDegraded ? "DEGRADED" : "UP";
 }
 
-function countStates<T extends { readonly id: string; readonly state: State }>(
+function countStates<T extends { readonly id: string; readonly state: HealthState }>(
   all: readonly T[],
   why: (each: T) => string,
 ): StateCounts {
-  const count = (wanted: State) => all.filter(({ state }) => state === wanted).length;
+  const count = (wanted: HealthState) => all.filter(({ state }) => state === wanted).length;
   const unwell = all.filter(({ state }) => state !== "UP");
   return {
     total: all.length,
