@@ -28,10 +28,14 @@ const schema = z
       .min(0)
       .max(100)
       .default(0)
-      .meta({ description: "The same as a percentage, if limit_percentage is used." }),
+      .meta({
+        description: "The same as a percentage. It applies to limit_percentage, and spike_limit_mib to limit_mib.",
+      }),
     ballast_size_mib: ignored("Node.js needs no ballast"),
     min_gc_interval_when_soft_limited: ignored("Node.js collects garbage by itself"),
     min_gc_interval_when_hard_limited: ignored("Node.js collects garbage by itself"),
+    max_gc_interval_when_soft_limited: ignored("Node.js collects garbage by itself"),
+    max_gc_interval_when_hard_limited: ignored("Node.js collects garbage by itself"),
   })
   .refine((c) => c.limit_mib > 0 || c.limit_percentage > 0, {
     path: ["limit_mib"],
@@ -41,6 +45,10 @@ const schema = z
   .refine((c) => c.limit_mib === 0 || c.spike_limit_mib < c.limit_mib, {
     path: ["spike_limit_mib"],
     message: "expected less than limit_mib",
+  })
+  .refine((c) => c.limit_percentage === 0 || c.spike_limit_percentage < c.limit_percentage, {
+    path: ["spike_limit_percentage"],
+    message: "expected less than limit_percentage",
   });
 
 type MemoryLimiterConfig = z.infer<typeof schema>;
@@ -76,11 +84,12 @@ export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   },
 });
 
-/** Bytes above which data is refused. */
+/** Bytes above which data is refused. As in the Collector, MiB and percentages are not mixed. */
 export function softLimitOf(config: MemoryLimiterConfig, available: number): number {
-  const limit = config.limit_mib > 0 ? config.limit_mib * MIB : (available * config.limit_percentage) / 100;
-  const spike =
-    config.spike_limit_mib > 0 ? config.spike_limit_mib * MIB : (available * config.spike_limit_percentage) / 100;
+  const isFixed = config.limit_mib > 0;
+  const unit = isFixed ? MIB : available / 100;
+  const limit = unit * (isFixed ? config.limit_mib : config.limit_percentage);
+  const spike = unit * (isFixed ? config.spike_limit_mib : config.spike_limit_percentage);
   return limit - (spike > 0 ? spike : limit / 5);
 }
 

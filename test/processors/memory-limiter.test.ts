@@ -12,6 +12,11 @@ describe("the memory limiter", () => {
     expect(softLimitOf(parse({ limit_percentage: 50, spike_limit_percentage: 10 }), 1000)).toBe(400);
   });
 
+  it("takes the spike limit that belongs to the limit, in MiB or as a percentage", () => {
+    expect(softLimitOf(parse({ limit_mib: 100, spike_limit_percentage: 40 }), 1000 * MIB)).toBe(80 * MIB);
+    expect(softLimitOf(parse({ limit_percentage: 50, spike_limit_mib: 900 }), 1000 * MIB)).toBe(400 * MIB);
+  });
+
   it("measures once per interval, and logs when memory becomes short and when it recovers", () => {
     const clock = new FakeClock();
     const changes: boolean[] = [];
@@ -43,6 +48,8 @@ describe("the memory limiter", () => {
     [{}, "limit_mib"],
     [{ limit_mib: 10, check_interval: "0s" }, "check_interval"],
     [{ limit_mib: 10, spike_limit_mib: 10 }, "spike_limit_mib"],
+    [{ limit_percentage: 50, spike_limit_percentage: 50 }, "spike_limit_percentage"],
+    [{ limit_mib: 10, limit_percentage: 50, spike_limit_percentage: 60 }, "spike_limit_percentage"],
   ])("refuses the config %j and names %s", (config, key) => {
     expect(memoryLimiter.schema.safeParse(config).error?.issues).toMatchObject([{ path: [key] }]);
   });

@@ -43,7 +43,12 @@ export const matchSchema = z
     log_severity_number: z
       .strictObject({
         min: z
-          .union([z.string(), z.number()])
+          .union([
+            z.string().refine((name) => SEVERITY_NUMBER_NAMES.includes(name.toLowerCase()), {
+              message: "expected the name of a severity, such as INFO or WARN2, or its number",
+            }),
+            z.number().int(),
+          ])
           .meta({ description: "The lowest severity that matches, such as INFO or 9." }),
         match_undefined: z.boolean().optional().meta({ description: "Records without a severity match too." }),
       })
@@ -88,6 +93,10 @@ function patternsOf(config: Partial<MatchConfig>): [path: (string | number)[], p
       if (typeof value === "string") found.push([[key, i, "value"], value]);
     });
   }
+  config.libraries?.forEach(({ name, version }, i) => {
+    found.push([["libraries", i, "name"], name]);
+    if (version !== undefined) found.push([["libraries", i, "version"], version]);
+  });
   return found;
 }
 
@@ -143,7 +152,7 @@ function libraryTests(libraries: MatchConfig["libraries"], isRegexp: boolean): M
 function severityTests(wantedSeverity: MatchConfig["log_severity_number"]): Matcher[] {
   if (wantedSeverity === undefined) return [];
   const { min, match_undefined: matchUndefined = false } = wantedSeverity;
-  const minSeverity = typeof min === "number" ? min : Math.max(0, SEVERITY_NUMBER_NAMES.indexOf(min.toLowerCase()));
+  const minSeverity = typeof min === "number" ? min : SEVERITY_NUMBER_NAMES.indexOf(min.toLowerCase());
   return [
     (record) => {
       if (record.signal !== "logs") return false;

@@ -202,6 +202,20 @@ describe("the attributes processor", () => {
       { actions: [{ action: "delete", key: "a" }], include: { match_type: "regexp", services: ["("] } },
       ["include", "services", 0],
     ],
+    [
+      {
+        include: { match_type: "strict", log_severity_number: { min: "LOUD" } },
+        actions: [{ key: "a", action: "delete" }],
+      },
+      ["include", "log_severity_number", "min"],
+    ],
+    [
+      {
+        exclude: { match_type: "regexp", libraries: [{ name: "a", version: "(" }] },
+        actions: [{ key: "a", action: "delete" }],
+      },
+      ["exclude", "libraries", 0, "version"],
+    ],
   ])("refuses %j and names the place", (config, path) => {
     expect(attributesProcessor.schema.safeParse(config).error?.issues[0]?.path).toEqual(path);
   });

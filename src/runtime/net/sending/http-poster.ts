@@ -111,7 +111,9 @@ export class HttpPoster {
 
 /** Connection limits and timeouts of a client. */
 export function clientSettings(config: HttpClientConfig, { clock }: Pick<ExporterContext, "clock">): Http1Settings {
-  const maxIdle = config.max_idle_conns_per_host || config.max_idle_conns || DEFAULT_CONNECTIONS;
+  // All connections lead to one host, so that the smaller of both limits counts. Without either, all of them may idle.
+  const noLimit = Number.POSITIVE_INFINITY;
+  const maxIdle = Math.min(config.max_idle_conns_per_host || noLimit, config.max_idle_conns || noLimit);
   return {
     clock,
     maxConnections: config.max_conns_per_host || DEFAULT_CONNECTIONS,
