@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operatorsSchema } from "#logs";
+import { operatorsSchema, templateTexts } from "#logs";
 import { textEncoding } from "#logs/entries";
 import { compilePattern } from "#text/patterns";
 import { byteSize, duration, ignored, section } from "../../plugin.js";
@@ -46,15 +46,20 @@ const header = z.strictObject({
     .meta({ description: "Operators that make attributes of these lines." }),
 });
 
-const sortBy = z.strictObject({
-  sort_type: z
-    .enum(["numeric", "alphabetical", "timestamp", "mtime"])
-    .meta({ description: "How the files are ordered." }),
-  regex_key: z.string().default("").meta({ description: "The named group of `regex` that is compared." }),
-  ascending: flag("The lowest first; else the highest."),
-  layout: z.string().default("").meta({ description: "How a timestamp is written, with strptime's directives." }),
-  location: z.string().default("").meta({ description: "The time zone of timestamps. Default: UTC." }),
-});
+const sortBy = z
+  .strictObject({
+    sort_type: z
+      .enum(["numeric", "alphabetical", "timestamp", "mtime"])
+      .meta({ description: "How the files are ordered." }),
+    regex_key: z.string().default("").meta({ description: "The named group of `regex` that is compared." }),
+    ascending: flag("The lowest first; else the highest."),
+    layout: z.string().default("").meta({ description: "How a timestamp is written, with strptime's directives." }),
+    location: z.string().default("").meta({ description: "The time zone of timestamps. Default: UTC." }),
+  })
+  .refine(({ sort_type, regex_key }) => sort_type === "mtime" || regex_key !== "", {
+    path: ["regex_key"],
+    message: "expected the name of a group of `regex`; only mtime needs none",
+  });
 
 const orderingCriteria = z.strictObject({
   regex: pattern().default("").meta({ description: "A pattern whose named groups extract the sort keys from a path." }),
@@ -70,7 +75,7 @@ const orderingCriteria = z.strictObject({
     .meta({ description: "Files for which the first group of this pattern is the same are sorted together." }),
 });
 
-const values = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String));
+const values = templateTexts();
 
 /** The keys that say which files are read, and how they are cut into records. */
 const fileKeys = {
@@ -118,7 +123,7 @@ const fileKeys = {
   include_file_owner_name: flag("Add `log.file.owner.name`."),
   include_file_owner_group_name: flag("Add `log.file.owner.group.name`."),
   include_file_permissions: flag("Add `log.file.permissions`, as three octal digits."),
-  include_file_record_number: flag("Add `log.file.record_number`: which record of the file it is, from 1."),
+  include_file_record_number: flag("Add `log.file.record_number`: which record of the file it is, from 1; empty ones count."),
   include_file_record_offset: flag("Add `log.file.record_offset`: the byte at which it begins."),
   poll_interval: duration()
     .refine((ms) => ms > 0, "expected more than 0")

@@ -34,7 +34,6 @@ export class OperatorOutput implements RecordOutput {
   private file!: TrackedFile;
   private values: LogMap = {};
   private ms = 0;
-  private number = 0;
   private size = 0;
   /** Files with entries that an operator holds. */
   private readonly heldFiles = new Set<TrackedFile>();
@@ -81,7 +80,6 @@ export class OperatorOutput implements RecordOutput {
     this.file = file;
     this.values = file.attributeValues;
     this.ms = ms;
-    this.number = file.position.records;
     for (const writer of this.writers.values()) writer.observedAt(ms);
   }
 
@@ -89,13 +87,13 @@ export class OperatorOutput implements RecordOutput {
     this.noteHeld(sender);
   }
 
-  takeText(bytes: Buffer, from: number, to: number, offset: number): void {
+  takeText(bytes: Buffer, from: number, to: number, offset: number, number: number): void {
     if (this.json !== undefined && this.writeJson(this.json, bytes, from, to)) return;
-    this.take(bytes.toString("utf8", from, to), offset);
+    this.take(bytes.toString("utf8", from, to), offset, number);
   }
 
-  takeBytes(bytes: Buffer, offset: number): void {
-    this.take(Buffer.from(bytes).toString("latin1"), offset, Buffer.from(bytes));
+  takeBytes(bytes: Buffer, offset: number, number: number): void {
+    this.take(Buffer.from(bytes).toString("latin1"), offset, number, Buffer.from(bytes));
   }
 
   flushOld(sender: BatchSender, ms: number): void {
@@ -126,7 +124,6 @@ export class OperatorOutput implements RecordOutput {
       return wire.length - before <= this.maxRecordSize;
     });
     this.size += writer.byteLength - before;
-    if (isWritten) this.number++;
     return isWritten;
   }
 
@@ -141,15 +138,14 @@ export class OperatorOutput implements RecordOutput {
     return true;
   }
 
-  private take(body: string, offset: number, bytes?: Uint8Array): void {
+  private take(body: string, offset: number, number: number, bytes?: Uint8Array): void {
     const attributes: LogMap = { ...this.values };
-    this.number++;
     if (this.isNumbered) {
-      if (this.config.include_file_record_number) attributes["log.file.record_number"] = BigInt(this.number);
+      if (this.config.include_file_record_number) attributes["log.file.record_number"] = BigInt(number);
       if (this.config.include_file_record_offset) attributes["log.file.record_offset"] = BigInt(offset);
     }
     const origin: EntryOrigin | undefined = this.chain.canHold
-      ? { file: this.file, mark: { offset, records: this.number - 1, isSkipping: false } }
+      ? { file: this.file, mark: { offset, records: number - 1, isSkipping: false } }
       : undefined;
     const entry = new LogEntry(bytes ?? body, attributes, this.resource, origin);
     for (const [part, name, value] of this.templates) {

@@ -13,7 +13,6 @@ export class PlainOutput implements RecordOutput {
   private windowSize: number;
   private attributes: Uint8Array = NOTHING;
   private readonly isNumbered: boolean;
-  private number = 0;
 
   constructor(config: FileLogConfig) {
     this.config = config;
@@ -39,7 +38,6 @@ export class PlainOutput implements RecordOutput {
 
   beginFile(file: TrackedFile, ms: number): void {
     this.attributes = file.attributes;
-    this.number = file.position.records;
     this.writer.observedAt(ms);
   }
 
@@ -47,21 +45,21 @@ export class PlainOutput implements RecordOutput {
 
   flushOld(): void {}
 
-  takeText(bytes: Buffer, from: number, to: number, offset: number): void {
-    this.writer.addText(bytes, from, to, this.isNumbered ? this.numbered(offset) : this.attributes);
+  takeText(bytes: Buffer, from: number, to: number, offset: number, number: number): void {
+    this.writer.addText(bytes, from, to, this.isNumbered ? this.numbered(offset, number) : this.attributes);
   }
 
-  takeBytes(bytes: Buffer, offset: number): void {
-    this.writer.addBytes(bytes, this.isNumbered ? this.numbered(offset) : this.attributes);
+  takeBytes(bytes: Buffer, offset: number, number: number): void {
+    this.writer.addBytes(bytes, this.isNumbered ? this.numbered(offset, number) : this.attributes);
   }
 
   send(sender: BatchSender): Promise<void> {
     return sender.send([this.writer]);
   }
 
-  private numbered(offset: number): Uint8Array {
+  private numbered(offset: number, number: number): Uint8Array {
     const values: LogMap = {};
-    if (this.config.include_file_record_number) values["log.file.record_number"] = BigInt(++this.number);
+    if (this.config.include_file_record_number) values["log.file.record_number"] = BigInt(number);
     if (this.config.include_file_record_offset) values["log.file.record_offset"] = BigInt(offset);
     return Buffer.concat([this.attributes, encodeAttributes(values)]);
   }

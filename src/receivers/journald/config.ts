@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { operatorsSchema } from "#logs";
+import { operatorsSchema, templateTexts } from "#logs";
 import { ignored, section } from "../../plugin.js";
 
 function flag(description: string) {
@@ -14,7 +14,7 @@ const texts = (description: string) =>
     .transform((list) => list ?? [])
     .meta({ description });
 
-const values = z.record(z.string(), z.string());
+const values = templateTexts();
 const match = z.record(z.string().regex(/^[_A-Z]+$/, "expected the name of a field such as _SYSTEMD_UNIT"), z.string());
 
 export const journaldSchema = z

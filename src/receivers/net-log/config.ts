@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operatorsSchema } from "#logs";
+import { operatorsSchema, syslogLocation, templateTexts } from "#logs";
 import { textEncoding } from "#logs/entries";
 import { hostPort, tlsServer } from "#net";
 import { compilePattern } from "#text/patterns";
@@ -72,8 +72,7 @@ const tcpKeys = {
 const udpKeys = { ...listening, async: ignored("packets are taken as they come") };
 
 const values = () =>
-  z
-    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String))
+  templateTexts()
     .nullish()
     .transform((map) => map ?? {});
 
@@ -97,7 +96,7 @@ export const syslogSchema = z
     tcp: section(z.strictObject(tcpKeys)).optional().meta({ description: "Take messages over TCP." }),
     udp: section(z.strictObject(udpKeys)).optional().meta({ description: "Take messages over UDP." }),
     protocol: z.enum(["rfc3164", "rfc5424"]).default("rfc5424").meta({ description: "The form of the messages." }),
-    location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
+    location: syslogLocation().meta({ description: "The time zone of RFC 3164's times." }),
     enable_octet_counting: flag("Over TCP each message is preceded by its length."),
     max_octets: z
       .number()
@@ -118,9 +117,13 @@ export const syslogSchema = z
     parse_to: z.string().default("attributes").meta({ description: "Where the parts of a message go." }),
     ...shared,
   })
-  .superRefine(({ tcp, udp }, context) => {
+  .superRefine(({ tcp, udp, enable_octet_counting: counts, non_transparent_framing_trailer: trailer }, context) => {
     if ((tcp === undefined) === (udp === undefined))
       context.addIssue({ code: "custom", path: ["tcp"], message: "expected one of tcp and udp" });
+    if (trailer && counts) {
+      const message = "messages with their lengths have no trailer: leave one of both out";
+      context.addIssue({ code: "custom", path: ["non_transparent_framing_trailer"], message });
+    }
   });
 
 export type TcpConfig = z.infer<z.ZodObject<typeof tcpKeys>>;

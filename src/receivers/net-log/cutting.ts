@@ -59,7 +59,7 @@ export function octetCounting(maxOctets: number, fallback: Cut): Cut {
       if (rest.length < end && !isEnd) return from;
       state.records++;
       const message = Buffer.from(rest.subarray(head.length, end).toString("utf8").trimEnd());
-      if (message.length > 0) sink.takeText(message, 0, message.length, 0);
+      if (message.length > 0) sink.takeText(message, 0, message.length, 0, state.records);
       from += Math.min(end, rest.length);
       if (from === window.length) return from;
     }

@@ -8,7 +8,7 @@ import {
   ZERO_TIME,
 } from "#text/expressions";
 import type { LogEntry } from "./entries/log-entry.js";
-import type { LogValue } from "./entries/log-value.js";
+import { copyValue, type LogValue } from "./entries/log-value.js";
 
 /** An expression about an entry, such as `attributes["level"] == "debug"`. */
 export class EntryExpression {
@@ -77,7 +77,7 @@ export class EntryValue {
     if (this.expression === undefined) return this.written;
     const value = this.expression.evaluate(entry);
     if (value instanceof ExpressionTime || value instanceof ExpressionDuration) return String(value);
-    return value;
+    return copyValue(value); // an entry must not become a part of itself, as with `EXPR(attributes)`
   }
 }
 

@@ -15,21 +15,33 @@ export class EntryTrace {
     this.settings = settings;
   }
 
-  /** Skips missing fields; throws if a field is not a valid id. */
+  /** Skips missing fields; throws if a field is not valid, and has read the others then. */
   read(entry: LogEntry): void {
     const { trace_id, span_id, trace_flags } = this.settings;
-    entry.traceId = readHex(entry, trace_id, 16);
-    entry.spanId = readHex(entry, span_id, 8);
-    const flags = readHex(entry, trace_flags, 1);
-    if (flags !== undefined) entry.traceFlags = flags[0];
+    const errors: string[] = [];
+    entry.traceId = readId(entry, trace_id, 16, errors);
+    entry.spanId = readId(entry, span_id, 8, errors);
+    const flags = textOf(entry, trace_flags);
+    if (flags !== undefined && isHex(flags)) entry.traceFlags = Number.parseInt(flags.slice(0, 2), 16);
+    else if (flags !== undefined) errors.push(`${trace_flags} is not in pairs of hexadecimal digits`);
+    if (errors.length > 0) throw new Error(errors.join("; "));
   }
 }
 
-function readHex(entry: LogEntry, field: LogField, size: number): Uint8Array | undefined {
+/** An id of zeros is none. */
+function readId(entry: LogEntry, field: LogField, size: number, errors: string[]): Uint8Array | undefined {
+  const text = textOf(entry, field);
+  if (text === undefined) return undefined;
+  if (isHex(text) && text.length === 2 * size) return /^0+$/.test(text) ? undefined : Buffer.from(text, "hex");
+  errors.push(`${field} is not ${2 * size} hexadecimal digits`);
+  return undefined;
+}
+
+function textOf(entry: LogEntry, field: LogField): string | undefined {
   const value = field.get(entry);
-  if (value === undefined || value === null || value === "") return undefined;
-  const text = String(value);
-  if (!/^[0-9a-fA-F]+$/.test(text) || text.length !== 2 * size)
-    throw new Error(`${field} is not ${2 * size} hexadecimal digits`);
-  return Buffer.from(text, "hex");
+  return value === undefined || value === null || value === "" ? undefined : String(value);
+}
+
+function isHex(text: string): boolean {
+  return /^(?:[0-9a-fA-F]{2})+$/.test(text);
 }

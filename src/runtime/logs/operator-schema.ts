@@ -3,7 +3,7 @@ import { byteSize, duration, ignored, section, unsupported } from "#contract/sch
 import { compilePattern } from "#text/patterns";
 import { CONTAINER_FORMATS } from "./container-parser.js";
 import type { LogValue } from "./entries/log-value.js";
-import { EntryExpression, EntryTemplate } from "./entry-expression.js";
+import { EntryExpression, EntryTemplate, EntryValue } from "./entry-expression.js";
 import { EntrySeverity } from "./entry-severity.js";
 import { EntryTime, LAYOUT_TYPES } from "./entry-time.js";
 import { EntryTrace } from "./entry-trace.js";
@@ -41,6 +41,29 @@ const field = () => made(z.string(), LogField.parse);
 const expression = () => made(z.string(), (source) => new EntryExpression(source));
 const template = () =>
   made(z.union([z.string(), z.number(), z.boolean()]), (value) => new EntryTemplate(String(value)));
+
+/** Attributes that a receiver gives to every record, as texts. A mistake in an `EXPR(...)` of theirs is a config problem. */
+export const templateTexts = () =>
+  z.record(
+    z.string(),
+    checked(z.union([z.string(), z.number(), z.boolean()]).transform(String), (text) => new EntryTemplate(text)),
+  );
+
+/** A time zone of the messages of RFC 3164. */
+export const syslogLocation = () =>
+  z
+    .string()
+    .default("UTC")
+    .transform((name) => (name === "Local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : name))
+    .refine(isTimeZone, { message: "expected a time zone, such as Europe/Berlin, UTC or Local" });
+
+function isTimeZone(name: string): boolean {
+  try {
+    return Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
 
 const BODY = new LogField("body", []);
 const ATTRIBUTES = new LogField("attributes", []);
@@ -258,7 +281,7 @@ const OPERATORS = [
     protocol: z
       .enum(["rfc3164", "rfc5424", "none"])
       .meta({ description: "The form of the messages; `none`: any text." }),
-    location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
+    location: syslogLocation().meta({ description: "The time zone of RFC 3164's times." }),
     enable_octet_counting: z.boolean().default(false).meta({ description: "A message may be preceded by its length." }),
     allow_skip_pri_header: z.boolean().default(false).meta({ description: "The priority may be missing." }),
     non_transparent_framing_trailer: ignored("the ends of lines are no part of a record"),
@@ -290,7 +313,9 @@ const OPERATORS = [
     ...common,
     type: type("add"),
     field: field().meta({ description: "Where the value goes." }),
-    value: value.meta({ description: "The value; in a text `EXPR(...)` is an expression." }),
+    value: checked(value, (given) => typeof given === "string" && new EntryValue(given)).meta({
+      description: "The value; in a text `EXPR(...)` is an expression.",
+    }),
   }),
   z.strictObject({ ...common, type: type("remove"), field: field().meta({ description: "What is removed." }) }),
   z.strictObject({

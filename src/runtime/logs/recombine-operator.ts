@@ -86,7 +86,7 @@ export class RecombineOperator extends LogOperator implements HoldingOperator {
     held.hasMatched ||= isMatch;
     if (typeof text === "string") {
       held.texts.push(text);
-      held.length += text.length + this.recombine.combine_with.length;
+      held.length += (held.texts.length > 1 ? this.recombine.combine_with.length : 0) + text.length;
     }
     const { length } = held.entries;
     const isUnmatched = !held.hasMatched && max_unmatched_batch_size > 0 && length >= max_unmatched_batch_size;

@@ -123,8 +123,10 @@ export class SyslogParser extends ParserOperator {
     const { location } = this.syslog;
     const now = BigInt(Date.now()) * 1_000_000n;
     this.time = parseTime(layouts().rfc3164, time, location === "UTC" ? undefined : location, now).nanos;
-    values.hostname = host;
-    const rest = text.slice(time.length + host.length + 2);
+    // Programs of the same machine leave the host out: then its place has the tag.
+    const hasHost = !host.endsWith(":");
+    if (hasHost) values.hostname = host;
+    const rest = text.slice(time.length + 1 + (hasHost ? host.length + 1 : 0));
     const tag = RFC3164_TAG.exec(rest);
     if (tag !== null) values.appname = tag[1]!;
     if (tag?.[2] !== undefined && tag[2] !== "") values.proc_id = tag[2];

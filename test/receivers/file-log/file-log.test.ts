@@ -256,10 +256,10 @@ describe("records", () => {
     await until(() => expect(files.bodies).toEqual(["whole", "half", "other half"]));
   });
 
-  it("numbers records and tells where they begin, if wanted, also after a restart", async () => {
+  it("numbers records, empty ones included, and tells where they begin, if wanted, also after a restart", async () => {
     const files = new LogFiles();
     const config = { include_file_record_number: true, include_file_record_offset: true };
-    writeFileSync(files.path("a.log"), "one\ntwo\n");
+    writeFileSync(files.path("a.log"), "one\n\ntwo\n");
     await files.start(config);
     await until(() => expect(files.bodies).toHaveLength(2));
     await files.stop();
@@ -272,8 +272,8 @@ describe("records", () => {
     ]);
     expect(facts).toEqual([
       [1, 0],
-      [2, 4],
-      [3, 8],
+      [3, 5],
+      [4, 9],
     ]);
   });
 

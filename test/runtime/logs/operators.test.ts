@@ -375,6 +375,10 @@ describe("the config of operators", () => {
     expect(problem({ type: "filter", expr: "frobnicate(1)" })![0]).toContain(
       "0.expr: the function frobnicate is not known here",
     );
+    expect(problem({ type: "add", field: "body", value: "EXPR(len(body" })).toBeUndefined();
+    expect(problem({ type: "add", field: "body", value: "EXPR(frobnicate(1))" })![0]).toContain(
+      "0.value: the function",
+    );
     expect(problem({ type: "noop", output: "nowhere" })![0]).toContain("there is no operator nowhere");
     expect(problem({ type: "noop", id: "a" }, { type: "noop", output: "a" })![0]).toContain("loop forever");
     expect(problem({ type: "noop", id: "a" }, { type: "noop", id: "a" })).toEqual(["1.id: the id is taken"]);

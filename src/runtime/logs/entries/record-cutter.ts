@@ -4,10 +4,13 @@ import type { TextEncoding } from "./text-encoding.js";
 
 /** Receives the records of a window in order. The bytes are valid only during the call. */
 export interface RecordSink {
-  /** The text is valid UTF-8. `offset` is where the record starts in the file. */
-  takeText(bytes: Buffer, from: number, to: number, offset: number): void;
+  /**
+   * The text is valid UTF-8. `offset` is where the record starts in the file, `number` which record of the file it is,
+   * from 1, counting empty ones too.
+   */
+  takeText(bytes: Buffer, from: number, to: number, offset: number, number: number): void;
   /** Receives bytes that are not text. */
-  takeBytes(bytes: Buffer, offset: number): void;
+  takeBytes(bytes: Buffer, offset: number, number: number): void;
 }
 
 /** Where a window starts in its file, and whether that is inside a record whose rest is skipped. */
@@ -100,15 +103,16 @@ export abstract class RecordCutter {
       if (trimsLeading) while (from < to && isSpace(bytes[from]!)) from++;
       if (trimsTrailing) while (to > from && isSpace(bytes[to - 1]!)) to--;
       if (from === to) return;
-      if (this.isValid || isUtf8(bytes.subarray(from, to))) return sink.takeText(bytes, from, to, offset);
-      if (encoding.keepsInvalid) return sink.takeBytes(bytes.subarray(from, to), offset);
+      if (this.isValid || isUtf8(bytes.subarray(from, to)))
+        return sink.takeText(bytes, from, to, offset, state.records);
+      if (encoding.keepsInvalid) return sink.takeBytes(bytes.subarray(from, to), offset, state.records);
     }
     let text = encoding.decode(bytes.subarray(from, to));
     if (trimsLeading) text = text.replace(/^[\0 \t\r\n]+/, "");
     if (trimsTrailing) text = text.replace(/[ \t\r\n]+$/, "");
     if (text === "") return;
     const encoded = Buffer.from(text);
-    sink.takeText(encoded, 0, encoded.length, offset);
+    sink.takeText(encoded, 0, encoded.length, offset, state.records);
   }
 }
 
@@ -180,7 +184,7 @@ export class BytesCutter extends RecordCutter {
     for (; window.length - from >= maxLogSize || (isEnd && from < window.length); ) {
       const to = Math.min(window.length, from + maxLogSize);
       state.records++;
-      sink.takeBytes(window.subarray(from, to), state.offset + from);
+      sink.takeBytes(window.subarray(from, to), state.offset + from, state.records);
       from = to;
     }
     return from;

@@ -241,6 +241,7 @@ class ExpressionParser {
     const { text, at } = token;
     if (text === "true" || text === "false") return constant(text === "true");
     if (text === "nil" || text === "null") return constant(null);
+    if (text === "if") return this.choice();
     if (this.isSign("(")) return this.call(token, []);
     if (text === "$env") return (scope) => this.environment(scope);
     if (this.names.variables.includes(text) || this.locals.includes(text)) return (scope) => scope[text] ?? null;
@@ -251,6 +252,7 @@ class ExpressionParser {
   private call({ text, at }: ExpressionToken, first: readonly CompiledExpression[]): CompiledExpression {
     this.expect("(");
     if (PREDICATES.includes(text)) return this.predicate(text, first);
+    if (text === "reduce") return this.reduction(first);
     const args = [...first, ...this.arguments()];
     const { functions = {} } = this.names;
     const known = Object.hasOwn(functions, text) ? functions : FUNCTIONS;
@@ -318,9 +320,46 @@ class ExpressionParser {
     };
   }
 
+  /** As in `reduce(list, #acc + #, 0)`. Without a start, the first item is it. */
+  private reduction(first: readonly CompiledExpression[]): CompiledExpression {
+    const list = first[0] ?? this.binary(0);
+    if (first.length === 0) this.expect(",");
+    this.predicateDepth++;
+    const step = this.binary(0);
+    this.predicateDepth--;
+    const start = this.take(",") ? this.binary(0) : undefined;
+    this.expect(")");
+    return (scope) => {
+      const items = [...asList(list(scope), "reduce")];
+      if (start === undefined && items.length === 0) throw new ExpressionError("reduce needs a start or an item");
+      const initial = start === undefined ? items.shift() : start(scope);
+      return items.reduce((total, item) => step({ ...scope, "#": item, "#acc": total }), initial);
+    };
+  }
+
+  /** `if` chooses between two blocks: `if body == nil { 1 } else { 2 }`. */
+  private choice(): CompiledExpression {
+    const condition = this.binary(0);
+    const block = () => {
+      this.expect("{");
+      const inner = this.sequence();
+      this.expect("}");
+      return inner;
+    };
+    const then = block();
+    if (!this.take("else")) throw new ExpressionError("expected else", this.token.at);
+    const otherwise = this.take("if") ? this.choice() : block();
+    return (scope) => (asTruth(condition(scope), "if") ? then(scope) : otherwise(scope));
+  }
+
   /** `#` is the item that a predicate is evaluated for, and `.name` is short for `#.name`. */
   private element(sign: string): CompiledExpression {
     if (this.predicateDepth === 0) throw new ExpressionError("# is only known in a predicate", this.token.at);
+    const isTotal = sign === "#" && this.token.kind === "name" && this.token.text === "acc";
+    if (isTotal) {
+      this.index++;
+      return (scope) => scope["#acc"];
+    }
     const item: CompiledExpression = (scope) => scope["#"];
     return sign === "#" ? item : memberOf(item, constant(this.memberName()), false);
   }

@@ -12,8 +12,24 @@ function textOf(value: ExpressionValue): string {
   return Array.isArray(value) || isMap(value) ? toJson(value) : String(value);
 }
 
-function toJson(value: ExpressionValue): string {
-  return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? Number(item) : item));
+function toJson(value: ExpressionValue, indent = 0): string {
+  return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? Number(item) : item), indent);
+}
+
+/** A function of the bits of integers with 64 bits and a sign. */
+function ofBits(name: string, compute: (a: bigint, b: bigint) => bigint): ExpressionFunction {
+  const asInt = (value: ExpressionValue) => {
+    if (typeof value !== "bigint") throw new ExpressionError(`${name} needs an integer, not ${typeName(value)}`);
+    return value;
+  };
+  return (a, b = 0n) => BigInt.asIntN(64, compute(asInt(a), asInt(b)));
+}
+
+function shift(compute: (a: bigint, by: bigint) => bigint): (a: bigint, by: bigint) => bigint {
+  return (a, by) => {
+    if (by < 0n) throw new ExpressionError("a shift needs a count that is not negative");
+    return compute(a, by > 64n ? 64n : by);
+  };
 }
 
 function lengthOf(value: ExpressionValue): bigint {
@@ -163,6 +179,23 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
   date: (text, layout, location) =>
     readDate(asText(text, "date"), optionalText(layout, "date"), optionalText(location, "date")),
   duration: (text) => readDuration(asText(text, "duration")),
-  toJSON: toJson,
+  bitand: ofBits("bitand", (a, b) => a & b),
+  bitor: ofBits("bitor", (a, b) => a | b),
+  bitxor: ofBits("bitxor", (a, b) => a ^ b),
+  bitnand: ofBits("bitnand", (a, b) => a & ~b),
+  bitnot: ofBits("bitnot", (a) => ~a),
+  bitshl: ofBits(
+    "bitshl",
+    shift((a, by) => a << by),
+  ),
+  bitshr: ofBits(
+    "bitshr",
+    shift((a, by) => a >> by),
+  ),
+  bitushr: ofBits(
+    "bitushr",
+    shift((a, by) => BigInt.asUintN(64, a) >> by),
+  ),
+  toJSON: (value) => toJson(value, 2),
   fromJSON: parseJson,
 };

@@ -73,6 +73,13 @@ describe("expressions", () => {
     ["fromBase64(toBase64('é'))", "é"],
     ["fromPairs([['a', 1]]).a", 1n],
     ["splitAfter('a,b', ',')", ["a,", "b"]],
+    ["reduce([1, 2, 3], #acc + #)", 6n],
+    ["reduce([], #acc + #, 4)", 4n],
+    ["if body == 'x' { 1 } else if len(body) > 3 { 2 } else { 3 }", 2n],
+    ["if (1 > 2) { 'a' } else { 'b' }", "b"],
+    ["[bitand(6, 3), bitor(6, 3), bitxor(6, 3), bitnand(7, 2), bitnot(0)]", [2n, 7n, 5n, 5n, -1n]],
+    ["[bitshl(1, 63), bitshr(-8, 1), bitushr(-1, 63), bitshl(1, 99)]", [-(2n ** 63n), -4n, 1n, 0n]],
+    ["toJSON({'a': [1]})", '{\n  "a": [\n    1\n  ]\n}'],
   ])("%s", (source, expected) => {
     expect(run(source)).toEqual(expected);
   });
@@ -97,6 +104,9 @@ describe("expressions", () => {
     ["attributes.missing matches 'x'", "matches needs a string, not nil"],
     ["attributes.missing.deeper == 1", "cannot fetch deeper from nil"],
     ["body > 1", "> needs a number, not string"],
+    ["bitand(1.5, 1)", "bitand needs an integer, not float"],
+    ["bitshl(1, -1)", "a shift needs a count that is not negative"],
+    ["reduce([], #acc + #)", "reduce needs a start or an item"],
     ["body and true", "and needs true or false, not string"],
     ["attributes.tags[7]", "there is no index 7"],
     ["attributes.constructor.name", "cannot fetch name from nil"],
