@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Case, CaseTable } from "./case-table.js";
-import { feed, type Places, preparePlaces } from "./feeds.js";
+import { type Feed, feed, type Places, preparePlaces } from "./feeds.js";
 import { freePorts, type Sink, startSink } from "./sink.js";
 import type { Subject } from "./subjects.js";
 import { recordsOf, requestOf } from "./telemetry.js";
@@ -17,7 +17,7 @@ interface Run {
   readonly ports: readonly [input: number, own: number];
 }
 
-/** Cases that are run at the same time: a busy agent would refuse more. */
+/** Cases that are run at the same time: a busy agent would refuse more. Files are all there from the start. */
 const MAX_CONCURRENT = 16;
 
 const MAX_RETRIES = 20;
@@ -29,8 +29,8 @@ const FIRST_BACKEND = 10_000;
 /** How long nothing arrives before the runner takes the output to be complete. */
 const QUIET_MS = 2500;
 
-/** How long the first scrape may take to come. */
-const FIRST_SCRAPE_MS = 10_000;
+/** How long the first look at a page or a file may take to come: a recording waits for slow machines. */
+const FIRST_POLL_MS = { test: 10_000, recording: 30_000 };
 
 /**
  * Runs all cases of a table in one start of a program, and gives their outputs by the names of the cases. Output that
@@ -48,10 +48,17 @@ export async function runTable(
     (each, number): Run => ({ number, each, ports: [ports[2 * number]!, ports[2 * number + 1]!] }),
   );
   const env = { ...table.env };
-  const isWhole = subject.accepts(configOf(table, runs, sink, places), env);
-  const accepted = isWhole ? runs : runs.filter((run) => subject.accepts(configOf(table, [run], sink, places), env));
+  const isAccepted = (some: readonly Run[]) => subject.accepts(configOf(table, some, sink, places, subject), env);
+  const verdicts = new Map<string, boolean>(); // several cases may have the same config
+  const verdictOn = (run: Run) => {
+    const { config } = run.each;
+    if (!verdicts.has(config)) verdicts.set(config, isAccepted([run]));
+    return verdicts.get(config)!;
+  };
+  const accepted = isAccepted(runs) ? runs : runs.filter(verdictOn);
   const outputs: Record<string, Output> = Object.fromEntries(runs.map(({ each }) => [each.name, "refused"]));
-  const stop = accepted.length === 0 ? undefined : await subject.start(configOf(table, accepted, sink, places), env);
+  const stop =
+    accepted.length === 0 ? undefined : await subject.start(configOf(table, accepted, sink, places, subject), env);
   try {
     const waiting = [...accepted];
     const runNext = async () => {
@@ -60,7 +67,8 @@ export async function runTable(
         outputs[run.each.name] = [...statuses, ...(await outputOf(table, run, sink, expected[run.each.name]))];
       }
     };
-    await Promise.all(Array.from({ length: MAX_CONCURRENT }, runNext));
+    const concurrent = table.feed === "file" ? accepted.length : MAX_CONCURRENT;
+    await Promise.all(Array.from({ length: concurrent }, runNext));
   } finally {
     await stop?.();
     await sink.close();
@@ -69,12 +77,15 @@ export async function runTable(
   return JSON.parse(JSON.stringify(outputs)) as Record<string, Output>; // recordings cannot tell -0 from 0
 }
 
-function isPolled({ feed }: CaseTable): boolean {
-  return feed === "scrape" || feed === "mysql";
-}
-
 /** A config with a pipeline for each case. */
-function configOf(table: CaseTable, runs: readonly Run[], sink: Sink, places: Places): string {
+function configOf(
+  table: CaseTable,
+  runs: readonly Run[],
+  sink: Sink,
+  places: Places,
+  { ownKeys = {} }: Subject,
+): string {
+  const own = Object.entries(ownKeys[table.component] ?? {}).map(([key, value]) => `"${key}": "${value}", `);
   const [section = "", type = ""] = table.component.split("/");
   const sections: Record<string, string[]> = { receivers: [], processors: [], connectors: [], exporters: [] };
   const pipelines: string[] = [];
@@ -82,6 +93,7 @@ function configOf(table: CaseTable, runs: readonly Run[], sink: Sink, places: Pl
     const id = run.number;
     const url = sink.urlOf(id);
     const config = run.each.config
+      .replace(/^\{/, `{${own.join("")}`)
       .replaceAll("CASE", `${id}`)
       .replaceAll("PORT", `${run.ports[1]}`)
       .replaceAll("SINK", url)
@@ -156,15 +168,26 @@ async function outputOf(
   sink: Sink,
   expected: Output | undefined,
 ): Promise<readonly unknown[]> {
+  const firstMs = isPolled(table.feed) ? FIRST_POLL_MS[expected === undefined ? "recording" : "test"] : QUIET_MS;
   let seen: readonly unknown[] = [];
-  for (let since = Date.now(); ; ) {
+  let requests = -1;
+  for (let since = Date.now(); ; await sleep(20)) {
+    // Reading is work: files of many cases are read at the same time.
+    if (table.feed === "file" && requests === sink.requestsOf(run.number).length) {
+      if (Date.now() - since > (seen.length === 0 ? firstMs : QUIET_MS)) return seen;
+      continue;
+    }
+    requests = sink.requestsOf(run.number).length;
     const now = await readOutput(table, run, sink);
     if (!table.isLate || (now.length > 0 && isDeepStrictEqual(now, expected))) return now;
     if (!isDeepStrictEqual(now, seen)) since = Date.now();
-    else if (Date.now() - since > (isPolled(table) && now.length === 0 ? FIRST_SCRAPE_MS : QUIET_MS)) return now;
+    else if (Date.now() - since > (now.length === 0 ? firstMs : QUIET_MS)) return now;
     seen = now;
-    await sleep(20);
   }
+}
+
+function isPolled(feed: Feed): boolean {
+  return feed === "scrape" || feed === "mysql" || feed === "file";
 }
 
 async function readOutput(table: CaseTable, { number, ports }: Run, sink: Sink): Promise<readonly unknown[]> {

@@ -8,6 +8,7 @@ import { loadConfig } from "../../src/runtime/config/load.js";
 import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import { Agent } from "../../src/runtime/host/agent.js";
+import { useEnvironment } from "../../src/runtime/system/environment.js";
 import { builtins } from "../support/builtins.js";
 
 type Environment = Readonly<Record<string, string>>;
@@ -16,6 +17,8 @@ type Environment = Readonly<Record<string, string>>;
 export interface Subject {
   /** Whether the program would start with this config. */
   accepts(yaml: string, env: Environment): boolean;
+  /** Keys that only this program has, by component, for all cases. */
+  readonly ownKeys?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Resolves when the program is ready, with a function that stops it. */
   start(yaml: string, env: Environment): Promise<() => Promise<void>>;
 }
@@ -23,9 +26,12 @@ export interface Subject {
 /** Sluice in this process, without queues on disk. */
 export const sluice: Subject = {
   accepts: (yaml, env) => load(yaml, env).config !== undefined,
+  ownKeys: { "receivers/file_log": { offsets_directory: "FOLDER/offsets" } },
   async start(yaml, env) {
     const { config, problems } = load(yaml, env);
     if (config === undefined) throw new Error(problems.map(({ path, message }) => `${path}: ${message}`).join("\n"));
+    useEnvironment(env); // expressions read it
+    if (env["TZ"] !== undefined) process.env["TZ"] = env["TZ"];
     const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics }, loadedMask);
     await agent.start();
     return () => agent.stop(0);

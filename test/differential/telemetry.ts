@@ -118,7 +118,7 @@ function decodeFields(fields: Fields, without: readonly string[]): Fields {
 
 function mapOf(attributes: readonly Fields[], without: readonly string[] = []): Fields {
   const kept = attributes.filter(({ key }) => !without.includes(key as string));
-  const entries = kept.map(({ key, value }) => [key as string, decodeValue(value as Fields | undefined)] as const);
+  const entries = kept.map(({ key = "", value }) => [key as string, decodeValue(value as Fields | undefined)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
