@@ -22,15 +22,9 @@ const schema = z
       .nonnegative()
       .default(0)
       .meta({ description: "Data is refused from this much below the limit, in MiB. Default: a fifth of the limit." }),
-    spike_limit_percentage: z
-      .number()
-      .int()
-      .min(0)
-      .max(100)
-      .default(0)
-      .meta({
-        description: "The same as a percentage. It applies to limit_percentage, and spike_limit_mib to limit_mib.",
-      }),
+    spike_limit_percentage: z.number().int().min(0).max(100).default(0).meta({
+      description: "The same as a percentage. It applies to limit_percentage, and spike_limit_mib to limit_mib.",
+    }),
     ballast_size_mib: ignored("Node.js needs no ballast"),
     min_gc_interval_when_soft_limited: ignored("Node.js collects garbage by itself"),
     min_gc_interval_when_hard_limited: ignored("Node.js collects garbage by itself"),

@@ -123,7 +123,9 @@ const fileKeys = {
   include_file_owner_name: flag("Add `log.file.owner.name`."),
   include_file_owner_group_name: flag("Add `log.file.owner.group.name`."),
   include_file_permissions: flag("Add `log.file.permissions`, as three octal digits."),
-  include_file_record_number: flag("Add `log.file.record_number`: which record of the file it is, from 1; empty ones count."),
+  include_file_record_number: flag(
+    "Add `log.file.record_number`: which record of the file it is, from 1; empty ones count.",
+  ),
   include_file_record_offset: flag("Add `log.file.record_offset`: the byte at which it begins."),
   poll_interval: duration()
     .refine((ms) => ms > 0, "expected more than 0")
