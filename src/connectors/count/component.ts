@@ -43,7 +43,8 @@ function countsOf(
   return resourceMetrics.length === 0 ? null : encodeTree("metrics", { resourceMetrics });
 }
 
-const SCOPE: Tree = { name: "sluice/connector/count" };
+/** The Collector's name: it is a label of the series in some backends, which a mixed fleet must share. */
+const SCOPE: Tree = { name: "github.com/open-telemetry/opentelemetry-collector-contrib/connector/countconnector" };
 const DELTA = 1;
 
 function metricsOf(specs: readonly CountMetric[], { counts, earliest, latest }: ResourceCounts, now: bigint): Tree[] {
