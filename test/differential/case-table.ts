@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import type { Feed } from "./feeds.js";
 
@@ -76,12 +76,21 @@ const folder = join(import.meta.dirname, "cases");
 
 /** All tables, by name. Throws when two cases of a table have the same name. */
 export function readTables(): CaseTable[] {
-  return readdirSync(folder)
+  return files().map((file) =>
+    readTable(basename(file, ".yaml"), parse(readFileSync(join(folder, file), "utf8"), { merge: true }) as TableFile),
+  );
+}
+
+/** The folder in `cases/` that has a table; its recording is in the same folder of `recorded/`. */
+export function folderOf(table: string): string {
+  return dirname(files().find((file) => basename(file, ".yaml") === table)!);
+}
+
+/** The tables in `cases/`, by name. */
+function files(): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".yaml"))
-    .sort()
-    .map((file) =>
-      readTable(basename(file, ".yaml"), parse(readFileSync(join(folder, file), "utf8"), { merge: true }) as TableFile),
-    );
+    .sort((one, other) => (basename(one) < basename(other) ? -1 : 1));
 }
 
 function readTable(name: string, file: TableFile): CaseTable {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import type { CaseTable } from "./case-table.js";
+import { type CaseTable, folderOf } from "./case-table.js";
 import type { Output } from "./run-table.js";
 
 /** What both programs made of a case; `sluice` only where it differs, which is a row of differences.yaml. */
@@ -43,5 +43,5 @@ export function differenceOf(differences: readonly Difference[], table: string, 
 }
 
 function fileOf(table: string): string {
-  return join(import.meta.dirname, "recorded", `${table}.json`);
+  return join(import.meta.dirname, "recorded", folderOf(table), `${table}.json`);
 }

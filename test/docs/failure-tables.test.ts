@@ -46,7 +46,7 @@ function linesOf(text: string, head: string): (readonly [string, string])[] {
 describe("the docs have the tables that the code follows", () => {
   it("of whose failure a call is", () => {
     const rows = FAILURE_KINDS.map(({ failure, blame }) => [failure, BLAMES[blame]]);
-    expect(page("operate/reliability.md")).toContain(markdownTable(["what happens", "whose failure it is"], rows));
+    expect(page("reliability.md")).toContain(markdownTable(["what happens", "whose failure it is"], rows));
   });
 
   it("of the rules that make dead letters", () => {
@@ -55,11 +55,11 @@ describe("the docs have the tables that the code follows", () => {
       `\`${reason}\``,
       rule,
     ]);
-    expect(page("operate/dead-letters.md")).toContain(markdownTable(["rule", "reason", "what it says"], rows));
+    expect(page("dead-letters.md")).toContain(markdownTable(["rule", "reason", "what it says"], rows));
   });
 
   it("of what becomes of an entry by the gRPC code", () => {
-    const lines = linesOf(page("operate/dead-letters.md"), "| code | what becomes of the entry |");
+    const lines = linesOf(page("dead-letters.md"), "| code | what becomes of the entry |");
     const codes = Object.entries(GRPC_STATUS).filter(([name]) => name !== "OK" && name !== "RESOURCE_EXHAUSTED");
     const exhausted = GRPC_STATUS.RESOURCE_EXHAUSTED;
     const cases = [
@@ -81,7 +81,7 @@ describe("the docs have the tables that the code follows", () => {
 
   it("of the gRPC codes of answers in plain HTTP", () => {
     const line =
-      /is understood by its status: (.*?)\n\n/s.exec(page("operate/dead-letters.md"))?.[1]?.replaceAll("\n", " ") ?? "";
+      /is understood by its status: (.*?)\n\n/s.exec(page("dead-letters.md"))?.[1]?.replaceAll("\n", " ") ?? "";
     const statuses = { "5xx": [500, 599], redirects: [302, 307], "all others": [409, 413, 422] };
     for (const part of line.split("; ")) {
       const [names = "", code = ""] = part.split(" as ");

@@ -86,11 +86,13 @@ describe("syslog_parser", () => {
         const groups = RFC3164.groups(text);
         const entry = parsed("rfc3164", `<13>${text}`);
         if (groups === undefined) return void expect(entry).toBeUndefined();
-        const named = TAG.groups(groups["rest"]!);
-        expect(entry!.attributes["hostname"]).toBe(groups["hostname"]);
+        const hasHost = !groups["hostname"]!.endsWith(":");
+        const rest = hasHost ? groups["rest"]! : `${groups["hostname"]} ${groups["rest"]}`;
+        const named = TAG.groups(rest);
+        expect(entry!.attributes["hostname"]).toBe(hasHost ? groups["hostname"] : undefined);
         expect(entry!.attributes["appname"]).toBe(named?.["appname"]);
         expect(entry!.attributes["proc_id"]).toBe(named?.["proc_id"] || undefined);
-        return void expect(entry!.attributes["message"]).toBe(named?.["message"] ?? groups["rest"]);
+        return void expect(entry!.attributes["message"]).toBe(named?.["message"] ?? rest);
       }),
       runs(200),
     );
