@@ -20,11 +20,11 @@ if (hasKafkaClient)
 
 /** What `npm test` leaves to `npm run test:extended`: it takes long, or needs a broker, a database or a browser. */
 const EXTENDED = [
-  "test/{bench,chaos,fuzz,packaging,security}/**/*.test.ts",
+  "test/{bench,chaos,differential,fuzz,packaging,security}/**/*.test.ts",
   "test/console/*.test.ts",
   "test/**/*.slow.test.ts",
-  "test/**/{kafka,rabbitmq,nats,redis,postgres}*/**/*.test.ts",
-  "test/**/{kafka,rabbitmq,nats,redis,postgres}*.test.ts",
+  "test/**/{kafka,rabbitmq,nats,redis,postgres,aws-sqs}*/**/*.test.ts",
+  "test/**/{kafka,rabbitmq,nats,redis,postgres,aws-sqs}*.test.ts",
 ];
 
 /** Small files whose tests take minutes. */

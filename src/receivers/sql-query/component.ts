@@ -12,6 +12,7 @@ import { openDatabase, type SqlDatabase, type SqlRows } from "./sql-database.js"
  */
 export const sqlQueryReceiver = defineReceiver<SqlQueryConfig>({
   type: "sql_query",
+  aliases: ["sqlquery"],
   summary: "Makes metrics and log records of the rows that statements give, in MySQL and PostgreSQL.",
   signals: ["metrics", "logs"],
   workers: "one",
