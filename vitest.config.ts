@@ -58,9 +58,9 @@ export default defineConfig({
     pool: "forks",
     // Modules keep no state between tests, so the files that a worker runs share them: loading them took half of the time.
     isolate: false,
-    // Most tests wait for sockets, disks and child processes, so three at a time pay also on two cores. The extended ones wait
-    // more: for servers that start, agents that are killed, timeouts.
-    maxWorkers: script === "test:extended" ? 5 : 3,
+    // Most tests wait for sockets, disks and child processes, so three at a time pay also on two cores. With five, long tests of
+    // builds and damaged queues run out of time.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     server: { deps: { external: [/\/dist\//] } },
   },

@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)("the console", () => {
 
   it("signs in by a link, and leaves the token in no address", async () => {
     const page = await open(`#token=${CONSOLE_TOKEN}`, undefined, "");
-    await page.getByRole("link", { name: "receiver otlp", exact: true }).waitFor();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(page.url()).not.toContain(CONSOLE_TOKEN);
     const wrong = await open("#token=wrong-token-of-somebody", undefined, "");
     await wrong.getByText("the token is not valid").waitFor();
