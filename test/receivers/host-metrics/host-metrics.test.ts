@@ -153,7 +153,8 @@ describe("the host_metrics receiver", () => {
     const { points } = await start({
       scrapers: {
         process: {
-          include: { names: ["node"], match_type: "regexp" },
+          // Node.js 24 calls its first thread, and with it the process, MainThread.
+          include: { names: ["node", "MainThread"], match_type: "regexp" },
           metrics: { "process.threads": { enabled: true }, "process.cpu.utilization": { enabled: true } },
         },
       },
