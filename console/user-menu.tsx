@@ -3,7 +3,7 @@ import { type Me, ROLES, useLoadMe, useMe } from "./api/me.js";
 import { hasToken, signOut } from "./api/session.js";
 import { Text } from "./parts/text.js";
 
-/** What each role allows, in the words of the menu. */
+/** The actions that each role allows, in the words of the menu. */
 const MEANINGS: Readonly<Record<(typeof ROLES)[number], string>> = {
   view: "see everything, with masked records",
   reveal: "see unmasked records, and search in them",

@@ -39,7 +39,7 @@ export function buildSite(out) {
   return { pages: pages.map(({ name, target }) => ({ name, target })), files: [...others] };
 }
 
-/** The README first, then every page that it links to, directly or indirectly. */
+/** The README and other pages at the top first, then every page in docs/. */
 function pageNames() {
   const inDocs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .map((file) => posix.join("docs", file.replaceAll("\\", "/")))

@@ -187,7 +187,8 @@ export const ROOMS = [
   },
   {
     path: "src/runtime/pipeline/stages/",
-    purpose: "the parts of a running graph: stages with links that can be exchanged, and exporters; the only subscribe",
+    purpose:
+      "the parts of a running graph: stages with links that can be exchanged, and exporters; only they subscribe to pipelines",
   },
   {
     path: "src/runtime/queue/",

@@ -86,7 +86,7 @@ function attributesTable({ keys }) {
   return ["### Resource attributes", [...head, ...rows].join("\n")].join("\n\n");
 }
 
-/** What a section switches on and off by name, such as `metrics: {redis.uptime: {enabled: false}}`. */
+/** The names that a section switches on and off, such as `metrics: {redis.uptime: {enabled: false}}`. */
 function switched(keys, section) {
   return keys
     .filter(({ path }) => path.startsWith(`${section}.`) && path.endsWith(".enabled"))

@@ -68,7 +68,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What axe finds against WCAG 2.2, levels A and AA, and its best practices. */
+/** Faults that axe finds against WCAG 2.2, levels A and AA, and against its best practices. */
 async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   const found = await page.evaluate<readonly Violation[]>("axe.run(document).then(({ violations }) => violations)");

@@ -48,7 +48,7 @@ describe("every page that names", () => {
 
   /** Of a queue in PostgreSQL, by the default of its key `table`. */
   const TABLES = ["sluice_queue_entries", "sluice_queue_notes"];
-  /** What Prometheus appends to the names of instruments. */
+  /** Endings that Prometheus appends to the names of instruments. */
   const SUFFIX = /(_seconds|_bytes|_milliseconds)?_(total|bucket|sum|count|ratio)$|_(seconds|bytes|milliseconds)$/;
 
   /** The environment's: of the command line, of packages, of tests. */

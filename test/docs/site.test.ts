@@ -52,7 +52,7 @@ describe("the site of the pages", () => {
     for (const { target } of site.pages) expect(htmlOf(target)).toContain("default-src 'none'");
   });
 
-  /** What the search of the site gives, the best first. */
+  /** The results of the site's search, the best first. */
   function search(text: string): string[] {
     const scope = { MiniSearch } as unknown as {
       sluiceSearch: { index: never; options: never };

@@ -3,7 +3,7 @@ import { clockText, countOf } from "../../parts/format.js";
 
 type Words = Readonly<Record<string, unknown>>;
 
-/** What a record of the audit says, as a sentence without its subject: "replayed 5 dead letters of otlp_http". */
+/** A record of the audit as a sentence without its subject: "replayed 5 dead letters of otlp_http". */
 export function auditSentence(record: AuditRecord): string {
   const filter = typeof record.filter === "object" && record.filter !== null ? (record.filter as Words) : {};
   const makeSentence = SENTENCES[record.action];

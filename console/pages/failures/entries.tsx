@@ -137,7 +137,7 @@ function allOf(filters: Filters): SelectionBody {
   return Object.keys(query).length === 0 ? { query, all: true } : { query };
 }
 
-/** What can be done with deleted dead letters: they are in no other list, and cannot be replayed. */
+/** The actions on deleted dead letters, which are in no other list and cannot be replayed. */
 function RestoreBar({ ids, filters, onChanged }: Omit<ToolbarProps, "chosen"> & { ids: readonly string[] }) {
   const [error, setError] = useState<string>();
   const act = (selection: SelectionBody) =>

@@ -17,7 +17,7 @@ interface Change {
   readonly show: ComponentChildren;
 }
 
-/** What changed last: starts, configs, worker restarts, replays, and actions of operators. */
+/** The last changes: starts, configs, worker restarts, replays, and actions of operators. */
 export function Changes() {
   const agent = useLoad<Agent>("/agent", EVERY_MS).data;
   const config = useLoad<RunningConfig>("/config", EVERY_MS).data;

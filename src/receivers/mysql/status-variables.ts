@@ -157,7 +157,7 @@ export const STATUS_POINTS: ReadonlyMap<string, StatusPoint> = new Map([
   ),
 ]);
 
-/** What is left of a total without its dirty part is clean. */
+/** The clean part is the total without its dirty part. */
 export const DIRTY_AND_TOTAL = [
   ["mysql.buffer_pool.data_pages", "Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_pages_data"],
   ["mysql.buffer_pool.usage", "Innodb_buffer_pool_bytes_dirty", "Innodb_buffer_pool_bytes_data"],

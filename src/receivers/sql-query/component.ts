@@ -125,7 +125,7 @@ class SqlQueryReceiver implements Receiver {
   }
 }
 
-/** What one run of a query has, and what it is called with. */
+/** The services that one run of a query uses. */
 interface RunServices {
   readonly database: SqlDatabase;
   readonly abort: AbortSignal;

@@ -25,7 +25,7 @@ export function expectExact(title: string, found: readonly Found[], more: object
   for (const [name, { acknowledged, unexplained, rejected, strays }] of Object.entries(total.ways)) {
     expect({ name, rejected, strays }, said).toEqual({ name, rejected: 0, strays: 0 });
     expect(acknowledged).toBeGreaterThan(0);
-    // What tail_sampling hands on has no key of its own: see docs/reference/delivery.md.
+    // Data from tail_sampling has no key of its own: see docs/reference/delivery.md.
     if (name !== "sampled") expect({ name, unexplained }, said).toEqual({ name, unexplained: 0 });
   }
 }

@@ -6,7 +6,7 @@ import { tutorial } from "../tutorial.js";
 
 export const gateway = tutorial({ ports: [4318, 9000] });
 
-/** What the Collector 0.159 has made of the page's traffic. With OTELCOL=path/to/otelcol that Collector runs. */
+/** The output of Collector 0.159 for the page's traffic. With OTELCOL=path/to/otelcol that Collector runs. */
 const RECORDED =
   '{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeLogs":[{"scope":{"name":"shop.http"},"logRecords":[' +
   '{"timeUnixNano":"1790000000000000001","severityNumber":9,"body":{"stringValue":"GET /orders"},"attributes":[{"key":"http.route","value":{"stringValue":"/orders"}},{"key":"deployment.environment","value":{"stringValue":"production"}}]},' +

@@ -76,7 +76,7 @@ export class History {
     this.pushTotals(sample, nodes);
   }
 
-  /** What the agent receives and sends, and what waits. Processors and connectors only pass it on. */
+  /** The rates of data that the agent receives and sends, and the data that waits. Processors and connectors only pass it on. */
   private pushTotals({ nodes: rates, exporters }: Sample, nodes: readonly GraphNode[]): void {
     const sum = (kinds: readonly string[], rate: RateName) =>
       nodes.reduce((all, { id, kind }) => all + (kinds.includes(kind) ? (rates[id]?.[rate] ?? 0) : 0), 0);

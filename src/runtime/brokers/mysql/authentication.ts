@@ -1,7 +1,7 @@
 import { constants, createHash, publicEncrypt } from "node:crypto";
 import { MysqlProtocolError } from "./packets.js";
 
-/** What a server may ask of the client, and what protects the answer. */
+/** A user, and how the password may be proved to the server. */
 export interface MysqlCredentials {
   readonly username: string;
   readonly password: string;
