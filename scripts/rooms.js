@@ -437,6 +437,7 @@ export const ROOMS = [
   },
   { path: "src/processors/temporality/cumulative-to-delta/", purpose: "cumulative metrics as deltas" },
   { path: "src/processors/temporality/delta-to-cumulative/", purpose: "deltas as cumulative metrics" },
+  { path: "src/processors/delta-to-rate/", purpose: "delta sums as gauges of their rate", component: true },
   {
     path: "src/processors/versioning/",
     purpose: "updates events and schemas to newer versions; the public door exports its `defineVersioning`",

@@ -91,6 +91,10 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
   ],
   cumulative_to_delta: [["leaves first points out", { config: {}, records: "drops" }]],
   delta_to_cumulative: [["adds up", { config: {}, records: "drops" }]],
+  delta_to_rate: [
+    ["converts", { config: { metrics: ["sample", "requests"] } }],
+    ["finds nothing to do", { config: { metrics: ["absent"] } }],
+  ],
   metrics_transform: [
     [
       "labels",

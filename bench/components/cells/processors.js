@@ -56,6 +56,12 @@ export const PROCESSOR_CELLS = {
     later(2),
   ]),
   "delta_to_cumulative, 1,000 series": cell("delta_to_cumulative", "sample", {}, () => [later(1)]),
+  "delta_to_rate, every metric converted": cell(
+    "delta_to_rate",
+    "sample",
+    { metrics: Array.from({ length: 10 }, (_, i) => `http.server.requests.${i}`) },
+    () => [Batch.admit("metrics", sums(1000, 1, 0, 1))],
+  ),
   "spanmetrics as a processor, 10,000 series": {
     of: "processor/spanmetrics",
     unit: "span",

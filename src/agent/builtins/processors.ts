@@ -108,6 +108,11 @@ export const PROCESSORS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["delta_to_rate", "deltatorate"],
+    load: async () => (await import("../../processors/delta-to-rate/component.js")).deltaToRate,
+  },
+  {
+    kind: "processor",
     types: ["spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/component.js")).spanMetricsProcessor,
   },

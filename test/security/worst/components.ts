@@ -95,6 +95,7 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   },
   cumulative_to_delta: { signals: ["metrics"], processor: { cumulativetodelta: {} } },
   delta_to_cumulative: { signals: ["metrics"], processor: { deltatocumulative: {} } },
+  delta_to_rate: { signals: ["metrics"], processor: { deltatorate: { metrics: ["m", "metric"] } } },
   debug: { exporter: { debug: { verbosity: "detailed" } } },
   file: { exporter: { file: { path: "$FOLDER/$NUMBER.json" } } },
   "otlp_http, JSON": { exporter: { otlphttp: { endpoint: "$SINK", encoding: "json", ...DIRECT } } },
