@@ -120,6 +120,7 @@ export const ROOMS = [
     purpose: "POST to one URL, with credentials, proxies and TLS; sending a batch in several requests",
   },
   { path: "src/runtime/net/aws/", purpose: "requests to AWS: keys, roles, signatures" },
+  { path: "src/runtime/net/aws/s3/", purpose: "a client for S3 and servers like it" },
   { path: "src/runtime/net/google/", purpose: "tokens of Google's default credentials" },
   { path: "src/runtime/net/kubernetes/", purpose: "a client for the Kubernetes API: lists that are kept up to date" },
   { path: "src/runtime/metrics/", purpose: "Prometheus's names and units", imports: ["otlp"] },

@@ -10,11 +10,11 @@ import {
   renewClientTls,
   type TlsClientOptions,
 } from "#net";
-import { renewedAwsKeys, signRequest } from "#net/aws";
+import { isErrorOfOldKeys, renewedAwsKeys, signRequest } from "#net/aws";
 import { refusalOfUnreadable, resendIfStale } from "#net/otlp";
 import { environmentVariable } from "#system";
 import type { SqsConnectionConfig, SqsQueueAddress } from "./sqs-config.js";
-import { isErrorOfOldKeys, refusalOfSqs, type SqsError } from "./sqs-errors.js";
+import { refusalOfSqs, type SqsError } from "./sqs-errors.js";
 
 /** Ten messages of 1 MiB, if every character is escaped. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;

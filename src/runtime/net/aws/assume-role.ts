@@ -5,6 +5,7 @@ import { environmentVariable } from "#system";
 import { sendSmallRequest } from "../sending/small-request.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
+import { xmlElement, xmlElements } from "./xml-elements.js";
 
 /** A role to assume. */
 export interface Role {
@@ -53,7 +54,7 @@ async function askForKeys(
   throwIfTransient(answer, url.origin);
   const found = answer.status === 200 ? keysIn(answer.text, clock) : undefined;
   if (found !== undefined) return found;
-  const code = elementOf(answer.text, "Code")?.slice(0, 100) ?? "no keys";
+  const code = xmlElement(answer.text, "Code")?.slice(0, 100) ?? "no keys";
   const message = `${url.origin} does not give the keys of ${arn}: HTTP ${answer.status}, ${code}`;
   throw code === "Throttling" ? new Refusal("transient", message, { blame: "backend" }) : noCredentials(message);
 }
@@ -66,15 +67,8 @@ function serviceUrl(region: string): URL {
 }
 
 function keysIn(xml: string, clock: Clock): FetchedKeys | undefined {
-  const credentials = elementOf(xml, "Credentials") ?? "";
-  const element = (name: string) => elementOf(credentials, name);
+  const [credentials = ""] = xmlElements(xml, "Credentials");
+  const element = (name: string) => xmlElement(credentials, name);
   const lifetimeMs = lifetimeUntil(element("Expiration"), clock);
   return keysOf(element("AccessKeyId"), element("SecretAccessKey"), element("SessionToken"), lifetimeMs);
-}
-
-/** Returns the content of the first element of this name. Keys and tokens contain no characters that XML escapes. */
-function elementOf(xml: string, name: string): string | undefined {
-  const start = xml.indexOf(`<${name}>`);
-  const end = xml.indexOf(`</${name}>`, start);
-  return start < 0 || end < 0 ? undefined : xml.slice(start + name.length + 2, end).trim();
 }

@@ -14,6 +14,8 @@ export interface SigningRequest {
   /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** The SHA-256 of the body in hex, if it is known already. */
+  readonly bodyHash?: string;
   readonly region: string;
   readonly service: string;
   /** Milliseconds since the epoch. */
@@ -52,22 +54,22 @@ function signedHeaders({ headers, url }: SigningRequest, added: Readonly<Record<
 }
 
 function canonicalRequest(
-  { method, url, body, service }: SigningRequest,
+  { method, url, body, bodyHash = sha256(body), service }: SigningRequest,
   signed: readonly (readonly [string, string])[],
   names: string,
 ): string {
   const headers = signed.map(([name, value]) => `${name}:${value}\n`).join("");
-  return [method, canonicalPath(url, service), canonicalQuery(url), headers, names, sha256(body)].join("\n");
+  return [method, canonicalPath(url, service), canonicalQuery(url), headers, names, bodyHash].join("\n");
 }
 
 /** Encodes every part of the path once more. Only S3 expects the path as it is sent. */
 function canonicalPath({ pathname }: URL, service: string): string {
-  return service === "s3" ? pathname : pathname.split("/").map(encode).join("/");
+  return service === "s3" ? pathname : pathname.split("/").map(encodeRfc3986).join("/");
 }
 
 function canonicalQuery({ searchParams }: URL): string {
   return [...searchParams]
-    .map(([name, value]): [string, string] => [encode(name), encode(value)])
+    .map(([name, value]): [string, string] => [encodeRfc3986(name), encodeRfc3986(value)])
     .sort((one, other) => byName(one, other) || compare(one[1], other[1]))
     .map(([name, value]) => `${name}=${value}`)
     .join("&");
@@ -79,8 +81,8 @@ function signingKey({ secretAccessKey }: AwsCredentials, scope: string): Buffer 
   return key;
 }
 
-/** RFC 3986: encodes all characters except letters, digits and - . _ ~. */
-function encode(text: string): string {
+/** Encodes all characters except letters, digits and - . _ ~, by RFC 3986. */
+export function encodeRfc3986(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 

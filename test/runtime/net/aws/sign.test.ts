@@ -36,6 +36,17 @@ describe("signRequest", () => {
     });
   });
 
+  it("signs AWS's own example of a request to S3", () => {
+    const credentials = {
+      accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+      secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    };
+    const bodyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    const more = { headers: { "x-amz-content-sha256": bodyHash }, bodyHash, service: "s3", at: Date.UTC(2013, 4, 24) };
+    const signed = sign("https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J", more, credentials);
+    expect(signatureOf(signed)).toBe("34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
+  });
+
   it("signs a session token with the rest, and sends it", () => {
     const signed = sign("https://h/", {}, { ...keys, sessionToken: "token" });
     expect(signed["x-amz-security-token"]).toBe("token");
