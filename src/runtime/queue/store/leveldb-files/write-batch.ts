@@ -18,9 +18,10 @@ export interface LogChange {
  * bytes), number of changes (4), and for each a tag (1: value, 0: deletion), key and value, both preceded by their
  * lengths.
  *
- * From a damaged record everything trustworthy is read: data inside one intact fragment, and values that are intact by
- * their own checksum. A deletion in a damaged fragment is left out, because sending an entry again is better than
- * losing it. Intact fragments may come from two records, if a part of the log is misplaced.
+ * From a damaged record every trustworthy value is read: those inside one intact fragment, and those that are intact by
+ * their own checksum. Deletions are left out, because the commit may have put the same data under another key, in the
+ * part that is lost. Sending an entry again is better than losing it. Intact fragments may come from two records, if a
+ * part of the log is misplaced.
  */
 export function readChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
   return readWholeChanges(record) ?? salvageChanges(record, sequenceIfLost);
@@ -108,9 +109,9 @@ function salvageChanges(record: LogRecord, sequenceIfLost: number): LogChange[] 
     const found = mayBeginAt(bytes, at) ? ifIntact(() => readChangeAt(bytes, at)) : undefined;
     const isKept = isAligned && found !== undefined && isTrusted(at, found.end) && isOurKey(found.key);
     const key = found && (isKept ? found.key : provenKey(found));
-    if (found !== undefined && key !== undefined)
-      changes.push({ key, value: found.value, sequence: sequence++, isSequenceLost });
-    else if (isAligned) sequence++;
+    if (key !== undefined && found?.value !== undefined)
+      changes.push({ key, value: found.value, sequence, isSequenceLost });
+    if (key !== undefined || isAligned) sequence++;
     isAligned = key !== undefined || (isAligned && found !== undefined && mayBeginAt(bytes, found.end));
     at = isAligned ? found!.end : at + 1;
   }
