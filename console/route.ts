@@ -8,7 +8,14 @@ export interface Route {
 }
 
 export const route = new Value<Route>(parseRoute(location.hash));
-addEventListener("hashchange", () => route.set(parseRoute(location.hash)));
+let shown = location.hash;
+addEventListener("hashchange", showAddress);
+
+function showAddress(): void {
+  if (location.hash === shown) return;
+  shown = location.hash;
+  route.set(parseRoute(shown));
+}
 
 export function parseRoute(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
@@ -29,8 +36,10 @@ export function linkTo(
   return `#/${[page, ...rest].map(encodeURIComponent).join("/")}${search === "" ? "" : `?${search}`}`;
 }
 
+/** The route changes at once. The browser reports `hashchange` later, when the user may have made another input. */
 export function goTo(...place: Parameters<typeof linkTo>): void {
   location.hash = linkTo(...place);
+  showAddress();
 }
 
 function decode(part: string): string {

@@ -7,6 +7,7 @@ import { Badge, Empty, Load, Problem } from "../../parts/bits.js";
 import { clockText } from "../../parts/format.js";
 import { ScrollText } from "../../parts/scroll-text.js";
 import { Text } from "../../parts/text.js";
+import { useDraft } from "../../parts/use-draft.js";
 import { goTo, type Route } from "../../route.js";
 import { auditSentence } from "./audit-sentence.js";
 
@@ -36,7 +37,7 @@ export function AuditPage({ route }: { route: Route }) {
   return (
     <>
       <h1>Audit</h1>
-      <AuditFilters key={JSON.stringify(route.query)} filters={route.query} />
+      <AuditFilters filters={route.query} />
       <Load of={first} part="The audit log">
         {(page) => {
           const records = [page, ...more].flatMap((each) => each.records);
@@ -77,8 +78,8 @@ export function AuditPage({ route }: { route: Route }) {
 }
 
 function AuditFilters({ filters }: { filters: Route["query"] }) {
-  const [actor, setActor] = useState(filters["actor"] ?? "");
-  const show = (changed: Record<string, string>) => goTo("audit", [], { ...filters, actor, ...changed });
+  const draft = useDraft(filters);
+  const show = (changed: Record<string, string>) => goTo("audit", [], { ...draft.values, ...changed });
   return (
     <form
       class="filters"
@@ -89,7 +90,10 @@ function AuditFilters({ filters }: { filters: Route["query"] }) {
     >
       <label class="field">
         <span>Who</span>
-        <input value={actor} onInput={(event) => setActor(event.currentTarget.value)} />
+        <input
+          value={draft.values["actor"] ?? ""}
+          onInput={(event) => draft.type("actor", event.currentTarget.value)}
+        />
       </label>
       <label class="field">
         <span>Action</span>

@@ -1,8 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
 import { FAILURE_REASONS } from "../../../src/runtime/contract/operations/failure-reasons.js";
 import { useAbilities } from "../../api/abilities.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
+import { useDraft } from "../../parts/use-draft.js";
 import { goTo } from "../../route.js";
 
 /** The filters in the address, as the API takes them. */
@@ -53,14 +53,16 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
   const abilities = useAbilities();
   const mayReveal = abilities?.hasRole("reveal") ?? true;
   const isShut = (name: string) => !mayReveal && RECORD_FILTERS.includes(name);
-  const [draft, setDraft] = useState<Filters>(filters);
-  const key = JSON.stringify(filters);
-  useEffect(() => setDraft(JSON.parse(key) as Filters), [key]);
-  const choose = (name: string, value: string) => goTo("failures", [], { ...draft, [name]: value, view });
+  const draft = useDraft(filters);
+  const apply = (changed: Filters = {}) => goTo("failures", [], { ...draft.values, ...changed, view });
+  const clear = () => {
+    draft.clear();
+    goTo("failures", [], { view });
+  };
   const select = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
     <label class="field">
       <span>{label}</span>
-      <select value={draft[name] ?? ""} onChange={(event) => choose(name, event.currentTarget.value)}>
+      <select value={draft.values[name] ?? ""} onChange={(event) => apply({ [name]: event.currentTarget.value })}>
         <option value="">any</option>
         {options.map(([value, text]) => (
           <option key={value} value={value}>
@@ -75,7 +77,7 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
       class="filters"
       onSubmit={(event) => {
         event.preventDefault();
-        goTo("failures", [], { ...draft, view });
+        apply();
       }}
     >
       {select(
@@ -93,12 +95,12 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
         <label class="field" key={name}>
           <span>{label}</span>
           <input
-            value={draft[name] ?? ""}
+            value={draft.values[name] ?? ""}
             placeholder={isShut(name) ? "needs the role reveal" : example}
             disabled={isShut(name)}
             title={isShut(name) ? "It looks into records, which needs the role reveal" : undefined}
             spellcheck={false}
-            onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
+            onInput={(event) => draft.type(name, event.currentTarget.value)}
           />
         </label>
       ))}
@@ -106,7 +108,7 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
         <button type="submit" class="primary">
           Filter
         </button>
-        <button type="button" onClick={() => goTo("failures", [], { view })}>
+        <button type="button" onClick={clear}>
           Clear
         </button>
       </footer>
