@@ -16,8 +16,8 @@ export function ConnectionBanner() {
   }, [round]);
   return (
     <div role="status">
-      {isLost && <p class="banner bad">The agent cannot be reached. What you see is old; trying again…</p>}
-      {!isLost && isNew && <p class="banner good">Connected again. Everything was loaded anew.</p>}
+      {isLost && <p class="banner bad">The agent cannot be reached. This page is out of date. Retrying…</p>}
+      {!isLost && isNew && <p class="banner good">Connected again. All data was reloaded.</p>}
     </div>
   );
 }

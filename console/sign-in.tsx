@@ -23,12 +23,12 @@ export function SignIn({ message }: { message: string }) {
     >
       <h1>Sign in</h1>
       <p>
-        This agent wants a token. It is kept in this tab only.{" "}
+        This agent requires a token. Only this browser tab keeps it.{" "}
         {file === undefined ? (
-          <>Whoever runs the agent can give you one.</>
+          <>Ask the people who run the agent for one.</>
         ) : (
           <>
-            On the machine that the agent runs on it is in this file, which only the user that runs it can read:{" "}
+            On the agent's machine, it is in this file, which only the user of the agent can read:{" "}
             <code>
               <Text value={file} />
             </code>

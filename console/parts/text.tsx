@@ -16,7 +16,7 @@ export function Text({ value, max = 400, inline = false }: { value: string; max?
     <span class="text" title={inline && isCut ? `${countText(value.length)} characters` : undefined}>
       {textRuns(shown).map(({ text, isHidden }, i) =>
         isHidden ? (
-          <span key={i} class="hidden-char" title="a character that is not shown as such">
+          <span key={i} class="hidden-char" title="an invisible character">
             {text}
           </span>
         ) : (

@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)("the config page", () => {
     write(FILTER);
     const page = await open("#/config");
     const running = page.getByRole("region", { name: "Running config" });
-    await running.getByText("differ from what runs").waitFor();
+    await running.getByText("differ from the running config").waitFor();
     await running.getByText("none since the start").waitFor();
     const plan = page.getByRole("region", { name: "What a reload would change" });
     await plan.getByRole("row").filter({ hasText: "processor filter" }).getByText("add", { exact: true }).waitFor();
@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)("the config page", () => {
     await page.getByRole("button", { name: "Reload…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Reload" }).click();
     await page.getByRole("status", { name: "Reload" }).getByText("applied").waitFor();
-    await running.getByText("are what runs").waitFor();
+    await running.getByText("are the same as the running config").waitFor();
     await lookAt(page, "config-reloaded");
   });
 
@@ -177,13 +177,13 @@ describe.skipIf(!hasBrowser)("the rehearsal page", () => {
     await reload();
     write(FILTER);
     const page = await open("#/rehearsal");
-    await page.getByText("There was no rehearsal since the agent started.").waitFor();
+    await page.getByText("There has been no rehearsal since the agent started.").waitFor();
     const form = page.getByRole("form", { name: "New rehearsal" });
     await form.getByLabel("Take a sample for").selectOption("10");
     await form.getByLabel("Share of the batches").selectOption("1");
     await form.getByLabel("Fail if").fill("nosuch>1");
     await form.getByRole("button", { name: "Start" }).click();
-    await form.getByRole("alert").getByText("nosuch>1 is no condition").waitFor();
+    await form.getByRole("alert").getByText("nosuch>1 is not a condition").waitFor();
     await form.getByLabel("Fail if").fill("errors>0");
     await form.getByRole("button", { name: "Start" }).click();
     const card = page.getByRole("region", { name: "Rehearsal" });

@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)("the exporters page", () => {
     await card.getByRole("button", { name: "Open breaker" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Open breaker" }).click();
     await card.getByText("forced").waitFor();
-    await card.getByRole("button", { name: "Let the breaker decide" }).click();
+    await card.getByRole("button", { name: "Make the breaker automatic" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Let go" }).click();
     await card.getByText("forced").waitFor({ state: "detached" });
   });

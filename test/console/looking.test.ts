@@ -71,11 +71,11 @@ describe.skipIf(!hasBrowser)("the live tail", () => {
   it("calls it a sample when a condition could not be tried on everything", async () => {
     const page = await open(`#/tail?at=receiver:otlp&rate=1&where=${encodeURIComponent('span.name == "x"')}`);
     await page.getByText(/^live/).waitFor();
-    await page.getByText("Nothing that fits has been seen yet.").waitFor();
+    await page.getByText("No matching record has passed yet.").waitFor();
     await expect
       .poll(async () => {
         await Promise.all(["x", "x", "x", "y"].map((name) => agent.sendSpan(name)));
-        return page.getByText(/a sample: .* more passed and were not looked at, or not shown/).count();
+        return page.getByText(/a sample: .* more passed and were not checked, or not shown/).count();
       })
       .toBe(1);
   });

@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)("an edit in the console", () => {
     const editor = page.getByLabel(/Payload, as OTLP/);
     const text = await editor.inputValue();
     const save = async () => {
-      await page.getByRole("button", { name: "Save and go on" }).click();
+      await page.getByRole("button", { name: "Save and continue" }).click();
       await dialog.getByLabel("Reason").fill("wrong order");
       await dialog.getByRole("button", { name: "Save" }).click();
     };
@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)("an edit in the console", () => {
       await editor.fill((await editor.inputValue()).replace("order", "ORDER"));
     }
     for (const page of pages) {
-      await page.getByRole("button", { name: "Save and go on" }).click();
+      await page.getByRole("button", { name: "Save and continue" }).click();
       await page.getByRole("dialog").getByLabel("Reason").fill("two at once");
       await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
       if (page === pages[0]) await page.getByRole("heading", { name: "New replay" }).waitFor();

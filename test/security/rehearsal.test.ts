@@ -162,7 +162,7 @@ ${processor(`
     }
   });
 
-  it("is given up when the config is reloaded meanwhile, and refuses to reload files that nobody rehearsed", async () => {
+  it("is given up when the config is reloaded during the rehearsal, and refuses to reload files that nobody rehearsed", async () => {
     const agent = await startRehearsedAgent();
     const changed = { processors: "attributes: {actions: [{key: a, value: b, action: insert}]}", use: "attributes" };
     agent.write(changed);
@@ -171,7 +171,7 @@ ${processor(`
     expect((await agent.request("POST", "/config/reload", {})).body.outcome).toBe("applied");
     expect(await agent.reached("failed", "done")).toMatchObject({
       state: "failed",
-      error: expect.stringContaining("reloaded meanwhile"),
+      error: expect.stringContaining("reloaded during the rehearsal"),
     });
     agent.write({});
     const { generation } = await agent.rehearse();

@@ -55,8 +55,8 @@ export function AuditPage({ route }: { route: Route }) {
               {records.length === 0 ? (
                 <Empty>
                   {cursor === undefined
-                    ? "Nobody has changed or revealed anything."
-                    : "Nothing that fits among the newest; the older ones were not looked at yet."}
+                    ? "The audit is empty."
+                    : "No match among the newest records. Older ones were not searched yet."}
                 </Empty>
               ) : (
                 <AuditTable records={records} />

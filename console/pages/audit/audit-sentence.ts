@@ -28,9 +28,9 @@ const SENTENCES: Readonly<Record<string, MakeSentence>> = {
   restore: (record, filter) => `restored ${deadLetters(record, filter)}`,
   pause: ({ target }) => `paused ${target}`,
   resume: ({ target }) => `resumed ${target}`,
-  retry: ({ target }) => `had ${target} retry at once`,
+  retry: ({ target }) => `made ${target} retry at once`,
   breaker: ({ target }, { state }) =>
-    state === "auto" ? `let the breaker of ${target} decide again` : `held the breaker of ${target} ${state}`,
+    state === "auto" ? `made the breaker of ${target} automatic again` : `held the breaker of ${target} ${state}`,
   replay_rate: ({ target }, { rate }) => `limited replays of ${target} to ${rate} entries per second`,
   reload: () => "reloaded the config",
   rehearse: () => "rehearsed the config",

@@ -83,7 +83,11 @@ function Running({ config, showsProblems }: { config: RunningConfig; showsProble
           ["Loaded", <Ago key="loaded" at={generation.loadedAt} />],
           [
             "Files",
-            differs ? <Badge tone="warn">differ from what runs</Badge> : <Badge tone="good">are what runs</Badge>,
+            differs ? (
+              <Badge tone="warn">differ from the running config</Badge>
+            ) : (
+              <Badge tone="good">are the same as the running config</Badge>
+            ),
           ],
           [
             "Last reload",
@@ -136,7 +140,7 @@ function Plan() {
       ) : (
         <>
           {plan.outcome === "invalid" && (
-            <p>The files have errors. A reload would be refused, and the old config runs on.</p>
+            <p>The files have errors. A reload would be refused, and the agent would keep the old config.</p>
           )}
           <ReloadChanges report={plan} />
         </>

@@ -60,7 +60,7 @@ export function ReloadChanges({ report }: { report: ReloadReport }) {
       )}
       {afterRestart.length > 0 && (
         <p class="note">
-          Takes effect when the agent is started again: <Text value={afterRestart.join(", ")} />
+          Takes effect when the agent is restarted: <Text value={afterRestart.join(", ")} />
         </p>
       )}
       {changes.length > 0 && (

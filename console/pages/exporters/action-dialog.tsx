@@ -16,28 +16,32 @@ const WORDINGS: Readonly<Record<Action, Wording>> = {
   pause: {
     title: "Pause sending",
     action: "Pause",
-    means: "Nothing is sent until somebody resumes it. What comes in is queued, and refused once the queue is full.",
+    means: "Nothing is sent until you resume it. New data is queued. If the queue is full, new data is refused.",
     isDanger: true,
   },
-  resume: { title: "Resume sending", action: "Resume", means: "What is queued is sent again." },
+  resume: { title: "Resume sending", action: "Resume", means: "The exporter sends its queue." },
   retry: {
     title: "Retry now",
     action: "Retry now",
-    means: "Nothing in the queue waits any longer for the time of its retry, also if the backend asked for that.",
+    means: "All waiting entries are retried now, even if the backend asked the agent to wait.",
   },
   open: {
     title: "Hold the breaker open",
     action: "Open breaker",
-    means: "Nothing is sent to the backend, and it is not probed, until the breaker is let go again.",
+    means: "The agent sends nothing to the backend and does not probe it, until you make the breaker automatic again.",
     isDanger: true,
   },
   closed: {
     title: "Hold the breaker closed",
     action: "Close breaker",
-    means: "Everything is sent, whatever the backend answers, until the breaker is let go again.",
+    means: "The agent sends everything, whatever the backend answers, until you make the breaker automatic again.",
     isDanger: true,
   },
-  auto: { title: "Let the breaker decide", action: "Let go", means: "The breaker opens and closes by itself again." },
+  auto: {
+    title: "Make the breaker automatic",
+    action: "Let go",
+    means: "The breaker opens and closes automatically again.",
+  },
 };
 
 /** Asks for confirmation before an exporter is changed. */

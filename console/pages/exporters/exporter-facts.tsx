@@ -73,7 +73,7 @@ function BreakerFact({ breaker }: { breaker: Exporter["breaker"] }): ComponentCh
 }
 
 function QueueFact({ exporter: { id, queue } }: { exporter: Exporter }): ComponentChildren {
-  if (!queue.enabled) return "off: what is refused goes back to the sender";
+  if (!queue.enabled) return "off: refused data goes back to the sender";
   return (
     <>
       {queue.entries === 0

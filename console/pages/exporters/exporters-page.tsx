@@ -96,7 +96,7 @@ function ExporterCard({ exporter, onAction }: { exporter: Exporter; onAction: (a
         <Needs right="configure">
           {paused ? button("resume", "Resume") : button("pause", "Pause")}
           {button("retry", "Retry now")}
-          {breaker.forced ? button("auto", "Let the breaker decide") : button("open", "Open breaker")}
+          {breaker.forced ? button("auto", "Make the breaker automatic") : button("open", "Open breaker")}
           {!breaker.forced && breaker.state !== "closed" && button("closed", "Close breaker")}
         </Needs>
       </footer>

@@ -150,7 +150,7 @@ function RestoreBar({ ids, filters, onChanged }: Omit<ToolbarProps, "chosen"> & 
       <button type="button" onClick={() => void act(allOf(filters))}>
         Restore all that match
       </button>
-      <span class="dim">These were deleted. They are removed for good when their time is over.</span>
+      <span class="dim">These were deleted. They are removed permanently when their time is over.</span>
       {error !== undefined && (
         <span class="problem" role="alert">
           <Text value={error} />

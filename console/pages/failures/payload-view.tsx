@@ -70,7 +70,7 @@ export function PayloadView({ id, edits }: { id: string; edits: readonly Edit[] 
           onConfirm={reveal}
           onClose={() => setAsking(false)}
         >
-          <p>It may hold personal data and secrets. Who looked, when and why is kept in the audit log.</p>
+          <p>It may contain personal data and secrets. The audit records who revealed it, when and why.</p>
         </ConfirmDialog>
       )}
     </section>

@@ -30,8 +30,8 @@ export function RehearsalPage() {
     <>
       <h1>Rehearsal</h1>
       <p class="dim">
-        Runs the files of the config beside the config that runs, on a sample of the traffic, and compares what
-        exporters would get. Nothing is sent, and the running pipelines are not changed.
+        Runs the config files next to the running config, on a sample of the traffic, and compares what exporters would
+        get. Nothing is sent, and the running pipelines are not changed.
       </p>
       {canStart && !runsNow && <RehearsalForm onStarted={loaded.reload} />}
       <Load of={loaded} part="Rehearsals">
@@ -39,7 +39,7 @@ export function RehearsalPage() {
           rehearsal === null ? (
             <Empty>
               {canStart
-                ? "There was no rehearsal since the agent started."
+                ? "There has been no rehearsal since the agent started."
                 : "To start a rehearsal, you need the role configure."}
             </Empty>
           ) : (

@@ -7,16 +7,16 @@ import { linkTo } from "../../route.js";
 
 /** Explains why an entry would be skipped; an unknown reason is shown as it is. */
 export const SKIPS: Readonly<Record<string, string>> = {
-  skip_approval: "needs approval: the config asks for it, or it was partly taken before",
+  skip_approval: "needs approval: the config requires it, or it was partly accepted before",
   skip_pipeline: "its pipeline is not in the config",
-  skip_schema: "its schema is not one that the pipeline can bring up to date",
-  skip_expired: "is older than may be replayed",
+  skip_schema: "the pipeline cannot update its schema",
+  skip_expired: "is too old to be replayed",
   skip_downstream: "its backend is down",
   skip_max_replays: "was replayed too often",
   skip_not_found: "is no longer there",
   skip_transform: "a statement fails on it",
-  skip_destination: "that exporter takes no such signal, or it has not passed the processors of its pipeline",
-  skip_source: "the source of its message cannot be reached, or says that it has not failed",
+  skip_destination: "that exporter does not accept its signal, or it has not passed the processors of its pipeline",
+  skip_source: "the source of its message cannot be reached, or the message has not failed there",
   skip_moving: "is being moved to another exporter",
 };
 
@@ -87,7 +87,7 @@ function SampleView({ sample }: { sample: ReplaySample }) {
         <a class="mono" href={linkTo("failures", [id])}>
           {id}
         </a>{" "}
-        <span class="dim">as it is, and as it would be sent</span> {masked && <Badge tone="info">masked</Badge>}
+        <span class="dim">as stored, and as it would be sent</span> {masked && <Badge tone="info">masked</Badge>}
       </h3>
       {note === undefined ? (
         <DiffView before={before} after={after} />
@@ -96,7 +96,7 @@ function SampleView({ sample }: { sample: ReplaySample }) {
           <Text value={note} max={300} />
         </p>
       )}
-      {changed && masked && <p class="dim">What is masked on both sides may differ too.</p>}
+      {changed && masked && <p class="dim">Masked values may differ too.</p>}
     </div>
   );
 }

@@ -33,7 +33,7 @@ export function EditPage({ id }: { id: string }) {
       <h1>Edit an entry</h1>
       {original === undefined ? (
         <p>
-          To be edited it must be seen as it is.{" "}
+          To edit it, you must reveal it first.{" "}
           <button type="button" onClick={() => setAsking("reveal")}>
             Reveal…
           </button>
@@ -62,7 +62,7 @@ export function EditPage({ id }: { id: string }) {
                 disabled={"error" in parsed || text === written(original)}
                 onClick={() => setAsking("save")}
               >
-                Save and go on to the replay…
+                Save and continue to the replay…
               </button>
               <button type="button" onClick={() => setText(written(original))}>
                 Undo all
@@ -70,7 +70,7 @@ export function EditPage({ id }: { id: string }) {
             </p>
           </section>
           <section class="card">
-            <h2>What was changed</h2>
+            <h2>Reason for the change</h2>
             {"value" in parsed && <DiffView before={original} after={parsed.value} />}
           </section>
         </div>
@@ -86,7 +86,7 @@ export function EditPage({ id }: { id: string }) {
           onClose={() => setAsking(undefined)}
         >
           {isAsking === "reveal" ? (
-            <p>It may hold personal data and secrets. Who looked, when and why is kept in the audit log.</p>
+            <p>It may contain personal data and secrets. The audit records who revealed it, when and why.</p>
           ) : (
             <p>The entry is checked and kept with the change. The original stays in its history.</p>
           )}

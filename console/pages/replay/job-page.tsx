@@ -54,7 +54,8 @@ function Job({ replay, onDone }: { replay: Replay; onDone: () => void }) {
       )}
       {replay.outcomes === undefined ? (
         <p class="dim">
-          Queued again is not delivered: what fails again is among the <a href={linkTo("failures")}>failures</a>.
+          Queued does not mean delivered: entries that fail again are among the{" "}
+          <a href={linkTo("failures")}>failures</a>.
         </p>
       ) : (
         <section class="card">

@@ -118,7 +118,7 @@ export function NewReplay({ asked }: { asked: Asked }) {
 
 /** How long a replay takes at the limit, if the backend is fast enough. */
 function durationAt(entries: number, rate: string): string {
-  if (!(Number(rate) > 0)) return "At the rate that the exporter is set to.";
+  if (!(Number(rate) > 0)) return "At the rate that the exporter's config sets.";
   return `At ${rate} entries per second this takes at least ${durationText((entries / Number(rate)) * 1000)}.`;
 }
 
@@ -196,10 +196,10 @@ function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
           min={0.1}
           step="any"
           value={draft.rate}
-          placeholder="as the exporter is set"
+          placeholder="the exporter's rate"
           onInput={(event) => onChange({ rate: event.currentTarget.value })}
         />
-        <small>As fast as the backend takes them, up to this limit. Set a lower one to spare the backend.</small>
+        <small>As fast as the backend accepts them, up to this limit. Set a lower limit to spare the backend.</small>
       </label>
       {abilities?.hasReplayKey("transform") && abilities.hasRole("reveal") && (
         <label class="field">
@@ -219,7 +219,9 @@ function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
           checked={draft.approved}
           onChange={(event) => onChange({ approved: event.currentTarget.checked })}
         />
-        <span>Also what was replayed too often, was partly taken before, or whose backend is down</span>
+        <span>
+          Also replay entries that were replayed too often, were partly accepted before, or whose backend is down
+        </span>
       </label>
       {abilities?.hasReplayKey("reason") && (
         <label class="field">

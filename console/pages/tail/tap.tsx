@@ -67,10 +67,10 @@ export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate
 
 /** Says why there is nothing to see, and what would change that. */
 function EmptyTap({ isOn, where }: { isOn: boolean; where: string | undefined }) {
-  if (!isOn) return <Empty>Paused. Nothing is shown until you go on.</Empty>;
+  if (!isOn) return <Empty>Paused. Nothing is shown until you continue.</Empty>;
   return (
     <Empty>
-      {where ? "Nothing that fits has been seen yet." : "Nothing has passed here yet."} Records appear here as soon as
+      {where ? "No matching record has passed yet." : "Nothing has passed here yet."} Records appear here as soon as
       they pass. If none comes, choose a place nearer to the receiver{where ? ", or remove the condition" : ""}.
     </Empty>
   );
@@ -80,8 +80,8 @@ function EmptyTap({ isOn, where }: { isOn: boolean; where: string | undefined })
 function missedText(records: number, where: string | undefined): string {
   const count = countText(records);
   return where
-    ? `a sample: ${count} more passed and were not looked at, or not shown`
-    : `${count} more passed than are shown`;
+    ? `a sample: ${count} more passed and were not checked, or not shown`
+    : `${count} more passed that are not shown`;
 }
 
 function TapRow({ row }: { row: Row }) {

@@ -65,15 +65,15 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: "Run the agent until SIGTERM or SIGINT.",
     details: [
       "On SIGTERM or SIGINT (Ctrl-C), stops accepting data, delivers what it has, and exits with 0.",
-      "On a second signal, stops at once: undelivered data is refused, so its senders keep it. Exits with 1.",
-      "On SIGHUP, reloads the config; see sluice reload. The agent goes on, whatever is wrong with the config.",
+      "On a second signal, stops at once and exits with 1. It refuses undelivered data, so the senders keep it.",
+      "On SIGHUP, reloads the config; see sluice reload. If the new config has errors, the agent keeps the old one.",
     ],
     options: {
       ...NEEDED_CONFIG,
       "shutdown-timeout": {
         type: "string",
         value: "DURATION",
-        description: "Time limit for the drain; default: service.shutdown_timeout (10s).",
+        description: "How long a stop may take to deliver data; default: service.shutdown_timeout (10s).",
       },
       watch: {
         type: "boolean",
@@ -91,13 +91,13 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {
     name: "validate",
     summary: "Check a config without running it.",
-    details: ["Prints every problem with its place. Exit code 0 if the config is valid, 1 if not."],
+    details: ["Prints all problems with file and line. Exit code 0 if the config is valid, 1 if not."],
     options: {
       ...NEEDED_CONFIG,
       diff: {
         type: "string",
         value: "FILE",
-        description: "Also show what a reload from this config to the checked one would change.",
+        description: "Also show what changes if an agent with this config reloads the checked one.",
       },
       ...JSON_OUT,
     },
@@ -112,7 +112,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "migrate",
     summary: "Update an old config to current names, and show the changes.",
     details: [
-      "Renames types and keys to their current names, and removes components that no longer have an effect, together with",
+      "Renames types and keys to their current names. Removes components that no longer have an effect, together with",
       "their references. Everything else stays as written: comments, order, variables. Secrets are shown as [REDACTED].",
       "Exit code 0 if the result is valid, 1 if it has problems that you must fix yourself.",
     ],
@@ -131,8 +131,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "test",
     summary: "Run a config on test records, and check the output.",
     details: [
-      "Runs the config without its receivers and exporters: the records of a test pass processors and connectors, and the",
-      "result is compared with the expected records. Opens no port, and sends and writes nothing.",
+      "Runs the config without its receivers and exporters. Sends the records of a test through processors and connectors,",
+      "and compares the result with the expected records. Opens no port, sends nothing, and writes no files.",
       "docs/how-to/config-tests.md describes the test files. Exit code 0 if all tests passed, 1 if one failed.",
     ],
     options: {
@@ -146,7 +146,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   },
   {
     name: "components",
-    summary: "List the components; with a name, the keys and defaults of one.",
+    summary: "List the components, or the keys and defaults of one.",
     details: [
       "Prints one line per component. Give names to see the keys of those components: sluice components otlp batch",
       "With --config or --plugin, lists components of plugins too.",
@@ -233,9 +233,9 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "demo",
     summary: "See in two minutes what happens when a backend fails.",
     details: [
-      "Runs a shop that sends data, an agent, and a backend that first is down and then refuses records. It leads you step",
-      "by step from the failure to its cause and to the replay, in the console and on the command line. Everything runs in",
-      "this process, with its files in a temporary folder. q, Ctrl-C or the last step ends it and deletes the files.",
+      "Runs a shop that sends data, an agent, and a backend. The backend is first down, and then refuses records. The demo",
+      "leads you step by step from the failure to its cause and to the replay, in the console and on the command line.",
+      "Everything runs in this process, with files in a temporary folder. When you quit (q or Ctrl-C), the files are deleted.",
       "Without a terminal it continues by itself, as with --auto.",
     ],
     options: {
@@ -244,7 +244,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       port: {
         type: "string",
         value: "N",
-        description: "Port of the console; default: 55679, or a free port if that is taken. 0: any free port.",
+        description: "Port of the console; default: 55679, or a free port if that is in use. 0: any free port.",
       },
       json: { type: "boolean", description: "Print a line of JSON per event; implies --auto." },
     },
@@ -256,7 +256,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: "Write a starter package for your own component.",
     details: [
       "The kind is processor, receiver, exporter, connector, extension or handler. The package has TypeScript source, a test,",
-      "and a config that runs it; npm test, npm run build and npm run dev work from the start. Never overwrites a file.",
+      "and a config that runs it. npm test, npm run build and npm run dev work at once. Never overwrites a file.",
     ],
     options: {
       directory: {
@@ -273,8 +273,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "schema",
     summary: "Print a JSON Schema of the config, for editors.",
     details: [
-      "With --config or --plugin the schema includes the components of plugins. An editor with the YAML language server",
-      "uses it if the first line of a config is",
+      "With --config or --plugin, the schema includes the components of plugins. An editor with the YAML language server",
+      "uses the schema if the first line of a config is",
       "  # yaml-language-server: $schema=./sluice.schema.json",
     ],
     options: PLUGINS,
@@ -284,7 +284,9 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {
     name: "admin-token",
     summary: "Create a token for the admin API, and its hash for the config.",
-    details: ["Put the hash into extensions.admin.tokens. Clients pass the token in the variable SLUICE_ADMIN_TOKEN."],
+    details: [
+      "Put the hash into extensions.admin.tokens of the config. Set SLUICE_ADMIN_TOKEN to the token to use it with sluice.",
+    ],
     options: {},
     examples: ["sluice admin-token"],
     load: async () => (await import("./admin-token.js")).adminToken,

@@ -63,11 +63,11 @@ export async function main(
   try {
     if (first === undefined) throw new UsageError("a command is missing");
     if (first === "--version" || first === "-v") return print(terminal, `${packageVersion()}\n`);
-    if (first === "--help" || first === "-h") return print(terminal, overview());
-    if (first === "help") return print(terminal, helpFor(rest));
+    if (first === "--help" || first === "-h") return print(terminal, overview(terminal.out.columns));
+    if (first === "help") return print(terminal, helpFor(rest, terminal.out.columns));
     const command = commandOf(first);
     if (!isGroup(command)) return await runCommand(command, rest, terminal, registry);
-    if (rest[0] === "--help" || rest[0] === "-h") return print(terminal, commandHelp(command));
+    if (rest[0] === "--help" || rest[0] === "-h") return print(terminal, commandHelp(command, terminal.out.columns));
     return await runCommand(subcommandOf(command, rest[0]), rest.slice(1), terminal, registry);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -84,9 +84,9 @@ async function runCommand(
   registry: CommandContext["registry"],
 ): Promise<number> {
   const { values, names } = parseArguments(command, args);
-  if (values["help"] === true) return print(terminal, commandHelp(command));
+  if (values["help"] === true) return print(terminal, commandHelp(command, terminal.out.columns));
   if (names.length > 0 && command.names === undefined) {
-    const hint = "config" in command.options ? `a config is given as --config ${names[0]}` : undefined;
+    const hint = "config" in command.options ? `to name a config, write --config ${names[0]}` : undefined;
     throw new UsageError(`unexpected argument "${names[0]}"`, hint);
   }
   const execute = await command.load();
@@ -100,10 +100,10 @@ function defaultFiles({ options }: Command): OptionValues {
   return Object.fromEntries(files);
 }
 
-function helpFor([name, member]: readonly string[]): string {
-  if (name === undefined) return overview();
+function helpFor([name, member]: readonly string[], columns: number | undefined): string {
+  if (name === undefined) return overview(columns);
   const command = commandOf(name);
-  return commandHelp(isGroup(command) && member !== undefined ? subcommandOf(command, member) : command);
+  return commandHelp(isGroup(command) && member !== undefined ? subcommandOf(command, member) : command, columns);
 }
 
 function helpCommandFor([first, second]: readonly string[]): string {

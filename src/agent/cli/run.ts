@@ -195,7 +195,7 @@ export async function runConfig(
       if (startProblem !== undefined)
         logger.error(
           { problems: startProblem },
-          "the config of the management server does not fit or cannot start: starting without it",
+          "the config of the management server is invalid or cannot start: starting without it",
         );
       await agent.start();
       telemetry.useAuthenticators(agent.authenticators);
@@ -258,7 +258,7 @@ function shutdownTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = /^\d+$/.test(text) && text !== "0" ? undefined : parseDuration(text);
   if (ms === undefined)
-    throw new UsageError(`--shutdown-timeout ${text} is no duration`, "write it with a unit: 10s, 1m");
+    throw new UsageError(`--shutdown-timeout ${text} is not a duration`, "write it with a unit: 10s, 1m");
   return ms;
 }
 

@@ -54,7 +54,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     } else
       logger.info(
         { signal, shutdownTimeoutMs: options.shutdownTimeoutMs() },
-        "draining: accepting no new data, delivering the rest",
+        "stopping: refusing new data, delivering what is left",
       );
     stopping = true;
     stopRequested.resolve();
@@ -62,9 +62,9 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   let started = false;
   let { isReloadDue = false } = options;
   const onHangup = () => {
-    if (stopping) return logger.info({}, "SIGHUP is ignored while the agent stops");
+    if (stopping) return logger.info({}, "SIGHUP is ignored while the agent is stopping");
     if (started) return agent.reload();
-    logger.info({}, "SIGHUP: the config is reloaded when the agent has started");
+    logger.info({}, "SIGHUP: the config will be reloaded when the agent has started");
     isReloadDue = true;
   };
   const onException = (error: unknown) => {
@@ -109,7 +109,10 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   const stopTimedOut = stopRequested.promise
     .then(() => after(clock, options.shutdownTimeoutMs() + STOP_GRACE_MS))
     .then(() => {
-      logger.error({ shutdownTimeoutMs: options.shutdownTimeoutMs() }, "the agent did not stop in time: giving up");
+      logger.error(
+        { shutdownTimeoutMs: options.shutdownTimeoutMs() },
+        "the agent did not stop in time: exiting anyway",
+      );
       agent.abort();
       return EXIT.failed;
     });

@@ -16,7 +16,10 @@ export class AppReceiver {
   }
 
   private connect({ id, intakes }: ReceiverContext): Receiver {
-    if (id !== APP) throw new Error(`there is only one receiver ${APP}, without a name; route what it takes`);
+    if (id !== APP)
+      throw new Error(
+        `there can be only one receiver ${APP}, without a name; to separate its data, use the connector routing`,
+      );
     this.intakes = intakes;
     return { start: async () => {}, stop: () => this.settled() };
   }

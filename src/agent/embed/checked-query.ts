@@ -5,7 +5,7 @@ import { AdminError, DEAD_LETTER_QUERY, type DeadLetterQuery, type Selection } f
  * types would then delete them. Throws an `AdminError`.
  */
 export function checkedQuery(query: DeadLetterQuery): DeadLetterQuery {
-  if (typeof query !== "object" || query === null) throw new AdminError("bad_request", "a query is an object");
+  if (typeof query !== "object" || query === null) throw new AdminError("bad_request", "expected a query object");
   const unknown = Object.keys(query).find((key) => !Object.hasOwn(DEAD_LETTER_QUERY, key));
   if (unknown === undefined) return query;
   throw new AdminError("bad_request", `a query has no ${unknown}, only ${Object.keys(DEAD_LETTER_QUERY).join(", ")}`);
@@ -15,7 +15,7 @@ export function checkedSelection(selection: Selection): Selection {
   const { ids, query, ...others } = (selection ?? {}) as { ids?: unknown; query?: DeadLetterQuery };
   const isEither = Array.isArray(ids) !== (query !== undefined);
   if (!isEither || Object.keys(others).length > 0) {
-    throw new AdminError("bad_request", "a selection is { ids: [...] } or { query: {...} }");
+    throw new AdminError("bad_request", "expected a selection: { ids: [...] } or { query: {...} }");
   }
   if (query !== undefined) checkNoMissingValues(checkedQuery(query));
   return selection;

@@ -53,5 +53,5 @@ export class DeadLetters {
 }
 
 export function notRunning(): AdminError {
-  return new AdminError("unavailable", "Sluice does not run: await sluice.start()");
+  return new AdminError("unavailable", "Sluice is not running: await sluice.start()");
 }

@@ -114,8 +114,8 @@ function problem(code: Problem["code"], path: string, message: string): Problem 
 
 /** Suggestions that differ for programs that embed Sluice, by problem code. */
 const HINTS: Readonly<Record<string, string>> = {
-  no_receivers: `write receivers: [${APP}] to feed it with what the program emits`,
-  unset_variable: "variables come from createSluice's option env alone",
+  no_receivers: `write receivers: [${APP}] to send it the records that the program emits`,
+  unset_variable: "variables come only from createSluice's option env",
 };
 
 function problemForDisplay(found: Problem, isText: boolean): Problem {

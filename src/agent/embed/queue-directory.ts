@@ -84,6 +84,6 @@ function clientsWaitWarning(config: ResolvedConfig) {
     place: config.placeOf(["service", "pipelines", id]),
     path: `service.pipelines.${id}`,
     message: `senders of pipeline "${id}" wait for as long as its processors hold the data, and an SDK may time out`,
-    suggestion: "pass queueDirectory to createSluice: the data is then stored on disk and answered at once",
+    suggestion: "pass queueDirectory to createSluice: the data is then stored on disk and acknowledged at once",
   });
 }

@@ -31,7 +31,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     whole: beforeRecords,
   },
   errors: {
-    about: "records, and lines of the log, that only the new config makes errors of",
+    about: "errors about records, and in the log, that only the new config causes",
     needsComparison: false,
     amount: ({ newErrors }) => newErrors,
     whole: ({ sample }) => sample.records,

@@ -93,7 +93,7 @@ const CHUNK_BYTES = 1024 ** 2;
 
 function checkMagic(data: Buffer): void {
   if (!data.subarray(0, SAMPLE_MAGIC.length).equals(SAMPLE_MAGIC))
-    throw new SampleFileError("this is no sample: sluice tap --record FILE makes one");
+    throw new SampleFileError("this is not a sample: sluice tap --record FILE writes one");
 }
 
 /** Returns what is wrong if the entry cannot be read. */

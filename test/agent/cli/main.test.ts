@@ -55,11 +55,11 @@ describe("the command line", () => {
     [["validate", "--cnfig", "x"], "unknown option --cnfig; did you mean --config?"],
     [["validate", "--config"], "--config needs a value"],
     [["validate", "--json=yes", "--config", "x"], "--json takes no value"],
-    [["validate", "x.yaml"], 'unexpected argument "x.yaml"; a config is given as --config x.yaml'],
-    [["run", "--config", "x", "--shutdown-timeout", "soon"], "--shutdown-timeout soon is no duration"],
+    [["validate", "x.yaml"], 'unexpected argument "x.yaml"; to name a config, write --config x.yaml'],
+    [["run", "--config", "x", "--shutdown-timeout", "soon"], "--shutdown-timeout soon is not a duration"],
     [
       ["run", "--config", "x", "--shutdown-timeout", "10"],
-      "--shutdown-timeout 10 is no duration; write it with a unit: 10s, 1m",
+      "--shutdown-timeout 10 is not a duration; write it with a unit: 10s, 1m",
     ],
     [["components", "bach"], 'there is no component "bach"; did you mean "batch"?'],
   ])("answers %j with what to do, and 2", async (args, message) => {

@@ -86,7 +86,7 @@ describe("a sample file", () => {
   });
 
   it("is not read to its end if it is something else, or too large", async () => {
-    await expect(readSampleFile("/dev/zero")).rejects.toThrow("this is no sample");
+    await expect(readSampleFile("/dev/zero")).rejects.toThrow("this is not a sample");
     const file = join(temporaryFolder(), "traffic.sample");
     const entries = [{ receiver: "otlp", at: 1, signal: "logs" as const, bytes: logs("a").bytes }];
     writeFileSync(file, fileOf(entries));

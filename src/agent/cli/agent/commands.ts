@@ -23,11 +23,11 @@ export const RELOAD: Command = {
   name: "reload",
   summary: "Reload the config of a running agent.",
   details: [
-    "The agent reads its config files again and checks them. If they have errors, or a component cannot start, it shows the",
-    "problems and the old config runs on. Otherwise only what has changed is replaced, without a gap. Exit code 0 if the",
-    "config runs, 1 if not.",
+    "The agent reads its config files again and checks them. If they have errors, or if a component cannot start, the agent",
+    "keeps the old config and prints the problems. Otherwise it replaces only what has changed, without an interruption.",
+    "Exit code 0 if the new config runs, 1 if not.",
     "With --rehearse the agent first runs the new and the old pipelines on a sample of its traffic, without exporters, and",
-    "shows the difference. It reloads if no condition of --fail-on holds (otherwise exit code 3) and you agree.",
+    "shows the difference. It then asks whether to reload. If a condition of --fail-on holds, it does not, and exits with 3.",
   ],
   options: {
     diff: { type: "boolean", description: "Only show what a reload would change." },

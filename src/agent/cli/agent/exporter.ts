@@ -11,19 +11,19 @@ const BREAKER_STATES = ["open", "closed", "auto"];
 export const pause = changing("pause", ({ id }) => `${id} is paused: new data waits in its queue.`);
 
 /** `sluice exporter resume` */
-export const resume = changing("resume", ({ id }) => `${id} sends again.`);
+export const resume = changing("resume", ({ id }) => `${id} is resumed and sends its queue.`);
 
 /** `sluice exporter retry` */
 export const retry = changing(
   "retry",
-  ({ id, queue }) => `${id} retries its waiting entries now; ${queue.entries} in its queue.`,
+  ({ id, queue }) => `${id} retries its waiting entries now; its queue has ${queue.entries}.`,
 );
 
 /** `sluice exporter breaker` */
 export async function breaker(context: CommandContext): Promise<number> {
   const [id, state, ...others] = positionalArguments(context);
   if (id === undefined || !BREAKER_STATES.includes(state ?? "") || others.length > 0)
-    throw new UsageError("expected the id of an exporter and open, closed or auto");
+    throw new UsageError("expected the id of an exporter, and one of open, closed or auto");
   return change(context, id, "breaker", { ...operatorBody(context), state }, (status) =>
     state === "auto"
       ? `The circuit breaker of ${id} is automatic again; it is ${status.breaker.state.replace("_", " ")}.`

@@ -54,7 +54,7 @@ export async function findAgent(address: AgentAddress): Promise<AgentAddress | u
     if (error instanceof AdminError) throw error;
     if (isCertificateError(error)) throw certificateError(error as Error);
   }
-  throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
+  throw new AdminError("unavailable", `the server at ${base.origin} is not the API of a Sluice agent`);
 }
 
 /**
@@ -88,7 +88,7 @@ async function readAccess(
 function baseOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new UsageError(`${text} is no URL of an agent`, `write ${DEFAULT_API}`);
+    throw new UsageError(`${text} is not the URL of an agent`, `write ${DEFAULT_API}`);
   }
   url.pathname = url.pathname.replace(/\/?(api\/v1\/?)?$/, "/");
   return url;

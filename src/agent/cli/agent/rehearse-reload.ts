@@ -27,7 +27,7 @@ export function rehearsalRequest(context: CommandContext): Readonly<Record<strin
   for (const text of conditions)
     if (parseFailCondition(text) === undefined)
       throw new UsageError(
-        `--fail-on ${text} is no condition`,
+        `--fail-on ${text} is not a condition`,
         `write NAME>NUMBER or NAME>PERCENT%; names: ${Object.keys(MEASURES).join(", ")}`,
       );
   if (values["yes"] !== true && (terminal.ask === undefined || values["json"] === true))
@@ -77,7 +77,7 @@ async function finished(api: AgentApi, request: object, progress: RehearsalProgr
       progress.show(progressText(rehearsal));
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       ({ rehearsal } = await api.get<{ rehearsal: RehearsalStatus }>("/config/rehearsal"));
-      if (rehearsal?.id !== id) throw new AdminError("conflict", "somebody has started another rehearsal");
+      if (rehearsal?.id !== id) throw new AdminError("conflict", "another rehearsal was started");
     }
     return rehearsal;
   } finally {

@@ -11,8 +11,8 @@ const OUTCOMES: Readonly<Record<ReloadReport["outcome"], string>> = {
   applied: "The new config runs.",
   unchanged: "Nothing has changed: the agent runs with this config.",
   planned: "A reload would do this:",
-  invalid: "The config has errors. The old one runs on.",
-  rolled_back: "The reload failed and was rolled back. The old config runs on.",
+  invalid: "The config has errors. The agent keeps the old one.",
+  rolled_back: "The reload failed and was rolled back. The agent keeps the old config.",
 };
 
 /** `sluice reload` */
@@ -50,7 +50,7 @@ async function isConfirmed({ values, terminal }: CommandContext): Promise<boolea
   if (values["yes"] === true) return true;
   const answer = (await terminal.ask?.("Reload now? [y/N] ")) ?? "";
   if (/^y(es)?$/i.test(answer.trim())) return true;
-  terminal.err.write("Nothing was changed. The old config runs on.\n");
+  terminal.err.write("Nothing was changed. The agent keeps the old config.\n");
   return false;
 }
 
@@ -83,7 +83,7 @@ export function changeLines({ changes, kept, settings = [], afterRestart, refuse
     ...changes.map(changeLine),
     ...settings.map((key) => `  change   ${key}`),
     `  keep     ${pluralize(kept, "component")}`,
-    ...afterRestart.map((key) => `  ${key} takes effect when the agent is started again`),
+    ...afterRestart.map((key) => `  ${key} takes effect when the agent is restarted`),
     ...refused.map((key) => `  ${key} cannot change while the agent runs: the reload would be refused`),
   ];
 }

@@ -68,7 +68,10 @@ interface ConfigState {
 function configLines(config: ConfigState | undefined): string[] {
   if (config?.differs !== true) return [];
   const { number } = config.generation;
-  return [`The files of the config differ from generation ${number}, which runs: sluice reload --diff shows how.`, ""];
+  return [
+    `The config files differ from the running config (generation ${number}): sluice reload --diff shows how.`,
+    "",
+  ];
 }
 
 function orphanLines(queues: readonly OrphanedQueue[]): string[] {

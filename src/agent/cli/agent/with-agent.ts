@@ -29,7 +29,7 @@ export async function connectToAgent(context: CommandContext): Promise<AgentApi>
   const { base } = address;
   const agent = await findAgent(address);
   if (agent === undefined) {
-    const advice = "is it running, and does its config have the extension admin? --api URL names another";
+    const advice = "is it running, and does its config have the extension admin? Use --api URL for another address";
     throw new AdminError("unavailable", `no agent answers at ${base.origin}; ${advice}`);
   }
   const { access } = agent;

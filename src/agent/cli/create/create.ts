@@ -69,7 +69,7 @@ function kindOf(word: string | undefined): ScaffoldKind {
     throw new UsageError(`say what to create: ${kinds.join(", ")}`, "sluice create processor NAME");
   const guess = nearest(word, kinds);
   throw new UsageError(
-    `"${word}" cannot be created; expected ${kinds.join(", ")}`,
+    `sluice create cannot write "${word}"; expected ${kinds.join(", ")}`,
     guess && `did you mean "${guess}"?`,
   );
 }
@@ -77,11 +77,11 @@ function kindOf(word: string | undefined): ScaffoldKind {
 function namedComponent(kind: ScaffoldKind, name: string | undefined, registry: Registry): Omit<Scaffold, "folder"> {
   if (name === undefined) throw new UsageError("a name is missing", `sluice create ${kind} my-${kind}`);
   if (name.length > 100 || !/^(@[a-z0-9][a-z0-9._-]*\/)?[a-z][a-z0-9._-]*$/.test(name)) {
-    const rule = "a name begins with a letter and has lower-case letters, digits and dashes, as npm wants it";
-    throw new UsageError(`"${name}" is no name for a package: ${rule}`, suggestedName(name));
+    const rule = "npm requires a letter, followed by lower-case letters, digits and dashes";
+    throw new UsageError(`"${name}" is not a valid package name: ${rule}`, suggestedName(name));
   }
   if (DEPENDENCIES.has(name)) {
-    throw new UsageError(`"${name}" is a package that the new one uses`, `choose another name, such as my-${name}`);
+    throw new UsageError(`the new package itself depends on "${name}"`, `choose another name, such as my-${name}`);
   }
   const type = typeOf(kind, name);
   if (RESERVED.has(type)) {

@@ -153,7 +153,7 @@ function portGiven(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`--port ${text} is no port`, "expected a number from 0 (any that is free) to 65535");
+  throw new UsageError(`--port ${text} is not a port`, "expected a number from 0 (any that is free) to 65535");
 }
 
 /** Opens an address in the desktop's browser. Returns false when there is no desktop, or no program to open it with. */

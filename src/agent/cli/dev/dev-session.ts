@@ -55,7 +55,7 @@ export class DevSession {
         : new RegionOutput(region, terminal.out.colour, this.clock);
     this.changes = new ChangeWatch(this.clock, {
       onChange: () => this.onChange(),
-      onFlood: () => this.output.event("files change all the time: reloading every 2 seconds at most"),
+      onFlood: () => this.output.event("files change constantly: reloading at most every 2 seconds"),
     });
   }
 
@@ -130,7 +130,7 @@ export class DevSession {
     const problems = hasProblems ? this.state.problems : [];
     const error = painter(this.terminal.out.colour)("red", "error");
     const hint = hasStarted ? "" : " while it started: a plugin may have called process.exit";
-    const reason = `${error}: the agent ended by itself (${status})${hint}`;
+    const reason = `${error}: the agent exited unexpectedly (${status})${hint}`;
     const isExplained = !hasStarted && hasProblems;
     this.update({ phase: "waiting", problems: isExplained ? problems : [reason, ...problems], counts: undefined });
   }
@@ -138,7 +138,9 @@ export class DevSession {
   private onHang(isHanging: boolean): void {
     if (this.isRestarting || this.isQuitting) return;
     if (!this.isLive && isHanging)
-      this.output.event("the agent does not answer: a plugin may be in an endless loop; restarts at the next change");
+      this.output.event(
+        "the agent does not answer: a plugin may be in an endless loop. It restarts at the next change",
+      );
     this.update({ phase: isHanging ? "hanging" : this.hasStarted ? "running" : "starting" });
   }
 
@@ -172,11 +174,11 @@ export class DevSession {
   private onReloaded(outcome: DevOutcome, changes: readonly string[]): void {
     this.isReloading = false;
     if (outcome === "restart") {
-      this.output.event("this change needs a new agent: restarting");
+      this.output.event("this change needs a restart: restarting");
       this.restart();
     } else if (outcome === "applied") this.output.event(`reloaded: ${changes.join(", ") || "the config"}`);
     else if (outcome === "unchanged") this.output.event("saved: nothing to reload");
-    else this.output.event("not reloaded: the last version that worked runs on");
+    else this.output.event("not reloaded: the last version that worked keeps running");
   }
 
   private sendShown(): void {

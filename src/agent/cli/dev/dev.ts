@@ -25,6 +25,6 @@ function shownRecords(values: CommandContext["values"]): ShownRecords {
   if (problem !== undefined) throw new UsageError(`--where: ${problem}`);
   const rate = (values["rate"] ?? String(DEFAULT_RATE)) as string;
   if (!/^\d{1,3}$/.test(rate) || Number(rate) > MAX_RATE)
-    throw new UsageError(`--rate ${rate} is no number from 0 to ${MAX_RATE}`);
+    throw new UsageError(`--rate ${rate} is not a number from 0 to ${MAX_RATE}`);
   return { where, rate: Number(rate), at: (values["at"] ?? []) as readonly string[] };
 }

@@ -31,7 +31,7 @@ export async function audit(context: CommandContext): Promise<number> {
   return withDeadLetters(context, async ({ admin }) => {
     const page = await admin.audit(query);
     if (values["json"] === true) printJson(context, page);
-    else if (page.records.length === 0) terminal.out.write("Nothing was done.\n");
+    else if (page.records.length === 0) terminal.out.write("The audit is empty.\n");
     else terminal.out.write(`${table(COLUMNS, page.records.map(rowOf), terminal.out).join("\n")}\n`);
     if (page.cursor !== undefined && values["json"] !== true)
       terminal.err.write(`\nThere are more: add --cursor ${page.cursor}\n`);

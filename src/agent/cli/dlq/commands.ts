@@ -20,33 +20,37 @@ const CONNECTION_OPTIONS: Record<string, CommandOption> = {
 };
 
 const FILTERS: Record<string, CommandOption> = {
-  exporter: { type: "string", value: "ID", description: "Only of this exporter." },
+  exporter: { type: "string", value: "ID", description: "Only dead letters of this exporter." },
   reason: {
     type: "string",
     value: "REASON",
-    description: `${FAILURE_REASONS.join(", ")}.`,
+    description: `Only dead letters with this reason: ${FAILURE_REASONS.join(", ")}.`,
   },
-  category: { type: "string", value: "NAME", description: "Only of this category: schema, business, integration ..." },
-  signature: { type: "string", value: "HASH", description: "Only similar failures; dlq stats shows the signatures." },
-  signal: { type: "string", value: "SIGNAL", description: "logs, traces or metrics." },
+  category: {
+    type: "string",
+    value: "NAME",
+    description: "Only dead letters of this category: schema, business, integration ...",
+  },
+  signature: { type: "string", value: "HASH", description: "Only failures with this signature; dlq stats shows them." },
+  signal: { type: "string", value: "SIGNAL", description: "Only dead letters of logs, traces or metrics." },
   event: {
     type: "string",
     value: "NAME",
-    description: "Only with this event, span or metric name; * matches any text.",
+    description: "Only dead letters with this event, span or metric name; * matches any text.",
   },
-  where: { type: "string", value: "OTTL", description: "Only with a record that matches this condition." },
+  where: { type: "string", value: "OTTL", description: "Only dead letters with a record that matches this condition." },
   attribute: {
     type: "string",
     value: "KEY=VALUE",
-    description: "Only with this attribute in a record or resource; * matches any text.",
+    description: "Only dead letters with this attribute in a record or resource; * matches any text.",
   },
-  text: { type: "string", value: "TEXT", description: "Only with this text anywhere in the records." },
+  text: { type: "string", value: "TEXT", description: "Only dead letters with this text in their records." },
   since: {
     type: "string",
     value: "TIME",
-    description: "Only failed at or after: 2026-01-31T08:00, or 2h for two hours ago.",
+    description: "Only failures since this time: 2026-01-31T08:00, or 2h for two hours ago.",
   },
-  until: { type: "string", value: "TIME", description: "Only failed before this time." },
+  until: { type: "string", value: "TIME", description: "Only failures before this time." },
 };
 
 const YES: Record<string, CommandOption> = {
@@ -60,7 +64,7 @@ const DRY_RUN: Record<string, CommandOption> = {
 const list: Command = {
   name: "dlq list",
   summary: "List dead letters, newest first.",
-  details: ["Prints one page; pass the cursor printed below it with --cursor to get the next."],
+  details: ["Prints one page. To get the next page, pass the printed cursor with --cursor."],
   options: {
     ...FILTERS,
     limit: { type: "string", value: "N", description: "Entries on the page, 1 to 1000; default 50." },
@@ -76,7 +80,7 @@ const list: Command = {
 
 const show: Command = {
   name: "dlq show",
-  summary: "Show one entry: its error, its attempts, its earlier cycles.",
+  summary: "Show one entry: its error, its attempts, its earlier replays.",
   details: [
     "With --payload, also shows its records, with personal data and secrets masked as by the processor pii. --reveal shows",
     "them unmasked; it needs a reason, and is recorded in the audit.",
@@ -107,16 +111,16 @@ const replay: Command = {
   summary: "Put dead letters back into their queues.",
   details: [
     "Select them by their ids, by filters, or with --all. They keep their ids and their history.",
-    "Not replayed: entries that were replayed too often, were partly accepted before or match replay.require_approval; that",
-    "have expired, cannot be read, or whose backend is down; and entries of a pipeline that the config does not have,",
-    "because the treatment that pii would need is unknown (--pipeline, --as-is). The reasons are printed. --approve also",
-    "replays the first three kinds and those whose backend is down.",
-    "Exit code 0 if all were queued again, 1 if some were not. Entries that fail again become dead letters again.",
-    "With --to they go into the queue of another exporter. They still pass those processors of their pipeline that handle",
-    "replays, such as pii, and those of the pipelines that end in that exporter.",
-    "--diff is a dry run that shows them before and after statements and processors; --reveal --why TEXT unmasks them.",
-    "With --wait it waits until all have left their queues, prints the outcomes, and exits with 0 only if all were",
-    "delivered. Ctrl-C stops waiting, not the sending.",
+    "Some entries are skipped, and the reasons are printed: entries that were replayed too often, were partly accepted",
+    "before, match replay.require_approval, have expired or cannot be read, and entries whose backend is down. --approve",
+    "replays them too, except for entries that have expired or cannot be read. If the config no longer has the pipeline of",
+    "an entry, Sluice does not know which processors (such as pii) it must pass: add --pipeline NAME or --as-is.",
+    "Exit code 0 if all were queued, 1 if some were not. Entries that fail again become dead letters again.",
+    "With --to, they go into the queue of another exporter. They still pass the processors that handle replays, such as",
+    "pii: those of their own pipeline, and those of the pipelines that end in that exporter.",
+    "--diff is a dry run. It shows entries before and after statements and processors; --reveal --why TEXT unmasks them.",
+    "With --wait, it waits until all have left their queues, prints the outcomes, and exits with 0 only if all were",
+    "delivered. Ctrl-C ends the wait; the agent keeps sending.",
   ],
   options: {
     ...ALL,
@@ -135,7 +139,7 @@ const replay: Command = {
     pipeline: {
       type: "string",
       value: "NAME",
-      description: "Treat entries of an unknown pipeline like those of this one (pii, versioning).",
+      description: "Process entries whose pipeline was removed like those of this pipeline (pii, versioning).",
     },
     to: {
       type: "string",
@@ -150,10 +154,10 @@ const replay: Command = {
     },
     diff: {
       type: "boolean",
-      description: "Only compare what would be sent with what is stored, for the first entries, masked.",
+      description: "Dry run: for the first entries, compare what would be sent with what is stored, masked.",
     },
     reveal: REVEAL_OPTIONS["reveal"]!,
-    "as-is": { type: "boolean", description: "Send entries of an unknown pipeline untreated." },
+    "as-is": { type: "boolean", description: "Send entries whose pipeline was removed without processing them." },
     ...DRY_RUN,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -174,9 +178,9 @@ const edit: Command = {
   name: "dlq edit",
   summary: "Change the records of one dead letter, as OTLP/JSON.",
   details: [
-    "Opens $VISUAL or $EDITOR with the unmasked records; this needs a reason and is recorded in the audit. The saved text",
-    "must be OTLP of the same signal. The original stays in the history (dlq show ID --revision 0). Nothing is sent until",
-    "you run dlq replay. If somebody else has changed the entry meanwhile, your text is kept in its file and not applied.",
+    "Opens $VISUAL or $EDITOR with the unmasked records. This needs --why TEXT and is recorded in the audit. The saved text",
+    "must be OTLP/JSON of the same signal. dlq show ID --revision 0 shows the original. Nothing is sent until you run",
+    "dlq replay. If another user changes the entry at the same time, your change is not applied, and your file is kept.",
   ],
   options: {
     file: {
@@ -219,8 +223,8 @@ const purge: Command = {
   name: "dlq purge",
   summary: "Permanently delete all dead letters that match filters, or --all.",
   details: [
-    "Prints how many there are and asks for confirmation; use --yes in scripts. It returns when nothing of them is left in",
-    "the queue's files (or tables in PostgreSQL). With dead_letter.keep_deleted they are kept for that time first.",
+    "Prints how many there are and asks for confirmation; use --yes in scripts. It returns when they are erased from",
+    "the queue's files (or tables in PostgreSQL). With dead_letter.keep_deleted, they can be restored for that time.",
   ],
   options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
@@ -230,7 +234,9 @@ const purge: Command = {
 const restore: Command = {
   name: "dlq restore",
   summary: "Restore deleted dead letters that are still kept.",
-  details: ["With dead_letter.keep_deleted, deleted ones are kept for that time; dlq list --deleted shows them."],
+  details: [
+    "Needs dead_letter.keep_deleted, which keeps deleted dead letters for that time. dlq list --deleted shows them.",
+  ],
   options: { ...ALL, ...FILTERS, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "[ID ...]",
   examples: ["sluice dlq restore 5f0c1d2e3a4b5c6d-17", "sluice dlq restore --signature 0f3a9c21d4e8"],
@@ -241,8 +247,8 @@ const exportCommand: Command = {
   name: "dlq export",
   summary: "Write dead letters with their records as JSON lines.",
   details: [
-    "The records are masked, so the lines are only for reading and cannot be imported. With --reveal --why TEXT they are",
-    "complete, each line has a checksum, and dlq import reads them; this is recorded in the audit. Exporting deletes",
+    "The records are masked: you can read the lines, but not import them. With --reveal --why TEXT the records are",
+    "complete, and dlq import can read the lines, which have checksums. This is recorded in the audit. Exporting deletes",
     "nothing. The output is not encrypted, even if the queue is.",
   ],
   options: {
@@ -262,10 +268,10 @@ const importCommand: Command = {
   name: "dlq import",
   summary: "Import exported dead letters, or entries that were set aside.",
   details: [
-    "They keep their ids; existing ones are not imported again. If a file has damaged lines, nothing is imported and the",
+    "They keep their ids. Those that exist already are skipped. If a file has damaged lines, nothing is imported and the",
     "lines are listed, unless --skip-damaged is given.",
-    "With --set-aside: imports the readable entries in the files of a damaged queue that were missing after its repair.",
-    "Entries that were waiting become dead letters with the reason imported.",
+    "With --set-aside: imports entries from the files of a damaged queue that its repair did not recover.",
+    "Entries that were waiting to be sent become dead letters with the reason imported.",
   ],
   options: {
     "skip-damaged": { type: "boolean", description: "Import the lines that are not damaged." },
@@ -301,10 +307,10 @@ const audit: Command = {
     since: {
       type: "string",
       value: "TIME",
-      description: "Only at or after: 2026-01-31T08:00, or 2h for two hours ago.",
+      description: "Only actions since this time: 2026-01-31T08:00, or 2h for two hours ago.",
     },
-    until: { type: "string", value: "TIME", description: "Only before this time." },
-    actor: { type: "string", value: "NAME", description: "Only by this person." },
+    until: { type: "string", value: "TIME", description: "Only actions before this time." },
+    actor: { type: "string", value: "NAME", description: "Only actions of this person." },
     action: { type: "string", value: "NAME", description: `${AUDITED_ACTIONS.join(", ")}.` },
     limit: { type: "string", value: "N", description: "Records on the page, 1 to 1000; default 50." },
     cursor: { type: "string", value: "CURSOR", description: "Cursor printed below the previous page." },
@@ -317,10 +323,10 @@ const audit: Command = {
 
 export const DLQ: CommandGroup = {
   name: "dlq",
-  summary: "Inspect and replay dead letters: data that could not be delivered.",
+  summary: "Inspect and replay dead letters (undeliverable data).",
   details: [
     "Connects to the agent at http://127.0.0.1:55679, or to the one given with --api. If no agent answers there and",
-    "./data/queue exists, works on that directory (or the one given with --dir); the agent must not run then.",
+    "./data/queue exists, dlq works on that directory (or the one given with --dir). No agent may use it at that time.",
     "",
     "Exit codes: 0 success, 1 failed or incomplete, 2 wrong usage.",
   ],

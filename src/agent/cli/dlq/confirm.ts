@@ -5,7 +5,10 @@ import { UsageError } from "../terminal.js";
 export async function confirm({ values, terminal }: CommandContext, question: string): Promise<boolean> {
   if (values["yes"] === true) return true;
   if (terminal.ask === undefined)
-    throw new UsageError("this deletes permanently, and there is no terminal to ask for confirmation", "say --yes");
+    throw new UsageError(
+      "this deletes data permanently, and there is no terminal to ask for confirmation",
+      "say --yes",
+    );
   const answer = await terminal.ask(`${question} [y/N] `);
   const isAgreed = /^y(es)?$/i.test(answer.trim());
   if (!isAgreed) terminal.err.write("Nothing was deleted.\n");

@@ -22,7 +22,7 @@ export async function connect(context: CommandContext): Promise<DeadLetterConnec
   const { values, terminal } = context;
   const directory = values["dir"] as string | undefined;
   if (values["api"] !== undefined && directory !== undefined)
-    throw new UsageError("--api and --dir exclude each other");
+    throw new UsageError("--api and --dir cannot be used together");
   const queues = await readQueueConfig(context);
   if (directory === undefined && queues?.postgres !== undefined && values["api"] === undefined)
     return openPostgres(queues.postgres, terminal, queues);

@@ -21,7 +21,7 @@ export async function edit(context: CommandContext): Promise<number> {
   if (id === undefined || more.length > 0) throw new UsageError("edit needs one id", "dlq list prints them");
   const operator = operatorOf(context, false);
   if (operator.reason === undefined)
-    throw new UsageError("edit changes what was sent", "give it with --why TEXT; it is recorded in the audit");
+    throw new UsageError("dlq edit needs a reason", "give it with --why TEXT; it is recorded in the audit");
   const file = values["file"] as string | undefined;
   const revision = revisionOption(values);
   if (revision !== undefined && file === undefined) throw new UsageError("--revision needs --file");
@@ -29,7 +29,7 @@ export async function edit(context: CommandContext): Promise<number> {
     const admin = anyone.actingAs(operator);
     const entry = await admin.deadLetter(id);
     if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
-    if (entry.state !== "failed") throw new AdminError("conflict", `${id} is no dead letter: it is ${entry.state}`);
+    if (entry.state !== "failed") throw new AdminError("conflict", `${id} is not a dead letter: it is ${entry.state}`);
     const change = (payload: string) =>
       admin.editDeadLetter(id, { by: operator.actor, payload, revision: revision ?? revisionOf(entry) });
     if (file === undefined) return editByHand(context, admin, entry, change);
@@ -83,7 +83,7 @@ async function editByHand(
 }
 
 function keepUnsaved({ err }: Terminal, file: string, why = ""): number {
-  err.write(`${why}${why && "\n"}What you wrote is in ${file}; remove it when you are done.\n`);
+  err.write(`${why}${why && "\n"}Your text is in ${file}; delete the file when you no longer need it.\n`);
   return EXIT.failed;
 }
 
@@ -104,7 +104,7 @@ async function readInput(): Promise<string> {
 
 /** Writes control characters as JSON escapes, because an editor might interpret or hide them. */
 function pretty(payload: string | undefined): string {
-  if (payload === undefined) throw new AdminError("not_found", "its records cannot be read any more");
+  if (payload === undefined) throw new AdminError("not_found", "its records can no longer be read");
   return `${printableJson(JSON.parse(payload), undefined, 2)}\n`;
 }
 

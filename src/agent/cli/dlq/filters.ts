@@ -22,7 +22,7 @@ export function selectionQuery(values: OptionValues, now: number): DeadLetterQue
   const query = queryOf(values, now);
   const { limit: _, ...filters } = query;
   const hasFilters = Object.keys(filters).length > 0;
-  if (values["all"] === true && hasFilters) throw new UsageError("--all and filters exclude each other");
+  if (values["all"] === true && hasFilters) throw new UsageError("--all and filters cannot be used together");
   if (values["all"] !== true && !hasFilters)
     throw new UsageError("nothing is selected", "give filters, or --all for everything");
   return query;
@@ -31,7 +31,7 @@ export function selectionQuery(values: OptionValues, now: number): DeadLetterQue
 export function parsePositiveNumber(name: string, text: string): number {
   const number = Number(text);
   if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
-  throw new UsageError(`--${name} ${text} is no number above 0`);
+  throw new UsageError(`--${name} ${text} is not a number above 0`);
 }
 
 /** Parses an ISO time (local unless it has a zone), or a duration before now. */
@@ -40,12 +40,12 @@ export function parseTime(name: string, text: string, now: number): number {
   if (ago !== undefined) return now - ago;
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.length === 10 ? `${text}T00:00` : text) : Number.NaN;
   if (Number.isFinite(time)) return time;
-  throw new UsageError(`--${name} ${text} is no time`, "write 2026-01-31T08:00, or 2h for two hours ago");
+  throw new UsageError(`--${name} ${text} is not a time`, "write 2026-01-31T08:00, or 2h for two hours ago");
 }
 
 /** The revision of an entry (its number of edits) given with --revision; undefined when there is none. */
 export function revisionOption({ revision }: OptionValues): number | undefined {
   if (revision === undefined) return undefined;
   if (/^\d{1,9}$/.test(revision as string)) return Number(revision);
-  throw new UsageError(`--revision ${revision as string} is no number`);
+  throw new UsageError(`--revision ${revision as string} is not a number`);
 }

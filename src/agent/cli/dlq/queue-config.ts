@@ -23,7 +23,7 @@ export async function readQueueConfig(context: CommandContext): Promise<QueueCon
   }
   const spec = [...config.extensions.values()].find(({ factory }) => factory.type === "reliability");
   if (spec === undefined)
-    throw new AdminError("bad_request", "the config has no extension reliability, and so no queues");
+    throw new AdminError("bad_request", "the config has no queues: the extension reliability is missing");
   const { loadKeyring } = await import("../../../runtime/queue/store/encryption/load-keyring.js");
   const { directory, encryption, store } = spec.config as {
     directory: string;

@@ -37,7 +37,7 @@ export async function replay(given: CommandContext): Promise<number> {
   const waitsMs = waitOption(values);
   return withDeadLetters(context, async ({ admin, isOffline }) => {
     if (isOffline && waitsMs !== undefined)
-      throw new UsageError("--wait needs an agent that runs: nothing is sent here");
+      throw new UsageError("--wait needs a running agent, because only an agent sends data");
     const progress = progressBar(terminal.err);
     const interrupt = onInterrupt();
     const following = { waitsMs, onProgress: progress.show, abort: interrupt.signal };
@@ -71,7 +71,7 @@ function waitOption(values: CommandContext["values"]): number | undefined {
   }
   if (timeout === undefined) return Number.POSITIVE_INFINITY;
   const ms = parseDuration(timeout);
-  if (ms === undefined) throw new UsageError(`--timeout ${timeout} is no duration`, "write 30s or 5m");
+  if (ms === undefined) throw new UsageError(`--timeout ${timeout} is not a duration`, "write 30s or 5m");
   return ms;
 }
 
@@ -97,7 +97,7 @@ const MAX_SAMPLES = 3;
 
 function describeSample(sample: ReplaySample, { terminal }: CommandContext): string[] {
   const { id, exporter, masked, before, after, note } = sample;
-  const title = `${id} of ${exporter}, as it is and as it would be sent${masked ? ", masked" : ""}`;
+  const title = `${id} of ${exporter}, as stored and as it would be sent${masked ? ", masked" : ""}`;
   if (note !== undefined) return [title, `  ${printable(note)}`];
   return [title, ...diffText(before, after, painter(terminal.out.colour))];
 }
@@ -105,7 +105,7 @@ function describeSample(sample: ReplaySample, { terminal }: CommandContext): str
 function pipelineOption(values: CommandContext["values"]): Pick<ReplayOptions, "pipeline"> {
   const pipeline = values["pipeline"] as string | undefined;
   if (values["as-is"] !== true) return pipeline === undefined ? {} : { pipeline };
-  if (pipeline !== undefined) throw new UsageError("--pipeline and --as-is exclude each other");
+  if (pipeline !== undefined) throw new UsageError("--pipeline and --as-is cannot be used together");
   return { pipeline: false };
 }
 
@@ -128,7 +128,7 @@ function selectionOf(context: CommandContext): Selection {
     "until",
     "limit",
   ].find((name) => values[name] !== undefined);
-  if (filter !== undefined) throw new UsageError(`ids and --${filter} exclude each other`);
+  if (filter !== undefined) throw new UsageError(`ids and --${filter} cannot be used together`);
   return { ids };
 }
 

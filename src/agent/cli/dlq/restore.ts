@@ -23,6 +23,6 @@ export async function restore(context: CommandContext): Promise<number> {
 function selectionOf(context: CommandContext): Selection {
   const ids = [...new Set(positionalArguments(context))];
   if (ids.length === 0) return { query: selectionQuery(context.values, Date.now()) };
-  if (context.values["all"] === true) throw new UsageError("--all and ids exclude each other");
+  if (context.values["all"] === true) throw new UsageError("--all and ids cannot be used together");
   return { ids };
 }

@@ -56,7 +56,10 @@ function describeEntry(entry: Entry, now: number): string[] {
       ["Copy of", entry.forwardOf && `${entry.forwardOf.id}, a dead letter of ${entry.forwardOf.exporter}`],
       ...(failure === undefined ? [] : failureFields(failure, entry.items)),
       ["Error", failure === undefined && lastError ? errorText(lastError) : undefined],
-      ["Attempts", `${entry.calls}${entry.calls === entry.attempts ? "" : `, of which ${entry.attempts} count`}`],
+      [
+        "Attempts",
+        `${entry.calls}${entry.calls === entry.attempts ? "" : `; ${entry.attempts} count against this entry`}`,
+      ],
       ["First failed", entry.firstFailedAt === undefined ? undefined : timeAndAge(entry.firstFailedAt, now)],
       ["Config", entry.generation],
     ]),
@@ -65,7 +68,7 @@ function describeEntry(entry: Entry, now: number): string[] {
     ...(entry.cycles.length === 0 ? [] : ["", "Earlier cycles", ...entry.cycles.map(cycleLine)]),
     ...(entry.edits === undefined
       ? []
-      : ["", "Edits (--revision N shows what was before)", ...entry.edits.map(editLine)]),
+      : ["", "Edits (--revision N shows the records before them)", ...entry.edits.map(editLine)]),
   ];
 }
 
@@ -97,12 +100,12 @@ function stackLines(stack: string): string[] {
 
 function rejectedText(rejected: number, records: number): string {
   const taken = records - rejected;
-  const others = taken === 0 ? "nothing was taken" : `${taken} were taken, and a replay would send them again`;
+  const others = taken === 0 ? "none was accepted" : `${taken} were accepted, and a replay would send them again`;
   return `${rejected} of ${records} records; ${others}`;
 }
 
 function requestSizeText(records: number): string {
-  return `a request of ${records} records: the error may be about another one of them`;
+  return `a request of ${records} records: the error may concern another record of it`;
 }
 
 function stateText({ state, failure, replays, deliveredAt }: Entry, now: number): string {
@@ -125,7 +128,7 @@ function detailText({ class: kind, status, code }: AttemptError): string {
 
 function attemptLine({ at, error, message = "", blame, requestItems, delayMs }: Attempt): string {
   const whose = blame === undefined ? "" : `, a failure of the ${blame}`;
-  const wait = delayMs === undefined ? "" : `, next after ${roughDuration(delayMs)}`;
+  const wait = delayMs === undefined ? "" : `, next attempt after ${roughDuration(delayMs)}`;
   const company = requestItems === undefined ? "" : `, in a request of ${requestItems} records`;
   return `  ${timeText(at)}  ${errorText({ class: error, message })}${whose}${company}${wait}`;
 }

@@ -19,8 +19,8 @@ export function configText(choices: InitChoices, file: string): string {
     "# Written by sluice init.",
     `#   sluice validate${option}   checks it`,
     `#   sluice run${option}        runs it`,
-    `# Values such as \${env:TOKEN} come from the environment. "sluice components" lists all components,`,
-    `# and "sluice components otlp" the keys of one.`,
+    `# \${env:TOKEN} stands for the environment variable TOKEN. "sluice components" lists all components,`,
+    `# "sluice components otlp" lists the keys of one.`,
     "",
     ...receiverLines(choices),
     "",
@@ -49,10 +49,10 @@ function receiverLines({ isPublic }: InitChoices): string[] {
   ];
   return [
     "receivers:",
-    "  # What OpenTelemetry SDKs and Collectors send.",
+    "  # Receives data from OpenTelemetry SDKs and Collectors.",
     ...(isPublic
-      ? ["  # Everyone who reaches these ports can send: turn on tls, and auth of docs/how-to/authentication.md."]
-      : ["  # From this machine only; 0.0.0.0 in place of 127.0.0.1 takes it from others, too."]),
+      ? ["  # Anyone who can reach these ports can send data. Turn on tls and auth: docs/how-to/authentication.md."]
+      : ["  # Only programs on this machine can send. To accept data from other machines, use 0.0.0.0."]),
     "  otlp:",
     "    protocols:",
     ...protocol("grpc", 4317),
@@ -63,28 +63,32 @@ function receiverLines({ isPublic }: InitChoices): string[] {
 function processorLines({ masks }: InitChoices): string[] {
   return [
     "processors:",
-    "  # Asks clients to come again while memory is short.",
+    "  # Refuses data while memory is short. Clients retry.",
     "  memory_limiter:",
     "    limit_percentage: 75",
     ...(masks ? ["  # Masks personal data and secrets in texts and attributes.", "  pii: {}"] : []),
-    "  # Merges what is sent; clients do not wait for that.",
+    "  # Merges small batches into larger requests. Clients do not wait for this.",
     "  batch: {}",
   ];
 }
 
 function exporterLines({ endpoint, protocol }: InitChoices): string[] {
   if (endpoint === undefined)
-    return ["exporters:", "  # Prints what it gets. Another exporter in its place sends it somewhere.", "  debug: {}"];
+    return [
+      "exporters:",
+      "  # Prints all data. To send it to a backend, replace this with an exporter such as otlp_http.",
+      "  debug: {}",
+    ];
   const headers = [
-    "    # Credentials, if the backend asks for them:",
+    "    # Credentials, if the backend needs them:",
     "    # headers:",
     `    #   authorization: "Bearer \${env:TOKEN}"`,
   ];
   const queue = [
-    "    # What cannot be sent waits on disk, so much at most, and is tried again;",
+    "    # If the backend fails, data waits on disk up to this size and is retried.",
     "    sending_queue:",
     "      max_bytes: 4GiB",
-    "    # what the backend will never take is kept as a dead letter: sluice dlq list.",
+    "    # Data that the backend refuses permanently becomes a dead letter: see sluice dlq list.",
     "    dead_letter:",
     "      retention: 30d",
   ];
@@ -103,12 +107,12 @@ function exporterLines({ endpoint, protocol }: InitChoices): string[] {
 function extensionLines(): string[] {
   return [
     "extensions:",
-    "  # The queues of all exporters.",
+    "  # Stores the queues of all exporters.",
     "  reliability:",
     "    directory: ./data/queue",
-    "  # Is it up? http://127.0.0.1:13133",
+    "  # Tells whether the agent is ready: http://127.0.0.1:13133",
     "  health_check: {}",
-    "  # For sluice status and sluice dlq, and the console at http://127.0.0.1:55679/; on this machine only.",
+    "  # Serves the console at http://127.0.0.1:55679/, and sluice status and sluice dlq. Only from this machine.",
     "  admin: {}",
   ];
 }

@@ -29,7 +29,7 @@ export async function init({ values, terminal }: CommandContext): Promise<number
   return EXIT.ok;
 }
 
-const ALREADY_EXISTS = "it exists; --out FILE names another";
+const ALREADY_EXISTS = "it exists; choose another file with --out FILE";
 
 function reportUnwritten({ err }: Terminal, file: string, why: string): number {
   err.write(`sluice: ${file} was not written: ${why}\n`);
@@ -106,5 +106,5 @@ function checkEndpoint({ endpoint, protocol }: Pick<InitChoices, "endpoint" | "p
   const isAddress = /^(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}$/.test(endpoint);
   if (protocol === "http" ? isUrl : isUrl || isAddress) return;
   const expected = protocol === "http" ? "a URL such as http://localhost:4318" : "an address such as localhost:4317";
-  throw new UsageError(`${JSON.stringify(endpoint)} is no endpoint; expected ${expected}`);
+  throw new UsageError(`${JSON.stringify(endpoint)} is not an endpoint; expected ${expected}`);
 }

@@ -29,11 +29,11 @@ export const TAP: Command = {
   name: "tap",
   summary: "Show records that pass through a running agent.",
   details: [
-    "Taps a component (its output; for an exporter its input), a pipeline (its output), or an id of the API's /graph.",
-    "Personal data and secrets are masked. Tapping changes and delays nothing; the number of records that were not shown",
+    "Shows the output of a component or pipeline, the input of an exporter, or an edge (an id from the API's /graph).",
+    "Personal data and secrets are masked. Tapping does not change or delay data. The number of records that were not shown",
     "is printed to stderr.",
-    "--record FILE records a sample for sluice rehearse instead: the batches as receivers hand them in, unmasked, from all",
-    "receivers or those named. Needs --why TEXT, and is recorded in the audit. Only you can read the file.",
+    "--record FILE records a sample for sluice rehearse instead: unmasked batches as they leave the receivers, from all",
+    "receivers or the named ones. This needs --why TEXT and is recorded in the audit. Only you can read the file.",
   ],
   options: {
     where: {
@@ -62,7 +62,7 @@ export const OTTL: Command = {
   name: "ottl",
   summary: "Try OTTL statements on a record.",
   details: [
-    "Needs no agent. Shows for each statement what it changed, or why it failed; each works on the result of the previous",
+    "Needs no agent. Shows what each statement changed, or why it failed. Each statement works on the result of the previous",
     "one. Exit code 1 if a statement failed, or if the condition is false.",
   ],
   options: {

@@ -61,24 +61,24 @@ export async function* liveSample(
   } finally {
     response.destroy();
   }
-  throw new AdminError("unavailable", "the agent has ended the sample; it may be stopping");
+  throw new AdminError("unavailable", "the agent ended the sample; it may be stopping");
 }
 
 export function readDuration(text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= MIN_MS && ms <= MAX_MS) return ms;
-  throw new UsageError(`--for ${text} is no duration from 1s to 1h`, "write it with a unit: 60s, 5m");
+  throw new UsageError(`--for ${text} is not a duration from 1s to 1h`, "write it with a unit: 60s, 5m");
 }
 
 export function readShare(text: string): number {
   const [, digits, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
   const share = Number(digits) / (percent === "%" ? 100 : 1);
   if (share > 0 && share <= 1) return share;
-  throw new UsageError(`--sample-rate ${text} is no share of the batches`, "write 10%, or 0.1");
+  throw new UsageError(`--sample-rate ${text} is not a share of the batches`, "write 10%, or 0.1");
 }
 
 export function readSize(text: string): number {
   const parsed = byteSize().safeParse(text);
   if (parsed.success && parsed.data >= 1) return parsed.data;
-  throw new UsageError(`--max-size ${text} is no size`, "write it as 64MiB");
+  throw new UsageError(`--max-size ${text} is not a size`, "write it as 64MiB");
 }

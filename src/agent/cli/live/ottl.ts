@@ -37,7 +37,7 @@ async function runStatements(
   try {
     return await tryOttl({ ...texts, record, context: named, signal: ofRequest ?? signal });
   } catch (error) {
-    if (isMalformed(error)) throw new UsageError(`the record is no OTLP/JSON: ${error.message}`);
+    if (isMalformed(error)) throw new UsageError(`the record is not OTLP/JSON: ${error.message}`);
     if (isOttlError(error)) throw new UsageError(error.message);
     throw error;
   }
@@ -46,7 +46,7 @@ async function runStatements(
 function oneOf<T extends string>(option: string, value: unknown, known: readonly T[]): T | undefined {
   const found = known.find((each) => each === value);
   if (value !== undefined && found === undefined)
-    throw new UsageError(`--${option} ${value} is not known`, `write one of ${known.join(", ")}`);
+    throw new UsageError(`--${option} ${value} is unknown`, `write one of ${known.join(", ")}`);
   return found;
 }
 
@@ -57,10 +57,10 @@ async function readRecord(given: string | undefined): Promise<JsonObject> {
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`the record is no JSON: ${(error as Error).message}`);
+    throw new UsageError(`the record is not JSON: ${(error as Error).message}`);
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw new UsageError("the record is no JSON object");
+    throw new UsageError("the record is not a JSON object");
   return parsed as JsonObject;
 }
 

@@ -32,7 +32,7 @@ export function tap(context: CommandContext): Promise<number> {
     } finally {
       response.destroy();
     }
-    throw new AdminError("unavailable", "the agent has ended the tap; it may be stopping");
+    throw new AdminError("unavailable", "the agent ended the tap; it may be stopping");
   });
 }
 

@@ -72,9 +72,9 @@ async function watch(context: CommandContext, first: AgentApi): Promise<number> 
           [sample, connectionError] = [next, undefined];
           draw();
         }
-        connectionError = "the agent has ended the connection; trying again";
+        connectionError = "the agent closed the connection; retrying";
       } catch (error) {
-        connectionError = `${(error as Error).message}; trying again`;
+        connectionError = `${(error as Error).message}; retrying`;
       }
       draw();
       await Promise.race([ended.promise, wait(RETRY_MS)]);

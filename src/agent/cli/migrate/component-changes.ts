@@ -60,10 +60,15 @@ function renaming(
   const path = `${section}.${id}`;
   const newId = newType + id.slice(type.length);
   const left = (reason: string): ConfigChange => {
-    return { action: "left", path, message: `${type} is called ${newType} today; it stays, as ${reason}`, edits: [] };
+    return {
+      action: "left",
+      path,
+      message: `${type} is now called ${newType}; it was not renamed, because ${reason}`,
+      edits: [],
+    };
   };
   if (names.has(section, newId)) return left(`there is a ${newId} too`);
-  if (names.hasVariables(section)) return left("a variable says which components are used, and may name it");
+  if (names.hasVariables(section)) return left("a variable lists components and may contain its name");
   const edits = [pair.key, ...names.references(section, id)].map((node) => replaceIn(names.text, node, type, newType));
   if (edits.includes(undefined)) return left("its name is written in a way that cannot be changed safely");
   return { action: "renamed", path, message: `${id} is ${newId}`, edits: edits as TextEdit[] };
@@ -86,18 +91,18 @@ function replacement(
   const newId = `${otlp.type}/${id.replace("/", "-")}`;
   const config = flowYaml(otlp.config);
   const left = (why: string): ConfigChange[] => [
-    { action: "left", path, message: `the vendor takes OTLP: write ${newId}: ${config}; ${why}`, edits: [] },
+    { action: "left", path, message: `the vendor accepts OTLP: write ${newId}: ${config}; ${why}`, edits: [] },
   ];
-  if (!otlp.isComplete) return left("its keys do not tell what stands in angle brackets");
+  if (!otlp.isComplete) return left("fill in the values in angle brackets yourself");
   if (names.has("exporters", newId)) return left(`there is a ${newId} too`);
-  if (names.hasVariables("exporters")) return left("a variable says which components are used, and may name it");
+  if (names.hasVariables("exporters")) return left("a variable lists components and may contain its name");
   const references = names
     .references("exporters", id)
     .map((node) => replaceIn(names.text, node, String(node.value).trim(), newId));
   if (references.includes(undefined)) return left("its name is written in a way that cannot be changed safely");
   const definition = { start: pair.key.range![0], end: pairEnd(names.text, pair), text: `${newId}: ${config}` };
   const edits = [definition, ...(references as TextEdit[])];
-  return [{ action: "renamed", path, message: `${id} is ${newId}: the vendor takes OTLP`, edits }];
+  return [{ action: "renamed", path, message: `${id} is ${newId}: the vendor accepts OTLP`, edits }];
 }
 
 function removal(names: ConfigNames, section: SectionName, pair: TextPair, id: string, reason: string): ConfigChange {
@@ -107,15 +112,16 @@ function removal(names: ConfigNames, section: SectionName, pair: TextPair, id: s
   const alone = lists.find(({ isEnd, list }) => isEnd && list.items.every((item) => isReference(item, id)));
   if (alone !== undefined && alone.list.items.length > 0)
     return left(`it does nothing, and ${alone.name} has nothing else`);
-  if (names.hasVariables(section)) return left("it does nothing; it stays, as a variable may name it");
+  if (names.hasVariables(section))
+    return left("it does nothing; it was not removed, because a variable may contain its name");
   const owner = resolvedValue(names.document, pairNamed(names.document.contents, section));
   const edits = isMap(owner) ? [removePair(names.text, owner, pair)] : [undefined];
   for (const { owner: key, list } of lists) {
     edits.push(...(removeItems(names.text, key, list, (item) => isReference(item, id)) ?? [undefined]));
   }
   if (edits.includes(undefined))
-    return left("it does nothing, and is written in a way that cannot be taken out safely");
-  return { action: "removed", path, message: reason.replace("; take it out", ""), edits: edits as TextEdit[] };
+    return left("it does nothing, but is written in a way that migrate cannot remove safely");
+  return { action: "removed", path, message: reason.replace("; remove it", ""), edits: edits as TextEdit[] };
 }
 
 /** A list of component ids. */

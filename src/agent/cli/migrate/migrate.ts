@@ -63,7 +63,7 @@ function write(file: string, text: string): string | undefined {
     copyFileSync(file, backup, constants.COPYFILE_EXCL);
   } catch (error) {
     const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
-    return isThere ? `${backup} exists, and would hold the old text; move it away` : errorMessage(error);
+    return isThere ? `${backup} exists, but the old text would go there; move the file away` : errorMessage(error);
   }
   try {
     writeFileSync(file, text);
@@ -97,7 +97,8 @@ function answer({ values, terminal }: CommandContext, result: MigrationAnswer): 
     const lines = [...diff, ...(diff.length > 0 ? [""] : []), ...remarks.map(remarkText)];
     if (migrated !== undefined && diff.length === 0) lines.push(`${file} uses current names: nothing to change.`);
     if (isWritten) lines.push("", `Wrote ${file}; the old text is in ${file}.bak.`);
-    else if (diff.length > 0 && failure === undefined) lines.push("", "Nothing was written; use --write to write it.");
+    else if (diff.length > 0 && failure === undefined)
+      lines.push("", "Nothing was written; use --write to write the file.");
     if (lines.length > 0) terminal.out.write(`${lines.join("\n")}\n`);
     showProblems(problems.filter(isError), (migrated?.loaded ?? before).lineAt, terminal.err);
     if (failure !== undefined) terminal.err.write(`sluice: ${file} was not written: ${failure}\n`);

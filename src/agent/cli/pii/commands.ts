@@ -12,9 +12,9 @@ export function piiCommands(options: Readonly<Record<string, CommandOption>>): C
         name: "pii explain",
         summary: "Show what is treated in a text, and why.",
         details: [
-          "Shows each candidate with its detector, its score and the reasons for it, also those that stay because their score",
-          "is below the threshold; then the treated text. Reads stdin if no text is given.",
-          "Without a config, the defaults apply. With one, the settings of its processor `pii`.",
+          "Shows each candidate with its detector, its score and the reasons for it, even if its score is below the threshold",
+          "and it stays unchanged. Then shows the treated text. Reads stdin if no text is given.",
+          "With a config, uses the settings of its processor `pii`. Without one, uses the defaults.",
         ],
         options: {
           key: { type: "string", value: "KEY", description: "The text is the value of an attribute with this key." },

@@ -43,7 +43,7 @@ async function settingsOf(context: CommandContext): Promise<PiiConfig | undefine
   const chosen = found.find(([each]) => each === (values["processor"] ?? id));
   if (chosen === undefined)
     throw new UsageError(
-      "the config has no such processor `pii`, or several",
+      "the config has no such processor `pii`, or has several",
       `name one with --processor: ${found.map(([each]) => each).join(", ")}`,
     );
   const settings = chosen[1].config as PiiConfig;

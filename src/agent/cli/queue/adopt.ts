@@ -15,7 +15,8 @@ export function adopt(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const queue = queueNamed(context);
   const to = values["to"] as string | undefined;
-  if (to === undefined) throw new UsageError("no exporter was named", "say which one gets the entries: --to EXPORTER");
+  if (to === undefined)
+    throw new UsageError("no exporter was given", "name the one that gets the entries: --to EXPORTER");
   const { actor: by, reason } = operatorOf(context);
   return withAgent(context, async (api) => {
     const path = `/queues/orphaned/${encodeURIComponent(queue)}`;
@@ -37,7 +38,7 @@ export function queueNamed(context: CommandContext): string {
 function pipelineOption({ values }: CommandContext): { readonly pipeline?: string | false } {
   const pipeline = values["pipeline"] as string | undefined;
   if (values["as-is"] !== true) return pipeline === undefined ? {} : { pipeline };
-  if (pipeline !== undefined) throw new UsageError("--pipeline and --as-is exclude each other");
+  if (pipeline !== undefined) throw new UsageError("--pipeline and --as-is cannot be used together");
   return { pipeline: false };
 }
 
@@ -65,7 +66,7 @@ function skippedOf({ skipped }: QueueAdoption): number {
 function describe({ queue, to, moved, skipped, state, error }: QueueAdoption): string[] {
   const lines = [`${pluralize(moved, "entry", "entries")} of ${queue} moved to ${to}.`];
   for (const [reason, number] of Object.entries(skipped)) lines.push(`  ${number} left: ${skipReason(reason)}`);
-  if (state === "failed") lines.push(`The adoption failed: ${error}. Run the command again to go on.`);
+  if (state === "failed") lines.push(`The adoption failed: ${error}. Run the command again to continue.`);
   if (state === "cancelled") lines.push("The adoption was cancelled: the exporter came back, or the agent stops.");
   return lines;
 }

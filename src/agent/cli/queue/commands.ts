@@ -4,7 +4,7 @@ import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
 
 const list: Command = {
   name: "queue list",
-  summary: "List orphaned queues: those that no exporter or pipeline of the config uses.",
+  summary: "List orphaned queues, which no exporter or pipeline of the config uses.",
   details: ["Exit code 0 if there is none, 1 if there are some."],
   options: { ...AGENT_OPTIONS, ...JSON_OUT },
   examples: ["sluice queue list", "sluice queue list --json"],
@@ -15,20 +15,20 @@ const adopt: Command = {
   name: "queue adopt",
   summary: "Move the entries of an orphaned queue into the queue of another exporter.",
   details: [
-    "Entries that waited are sent by the other exporter, which must be in a pipeline of their signal. They pass those",
+    "The other exporter sends the entries that were waiting. It must be in a pipeline of their signal. The entries pass those",
     "processors of its pipelines that handle replays, such as pii. Dead letters stay dead letters: sluice dlq replay sends",
-    "them. An emptied queue is removed. Waits for the end; Ctrl-C stops waiting, not the adoption. Nothing is lost or doubled",
-    "if the agent is killed: run the command again.",
-    "Exit code 0 if everything was moved, 1 if not; the reasons are printed.",
+    "them. An emptied queue is removed. The command waits for the end; Ctrl-C stops only the wait. Nothing is lost or sent",
+    "twice if the agent is killed: run the command again.",
+    "Exit code 0 if everything was moved. Otherwise 1, and the reasons are printed.",
   ],
   options: {
     to: { type: "string", value: "EXPORTER", description: "The exporter that gets the entries." },
     pipeline: {
       type: "string",
       value: "NAME",
-      description: "Treat entries of an unknown pipeline like those of this one (pii, versioning).",
+      description: "Process entries whose pipeline was removed like those of this pipeline (pii, versioning).",
     },
-    "as-is": { type: "boolean", description: "Send entries of an unknown pipeline untreated." },
+    "as-is": { type: "boolean", description: "Send entries whose pipeline was removed without processing them." },
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,
@@ -55,10 +55,10 @@ const remove: Command = {
 
 export const QUEUE: CommandGroup = {
   name: "queue",
-  summary: "List, adopt and delete queues that removed exporters have left.",
+  summary: "List, adopt and delete the queues of removed exporters.",
   details: [
-    "An exporter that was removed from the config, or renamed, leaves its queue. Nobody sends what is in it until you",
-    "configure an exporter of that name again, let another one adopt the queue, or delete it. Needs a running agent.",
+    "If you remove or rename an exporter, its queue stays on disk. Its entries are not sent until you configure an exporter",
+    "of that name again, or let another exporter adopt the queue. You can also delete the queue. Needs a running agent.",
   ],
   examples: ["sluice queue list", "sluice queue adopt otlp_http/old --to otlp_http/new"],
   commands: [list, adopt, remove],

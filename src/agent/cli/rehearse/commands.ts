@@ -9,12 +9,12 @@ import { FAIL_ON } from "./fail-on.js";
 export function rehearseCommand(set: CommandOption): Command {
   return {
     name: "rehearse",
-    summary: "See what a new config would do to your traffic, before you use it.",
+    summary: "Preview what a new config would do to your traffic.",
     details: [
-      "Runs a sample of your traffic through the pipelines of the new config and of --against, and shows the difference:",
+      "Sends a sample of your traffic through the pipelines of the new config and of --against, and shows the difference:",
       "records and bytes per exporter, records dropped or new, fields added, removed and changed, errors, and CPU time per",
-      "record. Receivers, exporters and extensions do not run: nothing is sent, stored or listened to. Records are shown",
-      "masked. The sample is a file (sluice tap --record FILE makes one), or is taken now from a running agent with --for.",
+      "record. Receivers, exporters and extensions do not run, so nothing is received, sent or stored. Records are shown",
+      "masked. The sample comes from a file (sluice tap --record FILE writes one), or with --for from a running agent.",
       "The configs run in this command, not in the agent.",
       "Exit code 0; 1 if a config is invalid or there is no sample; 3 if a condition of --fail-on holds.",
     ],

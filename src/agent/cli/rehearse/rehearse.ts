@@ -72,11 +72,11 @@ function failConditions(texts: readonly string[] = [], hasComparison = true): re
     const condition = parseFailCondition(text);
     if (condition === undefined)
       throw new UsageError(
-        `--fail-on ${text} is no condition`,
+        `--fail-on ${text} is not a condition`,
         `write NAME>NUMBER or NAME>PERCENT%; names: ${Object.keys(MEASURES).join(", ")}`,
       );
     if (condition.needsComparison && !hasComparison)
-      throw new UsageError(`--fail-on ${text} compares two configs`, "name the old one with --against");
+      throw new UsageError(`--fail-on ${text} needs two configs to compare`, "name the old one with --against");
     return condition;
   });
 }

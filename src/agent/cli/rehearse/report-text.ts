@@ -120,7 +120,7 @@ function conclusion({ isComparison, total, newErrors, cpu }: RehearsalReport, pa
   const cpuText = [cpu.before, cpu.after].filter((each) => each !== undefined).map((each) => each.toFixed(2));
   const time = cpuText.length === 0 ? "" : ` CPU per record: ${cpuText.join(" → ")} µs.`;
   const errors = newErrors === 0 ? "" : ` ${pluralize(newErrors, "new error")}.`;
-  if (!isComparison) return `Nothing to compare with: --against names the old config.${errors}${time}`;
+  if (!isComparison) return `Nothing to compare with: name the old config with --against.${errors}${time}`;
   const { dropped, new: added, changed, moved } = total;
   const parts = [
     [dropped, "dropped"],

@@ -107,7 +107,7 @@ export class ParentAgent extends Agent {
       onEnded: (number) => this.merged.forget(number),
       prepare: (number, calls) =>
         this.face.shown.restore(calls).catch((error: unknown) => {
-          this.logger.warn({ err: error, worker: number }, "a worker was not told what operators have set");
+          this.logger.warn({ err: error, worker: number }, "could not pass the operators' settings on to a worker");
         }),
     });
     face.workers = () => this.processes.status();
@@ -229,7 +229,7 @@ export class ParentAgent extends Agent {
   private settle({ worker, calls }: ReadyWorker, problems: readonly Problem[]): void {
     if (problems.length === 0) return;
     const messages = problems.map(({ message }) => message);
-    this.logger.error({ worker, problems: messages }, "a worker cannot run the new config: it is started again");
+    this.logger.error({ worker, problems: messages }, "a worker cannot run the new config: restarting it");
     this.processes.replace(worker, calls);
   }
 

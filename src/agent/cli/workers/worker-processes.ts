@@ -85,7 +85,7 @@ export class WorkerProcesses {
   private async adoptAbove(count: number): Promise<void> {
     const first = this.workers.get(1);
     const failed = (error: unknown) => {
-      this.settings.logger.error({ err: error }, "the queues of workers that are gone are adopted at the next start");
+      this.settings.logger.error({ err: error }, "the queues of removed workers will be adopted at the next start");
     };
     if (first?.state === "ready") await first.calls?.call("adoptAbove", count).catch(failed);
   }
@@ -227,7 +227,9 @@ class WorkerSlot {
     const careful = this.crashes >= CAREFUL_AFTER;
     logger.error(
       { worker: this.number, exit: this.lastExit?.reason, inARow: this.crashes, delayMs, careful },
-      careful ? "crash loop: a worker has ended again; it is restarted carefully" : "a worker has ended: restarting it",
+      careful
+        ? "crash loop: a worker has exited again; restarting it with extra checks"
+        : "a worker has exited: restarting it",
     );
     this.restarts += 1;
     return new Promise((resolve) => {
@@ -314,7 +316,8 @@ class WorkerSlot {
     const problems = await this.start();
     const { logger } = this.settings;
     if (this.mustStayDown) return;
-    if (problems.length === 0) return logger.info({ worker: this.number, restarts: this.restarts }, "the worker runs");
+    if (problems.length === 0)
+      return logger.info({ worker: this.number, restarts: this.restarts }, "the worker is running");
     logger.error({ worker: this.number, problems: problems.map(({ message }) => message) }, "the worker cannot start");
   }
 
@@ -326,7 +329,7 @@ class WorkerSlot {
     const check = () => {
       if (this.calls !== calls) return;
       if (clock.now() - answeredAt > HANGS_AFTER_MS) {
-        logger.error({ worker: this.number, forMs: clock.now() - answeredAt }, "a worker does not answer: ending it");
+        logger.error({ worker: this.number, forMs: clock.now() - answeredAt }, "a worker does not answer: killing it");
         this.hangsSince = answeredAt;
         return this.kill();
       }

@@ -177,7 +177,7 @@ export class SupervisedTransport implements PinoDestination {
       this.dropAsLost(MAX_LINES_IN_FLIGHT, `${MAX_FAILED_WORKERS} workers crashed while processing them (${reason})`);
       this.failedWorkers = 0;
     }
-    writeToStderr(`the worker is gone (${reason}); starting another one for ${this.lines.length} unsettled lines`);
+    writeToStderr(`the worker has exited (${reason}); starting another one for ${this.lines.length} unsettled lines`);
     const restart = setTimeout(
       () => this.startWorker(),
       Math.min(Math.max(this.failedWorkers - 1, 0) * RESTART_DELAY_MS, MAX_RESTART_DELAY_MS),

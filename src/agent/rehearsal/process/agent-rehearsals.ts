@@ -72,7 +72,10 @@ function readCondition(text: string): FailCondition {
   const condition = parseFailCondition(text);
   if (condition !== undefined) return condition;
   const names = Object.keys(MEASURES).join(", ");
-  throw new AdminError("bad_request", `${text} is no condition: write NAME>NUMBER or NAME>PERCENT%; names: ${names}`);
+  throw new AdminError(
+    "bad_request",
+    `${text} is not a condition: write NAME>NUMBER or NAME>PERCENT%; names: ${names}`,
+  );
 }
 
 /** One rehearsal. Sampling begins when the child has loaded both configs, so an invalid config is reported at once. */
@@ -219,4 +222,4 @@ class Rehearsal {
 
 type LoadedFacts = Extract<ChildMessage, { loaded: unknown }>["loaded"];
 
-const REPLACED = "the config was reloaded meanwhile: rehearse again";
+const REPLACED = "the config was reloaded during the rehearsal: rehearse again";

@@ -68,5 +68,5 @@ export function changedFiles(hashes: Readonly<Record<string, string>>): string[]
 function refusePipe(path: string): void {
   const stats = statSync(path);
   if (!stats.isFile() && !stats.isDirectory())
-    throw new Error("it is a pipe or a device, which the agent reads only when it starts");
+    throw new Error("it is a pipe or a device, which the agent can read only at its start");
 }

@@ -96,7 +96,10 @@ describe("exporter", () => {
     await send();
     expect((await status()).out).toContain("otlp_http/a: paused by an operator; sluice exporter resume otlp_http/a");
     expect(sink.count).toBe(before);
-    expect(await exporter("resume", "otlp_http/a")).toMatchObject({ code: 0, out: "otlp_http/a sends again.\n" });
+    expect(await exporter("resume", "otlp_http/a")).toMatchObject({
+      code: 0,
+      out: "otlp_http/a is resumed and sends its queue.\n",
+    });
     await expect.poll(() => sink.count).toBe(before + 1);
   });
 
@@ -113,7 +116,7 @@ describe("exporter", () => {
     await expect.poll(() => slow.count).toBe(before + 1);
   });
 
-  it("holds the circuit breaker and lets it decide again", async () => {
+  it("holds the circuit breaker and makes it automatic again", async () => {
     const opened = await exporter("breaker", "otlp_http/a", "open");
     expect(opened).toMatchObject({ code: 0, out: expect.stringContaining("is held open; sluice exporter breaker") });
     expect((await status()).out).toMatch(/^otlp_http\/a +DOWN +open \(forced\)/m);

@@ -70,7 +70,7 @@ describe("sluice dev", () => {
     await dev.says("running: logs");
     dev.write("label.js", `${label("two")}\nconst = 3;\n`);
     await dev.says("label.js:2: SyntaxError");
-    await dev.says("the last version that worked runs on");
+    await dev.says("the last version that worked keeps running");
     expect(await dev.post("meanwhile")).toBe(200);
     await until(() => expect(dev.output.out).toContain("meanwhile  {label=one}"));
     dev.write("label.js", label("two"));
@@ -113,9 +113,9 @@ describe("sluice dev", () => {
     const dev = startDev(context, { files });
     await dev.says("running: logs");
     void dev.post("the last one").catch(() => {});
-    await dev.says("error: the agent ended by itself (code 1)");
+    await dev.says("error: the agent exited unexpectedly (code 1)");
     dev.write("plugin.js", `${PLUGIN()}process.exit(3);`);
-    await dev.says("ended by itself (code 3) while it started: a plugin may have called process.exit");
+    await dev.says("exited unexpectedly (code 3) while it started: a plugin may have called process.exit");
     dev.write("plugin.js", PLUGIN());
     await dev.says("running: logs");
   });
@@ -170,7 +170,7 @@ describe("sluice dev", () => {
     const dev = startDev(context, { files: { "c.yaml": config("one"), "plugin.js": PLUGIN() } });
     await dev.says("running: logs");
     dev.write("c.yaml", config("two"));
-    await dev.says("this change needs a new agent");
+    await dev.says("this change needs a restart");
     await dev.says("running: logs");
     expect(dev.output.err).not.toContain("error:");
     const agent = agentOf(dev.child.pid!);
@@ -240,7 +240,7 @@ describe("sluice dev", () => {
 describe("the command line of sluice dev", () => {
   it.each([
     [["--where", "severity_number >"], "--where: "],
-    [["--rate", "1000"], "--rate 1000 is no number from 0 to 100"],
+    [["--rate", "1000"], "--rate 1000 is not a number from 0 to 100"],
   ])("refuses %j", (args, text) => {
     const program = ["bin/sluice.js", "dev", "--config", "c.yaml", ...args];
     const { status, stderr } = spawnSync(process.execPath, program, { encoding: "utf8" });

@@ -73,8 +73,8 @@ describe("dlq list", () => {
   });
 
   it.each([
-    [["list", "--since", "yesterday"], "--since yesterday is no time"],
-    [["list", "--limit", "x"], "--limit x is no number"],
+    [["list", "--since", "yesterday"], "--since yesterday is not a time"],
+    [["list", "--limit", "x"], "--limit x is not a number"],
     [["list", "--limit", "5000"], "limit must be"],
     [["list", "--reason", "bored"], "reason"],
     [["list", "--cursor", "nonsense"], "cursor"],
@@ -84,9 +84,9 @@ describe("dlq list", () => {
     [["show", "a", "b"], "one id"],
     [["replay"], "nothing is selected"],
     [["replay", "--limit", "3"], "nothing is selected"],
-    [["replay", "x", "--all"], "exclude each other"],
-    [["replay", "--all", "--reason", "poison"], "exclude each other"],
-    [["replay", "--all", "--rate", "0"], "--rate 0 is no number"],
+    [["replay", "x", "--all"], "cannot be used together"],
+    [["replay", "--all", "--reason", "poison"], "cannot be used together"],
+    [["replay", "--all", "--rate", "0"], "--rate 0 is not a number"],
     [["delete"], "no id was given"],
     [["delete", "a", "b"], "--yes"],
     [["purge"], "nothing is selected"],
@@ -108,7 +108,7 @@ describe("dlq list", () => {
 describe("dlq audit", () => {
   it("tells who did what and why", async () => {
     const { dlq, ids } = await running({}, {});
-    expect((await dlq(["audit"])).out).toBe("Nothing was done.\n");
+    expect((await dlq(["audit"])).out).toBe("The audit is empty.\n");
     await dlq(["show", ids[0]!, "--reveal", "--reason", "INC-17 \x1b[31m", "--by", "ann"]);
     await dlq(["purge", "--reason", "permanent", "--yes", "--by", "bob", "--why", "too many"]);
     const { out } = await dlq(["audit"]);
@@ -217,7 +217,7 @@ describe("dlq show", () => {
   it("tells how much of a partial success was taken", async () => {
     const { dlq, ids } = await running({ reason: "partial_success", rejected: 1, requestItems: 4 });
     expect((await dlq(["show", ids[0]!])).out).toContain(
-      "1 of 4 records; 3 were taken, and a replay would send them again",
+      "1 of 4 records; 3 were accepted, and a replay would send them again",
     );
   });
 
@@ -267,7 +267,10 @@ describe("dlq replay", () => {
     expect(await dlq(["replay", ids[0]!])).toMatchObject({ code: 0, out: "1 dead letter was queued again.\n" });
     expect((await dlq(["replay", "--reason", "poison"])).code).toBe(0);
     const left = await dlq(["replay", "--all"]);
-    expect([left.code, left.out]).toEqual([1, expect.stringContaining(`1 left: partly taken by the backend before`)]);
+    expect([left.code, left.out]).toEqual([
+      1,
+      expect.stringContaining(`1 left: partly accepted by the backend before`),
+    ]);
     expect(await dlq(["replay", "--all", "--approve", "--json"])).toMatchObject({ code: 0 });
     expect(await dlq(["replay", "--all"])).toMatchObject({ code: 0, out: "No dead letters were selected.\n" });
     expect((await dlq(["replay", "nobody-1"])).code).toBe(1);
@@ -277,7 +280,10 @@ describe("dlq replay", () => {
     const { dlq, a } = await running({ category: "business" });
     a.settings = completeSettings({ replay: { require_approval: [{ category: "business" }] } });
     const left = await dlq(["replay", "--all"]);
-    expect([left.code, left.out]).toEqual([1, expect.stringMatching(/1 left: .* or found by replay.require_approval/)]);
+    expect([left.code, left.out]).toEqual([
+      1,
+      expect.stringMatching(/1 left: .* or matched by replay.require_approval/),
+    ]);
   });
 
   it("shows how far it is, to a person who waits", async () => {

@@ -62,7 +62,7 @@ describe("init", () => {
     const answers = ["nowhere", "ftp://x", "localhost:4317", "", "y"];
     const { code, asked, told } = await interview(file, answers);
     expect([code, asked.length]).toEqual([0, 5]);
-    expect(told).toContain('"ftp://x" is no endpoint');
+    expect(told).toContain('"ftp://x" is not an endpoint');
     expect(readFileSync(file, "utf8")).toMatch(/otlp_grpc:|endpoint: 0\.0\.0\.0:4318/);
   });
 
@@ -76,7 +76,7 @@ describe("init", () => {
     const file = join(await temporary(), "mine.yaml");
     writeFileSync(file, "mine");
     const { code, err } = await sluice(["init", "--out", file]);
-    expect([code, err]).toEqual([1, expect.stringContaining("it exists; --out FILE names another")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("it exists; choose another file with --out FILE")]);
     expect(readFileSync(file, "utf8")).toBe("mine");
   });
 

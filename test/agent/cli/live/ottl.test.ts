@@ -50,10 +50,10 @@ describe("sluice ottl", () => {
 
   it.each([
     [["--record", RECORD], "expected statements or --condition"],
-    [["--record", "{", "set(log.body, 1)"], "the record is no JSON"],
+    [["--record", "{", "set(log.body, 1)"], "the record is not JSON"],
     [["--record", "[]", "set(log.body, 1)"], "cannot read []"],
-    [["--record", '{"severityNumber": "x"}', "set(log.body, 1)"], "the record is no OTLP/JSON"],
-    [["--record", RECORD, "--context", "lot", "set(body, 1)"], "--context lot is not known"],
+    [["--record", '{"severityNumber": "x"}', "set(log.body, 1)"], "the record is not OTLP/JSON"],
+    [["--record", RECORD, "--context", "lot", "set(body, 1)"], "--context lot is unknown"],
     [["set(log.body, 1)"], "expected a record"],
   ])("refuses %j", async (args, message) => {
     const { code, err } = await cli(["ottl", ...args]);

@@ -103,8 +103,8 @@ describe("the picture of sluice top", () => {
 
   it("says that it waits, and what is wrong with the connection", () => {
     expect(topView(pictureOf(1, { sample: undefined }), SMALL)[1]).toBe("waiting for the first second");
-    expect(topView(pictureOf(1, { connectionError: "ECONNREFUSED\u001b[2J; trying again" }), SMALL)[1]).toBe(
-      "ECONNREFUSED\\u001b[2J; trying again",
+    expect(topView(pictureOf(1, { connectionError: "ECONNREFUSED\u001b[2J; retrying" }), SMALL)[1]).toBe(
+      "ECONNREFUSED\\u001b[2J; retrying",
     );
   });
 });

@@ -86,7 +86,7 @@ describe("sluice migrate", () => {
       {
         action: "renamed",
         path: "exporters.honeycomb/eu",
-        message: "honeycomb/eu is otlp_http/honeycomb-eu: the vendor takes OTLP",
+        message: "honeycomb/eu is otlp_http/honeycomb-eu: the vendor accepts OTLP",
       },
       { action: "left", path: "exporters.newrelic", message: expect.stringContaining('api-key: "<apikey>"') },
     ]);

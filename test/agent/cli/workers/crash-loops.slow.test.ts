@@ -69,7 +69,7 @@ it("starts though an entry in a queue kills its worker: the entry is found, name
   const { admin, start, taken } = await deadlyAgent(temporaryFolder());
   const killed = await start();
   expect(await send(killed, "poison")).toBe(200);
-  await expect.poll(() => killed.output.stderr).toContain("a worker has ended");
+  await expect.poll(() => killed.output.stderr).toContain("a worker has exited");
   killed.child.kill("SIGKILL");
   await killed.exited;
   const agent = await start();

@@ -98,7 +98,7 @@ describe.concurrent("sluiceTransport", () => {
     const { exitCode, stderr } = await run(code, { endpoint: sink.url });
     expect(exitCode).toBe(0);
     expect(new Set(received(sink))).toEqual(new Set(numbered(200)));
-    expect(stderr.match(/the worker is gone/g)).toHaveLength(2);
+    expect(stderr.match(/the worker has exited/g)).toHaveLength(2);
   });
 
   tries("counts and reports lines when no worker comes up, and says why", async () => {

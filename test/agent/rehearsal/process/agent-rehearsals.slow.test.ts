@@ -27,7 +27,10 @@ describe("a rehearsal in a running agent", () => {
     const { body } = await agent.request("POST", "/config/reload", {});
     expect(body.outcome).toBe("applied");
     const { rehearsal } = (await agent.request("GET", "/config/rehearsal")).body;
-    expect(rehearsal).toMatchObject({ state: "failed", error: expect.stringContaining("was reloaded meanwhile") });
+    expect(rehearsal).toMatchObject({
+      state: "failed",
+      error: expect.stringContaining("was reloaded during the rehearsal"),
+    });
     expect((await agent.rehearse()).state).toBe("done");
   });
 });

@@ -12,7 +12,7 @@ describe("a sentence of the audit", () => {
     [{ action: "delete", target: "e-1", count: 1 }, "deleted 1 dead letter"],
     [{ action: "reveal", target: "e-1" }, "looked at the unmasked data of e-1"],
     [{ action: "breaker", target: "a", filter: { state: "open" } }, "held the breaker of a open"],
-    [{ action: "breaker", target: "a", filter: { state: "auto" } }, "let the breaker of a decide again"],
+    [{ action: "breaker", target: "a", filter: { state: "auto" } }, "made the breaker of a automatic again"],
     [{ action: "search", filter: { text: "timeout" } }, "searched in the content of dead letters with text timeout"],
     [{ action: "adopt", target: "old", filter: { to: "new" } }, "moved the queue of old to new"],
     [{ action: "something_newer", target: "a" }, "something newer a"],
