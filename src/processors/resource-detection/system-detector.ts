@@ -1,32 +1,45 @@
 import { lookup, lookupService, resolveCname, reverse } from "node:dns/promises";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { arch, hostname, machine, networkInterfaces, platform, release, type, version } from "node:os";
-import type { Value } from "../../plugin.js";
 import { type DetectedAttributes, type DetectionContext, type Detector, withTimeout } from "./detector.js";
 
 /** Detects the machine that the agent runs on. */
 export const detectSystem: Detector = async (context): Promise<DetectedAttributes> => {
-  const [name, osRelease, machineId, cpu] = await Promise.all([
+  const [name, osRelease, debianVersion, machineId, cpu, interfaces] = await Promise.all([
     hostNameOf(context),
     readPairs("/etc/os-release", "="),
+    readFirst(["/etc/debian_version"]),
     readFirst(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
     readPairs("/proc/cpuinfo", ":"),
+    interfaceNames(),
   ]);
   if (name === undefined) throw new Error("none of hostname_sources gave a name");
   return {
     "host.name": name,
     "host.id": machineId,
     "host.arch": ARCHITECTURES[arch()] ?? arch(),
+    "host.interface": interfaces,
     ...networkAttributes(),
     ...cpuAttributes(cpu),
     "os.type": OS_TYPES[platform()] ?? platform(),
     "os.name": osRelease.get("ID"),
-    "os.version": osRelease.get("VERSION_ID") ?? (platform() === "linux" ? undefined : release()),
+    "os.version": (osRelease.get("ID") === "debian" ? debianVersion : undefined) ?? versionOf(osRelease),
     "os.build.id": osRelease.get("BUILD_ID") ?? release(),
-    "os.description": `${type()} ${hostname()} ${release()} ${version()} ${machine()}`,
+    "os.description": descriptionOf(osRelease),
   };
 };
+
+function versionOf(osRelease: ReadonlyMap<string, string>): string | undefined {
+  return osRelease.get("VERSION_ID") ?? (platform() === "linux" ? undefined : release());
+}
+
+/** Puts the name of the distribution in front of the kernel's. */
+function descriptionOf(osRelease: ReadonlyMap<string, string>): string {
+  const kernel = `${type()} ${hostname()} ${release()} ${version()} ${machine()}`;
+  const distribution = osRelease.get("PRETTY_NAME");
+  return distribution === undefined ? kernel : `${distribution} (${kernel})`;
+}
 
 const OS_TYPES: Readonly<Record<string, string>> = { win32: "windows", sunos: "solaris" };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "x86", arm: "arm32" };
@@ -54,21 +67,22 @@ const HOST_NAMES: Readonly<Record<"dns" | "os" | "cname" | "lookup", () => Promi
   lookup: async () => (await reverse((await lookup(hostname())).address))[0],
 };
 
-function networkAttributes(): DetectedAttributes {
-  const interfaces = Object.entries(networkInterfaces()).map(
-    ([name, addresses = []]) => [name, addresses.filter(({ internal }) => !internal)] as const,
-  );
-  const external = interfaces.filter(([, addresses]) => addresses.length > 0);
-  const all = external.flatMap(([, addresses]) => addresses);
-  return {
-    "host.interface": listOf(external.map(([name]) => name)),
-    "host.ip": listOf(all.map(({ address }) => address)),
-    "host.mac": listOf(all.map(({ mac }) => mac.toUpperCase().replaceAll(":", "-"))),
-  };
+/** Returns all interfaces in the order of their numbers. Node.js knows only those that are up and have an address. */
+async function interfaceNames(): Promise<string[]> {
+  const folder = "/sys/class/net";
+  const names = await readdir(folder).catch(() => Object.keys(networkInterfaces()));
+  const numbers = await Promise.all(names.map(async (name) => Number(await readFirst([`${folder}/${name}/ifindex`]))));
+  return names.toSorted((a, b) => (numbers[names.indexOf(a)] || 0) - (numbers[names.indexOf(b)] || 0));
 }
 
-function listOf(texts: readonly string[]): Value | undefined {
-  return texts.length === 0 ? undefined : [...new Set(texts)];
+/** The addresses of all interfaces but the loopback one. */
+function networkAttributes(): DetectedAttributes {
+  const interfaces = Object.values(networkInterfaces()).map((all = []) => all.filter(({ internal }) => !internal));
+  const macs = interfaces.flatMap((addresses) => addresses.slice(0, 1).map(({ mac }) => mac));
+  return {
+    "host.ip": interfaces.flat().map(({ address }) => address),
+    "host.mac": macs.map((mac) => mac.toUpperCase().replaceAll(":", "-")),
+  };
 }
 
 function cpuAttributes(cpu: ReadonlyMap<string, string>): DetectedAttributes {

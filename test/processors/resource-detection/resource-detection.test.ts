@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -62,6 +63,20 @@ describe("detectors", () => {
     const choices = { "os.description": { enabled: true }, "host.arch": {}, "os.type": { enabled: false } };
     const chosen = await detect({ detectors: ["system"], system: { ...system, resource_attributes: choices } });
     expect(Object.keys(chosen.found).sort()).toEqual(["host.arch", "host.name", "os.description"]);
+  });
+
+  it.runIf(process.platform === "linux")("system has every interface, the distribution and the kernel", async () => {
+    const names = ["host.interface", "host.ip", "host.mac", "os.description"];
+    const resource_attributes = Object.fromEntries(names.map((name) => [name, { enabled: true }]));
+    const { found } = await detect({
+      detectors: ["system"],
+      system: { hostname_sources: ["os"], resource_attributes },
+    });
+    expect(found["host.interface"]).toContain("lo");
+    expect(found["host.ip"]).not.toContain("127.0.0.1");
+    expect(found["host.mac"]).not.toContain("00-00-00-00-00-00");
+    const distribution = /^PRETTY_NAME="(.+)"$/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1];
+    expect(found["os.description"]).toContain(`${distribution} (Linux ${hostname()} `);
   });
 
   it("system always has a name by its default sources, as the last is the operating system", async () => {
