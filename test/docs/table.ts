@@ -94,6 +94,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/components/receivers/sql_query.md", by: namesKeys("sql_query") },
   { page: "docs/operate/health-checks.md", by: namesKeys("healthcheckv2") },
   { page: "docs/components/extensions/http_forwarder.md", by: namesKeys("http_forwarder") },
+  { page: "docs/components/extensions/insight.md", by: namesKeys("insight") },
   { page: "docs/components/processors/span.md", by: namesKeys("span") },
   { page: "docs/components/receivers/statsd.md", by: namesKeys("statsd") },
   { page: "docs/how-to/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },

@@ -56,6 +56,11 @@ export const EXTENSIONS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["insight"],
+    load: async () => (await import("../../extensions/insight/component.js")).insight,
+  },
+  {
+    kind: "extension",
     types: ["zpages"],
     load: async () => (await import("../../extensions/admin-api/zpages/component.js")).zpages,
   },

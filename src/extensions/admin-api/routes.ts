@@ -3,6 +3,7 @@ import { auditRoutes } from "./audit-routes.js";
 import { configRoutes } from "./config-routes.js";
 import { consoleRoute, meRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
+import { insightRoutes } from "./insight/insight-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
 import { ottlRoutes } from "./live/ottl-routes.js";
@@ -25,6 +26,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...liveRoutes,
   ...tapRoutes,
   ...sampleRoutes,
+  ...insightRoutes,
   ...ottlRoutes,
   ...receiverRoutes,
   ...exporterRoutes,

@@ -9,6 +9,7 @@ import type { Setback } from "./dead-letter.js";
 import type { Outcome } from "./debt.js";
 import type { Delivery, Origin } from "./delivery.js";
 import type { Exporter } from "./exporter.js";
+import type { InsightBy, InsightReading, InsightSource } from "./insight/insight-snapshot.js";
 import type { AgentInspection } from "./inspect/inspection.js";
 import type { ListenSockets } from "./listen-sockets.js";
 import type { MessageSource } from "./message-source.js";
@@ -209,6 +210,8 @@ export interface Host {
    * records are those of now; without it they are what the workers told last.
    */
   readonly refresh?: (() => Promise<void>) | undefined;
+  /** @internal Reads what the traffic consists of; undefined if no extension knows. */
+  readonly insight?: ((by: InsightBy) => Promise<InsightReading>) | undefined;
   /** @internal The workers, if the agent has several. */
   readonly workers?: (() => readonly WorkerStatus[]) | undefined;
   /** @internal Takes configs of a management server; undefined if this agent cannot reload its config. */
@@ -246,6 +249,10 @@ export interface Extension {
   reconfigure?(config: unknown): void;
   /** @internal See `Agent.adoptWorkersAbove`. */
   adoptWorkersAbove?(count: number): Promise<void>;
+  /** @internal Called with the components when they are created, and again after every reload. */
+  inspect?(inspection: AgentInspection): void;
+  /** @internal Set if it knows what the traffic consists of. Only the first one is asked. */
+  readonly insight?: InsightSource;
   /** @internal Authenticates requests to receivers and servers that name this extension under `auth`. */
   readonly serverAuthenticator?: ServerAuthenticator;
   /** @internal Authenticates requests of exporters that name this extension under `auth`. */

@@ -53,7 +53,9 @@ export interface AgentOptions {
 }
 
 /** The members of a `Host` that other processes answer, because they do the work of the agent. */
-export interface AgentFace extends Required<Pick<Host, "state" | "receivers">>, Pick<Host, "admin" | "inspection"> {
+export interface AgentFace
+  extends Required<Pick<Host, "state" | "receivers">>,
+    Pick<Host, "admin" | "inspection" | "insight"> {
   readonly refresh: NonNullable<Host["refresh"]>;
   readonly workers: NonNullable<Host["workers"]>;
 }
@@ -204,6 +206,13 @@ export class Agent implements Host {
     return here.map(({ health }) => maskStrings(health.status(), KEPT_OF_STATUS));
   }
 
+  get insight(): Host["insight"] {
+    const { face } = this.options;
+    if (face !== undefined) return face.insight;
+    const source = this.extensionWith("insight")?.insight;
+    return source && (async (by) => ({ snapshots: [source.snapshot(by)], unavailableWorkers: [] }));
+  }
+
   /** Undefined if the agent is one process. */
   get workers(): Host["workers"] {
     const { face } = this.options;
@@ -276,6 +285,7 @@ export class Agent implements Host {
     const { metrics } = this.options;
     const startedAt = this.seen?.agent.startedAt ?? this.clock.now();
     this.seen = inspectAgent({ config: this.config, facts, startedAt, flows, metrics });
+    for (const { extension } of this.running.extensions.values()) extension.inspect?.(this.seen);
   }
 
   /** A stop may have been requested during an await. */
@@ -283,7 +293,7 @@ export class Agent implements Host {
     if (this.stopping !== undefined) throw stoppedWhileStarting();
   }
 
-  private extensionWith(member: "admin" | "outlets" | "journals"): Extension | undefined {
+  private extensionWith(member: "admin" | "outlets" | "journals" | "insight"): Extension | undefined {
     return [...this.running.extensions.values()].find(({ extension }) => extension[member] !== undefined)?.extension;
   }
 

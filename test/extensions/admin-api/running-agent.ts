@@ -34,17 +34,24 @@ export interface RunningApi extends FedAgent {
   read(path: string): Promise<EventReader>;
 }
 
+/** `extensions` are further ones, in YAML's flow style: `insight: {}`. */
+export interface RunningApiOptions extends FedOptions {
+  readonly extensions?: string;
+}
+
 /** An agent in this process with its admin API on its own port; the test is its only receiver. */
-export async function startRunningApi(pipelines: string, options: FedOptions = {}): Promise<RunningApi> {
+export async function startRunningApi(pipelines: string, options: RunningApiOptions = {}): Promise<RunningApi> {
   let endpoint = "";
   const note = (fields: object, message: string) => {
     if (message === "admin API is listening") endpoint = (fields as { endpoint: string }).endpoint;
   };
   const logger: Logger = { debug() {}, info: note, warn() {}, error() {}, child: () => logger };
   const file = join(temporaryFolder(), "admin-token");
+  const { extensions: others, ...fedOptions } = options;
+  const more = others === undefined ? "" : `, ${others}`;
   const extensions = (directory: string) =>
-    `extensions: {reliability: {directory: ${directory}}, admin: {endpoint: "127.0.0.1:0", token_file: ${file}}}`;
-  const fed = await startFed((directory) => `${extensions(directory)}\n${pipelines}`, { logger, ...options });
+    `extensions: {reliability: {directory: ${directory}}, admin: {endpoint: "127.0.0.1:0", token_file: ${file}}${more}}`;
+  const fed = await startFed((directory) => `${extensions(directory)}\n${pipelines}`, { logger, ...fedOptions });
   onTestFinished(() => fed.agent.stop(0));
   const url = `http://${endpoint}/api/v1`;
   const headers = { authorization: `Bearer ${readFileSync(file, "utf8").trim()}` };

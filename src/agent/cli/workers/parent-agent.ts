@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import type { ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import { type Logger, systemClock } from "#contract";
+import type { InsightBy } from "#contract/insight";
 import { waitAtMost } from "#contract/time";
 import {
   Agent,
@@ -271,6 +272,8 @@ class ParentFace implements AgentFace {
   refresh() {
     return this.shown.refresh();
   }
+
+  readonly insight = (by: InsightBy) => this.shown.insight(by);
 }
 
 type ReadyWorker = WorkerProcesses["ready"][number];

@@ -84,6 +84,7 @@ class WorkerProcess {
         () => this.agent?.admin,
         () => this.agent?.inspection,
         () => this.agent?.receivers() ?? [],
+        () => this.agent?.insight,
       ),
       start: (assignment: Assignment) => this.start(assignment),
       reload: (snapshot: ConfigSnapshot) => this.reload(snapshot),

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from "#contract";
+import { type Clock, type Host, systemClock } from "#contract";
+import type { InsightBy, InsightSnapshot } from "#contract/insight";
 import {
   type Admin,
   AdminError,
@@ -49,6 +50,7 @@ export function adminMethods(
   admin: () => Admin | undefined,
   inspection: () => AgentInspection | undefined,
   receivers: () => readonly ReceiverStatus[],
+  insight: () => Host["insight"] = () => undefined,
   clock: Clock = systemClock,
 ): RemoteMethods {
   const queues = (): Admin => {
@@ -102,6 +104,7 @@ export function adminMethods(
     adoptOrphan: (id: string, options: AdoptOptions) => orphans()?.adopt(id, options),
     orphanAdoption: (id: string) => orphans()?.adoption(id),
     deleteOrphan: (id: string) => orphans()?.delete(id),
+    insight: async (by: InsightBy): Promise<readonly InsightSnapshot[]> => (await insight()?.(by))?.snapshots ?? [],
     watchEdges: (edges: readonly string[]) => streamOfEdges(inspection(), edges, clock),
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock, Logger } from "#contract";
+import type { InsightBy, InsightReading, InsightSnapshot } from "#contract/insight";
 import type { Admin, AgentInspection, EdgeWatcher, GraphEdge, ReceiverStatus } from "#contract/operations";
 import type { AgentDescription } from "#host";
 import type { RemoteCalls } from "../link/remote-calls.js";
@@ -27,6 +28,8 @@ export interface Face {
   readonly inspection: AgentInspection | undefined;
   receivers(): readonly ReceiverStatus[];
   refresh(): Promise<void>;
+  /** Asks all workers what their traffic consists of. */
+  insight(by: InsightBy): Promise<InsightReading>;
   /** Tells a worker that was restarted what operators have set for exporters, such as a pause. */
   restore(calls: RemoteCalls): Promise<void>;
 }
@@ -44,6 +47,10 @@ export function createFace({ workers, description, clock, logger }: FaceServices
     },
     receivers: () => readings.receivers(),
     refresh: () => readings.refresh(),
+    async insight(by) {
+      const { answers, unavailable } = await group.ask<readonly InsightSnapshot[]>("insight", by);
+      return { snapshots: answers.flatMap(({ value }) => value), unavailableWorkers: unavailable };
+    },
     restore: (calls) => settings.restore(calls),
   };
 }

@@ -1,0 +1,154 @@
+import {
+  INSIGHT_ACTIONS,
+  INSIGHT_BY,
+  INSIGHT_SORTS,
+  type InsightAnswer,
+  type InsightAnswerRow,
+  type InsightBy,
+  type InsightCut,
+  type InsightReading,
+} from "#contract/insight";
+import { AdminError } from "#contract/operations";
+import { SIGNALS } from "#otlp/signals";
+import { diffLines, withContext } from "#text";
+import type { Signal } from "../../../plugin.js";
+import { badRequest } from "../http-error.js";
+import { readParameters } from "../parameters.js";
+import type { ApiRoute, RouteRequest } from "../route.js";
+import { CutError, type CutProcessors, type CutRequest, cutProcessors } from "./cut-processors.js";
+import { insertProcessors, pipelinesTo } from "./insert-processors.js";
+import { type InsightQuery, insightAnswer, RESOURCE_LABEL } from "./insight-answer.js";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1000;
+const DEFAULT_N = 10;
+const MAX_N = 1_000_000;
+const DIFF_CONTEXT = 3;
+const DAY_MS = 86_400_000;
+/** Stands for lines that stay as they are. */
+const OMITTED = { kind: "same", text: "..." } as const;
+
+/** Routes for what the traffic consists of. Names are masked; examples of lines need the role of tapped records. */
+export const insightRoutes: readonly ApiRoute[] = [
+  { method: "GET", path: "/insight", role: "view", needs: "components", answer: show },
+  { method: "GET", path: "/insight/cut", role: "view", needs: "components", answer: cut },
+];
+
+async function show({ host, query, actor }: RouteRequest) {
+  const values = readParameters(query, ["by", "place", "signal", "limit", "sort"]);
+  const { by = "service", place, signal, limit, sort = "bytes" } = values;
+  const asked: InsightQuery = {
+    by: oneOf("by", by, INSIGHT_BY),
+    place,
+    signal: signal === undefined ? undefined : oneOf("signal", signal, SIGNALS),
+    limit: readCount("limit", limit, DEFAULT_LIMIT, MAX_LIMIT),
+    sort: oneOf("sort", sort, INSIGHT_SORTS),
+    showsExamples: actor.roles.has("reveal"),
+  };
+  const answer = insightAnswer(await readingOf(host, asked.by), asked);
+  if (place !== undefined && answer.enabled) requirePlace(answer, place);
+  return { body: answer };
+}
+
+async function cut({ host, inspection, query }: RouteRequest): Promise<{ body: InsightCut }> {
+  const names = ["action", "by", "name", "signal", "n", "context", "label", "pipeline", "place"];
+  const values = readParameters(query, names);
+  const by = oneOf("by", values["by"], INSIGHT_BY);
+  const signal = oneOf("signal", values["signal"], SIGNALS);
+  const { name, label, context, pipeline, place } = values;
+  if (name === undefined) throw badRequest("name what to cut: name=NAME of a row");
+  const answer = await wholeAnswer(host, by, signal, place);
+  const isRow = (row: InsightAnswerRow) => row.name === name && (context === undefined || row.context === context);
+  const row = answer.rows.find(isRow);
+  const labelled = by === "metric" ? (await wholeAnswer(host, "cardinality", signal, place)).rows.find(isRow) : row;
+  const labels = labelled?.labels?.map((each) => each.label).filter((each) => each !== RESOURCE_LABEL) ?? [];
+  const request: CutRequest = {
+    action: oneOf("action", values["action"], INSIGHT_ACTIONS),
+    ...{ by, name, signal, label, labels },
+    n: readCount("n", values["n"], DEFAULT_N, MAX_N),
+    context: context ?? row?.context,
+  };
+  const made = madeProcessors(request);
+  const { graph } = inspection;
+  const isExporter = graph.nodes.some((node) => node.kind === "exporter" && node.name === place);
+  const pipelines = pipeline === undefined ? pipelinesTo(graph, signal, isExporter ? place : undefined) : [pipeline];
+  const isFirst = place === "receivers" || graph.nodes.some((node) => node.kind === "receiver" && node.name === place);
+  const config = inspection.config();
+  const changed = insertProcessors(config ?? {}, { processors: made.processors, pipelines, isFirst });
+  const overlay = config === undefined ? { processors: made.processors } : changed.overlay;
+  const { stringify } = await import("yaml");
+  const yaml = (value: unknown) => stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+  const diff = config && diffLines(yaml(changed.before).split("\n"), yaml(changed.after).split("\n"));
+  return {
+    body: {
+      action: request.action,
+      yaml: yaml(overlay),
+      processors: overlay.processors as InsightCut["processors"],
+      pipelines: config === undefined ? pipelines : changed.pipelines,
+      diff: diff === undefined ? null : withContext(diff, DIFF_CONTEXT).map((line) => line ?? OMITTED),
+      saves: savingOf(request, row, labelled, answer),
+      notes: made.notes,
+      rehearse: "sluice rehearse CONFIG cut.yaml --against CONFIG --for 60s",
+    },
+  };
+}
+
+function madeProcessors(request: CutRequest): CutProcessors {
+  try {
+    return cutProcessors(request);
+  } catch (error) {
+    if (error instanceof CutError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+async function wholeAnswer(host: RouteRequest["host"], by: InsightBy, signal: Signal, place: string | undefined) {
+  const reading = await readingOf(host, by);
+  return insightAnswer(reading, { by, place, signal, limit: MAX_LIMIT * 10, sort: "bytes", showsExamples: false });
+}
+
+async function readingOf(host: RouteRequest["host"], by: InsightBy): Promise<InsightReading> {
+  return (await host.insight?.(by)) ?? { snapshots: [], unavailableWorkers: [] };
+}
+
+/** What a cut would save per day, if the traffic stays as it is. */
+function savingOf(
+  { action, n, label }: CutRequest,
+  row: InsightAnswerRow | undefined,
+  labelled: InsightAnswerRow | undefined,
+  { total, from, to }: InsightAnswer,
+): InsightCut["saves"] {
+  if (row === undefined || action === "dedup") return null;
+  const perDay = DAY_MS / Math.max(1, Date.parse(to) - Date.parse(from));
+  const series = labelled?.seriesCount ?? row.seriesCount ?? 0;
+  const without = labelled?.labels?.find((each) => each.label === label)?.seriesWithout ?? series;
+  const left =
+    action === "sample" ? 1 / n : action === "aggregate_label" && series > 0 ? Math.min(1, without / series) : 0;
+  const saved = 1 - left;
+  return {
+    records: action === "remove_attribute" ? 0 : Math.round(row.records * saved * perDay),
+    bytes: Math.round(row.bytes * saved * perDay),
+    series: Math.round(series * saved),
+    share: total.bytes > 0 ? (row.bytes * saved) / total.bytes : 0,
+    costPerDay: row.costPerDay === null ? null : row.costPerDay * saved,
+  };
+}
+
+function requirePlace({ places }: InsightAnswer, place: string): void {
+  if (places.some(({ name }) => name === place)) return;
+  const known = places.map(({ name }) => name).join(", ") || "none yet";
+  throw new AdminError("not_found", `traffic is not read at ${JSON.stringify(place)}; it is read at: ${known}`);
+}
+
+function oneOf<T extends string>(name: string, text: string | undefined, known: readonly T[]): T {
+  const found = known.find((each) => each === text);
+  if (found !== undefined) return found;
+  throw badRequest(`${name} must be one of: ${known.join(", ")}`);
+}
+
+function readCount(name: string, text: string | undefined, byDefault: number, max: number): number {
+  if (text === undefined) return byDefault;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= max) return value;
+  throw badRequest(`${name} must be a number from 1 to ${max}`);
+}

@@ -1,0 +1,107 @@
+import { DistinctCounts } from "./distinct-counts.js";
+import { PATTERN_BYTES, PATTERN_CACHE_BYTES, PatternMiner } from "./pattern-miner.js";
+import { SeenHashes } from "./seen-hashes.js";
+import { type BatchState, ROW_BYTES, TopTable } from "./top-table.js";
+
+/** The rows of each table if the memory limit is `FULL_BYTES`. */
+const ROWS = {
+  service: 2048,
+  severity: 512,
+  scope: 1024,
+  attribute: 3072,
+  metric: 2048,
+  label: 2048,
+  span: 3072,
+  pattern: 2048,
+  duplicates: 1024,
+} as const;
+type InsightTableName = keyof typeof ROWS;
+
+const FULL_BYTES = 32 * 1024 * 1024;
+const SEEN_HASHES = 2 ** 18;
+/** A name of 128 characters with its object, at most. */
+const NAME_BYTES = 360;
+/** The registers of series have an error of 3.3 %, those of labels of 4.6 % (one standard deviation). */
+export const SERIES_BITS = 10;
+export const LABEL_BITS = 9;
+const MIN_ROWS = 64;
+const GENERATION_MINUTES = 60;
+
+/** All tables of insight. Their memory is fixed when they are made, except for names, whose length is limited. */
+export class InsightTables {
+  readonly state: BatchState = { serial: 0, weight: 1, records: 0, bytes: 0, now: 0, minute: 0 };
+  readonly service: TopTable;
+  readonly severity: TopTable;
+  readonly scope: TopTable;
+  readonly attribute: TopTable;
+  readonly metric: TopTable;
+  /** Rows of a metric and one of its labels; the label "" stands for the resource. */
+  readonly label: TopTable;
+  readonly span: TopTable;
+  readonly pattern: TopTable;
+  readonly duplicates: TopTable;
+  readonly miner: PatternMiner;
+  readonly series: DistinctCounts;
+  readonly labelValues: DistinctCounts;
+  readonly seriesWithout: DistinctCounts;
+  readonly seen: SeenHashes;
+  private readonly all: readonly TopTable[];
+
+  constructor(memoryLimit: number) {
+    const share = memoryLimit / FULL_BYTES;
+    const table = (name: InsightTableName) =>
+      new TopTable(Math.max(MIN_ROWS, Math.floor(ROWS[name] * share)), this.state);
+    this.service = table("service");
+    this.severity = table("severity");
+    this.scope = table("scope");
+    this.attribute = table("attribute");
+    this.metric = table("metric");
+    this.label = table("label");
+    this.span = table("span");
+    this.pattern = table("pattern");
+    this.duplicates = table("duplicates");
+    this.miner = new PatternMiner(this.pattern);
+    this.series = new DistinctCounts(this.metric.capacity, SERIES_BITS);
+    this.labelValues = new DistinctCounts(this.label.capacity, LABEL_BITS);
+    this.seriesWithout = new DistinctCounts(this.label.capacity, LABEL_BITS);
+    this.seen = new SeenHashes(SEEN_HASHES * share);
+    this.metric.onFree = (row) => this.series.clear(row);
+    this.label.onFree = (row) => {
+      this.labelValues.clear(row);
+      this.seriesWithout.clear(row);
+    };
+    const { service, severity, scope, attribute, metric, label, span, pattern, duplicates } = this;
+    this.all = [service, severity, scope, attribute, metric, label, span, pattern, duplicates];
+  }
+
+  endBatch(): void {
+    for (const table of this.all) table.endBatch();
+  }
+
+  /** Moves the window to this minute. */
+  advance(minute: number): void {
+    const { state } = this;
+    const steps = Math.min(minute - state.minute, GENERATION_MINUTES);
+    for (let i = steps - 1; i >= 0; i--) {
+      state.minute = minute - i;
+      for (const table of this.all) table.beginMinute(state.minute);
+      if (state.minute % GENERATION_MINUTES === 0) this.beginGeneration();
+    }
+  }
+
+  forgetPlace(place: number): void {
+    for (const table of this.all) table.forgetPlace(place);
+  }
+
+  /** The most memory that the tables can take: names and examples count with their greatest length. */
+  get memoryBytes(): number {
+    const rows = this.all.reduce((sum, { capacity }) => sum + capacity, 0);
+    const registers = this.series.byteLength + this.labelValues.byteLength + this.seriesWithout.byteLength;
+    const patterns = this.pattern.capacity * PATTERN_BYTES + PATTERN_CACHE_BYTES;
+    return rows * (ROW_BYTES + NAME_BYTES) + registers + patterns + this.seen.byteLength;
+  }
+
+  private beginGeneration(): void {
+    for (const counts of [this.series, this.labelValues, this.seriesWithout]) counts.beginGeneration();
+  }
+}
