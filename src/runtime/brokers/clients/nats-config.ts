@@ -24,7 +24,9 @@ export const natsConnectionKeys = () => ({
     .default(["nats://localhost:4222"])
     .meta({ description: "Addresses of one or several servers of a cluster, such as nats://localhost:4222." }),
   auth: lazySection(auth).optional().meta({ description: "Authentication to the server." }),
-  tls: lazySection(tlsClient).optional().meta({ description: "Encrypts connections; without it the server decides." }),
+  tls: lazySection(tlsClient)
+    .optional()
+    .meta({ description: "Encrypts connections; without it, or with insecure: true, the server decides." }),
   connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to a server." }),
 });
 

@@ -79,7 +79,7 @@ export class NatsLink {
     const { tls } = this.config;
     // A server that requires a client certificate hangs up only after the handshake, which the client does not notice,
     // so it times out.
-    const isBare = tls && !tls.cert_file && !tls.cert_pem && isTimeout(this.lastError);
+    const isBare = tls && !tls.insecure && !tls.cert_file && !tls.cert_pem && isTimeout(this.lastError);
     return `${natsErrorMessage(this.lastError)}${isBare ? "; it may require a client certificate (tls.cert_file)" : ""}`;
   }
 
@@ -174,7 +174,7 @@ export class NatsLink {
     const { auth, tls } = this.config;
     if (auth?.creds_file !== undefined) this.files.credentials = await readSecret(auth.creds_file, "creds_file");
     if (auth?.nkey_file !== undefined) this.files.nkey = trimmed(await readSecret(auth.nkey_file, "nkey_file"));
-    if (tls && this.files.tls === undefined) this.files.tls = await loadClientTls(tls, ["tls"]);
+    if (tls && !tls.insecure && this.files.tls === undefined) this.files.tls = await loadClientTls(tls, ["tls"]);
   }
 
   private async renewFiles(): Promise<void> {

@@ -15,7 +15,9 @@ export const redisConnectionKeys = () => ({
   username: z.string().optional().meta({ description: "The name of a user of the server's ACL." }),
   password: secret().optional().meta({ description: "The password of the user, or of the server." }),
   db: z.number().int().nonnegative().default(0).meta({ description: "The number of the database." }),
-  tls: lazySection(tlsClient).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
+  tls: lazySection(tlsClient)
+    .optional()
+    .meta({ description: "Encrypts connections; without it, or with insecure: true, they are plain text." }),
   connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to the server." }),
 });
 

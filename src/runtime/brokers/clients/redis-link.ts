@@ -30,7 +30,7 @@ export async function connectRedis(config: RedisConnectionConfig, context: Compo
   redis.on("ready", () => problems.delete(redis));
   limitReadyTime(redis, config.connect_timeout, context.clock, fail);
   const { tls } = config;
-  if (tls) redis.on("close", () => void renewClientTls(redis.options.tls as TlsClientOptions, tls));
+  if (tls && !tls.insecure) redis.on("close", () => void renewClientTls(redis.options.tls as TlsClientOptions, tls));
   const tried = new Promise<void>((resolve) => {
     for (const event of ["ready", "error", "close"]) redis.once(event, () => resolve());
   });
@@ -91,7 +91,7 @@ async function optionsOf(
     db,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: { ...servername, ...(await loadClientTls(tls, ["tls"])) } }),
+    ...(tls && !tls.insecure && { tls: { ...servername, ...(await loadClientTls(tls, ["tls"])) } }),
     connectTimeout: connect_timeout,
     lazyConnect: true,
     enableOfflineQueue: false,

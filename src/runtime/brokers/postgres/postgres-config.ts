@@ -15,7 +15,9 @@ export const postgresConnectionKeys = () => ({
   database: z.string().min(1).default("postgres").meta({ description: "The name of the database." }),
   username: z.string().min(1).default("postgres").meta({ description: "The name of the role." }),
   password: secret().optional().meta({ description: "The password of the role." }),
-  tls: lazySection(tlsClient).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
+  tls: lazySection(tlsClient)
+    .optional()
+    .meta({ description: "Encrypts connections; without it, or with insecure: true, they are plain text." }),
   connect_timeout: duration().default(5000).meta({ description: "Time limit for connecting to the server." }),
 });
 

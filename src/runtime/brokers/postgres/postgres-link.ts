@@ -27,7 +27,7 @@ export async function postgresOptions(config: PostgresConnectionConfig, name: st
     database,
     user: username,
     password: () => password,
-    ssl: tls === undefined ? false : { ...(await loadClientTls(tls, ["tls"])), ...identityCheck(tls) },
+    ssl: tls === undefined || tls.insecure ? false : { ...(await loadClientTls(tls, ["tls"])), ...identityCheck(tls) },
     connectionTimeoutMillis: connect_timeout,
     application_name: `sluice ${name}`.slice(0, 63),
     keepAlive: true,
@@ -36,7 +36,7 @@ export async function postgresOptions(config: PostgresConnectionConfig, name: st
 
 /** Reloads certificates after a failed connection, because they may have been renewed. */
 export function renewPostgresTls(options: ClientConfig, { tls }: Pick<PostgresConnectionConfig, "tls">): Promise<void> {
-  return tls === undefined ? Promise.resolve() : renewClientTls(options.ssl as TlsClientOptions, tls);
+  return tls === undefined || tls.insecure ? Promise.resolve() : renewClientTls(options.ssl as TlsClientOptions, tls);
 }
 
 /** Checks the certificate against the overriding name: the client always sends the name of the endpoint. */

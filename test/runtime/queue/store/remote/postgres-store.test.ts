@@ -56,6 +56,14 @@ describe.skipIf(postgresProgram === undefined)("a queue in postgres", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
+  it("is reached in plain text with tls.insecure", async () => {
+    const store = storeOf(randomUUID(), {}, { tls: { insecure: true } });
+    await store.open();
+    await store.put(newEntry("in plain text"));
+    expect(await pendingIds(store)).toHaveLength(1);
+    await store.close();
+  });
+
   it("belongs to one process at a time: who was taken for dead can write nothing any more", async () => {
     const queue = randomUUID();
     const dead = storeOf(queue);
