@@ -439,6 +439,12 @@ export const ROOMS = [
   },
   { path: "src/processors/temporality/cumulative-to-delta/", purpose: "cumulative metrics as deltas" },
   { path: "src/processors/temporality/delta-to-cumulative/", purpose: "deltas as cumulative metrics" },
+  {
+    path: "src/processors/intervals/",
+    purpose: "shared by the processors that collect records for an interval",
+    component: true,
+  },
+  { path: "src/processors/intervals/log-dedup/", purpose: "counts equal log records" },
   { path: "src/processors/delta-to-rate/", purpose: "delta sums as gauges of their rate", component: true },
   {
     path: "src/processors/versioning/",

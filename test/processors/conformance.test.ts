@@ -133,6 +133,10 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["masks values", { config: { allow_all_keys: true, blocked_values: ["s3\\w+"], summary: "debug" } }],
     ["keeps only some keys", { config: { allowed_keys: ["sample.id", "region", "service.name"] } }],
   ],
+  log_dedup: [
+    ["counts", { config: { interval: "1s" }, skip: REASSEMBLES }],
+    ["counts some", { config: { interval: "1s", conditions: [ottl] }, skip: REASSEMBLES }],
+  ],
   groupbytrace: [["waits", { config: { wait_duration: "1s" }, skip: REASSEMBLES }]],
   tail_sampling: [
     [

@@ -1,5 +1,6 @@
 import type { ComponentFactory, Metrics, ProcessorContext, ProcessorFactory, Signal } from "../../src/plugin.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import type { EntrySettlement, JournalNote, JournalNotes } from "../../src/runtime/contract/operators/outlet.js";
 import { feed } from "./deliveries.js";
 import { FakeClock } from "./fake-clock.js";
 
@@ -42,4 +43,25 @@ export function counting(): { readonly metrics: Metrics; readonly counts: Map<st
     },
   };
   return { metrics, counts };
+}
+
+/** Notes of a processor that outlive it, as those of a journal do. */
+export function notesInMemory(): { open(): JournalNotes; readonly settlement: EntrySettlement | undefined } {
+  const notes: JournalNote[] = [];
+  let settlement: EntrySettlement | undefined;
+  const journal: JournalNotes = {
+    read: () => notes,
+    write: (bytes) => void notes.push({ bytes, after: 0 }),
+    firstPosition: 0,
+    setSettlement(given) {
+      settlement = given;
+    },
+    limitUnneededBytes() {},
+  };
+  return {
+    open: () => journal,
+    get settlement() {
+      return settlement;
+    },
+  };
 }

@@ -62,6 +62,14 @@ export const PROCESSOR_CELLS = {
     { metrics: Array.from({ length: 10 }, (_, i) => `http.server.requests.${i}`) },
     () => [Batch.admit("metrics", sums(1000, 1, 0, 1))],
   ),
+  "log_dedup, 1,000 kinds": {
+    of: "processor/log_dedup",
+    unit: "record",
+    base: CHECK,
+    makesOthers: true,
+    // Requests wait for an hour; what waits leaves when it is more than max_bytes.
+    start: async () => passing(await component("processor/log_dedup", { interval: "1h" }), logsBatches(), false),
+  },
   "spanmetrics as a processor, 10,000 series": {
     of: "processor/spanmetrics",
     unit: "span",

@@ -113,6 +113,11 @@ export const PROCESSORS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["log_dedup", "logdedup"],
+    load: async () => (await import("../../processors/intervals/log-dedup/component.js")).logDedup,
+  },
+  {
+    kind: "processor",
     types: ["spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/component.js")).spanMetricsProcessor,
   },

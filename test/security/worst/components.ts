@@ -95,6 +95,10 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   },
   cumulative_to_delta: { signals: ["metrics"], processor: { cumulativetodelta: {} } },
   delta_to_cumulative: { signals: ["metrics"], processor: { deltatocumulative: {} } },
+  log_dedup: {
+    signals: ["logs"],
+    processor: { logdedup: { interval: "1s", exclude_fields: ["attributes.k1", "body.k1.k2"] } },
+  },
   delta_to_rate: { signals: ["metrics"], processor: { deltatorate: { metrics: ["m", "metric"] } } },
   debug: { exporter: { debug: { verbosity: "detailed" } } },
   file: { exporter: { file: { path: "$FOLDER/$NUMBER.json" } } },
