@@ -226,6 +226,9 @@ export interface Replay {
   readonly dryRun?: boolean;
   readonly to?: string;
   readonly transform?: readonly string[];
+  /** Entries per second; 0 is no limit, and undefined the limit of each exporter. */
+  readonly rate?: number;
+  readonly causes?: readonly ReplayCause[];
   readonly startedAt: Time;
   readonly endedAt?: Time;
   readonly done?: number;
@@ -238,6 +241,14 @@ export interface Replay {
   readonly error?: string;
   readonly outcomes?: readonly ReplayOutcome[];
   readonly cursor?: string;
+}
+
+/** How entries had failed before they were replayed. */
+export interface ReplayCause {
+  readonly signature: string;
+  readonly class: string;
+  readonly message: string;
+  readonly entries: number;
 }
 
 export interface ReplayOutcome {

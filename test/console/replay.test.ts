@@ -58,10 +58,21 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await page.getByRole("button", { name: "Start replay of 2" }).click();
     await page.getByText("Replay of 2").waitFor();
     await page.getByText("all delivered").waitFor();
+    await page.getByText("none: as fast as the backend takes them").waitFor();
+    await page
+      .getByRole("region", { name: "Causes" })
+      .getByText(/^2 entries: HTTP 400/)
+      .waitFor();
     await takePicture(page, "replay");
     await until(() => expect(agent.sinks.bad.count).toBe(2));
     await page.getByRole("link", { name: "Replays" }).click();
     await page.getByRole("cell", { name: "console" }).first().waitFor();
+    await page
+      .getByRole("row", { name: /HTTP 400/ })
+      .getByText("<script>alert(2)</script>")
+      .waitFor();
+    await page.getByRole("link", { name: "HTTP 400" }).click();
+    await page.getByText("Replay of 2").waitFor();
     expect(await deadLetters()).toEqual([]);
     await page.getByRole("link", { name: "Audit" }).click();
     await page.getByText(/replayed 2 dead letters of otlp_http\/bad/).waitFor();

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import { segment } from "../../api/client.js";
 import { useEvents } from "../../api/events.js";
-import type { Replay, ReplayOutcome } from "../../api/shapes.js";
+import type { Replay, ReplayCause, ReplayOutcome } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
-import { countText, durationText, toMs } from "../../parts/format.js";
+import { countOf, countText, durationText, messageText, toMs } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { WorkProgress } from "../../parts/work-progress.js";
@@ -47,6 +47,7 @@ function Job({ replay, onDone }: { replay: Replay; onDone: () => void }) {
         </Needs>
       </header>
       <Progress replay={replay} />
+      {replay.causes !== undefined && replay.causes.length > 0 && <Causes causes={replay.causes} />}
       {replay.error !== undefined && (
         <p class="problem">
           <Text value={replay.error} />
@@ -122,6 +123,7 @@ function Progress({ replay }: { replay: Replay }) {
         rows={[
           ["Started", <Ago key="started" at={replay.startedAt} />],
           ["Took", durationText(took)],
+          ["Limit", limitText(replay)],
           ["By", <Text key="by" value={replay.by ?? "unknown"} />],
           ...(replay.reason === undefined ? [] : ([["Reason", <Text key="reason" value={replay.reason} />]] as const)),
           ...(replay.to === undefined ? [] : ([["To", <Text key="to" value={replay.to} />]] as const)),
@@ -133,6 +135,11 @@ function Progress({ replay }: { replay: Replay }) {
       />
     </section>
   );
+}
+
+function limitText({ rate }: Replay): string {
+  if (rate === undefined) return "the rate of the exporter";
+  return rate === 0 ? "none: as fast as the backend takes them" : `${rate} entries per second`;
 }
 
 /** Rows shown at first, and with each click: the page stays short, however many entries there are. */
@@ -172,5 +179,24 @@ function Outcomes({ outcomes }: { outcomes: readonly ReplayOutcome[] }) {
         </p>
       )}
     </>
+  );
+}
+
+/** How the entries had failed, with links to what still fails that way. */
+function Causes({ causes }: { causes: readonly ReplayCause[] }) {
+  return (
+    <section class="card" aria-label="Causes">
+      <h2>How they had failed</h2>
+      <ul class="plain">
+        {causes.map(({ signature, class: name, message, entries }) => (
+          <li key={signature}>
+            {countOf(entries, "entry", "entries")}: <a href={linkTo("failures", [], { signature })}>{name}</a>{" "}
+            <span class="dim">
+              <Text value={messageText({ class: name, message })} inline max={200} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

@@ -19,17 +19,11 @@ import {
   startReplay,
 } from "./replay-api.js";
 
-/**
- * Entries per second. Most backends take fewer, so the backend sets the pace: what it has not taken yet waits in its
- * queue.
- */
-const DEFAULT_RATE = "1000";
-
 /** Leads from the selection through destination, rate and changes to a dry run, and only then to the replay. */
 export function NewReplay({ asked }: { asked: Asked }) {
   const [draft, setDraft] = useState<ReplayDraft>({
     to: "",
-    rate: DEFAULT_RATE,
+    rate: "",
     transform: "",
     approved: false,
     reason: "",
@@ -116,9 +110,9 @@ export function NewReplay({ asked }: { asked: Asked }) {
   );
 }
 
-/** How long a replay takes at the limit, if the backend is fast enough. */
+/** How long a replay takes at a rate that the user has set. Without one, only the backend knows. */
 function durationAt(entries: number, rate: string): string {
-  if (!(Number(rate) > 0)) return "At the rate that the exporter's config sets.";
+  if (rate === "" || !(Number(rate) > 0)) return "As fast as the backend takes them.";
   return `At ${rate} entries per second this takes at least ${durationText((entries / Number(rate)) * 1000)}.`;
 }
 
@@ -196,10 +190,13 @@ function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
           min={0.1}
           step="any"
           value={draft.rate}
-          placeholder="the exporter's rate"
+          placeholder="no limit"
           onInput={(event) => onChange({ rate: event.currentTarget.value })}
         />
-        <small>As fast as the backend accepts them, up to this limit. Set a lower limit to spare the backend.</small>
+        <small>
+          Without a limit, the backend sets the pace: at most 1,000 of them wait in its queue at a time, and new data
+          keeps its room.
+        </small>
       </label>
       {abilities?.hasReplayKey("transform") && abilities.hasRole("reveal") && (
         <label class="field">

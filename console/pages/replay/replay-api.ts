@@ -6,7 +6,7 @@ import { apiFilters } from "../failures/filters.js";
 /** The form's values for a replay. */
 export interface ReplayDraft {
   readonly to: string;
-  /** Entries per second; empty: the rate of each exporter. */
+  /** Entries per second; empty: as fast as the backend takes them. */
   readonly rate: string;
   readonly transform: string;
   readonly approved: boolean;
@@ -79,7 +79,7 @@ function bodyOf(asked: Asked, draft: ReplayDraft, { hasReplayKey }: Abilities): 
   return {
     ...selectionOf(asked),
     ...(to !== "" && { to }),
-    ...(rate !== "" && { rate: Number(rate) }),
+    rate: rate === "" ? 0 : Number(rate),
     ...(statements.length > 0 && { transform: statements }),
     ...(approved && { approved }),
     ...(reason.trim() !== "" && hasReplayKey("reason") && { reason: reason.trim() }),

@@ -1,7 +1,7 @@
 import type { Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Empty, Load } from "../../parts/bits.js";
-import { countText } from "../../parts/format.js";
+import { countOf, countText, messageText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
 import { linkTo, type Route } from "../../route.js";
@@ -72,14 +72,10 @@ function ReplayTable({ replays }: { replays: readonly Replay[] }) {
         {replays.map(replayOf).map((replay) => (
           <tr key={replay.id}>
             <td class="wide">
-              <a class="mono" href={linkTo("replay", [replay.id])}>
-                {replay.id}
+              <a href={linkTo("replay", [replay.id])}>
+                <ReplayTitle replay={replay} />
               </a>
-              {replay.to !== undefined && (
-                <div class="dim">
-                  Sent to <Text value={replay.to} inline max={80} />
-                </div>
-              )}
+              <Cause replay={replay} />
               {replay.reason !== undefined && (
                 <div class="dim">
                   Reason: <Text value={replay.reason} inline max={120} />
@@ -114,5 +110,28 @@ function ReplayTable({ replays }: { replays: readonly Replay[] }) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** The id is kept for replays without a known cause: a dry run, or one that put nothing back. */
+function ReplayTitle({ replay: { id, causes } }: { replay: Replay }) {
+  const [first] = causes ?? [];
+  if (first === undefined) return <span class="mono">{id}</span>;
+  return <Text value={first.class} inline max={80} />;
+}
+
+function Cause({ replay: { causes = [], to } }: { replay: Replay }) {
+  const [first, ...others] = causes;
+  if (first === undefined) return null;
+  return (
+    <div class="dim">
+      <Text value={messageText(first)} inline max={140} />
+      {others.length > 0 && ` and ${countOf(others.length, "other cause")}`}
+      {to !== undefined && (
+        <>
+          , sent to <Text value={to} inline max={80} />
+        </>
+      )}
+    </div>
   );
 }

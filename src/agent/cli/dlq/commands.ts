@@ -127,7 +127,11 @@ const replay: Command = {
     ...FILTERS,
     limit: { type: "string", value: "N", description: "Replay at most this many, oldest first." },
     ...OPERATOR_OPTIONS,
-    rate: { type: "string", value: "N", description: "Entries per second; default: the exporter's own rate." },
+    rate: {
+      type: "string",
+      value: "N",
+      description: "Entries per second; 0: as fast as the backend takes them. Default: the exporter's own rate.",
+    },
     generation: {
       type: "string",
       value: "NAME",

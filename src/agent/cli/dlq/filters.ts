@@ -34,6 +34,13 @@ export function parsePositiveNumber(name: string, text: string): number {
   throw new UsageError(`--${name} ${text} is not a number above 0`);
 }
 
+/** Parses entries per second; 0 means no limit. */
+export function parseRate(text: string): number {
+  const rate = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(rate) && rate >= 0) return rate;
+  throw new UsageError(`--rate ${text} is not a number: give entries per second, or 0 for no limit`);
+}
+
 /** Parses an ISO time (local unless it has a zone), or a duration before now. */
 export function parseTime(name: string, text: string, now: number): number {
   const ago = /^\d+$/.test(text) ? undefined : parseDuration(text);

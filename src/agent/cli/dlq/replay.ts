@@ -10,7 +10,7 @@ import { progressBar } from "../print/progress-bar.js";
 import { errorText, pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { withDeadLetters } from "./connect.js";
-import { parsePositiveNumber, selectionQuery } from "./filters.js";
+import { parseRate, selectionQuery } from "./filters.js";
 import { followReplay } from "./follow-replay.js";
 import { skipReason } from "./skip-reasons.js";
 
@@ -32,7 +32,7 @@ export async function replay(given: CommandContext): Promise<number> {
     ...(values["to"] !== undefined && { to: values["to"] as string }),
     ...(values["transform"] !== undefined && { transform: values["transform"] as readonly string[] }),
     ...(isDiff && { samples: MAX_SAMPLES, revealSamples: reveal }),
-    ...(values["rate"] !== undefined && { rate: parsePositiveNumber("rate", values["rate"] as string) }),
+    ...(values["rate"] !== undefined && { rate: parseRate(values["rate"] as string) }),
   };
   const waitsMs = waitOption(values);
   return withDeadLetters(context, async ({ admin, isOffline }) => {

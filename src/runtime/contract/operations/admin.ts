@@ -263,7 +263,10 @@ export interface DeadLetterStats extends PartialAnswer {
 /** Dead letters by id, or all that match a query. */
 export type Selection = { readonly ids: readonly string[] } | { readonly query: DeadLetterQuery };
 
-/** Options of a replay. `rate` is in entries per second; by default it is the exporter's own rate. */
+/**
+ * Options of a replay. `rate` is in entries per second; by default it is the exporter's own rate. With 0 there is no
+ * limit: entries are put back as fast as the backend takes them.
+ */
 export interface ReplayOptions {
   /** Who asked for the replay, and the config generation (by default the current one). Kept in the entry's history. */
   readonly by: string;

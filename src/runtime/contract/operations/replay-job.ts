@@ -23,6 +23,20 @@ export interface ReplayJob extends PartialAnswer {
   readonly to?: string | undefined;
   /** OTTL statements that changed the entries first. */
   readonly transform?: readonly string[] | undefined;
+  /** The limit that was asked for, in entries per second. 0: none; undefined: that of each exporter. */
+  readonly rate?: number | undefined;
+  /**
+   * How entries had failed before they were put back: the first causes that were found, and how many entries had each.
+   * Similar failures have the same signature.
+   */
+  readonly causes?:
+    | readonly {
+        readonly signature: string;
+        readonly class: string;
+        readonly message: string;
+        readonly entries: number;
+      }[]
+    | undefined;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
   /** Number of entries processed, of `total`. */

@@ -159,7 +159,7 @@ function checkReplay({ by, rate, generation }: ReplayOptions): void {
   checkBy(by);
   if (generation !== undefined && (generation.trim() === "" || generation.length > MAX_BY_LENGTH))
     throw new AdminError("bad_request", "generation must be a name");
-  if (rate !== undefined) checkRate(rate);
+  if (rate !== undefined && rate !== 0) checkRate(rate);
 }
 
 /** Without a config the pipelines are not known. */

@@ -38,12 +38,13 @@ export class ReplayJobs {
     if (this.running.size >= MAX_RUNNING)
       throw new AdminError("conflict", `${this.running.size} replays are running: wait for one to end, or cancel one`);
     const { id = randomBytes(6).toString("hex") } = options;
-    const { by, reason, dryRun = false, to, transform } = options;
+    const { by, reason, dryRun = false, to, transform, rate } = options;
     const begun = { id, state: "running" as const, by, dryRun, startedAt: this.clock.now(), done: 0, total: 0 };
     const said = {
       ...(reason !== undefined && { reason }),
       ...(to !== undefined && { to }),
       ...(transform && { transform }),
+      ...(rate !== undefined && { rate }),
     };
     this.tracker.begin({ ...begun, ...said });
     const work = this.run(id, admin, selection, options);

@@ -21,6 +21,8 @@ export interface ReplayTrackerServices {
 /** Maximum number of entry outcomes kept per replay, failed ones first. The counts include all entries. */
 const MAX_OUTCOMES = 1000;
 const MAX_REMEMBERED = 100;
+/** Maximum number of causes kept per replay. */
+const MAX_CAUSES = 5;
 const WRITE_INTERVAL_MS = 1000;
 
 interface TrackedReplay {
@@ -80,12 +82,18 @@ export class ReplayTracker {
   }
 
   /** To be called when entries of a replay are in their queues. */
-  queued(id: string, entries: readonly string[]): void {
+  queued(id: string, entries: readonly Entry[]): void {
     const tracked = this.tracked.get(id);
     if (tracked === undefined) return;
-    for (const entry of entries) tracked.open.set(entry, { parts: 1, end: "delivered", error: undefined });
-    tracked.record = { ...tracked.record, queued: tracked.record.queued + entries.length };
+    for (const entry of entries) tracked.open.set(entry.id, { parts: 1, end: "delivered", error: undefined });
+    const { queued, causes } = tracked.record;
+    tracked.record = { ...tracked.record, queued: queued + entries.length, causes: withCauses(causes, entries) };
     this.changed(tracked);
+  }
+
+  /** Number of entries of a replay that are still in their queues. */
+  pending(id: string): number {
+    return this.tracked.get(id)?.open.size ?? 0;
   }
 
   /** To be called when an entry was replaced by this many parts. */
@@ -239,6 +247,19 @@ export class ReplayTracker {
       if (record.state !== "running" && record.state !== "paused" && open.size === 0) this.tracked.delete(id);
     }
   }
+}
+
+/** Adds the failures that entries had before they were replayed. Further causes are left out. */
+function withCauses(causes: ReplayJob["causes"] = [], entries: readonly Entry[]): ReplayJob["causes"] {
+  const counted = new Map(causes.map((cause) => [cause.signature, cause]));
+  for (const { cycles } of entries) {
+    const { signature, error } = cycles.at(-1)?.failure ?? {};
+    if (signature === undefined || error === undefined) continue;
+    const known = counted.get(signature);
+    if (known !== undefined) counted.set(signature, { ...known, entries: known.entries + 1 });
+    else if (counted.size < MAX_CAUSES) counted.set(signature, { signature, ...shortError(error)!, entries: 1 });
+  }
+  return [...counted.values()];
 }
 
 /** Entries and replays share one lookup by id, so replays get a prefix. */

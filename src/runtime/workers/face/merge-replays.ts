@@ -1,6 +1,6 @@
 import type { ReplayJob, ReplayOutcome, ReplayReport } from "#contract/operations";
 import { addUp } from "./merge-counts.js";
-import { greatest, groupById, sums } from "./merge-status.js";
+import { greatest, groupById, rounded, sums } from "./merge-status.js";
 
 const MAX_OUTCOMES = 1000;
 const MAX_EXAMPLES = 10;
@@ -23,18 +23,33 @@ export function mergeReplay(parts: readonly ReplayJob[]): ReplayJob {
   const endedAt = isOver ? greatest(parts.map((part) => part.endedAt)) : undefined;
   const reports = parts.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const { error } = parts.find((part) => part.error !== undefined) ?? {};
-  const { endedAt: _, report: __, error: ___, outcomes: ____, ...whole } = first!;
+  const { endedAt: _, report: __, error: ___, outcomes: ____, causes: _____, rate, ...whole } = first!;
+  const causes = mergeCauses(parts);
   return {
     ...whole,
     state,
     startedAt: Math.min(...parts.map(({ startedAt }) => startedAt)),
     ...(endedAt !== undefined && { endedAt }),
     ...sums(parts, ["done", "total", "queued", "delivered", "failedAgain", "pending"]),
+    // Each worker has its share of the limit.
+    ...(rate !== undefined && { rate: rounded(parts.reduce((sum, part) => sum + (part.rate ?? 0), 0)) }),
+    ...(causes.length > 0 && { causes }),
     isSettled: parts.every(({ isSettled }) => isSettled),
     ...(isOver && reports.length > 0 && { report: mergeReports(reports) }),
     ...(error !== undefined && { error }),
     ...(parts.some(({ outcomes }) => outcomes !== undefined) && { outcomes: mergeOutcomes(parts) }),
   };
+}
+
+type Causes = NonNullable<ReplayJob["causes"]>;
+
+function mergeCauses(parts: readonly ReplayJob[]): Causes {
+  const merged = new Map<string, Causes[number]>();
+  for (const cause of parts.flatMap(({ causes = [] }) => causes)) {
+    const entries = (merged.get(cause.signature)?.entries ?? 0) + cause.entries;
+    merged.set(cause.signature, { ...cause, entries });
+  }
+  return [...merged.values()].sort((a, b) => b.entries - a.entries);
 }
 
 function mergeOutcomes(parts: readonly ReplayJob[]): readonly ReplayOutcome[] {

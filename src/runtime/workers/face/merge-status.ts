@@ -180,6 +180,6 @@ function latest<T extends { readonly at: number }>(events: readonly (T | undefin
 }
 
 /** Shares of a rate do not always add up to it exactly. */
-function rounded(rate: number): number {
+export function rounded(rate: number): number {
   return Math.round(rate * 1e6) / 1e6;
 }

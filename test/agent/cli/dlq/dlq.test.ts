@@ -86,7 +86,7 @@ describe("dlq list", () => {
     [["replay", "--limit", "3"], "nothing is selected"],
     [["replay", "x", "--all"], "cannot be used together"],
     [["replay", "--all", "--reason", "poison"], "cannot be used together"],
-    [["replay", "--all", "--rate", "0"], "--rate 0 is not a number"],
+    [["replay", "--all", "--rate", "none"], "--rate none is not a number"],
     [["delete"], "no id was given"],
     [["delete", "a", "b"], "--yes"],
     [["purge"], "nothing is selected"],

@@ -12,17 +12,18 @@ async function setup(settings: ExporterSettings = {}) {
   const a = await control("a", settings);
   const clock = new FakeClock();
   const metrics = new CountedMetrics();
+  const records = memoryRecords(clock);
   const admin = createAdmin(new Map([["a", a]]), {
     clock,
     logger: silentLogger,
     metrics,
     generation: () => "2",
     language: deadLetterLanguage,
-    records: memoryRecords(clock),
+    records,
   });
   const replay = (selection: Selection, options: Partial<ReplayOptions> = {}) =>
     admin.replay(selection, { by: "ann", ...options });
-  return { a, clock, metrics, admin, replay };
+  return { a, clock, metrics, records, admin, replay };
 }
 
 /** Lets everything run that waits for nothing but other promises. */
@@ -263,6 +264,46 @@ describe("a replay", () => {
     expect((await done).replayed).toBe(3);
   });
 
+  it("puts back only as many as the backend takes if the rate is 0, and leaves the others when it is cancelled", async () => {
+    const { a, clock, records, admin } = await setup();
+    Object.assign(a, { hasPipeline: () => true });
+    for (let i = 0; i < 1300; i++) await deadLetter(a);
+    const id = "without-limit";
+    const started = admin.startReplay({ query: {} }, { by: "ann", rate: 0, id });
+    const pendingIs = (count: number) => vi.waitFor(() => expect(a.store.stats.pending.entries).toBe(count));
+    await pendingIs(1000);
+    clock.advance(1000);
+    expect(await started).toMatchObject({ state: "running", rate: 0, queued: 1000 });
+    for (const { ref, entry } of await a.store.pending(undefined, 120)) {
+      await a.store.delete([ref]);
+      records.tracker.ended(entry, "delivered");
+    }
+    await pendingIs(1130);
+    expect(records.tracker.pending(id)).toBe(1130);
+    await admin.controlReplay(id, "cancel");
+    await vi.waitFor(async () => expect((await admin.replayJob(id))?.state).toBe("cancelled"));
+    expect(a.store.stats.failed.entries).toBe(50);
+    const [cause] = (await admin.replayJob(id))!.causes!;
+    expect(cause).toMatchObject({ entries: 1250 });
+  });
+
+  it("leaves half of the queue to new data if the rate is 0", async () => {
+    const { a, admin } = await setup({ sending_queue: { queue_size: 100, sizer: "requests" } });
+    Object.assign(a, { hasPipeline: () => true });
+    for (let i = 0; i < 200; i++) await deadLetter(a);
+    void admin.startReplay({ query: {} }, { by: "ann", rate: 0 });
+    await vi.waitFor(() => expect(a.store.stats.pending.entries).toBe(50));
+    for (let i = 0; i < 20; i++) await settle();
+    expect(a.store.stats.pending.entries).toBe(50);
+  });
+
+  it("puts everything back at once if the rate is 0 and nothing is sent here", async () => {
+    const { a, admin } = await setup();
+    for (let i = 0; i < 1300; i++) await deadLetter(a);
+    const { state } = await admin.startReplay({ query: {} }, { by: "ann", rate: 0 });
+    expect([state, a.store.stats.pending.entries]).toEqual(["done", 1300]);
+  });
+
   it("stops at an abort, and keeps what it has done", async () => {
     const { a, clock, replay } = await setup();
     for (let i = 0; i < 60; i++) await deadLetter(a);
@@ -278,7 +319,7 @@ describe("a replay", () => {
   it.each([
     [{ ids: [] }, {}, "no ids"],
     [{ query: {} }, { by: " " }, "must name the operator"],
-    [{ query: {} }, { rate: 0 }, "rate"],
+    [{ query: {} }, { rate: -1 }, "rate"],
     [{ query: { limit: -1 } }, {}, "limit"],
   ])("refuses %j with %j", async (selection, options, message) => {
     const { replay } = await setup();

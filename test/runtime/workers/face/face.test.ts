@@ -135,12 +135,13 @@ describe("a replay over several workers", () => {
     const group = await startGroup(3);
     for (const worker of [1, 2, 2, 3]) await group.deadLetter(worker, `text ${worker}`);
     const acting = group.face.admin.actingAs(ann);
-    const job = await acting.startReplay({ query: {} }, { by: "ann" });
-    expect(job).toMatchObject({ by: "ann", reason: "test", report: { selected: 4, replayed: 4 } });
+    const job = await acting.startReplay({ query: {} }, { by: "ann", rate: 20 });
+    expect(job).toMatchObject({ by: "ann", rate: 20, reason: "test", report: { selected: 4, replayed: 4 } });
     await expect
       .poll(() => acting.replayJob(job.id))
       .toMatchObject({ id: job.id, state: "done", queued: 4, delivered: 4, isSettled: true });
     expect((await acting.replayJob(job.id))!.outcomes).toHaveLength(4);
+    expect((await acting.replayJob(job.id))!.causes).toMatchObject([{ entries: 4 }]);
     expect((await acting.replays()).map(({ id, delivered }) => [id, delivered])).toEqual([[job.id, 4]]);
     const sent = group.workers.flatMap(({ exporter }) => exporter.batches.flatMap(bodies));
     expect(sent.sort()).toEqual(["text 1", "text 2", "text 2", "text 3"]);

@@ -20,8 +20,14 @@ export interface ReplayServices {
   readonly metrics: Metrics;
   /** Identifies the config that the agent runs with. */
   readonly generation: () => string;
-  /** Notified of the entries that were put back. */
-  readonly tracker?: { queued(id: string, entries: readonly string[]): void } | undefined;
+  /** Notified of the entries that were put back. Knows how many are still in queues, and tells when that changes. */
+  readonly tracker?:
+    | {
+        queued(id: string, entries: readonly Entry[]): void;
+        pending(id: string): number;
+        watch(id: string, listener: () => void): () => void;
+      }
+    | undefined;
   /** Keeps payloads that a replay changes. Only replays of operators need it, and `moves`. */
   readonly originals?: Originals | undefined;
   readonly moves?: Moves | undefined;
@@ -102,7 +108,7 @@ async function putBack(
   if (id !== undefined)
     tracker?.queued(
       id,
-      replayed.map((stored) => stored.entry.id),
+      replayed.map((stored) => stored.entry),
     );
   if (replayed.length > 0) target.onReplayed(replayed.map((stored) => stored.entry));
   for (const stored of replayed) {
