@@ -38,6 +38,12 @@ export interface Exporter {
    */
   readonly metadataKeys?: readonly string[];
   /**
+   * @internal Whether every attempt must send the same records with the same idempotency key, whatever crashes and
+   * retries come between. The queue then replaces entries that are sent together with one entry before the first
+   * attempt, which costs another write.
+   */
+  readonly sealsEntries?: boolean;
+  /**
    * Sends one batch and resolves when the backend has taken it. Throws a `Refusal` that says whether a retry makes
    * sense; any other error counts as transient. Must stop when `abort` fires, which is valid for this send alone and
    * meaningless after it has ended. May be called many times concurrently.

@@ -27,7 +27,9 @@ import { Bisections } from "./send/bisect.js";
 import type { Permit } from "./send/breaker.js";
 import { CallTimeout } from "./send/call-timeout.js";
 import { createClassifier } from "./send/classify.js";
+import { isSentAlone, sealEntries } from "./send/seal-entries.js";
 import type { Suspects } from "./send/suspects.js";
+import { isKeyedEntryId } from "./store/format/entry-id.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
 export interface EntryLifecycleServices {
@@ -85,6 +87,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   /** Entries that are being sent, grouped by call. */
   private readonly sending = new Set<readonly QueueItem[]>();
   private onEmpty = () => {};
+  private readonly delivered = new RecentIds();
   private readonly backlog: Backlog;
   private readonly sender: AttemptSender;
   private readonly completion: EntryCompletion;
@@ -93,14 +96,16 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.services = services;
     const { id, settings, clock, logger, exporter, store } = services;
     const { bisections } = this;
+    const isSealing = exporter.sealsEntries === true;
     const logStoreError = limitedLog(clock, (error, suppressed) => {
       if (!this.sender.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
     });
     const limits: HeadLimits = {
       maxWaitMs: maxDelay(settings.retry_on_failure),
       maxRetries: settings.retry_on_failure.max_retries,
-      batchingOf: createSendBatchingOf(settings, services.batchingOf),
+      batchingOf: createSendBatchingOf(settings, services.batchingOf, isSealing),
       mergeLimit: this.mergeLimit,
+      isSealing,
       ...(services.limits ?? DEFAULT_HEAD_LIMITS),
     };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
@@ -122,7 +127,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     const maxSlots = settings.sending_queue.num_consumers;
     this.backlog = backlog;
     this.policy = policy;
-    const delivered = new RecentIds();
+    const { delivered } = this;
     this.admission = new Admission({ ...services, delivered, queue: this });
     const isAlone = () => services.suspects?.isWatching(id) === true;
     this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, isAlone, actions: this, logStoreError });
@@ -157,6 +162,42 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
 
   /** 3. Send. Called by the scheduler when it is this group's turn. */
   attempt(group: SendGroup, permit: Permit): void {
+    const isSealed = this.services.exporter.sealsEntries !== true || group.items.every(isSentAlone);
+    if (isSealed || group.refusal !== undefined) this.send(group, permit);
+    else void this.sealAndSend(group, permit);
+  }
+
+  /** Sends one entry in place of the group's entries. If it cannot be stored, nothing is sent. */
+  private async sealAndSend(group: SendGroup, permit: Permit): Promise<void> {
+    const { items } = group;
+    this.sending.add(items);
+    const sealed = await sealEntries(this.services, items);
+    this.sending.delete(items);
+    if (sealed.kind === "unreadable") return this.finish(items, this.policy.decide(group, permit, sealed));
+    if (sealed.kind === "gone") return this.forget(items, permit);
+    const { stored, batch } = sealed;
+    const item = this.backlog.head.addPart(stored, batch, items.length === 1 ? items[0]!.delivery : undefined);
+    for (const [i, replaced] of items.entries()) this.replaced(replaced, i === 0 ? [stored] : []);
+    this.send({ ...group, items: [item] }, permit);
+  }
+
+  private replaced(item: QueueItem, by: readonly StoredEntry[]): void {
+    // The sender of a message that came twice must not be told that it is new, as long as the agent can know.
+    if (isKeyedEntryId(item.entry.id)) this.delivered.add(item.entry.id);
+    this.backlog.head.remove(item);
+    this.backlog.release(item);
+    this.admission.entryRemoved(item.entry, by);
+  }
+
+  /** The store no longer has these entries. It may have one in their place that is not known in memory. */
+  private forget(items: readonly QueueItem[], permit: Permit): void {
+    for (const item of items) this.replaced(item, []);
+    this.policy.giveBack(permit);
+    this.scheduler.releaseSlot();
+    this.rescan();
+  }
+
+  private send(group: SendGroup, permit: Permit): void {
     const { items } = group;
     if (group.refusal === undefined) this.policy.countAttempt(group);
     this.sending.add(items);

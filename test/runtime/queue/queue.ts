@@ -18,7 +18,12 @@ import { bodies, logs } from "../../support/telemetry/batches.js";
 import { type CountedMetrics, countedMetrics } from "./counted-metrics.js";
 
 /** What the backend does with a batch: throws, hangs, or takes it. */
-export type Backend = (bodies: string[], batch: Batch, abort: AbortSignal) => Promise<PartialRejection | undefined>;
+export type Backend = (
+  bodies: string[],
+  batch: Batch,
+  abort: AbortSignal,
+  key?: string,
+) => Promise<PartialRejection | undefined>;
 
 export interface Queue {
   readonly outlet: QueueOutlet;
@@ -59,6 +64,8 @@ export interface QueueOptions {
   readonly check?: () => Promise<void>;
   /** Client metadata that the exporter sends on. */
   readonly metadataKeys?: readonly string[];
+  /** Whether the exporter wants every attempt to send the same. */
+  readonly sealsEntries?: boolean;
   readonly signals?: readonly Signal[];
   /** What the pipeline wants merged. */
   readonly batching?: Partial<Batching>;
@@ -110,12 +117,13 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
         const texts = bodies(batch);
         calls.push(texts);
         keys.push(options?.idempotencyKey ?? "");
-        const partial = await backend(texts, batch, abort);
+        const partial = await backend(texts, batch, abort, options?.idempotencyKey ?? "");
         taken.push(...texts);
         return partial;
       },
       ...(options.check && { check: options.check }),
       ...(options.metadataKeys && { metadataKeys: options.metadataKeys }),
+      ...(options.sealsEntries && { sealsEntries: true }),
     },
     settings: completeSettings(written),
     language: deadLetterLanguage,

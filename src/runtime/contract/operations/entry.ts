@@ -35,6 +35,11 @@ export interface Entry {
    * A hash of the client metadata by which the pipeline keeps data apart. Entries with different keys are not merged.
    */
   readonly batchKey?: string;
+  /**
+   * @internal Whether the entry is never merged with others, because it was made to be sent under its own id; see
+   * `Exporter.sealsEntries`.
+   */
+  readonly isSealed?: boolean;
   /** @internal A hash of the key by which the queue keeps entries in order; see `sending_queue.ordered_by`. */
   readonly orderKey?: string;
   /**

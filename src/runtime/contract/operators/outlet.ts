@@ -37,6 +37,8 @@ export interface Outlet {
 export interface Batching extends BatcherSettings {
   /** Client metadata that keeps records apart, by lower-case name. */
   readonly metadataKeys: readonly string[];
+  /** The maximum number of bytes in one request; by default MAX_MERGED_BYTES. */
+  readonly maxBytes?: number;
 }
 
 /** The settings of an outlet: its exporter, its config and the services of the agent. */

@@ -18,6 +18,10 @@ export class ReplaceableExporter implements Exporter {
     return this.current.exporter;
   }
 
+  get sealsEntries(): boolean {
+    return this.current.exporter.sealsEntries ?? false;
+  }
+
   get metadataKeys(): readonly string[] {
     return this.current.exporter.metadataKeys ?? [];
   }

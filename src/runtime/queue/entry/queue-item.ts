@@ -84,12 +84,13 @@ export function createQueueItem(
   // A part of a refused entry, or a former dead letter, may have a bad record. It is sent alone, so that it does not
   // make others fail.
   const isSuspect = entry.parent !== undefined || entry.replays > 0;
+  const isAlone = isSuspect || entry.isSealed === true;
   const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
   const notRefused = { isHeld: false, refused: undefined, callNumber: undefined, sentAt: undefined };
   return {
     ref,
     entry,
-    batching: isSuspect ? undefined : batchingOf(entry.pipeline),
+    batching: isAlone ? undefined : batchingOf(entry.pipeline),
     batchKey: entry.batchKey === undefined ? entry.pipeline : `${entry.pipeline} ${entry.batchKey}`,
     queuedSince: bornAt,
     failingSince,

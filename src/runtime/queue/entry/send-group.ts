@@ -53,6 +53,8 @@ export interface GroupLimits {
   readonly maxRetries?: number;
   /** Limits how many entries are sent in one request with this one. */
   readonly mergeLimit?: { maxEntriesWith(first: QueueItem): number };
+  /** Whether merged entries become one entry of the queue; see `Exporter.sealsEntries`. */
+  readonly isSealing?: boolean;
 }
 
 /** Adds entries to a group as long as they may be sent in one request. */
@@ -65,16 +67,20 @@ export class GroupBuilder {
   private bytes: number;
   private maxEntries: number;
   private isClosed = false;
+  private readonly isSealing: boolean;
 
   /** `maxEntries` limits the group, whatever the batching says. */
-  constructor(first: QueueItem, { maxRetries = NO_LIMIT, mergeLimit }: GroupLimits, maxEntries = NO_LIMIT) {
+  constructor(first: QueueItem, limits: GroupLimits, maxEntries = NO_LIMIT) {
+    const { maxRetries = NO_LIMIT, mergeLimit, isSealing = false } = limits;
     this.items = [first];
+    this.isSealing = isSealing;
     this.batching = first.batching;
     this.maxRetries = maxRetries;
     this.size = first.batching === undefined ? 0 : sizeIn(first.batching, first);
     this.bytes = first.entry.bytes;
     const mergedEntries = mergeLimit?.maxEntriesWith(first) ?? NO_LIMIT;
     this.maxEntries = Math.min(maxEntries, mergedEntries, maxEntriesWith(first, maxRetries));
+    if (isSealing && !isSealable(first)) this.maxEntries = 1;
     if (first.batching !== undefined) this.key.add(first.entry);
   }
 
@@ -88,10 +94,13 @@ export class GroupBuilder {
     const { batching } = this;
     const maxEntries = Math.min(this.maxEntries, maxEntriesWith(item, this.maxRetries));
     if (batching === undefined || !this.isSameKind(item) || this.items.length >= maxEntries) return false;
+    if (this.isSealing && !isSealable(item)) return false;
     const size = this.size + sizeIn(batching, item);
     const bytes = this.bytes + item.entry.bytes;
-    const isTooMuch = (batching.maxSize > 0 && size > batching.maxSize) || bytes > MAX_MERGED_BYTES;
-    this.isClosed = isTooMuch || !this.key.add(item.entry);
+    const isTooMuch =
+      (batching.maxSize > 0 && size > batching.maxSize) || bytes > (batching.maxBytes ?? MAX_MERGED_BYTES);
+    // A sealed entry has an id of its own, so no key has to name the entries that it was made from.
+    this.isClosed = isTooMuch || !(this.isSealing || this.key.add(item.entry));
     if (this.isClosed) return false;
     this.items.push(item);
     this.size = size;
@@ -106,6 +115,11 @@ export class GroupBuilder {
     const isSameLine = item.batching === this.batching && item.batchKey === first.batchKey;
     return isSameLine && isRetry(item) === isRetry(first);
   }
+}
+
+/** Whether the item may become a part of another entry: nobody waits for its own end, and it has no place to keep. */
+function isSealable({ delivery, entry }: QueueItem): boolean {
+  return delivery === undefined && entry.orderKey === undefined && entry.source.message === undefined;
 }
 
 /** The size of an item, in the unit of the batching. */

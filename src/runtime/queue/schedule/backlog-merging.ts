@@ -16,10 +16,30 @@ const BACKLOG_BATCHING: Batching = { timeoutMs: 0, minSize: 0, maxSize: 1024 * 1
  * Returns the configured batching, or the batching for backlogs if merge_backlog is on. Without retries the first
  * attempt is the last one, and no entry may be given up because of others in its request, so each is sent alone.
  */
-export function createSendBatchingOf(settings: CompleteSettings, configured: BatchingOf): BatchingOf {
+export function createSendBatchingOf(
+  settings: CompleteSettings,
+  configured: BatchingOf,
+  isSealing: boolean,
+): BatchingOf {
   const { enabled, max_retries } = settings.retry_on_failure;
   const isMerging = settings.sending_queue.merge_backlog && enabled && max_retries > 0;
-  return isMerging ? (pipeline) => configured(pipeline) ?? BACKLOG_BATCHING : configured;
+  const wanted = isSealing ? withLargeRequests(configured) : configured;
+  return isMerging ? (pipeline) => wanted(pipeline) ?? BACKLOG_BATCHING : wanted;
+}
+
+/** A sealed entry is no request over gRPC, but an object: small ones cost more than large ones. */
+const MAX_SEALED_BYTES = 16 * 1024 * 1024;
+
+/** Returns the same object for the same batching, by which entries are known to belong together. */
+function withLargeRequests(configured: BatchingOf): BatchingOf {
+  const large = new Map<Batching, Batching>();
+  return (pipeline) => {
+    const batching = configured(pipeline);
+    if (batching === undefined) return undefined;
+    const known = large.get(batching) ?? { ...batching, maxBytes: MAX_SEALED_BYTES };
+    large.set(batching, known);
+    return known;
+  };
 }
 
 /** The limit is lifted when it reaches this number. */

@@ -136,7 +136,10 @@ class Line {
   get dueAt(): number {
     const { batching, first } = this;
     if (first === undefined) return Number.POSITIVE_INFINITY;
-    const isFull = batching === undefined || this.amount >= batching.minSize || this.bytes >= MAX_MERGED_BYTES;
+    const isFull =
+      batching === undefined ||
+      this.amount >= batching.minSize ||
+      this.bytes >= (batching.maxBytes ?? MAX_MERGED_BYTES);
     return isFull ? Number.NEGATIVE_INFINITY : first.queuedSince + batching.timeoutMs;
   }
 

@@ -68,7 +68,7 @@ export class AttemptSender {
         : done({ kind: "refused_before", batches, error: refusal });
     const batches = batchesInMemory(items);
     if (batches !== undefined) return send(batches);
-    void Promise.all(items.map((item) => this.read(item))).then((read) => {
+    void Promise.all(items.map((item) => readPayload(this.services.store, item))).then((read) => {
       const causes = read.map(({ cause }) => cause);
       if (causes.some((cause) => cause !== undefined)) return done({ kind: "unreadable", causes });
       send(read.map(({ batch }) => batch!));
@@ -92,14 +92,6 @@ export class AttemptSender {
       () => done(undefined),
       (cause) => done(this.services.classify(cause)),
     );
-  }
-
-  private async read({ batch, ref }: QueueItem): Promise<{ readonly batch?: Batch; readonly cause?: unknown }> {
-    try {
-      return { batch: batch ?? (await this.services.store.payload(ref)) };
-    } catch (error) {
-      return { cause: error ?? new Error("unreadable") };
-    }
   }
 
   private send(items: readonly QueueItem[], batches: readonly Batch[], done: (result: AttemptResult) => void): void {
@@ -154,6 +146,18 @@ function sendOptionsOf(items: readonly QueueItem[], deadlineAt: number | undefin
     ...(replays > 0 && { replayed: { id, attempt: replays } }),
     ...(metadata && { metadata: new Map(Object.entries(metadata)) }),
   };
+}
+
+/** Returns the payload of an item, or why it cannot be read. Never rejects. */
+export async function readPayload(
+  store: QueueStore,
+  { batch, ref }: QueueItem,
+): Promise<{ readonly batch?: Batch; readonly cause?: unknown }> {
+  try {
+    return { batch: batch ?? (await store.payload(ref)) };
+  } catch (error) {
+    return { cause: error ?? new Error("unreadable") };
+  }
 }
 
 /** Returns the payloads if all of them are in memory. */

@@ -6,7 +6,7 @@ import { refusalOfHttp } from "../../../../../src/runtime/net/otlp/refusals.js";
 import { MemoryStore } from "../../../../../src/runtime/queue/store/memory-store.js";
 import { FakeClock } from "../../../../support/fake-clock.js";
 import { runs } from "../../../../support/runs.js";
-import { type Queue, startQueue } from "../../queue.js";
+import { type Queue, type QueueOptions, startQueue } from "../../queue.js";
 
 const sendingQueue = fc.record({
   num_consumers: fc.constantFrom(1, 2, 10),
@@ -81,11 +81,11 @@ class World {
   readonly delivered: string[] = [];
   readonly sent: { readonly bodies: string[]; readonly outcomes: Outcome[] }[] = [];
   queue!: Queue;
-  private readonly options: { readonly settings: Record<string, unknown>; readonly batching?: Batching };
+  private readonly options: Pick<QueueOptions, "settings" | "sealsEntries"> & { readonly batching?: Batching };
   private count = 0;
 
-  constructor(settings: Record<string, unknown>, wanted: Batching | undefined) {
-    this.options = { settings, ...(wanted && { batching: wanted }) };
+  constructor(settings: Record<string, unknown>, wanted: Batching | undefined, sealsEntries: boolean) {
+    this.options = { settings, sealsEntries, ...(wanted && { batching: wanted }) };
   }
 
   async open(): Promise<void> {
@@ -153,9 +153,10 @@ describe("a queue that merges", () => {
       fc.asyncProperty(
         settings,
         batching,
+        fc.boolean(),
         fc.array(step, { maxLength: 25, size: "max" }),
-        async (own, wanted, steps) => {
-          const world = new World(own, wanted);
+        async (own, wanted, sealsEntries, steps) => {
+          const world = new World(own, wanted, sealsEntries);
           await world.open();
           for (const each of [...steps, { do: "mend" }, { do: "resume" }] as const) await world.do(each);
           world.status = 200;
