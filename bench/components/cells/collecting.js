@@ -72,6 +72,12 @@ export const COLLECTING_CELLS = {
       return asking("receiver/k8s_cluster", keys, async () => void JSON.stringify(SAMPLES));
     },
   },
+  "receiver_creator, batches of a receiver that it started": {
+    of: "receiver/receiver_creator",
+    unit: "record",
+    base: "a copy of the same bytes",
+    start: startCreated,
+  },
   "k8s_objects, a hundred pods": {
     of: "receiver/k8s_objects",
     unit: "object",
@@ -397,6 +403,46 @@ async function asking(
   });
   const first = await running.turn();
   return { ...running, count: () => running.count() - first };
+}
+
+/** A receiver that was started for a pod hands in one batch after another, which get the pod's attributes. */
+async function startCreated() {
+  const batch = Batch.admit("logs", logs(100));
+  let count = 0;
+  /** @type {any} */
+  let child;
+  const factory = {
+    signals: ["logs"],
+    create(/** @type {object} */ _config, /** @type {any} */ { intakes }) {
+      child = intakes.logs;
+      return { start: async () => {}, stop: async () => {} };
+    },
+  };
+  const pod = { name: "cart-1", uid: "6f1c3a52", namespace: "shop", labels: {}, annotations: {} };
+  const endpoints = new Map([["a", { id: "a", type: "pod", target: "10.0.0.7", variables: pod }]]);
+  const observer = {
+    watch(/** @type {(found: object) => void} */ listener) {
+      listener(endpoints);
+      return () => {};
+    },
+  };
+  const keys = { watch_observers: ["any"], receivers: { any: { rule: 'type == "pod"' } } };
+  const receiver = await component("receiver/receiver_creator", keys, {
+    intakes: { logs: openIntake((stamped) => (count += stamped.count)) },
+    extensions: { observer: () => observer },
+    receiverTypes: { has: () => true, plan: () => ({ factory, config: {} }) },
+  });
+  await receiver.start();
+  while (child === undefined) await new Promise(setImmediate);
+  const turn = async () => {
+    await child.accept(batch);
+    return batch.count;
+  };
+  const bareTurn = async () => {
+    Buffer.from(batch.bytes);
+    return batch.count;
+  };
+  return { turn, count: () => count, bare: { turn: bareTurn }, stop: () => receiver.stop() };
 }
 
 const FILES = ["stat", "loadavg", "meminfo", "diskstats", "self/mountinfo", "net/dev", "vmstat", "swaps", "uptime"];

@@ -24,6 +24,21 @@ export const EXTENSIONS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["host_observer"],
+    load: async () => (await import("../../extensions/observers/host/component.js")).hostObserver,
+  },
+  {
+    kind: "extension",
+    types: ["k8s_leader_elector"],
+    load: async () => (await import("../../extensions/k8s-leader-elector/component.js")).k8sLeaderElector,
+  },
+  {
+    kind: "extension",
+    types: ["k8s_observer"],
+    load: async () => (await import("../../extensions/observers/kubernetes/component.js")).k8sObserver,
+  },
+  {
+    kind: "extension",
     types: ["basicauth", "basic_auth"],
     load: async () => (await import("../../extensions/auth/basic/component.js")).basicAuth,
   },

@@ -13,6 +13,11 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["receiver_creator"],
+    load: async () => (await import("../../receivers/receiver-creator/component.js")).receiverCreator,
+  },
+  {
+    kind: "receiver",
     types: ["zipkin"],
     load: async () => (await import("../../receivers/zipkin/component.js")).zipkinReceiver,
   },

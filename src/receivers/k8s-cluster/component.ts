@@ -5,7 +5,7 @@ import {
   kubernetesApi,
   WatchedList,
 } from "#net/kubernetes";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver, whileLeader } from "#receiving";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type ClusterAttribute, type K8sClusterConfig, k8sClusterSchema } from "./config.js";
 import { MEASURED_KINDS } from "./measured-kinds.js";
@@ -20,7 +20,8 @@ export const k8sClusterReceiver = defineReceiver<K8sClusterConfig>({
   signals: ["metrics"],
   workers: "one",
   schema: k8sClusterSchema,
-  create: (config, context) => new K8sClusterReceiver(config, context),
+  create: (config, context) =>
+    whileLeader(config.k8s_leader_elector, context, () => new K8sClusterReceiver(config, context)),
 });
 
 const ORIGIN = {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { kubernetesApiKeys } from "#net/kubernetes";
-import { metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
-import { ignored, section, unsupported } from "../../plugin.js";
+import { leaderKey, metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
+import { ignored, section } from "../../plugin.js";
 import { CLUSTER_METRICS } from "./metrics.js";
 
 /** Resource attributes, and whether they are on by default. */
@@ -92,7 +92,7 @@ export const k8sClusterSchema = z.strictObject({
   namespace: z.string().nullish().meta({ description: "The older form of namespaces, with one name." }),
   metadata_exporters: ignored("no exporter takes metadata; attributes of resources have it"),
   metadata_collection_interval: ignored("no metadata is sent by itself"),
-  k8s_leader_elector: unsupported("agents do not elect a leader: run this receiver in one agent of the cluster"),
+  k8s_leader_elector: leaderKey,
   ...metricKeys(CLUSTER_METRICS),
   resource_attributes: section(z.strictObject(resourceAttributes))
     .prefault({})

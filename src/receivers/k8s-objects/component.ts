@@ -1,5 +1,5 @@
 import { type KubernetesApi, type KubernetesObject, kubernetesApi, listOf, textOf } from "#net/kubernetes";
-import { BatchIntake, CursorStore, EntryStream } from "#receiving";
+import { BatchIntake, CursorStore, EntryStream, whileLeader } from "#receiving";
 import { compilePattern } from "#text/patterns";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type ApiResource, ApiResources } from "./api-resources.js";
@@ -22,7 +22,8 @@ export const k8sObjectsReceiver = defineReceiver<K8sObjectsConfig>({
   signals: ["logs"],
   workers: "one",
   schema: k8sObjectsSchema,
-  create: (config, context) => new K8sObjectsReceiver(config, context),
+  create: (config, context) =>
+    whileLeader(config.k8s_leader_elector, context, () => new K8sObjectsReceiver(config, context)),
 });
 
 /** Events of a Kubernetes cluster as log records. */
@@ -32,7 +33,8 @@ export const k8sEventsReceiver = defineReceiver<K8sEventsConfig>({
   signals: ["logs"],
   workers: "one",
   schema: k8sEventsSchema,
-  create: (config, context) => new K8sEventsReceiver(config, context),
+  create: (config, context) =>
+    whileLeader(config.k8s_leader_elector, context, () => new K8sEventsReceiver(config, context)),
 });
 
 const RETRY_MS = 10_000;

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { kubernetesApiKeys } from "#net/kubernetes";
+import { leaderKey } from "#receiving";
 import { compilePattern } from "#text/patterns";
-import { duration, section, unsupported } from "../../plugin.js";
+import { duration, section } from "../../plugin.js";
 
 const HOUR_MS = 3_600_000;
-const LEADER = unsupported("agents do not elect a leader: run this receiver in one agent of the cluster");
 
 const names = () =>
   z
@@ -91,7 +91,7 @@ export const k8sObjectsSchema = z
       description: "What happens if the API server does not know an object: an error, a line in the log, or nothing.",
     }),
     ...storageKeys,
-    k8s_leader_elector: LEADER,
+    k8s_leader_elector: leaderKey,
   })
   .superRefine(({ objects, storage, include_initial_state }, context) => {
     for (const [index, { resource_version, mode }] of objects.entries()) {
@@ -127,7 +127,7 @@ export const k8sEventsSchema = z.strictObject({
         "Changes of an event are left out for this time after the last one. Negative: all of its changes are.",
     }),
   ...storageKeys,
-  k8s_leader_elector: LEADER,
+  k8s_leader_elector: leaderKey,
 });
 
 export type K8sEventsConfig = z.infer<typeof k8sEventsSchema>;

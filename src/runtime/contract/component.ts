@@ -24,6 +24,13 @@ import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 import type { RehearsalControl } from "./rehearsal/rehearsal-control.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
+import type {
+  EndpointObserver,
+  ExtensionRole,
+  ExtensionServices,
+  LeaderElection,
+  ReceiverTypes,
+} from "./services/extension-services.js";
 
 /**
  * The version of the contract that a component is built for. It is incremented when the interfaces of components
@@ -45,6 +52,8 @@ export interface ComponentContext {
   readonly random: () => number;
   /** @internal The extensions that `auth` may name. An extension finds those that were started before it. */
   readonly authenticators?: Authenticators;
+  /** @internal The extensions that other keys than `auth` may name. */
+  readonly extensions?: ExtensionServices;
   /** @internal How large a processor may make a record, in bytes. */
   readonly maxRecordSize?: number | undefined;
   /** @internal The listening servers of the agent. */
@@ -74,6 +83,8 @@ export interface ReceiverContext extends ComponentContext {
   readonly intakes: Readonly<Partial<Record<Signal, Intake>>>;
   /** @internal Where the receiver reports whether it can read its sources. */
   readonly health?: ReceiverHealth;
+  /** @internal The types of receivers that this agent has, for a receiver that starts others. */
+  readonly receiverTypes?: ReceiverTypes<ReceiverFactory> | undefined;
 }
 
 /** Takes data from outside and hands it to its intakes. Stopped before the components that it feeds. */
@@ -257,6 +268,10 @@ export interface Extension {
   readonly serverAuthenticator?: ServerAuthenticator;
   /** @internal Authenticates requests of exporters that name this extension under `auth`. */
   readonly clientAuthenticator?: ClientAuthenticator;
+  /** @internal Finds endpoints for receivers that name this extension. */
+  readonly endpointObserver?: EndpointObserver;
+  /** @internal Elects a leader for receivers that name this extension. */
+  readonly leaderElection?: LeaderElection;
 }
 
 /**
@@ -418,6 +433,8 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
   ignoredKeys?(config: Config): IgnoredKeys | undefined;
   /** @internal The sides of a connection that it authenticates with this config. */
   authenticates?(config: Config): readonly AuthSide[];
+  /** @internal What receivers may name it for. */
+  readonly serves?: ExtensionRole;
   /** @internal The defaults that it sets for the keys that every exporter has. It is told new ones by `reconfigure`. */
   exporterDefaults?(config: Config): ExporterSettings;
   /**

@@ -2,6 +2,7 @@ import type { Signal } from "#otlp/signals";
 import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFactory } from "./component.js";
 import type { DurableIntake } from "./operators/outlet.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
+import type { ReceiverTypes } from "./services/extension-services.js";
 
 /** A component to be created: its factory and its parsed config. */
 export interface PlannedComponent<Factory> {
@@ -50,4 +51,6 @@ export interface GraphPlan {
   readonly connectors: ReadonlyMap<string, PlannedComponent<ConnectorFactory>>;
   /** Sorted so that a pipeline comes after those that feed it through a connector. */
   readonly pipelines: readonly PlannedPipeline[];
+  /** The types of receivers that a receiver may start. */
+  readonly receiverTypes?: ReceiverTypes<ReceiverFactory>;
 }

@@ -15,6 +15,7 @@ import type {
   WorkerPart,
 } from "#contract/operations";
 import type { RehearsalControl } from "#contract/rehearsal";
+import type { ExtensionServices } from "#contract/services";
 import { SharedSockets } from "#net";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph, type GraphServices, type WorkerExchange } from "#pipeline";
@@ -109,6 +110,9 @@ export class Agent implements Host {
   private readonly removeGauges: (() => void)[] = [];
   /** Gives other components access to the authenticators of started extensions. */
   readonly authenticators: Authenticators = startedAuthenticators((id) => this.running.extensions.get(id));
+
+  /** Gives receivers access to what started extensions offer them. */
+  private readonly extensions: ExtensionServices = startedServices((id) => this.running.extensions.get(id)?.extension);
 
   /** `loadMask` loads the function that masks batches for people who may not see their content. */
   constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<Host["loadMask"]>) {
@@ -339,9 +343,9 @@ export class Agent implements Host {
       keepsRefused,
       exchange,
     } = this.options;
-    const { clock, authenticators, sockets, intakeState } = this;
+    const { clock, authenticators, extensions, sockets, intakeState } = this;
     return {
-      ...{ logger, metrics, random, clock, authenticators, sockets, intakeState },
+      ...{ logger, metrics, random, clock, authenticators, extensions, sockets, intakeState },
       ...{ pluginTracker, collectGarbage, keepsRefused, exchange },
       maxRecordValues: service.intake.max_record_values || Number.POSITIVE_INFINITY,
       maxRecordSize: service.max_record_size,
@@ -440,5 +444,17 @@ function startedAuthenticators(find: (id: string) => { readonly extension: Exten
   return {
     server: (id) => found(id, "server", find(id)?.extension.serverAuthenticator),
     client: (id) => found(id, "client", find(id)?.extension.clientAuthenticator),
+  };
+}
+
+/** What started extensions offer to receivers. A config that refers to any other does not load. */
+function startedServices(find: (id: string) => Extension | undefined): ExtensionServices {
+  const found = <T>(id: string, service: T | undefined): T => {
+    if (service !== undefined) return service;
+    throw new StartError(`extension "${id}" does not run, or does something else`);
+  };
+  return {
+    observer: (id) => found(id, find(id)?.endpointObserver),
+    leaderElection: (id) => found(id, find(id)?.leaderElection),
   };
 }

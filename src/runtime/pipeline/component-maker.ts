@@ -13,6 +13,7 @@ import type {
 } from "#contract";
 import { checkComponent, GarbageCollection, guardExporter, type PluginTracker } from "#contract/border";
 import { errorMessage } from "#contract/errors";
+import type { ExtensionServices } from "#contract/services";
 import type { Signal } from "#otlp/signals";
 import type { Flow, Tally } from "./flows.js";
 import { isolate } from "./isolate.js";
@@ -25,6 +26,7 @@ export interface ComponentServices {
   readonly random: () => number;
   readonly pluginTracker?: PluginTracker | undefined;
   readonly authenticators?: Authenticators | undefined;
+  readonly extensions?: ExtensionServices | undefined;
   /**
    * Runs a full garbage collection. Without it, deliveries dropped by a plugin are found only when Node.js needs
    * memory.
@@ -81,10 +83,10 @@ export class ComponentMaker {
   }
 
   contextOf(id: string, kind: ComponentKind): ComponentContext {
-    const { logger, metrics, clock, random, authenticators, maxRecordSize, sockets } = this.settings;
+    const { logger, metrics, clock, random, authenticators, extensions, maxRecordSize, sockets } = this.settings;
     const own = { id, kind, logger: logger.child({ component: `${kind} ${id}` }) };
     const context = { ...own, metrics, clock, random, maxRecordSize, sockets };
-    return authenticators === undefined ? context : { ...context, authenticators };
+    return { ...context, ...(authenticators && { authenticators }), ...(extensions && { extensions }) };
   }
 
   /** Creates a component. An error is rethrown with the component's name. */

@@ -395,7 +395,8 @@ export class GraphBuilder {
     const sliced: SlicedIntake[] = [];
     const receiver = this.components.create(spec, () => {
       const common = this.components.contextOf(spec.id, "receiver");
-      const context = { ...common, intakes: this.intakesOf(spec.id, health, sliced), health };
+      const { receiverTypes } = this.plan;
+      const context = { ...common, intakes: this.intakesOf(spec.id, health, sliced), health, receiverTypes };
       return checkComponent("receiver", spec.factory.create(spec.config, context));
     });
     return { spec, receiver, health, intakes: sliced };

@@ -16,3 +16,4 @@ export {
 } from "./scraping/scraped-metric.js";
 export { metricKeys, resourceAttributeKey, scrapingKeys } from "./scraping/scraping-keys.js";
 export { type ScrapeMoment, ScrapingReceiver } from "./scraping/scraping-receiver.js";
+export { leaderKey, whileLeader } from "./while-leader.js";

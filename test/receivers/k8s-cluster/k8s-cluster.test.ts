@@ -322,7 +322,7 @@ describe("the k8s_cluster receiver", () => {
     const problems = (config: object) =>
       k8sClusterSchema.safeParse(config).error?.issues.map(({ path }) => path.join());
     expect(problems({ auth_type: "kubeConfig" })).toEqual(["auth_type"]);
-    expect(problems({ k8s_leader_elector: "x" })).toEqual(["k8s_leader_elector"]);
+    expect(problems({ k8s_leader_elector: "" })).toEqual(["k8s_leader_elector"]);
     expect(problems({ distribution: "other" })).toEqual(["distribution"]);
     expect(problems({ metadata_exporters: ["signalfx"], kube_api_qps: 5 })).toBeUndefined();
   });

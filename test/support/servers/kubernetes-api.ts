@@ -70,6 +70,8 @@ export interface KubernetesApiServer {
   pageSize: number;
   /** Paths that the server does not have. */
   readonly missing: Set<string>;
+  /** The leases by their paths. A write needs the version of the last one. */
+  readonly leases: Map<string, ApiObject>;
   readonly watches: number;
   close(): Promise<void>;
 }
@@ -120,6 +122,24 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     response.on("close", () => watchers.delete(response));
   }
 
+  /** Reads, creates and replaces leases. */
+  async function lease(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const fail = (status: number, message: string) =>
+      response.writeHead(status).end(JSON.stringify({ kind: "Status", message }));
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const written = body === "" ? undefined : (JSON.parse(body) as ApiObject);
+    const at = request.method === "POST" ? `${path}/${written!.metadata.name}` : path;
+    const known = server.leases.get(at);
+    if (request.method === "GET") return void (known ? response.end(JSON.stringify(known)) : fail(404, "not found"));
+    if (request.method === "POST" && known) return void fail(409, "already exists");
+    if (request.method === "PUT" && known?.metadata["resourceVersion"] !== written!.metadata["resourceVersion"])
+      return void fail(409, "the object has been modified");
+    version += 1;
+    server.leases.set(at, versioned(written!));
+    response.writeHead(request.method === "POST" ? 201 : 200).end(JSON.stringify(server.leases.get(at)));
+  }
+
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url!, "http://localhost");
     server.requests.push({ path: pathname, query: searchParams, authorization: request.headers.authorization });
@@ -127,6 +147,7 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     if (server.failWith !== undefined)
       return void response.writeHead(server.failWith).end(JSON.stringify({ kind: "Status", message: "as told" }));
     if (server.answerWith !== undefined) return void response.end(server.answerWith);
+    if (pathname.includes("/leases")) return void lease(pathname, request, response);
     if (pathname in DISCOVERY) return void response.end(JSON.stringify(DISCOVERY[pathname]));
     if (server.missing.has(pathname)) return void response.writeHead(404).end("404 page not found\n");
     const kind = KINDS[pathname.split("/").at(-1)!];
@@ -171,6 +192,7 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     answerWith: undefined,
     pageSize: 500,
     missing: new Set(),
+    leases: new Map(),
     get watches() {
       return watchers.size;
     },

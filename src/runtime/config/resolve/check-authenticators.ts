@@ -1,19 +1,21 @@
 import type { AuthSide } from "#contract";
 import type { ConfigPath } from "#contract/schema";
 import { didYouMean, withArticle } from "#contract/schema";
+import type { ExtensionRole } from "#contract/services";
 import { parseId } from "../schema/component-id.js";
 import { serviceSchema } from "../schema/service-schema.js";
 import { entriesOf, itemsOf, type SchemaValue, visitSchema } from "../schema/visit-schema.js";
-import { metaOf } from "../schema/zod-schema.js";
+import { metaOf, type SchemaMeta } from "../schema/zod-schema.js";
 import type { Findings } from "../text/findings.js";
 import type { MapNode, Span } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 
-/** A reference such as `auth: {authenticator: ID}` in the config. */
+/** A reference such as `auth: {authenticator: ID}` or `k8s_leader_elector: ID` in the config. */
 interface AuthenticatorReference {
   readonly id: string;
-  readonly side: AuthSide;
+  /** What the extension must do. */
+  readonly role: AuthSide | ExtensionRole;
   readonly span: Span;
   readonly path: ConfigPath;
   /** The extension that contains the reference; undefined for other components and the service. */
@@ -29,8 +31,8 @@ export interface AuthenticatorsOptions {
 }
 
 /**
- * Checks that every `auth` in the running components refers to a running extension: a port must not open without its
- * authenticator. Returns for each extension the ids of the extensions that it asks; those must start first.
+ * Checks that every `auth` in the running components refers to a running extension, because a port must not open
+ * without its authenticator; and so for other keys that name an extension. Returns for each extension the ids of the extensions that it asks; those must start first.
  */
 export function checkAuthenticators(options: AuthenticatorsOptions): ReadonlyMap<string, readonly string[]> {
   const asked = new Map<string, string[]>();
@@ -80,9 +82,12 @@ function findReferences({ root, used }: AuthenticatorsOptions): AuthenticatorRef
 function referencesIn(value: SchemaValue, from: string | undefined): AuthenticatorReference[] {
   return visitSchema<AuthenticatorReference[]>(value, {
     scalar: ({ node, schemas, path }) => {
-      const side = schemas.map((schema) => metaOf(schema).authenticator).find((found) => found !== undefined);
-      if (side === undefined || typeof node.value !== "string") return [];
-      return [{ id: parseId(node.value)?.id ?? node.value, side, span: node, path, from }];
+      const role = schemas
+        .map(metaOf)
+        .map(roleOf)
+        .find((found) => found !== undefined);
+      if (role === undefined || typeof node.value !== "string") return [];
+      return [{ id: parseId(node.value)?.id ?? node.value, role, span: node, path, from }];
     },
     list: (list) => itemsOf(list).flatMap((item) => referencesIn(item, from)),
     map: (map) => entriesOf(map).flatMap((entry) => referencesIn(entry, from)),
@@ -90,7 +95,7 @@ function referencesIn(value: SchemaValue, from: string | undefined): Authenticat
 }
 
 function checkReference(reference: AuthenticatorReference, options: AuthenticatorsOptions): void {
-  const { id, side, span, path } = reference;
+  const { id, role, span, path } = reference;
   const { definitions, used, configOf, findings } = options;
   const definition = definitions.extensions.get(id);
   if (definition === undefined) {
@@ -107,11 +112,24 @@ function checkReference(reference: AuthenticatorReference, options: Authenticato
   }
   const config = configOf(definition);
   if (config === undefined) return;
+  if (role === "observer" || role === "leader_elector") {
+    if (factory.serves !== role) report(reference, `extension "${id}" ${CANNOT_SERVE[role]}`, findings);
+    return;
+  }
   const ask = () => factory.authenticates?.(config) ?? [];
   const sides = callPlugin(ask, pluginCode("authenticates", definition, factory, "error"), findings);
-  if (sides === undefined || sides.includes(side)) return;
+  if (sides === undefined || sides.includes(role)) return;
   const other = sides.length === 0 ? "" : `; it is configured for ${withArticle(sides[0]!)} only`;
-  report(reference, `extension "${id}" cannot authenticate for ${withArticle(side)}${other}`, findings);
+  report(reference, `extension "${id}" cannot authenticate for ${withArticle(role)}${other}`, findings);
+}
+
+const CANNOT_SERVE: Readonly<Record<ExtensionRole, string>> = {
+  observer: "finds no endpoints; expected one such as k8s_observer or host_observer",
+  leader_elector: "elects no leader; expected one such as k8s_leader_elector",
+};
+
+function roleOf({ authenticator, extensionRole }: SchemaMeta): AuthenticatorReference["role"] | undefined {
+  return authenticator ?? extensionRole;
 }
 
 function report({ span, path }: AuthenticatorReference, message: string, findings: Findings): void {

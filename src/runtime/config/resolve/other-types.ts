@@ -101,8 +101,6 @@ export function currentType(kind: ComponentKind, type: string, registry: Registr
 
 const CONTAINER_INSIGHT =
   'measure nodes, pods and containers with `kubelet_stats: {auth_type: serviceAccount, endpoint: "https://<node>:10250", metric_groups: [node, pod, container]}`, and add names with the processor k8s_attributes';
-const WITHOUT_CREATOR =
-  "take it out together with receiver_creator: the receiver prometheus finds pods, services, endpoints and nodes by itself, with kubernetes_sd_configs";
 const ONLY_SPLUNK =
   "only Splunk's distribution has it: keep a Collector of it, and let it send to the receiver otlp here";
 const INTO_OTTL = "use the processor transform: its statements do the same";
@@ -116,8 +114,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     awsxray:
       "let programs send OTLP to the receiver otlp: X-Ray's SDKs have reached their end, and AWS's distribution of OpenTelemetry takes their place",
     datadog: "let programs send OTLP to the receiver otlp",
-    receivercreator:
-      'write the receivers themselves, such as `redis: {endpoint: "<host>:6379"}`; pods that come and go are found by the receiver prometheus: `prometheus: {config: {scrape_configs: [{job_name: pods, kubernetes_sd_configs: [{role: pod}], relabel_configs: [{source_labels: [__meta_kubernetes_pod_annotation_prometheus_io_scrape], regex: "true", action: keep}]}]}}`; logs of pods are files: `file_log: {include: [/var/log/pods/*/*/*.log], operators: [{type: container}]}`',
     smartagent: ONLY_SPLUNK,
     scriptedinputs: ONLY_SPLUNK,
     splunkinputs: ONLY_SPLUNK,
@@ -160,11 +156,8 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   },
   extension: {
     awsproxy: "take it out: programs send to the receiver otlp, and the exporter awsxray signs by itself",
-    k8sobserver: WITHOUT_CREATOR,
-    hostobserver: "take it out together with receiver_creator, and write the receivers with their endpoints",
-    dockerobserver: "take it out together with receiver_creator, and write the receivers with their endpoints",
-    k8sleaderelector:
-      "take it out, and run the receivers that name it in an agent of one replica: `replicas: 1` and `strategy: {type: Recreate}` of its Deployment",
+    dockerobserver:
+      'use host_observer, which finds the ports that containers publish on this machine, and write its rules with type == "hostport"',
     ecsobserver: "write the targets as file_sd_configs or http_sd_configs of the receiver prometheus",
     smartagent: "take it out: only Splunk's distribution has it",
     asapclient: "use oauth2client or bearertokenauth, if the server takes them",
@@ -203,7 +196,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     huaweicloudcesreceiver icmpcheckreceiver iis influxdb jmx journald k8scluster k8sevents k8sobjects kafka
     kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow
     nginx nsxt ntp oracledb osquery podmanstats postgresql pprof prometheus pulsar purefa
-    purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise
+    purefb rabbitmq redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise
     sqlquery sqlserver sshcheck statsd stef systemd tcpcheck tlscheck vcenter vcr wavefront
     windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
   processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
@@ -217,8 +210,8 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   extension:
     words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth
     azureencoding cfgardenobserver datadog dockerobserver ecsobserver ecstaskobserver fluentbit
-    googlecloudlogentryencoding hostobserver httpforwarder jaegerencoding jaegerremotesampling jsonlogencoding
-    k8sleaderelector k8sobserver mcp otlpencoding pebbletailstorage skywalkingencoding solarwindsapmsettings sumologic
+    googlecloudlogentryencoding httpforwarder jaegerencoding jaegerremotesampling jsonlogencoding
+    mcp otlpencoding pebbletailstorage skywalkingencoding solarwindsapmsettings sumologic
     textencoding zipkinencoding`),
 };
 

@@ -1,13 +1,15 @@
 import type { z } from "zod";
-import type { ComponentFactory } from "#contract";
+import type { ComponentFactory, ReceiverFactory } from "#contract";
 import { type ConfigPath, type ExporterSettings, PARSED_ONCE, uncheckedExporterSettingsSchema } from "#contract/schema";
+import type { ReceiverTypes } from "#contract/services";
+import { parseId } from "../schema/component-id.js";
 import { withTlsKeysMoved } from "../schema/old-keys.js";
 import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
 import { knownKey } from "../schema/visit-schema.js";
 import { keysOf } from "../schema/zod-schema.js";
-import type { Findings } from "../text/findings.js";
-import { isNull, type MapNode, mapNode, type Node, type Span } from "../text/node.js";
+import { Findings } from "../text/findings.js";
+import { isNull, listNode, type MapNode, mapNode, type Node, type Span, scalarNode } from "../text/node.js";
 import { callPlugin } from "./call-plugin.js";
 import { problemsFromIssues } from "./problems-from-issues.js";
 import type { Registry } from "./registry.js";
@@ -87,4 +89,41 @@ function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNod
     specific: mapNode(node, new Map(all.filter(([key]) => !isCommon(key) || ownKeys.has(key)))),
     common: mapNode(node, new Map(all.filter(([key]) => isCommon(key)))),
   };
+}
+
+/** Checks configs of receivers that are started while the agent runs, with the types that its config may name. */
+export function receiverTypes(registry: Registry, root: MapNode): ReceiverTypes<ReceiverFactory> {
+  return {
+    has: (type) => registry.get("receiver", type) !== undefined,
+    plan(id, config, defaults = {}) {
+      const type = parseId(id)?.type ?? id;
+      const factory = registry.get("receiver", type);
+      if (factory === undefined) throw new Error(`there is no receiver of type "${type}"`);
+      const keys = keysOf(factory.schema);
+      const added = Object.entries(defaults).filter(([key]) => keys.has(key) && !Object.hasOwn(config, key));
+      const findings = new Findings();
+      const node = plainNode(root, { ...Object.fromEntries(added), ...config });
+      const parsed = parseNode(node, factory.schema, [id], findings, { key: root });
+      const errors = findings.problems.filter(({ severity }) => severity === "error");
+      if (parsed !== undefined && errors.length === 0) return { factory, config: parsed.value };
+      throw new Error(errors.map(({ path, message }) => `${path}: ${message}`).join("; "));
+    },
+  };
+}
+
+/** A tree of plain values, all of them at `span`. Messages do not show them, because some may come from variables. */
+function plainNode(span: Span, value: unknown): Node {
+  if (Array.isArray(value))
+    return listNode(
+      span,
+      value.map((item) => plainNode(span, item)),
+    );
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).map(
+      ([key, item]) => [key, { key: span, value: plainNode(span, item) }] as const,
+    );
+    return mapNode(span, new Map(entries));
+  }
+  const isScalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return scalarNode(span, isScalar ? value : null, undefined, isScalar);
 }

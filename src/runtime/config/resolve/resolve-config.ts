@@ -28,7 +28,7 @@ import {
   linkExtensions,
   linkPipelines,
 } from "./link-pipelines.js";
-import { type ParsedComponent, parseNode } from "./parse-component.js";
+import { type ParsedComponent, parseNode, receiverTypes } from "./parse-component.js";
 import { readService } from "./read-service.js";
 import type { FactoryOf, Registry } from "./registry.js";
 import type {
@@ -109,6 +109,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
     connectors: build.specs("connector", definitions.connectors.values()),
     extensions: authenticatorsFirst([...running, ...enabled], asked),
     pipelines: ordered.map(pipelineSpec),
+    receiverTypes: receiverTypes(registry, root),
     service: displaced.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
     get generation() {
       generation ??= options.hash(root);

@@ -157,7 +157,16 @@ function prefixRefs(json: unknown, name: string): unknown {
  */
 function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
   const { format, ignored, unsupported, instead } = metaOf(schema);
-  for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format", "authenticator"])
+  for (const note of [
+    "secret",
+    "ignored",
+    "unsupported",
+    "instead",
+    "opaque",
+    "format",
+    "authenticator",
+    "extensionRole",
+  ])
     delete json[note];
   if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
   if (unsupported !== undefined)

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { AuthSide } from "#contract";
+import type { ExtensionRole } from "#contract/services";
 
 /**
  * Inspects zod schemas: their keys, the values they accept, and their metadata. This is the only file that depends on
@@ -42,6 +43,8 @@ export interface SchemaMeta {
   readonly opaque?: boolean;
   /** The value is the id of an extension that authenticates this side of a connection. */
   readonly authenticator?: AuthSide;
+  /** The value is the id of an extension that serves receivers in this way. */
+  readonly extensionRole?: ExtensionRole;
 }
 
 /** `word` is one of a fixed list of strings; `any` accepts everything. */

@@ -67,9 +67,24 @@ export class ReceiverHealth {
     return source;
   }
 
+  /** The health of a part of the receiver. Its sources are sources of the receiver, with the name in front of theirs. */
+  part(name: string): ReceiverHealth {
+    return new PartHealth(name, this, this.clock, this.metrics);
+  }
+
   /** To be called when a source no longer exists, such as a target that was removed. */
   removeSource(name: string): void {
     this.sources.delete(name);
+  }
+
+  /** To be called when the receiver has stopped for a while. */
+  removeSources(): void {
+    this.sources.clear();
+  }
+
+  /** To be called when a part has stopped. */
+  removePart(name: string): void {
+    for (const source of [...this.sources.keys()]) if (source.startsWith(`${name} `)) this.removeSource(source);
   }
 
   /** To be called when the receiver hands in data. */
@@ -118,6 +133,29 @@ export class ReceiverHealth {
 
   private gauge(name: string, description: string, read: () => number): void {
     this.endGauges.push(this.metrics.gauge(name, { description }, read, { receiver: this.id }));
+  }
+}
+
+class PartHealth extends ReceiverHealth {
+  private readonly name: string;
+  private readonly whole: ReceiverHealth;
+
+  constructor(name: string, whole: ReceiverHealth, clock: Clock, metrics: Metrics) {
+    super(name, clock, metrics);
+    this.name = name;
+    this.whole = whole;
+  }
+
+  override source(name: string, maxLag?: number): SourceHealth {
+    return this.whole.source(`${this.name} ${name}`, maxLag);
+  }
+
+  override removeSource(name: string): void {
+    this.whole.removeSource(`${this.name} ${name}`);
+  }
+
+  override noteMessage(): void {
+    this.whole.noteMessage();
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { AuthSide } from "../auth.js";
+import type { ExtensionRole } from "../services/extension-services.js";
 import { ignored, section } from "./schema.js";
 
 /**
@@ -16,6 +17,15 @@ export function authReference(side: AuthSide) {
   };
   const serverOnly = { request_params: ignored("credentials are read from headers, not from the URL: it is logged") };
   return section(z.strictObject(side === "server" ? { ...keys, ...serverOnly } : keys));
+}
+
+/**
+ * The schema of the id of an extension that serves receivers. It is checked like `authReference`.
+ *
+ * @internal
+ */
+export function extensionReference(role: ExtensionRole) {
+  return z.string().min(1, "expected the id of an extension").meta({ extensionRole: role });
 }
 
 const DESCRIPTIONS: Readonly<Record<AuthSide, string>> = {

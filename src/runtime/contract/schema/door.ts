@@ -1,6 +1,6 @@
 /** Building blocks of config schemas, and the keys that every exporter has. */
 
-export { authReference } from "./auth-reference.js";
+export { authReference, extensionReference } from "./auth-reference.js";
 export { isZod, PARSED_ONCE } from "./config-schema.js";
 export {
   type CompleteSettings,

@@ -83,7 +83,7 @@ class Planner {
   private readonly refused: string[] = [];
   private readonly settings: string[] = [];
   private readonly areDefaultsChanged: boolean;
-  /** Extensions that are replaced. Components that ask them to authenticate are replaced too. */
+  /** Extensions that are replaced. Components that name them are replaced too. */
   private readonly replacedExtensions = new Set<string>();
 
   constructor(before: ResolvedConfig, after: ResolvedConfig) {
@@ -152,7 +152,7 @@ class Planner {
   }
 
   private reasons(old: AnySpec, spec: AnySpec, isOwn?: (key: string) => boolean): string[] {
-    const asked = [...authenticatorsIn(spec.written)].filter((id) => this.replacedExtensions.has(id));
+    const asked = [...extensionsIn(spec.written)].filter((id) => this.replacedExtensions.has(id));
     return [...this.ownReasons(old, spec, isOwn), ...asked.map((id) => `extension ${id}, which it asks, changed`)];
   }
 
@@ -296,6 +296,15 @@ export function authenticatorsIn(written: unknown, found = new Set<string>()): R
     if (key === "authenticator" && typeof value === "string") found.add(value);
     else authenticatorsIn(value, found);
   }
+  return found;
+}
+
+/** The ids of extensions that a component's config names. */
+function extensionsIn(written: unknown): ReadonlySet<string> {
+  const found = new Set(authenticatorsIn(written));
+  const { k8s_leader_elector: elector, watch_observers: observers } = (written ?? {}) as Record<string, unknown>;
+  for (const id of [elector, ...(Array.isArray(observers) ? observers : [observers])])
+    if (typeof id === "string") found.add(id);
   return found;
 }
 

@@ -77,6 +77,12 @@ export class KubernetesApi {
     return parseAnswer(await bytesOf(response, this.maxAnswerBytes), this.maxObjects);
   }
 
+  /** Creates (POST) or replaces (PUT) an object, and returns it. Rejects with a `KubernetesApiError`. */
+  async write(method: "POST" | "PUT", path: string, object: object, abort: AbortSignal): Promise<unknown> {
+    const response = await this.open(path, abort, { method, body: JSON.stringify(object) });
+    return parseAnswer(await bytesOf(response, this.maxAnswerBytes), this.maxObjects);
+  }
+
   /**
    * Yields the lines of a streaming response, each a JSON value, until the server or `abort` ends it. `onOpen` is called
    * when the response begins.
@@ -94,17 +100,25 @@ export class KubernetesApi {
     }
   }
 
-  private async open(path: string, abort: AbortSignal): Promise<IncomingMessage> {
+  private async open(path: string, abort: AbortSignal, written?: WrittenObject): Promise<IncomingMessage> {
     if (this.url === undefined)
       throw new KubernetesApiError(0, "the agent does not run in a Kubernetes cluster; set api_server");
     const url = new URL(`${this.url}${path}`);
     const [token, ca] = await Promise.all([readIfGiven(this.tokenFile), readIfGiven(this.caFile)]);
-    const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token.trim()}` }) };
+    const headers = {
+      accept: "application/json",
+      ...(token && { authorization: `Bearer ${token.trim()}` }),
+      ...(written && { "content-type": "application/json" }),
+    };
     const response = this.request
       ? await this.request(url, headers, abort)
-      : await send(url, { headers, signal: abort, ...this.tls, ...(ca && { ca }) });
+      : await send(
+          url,
+          { headers, signal: abort, ...this.tls, ...(ca && { ca }), method: written?.method },
+          written?.body,
+        );
     const { statusCode: status = 0 } = response;
-    if (status === 200) return response;
+    if (status === 200 || status === 201) return response;
     const said = messageOf(await bytesOf(response, MAX_MESSAGE).then(String, () => ""));
     throw new KubernetesApiError(status, `${url.host}: HTTP ${status}${said && `: ${said}`}`);
   }
@@ -130,14 +144,19 @@ async function readIfGiven(path: string | undefined): Promise<string | undefined
   }
 }
 
-function send(url: URL, options: object): Promise<IncomingMessage> {
+interface WrittenObject {
+  readonly method: "POST" | "PUT";
+  readonly body: string;
+}
+
+function send(url: URL, options: object, body?: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const client = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
     const request = client.request(url, options, resolve);
     request.on("error", (error) =>
       reject(new KubernetesApiError(0, `${url.host}: ${error.message}`, { cause: error })),
     );
-    request.end();
+    request.end(body);
   });
 }
 

@@ -71,6 +71,15 @@ function order(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** A map of strings. A missing key has the value "", as in Go. */
+export class TextMap {
+  readonly [key: string]: string;
+
+  constructor(entries: Readonly<Record<string, string>>) {
+    Object.assign(this, entries);
+  }
+}
+
 /** The value at a key of a map or an index of an array; nil for a missing key. */
 export function member(target: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (Array.isArray(target) || typeof target === "string") {
@@ -81,7 +90,8 @@ export function member(target: ExpressionValue, key: ExpressionValue): Expressio
   }
   if (!isMap(target)) throw new ExpressionError(`cannot fetch ${String(key)} from ${typeName(target)}`);
   const name = asText(key, "a key");
-  return Object.hasOwn(target, name) ? target[name] : null;
+  if (Object.hasOwn(target, name)) return target[name];
+  return target instanceof TextMap ? "" : null;
 }
 
 export function isIn(value: ExpressionValue, container: ExpressionValue): boolean {
