@@ -617,6 +617,10 @@ export const ROOMS = [
   },
   { path: "src/agent/cli/init/", purpose: "`sluice init`: writes a starter config" },
   { path: "src/agent/cli/migrate/", purpose: "`sluice migrate`: updates an old config" },
+  {
+    path: "src/agent/cli/insight/",
+    purpose: "`sluice insight`: what the traffic consists of, and configs that cut it",
+  },
   { path: "src/agent/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
   { path: "src/agent/cli/create/", purpose: "`sluice create`: writes a package for a new component" },
   { path: "src/agent/cli/queue/", purpose: "`sluice queue`: queues that removed exporters have left" },

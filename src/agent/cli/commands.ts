@@ -2,6 +2,7 @@ import { EXPORTER, RELOAD, STATUS } from "./agent/commands.js";
 import { type Command, type CommandGroup, type CommandOption, DEFAULT_CONFIG, JSON_OUT } from "./command.js";
 import { devCommand } from "./dev/commands.js";
 import { DLQ } from "./dlq/commands.js";
+import { INSIGHT } from "./insight/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
 import { outboxCommands } from "./outbox/commands.js";
 import { piiCommands } from "./pii/commands.js";
@@ -294,6 +295,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   STATUS,
   RELOAD,
   TOP,
+  INSIGHT,
   TAP,
   EXPORTER,
   QUEUE,

@@ -26,7 +26,7 @@ CLASSES[127] = STRANGE;
 const HEX = new Uint8Array(256);
 for (const c of "0123456789abcdefABCDEF-") HEX[c.charCodeAt(0)] = 1;
 
-const [QUOTE, EQUALS, COLON, COMMA, SEMICOLON, BAR, SPACE, NEWLINE] = [34, 61, 58, 44, 59, 124, 32, 10];
+const [QUOTE, EQUALS, COLON, COMMA, SEMICOLON, BAR, SLASH, SPACE, NEWLINE] = [34, 61, 58, 44, 59, 124, 47, 32, 10];
 
 /** A token with its delimiters; without the token itself if it varies. */
 export const tokenHashes = new Int32Array(MAX_TOKENS);
@@ -90,6 +90,10 @@ export function readTokens(b: Uint8Array, start: number, end: number): void {
     for (; p < limit; p++) {
       const each = b[p]!;
       const kind = CLASSES[each]!;
+      if (each === COLON && isInUrl(b, p, from, limit)) {
+        seen |= STRANGE;
+        continue;
+      }
       if (kind === DELIMITER || each === NEWLINE) break;
       seen |= kind;
       hex &= HEX[each]!;
@@ -120,6 +124,15 @@ export function readTokens(b: Uint8Array, start: number, end: number): void {
   lineEnd = p;
   shapeHash = Math.imul(shape ^ count, PRIME) | 0;
   lineHash = (line ^ Math.imul(count, VARIABLE)) | 0;
+}
+
+/** Whether the colon at `p` belongs to a URL that starts at `from`: behind its scheme, or in front of its port. */
+function isInUrl(b: Uint8Array, p: number, from: number, limit: number): boolean {
+  if (p + 2 >= limit) return false;
+  if (b[p + 1] === SLASH) return b[p + 2] === SLASH && p > from;
+  if (CLASSES[b[p + 1]!] !== DIGIT) return false;
+  for (let at = from; at < p - 2; at++) if (b[at] === COLON) return true;
+  return false;
 }
 
 /** Values that are joined by one of these are one value, such as a time, an address with its port or a list. */

@@ -1,0 +1,54 @@
+import { AGENT_OPTIONS } from "../agent/find-agent.js";
+import { type Command, JSON_OUT } from "../command.js";
+
+export const INSIGHT: Command = {
+  name: "insight",
+  summary: "Show what the traffic of a running agent consists of and costs, and write configs that cut it.",
+  details: [
+    "Shows the largest services of the last hour, or whatever --by names: severity, scope, exporter, pattern, attribute,",
+    "metric, span, cardinality or duplicates. The agent needs the extension insight. Numbers are estimated from a sample;",
+    "+- is their error. Money per day needs prices in the config.",
+    "With cut and an action (drop, sample, dedup, remove_attribute or aggregate_label) it shows the processors that would cut",
+    "the row that --by, --name and --signal name, the difference in the config, and what that would save. It changes",
+    "nothing. --save FILE writes a config file to be merged after your own.",
+  ],
+  options: {
+    by: { type: "string", value: "NAME", description: "What to group by; default: service." },
+    place: {
+      type: "string",
+      value: "NAME",
+      description: "exporters, receivers, or the name of an exporter, a receiver or a pipeline.",
+    },
+    signal: { type: "string", value: "NAME", description: "logs, traces or metrics." },
+    limit: { type: "string", value: "N", description: "Number of rows; default: 20, at most 1000." },
+    sort: {
+      type: "string",
+      value: "COLUMN",
+      description: "bytes (default), records, cost, series, last_seen or name.",
+    },
+    name: { type: "string", value: "NAME", description: "With cut: the name of the row." },
+    n: { type: "string", value: "N", description: "With cut sample: keep one in N; default: 10." },
+    context: {
+      type: "string",
+      value: "NAME",
+      description: "With cut: where an attribute is: resource, scope or record.",
+    },
+    label: { type: "string", value: "NAME", description: "With cut aggregate_label: the label." },
+    pipeline: { type: "string", value: "ID", description: "With cut: the pipeline; default: all of the signal." },
+    save: {
+      type: "string",
+      value: "FILE",
+      description: "With cut: write the config to this file, which must not exist.",
+    },
+    ...AGENT_OPTIONS,
+    ...JSON_OUT,
+  },
+  names: "[cut ACTION]",
+  examples: [
+    "sluice insight",
+    "sluice insight --by pattern --limit 10",
+    "sluice insight --by cardinality --json",
+    "sluice insight cut drop --by pattern --name 'GET /healthz <*>' --signal logs --save cut.yaml",
+  ],
+  load: async () => (await import("./insight.js")).insight,
+};
