@@ -25,6 +25,7 @@ export const COMPONENT_ROOMS = [
   "traces",
   "receiving",
   "brokers",
+  "archive",
   "ottl",
 ];
 const ALL = [...COMPONENT_ROOMS, "queue", "config", "pipeline", "host", "workers"];
@@ -85,6 +86,10 @@ export const ROOMS = [
     purpose: "the operators' interface: entries, dead letters, replays, the audit",
   },
   { path: "src/runtime/contract/insight/", purpose: "the operators' interface to what the traffic consists of" },
+  {
+    path: "src/runtime/contract/rehydration/",
+    purpose: "the operators' interface to archived records that are sent again",
+  },
   { path: "src/runtime/contract/rehearsal/", purpose: "the operators' interface to rehearsals of a config" },
   { path: "src/runtime/contract/calls/", purpose: "calls of exporters: direct sends, abort signals, timeouts" },
   { path: "src/runtime/contract/services/", purpose: "services that extensions offer to receivers" },
@@ -170,6 +175,11 @@ export const ROOMS = [
   },
   { path: "src/runtime/brokers/shared/", purpose: "state that several agents share through Redis" },
   {
+    path: "src/runtime/archive/",
+    purpose: "archives of telemetry in a bucket or a folder: finding objects by time, reading their records",
+    imports: ["otlp", "codecs", "contract", "net", "logs"],
+  },
+  {
     path: "src/runtime/ottl/",
     purpose: "OTTL, run on the bytes of batches",
     imports: ["otlp", "work", "codecs", "text", "contract"],
@@ -196,7 +206,7 @@ export const ROOMS = [
   {
     path: "src/runtime/queue/",
     purpose: "the durable queue in front of an exporter; `entry-lifecycle.ts` shows an entry's path through it",
-    imports: ["otlp", "work", "codecs", "text", "contract", "system", "brokers"],
+    imports: ["otlp", "work", "codecs", "text", "contract", "system", "brokers", "archive"],
   },
   {
     path: "src/runtime/queue/store/",
@@ -242,6 +252,10 @@ export const ROOMS = [
     purpose: "searching dead letters: the index in memory, filters, pages, counts by cause",
   },
   { path: "src/runtime/queue/dead-letters/transfer/", purpose: "export and import of dead letters as lines" },
+  {
+    path: "src/runtime/queue/rehydrate/",
+    purpose: "rehydrations: archived records that are sent again, as jobs that can be resumed",
+  },
   {
     path: "src/runtime/queue/records/",
     purpose: "records of operators' actions: the audit, replays and their outcomes",
@@ -333,6 +347,11 @@ export const ROOMS = [
   { path: "src/receivers/outbox/", purpose: "rows of an outbox table in PostgreSQL", component: true },
   { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
   { path: "src/receivers/aws-sqs/", purpose: "messages of Amazon SQS queues, standard and FIFO", component: true },
+  {
+    path: "src/receivers/archive/",
+    purpose: "archived telemetry from a bucket of S3 or a folder, by time",
+    component: true,
+  },
   {
     path: "src/receivers/fluent-forward/",
     purpose: "records of Fluentd and Fluent Bit, over their forward protocol",
@@ -611,6 +630,7 @@ export const ROOMS = [
     path: "src/agent/cli/workers/",
     purpose: "the processes of an agent with several workers: the parent, and its workers",
   },
+  { path: "src/agent/cli/rehydrate/", purpose: "`sluice rehydrate`: sends archived records again" },
   {
     path: "src/agent/cli/rehearse/",
     purpose: "`sluice rehearse`: shows what a new config does to recorded or live traffic",

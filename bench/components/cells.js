@@ -43,6 +43,8 @@ export const MEASURED_ELSEWHERE = {
   "receiver/aws_sqs": "lib/brokers/sqs.js",
   "receiver/outbox": "postgres.js",
   "receiver/file_log": "scenarios/receivers/file-log.js",
+  "receiver/file": "scenarios/receivers/rehydrate.js",
+  "receiver/aws_s3": "scenarios/receivers/rehydrate.js",
   "processor/batch": "lib/sluice-config.js",
   "processor/rate_limit": "scenarios/processors/rate-limit.js",
   "processor/probabilistic_sampler": "scenarios/processors/sampling.js",

@@ -27,6 +27,7 @@ export const SCENARIOS = {
   emit: () => import("./receivers/emit.js"),
   tap: () => import("./tap.js"),
   file_log: () => import("./receivers/file-log.js"),
+  rehydrate: () => import("./receivers/rehydrate.js"),
   components: () => import("./components.js"),
   collector: () => import("./collector.js"),
   micro: () => import("./micro.js"),

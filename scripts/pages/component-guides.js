@@ -2,7 +2,9 @@
 export const COMPONENT_GUIDES = {
   receiver: {
     app: "extend/embedding.md",
+    aws_s3: "how-to/rehydrate.md",
     aws_sqs: "how-to/aws-sqs.md",
+    file: "how-to/rehydrate.md",
     jaeger: "how-to/jaeger.md",
     k8s_events: "how-to/kubernetes-objects.md",
     k8s_objects: "how-to/kubernetes-objects.md",

@@ -35,6 +35,10 @@ const SENTENCES: Readonly<Record<string, MakeSentence>> = {
   reload: () => "reloaded the config",
   rehearse: () => "rehearsed the config",
   adopt: ({ target }, { to }) => `moved the queue of ${target} to ${to}`,
+  rehydrate: ({ target, count }, { from, change }) =>
+    change === "cancel"
+      ? "cancelled a rehydration"
+      : `rehydrated ${count === undefined ? "records" : countOf(count, "record")} from ${from} to ${target}`,
   delete_queue: ({ target }) => `deleted the queue of ${target}`,
 };
 

@@ -43,6 +43,16 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["aws_s3", "awss3"],
+    load: async () => (await import("../../receivers/archive/component.js")).awsS3Receiver,
+  },
+  {
+    kind: "receiver",
+    types: ["file"],
+    load: async () => (await import("../../receivers/archive/component.js")).fileReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["redis_stream"],
     load: async () => (await import("../../receivers/redis-stream/component.js")).redisStreamReceiver,
   },

@@ -8,6 +8,7 @@ import { outboxCommands } from "./outbox/commands.js";
 import { piiCommands } from "./pii/commands.js";
 import { QUEUE } from "./queue/commands.js";
 import { REHEARSAL_CHILD, rehearseCommand } from "./rehearse/commands.js";
+import { REHYDRATE } from "./rehydrate/commands.js";
 import { WORKER_CHILD } from "./workers/commands.js";
 
 /** Options of every command that reads a config. */
@@ -300,6 +301,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   EXPORTER,
   QUEUE,
   DLQ,
+  REHYDRATE,
   outboxCommands(CONFIG),
   piiCommands(CONFIG),
   {

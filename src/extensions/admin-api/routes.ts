@@ -12,6 +12,7 @@ import { sampleRoutes } from "./live/sample-routes.js";
 import { tapRoutes } from "./live/tap-routes.js";
 import { exporterRoutes } from "./queues/exporter-routes.js";
 import { queueRoutes } from "./queues/queue-routes.js";
+import { rehydrationRoutes } from "./queues/rehydration-routes.js";
 import { receiverRoutes } from "./receiver-routes.js";
 import { replayRoutes } from "./replay-routes.js";
 import type { ApiRoute } from "./route.js";
@@ -33,6 +34,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...queueRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,
+  ...rehydrationRoutes,
   ...auditRoutes,
   ...configRoutes,
   ...rehearsalRoutes,

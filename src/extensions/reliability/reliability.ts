@@ -1,3 +1,4 @@
+import { type ArchiveSource, folderSource, s3Source } from "#archive";
 import type { Admin, DeadLetterLanguage } from "#contract/operations";
 import {
   type Journal,
@@ -12,6 +13,7 @@ import {
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
 import { createDeadLetterLanguage } from "#ottl";
 import {
+  type ArchivePlace,
   createAdmin,
   createOperatorRecords,
   DeadLetterForwarder,
@@ -32,6 +34,7 @@ import {
   QueueOutlet,
   type QueuePlace,
   RefusedJournal,
+  RehydrationJobs,
   Suspects,
   startDeadLetterMaintenance,
   WorkerQueues,
@@ -60,6 +63,7 @@ export class Reliability implements Extension {
   private readonly place: QueuePlace;
   private readonly orphans: Orphans;
   private readonly workerQueues: WorkerQueues;
+  private readonly rehydrations: RehydrationJobs;
   private readonly refusedJournals = new Map<string, RefusedJournal>();
   private orphanCheck: Promise<void> | undefined;
   private isOrphanCheckDue = true;
@@ -99,7 +103,13 @@ export class Reliability implements Extension {
       ...{ ...this.services, place: this.place, controls, records, moves: records.moves, orphans: this.orphans },
       openJournal: async (id) => this.refusedJournals.get(id)?.openForEntries(),
     });
-    this.admin = createAdmin(controls, { ...this.services, records, orphans: this.orphans, mask });
+    this.rehydrations = new RehydrationJobs({
+      ...{ ...this.services, controls, log: records.rehydrations },
+      openArchive: (place) => openArchive(place, context),
+      isReady: () => host.state === "ready",
+    });
+    const { orphans, rehydrations } = this;
+    this.admin = createAdmin(controls, { ...this.services, records, orphans, rehydrations, mask });
   }
 
   readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
@@ -126,6 +136,7 @@ export class Reliability implements Extension {
   }
 
   async stop(): Promise<void> {
+    await this.rehydrations.stop();
     await this.orphanCheck;
     await this.workerQueues.stop();
     await this.orphans.stop();
@@ -293,6 +304,12 @@ function createPlace(config: ReliabilityConfig, { clock, logger, worker }: Exten
   const services = { clock, logger, worker };
   if (config.store !== undefined) return new PostgresPlace(config.store.postgres, services);
   return new DiskPlace(config.directory, keepsJournals(config), services);
+}
+
+function openArchive(place: ArchivePlace, context: ExtensionContext): ArchiveSource {
+  if (place.kind === "folder") return folderSource(place.path);
+  const { bucket, region, endpoint, isPathStyle } = place;
+  return s3Source({ bucket, region, isPathStyle, ...(endpoint && { endpoint: new URL(endpoint) }) }, context);
 }
 
 function once<T>(make: () => T): () => T {

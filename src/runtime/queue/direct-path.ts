@@ -7,6 +7,7 @@ import type { ExporterControl } from "./dead-letters/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
 import { createClassifier } from "./send/classify.js";
 import { RecentCalls } from "./send/recent-calls.js";
+import { createReplayPreparation } from "./send/replay-preparation.js";
 
 /**
  * The path without a queue. The client waits for the export, gets its outcome, and retries itself if necessary. There
@@ -25,6 +26,9 @@ export function directPath(
     settings,
     store: undefined,
     replayRate: settings.replay.rate,
+    prepare: createReplayPreparation(outletSettings.prepareReplay, outletSettings.pipelines),
+    pipelines: outletSettings.pipelines,
+    accept: (delivery, pipeline) => outlet.accept(delivery, pipeline),
     status: () =>
       exporterStatus({
         id: outletSettings.id,

@@ -24,4 +24,6 @@ export {
   createOperatorRecords,
   type OperatorRecords,
 } from "./records/operator-records.js";
+export type { ArchivePlace } from "./rehydrate/checked-request.js";
+export { RehydrationJobs } from "./rehydrate/rehydration-jobs.js";
 export { Suspects } from "./send/suspects.js";

@@ -1,4 +1,5 @@
 import type { Signal } from "#otlp/signals";
+import type { Rehydrations } from "../rehydration/rehydration.js";
 import type { AuditPage, AuditQuery, AuditRecord, Operator } from "./audit.js";
 import type { DeadLetterGroups } from "./dead-letter-groups.js";
 import type { Entry } from "./entry.js";
@@ -18,6 +19,8 @@ export interface Admin {
   exporters(): readonly ExporterStatus[];
   /** @internal Queues that nothing in the config uses; absent if that is not known. */
   readonly orphans?: OrphanedQueues | undefined;
+  /** @internal Sends archived records again; absent without a running agent. */
+  readonly rehydrations?: Rehydrations | undefined;
   /**
    * Pauses or resumes sending. Data that comes in meanwhile is queued. This and the following four resolve when all
    * workers of the agent have done it.

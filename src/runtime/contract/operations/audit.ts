@@ -25,6 +25,7 @@ export const AUDITED_ACTIONS = [
   "reload",
   "rehearse",
   "adopt",
+  "rehydrate",
   "delete_queue",
 ] as const;
 

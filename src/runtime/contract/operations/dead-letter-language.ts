@@ -17,6 +17,8 @@ export interface DeadLetterLanguage {
 
 /** A condition on the records of batches. Both methods throw if it cannot be decided. */
 export interface RecordCondition {
+  /** The signals for which the condition means something; for all of them if left out. */
+  readonly signals?: readonly Signal[] | undefined;
   /** Whether it holds for a record in the batch. */
   holds(batch: Batch, facts?: BatchFacts): boolean;
   /**

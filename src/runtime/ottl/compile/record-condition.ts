@@ -36,6 +36,7 @@ export function parseRecordCondition(
 
 function ottlCondition(compiled: Partial<Record<Signal, Condition>>, current: CurrentFacts): RecordCondition {
   return {
+    signals: SIGNALS.filter((signal) => compiled[signal] !== undefined),
     holds(batch, facts = {}) {
       const condition = compiled[batch.signal];
       current.values = facts;

@@ -1,4 +1,4 @@
-import type { MessageWatch } from "#contract";
+import type { Delivery, MessageWatch } from "#contract";
 import type { AttemptError, Entry, ExporterStatus } from "#contract/operations";
 import type { EndingPipeline } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
@@ -23,6 +23,8 @@ export interface ExporterControl {
   /** Stops sending. Calls under way are finished. */
   pause(): void;
   resume(): void;
+  /** Takes a delivery as from this pipeline, and settles it; absent if the exporter does not run. */
+  accept?(delivery: Delivery, pipeline: string): void;
   /** Makes all waiting retries due now. */
   retryNow(): void;
   forceBreaker(state: "open" | "closed" | "auto"): void;

@@ -9,6 +9,7 @@ import {
   type RevealOptions,
   revisionOf,
 } from "#contract/operations";
+import type { Rehydrations } from "#contract/rehydration";
 import type { Batch } from "#otlp";
 import { batchToJson } from "#otlp/json";
 import { editDeadLetter } from "../dead-letters/change/edit.js";
@@ -35,6 +36,7 @@ const DEFAULT_REPLAYS = 100;
 export interface AdminServices extends ReplayServices {
   readonly records: OperatorRecords;
   readonly orphans?: OrphanedQueues | undefined;
+  readonly rehydrations?: Rehydrations | undefined;
   readonly language: DeadLetterLanguage;
   /** Masks a batch for display; see `Host`. Without it, payloads are shown only on reveal. */
   readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
@@ -58,6 +60,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     noteReveal: async () => {},
     audit: (query) => withAdminErrors(async () => shown(await audit.list(query))),
     orphans: services.orphans,
+    rehydrations: services.rehydrations,
     exporters: () => [...controls.values()].map((control) => shown(control.status())),
     pause: (exporter) => controlOf(controls, exporter).pause(),
     resume: (exporter) => controlOf(controls, exporter).resume(),

@@ -8,6 +8,7 @@ import type {
   QueueAdoption,
   Selection,
 } from "#contract/operations";
+import type { Rehydration, Rehydrations } from "#contract/rehydration";
 import { shown } from "../entry/shown-entries.js";
 import type { Audit } from "./audit.js";
 import type { ReplayJobs } from "./replay-jobs.js";
@@ -99,6 +100,7 @@ export function auditedAdmin(
     },
     noteReveal: (target, filter) => audit.add(operator, { action: "reveal", target, filter, outcome: "done" }),
     orphans: admin.orphans && auditedOrphans(admin.orphans, note),
+    rehydrations: admin.rehydrations && auditedRehydrations(admin.rehydrations, note),
     noteReload: (filter, outcome) => note("reload", { filter }, outcome),
     noteRehearsal: (filter) => note("rehearse", { filter }, "done"),
     async noteAction(noted) {
@@ -184,6 +186,38 @@ function auditedOrphans(orphans: OrphanedQueues, note: NoteAction): OrphanedQueu
         await note("delete_queue", { target: id }, `failed: ${(error as Error).message}`);
         throw error;
       }
+    },
+  };
+}
+
+/** A rehydration is recorded when it has begun, and again with its outcome. Dry runs count as searches of the archive. */
+function auditedRehydrations(rehydrations: Rehydrations, note: NoteAction): Rehydrations {
+  return {
+    list: (limit) => rehydrations.list(limit),
+    get: (id) => rehydrations.get(id),
+    async start(request, starter) {
+      const { from, where, dryRun } = request;
+      const subjectOf = ({ to, since, until, id }: Rehydration): AuditedObject => ({
+        target: to,
+        filter: { from, since, until, ...(where !== undefined && { where }), ...(dryRun && { dryRun }), id },
+      });
+      let setStarted = () => {};
+      const isStarted = new Promise<void>((resolve) => {
+        setStarted = resolve;
+      });
+      const onEnd = async (ended: Rehydration) => {
+        await isStarted;
+        const outcome = ended.error === undefined ? ended.state : `failed: ${ended.error}`;
+        await note("rehydrate", { ...subjectOf(ended), count: ended.sent }, outcome);
+      };
+      const job = await rehydrations.start(request, { ...starter, onEnd: (ended) => void onEnd(ended) });
+      await note("rehydrate", subjectOf(job), job.resumed > 0 ? "resumed" : "started");
+      setStarted();
+      return job;
+    },
+    async cancel(id) {
+      await rehydrations.cancel(id);
+      await note("rehydrate", { filter: { id, change: "cancel" } });
     },
   };
 }

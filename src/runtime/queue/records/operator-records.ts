@@ -2,6 +2,7 @@ import type { Clock, Logger } from "#contract";
 import type { AuditRecord } from "#contract/operations";
 import { type MoveRecord, Moves } from "../dead-letters/change/moves.js";
 import { type OriginalRecord, Originals } from "../dead-letters/change/originals.js";
+import type { RehydrationRecord } from "../rehydrate/rehydration-jobs.js";
 import { RECORDS_PREFIX, RecordLog } from "../store/record-log.js";
 import type { QueueStore } from "../store/store.js";
 import { walkDeadLetters } from "../store/walk-dead-letters.js";
@@ -14,10 +15,12 @@ const AUDIT_ID = `${RECORDS_PREFIX}audit`;
 const REPLAYS_ID = `${RECORDS_PREFIX}replays`;
 const DELIVERED_ID = `${RECORDS_PREFIX}delivered`;
 const ORIGINALS_ID = `${RECORDS_PREFIX}originals`;
+const REHYDRATIONS_ID = `${RECORDS_PREFIX}rehydrations`;
 export const MOVES_ID = `${RECORDS_PREFIX}moves`;
 
 const MAX_AUDIT_RECORDS = 1_000_000;
 const MAX_REPLAYS = 10_000;
+const MAX_REHYDRATIONS = 1000;
 const MAX_DELIVERED = 100_000;
 const MAX_ORIGINALS = 100_000;
 const MAX_MOVES = 1_000_000;
@@ -41,6 +44,7 @@ export interface OperatorRecords {
   /** Payloads replaced by edits, kept for the retention of the history and as long as their entries exist. */
   readonly originals: Originals;
   readonly moves: Moves;
+  readonly rehydrations: RecordLog<RehydrationRecord>;
   /** Sets the function that tells whether an entry is still in a queue. Without it, none is. */
   watchEntries(isThere: (id: string) => Promise<boolean>): void;
   /** Adds the records of another worker. `id` is that of its store. Those that were added before are left out. */
@@ -66,12 +70,13 @@ export function createOperatorRecords(settings: OperatorRecordsSettings): Operat
   const delivered = logOf<DeliveredRecord>(DELIVERED_ID, historyRetentionMs, MAX_DELIVERED);
   const isUnused = async ({ entryId }: OriginalRecord) => !(await isThere(entryId));
   const kept = logOf<OriginalRecord>(ORIGINALS_ID, historyRetentionMs, MAX_ORIGINALS, isUnused);
+  const rehydrations = logOf<RehydrationRecord>(REHYDRATIONS_ID, historyRetentionMs, MAX_REHYDRATIONS);
   const moving = logOf<MoveRecord>(MOVES_ID, 0, MAX_MOVES);
   const tracker = new ReplayTracker({ replays, delivered, clock, logger });
   const jobs = new ReplayJobs(tracker, clock);
   const moves = new Moves(moving, { clock, logger });
   return {
-    ...{ tracker, jobs, moves, originals: new Originals(kept), audit: new Audit({ log, clock, logger }) },
+    ...{ tracker, jobs, moves, rehydrations, originals: new Originals(kept), audit: new Audit({ log, clock, logger }) },
     watchEntries(known) {
       isThere = known;
     },
@@ -85,7 +90,7 @@ export function createOperatorRecords(settings: OperatorRecordsSettings): Operat
       jobs.cancelAll();
       moves.stop();
       await tracker.close();
-      for (const each of [log, replays, delivered, kept, moving]) await each.close();
+      for (const each of [log, replays, delivered, kept, moving, rehydrations]) await each.close();
     },
   };
 }

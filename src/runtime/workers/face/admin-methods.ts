@@ -16,6 +16,7 @@ import {
   type Selection,
   type Traffic,
 } from "#contract/operations";
+import type { RehydrationRequest, RehydrationStarter } from "#contract/rehydration";
 import type { RemoteMethods } from "../link/remote-calls.js";
 import { streamOfEdges } from "./edge-stream.js";
 import { PushedStream } from "./pushed-stream.js";
@@ -59,6 +60,11 @@ export function adminMethods(
     return own;
   };
   const orphans = () => queues().orphans;
+  const rehydrations = () => {
+    const own = queues().rehydrations;
+    if (own === undefined) throw new AdminError("unavailable", "this worker has no queues");
+    return own;
+  };
   const transfers = () => {
     const own = queues().transfers;
     if (own === undefined) throw new AdminError("unavailable", "this worker has no queues");
@@ -105,6 +111,11 @@ export function adminMethods(
     orphanAdoption: (id: string) => orphans()?.adoption(id),
     deleteOrphan: (id: string) => orphans()?.delete(id),
     insight: async (by: InsightBy): Promise<readonly InsightSnapshot[]> => (await insight()?.(by))?.snapshots ?? [],
+    startRehydration: (request: RehydrationRequest, starter: RehydrationStarter) =>
+      rehydrations().start(request, starter),
+    rehydrations: (limit: number | undefined) => rehydrations().list(limit),
+    rehydration: (id: string) => rehydrations().get(id),
+    cancelRehydration: (id: string) => rehydrations().cancel(id),
     watchEdges: (edges: readonly string[]) => streamOfEdges(inspection(), edges, clock),
   };
 }

@@ -22,6 +22,7 @@ import { importInto } from "./import-lines.js";
 import { mergeGroups, mergeStats } from "./merge-counts.js";
 import { mergePages } from "./merge-pages.js";
 import { mergedOrphans } from "./merged-orphans.js";
+import { rehydrationsOf } from "./rehydrations-of-first.js";
 import type { SetByOperators } from "./set-by-operators.js";
 import { partial, type WorkerGroup } from "./worker-group.js";
 
@@ -76,6 +77,7 @@ export function createMergedAdmin({ group, clock, logger, settings, exporters }:
       auditedAdmin(admin, { audit: firstWorkersAudit(group, logger), jobs: replays }, () => {}, operator),
     exporters,
     orphans,
+    rehydrations: rehydrationsOf(group, clock),
     pause: (exporter) => settings.change(exporter, { paused: true }),
     resume: (exporter) => settings.change(exporter, { paused: false }),
     async retryNow(exporter) {

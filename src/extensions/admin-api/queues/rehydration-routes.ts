@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { type Admin, AdminError } from "#contract/operations";
+import type { Rehydration, Rehydrations } from "#contract/rehydration";
+import { requireRole } from "../access.js";
+import { readBody } from "../body.js";
+import { actorName, operatorFields, operatorOf } from "../operator.js";
+import { readNumber, readParameters, requireReveal } from "../parameters.js";
+import type { ApiRoute } from "../route.js";
+
+const time = z.string().or(z.number().transform(String));
+const startBody = z.strictObject({
+  ...operatorFields,
+  from: z.string({ error: "say where the archive is: s3://BUCKET/PREFIX or file:FOLDER" }),
+  to: z.string({ error: "name the exporter that gets the records" }),
+  since: time,
+  until: time.optional(),
+  where: z.string().optional(),
+  rate: z.number().optional(),
+  partition: z.string().optional(),
+  region: z.string().optional(),
+  endpoint: z.string().optional(),
+  pathStyle: z.boolean().optional(),
+  dryRun: z.boolean().optional(),
+  restart: z.boolean().optional(),
+});
+
+/** Routes for records that are sent again from an archive. */
+export const rehydrationRoutes: readonly ApiRoute[] = [
+  {
+    method: "POST",
+    path: "/rehydrations",
+    role: "replay",
+    async answer({ admin, request, actor }) {
+      const { by, reason, ...asked } = await readBody(request, startBody);
+      // The caller chooses which files and buckets the agent reads, as the config does otherwise.
+      requireRole(actor, "configure");
+      if (asked.where !== undefined) requireReveal(actor, "where looks into records");
+      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
+      const starter = { by: actorName(by, actor), ...(reason && { reason }) };
+      return { status: 202, body: await rehydrationsOf(acting).start(asked, starter) };
+    },
+  },
+  {
+    method: "GET",
+    path: "/rehydrations",
+    role: "view",
+    async answer({ admin, query }) {
+      const { limit } = readParameters(query, ["limit"]);
+      const most = limit === undefined ? undefined : readNumber("limit", limit);
+      return { body: { rehydrations: await rehydrationsOf(admin).list(most) } };
+    },
+  },
+  {
+    method: "GET",
+    path: "/rehydrations/:id",
+    role: "view",
+    answer: async ({ admin, params }) => ({ body: await requireJob(admin, params["id"]!) }),
+  },
+  {
+    method: "DELETE",
+    path: "/rehydrations/:id",
+    role: "replay",
+    async answer({ admin, params, request, actor }) {
+      await requireJob(admin, params["id"]!);
+      await rehydrationsOf(admin.actingAs(operatorOf(request, {}, actor))).cancel(params["id"]!);
+      return { body: await requireJob(admin, params["id"]!) };
+    },
+  },
+];
+
+function rehydrationsOf({ rehydrations }: Admin): Rehydrations {
+  if (rehydrations !== undefined) return rehydrations;
+  throw new AdminError("unavailable", "this agent has no place for queues");
+}
+
+async function requireJob(admin: Admin, id: string): Promise<Rehydration> {
+  const job = await rehydrationsOf(admin).get(id);
+  if (job === undefined) throw new AdminError("not_found", "there is no such rehydration, or it was forgotten");
+  return job;
+}

@@ -1,0 +1,99 @@
+import type { Clock } from "#contract";
+import { type ArchivedObject, ArchiveError, type ArchiveSource } from "./archive-source.js";
+import { type ArchiveSelection, type WalkedObject, type WalkPosition, walkArchive } from "./walk-archive.js";
+
+/** Objects up to this size are fetched before it is their turn. */
+const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
+const MAX_AHEAD = 4;
+/** About two minutes of failures end a rehydration. It can be resumed. */
+const MAX_TRIES = 8;
+const FIRST_WAIT_MS = 500;
+
+/** An object whose content may have been fetched already. */
+export interface FetchedObject extends WalkedObject {
+  content(): Promise<AsyncIterable<Uint8Array>>;
+}
+
+/** The objects of an archive, read with retries and a little ahead. */
+export class ArchivedObjects {
+  readonly source: ArchiveSource;
+  private readonly selection: ArchiveSelection;
+  private readonly clock: Clock;
+  readonly abort: AbortSignal;
+
+  constructor(source: ArchiveSource, selection: ArchiveSelection, clock: Clock, abort: AbortSignal) {
+    this.source = source;
+    this.selection = selection;
+    this.clock = clock;
+    this.abort = abort;
+  }
+
+  /** Yields the objects after a position. The list goes on after failures that pass. */
+  async *walk(from: WalkPosition): AsyncGenerator<WalkedObject> {
+    let reached = from;
+    for (let tries = 0; ; ) {
+      try {
+        for await (const walked of walkArchive(this.source, this.selection, reached, this.abort)) {
+          yield walked;
+          reached = walked.position;
+          tries = 0;
+        }
+        return;
+      } catch (error) {
+        await this.waitAfter(error, tries++);
+      }
+    }
+  }
+
+  /** The same, with the content of small objects fetched ahead. */
+  async *fetched(from: WalkPosition): AsyncGenerator<FetchedObject> {
+    const ahead: FetchedObject[] = [];
+    for await (const walked of this.walk(from)) {
+      ahead.push({ ...walked, content: this.fetch(walked.object) });
+      if (ahead.length > MAX_AHEAD) yield ahead.shift()!;
+    }
+    yield* ahead;
+  }
+
+  /** Throws the error if trying again makes no sense, or was tried too often. Otherwise waits. */
+  async waitAfter(error: unknown, tries: number): Promise<void> {
+    this.abort.throwIfAborted();
+    if (!(error instanceof ArchiveError) || !error.isTransient || tries >= MAX_TRIES) throw error;
+    await this.wait(FIRST_WAIT_MS * 2 ** tries);
+    this.abort.throwIfAborted();
+  }
+
+  private wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        this.abort.removeEventListener("abort", end);
+        resolve();
+      };
+      const cancel = this.clock.after(ms, end);
+      this.abort.addEventListener("abort", end);
+    });
+  }
+
+  private fetch(object: ArchivedObject): () => Promise<AsyncIterable<Uint8Array>> {
+    const open = () => this.source.open(object, this.abort);
+    if (object.size > MAX_AHEAD_BYTES) return open;
+    let first: Promise<Uint8Array[]> | undefined = open().then(allOf);
+    first.catch(() => {}); // told when its turn comes
+    return async () => {
+      const early = first;
+      first = undefined;
+      return early === undefined ? open() : iterate(await early);
+    };
+  }
+}
+
+async function allOf(content: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  return chunks;
+}
+
+async function* iterate(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}

@@ -1,0 +1,175 @@
+import { isUtf8 } from "node:buffer";
+import { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { DecompressError, decompress } from "#codecs/compression";
+import { LogBatchWriter } from "#logs/entries";
+import { Batch, cutBatch, SplitOverflow } from "#otlp";
+import { batchFromJson } from "#otlp/json";
+import { isMalformed, type Signal } from "#otlp/signals";
+import { ArchiveError } from "./archive-source.js";
+import { LineSplitter } from "./line-splitter.js";
+import type { ObjectName } from "./object-name.js";
+import { RequestCutter } from "./request-cutter.js";
+
+/** The size of the batches that objects are cut into. */
+const PIECE_BYTES = 1024 * 1024;
+/** A resource with its records, or a line, is decoded as a whole. */
+const MAX_PART_BYTES = 64 * 1024 * 1024;
+/** zstd is decompressed as a whole, because Node.js 20 has no stream for it. */
+const MAX_ZSTD_BYTES = 256 * 1024 * 1024;
+/** A few megabytes that decompress to more than this are taken for an attack. */
+const MAX_OBJECT_BYTES = 4 * 1024 * 1024 * 1024;
+
+/**
+ * Yields the records of an object in batches of about a megabyte, while its bytes arrive. The same content always gives
+ * the same batches, so a position in it is a number of batches. Memory is limited, whatever the object contains.
+ * Throws an `ArchiveError` with a fault; the batches before it are good.
+ */
+export async function* readObject(
+  { signal, format, compression }: ObjectName,
+  bytes: AsyncIterable<Uint8Array>,
+  modifiedAt: number,
+): AsyncGenerator<Batch> {
+  const plain = limited(compression === undefined ? bytes : decompressed(compression, bytes));
+  const batches =
+    format === "otlp_proto"
+      ? readRequest(signal, plain)
+      : format === "otlp_json"
+        ? readJsonLines(signal, plain)
+        : readTextLines(plain, modifiedAt);
+  try {
+    for await (const batch of batches) yield* pieces(batch);
+  } catch (error) {
+    if (isMalformed(error)) throw new ArchiveError(error.message, { fault: "damaged", cause: error });
+    if (error instanceof SplitOverflow) throw new ArchiveError(error.message, { fault: "too_large", cause: error });
+    throw error;
+  }
+}
+
+async function* readRequest(signal: Signal, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
+  const cutter = new RequestCutter(PIECE_BYTES, MAX_PART_BYTES);
+  for await (const chunk of bytes) for (const piece of cutter.push(chunk)) yield Batch.admit(signal, piece);
+  for (const piece of cutter.end()) yield Batch.admit(signal, piece);
+}
+
+/** Each line is a request. Short ones are joined. Lines that are none are left out, and reported at the end. */
+async function* readJsonLines(signal: Signal, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
+  let joined: Batch[] = [];
+  let size = 0;
+  let bad = 0;
+  let failure: Error | undefined;
+  for await (const line of linesOf(bytes)) {
+    if (line.length === 0) continue;
+    try {
+      const batch = batchFromJson(signal, line);
+      joined.push(batch);
+      size += batch.byteLength;
+    } catch (error) {
+      if (!isMalformed(error)) throw error;
+      bad++;
+      failure ??= error;
+    }
+    if (size < PIECE_BYTES) continue;
+    yield Batch.merge(joined);
+    joined = [];
+    size = 0;
+  }
+  if (size > 0) yield Batch.merge(joined);
+  if (failure === undefined) return;
+  const which = bad === 1 ? "a line is" : `${bad} lines are`;
+  throw new ArchiveError(`${which} no request of OTLP/JSON: ${failure.message}`, { fault: "damaged", cause: failure });
+}
+
+/** Each line is the body of a log record. When it was observed is not known, only when it was archived. */
+async function* readTextLines(bytes: AsyncIterable<Uint8Array>, modifiedAt: number): AsyncGenerator<Batch> {
+  const writer = new LogBatchWriter(NOTHING, NOTHING, PIECE_BYTES);
+  writer.observedAt(modifiedAt);
+  for await (const line of linesOf(bytes)) {
+    if (isUtf8(line)) writer.addText(line, 0, line.length, NOTHING);
+    else writer.addBytes(line, NOTHING);
+    if (writer.byteLength >= PIECE_BYTES) yield writer.finish();
+  }
+  if (writer.count > 0) yield writer.finish();
+}
+
+const NOTHING = new Uint8Array(0);
+
+async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const cutter = new LineSplitter(MAX_PART_BYTES);
+  for await (const chunk of bytes) yield* cutter.push(chunk);
+  yield* cutter.end();
+}
+
+function pieces(batch: Batch): Iterable<Batch> {
+  if (batch.byteLength <= 2 * PIECE_BYTES) return batch.count === 0 ? [] : [batch];
+  return cutBatch(batch, () => ({ bytes: PIECE_BYTES, total: 4 * batch.byteLength + PIECE_BYTES }));
+}
+
+async function* limited(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > MAX_OBJECT_BYTES)
+      throw new ArchiveError(`it is larger than ${MAX_OBJECT_BYTES} bytes when unpacked`, { fault: "too_large" });
+    yield chunk;
+  }
+}
+
+function decompressed(compression: "gzip" | "zstd", bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return compression === "gzip" ? gunzipped(bytes) : unzstd(bytes);
+}
+
+/** A failure of the source must not look like damaged data, so it is remembered. */
+async function* gunzipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let failure: unknown;
+  const source = Readable.from(
+    remembered(bytes, (error) => (failure = error)),
+    { objectMode: false },
+  );
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 });
+  source.on("error", (error) => gunzip.destroy(error));
+  try {
+    yield* source.pipe(gunzip);
+  } catch (error) {
+    if (failure !== undefined) throw failure;
+    const { code, message } = error as NodeJS.ErrnoException;
+    const fault = code === "Z_BUF_ERROR" ? "truncated" : "damaged";
+    throw new ArchiveError(`the gzip data is damaged: ${message}`, { fault, cause: error });
+  } finally {
+    source.destroy();
+    gunzip.destroy();
+  }
+}
+
+async function* remembered(
+  bytes: AsyncIterable<Uint8Array>,
+  onError: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    onError(error);
+    throw error;
+  }
+}
+
+async function* unzstd(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > MAX_ZSTD_BYTES) throw tooLargeZstd();
+    parts.push(chunk);
+  }
+  try {
+    yield await decompress("zstd", Buffer.concat(parts, size), { limit: MAX_ZSTD_BYTES, reserve: () => true });
+  } catch (error) {
+    if (!(error instanceof DecompressError)) throw error;
+    if (error.fault === "too_large") throw tooLargeZstd();
+    throw new ArchiveError(error.message, { fault: "damaged", cause: error });
+  }
+}
+
+function tooLargeZstd(): ArchiveError {
+  return new ArchiveError(`zstd data is read up to ${MAX_ZSTD_BYTES} bytes, unpacked`, { fault: "too_large" });
+}

@@ -1,0 +1,56 @@
+import type { ArchivedObject, ArchiveSource } from "./archive-source.js";
+import { partitionRanges } from "./partitions.js";
+
+/** The objects of an archive that belong to a time range. */
+export interface ArchiveSelection {
+  /** The folder inside the place; empty, or ending with a slash. */
+  readonly base: string;
+  /** The format of the partitions; undefined if there are none. Then objects are chosen by when they were written. */
+  readonly partitions: string | undefined;
+  /** Milliseconds since the epoch: at or after `since`, and before `until`. */
+  readonly since: number;
+  readonly until: number;
+}
+
+/** How far a walk has come: everything up to the key `after`, in the list with the number `list`. */
+export interface WalkPosition {
+  readonly list: number;
+  readonly after?: string | undefined;
+}
+
+export interface WalkedObject {
+  readonly object: ArchivedObject;
+  /** The position behind this object. */
+  readonly position: WalkPosition;
+}
+
+/** Yields the selected objects in a fixed order, from a position on. Only the partitions of the range are listed. */
+export async function* walkArchive(
+  source: ArchiveSource,
+  { base, partitions, since, until }: ArchiveSelection,
+  from: WalkPosition = { list: 0 },
+  abort: AbortSignal = new AbortController().signal,
+): AsyncGenerator<WalkedObject> {
+  const prefixes = partitions === undefined ? [base] : prefixesOf(partitions, since, until, base);
+  let list = -1;
+  for (const prefix of prefixes) {
+    list++;
+    if (list < from.list) continue;
+    const after = list === from.list ? from.after : undefined;
+    for await (const object of source.list(prefix, after, abort)) {
+      abort.throwIfAborted();
+      if (partitions === undefined && (object.modifiedAt < since || object.modifiedAt >= until)) continue;
+      yield { object, position: { list, after: object.key } };
+    }
+  }
+}
+
+function* prefixesOf(partitions: string, since: number, until: number, base: string): Generator<string> {
+  for (const { prefix } of partitionRanges(partitions, since, until, base)) yield prefix;
+}
+
+/** The folder of a prefix as people write it, with or without slashes around it. */
+export function baseOf(prefix: string): string {
+  const folder = prefix.replace(/^\/+|\/+$/g, "");
+  return folder === "" ? "" : `${folder}/`;
+}
