@@ -38,6 +38,7 @@ export const COMPONENT_GUIDES = {
     transform: "how-to/ottl.md",
   },
   exporter: {
+    aws_s3: "how-to/archive.md",
     aws_sqs: "how-to/aws-sqs.md",
     awscloudwatchlogs: "how-to/aws.md",
     awsemf: "how-to/aws.md",

@@ -9,11 +9,12 @@ import { status } from "@grpc/grpc-js";
 import { describe, it } from "vitest";
 import { sentryExporter } from "../../src/exporters/alerts/sentry/component.js";
 import { webhookExporter } from "../../src/exporters/alerts/webhook/component.js";
+import { awsS3Exporter } from "../../src/exporters/archive/aws-s3/component.js";
+import { fileExporter } from "../../src/exporters/archive/file/component.js";
 import { elasticsearchExporter } from "../../src/exporters/bulk/elasticsearch/component.js";
 import { openSearchExporter } from "../../src/exporters/bulk/opensearch/component.js";
 import { clickhouseExporter } from "../../src/exporters/clickhouse/component.js";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/component.js";
-import { fileExporter } from "../../src/exporters/file/component.js";
 import { jaegerExporter } from "../../src/exporters/jaeger/component.js";
 import { sapmExporter } from "../../src/exporters/jaeger/sapm/component.js";
 import { lokiExporter } from "../../src/exporters/loki/component.js";
@@ -202,6 +203,16 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
         const endpoint = `http://127.0.0.1:${port}`;
         return { api: { key: "k" }, logs: { endpoint }, metrics: { endpoint }, traces: { endpoint } };
       }),
+  ],
+  [
+    "aws_s3",
+    awsS3Exporter,
+    () => {
+      useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
+      return answeringBackend((port) => ({
+        s3uploader: { s3_bucket: "archive", endpoint: `http://127.0.0.1:${port}`, s3_force_path_style: true },
+      }));
+    },
   ],
   [
     "azureblob",

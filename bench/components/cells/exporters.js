@@ -67,6 +67,11 @@ export const EXPORTER_CELLS = {
     traces,
   ),
   "jaeger exporter": cell("jaeger", "span", ({ grpc }) => overGrpc(grpc[0]), traces),
+  "aws_s3, OTLP/JSON, gzip": cell("aws_s3", "record", ({ target }) => archiveTo(target, "gzip")),
+  "aws_s3, protobuf, zstd": cell("aws_s3", "record", ({ target }) => ({
+    ...archiveTo(target, "zstd"),
+    marshaler: "otlp_proto",
+  })),
   "azureblob, OTLP/JSON": cell("azureblob", "record", ({ target }) => ({
     auth: {
       type: "connection_string",
@@ -173,6 +178,12 @@ function inFolder(/** @type {string} */ type, /** @type {(folder: string) => obj
 function aws(/** @type {number} */ port) {
   useEnvironment({ AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" });
   return { endpoint: urlOf(port), region: "eu-west-1" };
+}
+
+/** An archive in a server that takes everything. */
+function archiveTo(/** @type {number} */ port, /** @type {string} */ compression) {
+  const { endpoint, region } = aws(port);
+  return { s3uploader: { endpoint, region, s3_bucket: "archive", s3_force_path_style: true, compression } };
 }
 
 /**

@@ -115,8 +115,13 @@ export const EXPORTERS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["aws_s3", "awss3"],
+    load: async () => (await import("../../exporters/archive/aws-s3/component.js")).awsS3Exporter,
+  },
+  {
+    kind: "exporter",
     types: ["file"],
-    load: async () => (await import("../../exporters/file/component.js")).fileExporter,
+    load: async () => (await import("../../exporters/archive/file/component.js")).fileExporter,
   },
   {
     kind: "exporter",

@@ -8,6 +8,7 @@ export { toSnakeCase } from "./snake-case.js";
 export { splitLines } from "./split-lines.js";
 export { type Paint, painter, painterFor, printable, printableJson, type Style } from "./terminal.js";
 export { TextError } from "./text-error.js";
+export { parseStrftime } from "./time/strftime.js";
 export {
   type Calendar,
   calendarOf,
@@ -19,4 +20,4 @@ export {
 export { type LayoutPart, parseGoLayout, parseLayout } from "./time/time-layout.js";
 export { type TimeNames, timeNames } from "./time/time-names.js";
 export { parseTime } from "./time/time-parse.js";
-export { type TimeZone, UTC, type ZonedTime, zoneAt } from "./time/time-zones.js";
+export { isPlace, type TimeZone, UTC, type ZonedTime, zoneAt, zoneAtInstant } from "./time/time-zones.js";

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { fileExporter } from "../../../src/exporters/file/component.js";
+import { fileExporter } from "../../../src/exporters/archive/file/component.js";
 import { batchToJson, SIGNALS, type Signal } from "../../../src/plugin.js";
 import { otlpJsonFileReceiver } from "../../../src/receivers/file-log/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";

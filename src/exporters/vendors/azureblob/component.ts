@@ -4,7 +4,7 @@ import { type Http1Answer, httpClientDefaults } from "#net";
 import type { RenewedCredentials } from "#net/auth";
 import { answerReader, HttpPoster } from "#net/sending";
 import { batchToJsonBytes } from "#otlp/json";
-import { formatTime, type LayoutPart, parseGoLayout, type TimeZone, zoneAt } from "#text";
+import { formatTime, type LayoutPart, parseGoLayout, zoneAtInstant } from "#text";
 import {
   type Batch,
   defineExporter,
@@ -134,7 +134,7 @@ class AzureBlobExporter implements Exporter {
       timezone,
       ...format
     } = this.config.blob_name_format;
-    const time = { nanos: BigInt(Math.floor(at)) * 1_000_000n, zone: zoneOf(timezone.trim(), at) };
+    const time = { nanos: BigInt(Math.floor(at)) * 1_000_000n, zone: zoneAtInstant(timezone.trim(), at) };
     const name = formatTime(this.layouts[signal], time);
     const ending = EXTENSIONS[this.compression];
     if (!isNumbered && attempt === 0) return name + ending;
@@ -143,13 +143,6 @@ class AzureBlobExporter implements Exporter {
     const hasExtension = format.serial_num_before_extension && dot > name.lastIndexOf("/") + 1;
     return (hasExtension ? name.slice(0, dot) + number + name.slice(dot) : name + number) + ending;
   }
-}
-
-function zoneOf(place: string, at: number): TimeZone {
-  const localOffset = -new Date(at).getTimezoneOffset() * 60;
-  if (place === "") return { name: "Local", offsetSeconds: localOffset };
-  const near = zoneAt(place, at);
-  return zoneAt(place, at + near.offsetSeconds * 1000);
 }
 
 /** The container must be made by somebody: until then the queue holds everything. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { httpUrl } from "#net";
-import { zoneAt } from "#text";
+import { isPlace } from "#text";
 import { ignored, secret, section, unsupported } from "../../../plugin.js";
 import { parseStorageConnection } from "./storage-key.js";
 
@@ -78,7 +78,7 @@ const blobNames = z.strictObject({
   timezone: z
     .string()
     .default("")
-    .refine((zone) => zone.trim() === "" || isZone(zone.trim()), "expected a zone such as Europe/Berlin")
+    .refine((zone) => zone.trim() === "" || isPlace(zone.trim()), "expected a zone such as Europe/Berlin")
     .meta({ description: "The time zone of names. Default: that of the machine." }),
   serial_num_enabled: z.boolean().default(true).meta({ description: "Add a number to names." }),
   serial_num_range: z.number().int().positive().default(10_000).meta({ description: "Numbers are less than this." }),
@@ -129,12 +129,3 @@ export const azureBlobSchema = z
   });
 
 export type AzureBlobConfig = z.infer<typeof azureBlobSchema>;
-
-function isZone(zone: string): boolean {
-  try {
-    zoneAt(zone, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

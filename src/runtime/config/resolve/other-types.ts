@@ -202,7 +202,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
-  exporter: words(`alertmanager alibabacloudlogservice awskinesis awss3 azuredataexplorer
+  exporter: words(`alertmanager alibabacloudlogservice awskinesis azuredataexplorer
     bmchelix cassandra dataset doris f5cloud faro googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext stackdriver stef syslog tencentcloudlogservice tinybird`),

@@ -18,6 +18,22 @@ export function zoneAt(location: string, localMs: number): TimeZone {
   return new PlaceZone(location, offsetSeconds, localMs - offsetSeconds * 1000);
 }
 
+/** The offset of a place at a point in time, in milliseconds since 1970. "" is the place of this machine. */
+export function zoneAtInstant(location: string, ms: number): TimeZone {
+  if (location === "") return { name: "Local", offsetSeconds: -new Date(ms).getTimezoneOffset() * 60 };
+  return zoneAt(location, ms + offsetAt(location, ms) * 1000);
+}
+
+/** Whether a name such as Europe/Berlin is that of a known place. */
+export function isPlace(location: string): boolean {
+  try {
+    formatFor(location);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Its abbreviation, such as CET, is looked up only when it is written out. */
 class PlaceZone implements TimeZone {
   readonly offsetSeconds: number;

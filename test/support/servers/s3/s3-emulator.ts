@@ -21,11 +21,12 @@ export interface S3Call {
 /**
  * How a call is spoilt:
  * - an error code with its status, such as "503 SlowDown";
+ * - "hang": nothing is done, and nobody answers;
  * - "cut": the connection is cut before anything is done, "cut_after": when the call has been carried out;
  * - "fail_after": 500 although the call has been carried out;
  * - "cut_answer": the connection is cut in the middle of the answer's body.
  */
-export type S3Fault = "cut" | "cut_after" | "fail_after" | "cut_answer" | `${number} ${string}`;
+export type S3Fault = "hang" | "cut" | "cut_after" | "fail_after" | "cut_answer" | `${number} ${string}`;
 
 class S3Problem extends Error {
   readonly status: number;
@@ -79,6 +80,15 @@ export class S3Emulator {
     await closed;
   }
 
+  /** Nobody listens for a while. */
+  async outage(ms: number): Promise<void> {
+    if (!this.server.listening) return;
+    const { port } = this;
+    await this.close();
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    await this.start(port);
+  }
+
   /** The objects of a bucket by key, sorted. */
   objects(bucket: string): [string, StoredObject][] {
     return [...this.buckets.get(bucket)!].sort(([one], [other]) =>
@@ -97,6 +107,7 @@ export class S3Emulator {
     const call = callOf(request);
     this.calls.push(call);
     const fault = this.fault(call);
+    if (fault === "hang") return;
     if (fault === "cut") return void request.socket.destroy();
     try {
       if (fault !== undefined && /^\d/.test(fault)) {

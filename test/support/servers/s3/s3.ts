@@ -52,11 +52,10 @@ export async function startMinio(): Promise<S3Server> {
     env: { MINIO_ROOT_USER: S3_KEYS.AWS_ACCESS_KEY_ID, MINIO_ROOT_PASSWORD: S3_KEYS.AWS_SECRET_ACCESS_KEY },
     folder: folder.path,
     isReady: async () => {
-      if (!(await fetch(`${endpoint}/minio/health/live`)).ok) throw new Error("not yet");
+      for (const bucket of ["archive", "other"]) await createBucket(endpoint, bucket);
     },
   });
   await process.start();
-  for (const bucket of ["archive", "other"]) await createBucket(endpoint, bucket);
   return {
     endpoint,
     process,
@@ -75,5 +74,5 @@ async function createBucket(endpoint: string, bucket: string): Promise<void> {
   const keys = { accessKeyId: S3_KEYS.AWS_ACCESS_KEY_ID, secretAccessKey: S3_KEYS.AWS_SECRET_ACCESS_KEY };
   const signed = signRequest({ ...signing, at: Date.now() }, keys);
   const response = await fetch(url, { method: "PUT", headers: { ...headers, ...signed } });
-  if (!response.ok) throw new Error(`cannot create ${bucket}: ${await response.text()}`);
+  if (!response.ok && response.status !== 409) throw new Error(`cannot create ${bucket}: ${await response.text()}`);
 }

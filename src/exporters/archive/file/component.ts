@@ -10,11 +10,12 @@ import {
   Refusal,
   SIGNALS,
   StartError,
-} from "../../plugin.js";
+} from "../../../plugin.js";
 import { AppendFile } from "./append-file.js";
 import { createBackups } from "./backups.js";
 import { type FileConfig, fileSchema, maxBytesOf } from "./config.js";
 import { type Framing, jsonLines, lengthPrefixed } from "./framing.js";
+import { PartitionedFiles, refusalOfWrite } from "./partitioned-files.js";
 
 /**
  * Appends batches to a file, as lines of OTLP/JSON or as length-prefixed protobuf. A batch is acknowledged when it is
@@ -22,14 +23,17 @@ import { type Framing, jsonLines, lengthPrefixed } from "./framing.js";
  */
 export const fileExporter = defineExporter<FileConfig>({
   type: "file",
-  summary: "Appends batches to a file as lines of OTLP/JSON (or length-prefixed protobuf), with rotation.",
+  summary: "Appends batches to a file as lines of OTLP/JSON (or length-prefixed protobuf), or writes files by time.",
   signals: SIGNALS,
   // The file is as durable as a queue in front of it would be. Without a queue, the sender waits for the write and
   // learns at once when the disk is full.
   defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
   workers: "one",
   schema: fileSchema,
-  create: (config, context) => new FileExporter(config, context),
+  create: (config, context) =>
+    config.partition === undefined
+      ? new FileExporter(config, context)
+      : new PartitionedFiles(config, config.partition, context),
 });
 
 interface PendingWrite {
@@ -146,12 +150,7 @@ export class FileExporter implements Exporter {
   }
 
   private refuse(writes: readonly PendingWrite[], error: unknown): void {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const refusal = new Refusal("transient", `cannot write to ${this.path}: ${message}`, {
-      code: ERROR_CODES.SLUICE_FILE_WRITE,
-      ...(code !== undefined && { status: code }),
-      cause: error,
-    });
+    const refusal = refusalOfWrite(this.path, error);
     for (const entry of writes) entry.reject(refusal);
   }
 

@@ -1,6 +1,6 @@
 import { chmod, type FileHandle, mkdir, open, rename, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Logger } from "../../plugin.js";
+import type { Logger } from "../../../plugin.js";
 import { type Backups, stampText } from "./backups.js";
 import { type Framing, MAX_LINE_BYTES, readBytes } from "./framing.js";
 
@@ -49,7 +49,7 @@ export class AppendFile {
   /** Opens the file and prepares it for appending. */
   async open(): Promise<void> {
     const { path, directoryMode } = this.settings;
-    if (directoryMode !== undefined) await this.createDirectories(dirname(path), directoryMode);
+    if (directoryMode !== undefined) await createDirectories(dirname(path), directoryMode, this.settings.fsync);
     this.handle = await (this.settings.open ?? this.openForAppend)(path);
     const found = await this.handle.stat();
     this.isRegularFile = found.isFile();
@@ -127,17 +127,6 @@ export class AppendFile {
     }
   }
 
-  /** Creates directories whose names survive a power loss, like the name of the file. */
-  private async createDirectories(directory: string, mode: number): Promise<void> {
-    const first = await mkdir(directory, { recursive: true, mode });
-    if (first === undefined) return;
-    for (let created = directory; created.length >= first.length; created = dirname(created)) {
-      // The umask of the process may have removed some permissions.
-      await chmod(created, mode).catch(() => {});
-      if (this.settings.fsync) await syncDirectory(dirname(created));
-    }
-  }
-
   private async reopenIfMoved(): Promise<void> {
     if (this.handle === undefined) return this.open();
     if (!this.isRegularFile) return;
@@ -182,6 +171,17 @@ export class AppendFile {
   }
 }
 
+/** Creates directories; with `fsync` their names survive a power loss. */
+export async function createDirectories(directory: string, mode: number, fsync: boolean): Promise<void> {
+  const first = await mkdir(directory, { recursive: true, mode });
+  if (first === undefined) return;
+  for (let created = directory; created.length >= first.length; created = dirname(created)) {
+    // The umask of the process may have removed some permissions.
+    await chmod(created, mode).catch(() => {});
+    if (fsync) await syncDirectory(dirname(created));
+  }
+}
+
 async function unusedPath(wanted: string): Promise<string> {
   for (let n = 0; ; n++) {
     const path = n === 0 ? wanted : `${wanted}-${n}`;
@@ -189,7 +189,7 @@ async function unusedPath(wanted: string): Promise<string> {
   }
 }
 
-async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+export async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     done += (await handle.write(bytes, done, bytes.length - done)).bytesWritten;
   }
@@ -200,7 +200,7 @@ function identityOf(stats: { readonly dev: number; readonly ino: number }): stri
 }
 
 /** Flushes a directory, so that names of new and rotated files survive a power loss. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r").catch(ignoreUnsupported);
   await directory?.sync().catch(ignoreUnsupported);
   await directory?.close();

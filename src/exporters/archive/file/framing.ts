@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { batchToJsonBytes } from "#otlp/json";
-import type { Batch } from "../../plugin.js";
+import type { Batch } from "../../../plugin.js";
 
 /**
  * The format of batches in a file, and how to find the end of the complete ones. A crash during a write leaves a torn

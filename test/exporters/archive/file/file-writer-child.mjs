@@ -1,6 +1,6 @@
 // Writes lines as fast as it can and says on stdout which ones were taken, until it is killed.
-import { FileExporter, fileExporter } from "../../../dist/exporters/file/component.js";
-import { batchFromJson } from "../../../dist/plugin.js";
+import { FileExporter, fileExporter } from "../../../../dist/exporters/archive/file/component.js";
+import { batchFromJson } from "../../../../dist/plugin.js";
 
 const [path, round] = process.argv.slice(2);
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };

@@ -4,12 +4,12 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile }
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { FileExporter, fileExporter } from "../../../src/exporters/file/component.js";
-import { Batch, batchFromJson, batchToJson, type Refusal } from "../../../src/plugin.js";
-import { isStartError } from "../../../src/runtime/contract/errors/start-error.js";
-import { bundled } from "../../support/bundled.js";
-import { runs } from "../../support/runs.js";
-import { exporterContext, listeningLogger, never, temporaryDirectory } from "../support.js";
+import { FileExporter, fileExporter } from "../../../../src/exporters/archive/file/component.js";
+import { Batch, batchFromJson, batchToJson, type Refusal } from "../../../../src/plugin.js";
+import { isStartError } from "../../../../src/runtime/contract/errors/start-error.js";
+import { bundled } from "../../../support/bundled.js";
+import { runs } from "../../../support/runs.js";
+import { exporterContext, listeningLogger, never, temporaryDirectory } from "../../support.js";
 import { failingOpen } from "./failing-disk.js";
 
 const started: FileExporter[] = [];

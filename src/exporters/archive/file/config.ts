@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { caseInsensitiveEnum, ignored, section } from "../../plugin.js";
+import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
+import { OBJECT_COMPRESSIONS } from "../object-body.js";
+import { partitionKeys } from "../partition-keys.js";
 
 const MEBIBYTE = 1024 * 1024;
 const DEFAULT_MEGABYTES = 100;
@@ -15,11 +17,23 @@ const rotation = z.strictObject({
   localtime: z.boolean().default(false).meta({ description: "Backups are named in local time instead of UTC." }),
 });
 
-export const fileSchema = z.strictObject({
-  path: z
-    .string()
-    .min(1, { error: "expected the path of a file" })
-    .meta({ description: "The file; a relative path begins where the agent was started." }),
+const partition = z.strictObject({
+  format: partitionKeys.format,
+  timezone: partitionKeys.timezone,
+  file_prefix: partitionKeys.filePrefix,
+  compression: z
+    .enum(OBJECT_COMPRESSIONS)
+    .default("none")
+    .meta({ description: "Compress files: gzip (.gz) or zstd (.zst)." }),
+});
+
+const settings = z.strictObject({
+  path: z.string().min(1, { error: "expected the path of a file" }).meta({
+    description: "The file, or with partition the folder; a relative path begins where the agent was started.",
+  }),
+  partition: section(partition).optional().meta({
+    description: "Write one file per batch into folders by time, laid out as by aws_s3, instead of one file.",
+  }),
   format: caseInsensitiveEnum(["json", "proto"])
     .default("json")
     .meta({ description: "One line of OTLP/JSON per batch, or protobuf messages with length prefixes." }),
@@ -47,9 +61,9 @@ export const fileSchema = z.strictObject({
     .default("0600")
     .meta({ description: "Permissions of the file and its backups, in octal; an existing file gets them too." }),
   compression: z
-    .enum(["", "none"], { error: "compression is not supported; compress the backups with another tool" })
+    .enum(["", "none"], { error: "use partition.compression, or compress the backups with another tool" })
     .optional()
-    .meta({ description: "Only none is supported: files are not compressed." }),
+    .meta({ description: "Only none is supported: a file that grows is not compressed." }),
   group_by: section(
     z.looseObject({
       enabled: z
@@ -61,6 +75,14 @@ export const fileSchema = z.strictObject({
     .optional()
     .meta({ description: "Not supported unless it is switched off: use one file exporter for each file." }),
   flush_interval: ignored("every batch is in the file before it is acknowledged"),
+});
+
+export const fileSchema = settings.superRefine(({ partition, rotation, append }, context) => {
+  if (partition === undefined) return;
+  const refuse = (key: string) =>
+    context.addIssue({ code: "custom", path: [key], message: "with partition, each batch has a file of its own" });
+  if (rotation !== undefined) refuse("rotation");
+  if (!append) refuse("append");
 });
 
 export type FileConfig = z.infer<typeof fileSchema>;

@@ -1,0 +1,74 @@
+import { open, rename } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { ERROR_CODES } from "#contract/errors";
+import { type Batch, type Exporter, type ExporterContext, Refusal, type SendOptions } from "../../../plugin.js";
+import { ObjectBody } from "../object-body.js";
+import { ObjectNames } from "../object-names.js";
+import { createDirectories, syncDirectory, writeAll } from "./append-file.js";
+import type { FileConfig } from "./config.js";
+
+/**
+ * Writes each batch as a file of its own, laid out as objects in S3 are. A file is written under a hidden name and then
+ * renamed, so that nobody sees a part of it. The same records again have the same name.
+ */
+export class PartitionedFiles implements Exporter {
+  readonly sealsEntries = true;
+  private readonly config: FileConfig;
+  private readonly context: ExporterContext;
+  private readonly folder: string;
+  private readonly body: ObjectBody;
+  private readonly names: ObjectNames;
+
+  constructor(config: FileConfig, partition: NonNullable<FileConfig["partition"]>, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+    this.folder = resolve(config.path);
+    this.body = new ObjectBody(config.format === "proto" ? "otlp_proto" : "otlp_json", partition.compression);
+    this.names = new ObjectNames({
+      basePrefix: "",
+      prefix: "",
+      partitionFormat: partition.format,
+      timezone: partition.timezone,
+      filePrefix: partition.file_prefix,
+      extension: this.body.extension,
+      uniqueKey: "hash",
+    });
+  }
+
+  async send(batch: Batch, _abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const { clock, random } = this.context;
+    const key = options?.idempotencyKey ?? `${clock.now()} ${random()}`;
+    const at = options?.delivery?.firstSeenAt ?? clock.now();
+    const path = join(this.folder, this.names.nameOf({ signal: batch.signal, key, at }));
+    const body = await this.body.encode(batch);
+    await this.write(path, body).catch((error: unknown) => {
+      throw refusalOfWrite(path, error);
+    });
+  }
+
+  private async write(path: string, body: Uint8Array): Promise<void> {
+    const { fsync, directory_permissions: directoryMode, file_permissions: fileMode } = this.config;
+    const directory = dirname(path);
+    await createDirectories(directory, Number.parseInt(directoryMode, 8), fsync);
+    const hidden = join(directory, `.${basename(path)}.part`);
+    const file = await open(hidden, "w", Number.parseInt(fileMode, 8));
+    try {
+      await writeAll(file, body);
+      if (fsync) await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(hidden, path);
+    if (fsync) await syncDirectory(directory);
+  }
+}
+
+/** The refusal for a file that could not be written. The disk may have room again later. */
+export function refusalOfWrite(path: string, error: unknown): Refusal {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new Refusal("transient", `cannot write to ${path}: ${message}`, {
+    code: ERROR_CODES.SLUICE_FILE_WRITE,
+    ...(code !== undefined && { status: code }),
+    cause: error,
+  });
+}
