@@ -10,6 +10,7 @@ import { ConnectionBanner } from "./banner.js";
 import { AgentsPage } from "./pages/agents/agents-page.js";
 import { AuditPage } from "./pages/audit/audit-page.js";
 import { ConfigPage } from "./pages/config/config-page.js";
+import { CostPage } from "./pages/cost/cost-page.js";
 import { ExportersPage } from "./pages/exporters/exporters-page.js";
 import { FailuresPage } from "./pages/failures/failures-page.js";
 import { OverviewPage } from "./pages/overview/overview-page.js";
@@ -42,6 +43,7 @@ const PAGES: readonly Page[] = [
   { name: "exporters", title: "Exporters", show: ExportersPage },
   { name: "failures", title: "Failures", show: FailuresPage, depth: 1 },
   { name: "replay", title: "Replay", show: ReplayPage, depth: 2 },
+  { name: "cost", title: "Cost", show: CostPage },
   { name: "tail", title: "Live tail", show: TailPage },
   { name: "ottl", title: "OTTL", show: PlaygroundPage },
   { name: "config", title: "Config", show: ConfigPage },

@@ -9,6 +9,16 @@ const MAX_LINES = 400;
 export function DiffView({ before, after }: { before: unknown; after: unknown }) {
   const lines = useMemo(() => withContext(diffValues(before, after)), [before, after]);
   if (lines.every((line) => line !== undefined && line.kind === "same")) return <p class="dim">Nothing changes.</p>;
+  return <DiffLines lines={lines} />;
+}
+
+interface DiffLine {
+  readonly kind: "same" | "gone" | "new";
+  readonly text: string;
+}
+
+/** Lines that are the same, gone and new; undefined stands for lines that are left out. */
+export function DiffLines({ lines }: { lines: readonly (DiffLine | undefined)[] }) {
   return (
     <ScrollText name="code diff">
       {lines.slice(0, MAX_LINES).map((line, i) =>

@@ -1,12 +1,9 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/until.js";
-import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture } from "./browser.js";
+import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture, violationsOf } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const WIDTHS = [390, 1440];
 const SCHEMES = ["light", "dark"] as const;
 
@@ -46,6 +43,7 @@ afterAll(async () => {
 
 /** Each page, and what it shows when it is complete. */
 const PAGES: readonly (readonly [string, () => string, string])[] = [
+  ["overview", () => "#/", ".changes li"],
   ["pipelines", () => "#/pipelines?node=exporter:otlp_http/bad", ".node-panel pre.config"],
   ["exporters", () => "#/exporters", "article"],
   ["failures", () => "#/failures", "tbody tr"],
@@ -54,6 +52,7 @@ const PAGES: readonly (readonly [string, () => string, string])[] = [
   ["replays", () => "#/replay", "tbody tr"],
   ["new-replay", () => "#/replay/new?exporter=otlp_http/bad", "form"],
   ["replay", () => `#/replay/${replayId}`, "progress"],
+  ["cost-off", () => "#/cost", "section pre"],
   ["tail", () => "#/tail?at=receiver:otlp", ".tap"],
   ["ottl", () => "#/ottl", "textarea"],
   ["config", () => "#/config", "main :is(.card, .empty)"],
@@ -61,19 +60,6 @@ const PAGES: readonly (readonly [string, () => string, string])[] = [
   ["agents", () => "#/agents", ".empty, table"],
   ["audit", () => "#/audit", "tbody tr"],
 ];
-
-interface Violation {
-  readonly id: string;
-  readonly impact: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-/** Faults that axe finds against WCAG 2.2, levels A and AA, and against its best practices. */
-async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const found = await page.evaluate<readonly Violation[]>("axe.run(document).then(({ violations }) => violations)");
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-}
 
 describe.skipIf(!hasBrowser)("every page of the console", () => {
   it.each(PAGES)("%s is accessible and fits, on a telephone and a desk, light and dark", async (name, place, shown) => {

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import process from "node:process";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
@@ -75,6 +76,21 @@ async function openPage(
 /** How far the page can be moved sideways. */
 export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** Faults that axe finds against WCAG 2.2, levels A and AA, and against its best practices. */
+export async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const found = await page.evaluate<readonly Violation[]>("axe.run(document).then(({ violations }) => violations)");
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
 }
 
 const folder = process.env["SLUICE_SCREENSHOTS"];

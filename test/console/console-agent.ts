@@ -37,6 +37,8 @@ export async function startConsoleAgent(
     readonly exporters?: string;
     readonly pipelines?: string;
     readonly service?: string;
+    /** The extension `insight` with its config. */
+    readonly insight?: string;
   } = {},
 ): Promise<ConsoleAgent> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-console-"));
@@ -66,8 +68,9 @@ extensions:
     tokens:
       - {name: console, token: ${CONSOLE_TOKEN}, roles: [view, reveal, replay, purge, configure]}
       - {name: vera, token: ${VIEWER_TOKEN}, roles: [view]}
+  ${more.insight ?? ""}
 service:
-  extensions: [reliability, admin]
+  extensions: [reliability, admin${more.insight === undefined ? "" : ", insight"}]
   telemetry: {metrics: {level: none}}
   ${more.service ?? ""}
   pipelines:
