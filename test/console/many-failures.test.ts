@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/agent/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
-import { hasBrowser, pagesOfTests } from "./browser.js";
+import { hasBrowser, pagesOfTests, takePicture } from "./browser.js";
 import { CONSOLE_TOKEN } from "./console-agent.js";
 import { fillWithDeadLetters } from "./many-failures.js";
 
@@ -82,6 +82,17 @@ service:
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByText("No dead letter matches.").waitFor();
   }, 120_000);
+
+  it("keeps the list of them short on a telephone", async () => {
+    const page = await openPage(`${url}/#/failures?view=entries`, CONSOLE_TOKEN, {
+      viewport: { width: 390, height: 844 },
+    });
+    await expect.poll(() => page.locator("tbody tr").count()).toBe(15);
+    expect(await page.evaluate("document.documentElement.scrollHeight")).toBeLessThan(844 * 5);
+    await page.getByRole("button", { name: "Load more" }).click();
+    await expect.poll(() => page.locator("tbody tr").count()).toBe(30);
+    await takePicture(page, "many-entries-390");
+  }, 60_000);
 
   it("does not offer to open records to users who may not see them", async () => {
     const page = await openPage(`${url}/#/failures`, VIEWER_TOKEN);

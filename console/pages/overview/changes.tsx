@@ -5,6 +5,7 @@ import { Ago } from "../../parts/bits.js";
 import { countOf, toMs } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
+import { auditSentence } from "../audit/audit-sentence.js";
 import { replayOf } from "../replay/replay-api.js";
 import { replayStanding } from "../replay/replay-standing.js";
 
@@ -101,11 +102,11 @@ function replayChange(answer: Replay): Change {
 /** Replays are listed with their outcomes, and looking changes nothing. */
 const ELSEWHERE = new Set(["replay", "reveal", "search", "export", "rehearse"]);
 
-function auditChange({ at, actor, action, target, outcome }: AuditRecord, i: number): Change {
+function auditChange(record: AuditRecord, i: number): Change {
+  const { at, actor, outcome } = record;
   const show = (
     <>
-      <Text value={actor} inline max={40} />: {action.replaceAll("_", " ")}{" "}
-      {target !== undefined && <Text value={target} inline max={60} />}
+      <Text value={actor} inline max={40} /> <Text value={auditSentence(record)} inline max={160} />
       {outcome !== "done" && (
         <>
           , <Text value={outcome} inline max={80} />
