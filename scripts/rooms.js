@@ -470,6 +470,8 @@ export const ROOMS = [
     component: true,
   },
   { path: "src/processors/intervals/log-dedup/", purpose: "counts equal log records" },
+  { path: "src/processors/intervals/interval/", purpose: "the last point of each series" },
+  { path: "src/processors/metrics-generation/", purpose: "new metrics by arithmetic", component: true },
   { path: "src/processors/delta-to-rate/", purpose: "delta sums as gauges of their rate", component: true },
   {
     path: "src/processors/versioning/",
@@ -548,6 +550,7 @@ export const ROOMS = [
   { path: "src/connectors/spans/service-graph/", purpose: "requests between services, from the spans on both sides" },
   { path: "src/connectors/spans/span-metrics/", purpose: "calls and durations by dimensions" },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },
+  { path: "src/connectors/sum/", purpose: "adds up values of attributes as metrics", component: true },
   { path: "src/connectors/datadog/", purpose: "passes traces on, for configs made for Datadog", component: true },
   { path: "src/connectors/failover/", purpose: "uses other pipelines when the first ones fail", component: true },
   { path: "src/connectors/routing/", purpose: "routes records to pipelines by conditions", component: true },

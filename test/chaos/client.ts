@@ -25,6 +25,9 @@ interface Settings {
   readonly maxRecords: number;
   /** What is in a record beside its number. */
   readonly padding?: string;
+  /** The signal of the records, and a request with these numbers; without, log records. */
+  readonly signal?: Signal;
+  readonly encode?: (numbers: readonly number[]) => Uint8Array;
   /** Send records whose sending was not answered again. Without, they count as unknown and are left at that. */
   readonly resendUnanswered: boolean;
 }
@@ -56,7 +59,8 @@ async function send(settings: Settings, agent: Agent, state: { sending: boolean;
   while (state.sending) {
     if (numbers.length === 0) numbers = ledger.take(1 + dice.upTo(settings.maxRecords - 1));
     const port = settings.port();
-    const answer = port === undefined ? "not sent" : await post(port, agent, encodeNumbers(numbers, settings.padding));
+    const encode = settings.encode ?? ((some: readonly number[]) => encodeNumbers(some, settings.padding));
+    const answer = port === undefined ? "not sent" : await post(port, agent, encode(numbers), settings.signal);
     if (answer === "not sent") await delay(PAUSE_MS);
     else if (answer === "unknown") {
       ledger.loseSight(numbers);

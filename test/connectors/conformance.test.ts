@@ -62,6 +62,8 @@ const exceptionSpans = (_: Signal, __: Random, first: number, count: number) => 
   );
 };
 
+/** One point for each record. */
+const BY_ID = { source_attribute: "n", attributes: [{ key: "sample.id" }] };
 const counted = (signal: Signal) => valuesOf({ logs: "records", traces: "spans", metrics: "points" }[signal]);
 const TRIALS: readonly Trial[] = [
   { type: "forward", config: {}, accounted: ids },
@@ -80,6 +82,11 @@ const TRIALS: readonly Trial[] = [
     type: "count",
     config: { logs: { records: {} }, spans: { spans: {} }, datapoints: { points: {} } },
     accounted: (taken) => sum((["logs", "traces", "metrics"] as const).flatMap((signal) => counted(signal)(taken))),
+  },
+  {
+    type: "sum",
+    config: { logs: { total: BY_ID }, spans: { total: BY_ID }, datapoints: { total: BY_ID } },
+    accounted: ids,
   },
   {
     type: "span_metrics",

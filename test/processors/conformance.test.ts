@@ -137,6 +137,19 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["counts", { config: { interval: "1s" }, skip: REASSEMBLES }],
     ["counts some", { config: { interval: "1s", conditions: [ottl] }, skip: REASSEMBLES }],
   ],
+  interval: [
+    ["keeps last points", { config: { interval: "1s" }, records: "drops", skip: REASSEMBLES }],
+    [
+      "passes gauges",
+      { config: { interval: "1s", pass_through: { gauge: true } }, records: "drops", skip: REASSEMBLES },
+    ],
+  ],
+  metrics_generation: [
+    [
+      "finds nothing to do",
+      { config: { rules: [{ name: "n", type: "scale", metric1: "absent", scale_by: 2, operation: "multiply" }] } },
+    ],
+  ],
   groupbytrace: [["waits", { config: { wait_duration: "1s" }, skip: REASSEMBLES }]],
   tail_sampling: [
     [

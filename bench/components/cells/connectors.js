@@ -30,6 +30,13 @@ export const CONNECTOR_CELLS = {
     "logs",
     logsBatches,
   ),
+  "sum, by one attribute": metricsOf(
+    "sum",
+    "record",
+    { logs: { "codes.by.route": { source_attribute: "http.code", attributes: [{ key: "http.route" }] } } },
+    "logs",
+    logsBatches,
+  ),
   "routing, one record of twenty elsewhere": passingLogs("routing", {
     default_pipelines: ["logs/a"],
     table: [{ context: "log", condition: CONDITION, pipelines: ["logs/b"] }],

@@ -70,6 +70,24 @@ export const PROCESSOR_CELLS = {
     // Requests wait for an hour; what waits leaves when it is more than max_bytes.
     start: async () => passing(await component("processor/log_dedup", { interval: "1h" }), logsBatches(), false),
   },
+  "interval, 1,000 series": {
+    of: "processor/interval",
+    unit: "sample",
+    base: CHECK,
+    makesOthers: true,
+    start: async () => passing(await component("processor/interval", { interval: "1h" }), [later(2)], false),
+  },
+  "metrics_generation, one metric of ten scaled": {
+    of: "processor/metrics_generation",
+    unit: "sample",
+    base: CHECK,
+    makesOthers: true,
+    start: async () => {
+      const rule = { name: "n", type: "scale", metric1: "http.server.requests.3", scale_by: 2, operation: "multiply" };
+      const batches = [Batch.admit("metrics", sums(1000, 1))];
+      return passing(await component("processor/metrics_generation", { rules: [rule] }), batches);
+    },
+  },
   "spanmetrics as a processor, 10,000 series": {
     of: "processor/spanmetrics",
     unit: "span",

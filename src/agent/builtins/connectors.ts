@@ -18,6 +18,11 @@ export const CONNECTORS: readonly Builtin[] = [
   },
   {
     kind: "connector",
+    types: ["sum"],
+    load: async () => (await import("../../connectors/sum/component.js")).sum,
+  },
+  {
+    kind: "connector",
     types: ["datadog"],
     load: async () => (await import("../../connectors/datadog/component.js")).datadogConnector,
   },

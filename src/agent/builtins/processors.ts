@@ -118,6 +118,16 @@ export const PROCESSORS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["interval"],
+    load: async () => (await import("../../processors/intervals/interval/component.js")).interval,
+  },
+  {
+    kind: "processor",
+    types: ["metrics_generation", "metricsgeneration", "experimental_metricsgeneration"],
+    load: async () => (await import("../../processors/metrics-generation/component.js")).metricsGeneration,
+  },
+  {
+    kind: "processor",
     types: ["spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/component.js")).spanMetricsProcessor,
   },

@@ -99,6 +99,15 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
     signals: ["logs"],
     processor: { logdedup: { interval: "1s", exclude_fields: ["attributes.k1", "body.k1.k2"] } },
   },
+  interval: { signals: ["metrics"], processor: { interval: { interval: "1s" } } },
+  metrics_generation: {
+    signals: ["metrics"],
+    processor: {
+      metricsgeneration: {
+        rules: [{ name: "n", type: "calculate", metric1: "m", metric2: "m", operation: "divide" }],
+      },
+    },
+  },
   delta_to_rate: { signals: ["metrics"], processor: { deltatorate: { metrics: ["m", "metric"] } } },
   debug: { exporter: { debug: { verbosity: "detailed" } } },
   file: { exporter: { file: { path: "$FOLDER/$NUMBER.json" } } },
@@ -119,4 +128,11 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   span_metrics: { signals: ["traces"], connector: { span_metrics: { dimensions: [{ name: "k9" }] } }, to: "metrics" },
   service_graph: { signals: ["traces"], connector: { service_graph: {} }, to: "metrics" },
   count: { connector: { count: {} }, to: "metrics" },
+  sum: {
+    signals: ["logs"],
+    connector: {
+      sum: { logs: { total: { source_attribute: "k1", attributes: [{ key: "id", default_value: "x" }] } } },
+    },
+    to: "metrics",
+  },
 };
