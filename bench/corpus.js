@@ -122,7 +122,8 @@ function refusalByCollector(name, env) {
   const validate = (file) => {
     const settings = { env: { ...process.env, ...env }, encoding: "utf8", timeout: 20_000 };
     const { status, stderr } = spawnSync(program, ["validate", "--config", file], settings);
-    return status === 0 || status === null ? "" : stderr.trim();
+    // A file that a config names is missing on this machine, which says nothing about the config.
+    return status === 0 || status === null || stderr.includes("no such file or directory") ? "" : stderr.trim();
   };
   let error = validate(join(folder, name));
   if (UNKNOWN_TYPE.test(error)) error = withScratchFile((file) => errorOfKnownTypes(name, file, validate));

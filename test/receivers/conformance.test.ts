@@ -90,7 +90,10 @@ const RECEIVERS: readonly [ReceiverFactory, (port: number) => object][] = [
   [httpCheckReceiver as ReceiverFactory, () => ({ targets: [{ endpoint: "http://127.0.0.1:9" }], ...quick })],
   [awsSqsReceiver as ReceiverFactory, () => sqs],
   [kubeletStatsReceiver as ReceiverFactory, () => ({ endpoint: kubelet, auth_type: "none", ...quick })],
-  [hostMetricsReceiver as ReceiverFactory, () => ({ scrapers: { load: {} }, ...quick })],
+  [
+    hostMetricsReceiver as ReceiverFactory,
+    () => ({ scrapers: { load: {} }, metadata_collection_interval: "5ms", ...quick }),
+  ],
 ];
 
 for (const [factory, config] of RECEIVERS) {

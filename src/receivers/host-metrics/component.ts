@@ -2,6 +2,7 @@ import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving"
 import { defineReceiver, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
+import { HostEntityEvents } from "./entity-events.js";
 import { HostFiles } from "./host-files.js";
 import { originOf, type ScraperName } from "./metrics.js";
 import { MountUsage } from "./mount-usage.js";
@@ -21,7 +22,7 @@ export const hostMetricsReceiver = defineReceiver<HostMetricsConfig>({
   type: "host_metrics",
   aliases: ["hostmetrics"],
   summary: "Measures the machine: CPU, load, memory, disks, file systems, network, paging and processes.",
-  signals: ["metrics"],
+  signals: ["metrics", "logs"],
   workers: "one",
   schema: hostMetricsSchema,
   create: (config, context) => new HostMetricsReceiver(config, context),
@@ -33,9 +34,11 @@ class HostMetricsReceiver implements Receiver {
   private readonly scrapers: ReadonlyMap<ScraperName, Scraper>;
   private readonly processes: ReturnType<typeof processScraper> | undefined;
   private readonly scraping: ScrapingReceiver;
+  private readonly entityEvents: HostEntityEvents;
 
   constructor(config: HostMetricsConfig, context: ReceiverContext) {
     this.context = context;
+    this.entityEvents = new HostEntityEvents(config.metadata_collection_interval, context);
     this.files = new HostFiles(config.root_path);
     this.scrapers = createScrapers(this.files, config.scrapers, new MountUsage(context.clock));
     const { process } = config.scrapers;
@@ -46,13 +49,14 @@ class HostMetricsReceiver implements Receiver {
   }
 
   async start(): Promise<void> {
+    this.entityEvents.start();
     if (this.context.intakes.metrics === undefined) return;
     await this.bootMs().catch((error: Error) => this.reportNoProc(error));
     await this.scraping.start();
   }
 
-  stop(): Promise<void> {
-    return this.scraping.stop();
+  async stop(): Promise<void> {
+    await Promise.all([this.scraping.stop(), this.entityEvents.stop()]);
   }
 
   /** Another machine's /proc may be mounted later, so this is only logged. A machine without /proc never gets one. */

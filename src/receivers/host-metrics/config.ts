@@ -114,7 +114,9 @@ const scraperKeys = Object.fromEntries(
 export const hostMetricsSchema = z.strictObject({
   ...scrapingKeys(60_000),
   timeout: ignored("a collection takes as long as reading /proc does"),
-  metadata_collection_interval: ignored("there is no metadata"),
+  metadata_collection_interval: duration().default(300_000).meta({
+    description: "How often a pipeline of logs gets an event that there is this host; 0 means only at the start.",
+  }),
   root_path: z
     .string()
     .default("")

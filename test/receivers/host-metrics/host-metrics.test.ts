@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../src/agent/testing/free-port.js";
-import { Refusal } from "../../../src/plugin.js";
+import { batchToJson, Refusal, type Signal } from "../../../src/plugin.js";
 import { hostMetricsReceiver } from "../../../src/receivers/host-metrics/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { ReceiverContext } from "../../../src/runtime/contract/component.js";
@@ -15,7 +15,7 @@ import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
 import { type Point, pointsOf } from "../prometheus/harness.js";
 
-async function start(config: object, intake = new TestIntake(), logger = silentLogger) {
+async function start(config: object, intake = new TestIntake(), logger = silentLogger, signal: Signal = "metrics") {
   const context: ReceiverContext = {
     id: "host_metrics",
     kind: "receiver",
@@ -23,7 +23,7 @@ async function start(config: object, intake = new TestIntake(), logger = silentL
     metrics: noMetrics,
     clock: systemClock,
     random: () => 0.5,
-    intakes: { metrics: intake },
+    intakes: { [signal]: intake },
   };
   const quick = { collection_interval: "100ms", initial_delay: 0, ...config };
   const receiver = hostMetricsReceiver.create(hostMetricsReceiver.schema.parse(quick), context);
@@ -68,6 +68,28 @@ async function measure(root: string, scrapers: object): Promise<Record<string, n
 }
 
 describe("the host_metrics receiver", () => {
+  it("reports the host to a pipeline of logs, at the start and at intervals, as the Collector does", async () => {
+    const keys = { scrapers: { load: {} }, metadata_collection_interval: "50ms" };
+    const { intake } = await start(keys, new TestIntake(), silentLogger, "logs");
+    await until(() => expect(intake.batches.length).toBeGreaterThan(1));
+    const { resourceLogs } = JSON.parse(batchToJson(intake.batches[0]!));
+    const [{ scope, logRecords }] = resourceLogs[0].scopeLogs;
+    expect(scope.attributes).toEqual([{ key: "otel.entity.event_as_log", value: { boolValue: true } }]);
+    expect(logRecords[0].attributes).toEqual([
+      { key: "otel.entity.event.type", value: { stringValue: "entity_state" } },
+      { key: "otel.entity.type", value: { stringValue: "host" } },
+      { key: "otel.entity.interval", value: { intValue: "50" } },
+    ]);
+    expect(Number(logRecords[0].timeUnixNano)).toBeGreaterThan(1.7e18);
+  });
+
+  it("reports the host once if the interval is 0", async () => {
+    const keys = { scrapers: { load: {} }, metadata_collection_interval: 0 };
+    const { intake } = await start(keys, new TestIntake(), silentLogger, "logs");
+    await until(() => expect(intake.batches).toHaveLength(1));
+    expect(batchToJson(intake.batches[0]!)).not.toContain("otel.entity.interval");
+  });
+
   it("reads CPU, load, memory, paging and processes from the machine at root_path", async () => {
     const root = machine({
       loadavg: "1.5 0.5 0.25 1/100 42\n",
