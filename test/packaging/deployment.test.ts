@@ -145,7 +145,13 @@ describe("packaging/sluice.service", () => {
       drain +
       seconds("src/agent/cli/supervise.ts", "STOP_GRACE_MS") +
       seconds("src/agent/cli/run.ts", "TELEMETRY_STOP_MS");
-    expect(parseDuration(setting("TimeoutStopSec")!)! / 1000).toBeGreaterThan(most);
+    const { stop_grace_period } = parse(read("packaging/compose.yaml")).services.sluice;
+    for (const given of [setting("TimeoutStopSec")!, stop_grace_period])
+      expect(parseDuration(given)! / 1000).toBeGreaterThan(most);
+  });
+
+  it("reloads the config with the signal that the agent reloads it on", () => {
+    expect(setting("ExecReload")).toBe("/bin/kill -HUP $MAINPID");
   });
 
   it.skipIf(spawnSync("systemd-analyze", ["--version"]).error !== undefined)(
