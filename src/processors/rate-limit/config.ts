@@ -18,6 +18,11 @@ const globalLimit = z.strictObject({
     .meta({ description: "Additional records allowed after a quiet time; the long-term rate stays at the limit." }),
 });
 
+/** An unset variable gives an empty value. A client could then bypass the limits by sending an empty header. */
+function hasValues(metadata: Readonly<Record<string, string>>): boolean {
+  return Object.values(metadata).every((value) => value !== "");
+}
+
 const bypassRule = z
   .strictObject({
     pattern: recordPattern()
@@ -26,6 +31,7 @@ const bypassRule = z
     condition: z.string().optional().meta({ description: "An OTTL condition on the log record, span or data point." }),
     metadata: z
       .record(z.string(), secret())
+      .refine(hasValues, 'expected a value, or "*" for any value')
       .optional()
       .meta({ description: 'Client metadata that must have this value; "*" is any value.' }),
   })
@@ -105,7 +111,7 @@ function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: z.Ref
   if (config.global === false || (config.global === undefined && config.key.length === 0)) return undefined;
   const { limit: perWindow, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
   if (config.global === undefined && perKey.limit / perKey.windowMs > perWindow / windowMs) {
-    const message = `the limit of a key is above the global limit, which is ${perWindow} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
+    const message = `the limit of a key is above the global limit, which is ${perWindow} in 1s by default: write global: {limit: …}, or global: false for none`;
     context.addIssue({ code: "custom", path: [config.limit === undefined ? "window" : "limit"], message });
   }
   return { limit: perWindow, windowMs, burst: extra };

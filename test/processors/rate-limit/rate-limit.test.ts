@@ -232,6 +232,7 @@ describe("rate_limit", () => {
     [{ bypass: ["severity>=LOUD"] }, "bypass.0"],
     [{ bypass: [{}] }, "bypass.0"],
     [{ bypass: [{ condition: "attributes[" }] }, "bypass.0.condition"],
+    [{ bypass: [{ metadata: { "x-key": "" } }] }, "bypass.0.metadata"],
     [{ global: { limit: 0 } }, "global.limit"],
   ])("rejects %j", (config, path) => {
     const issues = rateLimit.schema.safeParse(config).error?.issues ?? [];
