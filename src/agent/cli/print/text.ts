@@ -40,10 +40,10 @@ export function pluralize(number: number, noun: string, plural = `${noun}s`): st
   return `${number} ${number === 1 ? noun : plural}`;
 }
 
-/** `HTTP 400: bad tenant`, without repeating the class if the message begins with it. */
+/** `HTTP 400: bad tenant`, without a class that is unknown or that the message begins with. */
 export function errorText({ class: kind, message }: { readonly class: string; readonly message: string }): string {
-  const text = message.startsWith(kind) || message === "" ? message || kind : `${kind}: ${message}`;
-  return printable(text);
+  if (message === "") return printable(kind);
+  return printable(kind === "unknown" || message.startsWith(kind) ? message : `${kind}: ${message}`);
 }
 
 /** Counts of exporters by state, worst first: "1 of 3 exporters DOWN, 2 UP". */

@@ -14,7 +14,15 @@ const PARSED = new RegExp(`(?!${PLAIN_KEY.source})${INLINE.source}`, "i");
 
 /** Masks a line of a parsed source once more: anything that looks like a secret. */
 export function maskParsedLine(line: string): string {
-  return withoutSecretTexts(line.replace(PARSED, `$1${REDACTED}`));
+  return withoutSecretTexts(maskInline(line));
+}
+
+/** Hides the rest of a line from a secret on. If the secret is masked already, the line goes on after it. */
+function maskInline(line: string): string {
+  return line.replace(PARSED, (_, key: string, rest: string) => {
+    const isMasked = rest.startsWith(REDACTED) && /^\s*[\]},]/.test(rest.slice(REDACTED.length));
+    return `${key}${REDACTED}${isMasked ? maskInline(rest.slice(REDACTED.length)) : ""}`;
+  });
 }
 
 /**

@@ -128,6 +128,9 @@ describe("a secret", () => {
     ["x: {headers: {Authorization: }, toke: }", "x: {headers: {Authorization: }, toke: }"],
     ["token: [ ]", "token: [REDACTED]"],
     ["password:", "password:"],
+    ["h: {authorization: [REDACTED]}", "h: {authorization: [REDACTED]}"],
+    ["h: {token: [REDACTED], a: [b], password: s3cret}", "h: {token: [REDACTED], a: [b], password: [REDACTED]"],
+    ["password: [REDACTED] s3cret", "password: [REDACTED]"],
   ])("is not marked where there is none: %s", (line, masked) => {
     expect(maskParsedLine(line)).toBe(masked);
   });
