@@ -23,30 +23,30 @@ export function manPage({ commands, version }) {
     ".SH DESCRIPTION",
     "A YAML file, written as for the OpenTelemetry Collector, describes a graph of receivers, processors and exporters;",
     ".B sluice run",
-    "runs it. What a client was told is safe is on disk until its backend has taken it; what a backend refuses for good",
-    "is kept as a dead letter that can be seen, understood and replayed.",
+    "runs it. Acknowledged data stays on disk until the backend has accepted it. Data that a backend refuses permanently",
+    "becomes a dead letter, which you can inspect and replay.",
     ".SH COMMANDS",
     ...all.flatMap(commandLines),
     ".SH EXIT STATUS",
-    ...definition("0", "All is well."),
-    ...definition("1", "The config is bad, the agent failed, or what was asked for could not be done."),
-    ...definition("2", "The command line was misused."),
+    ...definition("0", "Success."),
+    ...definition("1", "The config is invalid, the agent failed, or the command could not be completed."),
+    ...definition("2", "Wrong usage: an unknown command or option."),
     ".SH ENVIRONMENT",
     ...ENVIRONMENT.flatMap(([name, meaning]) => definition(name, meaning)),
     ".SH FILES",
-    ...definition("./data/queue", "Where queues are kept, unless extensions.reliability.directory says otherwise."),
+    ...definition("./data/queue", "The queues, unless extensions.reliability.directory names another directory."),
     ...definition("./data/admin-token", "The token of the admin API and of the console; only its owner can read it."),
     ".SH SEE ALSO",
-    "The pages in the package's folder docs/, docs/operate/runbook.md above all; the console of a running agent at",
+    "The pages in the package's folder docs/, such as docs/operate/runbook.md, and the console of a running agent at",
     "http://127.0.0.1:55679/.",
   ].join("\n")}\n`;
 }
 
 const ENVIRONMENT = [
-  ["SLUICE_API", "The agent that commands ask; http://127.0.0.1:55679 without."],
-  ["SLUICE_ADMIN_TOKEN", "What lets them in, in place of the token file of an agent on the same machine."],
+  ["SLUICE_API", "URL of the agent that commands connect to; default: http://127.0.0.1:55679."],
+  ["SLUICE_ADMIN_TOKEN", "Token for the admin API; default: the token file of an agent on the same machine."],
   ["HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "Proxies of exporters, by Go's rules."],
-  ["NO_COLOR", "Prints no colours when it is set."],
+  ["NO_COLOR", "If set, no colours are printed."],
 ];
 
 function commandLines({ name, summary, details, examples, options, names, commands }) {

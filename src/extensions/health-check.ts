@@ -59,7 +59,7 @@ const schema = z.strictObject({
   tls: lazySection(tlsServer).optional().meta({ description: "Serve https." }),
   auth: authReference("server")
     .optional()
-    .meta({ description: "An extension that authenticates clients. Default: everybody may ask." }),
+    .meta({ description: "An extension that authenticates clients. Default: no authentication." }),
   cors: lazySection(corsSchema)
     .optional()
     .meta({ description: "Allows requests from browser pages of other origins." }),

@@ -30,7 +30,7 @@ type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number }
 export const batch = defineProcessor<BatchConfig>({
   type: "batch",
   summary:
-    "Sends records in larger requests, by number and by time. Batches are merged behind the queue, so no client waits.",
+    "Sends records in larger requests, by number and by time. Batches are merged when the queue sends them, so clients do not wait.",
   signals: SIGNALS,
   takesSinglePoints: true,
   schema: schema

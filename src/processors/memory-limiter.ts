@@ -68,7 +68,7 @@ export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
     const softLimit = softLimitOf(config, availableMemory());
     const isShort = createMemoryCheck(config.check_interval, softLimit, clock, usedMemory, (short, used) => {
       const fields = { usedMib: Math.round(used / MIB), softLimitMib: Math.round(softLimit / MIB) };
-      if (short) logger.warn(fields, "memory is short: refusing data until it is not");
+      if (short) logger.warn(fields, "memory is short: refusing data until enough is free");
       else logger.info(fields, "memory is no longer short");
     });
     return eachBatch((batch) => {

@@ -78,7 +78,7 @@ describe("an agent with encrypted queues", () => {
     );
     writeFileSync(path, randomBytes(32), { mode: 0o600 });
     await expect(startWrapped(DOWN, { directory, defaults: withKeys(fromFile("main", path)) })).rejects.toThrow(
-      /"main" is not the one/,
+      /"main" is not the key/,
     );
     await expect(startWrapped(DOWN, { directory })).rejects.toThrow(/encrypted with the key "main"/);
     writeFileSync(path, bytes, { mode: 0o600 });

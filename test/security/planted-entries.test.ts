@@ -135,7 +135,7 @@ describe("an encrypted queue", () => {
         await db.put(key, encryptedForNone(value), { sync: true });
     });
     await expect(delivered(queue, encryption(", refuse_plain: true"))).rejects.toThrow(
-      /as former versions did.*turn that off until it is delivered/,
+      /as by older versions.*turn refuse_plain off until it is delivered/,
     );
     const texts = await delivered(queue, encryption());
     await expect.poll(texts).toEqual(["a", "b"]);

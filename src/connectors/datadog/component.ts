@@ -8,7 +8,7 @@ import { type DatadogConnectorConfig, datadogConnectorSchema } from "./config.js
  */
 export const datadogConnector = defineConnector<DatadogConnectorConfig>({
   type: "datadog",
-  summary: "Passes traces on to other pipelines; Datadog computes trace metrics of the spans it gets.",
+  summary: "Passes traces on to other pipelines; Datadog computes trace metrics from the spans it gets.",
   routes: [
     { from: "traces", to: "traces" },
     { from: "traces", to: "metrics" },
@@ -18,7 +18,7 @@ export const datadogConnector = defineConnector<DatadogConnectorConfig>({
     if (to === "traces") return (source) => source;
     logger.warn(
       {},
-      "this connector makes no metrics: Datadog computes trace metrics of the spans that the exporter datadog sends; before a sampler, use the connector span_metrics",
+      "this connector makes no metrics: Datadog computes trace metrics from the spans that the exporter datadog sends; before a sampler, use the connector span_metrics",
     );
     // A batch that was taken out of its pipeline passes unchanged and becomes a dead letter.
     return eachBatch((batch, { setback }) => (setback === undefined ? null : batch));

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ignored, section } from "../../plugin.js";
 
 const BY_EXPORTER = "set it under traces of the exporter datadog";
-const BY_INTAKE = "Datadog computes trace metrics of the spans that it gets";
+const BY_INTAKE = "Datadog computes trace metrics from the spans that it gets";
 
 export const datadogConnectorSchema = z.strictObject({
   traces: section(

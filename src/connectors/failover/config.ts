@@ -9,10 +9,10 @@ export const failoverSchema = z.strictObject({
   retry_interval: duration()
     .default(600_000)
     .refine((ms) => ms > 0, "expected more than 0")
-    .meta({ description: "How long a level that refused something is tried last." }),
-  sending_queue: ignored("every exporter has a queue of its own, and what waits in it is not lost"),
-  retry_gap: ignored("levels are tried again one by one, with data"),
-  max_retries: ignored("a level is tried again for as long as it takes"),
+    .meta({ description: "How long a level that refused data is tried only after all others." }),
+  sending_queue: ignored("every exporter has its own queue, and data that waits in it is not lost"),
+  retry_gap: ignored("levels are retried one by one, with data"),
+  max_retries: ignored("a level is retried until it works"),
 });
 
 export type FailoverConfig = z.infer<typeof failoverSchema>;

@@ -23,7 +23,7 @@ const table = (name: string, what: string) =>
     .string()
     .min(1, "expected the name of a table")
     .default(name)
-    .meta({ description: `The table that ${what} are rows of.` });
+    .meta({ description: `The table for ${what}.` });
 
 /** A value as a URL or `connection_params` may contain it. */
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
@@ -67,7 +67,7 @@ export const clickhouseSchema = z
       .prefault({})
       .meta({ description: "The tables of metrics, one for each kind." }),
     profiles_table_name: ignored("profiles are not supported"),
-    ttl: duration().default(0).meta({ description: "How long tables created by the exporter keep rows; 0: for ever." }),
+    ttl: duration().default(0).meta({ description: "How long tables created by the exporter keep rows; 0: forever." }),
     ttl_days: deprecated(
       z.number().int().nonnegative().optional().meta({ description: "The same in days." }),
       "use ttl",

@@ -20,7 +20,7 @@ const TENANT =
   "write the tenant as the header X-Scope-OrgID, name an attribute by the hint loki.tenant, or use headers_setter";
 
 export const lokiSchema = z.strictObject({
-  endpoint: httpUrl().meta({ description: "The URL that takes pushes, such as http://loki:3100/loki/api/v1/push." }),
+  endpoint: httpUrl().meta({ description: "The URL for pushes, such as http://loki:3100/loki/api/v1/push." }),
   ...httpClientKeys(),
   compression: wordOrNone(caseInsensitiveEnum(["snappy"]))
     .optional()
@@ -47,7 +47,7 @@ export const lokiSchema = z.strictObject({
       z.strictObject({
         attributes: attributeLabels("record"),
         resource: attributeLabels("resource"),
-        record: ignored("labels of trace and span ids would make a stream of every trace; they are in the line"),
+        record: ignored("labels for trace and span ids would create a stream for every trace; the ids are in the line"),
       }),
     )
       .optional()

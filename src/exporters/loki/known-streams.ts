@@ -248,7 +248,7 @@ function streamOf(
 
 function problemOf(format: string, tenant: string, labels: string): string | undefined {
   const isKnown = (LINE_FORMATS as readonly string[]).includes(format);
-  if (!isKnown) return `the hint ${HINTS.format} is none of ${LINE_FORMATS.join(", ")}`;
+  if (!isKnown) return `the hint ${HINTS.format} is not one of ${LINE_FORMATS.join(", ")}`;
   if (!isHeader(TENANT_HEADER, tenant)) return `the tenant that ${HINTS.tenant} names cannot be sent as a header`;
   if (labels === "") return "the record has no label, and Loki requires one";
   return undefined;

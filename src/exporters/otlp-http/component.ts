@@ -95,7 +95,7 @@ class OtlpHttpExporter implements Exporter {
     this.logRedirect = limitedLog(context.clock, ({ from, to }, suppressed) =>
       context.logger.warn(
         { from, to, suppressed },
-        "the backend redirects requests, so that each is sent twice; put the new address into the config",
+        "the backend redirects requests, so each is sent twice; use the new address in the config",
       ),
     );
   }
@@ -161,7 +161,7 @@ class OtlpHttpExporter implements Exporter {
   private findAuthenticator(): void {
     this.authenticator = clientAuthenticator(this.config.auth, this.context);
     if (!this.authenticator?.isConfidential) return;
-    const warning = "credentials are sent without TLS: anybody on the network path can read them";
+    const warning = "credentials are sent without TLS: anyone on the network can read them";
     for (const { isSecure, host, url } of this.targets.values())
       if (!isSecure && !isLocalHost(host)) this.context.logger.warn({ url }, warning);
   }

@@ -59,7 +59,7 @@ class PostgresExporter implements Exporter {
   constructor(config: PostgresExporterConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
-    const description = "Records that had been stored before, by their idempotency key, and were not stored again.";
+    const description = "Records that were recognised as duplicates by their idempotency key and not stored again.";
     this.duplicates = context.metrics.counter("sluice_exporter_duplicates", { description }, { exporter: context.id });
     this.logLost = limitedLog(context.clock, (error, suppressed) =>
       context.logger.warn(

@@ -8,7 +8,7 @@ function destination(signal: Signal, rows: string) {
     z.strictObject({
       table: tableName()
         .default(`otel_${signal}`)
-        .meta({ description: `The table that ${rows} are rows of, with its schema where that matters.` }),
+        .meta({ description: `The table for ${rows}, with its schema if needed.` }),
     }),
   )
     .prefault({})

@@ -12,7 +12,10 @@ const NO_BODIES = "requests have no bodies here";
 /** Keys that both Prometheus exporters have. */
 export function translationKeys() {
   return {
-    namespace: z.string().default("").meta({ description: "Put in front of every metric's name, with an underscore." }),
+    namespace: z
+      .string()
+      .default("")
+      .meta({ description: "Prefix for every metric's name, followed by an underscore." }),
     resource_to_telemetry_conversion: section(
       z.strictObject({
         enabled: z.boolean().default(false).meta({ description: "Turn all resource attributes into labels." }),
@@ -45,7 +48,7 @@ export const prometheusSchema = z.strictObject({
   send_timestamps: z.boolean().default(false).meta({ description: "Show the time of each value." }),
   metric_expiration: duration()
     .default(300_000)
-    .meta({ description: "A series without new points for this long is no longer shown; 0: for ever." }),
+    .meta({ description: "A series without new points for this long is no longer shown; 0: forever." }),
   enable_open_metrics: z
     .boolean()
     .default(false)

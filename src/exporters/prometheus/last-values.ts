@@ -108,7 +108,7 @@ export class LastValues implements MetricVisitor {
     }
     const family = this.family(metric);
     if (family.type !== metric.type) {
-      this.reject(metric, `another metric is called ${metric.name} too, and is a ${family.type}, not a ${metric.type}`);
+      this.reject(metric, `another metric with the name ${metric.name} is a ${family.type}, not a ${metric.type}`);
       return undefined;
     }
     const text = labelText(this.owners.labels(metric, b, start, end));

@@ -41,9 +41,9 @@ export function logGroupKeys() {
       .default(0)
       .refine(
         (days) => RETENTION_DAYS.includes(days),
-        `expected a number of days that CloudWatch takes: ${RETENTION_DAYS.join(", ")}`,
+        `expected a number of days that CloudWatch supports: ${RETENTION_DAYS.join(", ")}`,
       )
-      .meta({ description: "The days that a log group made by the exporter keeps events; 0: for ever." }),
+      .meta({ description: "The days that a log group made by the exporter keeps events; 0: forever." }),
     tags: section(
       z
         .record(z.string().min(1).max(128).regex(TAG_CHARACTERS), z.string().max(256).regex(TAG_CHARACTERS))

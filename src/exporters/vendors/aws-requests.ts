@@ -69,7 +69,7 @@ export class AwsRequests {
 /** Errors with status 400 that pass by themselves. */
 const RETRYABLE =
   /throttl|LimitExceeded|TooManyRequests|ServiceUnavailable|OperationAborted|RequestAborted|RequestTimeout|InternalFailure/i;
-/** Errors that somebody must mend: keys, rights, or the clock. */
+/** Errors that the user must fix: keys, permissions, or the clock. */
 const CREDENTIALS =
   /UnrecognizedClient|ExpiredToken|InvalidSignature|AccessDenied|MissingAuthentication|InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature|NotAuthorized|OptInRequired|RequestExpired/i;
 

@@ -103,7 +103,7 @@ export class CloudWatchLogs {
     const error = this.requests.readError(answer, (type) => /ResourceNotFound|DataAlreadyAccepted/.test(type));
     if (error === "ResourceNotFoundException") {
       this.known.clear(); // somebody has deleted the stream: the next attempt makes it again
-      throw new Refusal("transient", "the log group or stream does not exist any more", { status: error });
+      throw new Refusal("transient", "the log group or stream no longer exists", { status: error });
     }
     return error === undefined ? refusedEvents(answer.body, count) : undefined;
   }

@@ -30,7 +30,7 @@ interface GoogleSeries {
   start?: SeriesStart;
 }
 
-/** Where a series without start times counts from, and its last point. */
+/** The start time of a series that has none, and its last point. */
 interface SeriesStart {
   readonly timeMs: number;
   readonly values: readonly number[];
@@ -263,7 +263,7 @@ const MAX_TIME = 253_402_300_799_999;
 function startlessRefusal(): Refusal {
   return new Refusal(
     "permanent",
-    "deltas need a start before their time: put the processor delta_to_cumulative in front of the exporter",
+    "deltas need a start before their time: put the processor delta_to_cumulative before the exporter",
     { category: "schema" },
   );
 }

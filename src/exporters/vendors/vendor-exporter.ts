@@ -103,7 +103,7 @@ export class VendorExporter implements Exporter {
     try {
       await sendEach(requests, batch.count);
     } catch (error) {
-      // Without `undelivered` the whole batch comes again, and its points are skipped and counted then.
+      // Without `undelivered` the whole batch is sent again, and its points are skipped and counted then.
       if (isRefusal(error) && error.undelivered !== undefined) this.count(parts);
       throw error;
     }

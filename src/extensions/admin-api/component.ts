@@ -93,7 +93,7 @@ class AdminApi implements Extension {
         await this.server?.close();
         throw new StartError(message, ["token_file"], { cause: error });
       }
-      this.context.logger.warn({ file: tokenFile.path }, `${message}: nobody can use the API; see admin.token_file`);
+      this.context.logger.warn({ file: tokenFile.path }, `${message}: the API cannot be used; see admin.token_file`);
     }
   }
 

@@ -24,7 +24,7 @@ export function rejectForeignPage(request: IncomingMessage): void {
 }
 
 /**
- * Whether somebody followed a link, for example from an alert to the console. A page of another site cannot see or do
+ * Whether a user followed a link, for example from an alert to the console. A page of another site cannot see or do
  * anything that way.
  */
 export function isVisit({ method, headers }: IncomingMessage): boolean {

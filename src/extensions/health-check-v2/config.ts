@@ -29,7 +29,7 @@ const server = {
   tls: section(tlsServer()).optional().meta({ description: "Serve https." }),
   auth: authReference("server")
     .optional()
-    .meta({ description: "An extension that authenticates clients. Default: everybody may ask." }),
+    .meta({ description: "An extension that authenticates clients. Default: no authentication." }),
   cors: ignored("pages of other origins cannot read the answer"),
   include_metadata: ignored("nothing is kept of requests"),
   response_headers: ignored("answers have no further headers"),
@@ -75,7 +75,7 @@ export const healthCheckV2Schema = z
         include_permanent_errors: z
           .boolean()
           .default(false)
-          .meta({ description: "Answer 500 while a backend refuses everything for good." }),
+          .meta({ description: "Answer 500 while a backend permanently refuses all data." }),
         include_recoverable_errors: z
           .boolean()
           .default(false)

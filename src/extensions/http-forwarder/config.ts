@@ -7,11 +7,11 @@ const NOT_READ = "bodies are passed on as they are";
 
 const ingress = z.strictObject({
   ...httpServerKeys("0.0.0.0:6060"),
-  cors: ignored("the server behind it answers browsers"),
+  cors: ignored("the target server answers browsers"),
   include_metadata: ignored("nothing is kept of requests"),
   max_request_body_size: ignored(NOT_READ),
   compression_algorithms: ignored(NOT_READ),
-  response_headers: ignored("the server behind it says which headers an answer has"),
+  response_headers: ignored("the target server sets the headers of an answer"),
 });
 
 const egress = z.strictObject({
@@ -19,7 +19,7 @@ const egress = z.strictObject({
   endpoint: httpUrl().meta({ description: "The URL of the server that gets the requests; its path has no effect." }),
   timeout: duration()
     .default(10_000)
-    .meta({ description: "How long that server may take for the head of its answer, and be silent in it." }),
+    .meta({ description: "How long that server may take until its answer begins, and between two parts of it." }),
   compression: ignored(NOT_READ),
 });
 

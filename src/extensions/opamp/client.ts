@@ -60,7 +60,7 @@ export class OpampClient {
     this.services = services;
     const { clock, logger, metrics } = services;
     this.logFailure = limitedLog<End>(clock, ({ reason }, suppressed) =>
-      logger.warn({ reason, suppressed }, "no connection to the OpAMP server; the agent runs on and tries again"),
+      logger.warn({ reason, suppressed }, "no connection to the OpAMP server; the agent keeps running and retries"),
     );
     const failures = metrics.counter("sluice_opamp_failures_total", {
       description: "Connections to the OpAMP server that failed or ended.",
@@ -183,7 +183,7 @@ export class OpampClient {
   private receive(bytes: Buffer): void {
     const { session, logger } = this.services;
     const message = session.receive(bytes);
-    if (message === undefined) return this.endConversation("the server sent something that is no message of OpAMP");
+    if (message === undefined) return this.endConversation("the server sent something that is not an OpAMP message");
     this.unansweredSince = undefined;
     if (message.error?.isUnavailable)
       return this.endConversation("the server is unavailable", message.error.retryAfterMs);

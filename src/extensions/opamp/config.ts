@@ -48,12 +48,12 @@ const serverSchema = z
     http: section(
       z.strictObject({
         endpoint: httpUrl().meta({ description: "The server's http or https URL." }),
-        polling_interval: interval().meta({ description: "How often the server is asked whether it has something." }),
+        polling_interval: interval().meta({ description: "How often the server is polled." }),
         ...linkKeys,
       }),
     )
       .optional()
-      .meta({ description: "Polls over HTTP, for networks that let no WebSocket through." }),
+      .meta({ description: "Polls over HTTP, for networks that block WebSockets." }),
   })
   .superRefine(({ ws, http }, context) => {
     if ((ws === undefined) === (http === undefined))
@@ -67,9 +67,9 @@ const capabilitiesSchema = z.strictObject({
   reports_health: flag(true, "Send the health of the agent, its pipelines and their components."),
   reports_heartbeat: flag(true, "Send a message at least every heartbeat_interval, also when nothing has changed."),
   accepts_remote_config: flag(false, "Let the server change the agent's config, through a validated reload."),
-  reports_remote_config: ignored("what became of a config is always reported, if accepts_remote_config is on"),
+  reports_remote_config: ignored("the outcome of a config is always reported if accepts_remote_config is on"),
   reports_available_components: ignored("a server can tell the components from service.version"),
-  accepts_restart_command: ignored("a restart is up to whatever started the agent"),
+  accepts_restart_command: ignored("the program that started the agent must restart it"),
   accepts_opamp_connection_settings: ignored("the connection to the server is set in this config alone"),
   accepts_other_connection_settings: ignored("connections to other servers are set in the config"),
   accepts_packages: ignored("the agent does not install software"),
@@ -91,7 +91,7 @@ const descriptionSchema = z.strictObject({
   include_resource_attributes: flag(false, "Describe the agent with all attributes of service.telemetry.resource."),
 });
 
-const SUPERVISOR = "whatever supervises the agent stops it with a signal";
+const SUPERVISOR = "the supervisor of the agent stops it with a signal";
 
 export const opampSchema = z.strictObject({
   server: section(serverSchema).meta({ description: "The OpAMP server: ws or http." }),

@@ -43,6 +43,6 @@ export function warnIfOpen(url: URL, { logger }: ExtensionContext): void {
   if (url.protocol === "https:" || isLocalHost(url.hostname)) return;
   logger.warn(
     { server: url.host },
-    "the connection to the OpAMP server has no TLS: anybody on the network path can read and change what is sent",
+    "the connection to the OpAMP server has no TLS: anyone on the network can read and change the data",
   );
 }

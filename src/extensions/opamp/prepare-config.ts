@@ -32,7 +32,7 @@ const CONTENT_TYPES: ReadonlySet<string> = new Set([
  */
 export function prepareConfig(files: readonly OfferedFile[], id: string): RemoteConfigFile[] {
   const size = files.reduce((sum, { body }) => sum + body.length, 0);
-  if (size > MAX_BYTES) throw new Error(`the config has ${size} bytes; at most ${MAX_BYTES} are taken`);
+  if (size > MAX_BYTES) throw new Error(`the config has ${size} bytes; at most ${MAX_BYTES} are accepted`);
   const sorted = files.toSorted((a, b) => (a.name < b.name ? -1 : 1)).filter(({ body }) => body.length > 0);
   let tokens = 0;
   return sorted.map(({ name, body, contentType }) => {
@@ -68,7 +68,7 @@ function fileName(name: string): string {
 function withExtension(text: string, name: string, id: string): string {
   const document = parseDocument(text);
   if (document.errors.length > 0 || document.contents === null) return text; // The loader reports it, with its place.
-  if (!isMap(document.contents)) throw new Error(`${name} is no map of sections such as receivers`);
+  if (!isMap(document.contents)) throw new Error(`${name} is not a map of sections such as receivers`);
   for (const { key } of document.contents.items) {
     const section = (key as { readonly value?: unknown } | null)?.value;
     if (!SECTIONS.has(section)) throw new Error(`${name} has ${String(section)}, which a remote config cannot have`);

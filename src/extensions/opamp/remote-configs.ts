@@ -20,7 +20,7 @@ export interface RemoteConfigServices {
 interface LastConfig {
   /** The server's name for it, in hex. */
   readonly hash: string;
-  /** Of its content. */
+  /** Hash of its content. */
   readonly digest: string;
   readonly status: keyof typeof REMOTE_CONFIG_STATUS;
   readonly error: string;
@@ -119,7 +119,7 @@ export class RemoteConfigs {
   private async fail(hash: string, digest: string, problems: readonly string[]): Promise<void> {
     this.services.logger.error(
       { hash, problems },
-      "the config of the OpAMP server was not applied; the old one runs on",
+      "the config of the OpAMP server was not applied; the agent keeps the old one",
     );
     this.count("failed");
     const error = problems.join("\n").slice(0, MAX_ERROR_LENGTH) || "the config could not be applied";
@@ -157,7 +157,7 @@ export class RemoteConfigs {
   }
 
   private count(outcome: "applied" | "failed"): void {
-    const description = "Configs of the OpAMP server, by what became of them.";
+    const description = "Configs of the OpAMP server, by outcome.";
     const counter: Counter = this.services.metrics.counter(
       "sluice_opamp_remote_configs_total",
       { description },

@@ -61,7 +61,7 @@ export class Session {
     return PARTS.some((part) => this.hasChanged(part));
   }
 
-  /** The next message is to contain the whole status: on a new connection nobody knows what the server has. */
+  /** The next message is to contain the whole status: on a new connection, it is unknown what the server has. */
   forget(): void {
     this.sent.clear();
     this.lastFullStateAt = this.services.clock.monotonic();
@@ -89,7 +89,7 @@ export class Session {
     const { error } = message;
     if (error !== undefined) {
       const said = error.message.slice(0, MAX_ERROR_LENGTH);
-      this.services.logger.warn({ error: said }, "the OpAMP server could not take a message");
+      this.services.logger.warn({ error: said }, "the OpAMP server could not accept a message");
       return message;
     }
     if (message.wantsFullState) this.wantsFullState = true;

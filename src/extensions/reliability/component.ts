@@ -17,7 +17,7 @@ let loaded: typeof import("./reliability.js") | undefined;
 export const reliability = defineExtension<ReliabilityConfig>({
   type: "reliability",
   onByDefault: true,
-  summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
+  summary: "Gives every exporter a durable queue, retries, a circuit breaker, dead letters and replay.",
   schema: reliabilitySchema,
   keepsJournals,
   ignoredKeys,

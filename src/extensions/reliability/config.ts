@@ -43,8 +43,7 @@ const DURABILITY_KEYS = ["durability", "durability_interval"] as const;
 /** A store on a server has no directory, and the agent cannot choose when the server writes to its disk. */
 export function ignoredKeys({ store }: ReliabilityConfig) {
   if (store === undefined) return undefined;
-  const reason =
-    "with store.postgres the queues are on the server, whose own settings decide when something is on its disk";
+  const reason = "with store.postgres the queues are on the server, and its settings determine when data is on disk";
   return { own: ["directory", ...DURABILITY_KEYS], ofExporters: DURABILITY_KEYS, reason };
 }
 
@@ -69,13 +68,15 @@ const DAY_MS = 24 * 3_600_000;
 const auditSchema = z.strictObject({
   retention: duration()
     .default(90 * DAY_MS)
-    .meta({ description: "How long the audit keeps who replayed, deleted, revealed and changed what; 0: for ever." }),
+    .meta({
+      description: "How long the audit keeps its records of replays, deletions, reveals and changes; 0: forever.",
+    }),
 });
 
 const historySchema = z.strictObject({
   retention: duration()
     .default(7 * DAY_MS)
-    .meta({ description: "How long replays and the histories of the entries they delivered are kept; 0: for ever." }),
+    .meta({ description: "How long replays and the histories of the entries they delivered are kept; 0: forever." }),
 });
 
 const storeSchema = () =>
@@ -95,7 +96,7 @@ const reliabilityConfig = exporterSettings.extend({
   history: section(historySchema).prefault({}).meta({ description: "The results of replays." }),
   drain_removed: z.boolean().default(false).meta({
     description:
-      "Whether an exporter that a reload removes runs on until its queue is empty. Otherwise the queue is orphaned.",
+      "If a reload removes an exporter, keep it running until its queue is empty. Otherwise the queue is orphaned.",
   }),
   encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues with your own keys." }),
   store: lazySection(storeSchema).optional().meta({

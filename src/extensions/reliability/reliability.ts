@@ -70,7 +70,7 @@ export class Reliability implements Extension {
   /** Undefined if the agent is one process, or its queues are not on disk. */
   private suspects: Suspects | undefined;
   private keyring = new Keyring();
-  /** Of the exporters that run. */
+  /** The running exporters. */
   private readonly outletSettings = new Map<string, OutletSettings>();
 
   /** `createStore` makes stores that are not on disk; then there is no directory. */

@@ -89,7 +89,7 @@ function checkPattern(pattern: string, isExtract: boolean, problem: AddProblem):
   }
 }
 
-/** Of a valid pattern. */
+/** Works for valid patterns only. */
 function hasUnnamedGroup(pattern: string): boolean {
   const withoutLiterals = pattern.replace(/\\Q[\s\S]*?(\\E|$)|\\[\s\S]|\[\^?\]?(\\[\s\S]|\[:\w+:\]|[^\]])*\]/g, "");
   return /\((?!\?)/.test(withoutLiterals);

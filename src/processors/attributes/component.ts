@@ -90,7 +90,7 @@ function unknownClientWarning(actions: readonly ActionConfig[], logger: Logger):
     isDone = true;
     logger.warn(
       { from_context },
-      "from_context finds nothing, because nothing is known about the client: the receiver needs include_metadata: true, or an authenticator for auth.*",
+      "from_context finds nothing: to know the client, the receiver needs include_metadata: true, or an authenticator for auth.*",
     );
   };
 }

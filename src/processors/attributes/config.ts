@@ -44,12 +44,14 @@ const spanName = z.strictObject({
     }),
   )
     .optional()
-    .meta({ description: "Takes attributes out of the name." }),
+    .meta({ description: "Moves parts of the name to attributes." }),
 });
 
 export const spanSchema = z
   .strictObject({
-    name: section(spanName).optional().meta({ description: "Makes the name of a span, or takes it apart." }),
+    name: section(spanName)
+      .optional()
+      .meta({ description: "Makes the name of a span from attributes, or attributes from its name." }),
     status: section(
       z.strictObject({
         code: z.enum(["Ok", "Error", "Unset"]).meta({ description: "The new status." }),

@@ -88,7 +88,7 @@ class SharedCatalog {
   async whenKnown(catalog: PodCatalog): Promise<void> {
     await this.listed;
     if (this.config.wait_for_metadata && !catalog.isKnown)
-      throw new Refusal("transient", "the pods of the cluster are not known yet: the Kubernetes API cannot be read");
+      throw new Refusal("transient", "the pods of the cluster are still unknown: the Kubernetes API cannot be read");
   }
 }
 

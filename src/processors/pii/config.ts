@@ -97,11 +97,14 @@ const rawSchema = z.strictObject({
     ),
   )
     .optional()
-    .meta({ description: "All but person_name and postal_address are on; false switches one off, true those two on." }),
-  confidence: z
-    .enum(CONFIDENCES)
-    .default("medium")
-    .meta({ description: "How sure detectors must be. low finds more and is wrong more often; high the opposite." }),
+    .meta({
+      description:
+        "All detectors except person_name and postal_address are on by default. true turns a detector on, false turns it off.",
+    }),
+  confidence: z.enum(CONFIDENCES).default("medium").meta({
+    description:
+      "How sure detectors must be. low finds more, but is wrong more often; high finds less, but is right more often.",
+  }),
   profile: z.enum(["standard", "strict"]).default("standard").meta({
     description: "strict switches person_name and postal_address on, and finds all addresses of private networks.",
   }),
@@ -119,7 +122,7 @@ const rawSchema = z.strictObject({
   summary: z
     .enum(["silent", "info", "debug"])
     .default("silent")
-    .meta({ description: "info adds pii.treated.count to what was changed, debug pii.treated.keys too." }),
+    .meta({ description: "info adds pii.treated.count to changed records, debug also adds pii.treated.keys." }),
 });
 
 export type PiiConfig = PiiTreatmentSettings;

@@ -30,7 +30,7 @@ import { SharedPermits } from "./shared-permits.js";
  */
 export const rateLimit = defineProcessor<RateLimitConfig>({
   type: "rate_limit",
-  summary: "Limits how many records of a kind pass in any span of time.",
+  summary: "Limits how many records per key pass in a time window.",
   signals: SIGNALS,
   takesSinglePoints: true,
   zone: "rate_limit",

@@ -59,7 +59,7 @@ const resourceAttributes = z
   )
   .nullish()
   .transform((written) => written ?? {})
-  .meta({ description: "Which of the detector's attributes are added, by name." });
+  .meta({ description: "Which attributes of the detector are added." });
 
 function detectorSection<Shape extends z.ZodRawShape>(shape: Shape, description: string) {
   return section(z.strictObject({ resource_attributes: resourceAttributes, ...shape }))

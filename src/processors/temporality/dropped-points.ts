@@ -13,7 +13,7 @@ export function droppedPoints(
     );
   const counters = new Map<string, ReturnType<typeof counter>>();
   const logFull = limitedLog<undefined>(clock, (_, suppressed) =>
-    logger.warn({ suppressed }, "there is no room for more series (max_series): their points are dropped"),
+    logger.warn({ suppressed }, "the limit of series is reached (max_series): points of further series are dropped"),
   );
   return (reason) => {
     if (!counters.has(reason)) counters.set(reason, counter(reason));

@@ -58,7 +58,7 @@ export function defineVersioning({ type, summary, upcasters = {} }: VersioningDe
 /** Brings events to their current versions, and telemetry to a version of its schema. */
 export const versioning = defineVersioning({
   type: "versioning",
-  summary: "Brings events to their current versions, and telemetry to a schema version.",
+  summary: "Updates events to their current versions, and telemetry to a schema version.",
 });
 
 /** Translates the schema first, so that upcasts see attributes under the names of the target schema. */

@@ -142,7 +142,7 @@ class UpcastVisitor implements RecordVisitor {
     const attribute = event.attributes.get(VERSION_ATTRIBUTE);
     const stated = attribute === undefined ? undefined : parseVersion(attribute);
     if (attribute !== undefined && stated === undefined)
-      return versions === undefined || this.reportUnknown(plain, `an ${VERSION_ATTRIBUTE} that is no version`);
+      return versions === undefined || this.reportUnknown(plain, `an ${VERSION_ATTRIBUTE} that is not a version`);
     const version = stated ?? written ?? 1;
     const reached = versions === undefined ? version : this.applySteps(event, plain, version, versions);
     if (reached === undefined) return false;
@@ -180,7 +180,7 @@ class UpcastVisitor implements RecordVisitor {
       this.setback ??= {
         ...SETBACK,
         code: ERROR_CODES.SLUICE_UPCAST_FAILED,
-        message: `${plain} could not be brought from version ${at} to ${versions.steps.get(at)!.to}: ${why}`,
+        message: `${plain} could not be updated from version ${at} to ${versions.steps.get(at)!.to}: ${why}`,
       };
       return undefined;
     }

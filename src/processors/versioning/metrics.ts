@@ -26,7 +26,10 @@ export function versioningMetrics(config: VersioningConfig, context: ProcessorCo
       const labels = { event, version: String(from) };
       deprecated.set(`${from} ${event}`, counter("sluice_versioning_deprecated_items", DEPRECATED, labels));
     }
-  const translated = counter("sluice_versioning_translated_items", "Records brought to the target schema version.");
+  const translated = counter(
+    "sluice_versioning_translated_items",
+    "Records that were updated to the target schema version.",
+  );
   const untranslated = counter(
     "sluice_versioning_untranslated_items",
     "Records of a schema version that the schema file cannot translate from.",

@@ -14,7 +14,7 @@ export type EcsContainerMetricsConfig = z.infer<typeof ecsContainerMetricsSchema
 /** The metrics of containers, whose names begin with `container.`, and of the task, with `ecs.task.`. */
 const MEASURED: MetricTable = {
   "memory.usage": gauge("Bytes", "Memory in use.", true),
-  "memory.usage.max": gauge("Bytes", "The most memory that was ever in use.", true),
+  "memory.usage.max": gauge("Bytes", "The maximum memory ever used.", true),
   "memory.usage.limit": gauge("Bytes", "The limit of memory.", true),
   "memory.utilized": gauge("MiB", "Memory in use, without the cache of files.", true),
   "memory.reserved": gauge("MiB", "Memory that is reserved.", true),

@@ -9,7 +9,7 @@ export const awsSqsReceiver = defineReceiver<AwsSqsReceiverConfig>({
   type: "aws_sqs",
   summary: "Reads queues of Amazon SQS, standard and FIFO, and deletes messages once their data is safe.",
   signals: SIGNALS,
-  // Messages that come again after a crash are recognised by the queues that have them, which are those of one worker.
+  // Messages that are redelivered after a crash are recognised by their queues, which belong to one worker.
   workers: "one",
   schema: awsSqsReceiverSchema,
   create: (config, context) =>

@@ -40,11 +40,11 @@ export const awsSqsReceiverSchema = z
       .default([])
       .meta({
         description:
-          "A message that is refused for now is given back, and comes again after the delay for its number of deliveries; the last delay is for all further ones. Default: it is retried here and not given back.",
+          "A message that is refused temporarily is returned to the queue, and redelivered after a delay. The first delay is for the first delivery, and so on; the last delay is for all further deliveries. Default: the agent keeps the message and retries it.",
       }),
     dead_letter_queue: z.string().min(1).optional().meta({
       description:
-        "The name or URL of a queue for messages that are permanently refused and cannot be kept as a dead letter. Default: they come again every 30 s, until the queue's redrive policy moves them.",
+        "The name or URL of a queue for messages that are permanently refused and cannot be kept as a dead letter. Default: they are redelivered every 30 s, until the queue's redrive policy moves them.",
     }),
     as_dead_letters: z
       .boolean()

@@ -71,7 +71,7 @@ export class Deletions {
     let failed: string | undefined;
     for (const [i, message] of messages.entries()) {
       const refusal = refusals[i];
-      // A receipt that SQS does not accept any more is useless: the message comes again with a new one.
+      // SQS no longer accepts an expired receipt. It redelivers the message with a new one.
       const isOver = refusal === undefined || (refusal.kind === "permanent" && refusal.category === "schema");
       if (isOver) {
         this.pending.delete(message);

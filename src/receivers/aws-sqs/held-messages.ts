@@ -117,7 +117,7 @@ export class HeldMessages {
     await this.change(messages.map((held) => [held, this.visibilityMs]));
   }
 
-  /** A receipt that is not valid any more is no problem: the message comes again. */
+  /** An expired receipt is no problem: the message is redelivered. */
   private async change(messages: readonly (readonly [HeldMessage, number])[]): Promise<void> {
     const entries = messages.map(([{ receipt }, ms]) => ({
       ReceiptHandle: receipt,

@@ -6,7 +6,7 @@ import { REQUEST_LIMIT_MS } from "./held-messages.js";
 const INTERVAL_MS = 10_000;
 
 /**
- * Asks at intervals how many messages wait, and where SQS moves those that nobody deletes. An agent without the
+ * Asks at intervals how many messages wait, and where SQS moves those that are not deleted. An agent without the
  * permission for that goes without. The returned function ends it.
  */
 export function watchQueue(queue: SqsQueue, health: SourceHealth, clock: Clock): () => void {

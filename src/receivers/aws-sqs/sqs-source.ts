@@ -208,7 +208,7 @@ export class SqsSource implements BrokerSource {
     return isDone;
   }
 
-  /** Returns true once the message is in the dead-letter queue. Otherwise gives it back, to come again later. */
+  /** Returns true once the message is in the dead-letter queue. Otherwise gives it back, to be redelivered later. */
   private async setAside(held: HeldMessage, refusal: Refusal): Promise<boolean> {
     const { retry_delays: delays } = this.config;
     const count = receiveCount(held.message);

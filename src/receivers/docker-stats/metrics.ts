@@ -64,7 +64,7 @@ export const DOCKER_METRICS: MetricTable = {
   "container.memory.usage.total": upDown("By", "Memory in use, without caches."),
   "container.pids.count": optional(upDown("{pids}", "Processes and threads of the container.")),
   "container.pids.limit": optional(upDown("{pids}", "How many there may be.")),
-  "container.restarts": optional(counter("{restarts}", "How often it was started again.")),
+  "container.restarts": optional(counter("{restarts}", "How often it was restarted.")),
   "container.state.health.status": optional(
     upDown("{container}", "1 for the state of health that it is in, 0 for the others."),
   ),

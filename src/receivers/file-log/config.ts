@@ -114,8 +114,8 @@ const fileKeys = {
       "expected nop, utf-8, utf-8-raw, utf-16le, utf-16be, windows-1252, or another name that Node.js's TextDecoder knows",
     )
     .meta({ description: "The encoding of the text. `nop`: no text, bodies are bytes." }),
-  preserve_leading_whitespaces: flag("Keep the white space in front of a record."),
-  preserve_trailing_whitespaces: flag("Keep the white space behind a record."),
+  preserve_leading_whitespaces: flag("Keep white space at the start of a record."),
+  preserve_trailing_whitespaces: flag("Keep white space at the end of a record."),
   include_file_name: flag("Add the attribute `log.file.name`.", true),
   include_file_path: flag("Add the attribute `log.file.path`."),
   include_file_name_resolved: flag("Add `log.file.name_resolved`: links are followed."),
@@ -138,7 +138,7 @@ const fileKeys = {
     .refine((size) => size >= 16, "expected at least 16 bytes")
     .default(1000)
     .meta({ description: "How many first bytes identify a file." }),
-  initial_buffer_size: ignored("files are read in pieces of 1 MiB, into memory that is used again"),
+  initial_buffer_size: ignored("files are read in pieces of 1 MiB, into memory that is reused"),
   max_log_size: maxLogSize(1024 * 1024),
   max_log_size_behavior: z.enum(["split", "truncate"]).default("split").meta({
     description: "How longer records are handled: split into several, or truncated.",
@@ -203,7 +203,7 @@ export const otlpJsonFileSchema = checked(
       .boolean()
       .default(false)
       .refine((isOn) => !isOn, "expected false: every file is read once")
-      .meta({ description: "Read files again and again; not supported." }),
+      .meta({ description: "Read files repeatedly; not supported." }),
   }),
 );
 

@@ -177,7 +177,7 @@ function segmentSource(segment: string): string {
       source += `[${negated ? "^" : ""}${members}]`;
       i = end;
     } else if (char === "\\") {
-      if (i + 1 === segment.length) throw new Error("expected a character behind \\");
+      if (i + 1 === segment.length) throw new Error("expected a character after \\");
       source += quoted(segment[++i]!);
     } else source += quoted(char);
   }
@@ -193,7 +193,7 @@ const MAX_ALTERNATIVES = 1000;
 function expandBraces(pattern: string): string[] {
   const open = pattern.indexOf("{");
   if (open < 0) {
-    if (pattern.includes("}")) throw new Error("expected a { in front of }");
+    if (pattern.includes("}")) throw new Error("expected a { before }");
     return [pattern];
   }
   let depth = 0;

@@ -30,7 +30,7 @@ export class OtlpJsonOutput implements RecordOutput {
   constructor(sender: BatchSender, { clock, logger }: ReceiverContext) {
     this.sender = sender;
     this.logSkipped = limitedLog(clock, ({ path, reason }, suppressed) =>
-      logger.warn({ path, reason, suppressed }, "a line is no request of OTLP/JSON and was skipped"),
+      logger.warn({ path, reason, suppressed }, "a line is not OTLP/JSON and was skipped"),
     );
     this.requests = SIGNALS.filter((signal) => sender.takes(signal)).map((signal) => new JoinedRequests(signal));
   }

@@ -314,4 +314,4 @@ export class ForwardConnection {
 }
 
 const NOTHING = encodeAttributes({}, RESOURCE_ATTRIBUTES_TAG);
-const RECORDS_LOST = "records were lost: they were refused, and their sender cannot be told";
+const RECORDS_LOST = "records were lost: they were refused, and the protocol has no way to tell their sender";

@@ -77,7 +77,7 @@ class HttpCheckReceiver implements Receiver {
       const shown = withoutUrlSecrets(withoutCredentials(text, url));
       const { clock, logger } = this.context;
       if (authenticator?.isConfidential && url.protocol === "http:" && !isLocalHost(url.hostname))
-        logger.warn({ url: shown }, "credentials are sent without TLS: anybody on the network path can read them");
+        logger.warn({ url: shown }, "credentials are sent without TLS: anyone on the network can read them");
       const headers = { ...urlCredentials(url), ...headersOf(target) };
       const monotonic = () => clock.monotonic();
       const { keptBodies } = this;

@@ -70,10 +70,10 @@ class JournaldReceiver implements Receiver {
     );
     const { clock, logger } = context;
     this.logProblem = limitedLog(clock, (reason, suppressed) =>
-      logger.warn({ reason, suppressed }, "the journal cannot be read; it is tried again"),
+      logger.warn({ reason, suppressed }, "the journal cannot be read; retrying"),
     );
     this.logUnreadable = limitedLog(clock, (reason, suppressed) =>
-      logger.warn({ reason, suppressed }, "a line of journalctl is no entry; it is left out"),
+      logger.warn({ reason, suppressed }, "a line of journalctl is not a journal entry; it is skipped"),
     );
   }
 

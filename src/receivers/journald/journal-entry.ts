@@ -13,7 +13,8 @@ const TIME = "__REALTIME_TIMESTAMP";
 /** Reads a line of journalctl's JSON. Throws if it is no entry. */
 export function parseJournalEntry(line: string, convertsBytes: boolean): JournalEntry {
   const parsed = JSON.parse(line) as unknown;
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new Error("it is no JSON object");
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+    throw new Error("it is not a JSON object");
   const body = newLogMap();
   let cursor: unknown;
   let time: unknown;

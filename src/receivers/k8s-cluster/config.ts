@@ -90,7 +90,7 @@ export const k8sClusterSchema = z.strictObject({
     description: "Only objects of these namespaces. Nodes, namespaces, volumes and cluster quotas are then left out.",
   }),
   namespace: z.string().nullish().meta({ description: "The older form of namespaces, with one name." }),
-  metadata_exporters: ignored("no exporter takes metadata; attributes of resources have it"),
+  metadata_exporters: ignored("exporters do not accept metadata; it is in resource attributes"),
   metadata_collection_interval: ignored("no metadata is sent by itself"),
   k8s_leader_elector: leaderKey,
   ...metricKeys(CLUSTER_METRICS),

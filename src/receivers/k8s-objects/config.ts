@@ -59,7 +59,7 @@ const watchedObject = z
     resource_version: z
       .string()
       .default("")
-      .meta({ description: "The version behind which to watch, or that of pulled objects." }),
+      .meta({ description: "The resource version after which to watch, or the version of pulled objects." }),
     exclude_watch_type: z
       .array(z.enum(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]))
       .nullish()

@@ -6,7 +6,7 @@ import { KafkaSource } from "./kafka-source.js";
 export const kafkaReceiver = defineReceiver<KafkaReceiverConfig>({
   type: "kafka",
   summary: "Reads Kafka topics; an offset is committed once every exporter of the pipeline has the data on disk.",
-  // Messages that come again after a crash are recognised by the queues that have them, which are those of one worker.
+  // Messages that are redelivered after a crash are recognised by their queues, which belong to one worker.
   workers: "one",
   schema: kafkaReceiverSchema,
   create: (config, context) =>

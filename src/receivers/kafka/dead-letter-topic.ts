@@ -9,7 +9,7 @@ import {
 } from "#brokers";
 import type { Refusal } from "../../plugin.js";
 
-/** A message that nobody can take or keep, with its place in Kafka. */
+/** A message that can be neither accepted nor kept as a dead letter, with its place in Kafka. */
 export interface RejectedMessage {
   readonly topic: string;
   readonly partition: number;
@@ -21,7 +21,7 @@ export interface RejectedMessage {
 }
 
 /**
- * Writes messages that nobody can take or keep to a dead-letter topic: with their key, body and headers, and further
+ * Writes messages that can be neither accepted nor kept to a dead-letter topic: with key, body and headers, and further
  * headers that say why. A message may be there twice, if the agent ends before it has committed the offset.
  */
 export class DeadLetterTopic {
@@ -55,7 +55,7 @@ export class DeadLetterTopic {
       await this.producer.send({ messages: [message], acks: -1 });
     } catch (error) {
       await this.close();
-      throw new Error(`the dead-letter topic ${message.topic} does not take it: ${kafkaErrorMessage(error)}`, {
+      throw new Error(`the dead-letter topic ${message.topic} does not accept it: ${kafkaErrorMessage(error)}`, {
         cause: error,
       });
     }

@@ -173,7 +173,7 @@ export class KafkaSource implements BrokerSource {
     this.session?.wake();
   }
 
-  /** Returns whether reading may go on behind a message that nobody can keep. */
+  /** Returns whether reading may continue after a message that can be neither accepted nor kept. */
   private async setAside(
     partition: Partition,
     offset: bigint,

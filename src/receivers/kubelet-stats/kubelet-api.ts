@@ -47,7 +47,7 @@ export class KubeletApi {
       return await this.api.get(path, abort);
     } catch (error) {
       await this.renew();
-      throw error instanceof SyntaxError ? new Error(`the answer to ${path} is no JSON`, { cause: error }) : error;
+      throw error instanceof SyntaxError ? new Error(`the answer to ${path} is not JSON`, { cause: error }) : error;
     }
   }
 }

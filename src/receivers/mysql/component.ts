@@ -73,7 +73,7 @@ class MysqlReceiver implements Receiver {
     const { rows } = await this.ask(connection, "SHOW GLOBAL STATUS", abort);
     const status = new Map(rows.map(([name = "", value = ""]) => [name, value]));
     const uptime = numberOf(status.get("Uptime"));
-    if (uptime === undefined) throw new Error(`${this.config.endpoint}: SHOW GLOBAL STATUS tells no Uptime`);
+    if (uptime === undefined) throw new Error(`${this.config.endpoint}: SHOW GLOBAL STATUS reports no Uptime`);
     const points = new PointCollector(now - uptime * 1000, this.resourceOf(connection.serverVersion), { scope: SCOPE });
     this.addStatus(status, points);
     const failed = (what: string) => (error: unknown) => moment.failed(what, error);

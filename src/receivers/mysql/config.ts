@@ -45,14 +45,14 @@ export const mysqlSchema = z
     statement_events: section(
       z.strictObject({
         digest_text_limit: count(120, "Longer texts of statements are cut."),
-        limit: count(250, "How many statements are told apart, the slowest first."),
+        limit: count(250, "The maximum number of different statements, the slowest first."),
         time_limit: duration()
           .default(86_400_000)
           .meta({ description: "Statements not seen for longer are left out." }),
       }),
     )
       .prefault({})
-      .meta({ description: "Which statements mysql.statement_event.* tells of." }),
+      .meta({ description: "Which statements mysql.statement_event.* reports." }),
     dialer: ignored("timeout is the limit of a collection and its connection"),
     events: ignored(ONLY_METRICS),
     query_sample_collection: ignored(ONLY_METRICS),

@@ -11,7 +11,7 @@ export const natsReceiver = defineReceiver<NatsReceiverConfig>({
   type: "nats",
   summary: "Reads messages from NATS JetStream, and acknowledges them once their data is safe.",
   signals: SIGNALS,
-  // Messages that come again after a crash are recognised by the queues that have them, which are those of one worker.
+  // Messages that are redelivered after a crash are recognised by their queues, which belong to one worker.
   workers: "one",
   schema: natsReceiverSchema,
   create: (config, context) =>

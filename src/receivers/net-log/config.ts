@@ -45,8 +45,8 @@ const listening = {
   multiline: section(multiline)
     .optional()
     .meta({ description: "For records that do not consist of exactly one line." }),
-  preserve_leading_whitespaces: flag("Keep the white space in front of a record."),
-  preserve_trailing_whitespaces: flag("Keep the white space behind a record."),
+  preserve_leading_whitespaces: flag("Keep white space at the start of a record."),
+  preserve_trailing_whitespaces: flag("Keep white space at the end of a record."),
 };
 
 const MIN_LOG_SIZE = 64 * 1024;
@@ -69,7 +69,7 @@ const tcpKeys = {
     .meta({ description: "A connection is closed after this time without data; 0 means never." }),
 };
 
-const udpKeys = { ...listening, async: ignored("packets are taken as they come") };
+const udpKeys = { ...listening, async: ignored("packets are read as they arrive") };
 
 const values = () =>
   templateTexts()
@@ -78,11 +78,11 @@ const values = () =>
 
 /** Keys that all log receivers of this folder share. */
 const shared = {
-  operators: operatorsSchema.default([]).meta({ description: "What is done to records, in order." }),
+  operators: operatorsSchema.default([]).meta({ description: "Operators that process records, in this order." }),
   attributes: values().meta({ description: "Attributes of every record; EXPR(...) in them is an expression." }),
   resource: values().meta({ description: "Attributes of the resource." }),
-  retry_on_failure: ignored("what is refused for now is tried again until it is taken"),
-  storage: ignored("there is nothing to remember"),
+  retry_on_failure: ignored("temporarily refused records are always retried until they are accepted"),
+  storage: ignored("there is no position to store"),
   output: ignored("records go to the pipelines that name the receiver"),
   id: ignored("the receiver's name is its id"),
   type: ignored("the receiver's name says it"),
@@ -93,8 +93,8 @@ export const udpLogSchema = z.strictObject({ ...udpKeys, ...shared });
 
 export const syslogSchema = z
   .strictObject({
-    tcp: section(z.strictObject(tcpKeys)).optional().meta({ description: "Take messages over TCP." }),
-    udp: section(z.strictObject(udpKeys)).optional().meta({ description: "Take messages over UDP." }),
+    tcp: section(z.strictObject(tcpKeys)).optional().meta({ description: "Receive messages over TCP." }),
+    udp: section(z.strictObject(udpKeys)).optional().meta({ description: "Receive messages over UDP." }),
     protocol: z.enum(["rfc3164", "rfc5424"]).default("rfc5424").meta({ description: "The form of the messages." }),
     location: syslogLocation().meta({ description: "The time zone of RFC 3164's times." }),
     enable_octet_counting: flag("Over TCP each message is preceded by its length."),

@@ -97,7 +97,7 @@ export class EntryOutput {
         if (outcome.kind !== "taken")
           this.context.logger.error(
             { records: batch.count },
-            "records were lost: they were refused, and their sender cannot be told",
+            "records were lost: they were refused, and the protocol has no way to tell their sender",
           );
         if (!this.isFull) this.onRoom();
       });

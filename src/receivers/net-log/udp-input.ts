@@ -34,7 +34,10 @@ export class UdpInput {
     const labels = { receiver: context.id, transport: "udp", status: "queue_full" };
     this.refused = context.metrics.counter("sluice_receiver_refused_requests", description, labels);
     this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
-      context.logger.warn({ reason, suppressed }, "a packet was refused, and its sender cannot be told"),
+      context.logger.warn(
+        { reason, suppressed },
+        "a packet was refused and is lost: the protocol has no way to tell its sender",
+      ),
     );
   }
 

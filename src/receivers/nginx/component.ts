@@ -57,7 +57,7 @@ class NginxReceiver implements Receiver {
   private async collect({ abort }: ScrapeMoment): Promise<PointCollector[]> {
     const page = await this.page(abort);
     const status = parseStubStatus(page);
-    if (status === undefined) throw new Error(`${this.shownUrl} is no page of stub_status`);
+    if (status === undefined) throw new Error(`${this.shownUrl} is not a page of stub_status`);
     const points = new PointCollector(this.startedMs);
     const { output } = this;
     output.add(points, "nginx.requests", status.requests);

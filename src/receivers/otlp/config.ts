@@ -9,9 +9,9 @@ const urlPath = (path: string) => z.string().startsWith("/", "expected a path su
 const httpSchema = () =>
   z.strictObject({
     ...httpServerKeys("127.0.0.1:4318"),
-    traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
-    metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
-    logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
+    traces_url_path: urlPath("/v1/traces").meta({ description: "The path for traces." }),
+    metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path for metrics." }),
+    logs_url_path: urlPath("/v1/logs").meta({ description: "The path for logs." }),
   });
 
 /** Long enough for clients that send rarely; they connect again with their next call. */
@@ -26,7 +26,7 @@ const serverParameters = z.strictObject({
     .meta({ description: "A connection is closed after this time, so clients get redistributed." }),
   max_connection_age_grace: duration()
     .optional()
-    .meta({ description: "How long the calls of such a connection may still take." }),
+    .meta({ description: "How long running calls may take to finish then." }),
   time: duration().default(7_200_000).meta({ description: "Silence after which the client is pinged." }),
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });

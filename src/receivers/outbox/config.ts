@@ -27,7 +27,10 @@ const columns = z.strictObject({
   attempts: column("attempts", "How often exporters tried to send the row, since it was written or replayed."),
   last_error: column("last_error", "Why the row failed."),
   first_failed_at: optionalColumn("first_failed_at", "When the first attempt failed."),
-  generation: optionalColumn("generation", "Rises with every replay, or is set by whoever replays the row."),
+  generation: optionalColumn(
+    "generation",
+    "Increases with every replay, or is set by the program that replays the row.",
+  ),
   deleted_at: optionalColumn("deleted_at", "Rows with a value here are not sent."),
   claims: column("claims", "How often the row was claimed without being stored by an agent."),
   claimed_by: column("claimed_by", "The agent that has claimed the row."),
@@ -41,7 +44,7 @@ export type OutboxColumns = z.infer<typeof columns>;
 export const outboxKeys = z
   .strictObject({
     ...postgresConnectionKeys(),
-    table: tableName().default("outbox").meta({ description: "The table, with its schema where that matters." }),
+    table: tableName().default("outbox").meta({ description: "The table, with its schema if needed." }),
     columns: section(columns).prefault({}).meta({ description: "The names of its columns." }),
     encoding: z
       .enum(MESSAGE_ENCODINGS)
@@ -80,12 +83,12 @@ export const outboxKeys = z
       .meta({ description: "How long the server may take to answer before the connection is reopened." }),
     max_attempts: z.number().int().positive().default(10).meta({
       description:
-        "A row that was claimed this often without an outcome, because agents crashed, is kept as a dead letter without being processed.",
+        "A row that was claimed more often than this, because agents exited before they had stored it, becomes a dead letter without being processed.",
     }),
     max_lag: maxLagKey,
     directory: z.string().default("./data/outbox").meta({
       description:
-        'Where the agent keeps its name, by which it knows its rows again after a restart; "": it gets a new name each time.',
+        'Where the agent keeps its name, by which it recognises its rows after a restart; "": it gets a new name each time.',
     }),
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)

@@ -17,7 +17,7 @@ export interface OutboxRow {
    * another row of its key do not count.
    */
   readonly claims: number;
-  /** Who replayed the row, if this is the first claim since then. */
+  /** The user who replayed the row, if this is the first claim since then. */
   readonly replayedBy: string | undefined;
   /** Whether the payload was not read because it is too large. */
   readonly isOversized: boolean;
@@ -70,7 +70,7 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
     ...(createdMs !== null && { sentAtMs: Number(createdMs) }),
   };
   if (payload === null) return { message, setback: unreadable("the row has no payload") };
-  if (headers === undefined) return { message, setback: unreadable("the headers of the row are no JSON object") };
+  if (headers === undefined) return { message, setback: unreadable("the headers of the row are not a JSON object") };
   return { message };
 }
 
@@ -81,7 +81,7 @@ export function idempotencyKeyOf({ id, idempotencyKey }: OutboxRow, table: strin
 
 /** A row claimed too often without an outcome is not processed any more: it may be what makes agents crash. */
 export function poisonSetback(claims: number): Setback {
-  const message = `the row was taken ${claims} times, and agents ended before they had stored it`;
+  const message = `the row was claimed ${claims} times, and each time the agent exited before it had stored the row`;
   return { reason: "poison", category: "poison", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };
 }
 

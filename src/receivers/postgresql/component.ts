@@ -139,7 +139,7 @@ class PostgresqlReceiver implements Receiver {
       this.output.add(points, metric, value, attributes);
   }
 
-  /** Returns no rows if nobody wants them or the server does not provide them. */
+  /** Returns no rows if no metric needs them or the server does not provide them. */
   private async ask(
     client: Client,
     { name, onlyFor, text }: Statistics,

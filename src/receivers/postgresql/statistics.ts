@@ -188,7 +188,7 @@ FROM pg_stat_bgwriter b, pg_stat_checkpointer c`,
   },
   {
     name: "replication",
-    // Of several replicas at one address, the one furthest behind counts.
+    // If several replicas have the same address, the one that is furthest behind counts.
     text: () => `SELECT coalesce(host(client_addr), 'unix') AS client,
   max(pg_wal_lsn_diff(${CURRENT_LSN}, replay_lsn)) AS behind, extract(epoch FROM max(write_lag)) AS write,
   extract(epoch FROM max(flush_lag)) AS flush, extract(epoch FROM max(replay_lag)) AS replay

@@ -13,7 +13,7 @@ const tlsSection = z.strictObject({
   key: secret().optional().meta({ description: "The private key of the certificate, as text." }),
   key_file: z.string().optional().meta({ description: "The same as a file." }),
   server_name: z.string().optional().meta({ description: "The name that the certificate of the server must have." }),
-  insecure_skip_verify: z.boolean().default(false).meta({ description: "Take any certificate: for tests." }),
+  insecure_skip_verify: z.boolean().default(false).meta({ description: "Accept any certificate; for tests only." }),
   min_version: z.enum(TLS_VERSIONS).default("TLS12").meta({ description: "The oldest version that is spoken." }),
   max_version: z.enum(TLS_VERSIONS).default("TLS13").meta({ description: "The newest version that is spoken." }),
   ca_ref: unsupported("use ca or ca_file"),

@@ -62,7 +62,7 @@ export function makeTarget(
 function targetUrl(address: string, labels: Labels, job: JobConfig): URL {
   const scheme = labels.get("__scheme__") ?? "http";
   if (scheme !== "http" && scheme !== "https") throw new Error(`there is no scheme ${scheme}`);
-  if (/[/?#@\s]/.test(address)) throw new Error(`${address} is no host and port`);
+  if (/[/?#@\s]/.test(address)) throw new Error(`${address} is not host and port`);
   const [path, query] = (labels.get("__metrics_path__") ?? "/").split(/\?(.*)/s) as [string, string?];
   const url = new URL(`${scheme}://${address}${path.startsWith("/") ? "" : "/"}${path}`);
   for (const [name, value] of new URLSearchParams(query ?? "")) url.searchParams.append(name, value);
@@ -81,7 +81,7 @@ function targetUrl(address: string, labels: Labels, job: JobConfig): URL {
 
 function durationLabel(labels: Labels, name: string): number {
   const ms = parsePrometheusDuration(labels.get(name) ?? "");
-  if (ms === undefined || ms <= 0) throw new Error(`its label ${name} is no duration`);
+  if (ms === undefined || ms <= 0) throw new Error(`its label ${name} is not a duration`);
   return ms;
 }
 

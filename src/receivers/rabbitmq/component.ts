@@ -8,7 +8,7 @@ export const rabbitmqReceiver = defineReceiver<RabbitmqReceiverConfig>({
   type: "rabbitmq",
   summary: "Reads RabbitMQ queues; a message is acknowledged once every exporter has it on disk.",
   signals: SIGNALS,
-  // Messages that come again after a crash are recognised by the queues that have them, which are those of one worker.
+  // Messages that are redelivered after a crash are recognised by their queues, which belong to one worker.
   workers: "one",
   schema: rabbitmqReceiverSchema,
   create: (config, context) =>
@@ -34,7 +34,7 @@ function queuesOf(config: RabbitmqReceiverConfig, signals: readonly Signal[]) {
   const sources = signals.map((signal) => {
     const { queue, encoding = config.encoding } = config[signal] ?? { queue: config.queue };
     if (queue === "")
-      throw new StartError(`a pipeline takes ${signal} from it, but no queue is named for them`, [signal]);
+      throw new StartError(`a pipeline reads ${signal} from it, but no queue is configured for them`, [signal]);
     if (signal !== "logs" && !encoding.startsWith("otlp_"))
       throw new StartError(`${encoding} messages are log records; ${signal} need otlp_proto or otlp_json`, [
         "encoding",

@@ -94,11 +94,11 @@ const receiverSchema = z
       .meta({ description: "Declare the queue and what belongs to it; otherwise the queue must exist." }),
     dead_letter_exchange: z.string().min(1).optional().meta({
       description:
-        "The dead-letter exchange of a queue that is declared elsewhere: messages that nobody can keep are published there, with headers that say why.",
+        "The dead-letter exchange of a queue that is declared elsewhere: messages that can be neither accepted nor kept as dead letters are published there, with headers that say why.",
     }),
     has_dead_letter_exchange: z.boolean().default(false).meta({
       description:
-        "Set this if the queue is declared elsewhere and has a dead-letter exchange: messages that nobody can keep are rejected to it. Otherwise such a message stays in the queue.",
+        "Set this if the queue is declared elsewhere and has a dead-letter exchange: messages that can be neither accepted nor kept as dead letters are rejected to it. Otherwise such a message stays in the queue.",
     }),
     as_dead_letters: z
       .boolean()

@@ -69,7 +69,7 @@ export class QueueReader implements BrokerSource {
     this.logRejected = limitedLog<string>(context.clock, (reason, suppressed) =>
       context.logger.error(
         { queue, reason, suppressed },
-        "a message can be neither accepted nor kept as a dead letter, and there is no queue for such messages: it stays where it is",
+        "a message can be neither accepted nor kept as a dead letter, and no queue is configured for such messages: it stays where it is",
       ),
     );
   }
@@ -263,7 +263,7 @@ export class QueueReader implements BrokerSource {
  * again.
  */
 const UNREADABLE_HEADERS =
-  "a message has headers that are nested thousands of levels deep, which the client library cannot read; everything waits behind it until it is taken out of the queue";
+  "a message has headers that are nested thousands of levels deep, which the client library cannot read; all later messages wait until you remove it from the queue";
 
 /**
  * A message as the rest of the agent sees it. Its properties are computed on demand, because OTLP needs none of them.

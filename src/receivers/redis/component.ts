@@ -8,7 +8,7 @@ import { RedisInfoClient } from "./redis-client.js";
 /** Metrics about a Redis server, from its INFO command. */
 export const redisReceiver = defineReceiver<RedisConfig>({
   type: "redis",
-  summary: "Collects metrics of a Redis server, as its INFO command tells them.",
+  summary: "Collects metrics of a Redis server, from its INFO command.",
   signals: ["metrics"],
   workers: "one",
   schema: redisSchema,
@@ -50,7 +50,7 @@ class RedisReceiver implements Receiver {
   private async collect({ now, abort }: ScrapeMoment): Promise<PointCollector[]> {
     const info = linesOf(await this.ask(["INFO", "all"], abort));
     const uptime = numberOf(info.get("uptime_in_seconds"));
-    if (uptime === undefined) throw new Error("INFO tells no uptime_in_seconds: the user may not see it");
+    if (uptime === undefined) throw new Error("INFO reports no uptime_in_seconds: the user may lack the permission");
     const points = new PointCollector(now - uptime * 1000, this.resourceOf(info));
     this.addLines(info, METRIC_OF_LINE, points);
     this.addStates(info, points);

@@ -95,7 +95,7 @@ export class RedisInfoClient {
     if (kind === "$") {
       const length = Number(line);
       if (!(length >= 0 && length <= MAX_REPLY_BYTES)) {
-        this.close(new Error("the reply is no text"));
+        this.close(new Error("the reply is not text"));
         return false;
       }
       if (received.length < start + length + 2) return false;

@@ -13,13 +13,15 @@ const attributeNames = z.strictObject({
 });
 
 const ack = z.strictObject({
-  extension: unsupported("there is no extension ack; with the answer 200 the events are safe already"),
-  path: ignored("there are no acknowledgements to ask for: with the answer 200 the events are safe"),
+  extension: unsupported("there is no extension ack: if the answer is 200, the events are already safe"),
+  path: ignored("acknowledgements are not needed: if the answer is 200, the events are safe"),
 });
 
 export const splunkHecReceiverSchema = z.strictObject({
   ...httpServerKeys("127.0.0.1:8088"),
-  raw_path: urlPath("/services/collector/raw").meta({ description: "Where raw text is POSTed; events go anywhere." }),
+  raw_path: urlPath("/services/collector/raw").meta({
+    description: "The path for raw text; all other paths accept events.",
+  }),
   health_path: urlPath("/services/collector/health").meta({ description: "The path of a page for health checks." }),
   splitting: z
     .enum(["line", "none"])

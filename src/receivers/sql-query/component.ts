@@ -219,7 +219,7 @@ class QueryLoop {
       health?.source(this.name).up();
     } catch (error) {
       if (this.stopping.aborted) return;
-      const reason = late.signal.aborted ? `not done within ${limitMs} ms` : (error as Error).message;
+      const reason = late.signal.aborted ? `not finished within ${limitMs} ms` : (error as Error).message;
       this.log(reason);
       health?.source(this.name).down(reason);
     } finally {

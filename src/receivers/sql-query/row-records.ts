@@ -103,7 +103,9 @@ function numberOf({ value_type, value_column }: MetricConfig, text: string | und
   } else if (/^[+-]?\d{1,19}$/.test(text) && isInt64(BigInt(text.replace("+", "")))) {
     return { asInt: BigInt(text.replace("+", "")) };
   }
-  report(`the column ${value_column} has ${JSON.stringify(text.slice(0, 50))}, which is no ${value_type || "int"}`);
+  report(
+    `the column ${value_column} has ${JSON.stringify(text.slice(0, 50))}, which is not of the type ${value_type || "int"}`,
+  );
   return undefined;
 }
 
@@ -124,6 +126,6 @@ function timeOf(name: string, columns: SqlRows["columns"], row: SqlRow, given: b
   const text = columnValue(columns, row, name, report);
   if (text === undefined) return undefined;
   if (/^\d{1,19}$/.test(text) && isInt64(BigInt(text))) return BigInt(text);
-  report(`the column ${name} has ${JSON.stringify(text.slice(0, 50))}, which is no time in nanoseconds`);
+  report(`the column ${name} has ${JSON.stringify(text.slice(0, 50))}, which is not a time in nanoseconds`);
   return undefined;
 }

@@ -64,7 +64,7 @@ export class StatsdAggregation {
     if (bar < 0 || colon < 0 || colon > bar) return "it is not of the form name:value|type";
     const text = line.slice(colon + 1, bar);
     const value = statsdNumber(text);
-    if (Number.isNaN(value)) return "the value is no finite number";
+    if (Number.isNaN(value)) return "the value is not a finite number";
     // Joined, because a slice would keep the whole packet in memory.
     const known = this.lineOf(this.senderOf(ip, port), line.slice(0, colon) + line.slice(bar));
     if (typeof known === "string") return known;

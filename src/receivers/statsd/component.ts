@@ -47,7 +47,10 @@ class StatsdReceiver implements Receiver, LineSink {
     this.createAggregation = () => new StatsdAggregation(settings, context.clock.now());
     this.aggregation = this.createAggregation();
     this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
-      context.logger.warn({ reason, suppressed }, "a metric was refused, and its sender cannot be told"),
+      context.logger.warn(
+        { reason, suppressed },
+        "a metric was refused and is lost: the protocol has no way to tell its sender",
+      ),
     );
   }
 
@@ -145,7 +148,7 @@ class StatsdReceiver implements Receiver, LineSink {
     if (outcome.kind !== "taken")
       this.context.logger.error(
         { records: batch.count },
-        "metrics were lost: they were refused, and their sender cannot be told",
+        "metrics were lost: they were refused, and the protocol has no way to tell their sender",
       );
     this.resume();
   }

@@ -46,7 +46,7 @@ export function parseDescription(text: string, options: LineOptions): StatsdDesc
     if (part === "") break;
     if (part.startsWith("@")) {
       const rate = statsdNumber(part.slice(1));
-      if (Number.isNaN(rate)) return "the sample rate is no number";
+      if (Number.isNaN(rate)) return "the sample rate is not a number";
       weight = weightOf(rate);
     } else if (part.startsWith("#")) {
       const problem = addTags(part.slice(1), attributes, options.simpleTags);
@@ -55,9 +55,9 @@ export function parseDescription(text: string, options: LineOptions): StatsdDesc
       if (part.length > 2) attributes.set("container.id", part.slice(2));
     } else if (part.startsWith("T")) {
       if (type !== "c" && type !== "g") return "only counters and gauges may have a time";
-      if (!/^T\d{1,11}$/.test(part)) return "the time is no number of seconds";
+      if (!/^T\d{1,11}$/.test(part)) return "the time is not a number of seconds";
       timeSeconds = Number(part.slice(1));
-    } else return "it has a part that is no rate, tags, container or time";
+    } else return "it has a part that is not a rate, tags, container or time";
   }
   if (options.metricType) attributes.set("metric_type", TYPE_NAMES[type]);
   const sorted = [...attributes].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -7,7 +7,7 @@ import { webhookFormat } from "./format.js";
 export const webhookEventReceiver = defineReceiver<WebhookEventConfig>({
   type: "webhook_event",
   aliases: ["webhookevent"],
-  summary: "Receives whatever is POSTed to it, such as webhooks, as log records.",
+  summary: "Receives POST requests such as webhooks as log records.",
   signals: ["logs"],
   schema: webhookEventSchema,
   listensAt: listensAtEndpoint,

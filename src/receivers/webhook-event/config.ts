@@ -18,7 +18,7 @@ const requiredHeader = z.strictObject({
 const hmacSignature = z.strictObject({
   secret: secret().min(1, "expected the secret that senders sign with").meta({ description: "The shared secret." }),
   header: z.string().min(1).meta({ description: "The header with the signature, such as X-Hub-Signature-256." }),
-  prefix: z.string().min(1).meta({ description: "What stands in front of the digest, such as sha256=." }),
+  prefix: z.string().min(1).meta({ description: "The prefix of the digest, such as sha256=." }),
 });
 
 export const webhookEventSchema = z
@@ -35,16 +35,16 @@ export const webhookEventSchema = z
       .meta({ description: "How long a client may take to send the head of a request; at most 10s." }),
     write_timeout: timeout()
       .default(MAX_TIMEOUT_MS)
-      .meta({ description: "How long a client may leave its answer unread; at most 10s." }),
+      .meta({ description: "How long a client may take to read its answer; at most 10s." }),
     read_header_timeout: ignored("read_timeout sets it, as in the Collector"),
     required_header: section(requiredHeader)
       .optional()
       .refine((header) => (header?.key ?? "") === "" || header?.value !== "", "expected a value too")
       .refine((header) => (header?.value ?? "") === "" || header?.key !== "", "expected a key too")
-      .meta({ description: "A header that every request needs; others get 401." }),
+      .meta({ description: "A header that every request must have; others get 401." }),
     hmac_signature: section(hmacSignature)
       .optional()
-      .meta({ description: "Takes only bodies that are signed with HMAC-SHA256; others get 401." }),
+      .meta({ description: "Accepts only bodies that are signed with HMAC-SHA256; others get 401." }),
     split_logs_at_newline: z.boolean().default(false).meta({ description: "Make a record of each line." }),
     split_logs_at_json_boundary: z.boolean().default(false).meta({ description: "Make a record of each JSON value." }),
     header_attribute_regex: z

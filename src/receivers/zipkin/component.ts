@@ -21,7 +21,7 @@ export const zipkinReceiver = defineReceiver<ZipkinReceiverConfig>({
   create: (config, context) => new ZipkinReceiver(config, context),
 });
 
-/** Where tracers send to. Other paths are taken too, as the Collector does: some tracers and proxies leave it away. */
+/** The path that tracers send to. As in the Collector, others are accepted too: some tracers and proxies omit it. */
 const PATH = "/api/v2/spans";
 const LIMITS = { max_connections: 10_000, max_connections_per_client: 2500 };
 /** Tracers read their answer only after they have sent everything. */

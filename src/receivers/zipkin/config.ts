@@ -7,7 +7,7 @@ import { byteSize, duration, ignored, section, unsupported } from "../../plugin.
 export const zipkinReceiverSchema = z.strictObject({
   endpoint: listenEndpoint()
     .default("127.0.0.1:9411")
-    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+    .meta({ description: "Where to listen; host:port, with 0.0.0.0 for all interfaces." }),
   transport: z
     .enum(["tcp", "tcp4", "tcp6", "unix"])
     .default("tcp")
@@ -24,13 +24,13 @@ export const zipkinReceiverSchema = z.strictObject({
     .default(20 * 1024 * 1024)
     .transform((bytes) => bytes || 20 * 1024 * 1024)
     .meta({ description: "Bytes a request may have after decompression; 0 means the default." }),
-  response_headers: httpHeaders().nullish().meta({ description: "Headers that every answer gets." }),
+  response_headers: httpHeaders().nullish().meta({ description: "Headers of every answer." }),
   read_timeout: duration().default(60_000).meta({ description: "How long a client may take to send a whole request." }),
   read_header_timeout: duration()
     .default(60_000)
     .meta({ description: "How long it may take to send the head of one." }),
-  write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
-  idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
+  write_timeout: duration().default(30_000).meta({ description: "How long a client may take to read its answer." }),
+  idle_timeout: duration().default(60_000).meta({ description: "How long an idle connection is kept." }),
   keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
   compression_algorithms: ignored("all supported encodings are accepted"),
   include_metadata: ignored("headers of Zipkin's clients are not kept"),

@@ -137,9 +137,9 @@ function zipkinRefusals(): RequestRefusals {
   const { shuttingDown, overloaded, wrongMethod, wrongType } = standard;
   return {
     shuttingDown: { ...shuttingDown, message: "shutting down" },
-    overloaded: { ...overloaded, message: "too much is in progress; try again later" },
-    wrongMethod: { ...wrongMethod, message: "spans are POSTed" },
-    wrongType: { ...wrongType, message: "spans are taken as application/json and application/x-protobuf only" },
+    overloaded: { ...overloaded, message: "too much data is being processed; retry later" },
+    wrongMethod: { ...wrongMethod, message: "use POST" },
+    wrongType: { ...wrongType, message: "only application/json and application/x-protobuf are accepted" },
     notFound: standard.notFound,
     noPipeline: (signal, receiver) => ({
       ...standard.noPipeline(signal, receiver),

@@ -78,7 +78,7 @@ function parse(json: Buffer, start: number, end: number): unknown {
 }
 
 function checkEnd(json: Buffer, at: number): void {
-  if (skipBlanks(json, at) < json.length) throw new MalformedError("expected nothing behind the list", at);
+  if (skipBlanks(json, at) < json.length) throw new MalformedError("expected nothing after the list", at);
 }
 
 function skipBlanks(json: Buffer, at: number): number {

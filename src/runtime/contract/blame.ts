@@ -44,7 +44,7 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
     names: ["ENOTFOUND", /^EAI_/, "ESERVFAIL", "ENODATA", ERROR_CODES.SLUICE_NO_ENDPOINTS],
   },
   {
-    failure: "TLS fails: a certificate that is not trusted or has expired, another protocol",
+    failure: "TLS fails: the certificate is not trusted or has expired, or the server speaks another protocol",
     blame: "backend",
     names: [
       "EPROTO",
@@ -71,7 +71,7 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   },
   {
     failure:
-      "PostgreSQL and ClickHouse: connections, rights, tables that are missing, no room, shutting down, read-only",
+      "PostgreSQL and ClickHouse: no connection, missing permissions or tables, no space, shutting down, read-only",
     blame: "backend",
     names: [],
     statuses: [
@@ -82,23 +82,24 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   },
   {
     failure:
-      "`aws_sqs`, `kafka`, `nats`, `rabbitmq`, `redis_stream`: the broker is away, or takes nothing at the moment",
+      "`aws_sqs`, `kafka`, `nats`, `rabbitmq`, `redis_stream`: the broker is unavailable, or refuses data temporarily",
     blame: "backend",
     names: [],
     statuses: ["DISCONNECTED", "BLOCKED"],
   },
   {
-    failure: "no credentials can be had: the token endpoint or key service fails",
+    failure: "there are no credentials, because the token endpoint or key service fails",
     blame: "backend",
     names: [],
   },
   {
-    failure: "a success whose answer cannot be read to the end; a file, pipe or disk that cannot be written",
+    failure: "the answer reports success, but cannot be read to the end; a file, pipe or disk cannot be written",
     blame: "backend",
     names: [ERROR_CODES.SLUICE_UNREADABLE_ANSWER, ERROR_CODES.SLUICE_FILE_WRITE, ERROR_CODES.SLUICE_PRINT],
   },
   {
-    failure: "no answer within `timeout`; gRPC `DEADLINE_EXCEEDED`; a statement that was cancelled for its time",
+    failure:
+      "no answer within `timeout`; gRPC `DEADLINE_EXCEEDED`; a statement that was cancelled because it took too long",
     blame: "timeout",
     names: [ERROR_CODES.SLUICE_TIMEOUT, "TimeoutError"],
     statuses: ["DEADLINE_EXCEEDED", "57014", "ClickHouse 159", "ClickHouse 160"],

@@ -43,7 +43,7 @@ type AnyConfig = Record<string, unknown>;
  *   create: (_config, { intakes, logger }) => ({
  *     async start() {
  *       const outcome = await intakes.logs?.accept(batchFromJson("logs", '{"resourceLogs":[]}'));
- *       if (outcome?.ok === false) logger.warn({ reason: outcome.refusal.message }, "nobody takes it");
+ *       if (outcome?.ok === false) logger.warn({ reason: outcome.refusal.message }, "the batch was refused");
  *     },
  *     stop: async () => {},
  *   }),

@@ -7,7 +7,7 @@ import { type Refusal, toRefusal } from "./errors/refusal.js";
 import type { MessageWatch } from "./message-source.js";
 
 /**
- * A delivery is a batch and the debt to whoever handed it in.
+ * A delivery is a batch and the debt to its sender.
  *
  * Invariants:
  * - A debt is settled exactly once: accepted or refused. A second settlement is ignored.

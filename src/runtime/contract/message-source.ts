@@ -9,7 +9,7 @@ export interface MessageWatch {
   /** Identifies the message at its source, and is stored with its entries. */
   readonly message: string;
   /**
-   * Set if somebody replayed the message at its source. Then a dead letter that a queue has of it is put back, with the
+   * Set if the message was replayed at its source. Then a dead letter that a queue has of it is put back, with the
    * message as it is now.
    */
   readonly replayedBy?: string | undefined;

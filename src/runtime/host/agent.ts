@@ -358,7 +358,7 @@ export class Agent implements Host {
     const { metrics } = this.options;
     const gauge = (name: string, description: string, read: () => number) =>
       this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
-    gauge("sluice_intake_bytes", "Bytes taken from clients and not yet answered.", () => graph.budget.used);
+    gauge("sluice_intake_bytes", "Bytes of requests that have not been answered yet.", () => graph.budget.used);
     gauge("sluice_intake_limit_bytes", "Limit for these bytes.", () => graph.budget.limit);
     const description = "The number of the config that runs: 1 after a start, one more after each reload.";
     const readNumber = () => this.number;
@@ -382,7 +382,7 @@ export class Agent implements Host {
     this.currentState = "draining";
     this.intakeState.isOpen = false;
     await this.runner.waitFor(this.drain(), timeoutMs, () => {
-      this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
+      this.options.logger.warn({ timeoutMs }, "the stop took too long: refusing undelivered data");
       this.abort();
     });
     const { runner, running } = this;
@@ -419,7 +419,7 @@ function withLostParts(error: unknown, lost: readonly unknown[]): unknown {
   if (problems.length === 0 || !(error instanceof AgentStartError)) return error;
   const more = problems.map((problem) => ({
     ...problem,
-    message: `it does not run any more, restart the agent: it was stopped for this reload, and could not be started again: ${problem.message}`,
+    message: `it was stopped for this reload and could not be restarted, so it no longer runs: restart the agent: ${problem.message}`,
   }));
   return new AgentStartError([...error.problems, ...more], { cause: error.cause });
 }

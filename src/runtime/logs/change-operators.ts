@@ -107,7 +107,7 @@ export class FlattenOperator extends LogOperator {
   protected apply(entry: LogEntry): boolean {
     const value = this.field.get(entry);
     if (value === undefined) throw new Error(`there is no ${this.field}`);
-    if (!isLogMap(value)) throw new Error(`${this.field} is no map`);
+    if (!isLogMap(value)) throw new Error(`${this.field} is not a map`);
     this.field.delete(entry);
     for (const key of Object.keys(value)) this.parent.child(key).set(entry, value[key]!);
     return true;

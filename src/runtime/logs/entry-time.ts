@@ -115,7 +115,7 @@ function epochTime(value: LogValue, layout: string): bigint {
   const found = /^([+-]?\d+)(?:\.(\d+))?$/.exec(text.trim());
   const isFraction = layout.startsWith("s.");
   if (found === null || (found[2] !== undefined) !== isFraction)
-    throw new Error(`${JSON.stringify(text.slice(0, 40))} is no time of the layout ${layout}`);
+    throw new Error(`${JSON.stringify(text.slice(0, 40))} does not match the layout ${layout}`);
   if (!isFraction) return BigInt(found[1]!) * NANOS[layout]!;
   return BigInt(found[1]!) * NANOS.s! + BigInt(found[2]!) * NANOS[layout.slice(2)]!;
 }

@@ -112,10 +112,10 @@ export function parseJsonMap(text: string, parsesInts = false): LogMap {
   try {
     parsed = parsesInts ? parseJsonWithInts(text) : (JSON.parse(text) as LogValue);
   } catch {
-    throw new Error("the text is no JSON");
+    throw new Error("the text is not JSON");
   }
   if (parsed === null) return newLogMap();
-  if (!isLogMap(parsed)) throw new Error("the JSON is no object");
+  if (!isLogMap(parsed)) throw new Error("the JSON is not an object");
   return parsed;
 }
 
@@ -151,7 +151,7 @@ function parseJsonList(text: string): LogValue[] {
   try {
     plain = JSON.parse(text);
   } catch {
-    throw new Error("the text is no JSON");
+    throw new Error("the text is not JSON");
   }
   if (!Array.isArray(plain)) return [];
   return (parseJsonWithInts(text) as LogValue[]).map((item, index) => {

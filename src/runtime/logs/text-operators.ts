@@ -16,7 +16,7 @@ abstract class TextOperator extends LogOperator {
   protected apply(entry: LogEntry): boolean {
     const value = this.field.get(entry);
     if (value === undefined) return true;
-    if (typeof value !== "string") throw new Error(`${this.field} is no text`);
+    if (typeof value !== "string") throw new Error(`${this.field} is not a text`);
     const changed = this.change(value);
     if (changed !== value) {
       this.makeRoom(entry, changed, undefined, value);
@@ -142,7 +142,7 @@ export class AssignKeysOperator extends LogOperator {
     const { field, keys } = this;
     const list = field.get(entry);
     if (list === undefined) throw new Error(`there is no ${field}`);
-    if (!Array.isArray(list)) throw new Error(`${field} is no list`);
+    if (!Array.isArray(list)) throw new Error(`${field} is not a list`);
     if (list.length !== keys.length) throw new Error(`${field} has ${list.length} items for ${keys.length} keys`);
     const map = newLogMap();
     for (const [index, key] of keys.entries()) setValue(map, key, list[index]!);

@@ -111,5 +111,5 @@ function decodeBytes(text: string): string {
 }
 
 function notUri(): Error {
-  return new Error("the text is no URI");
+  return new Error("the text is not a URI");
 }

@@ -132,7 +132,7 @@ function explainListenError(error: NodeJS.ErrnoException, address: string): stri
       return `cannot listen on ${address}: this machine has no such address; use 0.0.0.0 for every interface`;
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `cannot listen on ${address}: the host name is not known here; use 0.0.0.0 for every interface, or 127.0.0.1 for this machine alone`;
+      return `cannot listen on ${address}: the host name cannot be resolved; use 0.0.0.0 for every interface, or 127.0.0.1 for this machine only`;
     default:
       return `cannot listen on ${address}: ${error.message}`;
   }

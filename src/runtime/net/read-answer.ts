@@ -9,7 +9,7 @@ export async function readAnswer(response: IncomingMessage, maxBytes: number): P
     size += chunk.length;
     if (size > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
   }
-  if (!response.complete) throw new Error("the answer broke off");
+  if (!response.complete) throw new Error("the answer was cut off");
   return Buffer.concat(chunks);
 }
 

@@ -446,8 +446,7 @@ export class GraphBuilder {
   /** Every fan-out has its own memory. */
   private createMemory(): PartialAcceptance<string> {
     const { clock, metrics } = this.settings;
-    const description =
-      "Records that were sent again and not given a second time to an exporter or pipeline that had them.";
+    const description = "Records of retries that were skipped for an exporter or pipeline that already had them.";
     return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }
 }

@@ -187,7 +187,7 @@ class IsolatedProcessor implements DeliveryHandlers {
 
   private completed(): void {
     if (this.state === "draining") this.abort();
-    else this.fail(new Error("completed by itself"));
+    else this.fail(new Error("completed unexpectedly"));
   }
 
   /**

@@ -178,7 +178,7 @@ export class SlicedIntake {
 }
 
 function overflowRefusal(): Refusal {
-  const message = "the request cannot be cut into slices, because its records share too much";
+  const message = "the request cannot be divided, because its records share too much data";
   return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_SPLIT_OVERFLOW, category: "schema" });
 }
 

@@ -18,8 +18,8 @@ export function untreatedPiiWarning(
   return () => {
     if (hasWarned) return;
     hasWarned = true;
-    const message = `"${id}" dead-letters records that "${piiProcessor}" has not treated yet: they are stored untreated`;
-    logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${piiProcessor}"`);
+    const message = `"${id}" makes dead letters of records before "${piiProcessor}" has treated them: they are stored untreated`;
+    logger.warn({ pipeline: pipeline.id }, `${message}. Put it after "${piiProcessor}"`);
   };
 }
 

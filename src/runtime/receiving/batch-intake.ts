@@ -9,9 +9,9 @@ import { type ReceiverCounters, receiverCounters } from "./receiver-counters.js"
  *
  * - `taken`: every exporter has the data on disk, or has kept it as a dead letter for the reason in `setback`:
  *   acknowledge.
- * - `rejected`: nobody can accept the data, and nobody here could keep it: the source must. The refusal says whether a
- *   retry makes sense; only with `maxTries`.
- * - `returned`: the agent is stopping: the source must deliver the data again.
+ * - `rejected`: the data can be neither accepted nor kept as a dead letter, so the source must keep it. The refusal
+ *   says whether a retry makes sense. Only with `maxTries`.
+ * - `returned`: the agent is stopping. The source must deliver the data again.
  */
 export type MessageOutcome =
   | { readonly kind: "taken"; readonly setback?: Setback | undefined }
@@ -133,7 +133,7 @@ function isBusy({ code }: Refusal): boolean {
   return code === ERROR_CODES.SLUICE_OVERLOADED || code === ERROR_CODES.SLUICE_QUEUE_FULL;
 }
 
-/** So many refusals for lack of room count as one of an exporter. */
+/** The number of refusals for lack of room that count as one refusal of an exporter. */
 const BUSY_TRIES = 4;
 
 const FIRST_WAIT_MS = 20;

@@ -26,7 +26,7 @@ export class CursorStore {
     this.logFailure = limitedLog(context.clock, (error, suppressed) =>
       context.logger.error(
         { path: this.path, reason: (error as Error).message, suppressed },
-        "the position could not be written; after a restart, records read since then are read again",
+        "the position could not be stored; after a restart, records read since then are read again",
       ),
     );
   }
@@ -105,7 +105,7 @@ export class CursorStore {
     const text = bytes.toString("utf8").trimEnd();
     const json = text.slice(9);
     if (text.slice(0, 8) === checksum(json)) return new Map(Object.entries(JSON.parse(json) as Record<string, string>));
-    this.context.logger.error({ path: this.path }, "the file with the position is damaged; reading begins anew");
+    this.context.logger.error({ path: this.path }, "the file with the position is damaged; reading starts over");
     return new Map();
   }
 }

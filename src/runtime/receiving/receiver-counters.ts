@@ -26,7 +26,6 @@ export function receiverCounters(
 
 /** Counts entries that were recognised by their idempotency key and not accepted again. */
 export function duplicatesCounter(metrics: Metrics, receiver: string): Counter {
-  const description =
-    "Requests, entries of merged ones, or messages that had been taken before and were not taken again.";
+  const description = "Requests, entries of merged requests, or messages that were recognised as duplicates.";
   return metrics.counter("sluice_receiver_duplicates", { description }, { receiver });
 }

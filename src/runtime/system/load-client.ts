@@ -43,7 +43,7 @@ export function hasClient(name: string): boolean {
 }
 
 export function missingClient(name: string): string {
-  return `it needs the package ${name}, which is not installed; run: npm install --prefix ${CLIENTS} ${name}`;
+  return `the package ${name} is missing; run: npm install --prefix ${CLIENTS} ${name}`;
 }
 
 /** The file to import: from the project that the agent was started in, or else next to Sluice. */

@@ -82,7 +82,7 @@ function quotedField(text: string, p: number, delimiter: string, mode: string): 
       field += '"';
       i++;
     } else if (i + 1 === text.length || text.startsWith(delimiter, i + 1)) return [field, i + 1];
-    else if (mode === "strict") throw new TextError("ParseCSV: text behind a quoted field");
+    else if (mode === "strict") throw new TextError("ParseCSV: text after a quoted field");
     else field += '"';
   }
   if (mode === "strict") throw new TextError("ParseCSV: a quoted field does not end");

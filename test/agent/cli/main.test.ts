@@ -96,7 +96,7 @@ describe("sluice validate", () => {
     |                ^
   did you mean "detailed"?
 
-warning: a duration without a unit counts nanoseconds, as in the Collector
+warning: a duration without a unit is in nanoseconds, as in the Collector
   at ${bad}:6:14  exporters.debug.timeout
   6 |     timeout: 10
     |              ^

@@ -97,7 +97,7 @@ describe("the prometheus exporter", () => {
       await send({
         metrics: [gauge("a", 1), sum("a", 2), sum("b", 1, {}, {}, { aggregationTemporality: 0 }), gauge("温", 1)],
       }),
-    ).toMatchObject({ rejected: 3, message: expect.stringContaining("another metric is called a too") });
+    ).toMatchObject({ rejected: 3, message: expect.stringContaining("another metric with the name a") });
   });
 
   it("accepts no more series than configured, and rejects the points of others", async () => {

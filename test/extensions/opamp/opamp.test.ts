@@ -213,7 +213,7 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
     expect(server.messages).toHaveLength(1);
     clock.advance(1);
     await until(() => expect(server.messages).toHaveLength(2));
-    expect(logged.map(({ message }) => message)).toContain("the OpAMP server could not take a message");
+    expect(logged.map(({ message }) => message)).toContain("the OpAMP server could not accept a message");
   });
 
   it("waits longer and longer for a server that fails, up to a minute", async () => {
@@ -274,7 +274,7 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
     const { logged } = await startOpamp(serverKeys(transport, server), { clock });
     await untilWith(clock, () => expect(server.messages.length).toBeGreaterThan(1));
     expect(logged.find(({ level }) => level === "warn")?.fields["reason"]).toBe(
-      "the server sent something that is no message of OpAMP",
+      "the server sent something that is not an OpAMP message",
     );
   });
 

@@ -194,14 +194,14 @@ describe("a remote config", () => {
   });
 
   it.each([
-    ["of more than a megabyte", offer("h", { "": Buffer.alloc(1024 * 1024 + 1, "#") }), "at most 1048576 are taken"],
+    ["of more than a megabyte", offer("h", { "": Buffer.alloc(1024 * 1024 + 1, "#") }), "at most 1048576 are accepted"],
     ["with plugins", offer("h", { "": "plugins: [./evil.js]" }), "has plugins, which a remote config cannot have"],
     [
       "with plugins in a merge key",
       offer("h", { "": "<<: { plugins: [./evil.js] }" }),
       "which a remote config cannot have",
     ],
-    ["that is no map", offer("h", { "": "- a" }), "no map of sections"],
+    ["that is no map", offer("h", { "": "- a" }), "not a map of sections"],
     ["of another type", offer("h", { "a.bin": "x" }, "application/octet-stream"), "expected text/yaml"],
     [
       "with more files than can be read",

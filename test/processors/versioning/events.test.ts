@@ -171,7 +171,7 @@ describe("versioning of events", () => {
     expect(seen(aside?.batch)).toEqual([["x", { a: "many" }]]);
     expect(aside?.setback).toMatchObject({
       code: "SLUICE_UPCAST_FAILED",
-      message: "x could not be brought from version 1 to 2: attribute b cannot be converted to int",
+      message: "x could not be updated from version 1 to 2: attribute b cannot be converted to int",
     });
     expect(metrics.value("sluice_versioning_failed_items", { event: "x" })).toBe(1);
   });

@@ -168,7 +168,7 @@ describe("the receiver aws_sqs", () => {
   it("needs a region if neither endpoint nor queue_url tells the server", async () => {
     useEnvironment({});
     const starting = startReceiver(awsSqsReceiver, { queue_name: "q" }, new SetbackIntake());
-    await expect(starting).rejects.toThrow("the region of the queue is not known: set region, queue_url or AWS_REGION");
+    await expect(starting).rejects.toThrow("the region of the queue is unknown: set region, queue_url or AWS_REGION");
   });
 
   it.each([

@@ -87,7 +87,7 @@ describe("the otlp_json_file receiver", () => {
     writeFileSync(join(folder, "a.json"), `${SPAN}\n${broken}\nhello\n{}\n{"resourceLogs":[]}\n${LOG}\n`);
     const { records, lines } = await startAll(folder, ["logs"]);
     await expect.poll(() => bodiesOf(records("logs"))).toEqual(["one", "two"]);
-    expect(lines.filter((line) => line.includes("a line is no request of OTLP/JSON"))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes("a line is not OTLP/JSON"))).toHaveLength(1);
     expect(lines.join()).toContain("a.json");
   });
 

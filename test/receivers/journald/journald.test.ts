@@ -265,8 +265,8 @@ describe("entries of journalctl", () => {
 
   it.each([
     ["no JSON", "hello", /JSON/],
-    ["a list", "[]", /no JSON object/],
-    ["null", "null", /no JSON object/],
+    ["a list", "[]", /not a JSON object/],
+    ["null", "null", /not a JSON object/],
     ["no cursor", '{"__REALTIME_TIMESTAMP":"1"}', /__CURSOR/],
     ["no time", '{"__CURSOR":"a"}', /__REALTIME_TIMESTAMP/],
     ["a time that is none", '{"__CURSOR":"a","__REALTIME_TIMESTAMP":"-1"}', /__REALTIME_TIMESTAMP/],

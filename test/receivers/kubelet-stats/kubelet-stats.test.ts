@@ -244,7 +244,7 @@ describe("what a kubelet may answer", () => {
     ["401", refusal(401, "Unauthorized"), /HTTP 401: Unauthorized$/],
     ["403", refusal(403, "Forbidden (user=system:anonymous)"), /HTTP 403: Forbidden \(user=system:anonymous\)$/],
     ["a page of a proxy", refusal(502, "<html>bad</html>"), /HTTP 502$/],
-    ["garbage", refusal(200, "{ no json"), /: the answer to \/stats\/summary is no JSON$/],
+    ["garbage", refusal(200, "{ no json"), /: the answer to \/stats\/summary is not JSON$/],
     ["another object", { kind: "Status" }, /the answer is not a summary of a node and its pods$/],
     ["a list", [], /the answer is not a summary of a node and its pods$/],
   ])("says what is wrong with %s", async (_, answer, reason) => {
@@ -255,7 +255,7 @@ describe("what a kubelet may answer", () => {
   it("times out on an answer that does not come or does not end, and continues", async () => {
     const kubelet = await startKubelet({ "/stats/summary": () => {} });
     const { intake, logger } = await start({ endpoint: kubelet.endpoint, timeout: "100ms" });
-    const reason = { scraper: "/stats/summary", reason: "not done within 100 ms" };
+    const reason = { scraper: "/stats/summary", reason: "not finished within 100 ms" };
     await until(() => expect(logger.lines[0]?.fields).toMatchObject(reason));
     kubelet.answers["/stats/summary"] = (response) => void response.write('{"node":{');
     const asked = kubelet.requests.length;

@@ -102,7 +102,7 @@ describe("the mysql receiver", () => {
 
   it.each<[string, StatementAnswer]>([
     ["malformed packet", { payloads: [Buffer.of(0xfe)] }],
-    ["asks for a file", { payloads: [Buffer.from("\xfb/etc/passwd", "latin1")] }],
+    ["asked for a local file", { payloads: [Buffer.from("\xfb/etc/passwd", "latin1")] }],
     [
       "more than 67108864 bytes",
       {
@@ -111,7 +111,7 @@ describe("the mysql receiver", () => {
         ),
       },
     ],
-    ["tells no Uptime", statusOf({ Uptime: "never" })],
+    ["reports no Uptime", statusOf({ Uptime: "never" })],
     ["malformed packet", { columns: [], rows: [] }],
     ["You need SUPER (1227, 42000)", { code: 1227, state: "42000", error: "You need SUPER" }],
   ])("survives a hostile server: %s", async (reason, answer) => {
@@ -126,7 +126,7 @@ describe("the mysql receiver", () => {
     const { logger, seen } = reasons();
     const intake = await startMysqlReceiver({ endpoint: endpointOf(server), timeout: "100ms" }, logger);
     await expect.poll(() => pointsOf(intake, "mysql.handlers")).toEqual([[3, { kind: "commit" }]]);
-    await expect.poll(() => seen.join()).toContain("not done within 100 ms");
+    await expect.poll(() => seen.join()).toContain("not finished within 100 ms");
   });
 
   it("keeps its connection between collections", async () => {

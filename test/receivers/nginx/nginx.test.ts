@@ -84,7 +84,7 @@ describe.skipIf(nginxProgram === undefined)("the nginx receiver with a real serv
 
   it("says that another page is none of stub_status", async () => {
     const { intake, reasons } = await start({ endpoint: `${server.url}/other` });
-    await expect.poll(() => reasons.join()).toContain("is no page of stub_status");
+    await expect.poll(() => reasons.join()).toContain("is not a page of stub_status");
     expect(intake.batches).toEqual([]);
   });
 });

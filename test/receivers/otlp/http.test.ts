@@ -106,7 +106,7 @@ describe("OTLP over HTTP", () => {
     const path = await post(running.http, "/v1/nothing", wire("logs"));
     expect([path.status, decodeStatus(path.body, "proto").message]).toEqual([
       404,
-      "404 nothing is at /v1/nothing; OTLP is taken at /v1/logs, /v1/traces, /v1/metrics",
+      "404 there is nothing at /v1/nothing; send OTLP to /v1/logs, /v1/traces, /v1/metrics",
     ]);
     const method = await post(running.http, "/v1/logs", "", {}, { method: "GET" });
     expect([method.status, method.headers.allow]).toEqual([405, "POST"]);

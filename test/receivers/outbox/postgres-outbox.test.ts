@@ -149,9 +149,9 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
       .poll(async () => (await states()).map(({ status }) => status).join())
       .toBe("failed,failed,failed,delivered");
     expect((await states()).map(({ last_error }) => last_error)).toEqual([
-      expect.stringContaining("is no logs in json"),
+      expect.stringContaining("is not logs in json"),
       "the row has no payload",
-      "the headers of the row are no JSON object",
+      "the headers of the row are not a JSON object",
       null,
     ]);
     expect(intake.setbacks.map(({ setback }) => setback.code)).toEqual(Array(3).fill("SLUICE_MESSAGE_UNREADABLE"));

@@ -212,7 +212,7 @@ target_info{service_version="1.2"} 1
         response.writeHead(200, { "Content-Length": 100 });
         response.write("a 1\n", () => response.destroy());
       },
-      says: /aborted|broke off|terminated/,
+      says: /aborted|cut off|terminated/,
     },
     "an answer that is too long": {
       answer: "a 1\n".repeat(1000),

@@ -122,7 +122,7 @@ describe("the redis receiver", () => {
 
   it.each([
     ["HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak Redis's protocol"],
-    ["$99999999999\r\n", "the reply is no text"],
+    ["$99999999999\r\n", "the reply is not text"],
     [`+${"x".repeat(5_000_000)}`, "the reply is too long"],
     ["$3\r\nabc\r\n", "uptime_in_seconds"],
     ["-ERR no\r\n", "the server says: ERR no"],
@@ -138,7 +138,7 @@ describe("the redis receiver", () => {
     answer = "";
     const { logger, seen } = reasons();
     await start({ endpoint: endpoint(), timeout: "20ms" }, logger);
-    await expect.poll(() => seen.join()).toContain("not done within 20 ms");
+    await expect.poll(() => seen.join()).toContain("not finished within 20 ms");
   });
 
   it("refuses keys and addresses that make no sense", () => {

@@ -234,7 +234,7 @@ describe("the splunk_hec receiver", () => {
   });
 
   it("refuses acknowledgements, which it does not have", () => {
-    expect(() => factory.schema.parse({ ack: { extension: "ack" } })).toThrow("the events are safe already");
+    expect(() => factory.schema.parse({ ack: { extension: "ack" } })).toThrow("the events are already safe");
     expect(() => factory.schema.parse({ ack: { path: "/ack" } })).not.toThrow();
   });
 });

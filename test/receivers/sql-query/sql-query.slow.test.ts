@@ -162,7 +162,7 @@ describe.skipIf(postgresProgram === undefined)("the sql_query receiver with a re
       offsets_directory: folder(),
       queries: [{ sql: "SELECT pg_sleep(100), 'x' AS body", logs }],
     });
-    await expect.poll(() => slow.seen.join()).toContain("not done within 100 ms");
+    await expect.poll(() => slow.seen.join()).toContain("not finished within 100 ms");
     const sql = "SELECT repeat('x', 1000000) AS body FROM generate_series(1, 100)";
     const large = await start({
       ...source(),

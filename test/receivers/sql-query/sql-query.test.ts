@@ -99,10 +99,10 @@ describe("the sql_query receiver with metrics", () => {
 
   it.each([
     ["the column n is NULL", [[null, "1", "a", "1"]]],
-    ['the column n has "12.5", which is no int', [["12.5", "1", "a", "1"]]],
-    ['the column n has "9223372036854775808", which is no int', [["9223372036854775808", "1", "a", "1"]]],
-    ['the column n has "", which is no int', [["", "1", "a", "1"]]],
-    ['the column t has "2024-01-01", which is no time in nanoseconds', [["1", "1", "a", "2024-01-01"]]],
+    ['the column n has "12.5", which is not of the type int', [["12.5", "1", "a", "1"]]],
+    ['the column n has "9223372036854775808", which is not of the type int', [["9223372036854775808", "1", "a", "1"]]],
+    ['the column n has "", which is not of the type int', [["", "1", "a", "1"]]],
+    ['the column t has "2024-01-01", which is not a time in nanoseconds', [["1", "1", "a", "2024-01-01"]]],
   ])("leaves out a point without a usable value: %s", async (reason, bad) => {
     const good = ["7", "1", "b", "1"];
     const query = { metrics: [{ metric_name: "n", value_column: "n", ts_column: "t" }] };
@@ -197,7 +197,7 @@ describe("the sql_query receiver with a hostile server", () => {
   it.each<[string, StatementAnswer]>([
     ["there is no column body", { columns: ["other"], rows: [["x"]] }],
     ["malformed packet", { payloads: [Buffer.of(0xfe)] }],
-    ["asks for a file", { payloads: [Buffer.from("\xfb/etc/passwd", "latin1")] }],
+    ["asked for a local file", { payloads: [Buffer.from("\xfb/etc/passwd", "latin1")] }],
     ["doesn't exist (1146, 42S02)", { code: 1146, state: "42S02", error: "Table 'rows' doesn't exist" }],
   ])("reports %s and goes on", async (reason, answer) => {
     let isBad = true;
@@ -212,7 +212,7 @@ describe("the sql_query receiver with a hostile server", () => {
     let isSlow = true;
     const give = () => (isSlow ? undefined : { columns: ["body"], rows: [["fine"]] });
     const { intake, seen } = await start(give, query, "logs", { timeout: "50ms" });
-    await expect.poll(() => seen.join()).toContain("not done within 50 ms");
+    await expect.poll(() => seen.join()).toContain("not finished within 50 ms");
     isSlow = false;
     await expect.poll(() => recordsOf(intake).length).toBeGreaterThan(0);
   });

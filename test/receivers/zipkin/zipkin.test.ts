@@ -53,7 +53,7 @@ describe("the zipkin receiver", () => {
     ['["', "the JSON ends within a text"],
     ["[1,]", "span 0: expected an object"],
     ["[{}] x", "span 0: traceId: expected an id"],
-    [JSON.stringify([SPAN]).concat("x"), "nothing behind the list"],
+    [JSON.stringify([SPAN]).concat("x"), "nothing after the list"],
     [JSON.stringify([{ ...SPAN, id: "0" }]), "span 0: id: expected an id"],
     [JSON.stringify([SPAN, { ...SPAN, traceId: "g" }]), "span 1: traceId: expected an id"],
     [JSON.stringify([{ ...SPAN, timestamp: -1 }]), "span 0: timestamp: expected a number of microseconds"],
@@ -95,7 +95,7 @@ describe("the zipkin receiver", () => {
         "x",
         { "content-type": "application/x-thrift" },
         PATH,
-        "415 spans are taken as application/json and application/x-protobuf only",
+        "415 only application/json and application/x-protobuf are accepted",
       ],
       ["x", { "content-encoding": "br" }, PATH, "415 the Content-Encoding is not accepted; use gzip, "],
     ];
@@ -105,7 +105,7 @@ describe("the zipkin receiver", () => {
       expect(`${answer.status} ${await answer.text()}`).toContain(text);
     }
     const got = await fetch(`http://127.0.0.1:${port}${PATH}`);
-    expect([await got.text(), got.headers.get("allow")]).toEqual(["spans are POSTed\n", "POST"]);
+    expect([await got.text(), got.headers.get("allow")]).toEqual(["use POST\n", "POST"]);
     expect(metrics.sums.get("sluice_receiver_refused_requests{zipkin,http,415}")).toBe(2);
   });
 

@@ -272,12 +272,12 @@ describe("loadConfig", () => {
     [withExporter("otlphttp", "endpoint: x\nport: [1]"), 'expected a number or "auto", got a list', undefined],
     [
       withExporter("debug", "timeout: 5000000000"),
-      "a duration without a unit counts nanoseconds, as in the Collector",
+      "a duration without a unit is in nanoseconds, as in the Collector",
       "write 5s for this",
     ],
     [
       withExporter("debug", "timeout: 10"),
-      "a duration without a unit counts nanoseconds, as in the Collector",
+      "a duration without a unit is in nanoseconds, as in the Collector",
       "write 10ns for this, or 10s for seconds",
     ],
     [withExporter("debug", "timeout: soon"), "expected a duration such as 50ms, 5s or 1m", undefined],

@@ -125,7 +125,7 @@ describe("what a processor without a zone takes out of a pipeline", () => {
     expect(await warnings({}, "good")).toEqual([]);
     const [warning, ...others] = await warnings({}, "good", "bad 1", "bad 2");
     expect(warning).toBe(
-      '"reject" dead-letters records that "pii" has not treated yet: they are stored untreated. Put it behind "pii"',
+      '"reject" makes dead letters of records before "pii" has treated them: they are stored untreated. Put it after "pii"',
     );
     expect(others).toEqual([]);
   });

@@ -152,7 +152,7 @@ function mapSpecs<Spec>(specs: ReadonlyMap<string, Spec>, change: (spec: Spec, i
   return new Map([...specs].map(([id, spec]) => [id, change(spec, id)]));
 }
 
-/** Of all extensions only the queues run; the others would open ports and files. */
+/** The queues are the only extension that runs. Others would open ports and files. */
 function onlyQueues(extensions: ResolvedConfig["extensions"]): ReadonlyMap<string, ComponentSpec<ExtensionFactory>> {
   const factory = queuesInMemory();
   const queues = [...extensions].filter(([, spec]) => spec.factory.type === factory.type);

@@ -26,7 +26,7 @@ export default defineExtension({
         plan();
       });
     };
-    /** Tell somebody else here: a pager, a chat, a dashboard. */
+    /** Notify another system here: a pager, a chat, a dashboard. */
     const report = () => {
       // Undefined while the agent starts.
       for (const { id, state, queue, deadLetters } of host.admin?.exporters() ?? []) {

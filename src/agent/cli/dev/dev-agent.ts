@@ -15,7 +15,7 @@ import { problemLines, reportedProblem } from "./problem-lines.js";
 import { RecordTap } from "./record-tap.js";
 
 const ALIVE_MS = 500;
-/** The drain of a development agent is short, in milliseconds: nobody wants to wait for a backend that is not there. */
+/** The drain of a development agent is short, in milliseconds, because its backend is often not there. */
 const MAX_SHUTDOWN_MS = 3000;
 /** Records wait for a terminal that is slow; more than this many messages do not. */
 const MAX_UNSENT = 50;

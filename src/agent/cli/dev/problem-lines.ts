@@ -41,7 +41,7 @@ export function reportedProblem({ severity, code, message, place }: ReloadReport
 /** More files of plugins are not checked: each takes a process. */
 const MAX_FILES = 30;
 
-/** Where files cannot be parsed: `/src/a.js:3: SyntaxError: Unexpected token`. Node.js tells this only of its program. */
+/** The place of a syntax error: `/src/a.js:3: SyntaxError: Unexpected token`. Node.js prints it only for its program. */
 async function syntaxPlaces(files: Iterable<string>): Promise<string[]> {
   if (isSingleExecutable()) return [];
   const places: string[] = [];

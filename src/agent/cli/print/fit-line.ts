@@ -51,7 +51,7 @@ export function wrapLine(line: string, columns: number, indent = ""): string[] {
   }
 }
 
-/** Where the part ends that fits: behind the last space in it, if that leaves at least half of the width. */
+/** Returns the end of the part that fits: after its last space, if that is beyond half of the width. */
 function breakAt(text: string, columns: number): number {
   let [width, at, space, widthAtSpace] = [0, 0, 0, 0];
   for (const [part] of text.matchAll(PARTS)) {

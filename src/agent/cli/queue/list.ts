@@ -32,7 +32,7 @@ function rowOf({ id, kind, pending, deadLetters, place }: OrphanedQueue): string
   return [id, kind, numberText(pending), numberText(deadLetters), place];
 }
 
-/** Before a queue without a summary file is opened, nobody knows what is in it. */
+/** The content of a queue without a summary file is unknown until it is opened. */
 function numberText(number: number | undefined): string {
   return number === undefined ? "?" : String(number);
 }

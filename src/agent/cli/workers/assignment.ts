@@ -21,7 +21,7 @@ export interface Assignment {
   /** The arguments of `--config` and `--set`. */
   readonly config: readonly string[];
   readonly set: readonly string[];
-  /** Of the command line; it takes precedence over the config. */
+  /** The value of the command line, which takes precedence over the config. */
   readonly shutdownTimeoutMs: number | undefined;
   readonly snapshot: ConfigSnapshot;
 }

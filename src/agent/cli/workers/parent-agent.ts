@@ -40,7 +40,7 @@ import { WorkerProcesses } from "./worker-processes.js";
 export interface ParentSettings {
   /** The arguments of `--config` and `--set`. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** Of the command line; it takes precedence over the config. */
+  /** The value of the command line, which takes precedence over the config. */
   readonly shutdownTimeoutMs: number | undefined;
   /** Returns the texts that a config was loaded from. */
   readonly snapshotOf: (config: ResolvedConfig) => ConfigSnapshot;

@@ -102,7 +102,7 @@ export class ReceiverHarness {
     return sampleBatch(this.signal, this.random, { ids });
   }
 
-  /** The answer that the client gets. A client that fails has reached nobody. */
+  /** The answer that the client gets. A client that fails has not reached the receiver. */
   send(batch: Batch): Promise<ClientAnswer> {
     const sent = this.options.send!(batch, this.port).catch((): ClientAnswer => "unreachable");
     const answer = this.withTimeout(sent, "the client got no answer");

@@ -18,7 +18,7 @@ import {
  */
 export const exceptions = defineConnector<ExceptionsConfig>({
   type: "exceptions",
-  summary: "Makes log records and metrics of the exceptions that spans have recorded as events.",
+  summary: "Makes log records and metrics from the exceptions that spans have recorded as events.",
   routes: [
     { from: "traces", to: "metrics" },
     { from: "traces", to: "logs" },

@@ -44,7 +44,8 @@ const settings = z.strictObject({
     description: "False starts a new file at every start; the existing one is kept as a backup.",
   }),
   fsync: z.boolean().default(true).meta({
-    description: "Wait for the disk before a batch counts as delivered; false: it survives a crash, but no power loss.",
+    description:
+      "Wait for the disk before a batch counts as delivered. With false, data survives a crash of the agent, but not a power loss.",
   }),
   create_directory: z
     .boolean()

@@ -79,7 +79,7 @@ export const elasticsearchSchema = z
     batcher: ignored("use sending_queue.batch"),
     retry: ignored("use retry_on_failure"),
     discover: ignored("name the servers under endpoints"),
-    suppress_conflict_errors: ignored("a document whose id is there counts as delivered"),
+    suppress_conflict_errors: ignored("a document whose id exists already counts as delivered"),
     telemetry: ignored("sluice tap shows what passes"),
     include_source_on_error: ignored("dead letters have the record"),
     metadata_keys: ignored("they are about the Collector's own metrics"),

@@ -7,7 +7,7 @@ import { type SapmExporterConfig, sapmExporterSchema } from "./config.js";
 /** Sends spans to Splunk in its old protocol: a POST of Jaeger's batches. */
 export const sapmExporter = defineExporter<SapmExporterConfig>({
   type: "sapm",
-  summary: "Sends spans to Splunk over SAPM, its protocol before it took OTLP.",
+  summary: "Sends spans to Splunk over SAPM, its protocol before it supported OTLP.",
   signals: ["traces"],
   schema: sapmExporterSchema,
   create: (config, context) => {

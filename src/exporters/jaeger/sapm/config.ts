@@ -9,7 +9,7 @@ export const sapmExporterSchema = z.strictObject({
       (url) => (typeof url === "string" && url !== "" && !url.includes("://") ? `https://${url}` : url),
       httpUrl(),
     )
-    .meta({ description: "The URL that takes spans, such as https://ingest.us1.signalfx.com/v2/trace." }),
+    .meta({ description: "The URL for spans, such as https://ingest.us1.signalfx.com/v2/trace." }),
   access_token: secret().default("").meta({ description: "The access token of the organization." }),
   compression: z
     .enum(["", "none", "gzip", "zstd"])

@@ -1,6 +1,6 @@
 /** Tags (field number << 3 | wire type) of remote write's messages. */
 
-// Of both versions.
+// Fields of both versions.
 export const LABEL_NAME_TAG = 10;
 export const LABEL_VALUE_TAG = 18;
 export const SAMPLE_VALUE_TAG = 9;
@@ -20,10 +20,10 @@ export const HISTOGRAM_TIMESTAMP_TAG = 120;
 export const BUCKET_SPAN_OFFSET_TAG = 8;
 export const BUCKET_SPAN_LENGTH_TAG = 16;
 
-// Of 1.0: prometheus.WriteRequest.
+// Fields of version 1.0: prometheus.WriteRequest.
 export const V1_TIMESERIES_TAG = 10;
 export const V1_METADATA_TAG = 26;
-/** Of a TimeSeries and of an Exemplar. */
+/** Fields of a TimeSeries and of an Exemplar. */
 export const V1_LABELS_TAG = 10;
 export const V1_SAMPLES_TAG = 18;
 export const V1_EXEMPLARS_TAG = 26;
@@ -33,10 +33,10 @@ export const V1_METADATA_NAME_TAG = 18;
 export const V1_METADATA_HELP_TAG = 34;
 export const V1_METADATA_UNIT_TAG = 42;
 
-// Of 2.0: io.prometheus.write.v2.Request.
+// Fields of version 2.0: io.prometheus.write.v2.Request.
 export const V2_SYMBOLS_TAG = 34;
 export const V2_TIMESERIES_TAG = 42;
-/** Of a TimeSeries and of an Exemplar. */
+/** Fields of a TimeSeries and of an Exemplar. */
 export const V2_LABELS_REFS_TAG = 10;
 export const V2_SAMPLES_TAG = 18;
 export const V2_HISTOGRAMS_TAG = 26;

@@ -19,7 +19,7 @@ export const awsCloudWatchLogsSchema = z.strictObject({
   log_group_name: name("log group", /^[\w./#-]{0,512}$/, "up to 512 letters, digits, and _ - / . #"),
   log_stream_name: name("log stream", /^[^:*]{0,512}$/, "up to 512 characters, without : and *"),
   raw_log: z.boolean().default(false).meta({ description: "Send the body alone." }),
-  max_event_payload_bytes: ignored("events are never cut: CloudWatch takes up to 1 MiB"),
+  max_event_payload_bytes: ignored("events are never cut: CloudWatch accepts up to 1 MiB"),
   ...logGroupKeys(),
   ...awsSessionKeys(),
 });

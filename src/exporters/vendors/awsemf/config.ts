@@ -73,7 +73,7 @@ export const awsEmfSchema = z.strictObject({
   output_destination: caseInsensitiveEnum(["cloudwatch"])
     .default("cloudwatch")
     .meta({ description: "Only cloudwatch; to print, use the exporter debug." }),
-  parse_json_encoded_attr_values: ignored("texts stay texts"),
+  parse_json_encoded_attr_values: ignored("strings are not parsed"),
   eks_fargate_container_insights_enabled: ignored("it belongs to the receiver awscontainerinsight"),
   detailed_metrics: ignored("quantiles of summaries are not sent"),
   disable_metric_extraction: ignored("use the exporter awscloudwatchlogs"),

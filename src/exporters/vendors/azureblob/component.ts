@@ -83,7 +83,7 @@ class AzureBlobExporter implements Exporter {
       const name = this.blobName(batch.signal, at, key, attempt);
       if (await this.put(batch.signal, name, body, type, abort, options)) return;
     }
-    throw new Refusal("transient", `${MAX_NAMES} names of blobs are taken: choose a larger serial_num_range`);
+    throw new Refusal("transient", `${MAX_NAMES} names of blobs exist already: choose a larger serial_num_range`);
   }
 
   /** Returns false if there is a blob of this name. */
@@ -145,7 +145,7 @@ class AzureBlobExporter implements Exporter {
   }
 }
 
-/** The container must be made by somebody: until then the queue holds everything. */
+/** The user must create the container. Until then the queue holds all data. */
 function noContainer(name: string): Refusal {
   return new Refusal("permanent", `there is no container "${name}" in the storage account`, {
     status: "HTTP 404",

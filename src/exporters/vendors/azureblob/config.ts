@@ -82,10 +82,7 @@ const blobNames = z.strictObject({
     .meta({ description: "The time zone of names. Default: that of the machine." }),
   serial_num_enabled: z.boolean().default(true).meta({ description: "Add a number to names." }),
   serial_num_range: z.number().int().positive().default(10_000).meta({ description: "Numbers are less than this." }),
-  serial_num_before_extension: z
-    .boolean()
-    .default(false)
-    .meta({ description: "Put the number in front of the extension." }),
+  serial_num_before_extension: z.boolean().default(false).meta({ description: "Put the number before the extension." }),
   time_parser_enabled: z.boolean().default(true).meta({ description: "Whether names contain times." }),
   time_parser_ranges: unsupported("write names whose other parts are no times, such as 2006"),
   template_enabled: z

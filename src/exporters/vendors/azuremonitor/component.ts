@@ -67,7 +67,7 @@ function createExporter(config: AzureMonitorConfig, context: ExporterContext): E
   return new VendorExporter([to], requestsOf, context);
 }
 
-/** Holds the queue until somebody has written the connection string. */
+/** Holds the queue until the user has written the connection string. */
 function noConnection(): Refusal {
   return new Refusal(
     "permanent",

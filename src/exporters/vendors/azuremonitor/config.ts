@@ -10,7 +10,7 @@ export const azureMonitorSchema = z.strictObject({
   }),
   endpoint: z
     .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
-    .meta({ description: "The URL that takes telemetry. Default: that of the connection string." }),
+    .meta({ description: "The URL for telemetry. Default: that of the connection string." }),
   instrumentation_key: deprecated(secret().optional(), "write connection_string"),
   spaneventsenabled: z
     .boolean()

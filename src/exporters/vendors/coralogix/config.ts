@@ -34,7 +34,7 @@ const transport = z.strictObject({
   ...grpcClientKeys(),
   endpoint: z
     .preprocess((text) => (isNothing(text) ? undefined : text), grpcClientKeys().endpoint.optional())
-    .meta({ description: "host:port; http:// in front means without TLS. Default: that of the domain." }),
+    .meta({ description: "host:port; with the prefix http:// without TLS. Default: that of the domain." }),
   compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
     .optional()
     .meta({ description: "The compression of messages. Default: gzip." }),
@@ -50,12 +50,12 @@ type RawTransport = z.infer<typeof transport>;
 const forSignal = (signal: string) =>
   section(transport)
     .optional()
-    .meta({ description: `How ${signal} are sent, if not as domain_settings says.` });
+    .meta({ description: `How ${signal} are sent, if different from domain_settings.` });
 const names = (of: string) =>
   z
     .array(z.string())
     .nullish()
-    .meta({ description: `Resource attributes with the name of the ${of}; the first one that is there counts.` });
+    .meta({ description: `Resource attributes with the name of the ${of}; the first one that exists is used.` });
 
 export const coralogixSchema = z
   .strictObject({
@@ -81,7 +81,7 @@ export const coralogixSchema = z
     traces: forSignal("traces"),
     metrics: forSignal("metrics"),
     profiles: ignored("there are no profiles pipelines"),
-    rate_limiter: ignored("the circuit breaker in front of every exporter takes its place"),
+    rate_limiter: ignored("every exporter has its own circuit breaker instead"),
   })
   .transform((raw, context): CoralogixConfig => {
     const problem = (key: string, message: string) => context.addIssue({ code: "custom", path: [key], message });

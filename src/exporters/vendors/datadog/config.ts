@@ -8,7 +8,7 @@ const NO_METADATA = "host metadata has no published intake; the Datadog Agent se
 const endpoint = (what: string, usual: string) =>
   z
     .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
-    .meta({ description: `The base URL that takes ${what}. Default: ${usual}.` });
+    .meta({ description: `The base URL for ${what}. Default: ${usual}.` });
 
 export const datadogSchema = z.strictObject({
   api: section(
@@ -86,7 +86,7 @@ export const datadogSchema = z.strictObject({
     z.strictObject({
       endpoint: endpoint("OTLP traces", "https://otlp.<site>").meta({
         description:
-          "The base URL that takes OTLP traces at /v1/traces. Default: https://otlp.<site>, also in place of https://trace.agent.<site>, whose protocol is not published.",
+          "The base URL for OTLP traces, which are sent to /v1/traces. Default: https://otlp.<site>, also in place of https://trace.agent.<site>, whose protocol is not published.",
       }),
       compute_stats: z.boolean().default(true).meta({
         description: "Let Datadog compute trace metrics of the spans that it gets: hits, errors and durations.",

@@ -11,7 +11,7 @@ export const signalFxSchema = z
     access_token: secret().default("").meta({ description: "The access token of the organization." }),
     realm: z.string().default("").meta({ description: "The realm, such as us1." }),
     ingest_url: url().meta({
-      description: "The URL that takes data points. Default: https://ingest.<realm>.observability.splunkcloud.com.",
+      description: "The URL for data points. Default: https://ingest.<realm>.observability.splunkcloud.com.",
     }),
     api_url: ignored(HOST),
     api_tls: ignored(HOST),

@@ -144,7 +144,7 @@ function headOf(metric: string, dimensions: Readonly<Record<string, string>>): s
 }
 
 function tooLarge(): Refusal {
-  const message = `Splunk takes names of up to ${MAX_NAME_LENGTH} characters and up to ${MAX_DIMENSIONS} dimensions`;
+  const message = `Splunk accepts names of up to ${MAX_NAME_LENGTH} characters and up to ${MAX_DIMENSIONS} dimensions`;
   return new Refusal("permanent", message, { category: "schema" });
 }
 

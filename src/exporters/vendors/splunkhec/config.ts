@@ -3,7 +3,7 @@ import { httpClientKeys, httpUrl } from "#net";
 import { byteSize, ignored, secret, section } from "../../../plugin.js";
 
 const MAX_SIZE = 838_860_800;
-const LIVELINESS = "health and metrics of the agent tell whether it is alive";
+const LIVELINESS = "use the agent's health check and metrics instead";
 
 const size = (by: number, what: string) =>
   byteSize()
@@ -32,7 +32,7 @@ export const splunkHecSchema = z
     log_data_enabled: z
       .boolean()
       .default(true)
-      .meta({ description: "Send log records that are no profiling data; false drops them." }),
+      .meta({ description: "Send log records other than profiling data; false drops them." }),
     profiling_data_enabled: z
       .boolean()
       .default(true)
@@ -69,8 +69,8 @@ export const splunkHecSchema = z
       .boolean()
       .default(false)
       .meta({ description: "Send values with the same time and dimensions in one event." }),
-    health_path: ignored("requests show whether the server is well"),
-    health_check_enabled: ignored("requests show whether the server is well"),
+    health_path: ignored("sends show whether the server works"),
+    health_check_enabled: ignored("sends show whether the server works"),
     heartbeat: ignored(LIVELINESS),
     telemetry: ignored(LIVELINESS),
     max_connections: ignored("use max_conns_per_host"),

@@ -3,7 +3,7 @@ import { lazySchema, lazySection } from "#contract/schema";
 import { httpUrl, tlsClient } from "#net";
 import { secret } from "../../../plugin.js";
 
-/** More rows than anybody reads; each is asked for by every console that is open. */
+/** A longer list would not be readable, and every open console asks for all of it. */
 const MAX_AGENTS = 100;
 
 const agentUrl = () =>
@@ -30,7 +30,7 @@ const otherAgent = () =>
         .string()
         .min(1)
         .optional()
-        .meta({ description: "A file with the token; it is read again each time." }),
+        .meta({ description: "A file with the token; it is read for each request." }),
       tls: lazySection(tlsClient).optional().meta({ description: "Certificates and versions of TLS, for https." }),
     })
     .refine(

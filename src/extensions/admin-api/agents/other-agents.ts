@@ -18,7 +18,7 @@ export interface OtherAgent extends Omit<AgentSummary, "state"> {
   readonly readAt?: number;
 }
 
-/** Answers are shared by everybody who looks within this time. Nobody looks, nothing is asked. */
+/** How long an answer is shared by all consoles. Agents are asked only while a console shows them. */
 const FRESH_MS = 4000;
 const READ_MS = 5000;
 /** How long a request for the list waits for answers that are under way. */

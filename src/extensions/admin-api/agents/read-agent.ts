@@ -81,7 +81,7 @@ export async function readAgent(target: AgentTarget, signal: AbortSignal): Promi
   }
 }
 
-const NO_AGENT = "what answers there is not the API of a Sluice agent";
+const NO_AGENT = "the server there is not the API of a Sluice agent";
 
 async function readExporters(target: AgentTarget, signal: AbortSignal): Promise<ExporterCounts | undefined> {
   let answer: unknown;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { httpServerKeys } from "#receiving/requests";
 import { ignored } from "../../../plugin.js";
 
-const NO_BODIES = "the pages take no bodies";
+const NO_BODIES = "the pages accept no bodies";
 
 export const zpagesSchema = z.strictObject({
   ...httpServerKeys("127.0.0.1:55679"),

@@ -11,13 +11,13 @@ export const clientAuth = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file with the user, which wins over username; read again when it changes." }),
+      .meta({ description: "A file with the user, which overrides username; reloaded when it changes." }),
     password: secret().optional().meta({ description: "The password." }),
     password_file: z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file with the password, which wins over password; read again when it changes." }),
+      .meta({ description: "A file with the password, which overrides password; reloaded when it changes." }),
   })
   .refine(({ username, username_file }) => username || username_file, {
     path: ["username"],

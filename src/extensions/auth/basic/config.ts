@@ -9,7 +9,7 @@ const htpasswd = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file of users and hashes (htpasswd -B); read again when it changes." }),
+      .meta({ description: "A file of users and hashes (htpasswd -B); reloaded when it changes." }),
     inline: secret()
       .superRefine((text, context) => {
         try {
@@ -20,7 +20,7 @@ const htpasswd = z
       })
       .optional()
       .meta({
-        description: "Users and hashes, written here; they win over those of the file. Passwords may be plain.",
+        description: "Users and hashes. They override those of the file. Passwords may be plain text.",
       }),
   })
   .refine(({ file, inline }) => file !== undefined || inline !== undefined, "expected file or inline");

@@ -8,7 +8,7 @@ import { type BearerTokenAuthConfig, bearerTokenAuthSchema } from "./config.js";
 export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
   type: "bearertokenauth",
   aliases: ["bearer_token_auth"],
-  summary: "Authenticates clients by tokens that both sides know, and exporters to their servers.",
+  summary: "Authenticates clients by shared tokens, and exporters to their servers.",
   runsIn: "both",
   schema: bearerTokenAuthSchema,
   authenticates: () => ["server", "client"],

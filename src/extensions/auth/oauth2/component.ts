@@ -38,7 +38,7 @@ class OAuth2Client implements Extension {
     const tls = this.config.tls && (await loadClientTls(this.config.tls, ["tls"]));
     const { protocol, hostname, origin } = this.config.token_url;
     if (protocol === "http:" && !isLocalHost(hostname))
-      logger.warn({ url: origin }, "the client's secret is sent without TLS: anybody on the network path can read it");
+      logger.warn({ url: origin }, "the client's secret is sent without TLS: anyone on the network can read it");
     const request = new TokenRequest(this.config, clock, tls);
     const bufferMs = this.config.expiry_buffer;
     this.tokens = new RenewedCredentials({ fetch: () => request.send(), bufferMs, clock, random, logger });

@@ -9,13 +9,13 @@ export const oauth2ClientSchema = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file with the id, which wins over client_id." }),
+      .meta({ description: "A file with the id, which overrides client_id." }),
     client_secret: secret().optional().meta({ description: "The secret of this client." }),
     client_secret_file: z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file with the secret, which wins over client_secret; read again for each token." }),
+      .meta({ description: "A file with the secret, which overrides client_secret; read for each token." }),
     token_url: httpUrl().meta({ description: "The URL of the token endpoint." }),
     scopes: z
       .array(z.string())
@@ -28,9 +28,9 @@ export const oauth2ClientSchema = z
       .transform((params) => params ?? {})
       .meta({ description: "Further parameters for the token endpoint, such as audience." }),
     timeout: duration().default(10_000).meta({ description: "How long the token endpoint may take to answer." }),
-    expiry_buffer: duration()
-      .default(300_000)
-      .meta({ description: "How long before its end a token is renewed, but not before half of its life has passed." }),
+    expiry_buffer: duration().default(300_000).meta({
+      description: "How long before it expires a token is renewed, but never before half of its lifetime has passed.",
+    }),
     tls: section(tlsClient())
       .optional()
       .meta({ description: "Certificates and versions of TLS, for the token endpoint." }),

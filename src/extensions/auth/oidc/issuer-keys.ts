@@ -113,7 +113,7 @@ export class IssuerKeys {
   private retryLater(): AuthError {
     const wait = this.triedAt + MIN_INTERVAL_MS - this.clock.monotonic();
     const retryAfterMs = Math.max(1000, Math.min(MIN_INTERVAL_MS, wait));
-    return new AuthError("unavailable", "tokens of this kind cannot be verified at the moment", { retryAfterMs });
+    return new AuthError("unavailable", "tokens of this kind cannot be verified right now", { retryAfterMs });
   }
 
   private async load(): Promise<IssuerKey[]> {

@@ -47,7 +47,7 @@ const rawSchema = z.strictObject({
   summary: z
     .enum(["debug", "info", "silent", ""])
     .default("silent")
-    .meta({ description: "info adds how many keys and values were treated, debug their keys too." }),
+    .meta({ description: "info adds the number of treated keys and values, debug also adds their keys." }),
   url_sanitizer: sanitizer
     .nullish()
     .meta({ description: "Not supported unless it is switched off: use transform with replace_pattern." }),

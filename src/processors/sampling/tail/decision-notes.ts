@@ -97,7 +97,7 @@ export class DecisionNotes {
     return this.fates.get(position)?.get(id) ?? this.earlier?.fateOf(position, id);
   }
 
-  /** True for spans of a sampled trace that nobody has taken yet. */
+  /** True for spans of a sampled trace that no exporter has yet. */
   isOwed(position: number, id: string): boolean {
     const fate = this.fates.get(position)?.get(id);
     return fate !== "delivered" && fate !== "dropped";

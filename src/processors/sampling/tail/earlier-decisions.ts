@@ -1,5 +1,5 @@
 /**
- * The state of a trace within an entry: an exporter has it, it was sampled but nobody has it yet, or it was dropped.
+ * The state of a trace within an entry: an exporter has it, it was sampled and no exporter has it, or it was dropped.
  */
 export type TraceFate = "delivered" | "sampled" | "dropped";
 

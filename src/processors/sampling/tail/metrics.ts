@@ -26,7 +26,10 @@ export class TailMetrics {
     );
     this.newTraces = this.counter(`${PREFIX}_new_trace_id_received`, "Traces that began to wait.");
     this.tooLarge = this.counter(`${PREFIX}_traces_dropped_too_large`, "Traces over maximum_trace_size_bytes.");
-    this.repeatedSpans = this.counter("sluice_tail_sampling_repeated_spans", "Spans sent again while they waited.");
+    this.repeatedSpans = this.counter(
+      "sluice_tail_sampling_repeated_spans",
+      "Spans that clients sent again while they waited.",
+    );
     const late = (sampled: string) =>
       this.counter(`${PREFIX}_early_releases_from_cache_decision`, "Spans that arrived after the decision.", {
         sampled,

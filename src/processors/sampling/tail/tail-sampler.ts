@@ -311,7 +311,7 @@ function mergeGroups(traces: readonly WaitingTrace[]): WaitingTrace[][] {
 }
 
 function overflowRefusal(): Refusal {
-  return new Refusal("throttled", "as many traces as num_traces allows wait for their decision", {
+  return new Refusal("throttled", "the number of traces that wait for their decision has reached num_traces", {
     code: ERROR_CODES.SLUICE_TRACES_WAITING,
     retryAfterMs: 1000,
   });

@@ -27,7 +27,7 @@ export class CompactProtocol extends ThriftReader {
   private fieldValue = false;
 
   override readMessageName(): string {
-    if (this.readByte() !== PROTOCOL) throw this.malformed("this is no message of the compact protocol");
+    if (this.readByte() !== PROTOCOL) throw this.malformed("this is not a message of the compact protocol");
     if ((this.readByte() & 0x1f) !== VERSION) throw this.malformed("the message has another version");
     this.skipInteger();
     return this.readText();

@@ -11,7 +11,7 @@ const udp = (defaultEndpoint: string) =>
   z.strictObject({
     endpoint: listenEndpoint()
       .default(defaultEndpoint)
-      .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+      .meta({ description: "Where to listen; host:port, with 0.0.0.0 for all interfaces." }),
     queue_size: z
       .number()
       .int()

@@ -50,7 +50,10 @@ export class UdpEndpoint {
     this.accepted = counters.accepted;
     this.refused = counters.refused;
     this.logRefused = limitedLog(context.clock, (reason, suppressed) =>
-      context.logger.warn({ protocol, reason, suppressed }, "a packet was refused, and its sender cannot be told"),
+      context.logger.warn(
+        { protocol, reason, suppressed },
+        "a packet was refused and is lost: the protocol has no way to tell its sender",
+      ),
     );
   }
 

@@ -57,7 +57,7 @@ const fileSchema = z.strictObject({
     .meta({ description: "Paths; the name of a file may have a star in it." }),
   refresh_interval: prometheusDuration()
     .default(300_000)
-    .meta({ description: "How often files are read again; changes are noticed within five seconds in any case." }),
+    .meta({ description: "How often files are reloaded. Changes are noticed within five seconds in any case." }),
 });
 
 const httpSchema = z.strictObject({

@@ -17,7 +17,7 @@ export const METRIC_HISTOGRAM = 7;
 export const LABEL_NAME = 1;
 export const LABEL_VALUE = 2;
 
-/** Of a Gauge, Counter or Untyped; only a counter has the other two. */
+/** Fields of a Gauge, Counter or Untyped; only a counter has the other two. */
 export const VALUE = 1;
 export const COUNTER_EXEMPLAR = 2;
 export const COUNTER_CREATED = 3;
@@ -58,6 +58,6 @@ export const EXEMPLAR_LABEL = 1;
 export const EXEMPLAR_VALUE = 2;
 export const EXEMPLAR_TIMESTAMP = 3;
 
-/** Of google.protobuf.Timestamp. */
+/** Fields of google.protobuf.Timestamp. */
 export const TIMESTAMP_SECONDS = 1;
 export const TIMESTAMP_NANOS = 2;

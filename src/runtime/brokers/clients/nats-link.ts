@@ -53,7 +53,7 @@ export class NatsLink {
     this.context = context;
     const servers = config.servers.map(withoutCredentials);
     this.logReason = reasonLog(context.clock, (reason, suppressed) =>
-      context.logger.warn({ servers, reason, suppressed }, "no connection to NATS; trying again"),
+      context.logger.warn({ servers, reason, suppressed }, "no connection to NATS; retrying"),
     );
   }
 

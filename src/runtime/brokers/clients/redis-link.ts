@@ -20,7 +20,7 @@ export async function connectRedis(config: RedisConnectionConfig, context: Compo
   const { Redis: Client } = await loadClient<typeof import("ioredis")>(REDIS_CLIENT);
   const redis = new Client(await optionsOf(config, `sluice_${context.id}`));
   const log = reasonLog(context.clock, (reason, suppressed) =>
-    context.logger.warn({ endpoint: config.endpoint, reason, suppressed }, "no connection to Redis; trying again"),
+    context.logger.warn({ endpoint: config.endpoint, reason, suppressed }, "no connection to Redis; retrying"),
   );
   const fail = (error: unknown) => {
     problems.set(redis, connectionErrorMessage(error));

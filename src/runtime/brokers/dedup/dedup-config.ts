@@ -11,8 +11,7 @@ import { KeyLog } from "./key-log.js";
 const dedup = () =>
   z.strictObject({
     enabled: z.boolean().default(true).meta({
-      description:
-        "Acknowledge data that was accepted before, recognised by its idempotency key, without accepting it again.",
+      description: "Acknowledge duplicates, recognised by their idempotency key, without processing them again.",
     }),
     max_entries: z
       .number()
@@ -32,7 +31,7 @@ const dedup = () =>
 export function dedupSection(what: string) {
   return lazySection(() => dedup().superRefine(checkSharedState))
     .optional()
-    .meta({ description: `Recognises ${what} that come a second time. Off by default.` });
+    .meta({ description: `Recognises ${what} that arrive a second time. Off by default.` });
 }
 
 /** Creates the `Dedup` that the section configures. The caller must start and stop it. */

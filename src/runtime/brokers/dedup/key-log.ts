@@ -42,7 +42,7 @@ export class KeyLog {
     this.maxKeys = maxKeys;
     this.clock = clock;
     this.logFailure = limitedLog(clock, (error, suppressed) =>
-      logger.error({ err: error, suppressed }, "keys of dedup cannot be written; they are forgotten at a restart"),
+      logger.error({ err: error, suppressed }, "the keys of dedup cannot be stored; they are lost at a restart"),
     );
   }
 

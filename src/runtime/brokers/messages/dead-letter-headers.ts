@@ -60,7 +60,7 @@ export function deadLetterHeaders(story: DeadLetterStory): Record<string, string
   return headers;
 }
 
-/** The headers of a message that a receiver sets aside because nobody can take or keep it. `at` is the time, in ms. */
+/** The headers of a message that can be neither accepted nor kept, and is set aside. `at` is the time, in ms. */
 export function rejectedHeaders(
   { code, message, failedIn }: Refusal,
   source: string,

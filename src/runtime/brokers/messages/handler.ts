@@ -189,7 +189,7 @@ function parseJson<T>(text: string, schema: { parse(value: unknown): T } | undef
   try {
     return schema.parse(value);
   } catch (cause) {
-    throw new MalformedError(`the message is not what the schema says: ${(cause as Error).message}`, -1, { cause });
+    throw new MalformedError(`the message does not match the schema: ${(cause as Error).message}`, -1, { cause });
   }
 }
 

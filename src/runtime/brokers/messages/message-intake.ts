@@ -92,7 +92,7 @@ export class MessageIntake {
       return { batch: complete?.(batch, message) ?? batch };
     } catch (error) {
       if (!isMalformed(error)) throw error;
-      const reason = `the message is no ${signal} in ${encoding}: ${error.message}`;
+      const reason = `the message is not ${signal} in ${encoding}: ${error.message}`;
       return { batch: wholeMessage(signal, message), setback: unreadable(reason) };
     }
   }
@@ -110,7 +110,7 @@ export class MessageIntake {
 }
 
 /** Where a message came from and what it is about, for metrics. */
-/** A message comes again if one of its entries must; the others are recognised then. */
+/** A message is redelivered if one of its entries must be; the others are then recognised as duplicates. */
 function outcomeOfAll(outcomes: readonly MessageOutcome[]): MessageOutcome {
   const isDeadLetter = (outcome: MessageOutcome) => outcome.kind === "taken" && outcome.setback !== undefined;
   return (
@@ -134,7 +134,7 @@ function keyOf({ headers, id }: IncomingMessage): string | undefined {
   return typeof given === "string" && given !== "" ? given : id;
 }
 
-const NOT_TAKEN: Outcome = { ok: false, refusal: new Refusal("transient", "the message was not taken") };
+const NOT_TAKEN: Outcome = { ok: false, refusal: new Refusal("transient", "the message was not accepted") };
 
 function unreadable(message: string): Setback {
   return { reason: "rejected", category: "schema", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };

@@ -32,7 +32,7 @@ export function writeMessages(batch: Batch, encoding: MessageEncoding, options?:
   return records.map((record, i) => writeRecord(record, encoding, { ...options, idempotencyKey: keys[i] }));
 }
 
-/** The headers of a forwarded dead letter, of which every resource tells; undefined for all other batches. */
+/** The headers of a forwarded dead letter, from its resources; undefined for all other batches. */
 function storyOfBatch(batch: Batch): Record<string, string> | undefined {
   // Decoding a batch is expensive, and few are dead letters.
   if (!Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.byteLength).includes(DEAD_LETTER_PREFIX))

@@ -22,7 +22,7 @@ export function authAnswer(plugin: string, credentials: MysqlCredentials, nonce:
   const { password, allowsNativePassword, allowsClearPassword } = credentials;
   if (plugin === "mysql_native_password") {
     if (!allowsNativePassword)
-      throw new Error("the server wants mysql_native_password, which allow_native_passwords: false forbids");
+      throw new Error("the server requires mysql_native_password, which allow_native_passwords: false forbids");
     return password === "" ? NOTHING : nativeHash(password, nonce);
   }
   if (plugin === "caching_sha2_password") return password === "" ? NOTHING : cachingHash(password, nonce);
@@ -32,11 +32,13 @@ export function authAnswer(plugin: string, credentials: MysqlCredentials, nonce:
   }
   if (plugin === "mysql_clear_password") {
     if (!allowsClearPassword || !isPrivate)
-      throw new Error("the server wants the password in clear text, which is only sent if allowed, and over TLS");
+      throw new Error(
+        "the server requires the password in clear text, which is sent only if it is allowed, and over TLS",
+      );
     return clearText(password);
   }
   throw new Error(
-    `the server wants ${JSON.stringify(plugin.slice(0, 64))}, which is not supported; create the user with ` +
+    `the server requires ${JSON.stringify(plugin.slice(0, 64))}, which is not supported; create the user with ` +
       "mysql_native_password or caching_sha2_password",
   );
 }

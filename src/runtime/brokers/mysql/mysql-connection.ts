@@ -36,7 +36,7 @@ export class MysqlConnection {
   private socket: Socket;
   private reader: PacketReader;
   private onPacket: (payload: Buffer) => void = () =>
-    this.fail(new MysqlProtocolError("the server sent a packet unasked"));
+    this.fail(new MysqlProtocolError("the server sent an unexpected packet"));
   private onFailure: (error: Error) => void = () => {};
   private failure: Error | undefined;
   private version = "";
@@ -56,7 +56,7 @@ export class MysqlConnection {
     return connection;
   }
 
-  /** As the server tells it, such as `8.4.2` or `10.11.6-MariaDB`. */
+  /** The version that the server reports, such as `8.4.2` or `10.11.6-MariaDB`. */
   get serverVersion(): string {
     return this.version;
   }
@@ -93,7 +93,7 @@ export class MysqlConnection {
       return readGreeting(payload);
     });
     // Bytes before TLS begins could be from anybody.
-    if (this.reader.isInside) throw this.fail(new MysqlProtocolError("the server sent a packet unasked"));
+    if (this.reader.isInside) throw this.fail(new MysqlProtocolError("the server sent an unexpected packet"));
     this.version = greeting.version.replace(/^5\.5\.5-(?=.*MariaDB)/, "");
     const isTls = await this.startTls(greeting);
     this.reader = this.newReader(settings.maxResultBytes, this.reader.sequence);
@@ -242,7 +242,7 @@ class Authentication {
     if (payload[0] === 0) return true;
     if (payload[0] === 1) return moreAuth(this.plugin, credentials, this.nonce, isPrivate, payload.subarray(1));
     if (payload[0] !== 0xfe) throw new MysqlProtocolError("the server's authentication is malformed");
-    if (payload.length === 1) throw new Error("the server wants a password of before MySQL 4.1");
+    if (payload.length === 1) throw new Error("the server requires a password in the format of MySQL before 4.1");
     const fields = new PayloadReader(payload, 1);
     this.plugin = fields.terminated();
     const nonce = fields.rest();

@@ -14,7 +14,7 @@ export class PacketReader {
   private readonly onPacket: (payload: Buffer) => void;
   private chunks: Buffer[] = [];
   private byteLength = 0;
-  /** So many bytes are needed before anything can be read. */
+  /** The number of bytes that must arrive before anything can be read. */
   private needed = HEADER_BYTES;
   /** The packets so far of a payload that goes on. */
   private begun: Buffer[] = [];

@@ -75,7 +75,7 @@ export class ResultReader {
   }
 
   private begin(payload: Buffer): MysqlResult | undefined {
-    if (payload[0] === 0xfb) throw new MysqlProtocolError("the server asks for a file, which it does not get");
+    if (payload[0] === 0xfb) throw new MysqlProtocolError("the server asked for a local file, which is not allowed");
     const fields = new PayloadReader(payload);
     if (payload[0] === 0) {
       fields.at = 1;

@@ -168,7 +168,7 @@ export class SharedRedis {
     if (this.wasTold) return;
     this.wasTold = true;
     const { endpoint } = this.config;
-    this.context.logger.warn({ endpoint, reason }, "Redis does not answer: this agent works on its own until it does");
+    this.context.logger.warn({ endpoint, reason }, "Redis does not answer: this agent works alone until it does");
   }
 }
 

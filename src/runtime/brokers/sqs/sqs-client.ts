@@ -105,7 +105,7 @@ function regionOf({ region, endpoint }: SqsConnectionConfig, { queue_url: url }:
   const known = named ?? environmentVariable("AWS_REGION") ?? environmentVariable("AWS_DEFAULT_REGION");
   if (known !== undefined) return known;
   if (endpoint !== undefined || url !== undefined) return ANY_REGION;
-  throw new StartError("the region of the queue is not known: set region, queue_url or AWS_REGION", ["region"]);
+  throw new StartError("the region of the queue is unknown: set region, queue_url or AWS_REGION", ["region"]);
 }
 
 function serverOf({ endpoint }: SqsConnectionConfig, { queue_url: url }: SqsQueueAddress, region: string): URL {

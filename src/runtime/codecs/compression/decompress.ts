@@ -113,7 +113,8 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
     });
     stream.on("error", (error) => fail(corrupt(encoding, error)));
     stream.on("end", () => {
-      if (hasMore(bytes, stream)) fail(new DecompressError("corrupt", `the ${encoding} data continues after its end`));
+      if (hasMore(bytes, stream))
+        fail(new DecompressError("corrupt", `there are more bytes after the end of the ${encoding} data`));
       else resolve(Buffer.concat(chunks, size));
     });
     stream.end(bytes);

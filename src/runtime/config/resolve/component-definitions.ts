@@ -51,7 +51,7 @@ function readDefinition(
   const kind = SECTIONS[section];
   const id = parseId(name);
   if (id === undefined) {
-    const message = `"${name}" is no component id; expected type or type/name, such as otlp or otlp/second`;
+    const message = `"${name}" is not a component id; expected type or type/name, such as otlp or otlp/second`;
     findings.error("invalid_id", key, [section, name], message);
     return undefined;
   }

@@ -50,7 +50,7 @@ export function checkForwards(
     for (const signal of signalsOf(from, to, pipelines)) {
       const reason = refusalOf(to, signal, configOf(to), findings);
       if (reason === undefined) continue;
-      const message = `exporter "${to.id}" cannot take dead letters of ${signal}: ${reason}`;
+      const message = `exporter "${to.id}" cannot send dead letters of ${signal}: ${reason}`;
       findings.error("unsupported_signal", node, [from.section, from.name, ...KEY], message);
     }
   }
@@ -76,7 +76,7 @@ function signalsOf(
 function refusalOf(to: ComponentDefinition, signal: Signal, config: unknown, findings: Findings): string | undefined {
   const { factory } = to;
   if (factory?.kind !== "exporter") return undefined;
-  if (!factory.signals.includes(signal)) return `it takes only ${factory.signals.join(" and ")}`;
+  if (!factory.signals.includes(signal)) return `it supports only ${factory.signals.join(" and ")}`;
   if (factory.refusesSignal === undefined || config === undefined) return undefined;
   const ask = () => factory.refusesSignal!(config, signal);
   return callPlugin(ask, pluginCode("refusesSignal", to, factory, "error"), findings);

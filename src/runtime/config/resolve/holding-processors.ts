@@ -46,7 +46,7 @@ function warnOfWaitingClients(
   findings: Findings,
 ): void {
   const time = waitMs === undefined ? "" : `, ${waitMs / 1000} s`;
-  const message = `clients of pipeline "${id}" wait for their answers for as long as "${processor.id}" holds what they send${time}: most time out after 10 s and send again`;
+  const message = `clients of pipeline "${id}" wait for an answer while "${processor.id}" holds their data${time}: most of them time out after 10 s and retry`;
   const suggestion = "make the intake durable: intake: {durable: on}";
   findings.warn("clients_wait", key, path, message, { suggestion });
 }
@@ -68,7 +68,7 @@ function checkHeldBytes(
   const comes = isDurable ? "new data waits on disk" : "clients are refused";
   const scope = isDurable ? "for the data inside a pipeline" : "for the whole agent";
   const message = `"${id}" may hold back ${byteSizeText(held.bytes)}, but service.intake.max_bytes, ${scope}, is ${limit}: ${comes} before "${id}" makes room`;
-  const suggestion = `set ${held.path.join(".")} below service.intake.max_bytes, or raise that`;
+  const suggestion = `set ${held.path.join(".")} below service.intake.max_bytes, or raise service.intake.max_bytes`;
   const path = [section, name, ...held.path];
   findings.warn("over_intake_limit", nodeAt(node, held.path) ?? key, path, message, { suggestion });
 }

@@ -113,7 +113,7 @@ function checkEnds(pipeline: PipelineDefinition, { allowNoReceivers, findings }:
 function checkRunningEnds({ pipeline, receivers, exporters }: LinkedPipeline, { findings }: LinkOptions): void {
   const path = (list: string) => [...pipeline.path, list];
   if (doNothing(receivers)) {
-    const message = `nothing comes into pipeline "${pipeline.id}": its only receiver does nothing here`;
+    const message = `pipeline "${pipeline.id}" gets no data: its only receiver does nothing here`;
     findings.warn("no_receivers", pipeline.key, path("receivers"), message);
   }
   if (doNothing(exporters)) {
@@ -132,7 +132,7 @@ function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipe
     const { factory } = definition;
     if (factory === undefined || factory.kind === "connector" || factory.kind === "extension") continue;
     if (factory.signals.includes(pipeline.signal)) continue;
-    const message = `${definition.kind} "${definition.id}" does not take ${pipeline.signal}, only ${factory.signals.join(" and ")}`;
+    const message = `${definition.kind} "${definition.id}" does not support ${pipeline.signal}, only ${factory.signals.join(" and ")}`;
     const suggestion = adviceOnSignal(definition.kind, factory.type, pipeline.signal);
     findings.error("unsupported_signal", reference.span, reference.path, message, suggestion ? { suggestion } : {});
   }
@@ -150,7 +150,7 @@ function withoutIdle(links: readonly Link[], { signal }: PipelineDefinition, fin
     const suggestion = adviceOf(each);
     if (suggestion === undefined) return true;
     const { id, span, path } = each.reference;
-    const message = `exporter "${id}" sends nothing of ${signal}, so it is left out of this pipeline`;
+    const message = `exporter "${id}" does not send ${signal}, so it is left out of this pipeline`;
     findings.warn("unsupported_signal", span, path, message, { suggestion });
     return false;
   });
@@ -170,7 +170,7 @@ export function checkConfiguredSignals(
       const ask = () => factory.refusesSignal!(config, pipeline.signal);
       const reason = callPlugin(ask, pluginCode("refusesSignal", definition, factory, "error"), findings);
       if (reason === undefined) continue;
-      const message = `exporter "${definition.id}" cannot take ${pipeline.signal}: ${reason}`;
+      const message = `exporter "${definition.id}" cannot send ${pipeline.signal}: ${reason}`;
       findings.error("unsupported_signal", reference.span, reference.path, message);
     }
   }

@@ -9,17 +9,17 @@ import type { Registry } from "./registry.js";
  */
 
 const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
-  "extension cgroup_runtime": "Node.js keeps to the limits of its container by itself; take it out",
-  "extension datadog": "it reports the Collector's own config to Datadog, in a private form; take it out",
+  "extension cgroup_runtime": "Node.js observes the limits of its container without it; remove it",
+  "extension datadog": "it reports the Collector's own config to Datadog, in a private form; remove it",
   "extension file_storage":
-    "every sending queue is durable anyway, and is kept under extensions.reliability.directory; take it out, or leave it",
-  "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; take it out",
+    "every sending queue is durable anyway, and is kept under extensions.reliability.directory; remove it, or leave it",
+  "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; remove it",
   "extension pprof": "Sluice has no pprof endpoint; to profile, start it with node --cpu-prof",
-  "processor queued_retry": "every exporter has sending_queue and retry_on_failure, which take its place; take it out",
+  "processor queued_retry": "every exporter has sending_queue and retry_on_failure, which take its place; remove it",
   "receiver opencensus":
-    "OpenCensus has ended and the Collector has removed it; let the programs send OTLP (OpenTelemetry's OpenCensus shim does it for old ones) to the receiver otlp",
+    "OpenCensus is discontinued, and the Collector has removed it; let programs send OTLP to the receiver otlp (old programs can use OpenTelemetry's OpenCensus shim)",
   "exporter opencensus":
-    "OpenCensus has ended and the Collector has removed it; send to the same server with otlp_grpc, on its OTLP port (4317)",
+    "OpenCensus is discontinued, and the Collector has removed it; send to the same server with otlp_grpc, on its OTLP port (4317)",
 };
 
 /**
@@ -52,7 +52,7 @@ export function adviceOnType(kind: ComponentKind, type: string): string | undefi
 
 function otlpAdvice(type: string, { type: otlp, config }: OtlpReplacement): string {
   const fragment = `${otlp}/${type}: ${flowYaml(config)}`;
-  return `it takes OTLP itself: write \`${fragment}\` among the exporters, and ${otlp}/${type} in pipelines; sluice migrate does it if the old keys tell enough`;
+  return `it accepts OTLP: write \`${fragment}\` among the exporters, and ${otlp}/${type} in pipelines; sluice migrate does this if the old keys contain the necessary values`;
 }
 
 /**
@@ -65,11 +65,11 @@ export function adviceOnSignal(kind: ComponentKind, type: string, signal: string
 
 const SIGNAL_ADVICE: Readonly<Record<string, string>> = {
   "exporter signalfx traces":
-    "it never sent spans, only which service runs on which host; Splunk takes spans as OTLP: write " +
+    "it never sent spans, only information about which service runs on which host; Splunk accepts spans as OTLP: write " +
     '`otlp_http/splunk: {traces_endpoint: "https://ingest.<realm>.observability.splunkcloud.com/v2/trace/otlp", ' +
     "headers: {X-SF-Token: <access_token>}}` among the exporters, and otlp_http/splunk in this pipeline",
   "exporter signalfx logs":
-    "it sends only log records that are events of SignalFx; Splunk takes log records with the exporter splunk_hec",
+    "it sends only log records that are events of SignalFx; send log records to Splunk with the exporter splunk_hec",
 };
 
 /** Other names of types, by kind and by type as normalised by `spelling`. */
@@ -112,14 +112,14 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     awscontainerinsightreceiver: CONTAINER_INSIGHT,
     awscontainerinsight: CONTAINER_INSIGHT,
     awsxray:
-      "let programs send OTLP to the receiver otlp: X-Ray's SDKs have reached their end, and AWS's distribution of OpenTelemetry takes their place",
+      "let programs send OTLP to the receiver otlp: X-Ray's SDKs are discontinued, and AWS's distribution of OpenTelemetry replaces them",
     datadog: "let programs send OTLP to the receiver otlp",
     smartagent: ONLY_SPLUNK,
     scriptedinputs: ONLY_SPLUNK,
     splunkinputs: ONLY_SPLUNK,
-    signalfx: "let what sends to it send OTLP to the receiver otlp",
+    signalfx: "let its clients send OTLP to the receiver otlp",
     mongodb: scrapedInstead("mongodb", "Percona's mongodb_exporter", 9216),
-    loki: "let what pushes to Loki send OTLP to the receiver otlp",
+    loki: "let the programs that push to Loki send OTLP to the receiver otlp",
     sapm: "SAPM was removed from the Collector; let the agent send OTLP to the receiver otlp",
     otelarrow: "take the data as plain OTLP: set arrow.disabled at its exporter, and use the receiver otlp here",
     prometheussimple: "write its endpoint as a static_config of the receiver prometheus",
@@ -135,36 +135,36 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
       'it became the connector routing: write `routing: {default_pipelines: [traces/other], table: [{context: request, condition: \'request["<from_attribute>"] == "<value>"\', pipelines: [traces/<value>]}]}` among the connectors, routing as exporter of this pipeline, and one pipeline with receivers: [routing] for each list of exporters; a resource attribute is `{context: resource, condition: \'attributes["<from_attribute>"] == "<value>"\'}`',
     count: "it is a connector: exporter of this pipeline, receiver of one of metrics",
     logstransform: INTO_OTTL,
-    deltatorate: "let the backend make rates of the deltas",
+    deltatorate: "let the backend compute rates from the deltas",
     schema: "the processor versioning brings telemetry to another version of a schema",
-    geoip: "enrich with a plugin of your own: sluice create processor begins one",
-    lookup: "enrich with a plugin of your own: sluice create processor begins one",
-    remotetap: "sluice tap and the console show the records of any pipeline as they pass; take it out",
-    drain: "a plugin of your own may do it: sluice create processor begins one",
+    geoip: "write your own plugin for this: start with sluice create processor",
+    lookup: "write your own plugin for this: start with sluice create processor",
+    remotetap: "sluice tap and the console show the records of any pipeline as they pass; remove it",
+    drain: "write your own plugin for this: start with sluice create processor",
   },
   exporter: {
     jaegerthrift:
-      "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
-    jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
-    carbon: "it was removed from the Collector; use prometheus, or send to a store that takes OTLP",
-    otelarrow: "use otlp_grpc: its receiver takes plain OTLP on the same port",
+      "it was removed from the Collector; Jaeger accepts OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
+    jaegerthrifthttp: "it was removed from the Collector; Jaeger accepts OTLP: use otlp_http with its port 4318",
+    carbon: "it was removed from the Collector; use prometheus, or send to a backend that accepts OTLP",
+    otelarrow: "use otlp_grpc: its receiver accepts plain OTLP on the same port",
   },
   connector: {
-    roundrobin: "send with one exporter: the queue in front of it sends with num_consumers at once",
-    signaltometrics: "the connectors count and span_metrics do the usual part of it",
-    grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
+    roundrobin: "send with one exporter: its queue sends with num_consumers concurrent requests",
+    signaltometrics: "use the connectors count and span_metrics, which cover the common cases",
+    grafanacloud: "Grafana Cloud derives host metrics from OTLP itself; remove it",
   },
   extension: {
-    awsproxy: "take it out: programs send to the receiver otlp, and the exporter awsxray signs by itself",
+    awsproxy: "remove it: programs send to the receiver otlp, and the exporter awsxray signs its requests itself",
     dockerobserver:
       'use host_observer, which finds the ports that containers publish on this machine, and write its rules with type == "hostport"',
     ecsobserver: "write the targets as file_sd_configs or http_sd_configs of the receiver prometheus",
-    smartagent: "take it out: only Splunk's distribution has it",
-    asapclient: "use oauth2client or bearertokenauth, if the server takes them",
-    dbstorage: "take it out: every sending queue is durable anyway",
-    redisstorage: "take it out: every sending queue is durable anyway",
-    remotetap: "take it out: sluice tap and the console show records as they pass",
-    sdnotify: "take it out: packaging/sluice.service does without",
+    smartagent: "remove it: only Splunk's distribution has it",
+    asapclient: "use oauth2client or bearertokenauth, if the server accepts them",
+    dbstorage: "remove it: every sending queue is durable anyway",
+    redisstorage: "remove it: every sending queue is durable anyway",
+    remotetap: "remove it: sluice tap and the console show records as they pass",
+    sdnotify: "remove it: packaging/sluice.service does not need it",
   },
 };
 
@@ -178,12 +178,12 @@ function scrapedInstead(job: string, program: string, port: number): string {
 
 const FALLBACK: Readonly<Record<ComponentKind, string>> = {
   receiver:
-    "the Collector has it and Sluice has not: keep a Collector with this receiver, and let it send to the receiver otlp here",
-  processor: "the Collector has it and Sluice has not: take it out, or write one as a plugin (sluice create processor)",
+    "the Collector has it, but Sluice does not: keep a Collector with this receiver, and let it send to the receiver otlp here",
+  processor: "the Collector has it, but Sluice does not: remove it, or write one as a plugin (sluice create processor)",
   exporter:
-    "the Collector has it and Sluice has not: if the backend takes OTLP, use otlp_http or otlp_grpc; if not, send with otlp_grpc to a Collector that has it",
-  connector: "the Collector has it and Sluice has not: take it out, or write one as a plugin",
-  extension: "the Collector has it and Sluice has not: take it out",
+    "the Collector has it, but Sluice does not: if the backend accepts OTLP, use otlp_http or otlp_grpc; if not, send with otlp_grpc to a Collector that has it",
+  connector: "the Collector has it, but Sluice does not: remove it, or write one as a plugin",
+  extension: "the Collector has it, but Sluice does not: remove it",
 };
 
 /** All types that the Collector and its contrib distribution have or had, without separators. */

@@ -95,7 +95,7 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
     return [];
   }
   if (id === undefined || !(SIGNALS as readonly string[]).includes(id.type)) {
-    const message = `a pipeline is called logs, traces or metrics, or one of these with a name, such as ${SIGNALS[0]}/audit`;
+    const message = `expected logs, traces or metrics, or one of these with a name, such as ${SIGNALS[0]}/audit`;
     findings.error("unknown_signal", key, path, message, didYouMean(id?.type ?? name, SIGNALS));
     return [];
   }

@@ -70,7 +70,7 @@ function sectionSchema(section: string, kind: ComponentKind, registry: Registry)
 const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
   receivers: "Sources of data, each under its type or type/name.",
   processors: "Processing steps, each under its type or type/name.",
-  exporters: "Where it goes.",
+  exporters: "Destinations of data, each under its type or type/name.",
   connectors: "Components that connect the end of one pipeline with the beginning of others.",
   extensions: "Components that run beside the pipelines; service.extensions enables them.",
 };
@@ -106,7 +106,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
       exporters: ids("Ids of exporters, and of connectors that this pipeline feeds."),
       intake: {
         ...convertSchema(pipelineIntakeSchema, "pipelineIntake", definitions),
-        description: "When clients of this pipeline are answered.",
+        description: "When clients of this pipeline get their answer.",
       },
       error_mode: convertSchema(pipelineErrorModeSchema, "pipelineErrorMode", definitions),
     },

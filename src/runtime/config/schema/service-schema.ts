@@ -17,7 +17,7 @@ const otlpTarget = () =>
   z.strictObject({
     protocol: z.string().default("http/protobuf").meta({ description: "http/protobuf or http/json." }),
     endpoint: z.string().meta({ description: "A URL, or host:port." }),
-    headers: headers().optional().meta({ description: "Headers that every request gets." }),
+    headers: headers().optional().meta({ description: "Headers of every request." }),
     insecure: z.boolean().optional().meta({ description: "Whether an endpoint without a scheme is http." }),
     timeout: z
       .union([z.number().nonnegative(), duration()])
@@ -65,7 +65,7 @@ const reader = () =>
           .looseObject({
             prometheus: section(prometheusTarget()).optional().meta({ description: "An endpoint for Prometheus." }),
           })
-          .meta({ description: "What is asked." }),
+          .meta({ description: "The endpoint that Prometheus scrapes." }),
       }),
     )
       .optional()
@@ -141,7 +141,7 @@ export const serviceSchema = z.strictObject({
           initial_fields: z
             .record(z.string(), z.unknown())
             .optional()
-            .meta({ description: "Fields that every line gets." }),
+            .meta({ description: "Fields that are added to every line." }),
           sampling: ignored("Sluice's own logs are not sampled"),
         }),
       )
@@ -149,9 +149,10 @@ export const serviceSchema = z.strictObject({
         .meta({ description: "The log of the agent itself." }),
       metrics: section(
         z.strictObject({
-          level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"])
-            .default("normal")
-            .meta({ description: "none turns the metrics off; all other levels are the same here." }),
+          level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"]).default("normal").meta({
+            description:
+              "none turns the metrics off. detailed adds the attribute worker if there are several workers. The other levels are the same.",
+          }),
           address: deprecated(
             listenEndpoint().optional(),
             "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]",
@@ -184,9 +185,10 @@ export const serviceSchema = z.strictObject({
       description:
         "How many processes share the work and the ports. auto: one for each CPU that the agent may use. See docs/operate/workers.md.",
     }),
-  shutdown_timeout: duration()
-    .default(10_000)
-    .meta({ description: "How long a drain may take before what is unsettled is refused." }),
+  shutdown_timeout: duration().default(10_000).meta({
+    description:
+      "How long a stop may take to deliver data. After that, undelivered data is refused, so its senders keep it.",
+  }),
   intake: section(
     z.strictObject({
       max_bytes: byteSize()
@@ -196,7 +198,7 @@ export const serviceSchema = z.strictObject({
         }),
       max_record_values: z.int().min(0).default(10_000).meta({
         description:
-          "How many values a record or resource may have: attributes, events, links, exemplars, buckets, and the items of lists and maps. Requests with more are refused for good. 0: no limit.",
+          "How many values a record or resource may have: attributes, events, links, exemplars, buckets, and the items of lists and maps. Requests with more are refused permanently. 0: no limit.",
       }),
     }),
   )
@@ -206,7 +208,7 @@ export const serviceSchema = z.strictObject({
     .default(4 * 1024 * 1024)
     .meta({
       description:
-        "How large processors, connectors, log operators and replays may make a record, or what records share. An OTTL statement or operator that would make it larger fails; otherwise the data is refused for good.",
+        "The maximum size of a record, or of a resource, scope or metric, after a change by processors, connectors, log operators or replays. An OTTL statement or operator that would exceed it fails. Other changes that exceed it are refused permanently.",
     }),
 });
 

@@ -48,7 +48,7 @@ function durationWarnings(node: ScalarNode, schema: z.ZodType, path: ConfigPath)
   if (!formatsOf(schema).includes("duration") || !/^[0-9]+$/.test(node.text.trim())) return [];
   const ms = parseDuration(node.text.trim());
   if (ms === undefined || ms === 0) return [];
-  const message = "a duration without a unit counts nanoseconds, as in the Collector";
+  const message = "a duration without a unit is in nanoseconds, as in the Collector";
   const advice = node.substituted ? "add a unit, such as 5s" : `write ${durationText(ms)} for this`;
   const seconds = node.substituted || ms >= 1 ? "" : `, or ${node.text}s for seconds`;
   return [{ ...warning("integer_duration", node, path, message), suggestion: advice + seconds }];

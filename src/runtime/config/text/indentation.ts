@@ -33,7 +33,7 @@ export function wrongIndentation(
   if (line.indent > before.indent + dashesOf(before.text) && hasValue(before.text))
     return {
       offset: line.offset,
-      message: `this line is indented deeper than line ${before.number}, which has a value`,
+      message: `this line is indented more than line ${before.number}, which has a value already`,
     };
   const fitting = openIndents(lines.slice(0, index));
   if (isNested || fitting.includes(line.indent)) return undefined;

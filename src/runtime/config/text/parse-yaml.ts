@@ -171,7 +171,7 @@ class YamlReader {
     this.report(
       "duplicate_key",
       later.start,
-      `the key ${JSON.stringify(name)} is here a second time; the first is at ${spanText(earlier)}`,
+      `the key ${JSON.stringify(name)} occurs twice; the first is at ${spanText(earlier)}`,
       "remove one of them, or give it another name",
     );
   }
@@ -215,7 +215,7 @@ class YamlReader {
     const target = this.anchors.get(node.source);
     const converted = target === undefined ? undefined : this.anchored.get(target);
     if (converted === undefined) {
-      const why = target === undefined ? "no anchor of this name comes before it" : "it stands inside its own anchor";
+      const why = target === undefined ? "there is no anchor of this name above it" : "it is inside its own anchor";
       this.report("yaml_syntax", span.start, `this alias cannot be followed: ${why}`);
       return scalarNode(span, null);
     }
@@ -225,7 +225,7 @@ class YamlReader {
 
   private count(nodes: number): void {
     this.nodes += nodes;
-    if (this.nodes > MAX_NODES) throw new RangeError(`more than ${MAX_NODES} values, aliases counted as often as used`);
+    if (this.nodes > MAX_NODES) throw new RangeError(`more than ${MAX_NODES} values, counting every use of an alias`);
   }
 
   private spanOf(node: unknown, otherwise: Span): Span {

@@ -25,7 +25,7 @@ export const PROBLEMS = {
   },
   clients_wait: {
     cause:
-      "A processor holds data back, and its pipeline's intake is not durable: clients wait for their answers that long.",
+      "A processor holds data back, and its pipeline's intake is not durable: clients wait for their answers in the meantime.",
     action:
       "Leave `intake: {durable: auto}`, turn the queues on, or make the processor's wait shorter than the clients' timeout.",
   },
@@ -71,7 +71,7 @@ export const PROBLEMS = {
   },
   ignored_key: {
     cause:
-      "A known key has no effect: it is a key of the Collector without a meaning here, or another key has replaced it.",
+      "A key has no effect. It is a key of the Collector that has no meaning here, or another key has replaced it.",
     action: "Nothing, or remove it; the problem gives the reason.",
   },
   integer_duration: {
@@ -84,7 +84,7 @@ export const PROBLEMS = {
   },
   invalid_set: {
     cause: "A `--set` is not of the form `key.path=value`.",
-    action: "Write it so: `--set exporters.debug.verbosity=detailed`.",
+    action: "Write it like this: `--set exporters.debug.verbosity=detailed`.",
   },
   invalid_variable: {
     cause: "An `env:` substitution does not contain the name of an environment variable.",
@@ -128,7 +128,7 @@ export const PROBLEMS = {
   },
   over_intake_limit: {
     cause: "A processor may hold back as much data as the intake admits, so clients are refused before it makes room.",
-    action: "Set its limit below `service.intake.max_bytes`, or raise that.",
+    action: "Set its limit below `service.intake.max_bytes`, or raise `service.intake.max_bytes`.",
   },
   plugin_component: {
     cause: "A plugin was loaded, but its exports cannot be used, or lack the required type.",
@@ -176,7 +176,7 @@ export const PROBLEMS = {
   },
   repeated_reference: {
     cause: "A receiver, exporter or extension is named twice in one list; it is used once.",
-    action: "Take one out.",
+    action: "Remove one.",
   },
   restart_needed: {
     cause: "A key changed that cannot change while the agent runs, such as the directory of the queues.",
@@ -187,7 +187,8 @@ export const PROBLEMS = {
     action: "Fix the schema: it is a bug in the plugin.",
   },
   start_failed: {
-    cause: "The config is valid, but a component could not start: a port is taken, a file cannot be read.",
+    cause:
+      "The config is valid, but a component could not start: for example, a port is in use or a file cannot be read.",
     action: "Fix the cause on the machine, or choose another value.",
   },
   undefined_reference: {
@@ -195,11 +196,11 @@ export const PROBLEMS = {
     action: "Define it, or fix the name.",
   },
   unknown_component: {
-    cause: "There is no component of that type. It is only a warning where no pipeline uses it.",
+    cause: "There is no component of that type. If no pipeline uses it, this is only a warning.",
     action: "Fix the name, or list the plugin that provides it under `plugins`.",
   },
   unknown_key: {
-    cause: "A key is not known here.",
+    cause: "A key is unknown here.",
     action: "Fix its name or its indentation; the problem lists the known or similar keys.",
   },
   unknown_provider: {

@@ -132,7 +132,7 @@ class Substituter {
         return this.text(reference.name, span, path);
       default:
         this.report("error", "unknown_provider", span, path, {
-          message: `${reference.scheme}: is not a source of values; expected env, file or yaml (write $$ for a dollar sign)`,
+          message: `${reference.scheme}: is not a known source of values; expected env, file or yaml (write $$ for a dollar sign)`,
           ...didYouMean(reference.scheme, ["env", "file", "yaml"]),
         });
         return undefined;
@@ -154,7 +154,7 @@ class Substituter {
     if (reference.bare) {
       if (value !== undefined)
         this.report("warning", "bare_variable", span, path, {
-          message: `$${name} is kept as it is written, though there is a variable of this name`,
+          message: `$${name} is kept as text, although there is a variable of this name`,
           suggestion: `write \${env:${name}} for the variable, $$${name} for the text`,
         });
       return reference.text;

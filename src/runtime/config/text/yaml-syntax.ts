@@ -48,7 +48,7 @@ function syntaxProblem(source: SourceText, error: YAMLParseError, opening: numbe
   return {
     ...base,
     place: source.placeAt(unquoted.offset),
-    message: "inside [ ] and { } YAML takes the { of a substitution for a map",
+    message: "inside [ ] and { }, YAML reads the { of a substitution as the start of a map",
     suggestion: `write it in quotes: "${unquoted.text}"`,
   };
 }

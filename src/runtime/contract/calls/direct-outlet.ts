@@ -198,7 +198,7 @@ function createCounters(id: string, metrics: Metrics): Record<Signal, { sent: Co
     counters[signal] = {
       sent: metrics.counter(
         `otelcol_exporter_sent_${noun}`,
-        { description: "Records that the backend took." },
+        { description: "Records that the backend accepted." },
         { exporter: id },
       ),
       failed: metrics.counter(

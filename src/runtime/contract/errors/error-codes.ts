@@ -28,15 +28,16 @@ export const ERRORS = {
   SLUICE_ABORTED: {
     appearsIn: "refusal",
     kind: "transient",
-    cause: "A send was aborted before the answer came: the agent is stopping, or nobody waits for the result any more.",
+    cause:
+      "A send was aborted before the answer arrived: the agent is stopping, or the client no longer waits for the result.",
     action:
-      "Nothing, the data is sent again. `service.shutdown_timeout` limits how long sends may take during shutdown.",
+      "Nothing: the data is sent again. `service.shutdown_timeout` limits how long sends may take during shutdown.",
   },
   SLUICE_AGENT_START: {
     appearsIn: "thrown",
     cause:
       "The agent could not start as configured; nothing is left running. `problems` lists each reason with its place.",
-    action: "Fix what each problem names, such as a port that is taken or a certificate that cannot be read.",
+    action: "Fix what each problem names, such as a port that is in use or a certificate that cannot be read.",
   },
   SLUICE_BAD_RECORD: {
     appearsIn: "refusal",
@@ -62,8 +63,7 @@ export const ERRORS = {
     appearsIn: "refusal",
     kind: "transient",
     cause: "The stream of a processor or connector ended in an error; what it held was refused, and it was restarted.",
-    action:
-      "Look for the component in the log: the message and the cause are there. Senders keep the data and try again.",
+    action: "Look for the component in the log, which has the message and the cause. Senders keep the data and retry.",
   },
   SLUICE_CONFIG: {
     appearsIn: "thrown",
@@ -74,7 +74,7 @@ export const ERRORS = {
   SLUICE_CONTRACT: {
     appearsIn: "thrown",
     cause: "A component was built for another version of the plugin contract than this Sluice has.",
-    action: "Update Sluice when the plugin is newer; update or rebuild the plugin when it is older.",
+    action: "If the plugin is newer, update Sluice. If it is older, update or rebuild the plugin.",
   },
   SLUICE_DEAD_LETTERED: {
     appearsIn: "refusal",
@@ -108,20 +108,22 @@ export const ERRORS = {
   SLUICE_FILE_WRITE: {
     appearsIn: "refusal",
     kind: "transient",
-    cause: "The file exporter cannot write; the message has the file and the reason of the operating system.",
+    cause: "The file exporter cannot write. The message contains the file and the operating system's error.",
     action: "Free space on the disk, or give the agent the right to write there.",
   },
   [MALFORMED_CODE]: {
     appearsIn: "refusal",
     kind: "permanent",
     cause: "The data is not the OTLP message that it claims to be. The message says at which byte reading stopped.",
-    action: "Look at the sender: an old or foreign encoder, a wrong content type, a proxy that changes bodies.",
+    action:
+      "Check the sender. Common causes: an old or different encoder, a wrong content type, a proxy that changes bodies.",
   },
   SLUICE_MEMORY: {
     appearsIn: "refusal",
     kind: "throttled",
     cause: "The process uses more memory than the `memory_limiter` processor allows.",
-    action: "Nothing, if it is brief: senders retry. Otherwise raise the limit, give the process more, or send less.",
+    action:
+      "Nothing, if it is brief: senders retry. Otherwise raise the limit, give the process more memory, or send less.",
   },
   SLUICE_MESSAGE_TOO_LARGE: {
     appearsIn: "dead_letter",
@@ -134,14 +136,14 @@ export const ERRORS = {
     appearsIn: "dead_letter",
     kind: "permanent",
     cause:
-      "A message of a broker is not what the receiver's `encoding` says, or is larger than its `max_message_size`. The dead letter has its bytes and headers as they came.",
+      "A message of a broker is not what the receiver's `encoding` says, or is larger than its `max_message_size`. The dead letter contains the original bytes and headers.",
     action:
       "Look at the message with `sluice dlq show`, and fix its sender, or the receiver's `encoding`, or raise `max_message_size`.",
   },
   SLUICE_NO_BATCH: {
     appearsIn: "refusal",
     cause:
-      "A component, or the program that embeds Sluice, handed on a value that is not a batch, or a batch of another signal. A receiver or a program is told not to try again; behind a processor the sender may.",
+      "A component, or the program that embeds Sluice, handed on a value that is not a batch, or a batch of another signal. If a receiver or the program caused the error, it is permanent. If a processor caused it, senders may retry.",
     action:
       "Fix the component that the message names: make batches with `Batch.admit` or the helpers of `sluice/plugin`.",
   },
@@ -180,8 +182,7 @@ export const ERRORS = {
   SLUICE_OTTL: {
     appearsIn: "thrown",
     cause: "An OTTL condition or statement failed on a record: a value of the wrong type, text that does not parse.",
-    action:
-      "Guard it with a condition, such as `IsString(body)`; `error_mode` says what happens to the record meanwhile.",
+    action: "Guard it with a condition, such as `IsString(body)`; `error_mode` determines what happens to the record.",
   },
   SLUICE_OTTL_SYNTAX: {
     appearsIn: "thrown",
@@ -192,41 +193,42 @@ export const ERRORS = {
   SLUICE_CRASH_LOOP: {
     appearsIn: "dead_letter",
     kind: "permanent",
-    cause: "A worker crashed, or hung, several times in a row while this entry was sent or processed.",
+    cause: "A worker crashed or hung several times in a row while it sent or processed this entry.",
     action:
-      "Find the component that it kills: the agent's log has the crashes. Replay the entry when the component is fixed.",
+      "Find the component that crashes: the agent's log has the details. Replay the entry when the component is fixed.",
   },
   SLUICE_ORPHANED: {
     appearsIn: "dead_letter",
     kind: "transient",
     cause:
       "The exporter of the entry was removed from the config, and another one has [adopted](../operate/reload.md) its queue.",
-    action: "Nothing: it is in the history of an entry that the other exporter sends. While it is being moved, wait.",
+    action: "Nothing: the other exporter sends the entry. While the entry is being moved, wait.",
   },
   SLUICE_OVERLOADED: {
     appearsIn: "refusal",
     kind: "throttled",
-    cause: "The requests in progress have as many bytes as `service.intake.max_bytes` allows.",
+    cause: "The requests in progress have reached the limit `service.intake.max_bytes`.",
     action: "Nothing, if it is brief: senders retry. Otherwise look for the exporter that is slow, or raise the limit.",
   },
   SLUICE_PARTIAL_SUCCESS: {
     appearsIn: "dead_letter",
     kind: "permanent",
-    cause: "The backend took the request and rejected some of its records permanently, without saying which.",
+    cause: "The backend accepted the request but rejected some of its records permanently, without saying which.",
     action:
       "Read its message, fix the problem, and replay it with `--approve`: that sends all records of the request again.",
   },
   SLUICE_PARTLY_REJECTED: {
     appearsIn: "refusal",
     kind: "permanent",
-    cause: "A backend took what the program emitted, but not all of its records.",
-    action: "Read the backend's message in it and fix the records. Do not send all again: the others were taken.",
+    cause: "A backend accepted the program's batch, but rejected some of its records.",
+    action:
+      "Read the backend's message and fix the rejected records. Do not send all of them again: the others were accepted.",
   },
   SLUICE_PERMANENT: {
     appearsIn: "refusal",
     kind: "permanent",
     cause: "A component or a backend refused the data permanently and gave no code of its own.",
-    action: "Read the message; with a dead letter, its `status` has the backend's own word for it.",
+    action: "Read the message. The `status` of a dead letter contains the backend's own status.",
   },
   SLUICE_PII_FAILED: {
     appearsIn: "refusal",
@@ -238,7 +240,7 @@ export const ERRORS = {
     appearsIn: "refusal",
     kind: "transient",
     cause: "The `debug` exporter cannot write to its output, such as a pipe whose reader has left.",
-    action: "Restart the reader, or take the exporter out of the pipeline.",
+    action: "Restart the reader, or remove the exporter from the pipeline.",
   },
   SLUICE_QUEUE_FULL: {
     appearsIn: "refusal",
@@ -251,7 +253,7 @@ export const ERRORS = {
   SLUICE_QUEUE_WRITE: {
     appearsIn: "refusal",
     kind: "transient",
-    cause: "The sending queue cannot be written to its disk; the message says so when that is full.",
+    cause: "The sending queue cannot be written to its disk. If the disk is full, the message says so.",
     action: "Free space, or fix the disk below the directory of the extension `reliability`. Nothing was acknowledged.",
   },
   SLUICE_RATE_LIMITED: {
@@ -264,9 +266,9 @@ export const ERRORS = {
     appearsIn: "refusal",
     kind: "permanent",
     cause:
-      "A processor, connector or replay step made a record, or what records share, larger than `service.max_record_size`, or OTTL statements made a whole batch larger by more than four times that.",
+      "A processor, connector or replay step made a record, resource, scope or metric larger than `service.max_record_size`, or OTTL statements made a batch grow by more than four times this size.",
     action:
-      "Look at the component that the message names: it adds too much. Raise `service.max_record_size` if such records are intended. With `error_mode: dead_letter` of the pipeline, the other records go on and the large ones are kept as dead letters.",
+      "Look at the component that the message names: it adds too much. Raise `service.max_record_size` if such records are intended. With `error_mode: dead_letter` of the pipeline, the other records are passed on and the large ones are kept as dead letters.",
   },
   SLUICE_REDACTION_FAILED: {
     appearsIn: "refusal",
@@ -283,14 +285,14 @@ export const ERRORS = {
   SLUICE_REJECTED: {
     appearsIn: "dead_letter",
     kind: "permanent",
-    cause: "A processor took the records out of the pipeline and gave no code of its own.",
+    cause: "A processor made dead letters of the records and gave no code of its own.",
     action: "Read the message; replay once the problem is fixed.",
   },
   SLUICE_REPLAY_NO_PIPELINE: {
     appearsIn: "dead_letter",
     kind: "permanent",
     cause:
-      "The pipeline of a replayed dead letter is not in the config: it was renamed, or the dead letter comes from elsewhere. So the replay steps that it needs, such as those of `pii`, are not known; nothing was sent.",
+      "The pipeline of a replayed dead letter is not in the config: it was renamed, or the dead letter comes from elsewhere. Sluice therefore does not know which replay steps it needs, such as those of `pii`. Nothing was sent.",
     action:
       "Replay it with `--pipeline NAME` to apply the steps of that pipeline, or with `--as-is` to send it unchanged.",
   },
@@ -317,7 +319,7 @@ export const ERRORS = {
     appearsIn: "refusal",
     kind: "transient",
     cause: "The agent or the component is stopping, or has been stopped, and accepts nothing more.",
-    action: "Nothing: senders try again. A program should flush before it closes Sluice.",
+    action: "Nothing: senders retry. A program should flush before it closes Sluice.",
   },
   SLUICE_SPLIT_OVERFLOW: {
     appearsIn: "refusal",
@@ -335,20 +337,20 @@ export const ERRORS = {
   SLUICE_THROTTLED: {
     appearsIn: "refusal",
     kind: "throttled",
-    cause: "A component or a backend asked to wait, and gave no code of its own.",
-    action: "Nothing, if it is temporary. Otherwise send less, or ask who runs the backend for a higher limit.",
+    cause: "A component or a backend asked the sender to wait, and gave no code of its own.",
+    action: "Nothing, if it is temporary. Otherwise send less, or ask the operators of the backend for a higher limit.",
   },
   SLUICE_TIMEOUT: {
     appearsIn: "refusal",
     kind: "transient",
     cause: "An exporter did not finish within its `timeout`, or the function of a processor within its time.",
-    action: "Look at the backend or the function; raise `timeout` where the work takes that long.",
+    action: "Check the backend or the function. If the work needs that long, raise `timeout`.",
   },
   SLUICE_TOO_LARGE: {
     appearsIn: "refusal",
     kind: "permanent",
-    cause: "The backend refused a request as too large. The queue cuts it in two by itself and sends the halves.",
-    action: "When single records become dead letters with this code, raise the backend's limit or shorten the records.",
+    cause: "The backend refused a request as too large. The queue divides it and sends the halves.",
+    action: "If single records become dead letters with this code, raise the backend's limit or shorten the records.",
   },
   SLUICE_TOO_MANY_VALUES: {
     appearsIn: "refusal",
@@ -361,7 +363,7 @@ export const ERRORS = {
   SLUICE_TRACES_WAITING: {
     appearsIn: "refusal",
     kind: "throttled",
-    cause: "As many traces as `num_traces` allows wait for the decision of `tail_sampling`.",
+    cause: "The number of traces that wait for the decision of `tail_sampling` has reached `num_traces`.",
     action: "Raise `num_traces`, or decide sooner with a shorter `decision_wait`.",
   },
   SLUICE_TRANSIENT: {
@@ -373,7 +375,8 @@ export const ERRORS = {
   },
   SLUICE_TYPE_TAKEN: {
     appearsIn: "thrown",
-    cause: "A component has a type that another of its kind has already: a built-in, or one of another plugin.",
+    cause:
+      "A component has the same type as another component of its kind, which is built in or comes from another plugin.",
     action: "Give it another type.",
   },
   SLUICE_UNKNOWN_VERSION: {
@@ -387,9 +390,9 @@ export const ERRORS = {
     appearsIn: "refusal",
     kind: "transient",
     cause:
-      "A backend answered with success, but its answer was cut off, longer than 4 MiB, a web page or no OTLP answer: whether it took the records is not known.",
+      "A backend answered with success, but its answer was cut off, longer than 4 MiB, a web page or no OTLP answer: it is unknown whether the backend accepted the records.",
     action:
-      "Nothing, if it is temporary: the data is sent again. Otherwise look at the backend, at the proxy that cuts its answers or wants a login, or at the address: it may be that of a user interface.",
+      "Nothing, if it is temporary: the data is sent again. Otherwise check the backend, and proxies that cut off answers or require a login. Also check the address: it may be that of a user interface.",
   },
   SLUICE_WORKER_GONE: {
     appearsIn: "refusal",
@@ -397,13 +400,13 @@ export const ERRORS = {
     cause:
       "The data belongs to another worker of the agent, which ended, restarts, or does not have the same config yet during a reload.",
     action:
-      "Nothing, senders try again. If it lasts, look in the log for why the worker ends. [Workers](../operate/workers.md) explains which data is moved.",
+      "Nothing: senders retry. If it persists, find out in the log why the worker exits. [Workers](../operate/workers.md) explains which data is moved.",
   },
 
   SLUICE_UPCAST_FAILED: {
     appearsIn: "dead_letter",
     kind: "permanent",
-    cause: "The step that brings an event from one version to the next threw. The event is kept as it came.",
+    cause: "The step that updates an event to the next version threw an error. The event is kept unchanged.",
     action: "Fix the step that the message names, then replay: the steps are applied on replay too.",
   },
 } as const satisfies Readonly<Record<string, ErrorFacts>>;

@@ -14,7 +14,7 @@ export interface RefusalOptions {
   /** The backend's own name for the failure, such as "HTTP 503" or "UNAVAILABLE". */
   readonly status?: string;
   readonly cause?: unknown;
-  // Who is to blame, if status and code do not tell. If the backend is, the data loses no attempt.
+  // The cause of the failure, if status and code do not show it. A failure of the backend does not count as an attempt.
   readonly blame?: "backend" | "entry";
   /**
    * Whether the refusal was not intended, because a component threw or did not answer. It is reported with the

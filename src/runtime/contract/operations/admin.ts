@@ -15,7 +15,7 @@ import type { PartialAnswer } from "./worker-status.js";
 export interface Admin {
   /** Returns the same interface for one operator, whose reveals and changes are recorded in the audit. */
   actingAs(operator: Operator): Admin;
-  /** Of an agent with several workers, the answer is what they told last; see `Host.refresh`. */
+  /** In an agent with several workers, the answer is what they last reported; see `Host.refresh`. */
   exporters(): readonly ExporterStatus[];
   /** @internal Queues that nothing in the config uses; absent if that is not known. */
   readonly orphans?: OrphanedQueues | undefined;

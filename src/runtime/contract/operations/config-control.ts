@@ -50,7 +50,7 @@ export interface ConfigGeneration {
 export interface ReloadOptions {
   /** Only tells what would change. */
   readonly dryRun?: boolean;
-  /** Who asks for it, for the audit. */
+  /** The user who asks for it, for the audit. */
   readonly operator?: Operator | undefined;
   /** The hash of the config that the files must contain. */
   readonly expected?: string | undefined;

@@ -46,7 +46,11 @@ export class ReceiverHealth {
   /** Registers the gauges. The returned function removes them. */
   start(): () => void {
     const isUp = () => (this.status().state === "DOWN" ? 0 : 1);
-    this.gauge("sluice_receiver_up", "1 while the receiver can read its source or listens, 0 while it cannot.", isUp);
+    this.gauge(
+      "sluice_receiver_up",
+      "1 while the receiver can read its source or listens for data, 0 while it cannot.",
+      isUp,
+    );
     return () => {
       for (const end of this.endGauges.splice(0)) end();
     };
@@ -127,7 +131,7 @@ export class ReceiverHealth {
 
   private countReconnect(): void {
     this.reconnects += 1;
-    const description = "Times that a source could be read again after a failure.";
+    const description = "How often a source recovered after a failure.";
     this.metrics.counter("sluice_receiver_reconnects", { description }, { receiver: this.id }).add(1);
   }
 

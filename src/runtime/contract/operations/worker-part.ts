@@ -17,7 +17,7 @@ export function shareOfAmount(amount: number, { number, count }: SharingWorker):
   return Math.floor(whole / count) + (number <= whole % count ? 1 : 0);
 }
 
-/** The same for a limit, of which every worker needs at least one. */
+/** The same for a limit; every worker gets at least 1. */
 export function shareOfLimit(limit: number, worker: SharingWorker): number {
   return Math.max(1, shareOfAmount(limit, worker));
 }

@@ -131,6 +131,6 @@ export function piecesOf(
 }
 
 function splitOverflowRefusal(max: number): Refusal {
-  const message = `too many records, or too much around them, to cut this request into pieces of at most ${max}`;
+  const message = `this request cannot be divided into pieces of at most ${max}: it has too many records, or too much data that they share`;
   return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_SPLIT_OVERFLOW, category: "schema" });
 }

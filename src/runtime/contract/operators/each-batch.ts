@@ -164,7 +164,7 @@ function isPromiseLike(result: unknown): result is PromiseLike<BatchResult> {
 }
 
 function timeoutRefusal(ms: number): Refusal {
-  const message = `the function did not answer within ${ms} ms`;
+  const message = `the function did not finish within ${ms} ms`;
   return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_TIMEOUT, unexpected: true });
 }
 

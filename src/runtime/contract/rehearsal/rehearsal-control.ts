@@ -11,13 +11,13 @@ export interface RehearsalRequest {
   readonly maxBytes: number;
   /** Conditions such as `drop>1%` under which the rehearsal counts as failed. */
   readonly failOn: readonly string[];
-  /** Who asked for it. */
+  /** The user who asked for it. */
   readonly by: string;
 }
 
 /**
  * `sampling`: traffic is taken. `comparing`: both configs run on the sample. `done`: there is a report. `failed`: there
- * is none; `problems` or `error` say why. `cancelled`: somebody ended it.
+ * is none; `problems` or `error` say why. `cancelled`: a user ended it.
  */
 export type RehearsalState = "sampling" | "comparing" | "done" | "failed" | "cancelled";
 

@@ -117,7 +117,7 @@ const retryOnFailure = section(
       .optional()
       .meta({ description: "Maximum delay that the backend may ask for with Retry-After." }),
     max_elapsed_time: duration().optional().meta({
-      description: "Give up an entry that has failed for this long, whoever is to blame; 0 (default): never.",
+      description: "Give up an entry that has failed for this long, whatever the cause; 0 (default): never.",
     }),
     jitter: z.enum(["full", "proportional", "none"]).optional().meta({
       description: "How delays are randomized: full by default, or proportional if randomization_factor is configured.",
@@ -154,7 +154,7 @@ const retryOnFailure = section(
         failures: z.number().int().min(2).optional().meta({ description: "Failures in a row with the same error." }),
         window: duration().optional().meta({ description: "Time within which these failures must happen." }),
         max_chance: z.number().positive().max(1).optional().meta({
-          description: "Maximum probability that a good entry is taken for poison; 1: any other success is enough.",
+          description: "Maximum probability that a good entry is mistaken for poison; 1: any other success is enough.",
         }),
       }),
     )
@@ -163,10 +163,10 @@ const retryOnFailure = section(
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
     permanent_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as permanent." }),
     blame_backend_on: z.array(z.string()).optional().meta({
-      description: "Statuses or codes for which the backend is to blame: they use up no attempt of an entry.",
+      description: "Statuses or codes for failures of the backend: they do not count as attempts of an entry.",
     }),
     blame_entry_on: z.array(z.string()).optional().meta({
-      description: "Statuses or codes for which the entry is to blame: each uses up one of max_retries.",
+      description: "Statuses or codes for failures of the entry: each counts towards max_retries.",
     }),
     hold_on: z.array(z.string()).optional().meta({
       description:
@@ -287,10 +287,10 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
           always_save: z
             .array(recordPattern())
             .optional()
-            .meta({ description: "Of the others, records that match one of these are kept." }),
+            .meta({ description: "Of the remaining records, those that match one of these are kept." }),
           save_if: condition.optional().meta({
             description:
-              "Of the rest, only records for which this condition holds are kept; it may use dead_letter.error_class and the like. Empty: all.",
+              "Of the rest, only records that match this condition are kept. It may use dead_letter.error_class and similar paths. Empty: all.",
           }),
         }),
       )
@@ -320,11 +320,11 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
         z.strictObject({
           enabled: z.boolean().optional().meta({ description: "Replay dead letters automatically." }),
           interval: duration().optional().meta({
-            description: "How often dead letters that can be replayed are searched; the pause between batches.",
+            description: "How often to look for dead letters that can be replayed. Also the pause between batches.",
           }),
           schedule: cronSchedule().optional().meta({
             description:
-              "When all dead letters that can be replayed are, as a cron expression such as 0 2 * * *; empty: every interval.",
+              "When to replay all dead letters that can be replayed, as a cron expression such as 0 2 * * *; empty: every interval.",
           }),
           time_zone: z
             .string()
@@ -371,7 +371,12 @@ const health = section(
 const replay = section(
   z.strictObject({
     rate: z.number().positive().optional().meta({ description: "Replayed entries per second." }),
-    batch_size: z.number().int().positive().optional().meta({ description: "Entries that are put back together." }),
+    batch_size: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .meta({ description: "Number of entries that are put back into the queue at once." }),
     max_replays: z
       .number()
       .int()

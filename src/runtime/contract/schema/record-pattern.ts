@@ -50,7 +50,7 @@ const CONDITION = /^([^\s=!<>]+)\s*(?:(!=|<=|>=|=|<|>)\s*(.*))?$/s;
 
 function parseCondition(text: string): RecordPattern | { readonly problem: string } {
   const [, subject, operator, operand = ""] = CONDITION.exec(text) ?? [];
-  if (subject === undefined) return { problem: `${JSON.stringify(text)} is no pattern; ${EXAMPLES}` };
+  if (subject === undefined) return { problem: `${JSON.stringify(text)} is not a pattern; ${EXAMPLES}` };
   if (subject === "severity") return parseSeverity(operator, operand);
   const attribute = /^(attributes|resource)\.(.+)$/.exec(subject);
   if (attribute && operator === undefined) return hasAttribute(attribute);

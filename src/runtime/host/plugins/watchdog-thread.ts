@@ -23,7 +23,7 @@ let hasReportedFull = false;
 setInterval(() => {
   const now = Atomics.load(cells, 0);
   if (now === beat) return checkStuck();
-  if (hasReportedStuck) report("info", names[cells[2]], "the event loop goes on after " + seconds());
+  if (hasReportedStuck) report("info", names[cells[2]], "the event loop continues after " + seconds());
   beat = now;
   since = performance.now();
   memory = process.memoryUsage.rss();
@@ -39,7 +39,7 @@ function checkStuck() {
   const growth = grown < GROWTH ? "" : "; meanwhile the process has grown by " + Math.round(grown / 1048576) + " MiB";
   const running = Atomics.load(cells, 1);
   const reason = running > 0
-    ? "the plugin's code has been running for " + seconds() + " without a break, and nothing else can run: an endless loop?"
+    ? "the plugin's code has been running for " + seconds() + " without a break, and blocks everything else: an endless loop?"
     : "nothing has run for " + seconds() + "; the plugin named here is the last that did: an endless loop after an await?";
   report("error", names[running || Atomics.load(cells, 2)], reason + growth);
 }

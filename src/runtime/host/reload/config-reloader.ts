@@ -195,10 +195,10 @@ export class ConfigReloader implements ConfigControl {
     if (outcome === "unchanged") logger.info(facts, "config reloaded: nothing has changed");
     else if (outcome === "applied") logger.info({ ...facts, changed, settings, kept }, "config reloaded");
     else if (outcome === "invalid")
-      logger.error({ ...facts, errors }, "the config has errors and was not reloaded: the old one runs on");
-    else logger.error({ ...facts, errors }, "the reload failed and was rolled back: the old config runs on");
+      logger.error({ ...facts, errors }, "the config has errors and was not reloaded: the agent keeps the old one");
+    else logger.error({ ...facts, errors }, "the reload failed and was rolled back: the agent keeps the old config");
     if (outcome === "applied" && afterRestart.length > 0)
-      logger.warn({ keys: afterRestart }, "some changed keys take effect when the agent is started again");
+      logger.warn({ keys: afterRestart }, "some changed keys take effect when the agent is restarted");
   }
 }
 

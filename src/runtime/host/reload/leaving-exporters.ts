@@ -55,7 +55,7 @@ export class LeavingExporters {
   }
 
   private async run({ end, emptied, components }: Leaving, interrupted: Promise<void>): Promise<void> {
-    this.logger.info({ exporter: end.id }, "the removed exporter runs on until its queue is empty");
+    this.logger.info({ exporter: end.id }, "the removed exporter keeps running until its queue is empty");
     const isEmpty = await Promise.race([emptied.then(() => true), interrupted.then(() => false)]);
     await this.runner.waitFor(end.drain(), MAX_END_MS, () => end.end());
     for (const component of components) await this.runner.waitFor(this.runner.stopAll([component]), MAX_END_MS);

@@ -95,7 +95,7 @@ export class OwnCredentials {
       this.url.protocol === "http:" &&
       !isLocalHost(this.url.hostname.replace(/^\[(.*)\]$/, "$1"))
     ) {
-      const warning = "credentials are sent without TLS: anybody on the network path can read them";
+      const warning = "credentials are sent without TLS: anyone on the network can read them";
       this.services.logger.warn({ url: this.url.href }, warning);
     }
     return found;

@@ -41,7 +41,7 @@ export function authenticate(
 
 function asAuthError(error: unknown): AuthError {
   if (isAuthError(error)) return error;
-  return new AuthError("unavailable", "clients cannot be authenticated at the moment", { cause: error });
+  return new AuthError("unavailable", "clients cannot be authenticated right now", { cause: error });
 }
 
 /**

@@ -93,7 +93,8 @@ export class RenewedCredentials<T extends object> {
     const marginMs = Math.min(MARGIN_MS, lifetimeMs / 2);
     const renewAt = since + lifetimeMs - bufferMs;
     this.current = { value, since, renewAt, endsAt: since + lifetimeMs - marginMs };
-    if (this.failures > 0) this.settings.logger.info({ failures: this.failures }, "new credentials were fetched again");
+    if (this.failures > 0)
+      this.settings.logger.info({ failures: this.failures }, "new credentials could be fetched again");
     this.failures = 0;
     this.lastFailure = undefined;
     return value;

@@ -102,7 +102,7 @@ function framingOf(headers: ReadonlyMap<string, string>, isOld: boolean): BodyFr
     return "chunked";
   }
   if (length === undefined) return "close";
-  if (!DIGITS.test(length)) throw new AnswerFormatError("the answer's Content-Length is no number");
+  if (!DIGITS.test(length)) throw new AnswerFormatError("the answer's Content-Length is not a number");
   return "length";
 }
 

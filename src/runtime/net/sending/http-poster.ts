@@ -54,10 +54,7 @@ export class HttpPoster {
     const { config, context, target } = this;
     this.authenticator = clientAuthenticator(config.auth, context);
     if (this.authenticator?.isConfidential && !target.isSecure && !isLocalHost(target.host))
-      context.logger.warn(
-        { url: this.peer },
-        "credentials are sent without TLS: anybody on the network path can read them",
-      );
+      context.logger.warn({ url: this.peer }, "credentials are sent without TLS: anyone on the network can read them");
     const loaded = config.tls ? await loadClientTls(config.tls, ["tls"]) : { rejectUnauthorized: true };
     const servername = hostHeaderName(config);
     const tls = servername === undefined ? loaded : { servername, ...loaded };

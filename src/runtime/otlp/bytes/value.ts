@@ -106,7 +106,7 @@ export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_D
     case "object":
       return writeObject(writer, value, depth);
     default:
-      throw new TypeError(`${typeof value} is no telemetry value`);
+      throw new TypeError(`${typeof value} is not a telemetry value`);
   }
 }
 

@@ -201,7 +201,7 @@ export class AstCompiler implements Compiler {
     if (rest.length > 0)
       throw nodeError(
         node,
-        `goes on behind the parameter ${variable.name}: write ${variable.name}["${rest[0]!.name}"]`,
+        `continues after the parameter ${variable.name}: write ${variable.name}["${rest[0]!.name}"]`,
       );
     const keys = first!.keys.map((key) => this.key(key));
     return {
@@ -215,7 +215,7 @@ export class AstCompiler implements Compiler {
   /** A list field, such as bucket_counts, can be read item by item. */
   private listItemAccess(spec: PathSpec, keys: readonly AstNode[]): PathAccess {
     if (spec.type !== "list" || keys.length > 1)
-      throw nodeError(keys[0]!, `stands behind a ${spec.type}, which cannot be indexed`);
+      throw nodeError(keys[0]!, `follows a ${spec.type}, which cannot be indexed`);
     const listAccess = spec.compile([]);
     const compiled = keys.map((key) => this.key(key));
     return {
@@ -258,7 +258,7 @@ export class AstCompiler implements Compiler {
         : undefined;
     const isNoKey = node.kind === "literal" && literal === undefined && typeof node.value !== "number";
     if (isNoKey || node.kind === "list" || node.kind === "map" || node.kind === "name")
-      throw nodeError(node, "is no key: use a string or an integer");
+      throw nodeError(node, "is not a key: use a string or an integer");
     return { literal, get: this.value(node) };
   }
 

@@ -20,7 +20,7 @@ const REFUSED = "refused";
 
 export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   {
-    what: "Paths need no context in front where they can only mean one.",
+    what: "A path needs no context if only one is possible.",
     component: "filter",
     signal: "logs",
     config: "log_conditions: [severity_number >= SEVERITY_NUMBER_INFO]",
@@ -28,7 +28,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: "dropped",
   },
   {
-    what: "Conditions and groups of them may stand in one list.",
+    what: "One list may contain conditions and groups of conditions.",
     component: "filter",
     signal: "logs",
     config: "log_conditions: [log.body == 1, { context: log, conditions: [severity_number == 9] }]",
@@ -44,7 +44,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: "kept",
   },
   {
-    what: "The older forms may stand beside each other and beside the newer one: what any of them drops is dropped.",
+    what: "The older forms may be combined with each other and with the newer form: data that one of them drops is dropped.",
     component: "filter",
     signal: "logs",
     config: "{ logs: { log_record: [severity_number == 9] }, log_conditions: [log.body == 1] }",
@@ -52,11 +52,11 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: "dropped",
   },
   {
-    what: "Of several `libraries` any will do, as the Collector's own documentation has it.",
+    what: "If there are several `libraries`, one must match, as the Collector's documentation says.",
     component: "filter",
     signal: "traces",
     config: "spans: { exclude: { match_type: strict, libraries: [{ name: lib }, { name: other }] } }",
-    there: "all must fit, so none ever does",
+    there: "all must match, so none ever does",
     here: "dropped",
   },
   {
@@ -68,7 +68,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: "dropped",
   },
   {
-    what: "A whole number fits a double of the same value, as `2` and `2.0` are one number in YAML.",
+    what: "A whole number matches a double of the same value, because `2` and `2.0` are the same number in YAML.",
     component: "filter",
     signal: "logs",
     config: "logs: { exclude: { match_type: strict, record_attributes: [{ key: whole, value: 2 }] } }",
@@ -80,11 +80,11 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     component: "filter",
     signal: "traces",
     config: "spans: { exclude: { match_type: strict, span_names: [x], log_bodies: [] } }",
-    there: "ignored, if nothing is in them",
+    there: "ignored if they are empty",
     here: { refused: "log_bodies" },
   },
   {
-    what: "What an expression asks for that there is not is told with the config.",
+    what: "Unknown names in an expression are config errors.",
     component: "filter",
     signal: "metrics",
     config: "metrics: { exclude: { match_type: expr, expressions: [Name == 's'] } }",
@@ -92,7 +92,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: { refused: "there is no Name" },
   },
   {
-    what: "An expression that fails, or gives no bool, follows `error_mode`; types are looked at when it is evaluated.",
+    what: "`error_mode` applies to expressions that fail or return no bool. Types are checked when an expression is evaluated.",
     component: "filter",
     signal: "metrics",
     config: "metrics: { exclude: { match_type: expr, expressions: [MetricName, HasLabel(1)] } }",
@@ -100,7 +100,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: "kept",
   },
   {
-    what: "Statements and groups of them may stand in one list.",
+    what: "One list may contain statements and groups of statements.",
     component: "transform",
     signal: "logs",
     config: "log_statements: ['set(log.flags, 1)', { context: log, statements: ['set(flags, 2)'] }]",
@@ -116,11 +116,11 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     here: "kept",
   },
   {
-    what: "`shared_cache` is ignored: every record has a cache of its own.",
+    what: "`shared_cache` is ignored: every record has its own cache.",
     component: "transform",
     signal: "logs",
     config: "log_statements: [{ context: log, statements: ['set(flags, 1)'], shared_cache: true }]",
-    there: "refused before 0.160, where all records of all batches came to share it",
+    there: "refused before 0.160; since then, all records of all batches share one cache",
     here: "kept",
   },
   {
@@ -128,7 +128,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
     component: "transform",
     signal: "logs",
     config: "{ flatten_data: true, log_statements: ['set(log.flags, 1)'] }",
-    there: "refused without its feature gate; with it, records of a resource are taken apart",
+    there: "refused without its feature gate; with it, records of a resource are separated",
     here: "kept",
   },
 ];

@@ -25,13 +25,13 @@ const FAILS_ON_RECORDS = "fails on every record";
 
 export const DIFFERENCES: readonly OttlDifference[] = [
   {
-    what: "`Format` writes maps and lists of a record as it writes others.",
+    what: "`Format` writes maps and lists of a record like other maps and lists.",
     example: 'Format("%v", [attributes["map"]])',
     there: "addresses in memory",
     here: { gives: "map[inner:map[deep:found] n:1]" },
   },
   {
-    what: "Escapes that Go refuses stand for themselves: a pattern needs no second backslash.",
+    what: "Escapes that Go refuses are kept as written: a pattern needs no second backslash.",
     example: 'IsMatch("7", "\\d")',
     there: "refused",
     here: { gives: true },
@@ -49,14 +49,14 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: 1n },
   },
   {
-    what: "Where a double is asked for, an integer will do.",
+    what: "An integer is accepted where a double is expected.",
     example: "Log(1) == 0",
     isCondition: true,
     there: "the same, but refused by `scale_metric(2)` and `extract_percentile_metric(95)`",
     here: { gives: true },
   },
   {
-    what: "A value may stand in parentheses.",
+    what: "A value may be in parentheses.",
     example: '("a")',
     there: "refused",
     here: { gives: "a" },
@@ -74,13 +74,13 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "some text" },
   },
   {
-    what: "`%o` is the month with a space before one digit.",
+    what: "`%o` is the month, padded with a space.",
     example: 'FormatTime(Unix(0), "%o")',
     there: "`_1`",
     here: { gives: " 1" },
   },
   {
-    what: "The index of a span event is known to statements.",
+    what: "Statements can read the index of a span event.",
     example: "event_index",
     context: "spanevent",
     there: FAILS_ON_RECORDS,
@@ -107,11 +107,11 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: true },
   },
   {
-    what: "`IsRootSpan` can be asked of the span of an event.",
+    what: "`IsRootSpan` works in the context spanevent too.",
     example: "IsRootSpan()",
     context: "spanevent",
     isCondition: true,
-    there: "not there in the context spanevent",
+    there: "not available in the context spanevent",
     here: { gives: false },
   },
   {
@@ -121,13 +121,13 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "prog" },
   },
   {
-    what: "The original of a URL is what was written.",
+    what: "The original of a URL is the URL as written.",
     example: 'URL("http://H/ü")["url.original"]',
     there: "`http://H/%C3%BC`",
     here: { gives: "http://H/ü" },
   },
   {
-    what: "A client that is no browser is called by the name it gives itself.",
+    what: "A client that is not a browser gets the name that it sends.",
     example: 'UserAgent("kube-probe/1.27")["user_agent.name"]',
     there: "`Other`, unless it is well known",
     here: { gives: "kube-probe" },
@@ -139,13 +139,13 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "a" },
   },
   {
-    what: "Fractions of a second stand behind the seconds.",
+    what: "Fractions of a second must follow the seconds.",
     example: 'FormatTime(time, "%s")',
     there: "`999999999`",
-    here: { refused: "stand behind a point" },
+    here: { refused: "must follow a point" },
   },
   {
-    what: "A nil value may be given to a lambda, and come out of it.",
+    what: "A lambda may get and return nil.",
     example: "MapEach([nil], (_, v) => v)[0]",
     there: FAILS_ON_RECORDS,
     here: { gives: null },
@@ -163,13 +163,13 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "%!d(time.Time=2023-11-14 22:13:20.123456789 +0000 UTC)" },
   },
   {
-    what: "A list has one type, wherever it comes from.",
+    what: "All lists have the same type.",
     example: 'Format("%T", [attributes["list"]])',
     there: "`pcommon.Slice`",
     here: { gives: "[]interface {}" },
   },
   {
-    what: "Ids may be looked for in a list.",
+    what: "`Index` can find ids in a list.",
     example: "Index([trace_id], trace_id)",
     there: FAILS_ON_RECORDS,
     here: { gives: 0n },
@@ -182,7 +182,7 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: 1n },
   },
   {
-    what: "A list of a record may stand in a map that is written out.",
+    what: "A map literal may contain a list of a record.",
     after: ['set(attributes["out"], {"k": attributes["list"]})'],
     example: 'attributes["out"]["k"][0]',
     there: FAILS_ON_RECORDS,
@@ -218,13 +218,13 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: true },
   },
   {
-    what: "`UserAgent` knows the usual browsers; of others it has only the name that they give themselves before a slash.",
+    what: "`UserAgent` knows the usual browsers. For other clients it returns only the name before the slash.",
     example: 'UserAgent("Slackbot 1.0")["user_agent.name"]',
     there: "`Slackbot`",
     here: { gives: "Other" },
   },
   {
-    what: "What is invalid in an encoding of several bytes is replaced as Node.js does.",
+    what: "Invalid bytes in a multi-byte encoding are replaced as in Node.js.",
     example: 'Decode(0x80, "shift_jis")',
     there: "the control character U+0080",
     here: { gives: "\ufffd" },
@@ -236,19 +236,19 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "\ufffd" },
   },
   {
-    what: "`Time` in another language reads what it reads without one.",
+    what: "`Time` reads the same formats with and without a language.",
     example: 'Hour(Time("03:04 PM +02:00", "%I:%M %p %z", locale = "de"))',
     there: "fails: `%p` needs a language with AM and PM, and `%z` digits alone",
     here: { gives: 15n },
   },
   {
-    what: "What is no JSON is not parsed.",
+    what: "Invalid JSON is not parsed.",
     example: String.raw`ParseJSON("{\"a\":01}")`,
     there: "`01` is 1",
     here: { fails: "not valid JSON" },
   },
   {
-    what: "Grok's `EMAILADDRESS` fits addresses.",
+    what: "Grok's `EMAILADDRESS` matches addresses.",
     example: 'ExtractGrokPatterns("a@b.co", "%{EMAILADDRESS:e}", true)["e"]',
     there: "nothing",
     here: { gives: "a@b.co" },
@@ -260,7 +260,7 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { refused: "at least one key" },
   },
   {
-    what: "A time that is cleared is none.",
+    what: "A cleared time is 0.",
     after: ["clear(time)"],
     example: "time_unix_nano",
     there: "`11651379494838206464`, as Go's times begin with the year 1",

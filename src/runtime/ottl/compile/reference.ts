@@ -13,12 +13,12 @@ export function ottlReference(): string {
   return `${[
     "# OTTL: functions and paths",
     "Made from the code by `node scripts/ottl-reference.js`; do not edit.",
-    "Arguments in square brackets may be left out, and all may be given by name: `Substring(body, start = 0, length = 5)`. Types in capital letters must be literals. `path` and `map path` are what is changed; `pattern` is a regular expression of RE2, `glob` has `*` and `?`, and `converter` is the name of a converter such as `SHA256`.",
+    "Arguments in square brackets are optional. Every argument can be given by name: `Substring(body, start = 0, length = 5)`. Types in capital letters must be literals. `path` and `map path` are the fields that are changed; `pattern` is a regular expression of RE2, `glob` has `*` and `?`, and `converter` is the name of a converter such as `SHA256`.",
     "## All functions",
     "The Collector has all of them, under these names and with these arguments.",
     functionTable(specs),
     "## What differs from the Collector",
-    "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [OTTL](../how-to/ottl.md#coming-from-the-collector).",
+    "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. Sluice reports errors in statements as config errors, before it starts. Limits and other differences are in [OTTL](../how-to/ottl.md#coming-from-the-collector).",
     differenceTable(DIFFERENCES),
     "### Settings that differ",
     "The effect on a record that the config matches.",
@@ -28,7 +28,7 @@ export function ottlReference(): string {
     "## Converters",
     ...specs.filter((spec) => !isEditor(spec)).map(functionText),
     "## Paths",
-    'Each may also be written with the name of its context in front: `log.body` for `body`. Maps and lists take keys: `attributes["a"]["b"][0]`.',
+    'Each path may also begin with the name of its context: `log.body` for `body`. Maps and lists take keys: `attributes["a"]["b"][0]`.',
     ...CONTEXTS.map(contextText),
   ].join("\n\n")}\n`;
 }
@@ -68,7 +68,7 @@ function hereText(here: OttlDifference["here"]): string {
 
 function functionText(spec: FunctionSpec): string {
   const rows = spec.parameters.map(
-    ({ name, type, optional }) => `- \`${name}\`: ${type}${optional ? ", may be left out" : ""}`,
+    ({ name, type, optional }) => `- \`${name}\`: ${type}${optional ? ", optional" : ""}`,
   );
   const returns = spec.returns === "" ? [] : [`Gives ${spec.returns}.`];
   const where = spec.contexts === undefined ? [] : [`Only in the context ${spec.contexts.join(" and ")}.`];

@@ -23,7 +23,7 @@ function endpointArgument(args: CallArguments, side: "source" | "destination"): 
     const text = address(ctx);
     const number = uint16(port(ctx), `the ${side} port`);
     const bytes = ipBytes(text);
-    if (bytes === undefined) throw new OttlError(`CommunityID: ${JSON.stringify(text.slice(0, 60))} is no address`);
+    if (bytes === undefined) throw new OttlError(`CommunityID: ${JSON.stringify(text.slice(0, 60))} is not an address`);
     return [bytes, number];
   };
 }

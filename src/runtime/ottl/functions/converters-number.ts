@@ -15,7 +15,7 @@ function parseInteger(text: string, base: bigint): bigint {
   const fail = (why: string): never => {
     throw new OttlError(`ParseInt: ${JSON.stringify(text.slice(0, 40))} ${why}`);
   };
-  if (text === "" || text.length > MAX_DIGITS) return fail("is no integer");
+  if (text === "" || text.length > MAX_DIGITS) return fail("is not an integer");
   if (base < 0n || base === 1n || base > 36n) throw new OttlError(`ParseInt: no such base: ${base}`);
   const negative = text.startsWith("-");
   let digits = /^[+-]/.test(text) ? text.slice(1) : text;
@@ -28,11 +28,11 @@ function parseInteger(text: string, base: bigint): bigint {
     if (/__|^_|_$/.test(digits)) fail("has an underscore that is not between digits");
     digits = digits.replaceAll("_", "");
   }
-  if (digits === "") fail("is no integer");
+  if (digits === "") fail("is not an integer");
   let value = 0n;
   for (const c of digits.toLowerCase()) {
     const digit = "0123456789abcdefghijklmnopqrstuvwxyz".indexOf(c);
-    if (digit < 0 || digit >= radix) fail(`is no integer in base ${radix}`);
+    if (digit < 0 || digit >= radix) fail(`is not an integer in base ${radix}`);
     value = value * BigInt(radix) + BigInt(digit);
   }
   if (value > 2n ** 63n - (negative ? 0n : 1n)) fail("does not fit 64 bits");

@@ -77,7 +77,7 @@ function triedOnLiterals(spec: FunctionSpec, attempt: (literal: OttlValue) => un
 function wholeNumber(value: OttlValue): bigint | null {
   const int = toInt(value);
   if (int !== null || value === null) return int;
-  throw new OttlError(`${JSON.stringify(String(value).slice(0, 40))} is no integer`);
+  throw new OttlError(`${JSON.stringify(String(value).slice(0, 40))} is not an integer`);
 }
 
 function isEmpty(value: OttlValue): boolean {
@@ -101,7 +101,7 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
   conversion(
     "Int",
     "int",
-    "The value as an integer: a double is truncated, text is parsed, true is 1. Fails if there is no integer; nil stays nil.",
+    "The value as an integer: a double is truncated, text is parsed, true is 1. Fails if there is not an integer; nil stays nil.",
     'Int(attributes["http.status_code"])',
     wholeNumber,
   ),

@@ -174,7 +174,7 @@ function parseDouble(written: string): number {
   if (/^nan$/i.test(text)) return Number.NaN;
   const hexadecimal = HEXADECIMAL.exec(text);
   if (hexadecimal !== null) return hexadecimalDouble(hexadecimal);
-  throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no number`);
+  throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is not a number`);
 }
 
 /** As in Go, where the exponent of two is required: `0x1p4` is 16. */
@@ -199,7 +199,7 @@ export function toBool(value: OttlValue): boolean | null {
     case "string":
       if (TRUE.has(value)) return true;
       if (FALSE.has(value)) return false;
-      throw new OttlError(`${JSON.stringify(value.slice(0, 40))} is no bool`);
+      throw new OttlError(`${JSON.stringify(value.slice(0, 40))} is not a bool`);
   }
   if (value === null) return null;
   throw new OttlError(`${typeName(value)} cannot become a bool`);

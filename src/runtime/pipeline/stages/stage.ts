@@ -52,7 +52,7 @@ export class GraphStage {
             delivery.refuse(error); // RxJS would report it outside of the stream, and the delivery would stay unsettled
           }
         },
-        error: (error) => logger.error({ err: error, stage: key }, "a stream ended on an error"),
+        error: (error) => logger.error({ err: error, stage: key }, "a stream ended with an error"),
       });
     this.unsubscribe = () => subscription.unsubscribe();
   }

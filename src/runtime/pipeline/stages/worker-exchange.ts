@@ -9,9 +9,9 @@ import { type Outlet, statefulProcessor, type WorkerMode } from "#contract/opera
  * to. The debt stays here, and is settled as the other worker settles its part.
  */
 export interface WorkerExchange {
-  /** Of this worker, from 1. */
+  /** The number of this worker, from 1. */
   readonly number: number;
-  /** Of all workers. */
+  /** The number of all workers. */
   readonly count: number;
   /** From now on deliveries of other workers may arrive. */
   start(): Promise<void>;

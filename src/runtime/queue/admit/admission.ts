@@ -23,7 +23,7 @@ export interface AdmissionServices extends NewEntryServices {
   readonly store: QueueStore;
   readonly filter: DeadLetterFilter;
   readonly queue: AdmittedEntries;
-  /** Entries of watched messages that were delivered lately. Left out by journals, whose entries nobody watches. */
+  /** Entries of watched messages that were delivered lately. Undefined in journals, whose entries are not watched. */
   readonly delivered?: RecentIds;
 }
 
@@ -228,7 +228,7 @@ export class Admission {
     return this.services.queue.attach === undefined ? undefined : origin.watch;
   }
 
-  /** Returns a delivery that is settled with the end of this entry, if somebody wants to know. */
+  /** Returns a delivery that is settled when this entry ends, if a watcher needs the outcome. */
   private watched(delivery: Delivery, entry: Entry): Delivery | undefined {
     const watch = this.watchOf(delivery);
     return watch && watchedDelivery(delivery.origin, watch, entry);

@@ -31,7 +31,7 @@ export interface KeyedEntriesServices {
  */
 export class KeyedEntries {
   private readonly services: KeyedEntriesServices;
-  /** The last write for each id that is being stored: a message may come again before its first write has ended. */
+  /** The last write for each id that is being stored: a message may be redelivered before its first write has ended. */
   private readonly storing = new Map<string, Promise<unknown>>();
 
   constructor(services: KeyedEntriesServices) {

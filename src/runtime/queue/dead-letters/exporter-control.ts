@@ -41,7 +41,7 @@ export interface ExporterControl {
   adoptNotes?(from: QueueStore): Promise<RemainingOf>;
 }
 
-/** Returns the records of an entry that nobody has taken yet; possibly none. */
+/** Returns the records of an entry that no server has accepted yet; possibly none. */
 export type RemainingOf = (ref: EntryRef, batch: Batch) => Batch;
 
 /** The control of an exporter with a queue. */

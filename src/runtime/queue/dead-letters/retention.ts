@@ -72,7 +72,7 @@ export function createRetention(control: QueueControl, services: RetentionServic
     const details = { exporter: control.id, kept, aheadMs: Math.round(aheadMs) };
     services.logger.warn(
       details,
-      "the clock has jumped forward: dead letters that would be too old by it are kept until it has run on for an hour",
+      "the clock has jumped forward: dead letters that now seem too old are kept for another hour",
     );
   }
 

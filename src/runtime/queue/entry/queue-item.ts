@@ -56,7 +56,7 @@ export interface DeadLetterCause {
   readonly rule?: FailureRule;
   readonly category: string;
   readonly error: AttemptError;
-  /** Number of records that nobody received; all of them if left out. */
+  /** Number of records that no server has accepted; all of them if left out. */
   readonly lost?: number;
   /** Number of rejected records of the request, for a partial success. */
   readonly rejected?: number;

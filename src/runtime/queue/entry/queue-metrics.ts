@@ -71,7 +71,7 @@ export class QueueMetrics {
       metrics.counter(name, { description }, { exporter: id, ...more });
     this.sent = bySignal((noun) => count(`${this.prefix}_sent_${noun}`, "Records that the backend took."));
     this.sendFailed = bySignal((noun) =>
-      count(`${this.prefix}_send_failed_${noun}`, "Records that were given up, or that the backend rejected."),
+      count(`${this.prefix}_send_failed_${noun}`, "Records that were given up or rejected by the backend."),
     );
     this.enqueueFailed = bySignal((noun) =>
       count(`${this.prefix}_enqueue_failed_${noun}`, "Records that did not get into the queue."),
@@ -80,7 +80,7 @@ export class QueueMetrics {
       const attempt = i + 1 === MAX_ATTEMPT_LABEL ? `${MAX_ATTEMPT_LABEL}+` : String(i + 1);
       return count("sluice_exporter_retries", "Entries that were sent again, alone or with others.", { attempt });
     });
-    const failed = "Failed calls that may succeed later, by who is to blame.";
+    const failed = "Failed calls that may succeed later, by cause: backend or entry.";
     this.failedCalls = {
       backend: count("sluice_exporter_failed_calls", failed, { blame: "backend" }),
       entry: count("sluice_exporter_failed_calls", failed, { blame: "entry" }),
@@ -89,12 +89,15 @@ export class QueueMetrics {
     this.permanent = count("sluice_exporter_permanent_failures", "Calls that were refused permanently.");
     this.opened = count("sluice_breaker_opened", "Times the circuit breaker opened.");
     this.closed = count("sluice_breaker_closed", "Times the circuit breaker closed.");
-    this.rejected = count("sluice_breaker_rejected", "Times an entry met an open circuit breaker.");
+    this.rejected = count("sluice_breaker_rejected", "Times that an open circuit breaker prevented a send.");
     this.deadLetterWriteFailures = count(
       "sluice_dead_letter_write_failures",
       "Dead letters that could not be written; writing is retried.",
     );
-    this.filteredOut = count("sluice_dead_letters_filtered_out", "Entries given up that the filter did not save.");
+    this.filteredOut = count(
+      "sluice_dead_letters_filtered_out",
+      "Entries that were given up and not kept as dead letters, because of dead_letter.filter.",
+    );
     this.forwardFailed = count(
       "sluice_dead_letter_forward_failures",
       "Forwarded copies of other exporters' dead letters that could not be delivered.",
@@ -114,7 +117,7 @@ export class QueueMetrics {
     this.unreadable = count("sluice_queue_unreadable_entries", "Entries that were set aside because of damage.");
     this.lost = count(
       "sluice_queue_lost_entries",
-      "Entries that were in the queue before the agent started and are gone.",
+      "Entries that were in the queue before the agent started and are lost.",
     );
     const checks = "Health checks of the exporter while its circuit breaker was open.";
     this.healthChecks = {
@@ -164,7 +167,7 @@ export class QueueMetrics {
 
   /** Counts records that a processor took out of its pipeline: saved as dead letters, or dropped. */
   setBack(reason: FailureReason, saved: number, dropped: number): void {
-    const description = "Records that a processor took out of its pipeline, by whether the exporter keeps them.";
+    const description = "Records that a processor made dead letters, by whether the exporter keeps them.";
     for (const [outcome, items] of Object.entries({ saved, dropped })) {
       const attributes = { exporter: this.id, reason, outcome };
       if (items > 0) this.metrics.counter("sluice_setback_items", { description }, attributes).add(items);

@@ -28,7 +28,7 @@ const ROOM_WAIT_MS = 250;
 /** How an entry is moved. `settled`: it need not be, and is only removed. */
 export type PlannedMove = Move | ReplaySkip | "settled";
 
-/** Entries that somebody else's queue gets as they are. */
+/** Entries that the queue of another exporter gets unchanged. */
 export interface AdoptedAsTheyAre {
   /** For the log. */
   readonly what: string;

@@ -26,7 +26,7 @@ export class DamageReporter {
     metrics.unreadable.add(corruptEntries);
     metrics.lost.add(lostEntries);
     const found = { lostEntries, ...lostBounds, corruptEntries, setAside };
-    const message = `the queue was damaged; readable entries are kept: ${describeLoss({ lostEntries, lostBounds })}`;
+    const message = `the queue was damaged; its readable entries are kept: ${describeLoss({ lostEntries, lostBounds })}`;
     logger.error(found, message);
   }
 

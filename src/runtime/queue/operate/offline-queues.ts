@@ -104,7 +104,7 @@ function noQueuesError(config: PostgresStoreConfig, all: readonly PostgresQueue[
   const hint =
     others.length === 0
       ? ""
-      : `; there are some of ${others.slice(0, 5).join(", ")}: name one with store: postgres: agent:`;
+      : `; there are queues of ${others.slice(0, 5).join(", ")}: name one with store: postgres: agent:`;
   return new AdminError(
     "not_found",
     `there are no queues of the agent ${agentName(config)} in PostgreSQL at ${config.endpoint}${hint}`,
@@ -179,10 +179,13 @@ function storeSettings(exporter: string, directory: string): LevelStoreSettings 
 
 function asOpenError(error: unknown, place: string): unknown {
   const advice =
-    "leave out --dir and --config to ask the agent that runs (--api URL if it is not at the default address), or stop it";
+    "leave out --dir and --config to use the running agent (with --api URL if it is not at the default address), or stop it";
   const code = isStoreError(error) ? error.code : undefined;
   if (code === "wrong_key")
-    return asAdminError(error, `${(error as Error).message}. Name the config that has the keys with --config FILE`);
+    return asAdminError(
+      error,
+      `${(error as Error).message}. Use --config FILE to name the config that contains the keys`,
+    );
   return asAdminError(error, code === "locked" ? `${place} is in use by a running agent; ${advice}` : undefined);
 }
 

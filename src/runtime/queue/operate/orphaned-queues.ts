@@ -30,7 +30,7 @@ export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<strin
   }
 }
 
-/** The same queues, for operators. Directories that were moved are left out: nobody can tell whose they are. */
+/** The same queues, for operators. Directories that were moved are left out, because their owner is unknown. */
 export async function orphanedQueuesUnder(root: string, used: ReadonlySet<string>): Promise<OrphanedQueue[]> {
   const stores = await storesUnder(root).catch(() => []);
   if (stores.some(({ summary }) => isNewerFormat(summary.format))) return [];
@@ -51,7 +51,7 @@ export function kindOfQueue(id: string): OrphanedQueue["kind"] {
 
 function warnOfNewerVersion(root: string, newer: readonly { directory: string }[], logger: Logger): void {
   const directories = newer.map(({ directory }) => directory);
-  const advice = "run that version, or move the whole directory aside and keep it; nothing was changed";
+  const advice = "run that version, or move the whole directory away and keep it; nothing was changed";
   logger.warn({ directories }, `a newer version has written queues in ${root}: ${advice}`);
 }
 

@@ -119,7 +119,7 @@ export class PostgresPlace implements QueuePlace {
     const agents = [...new Set(others.map((queue) => queue.agent))];
     logger.warn(
       { agents: agents.slice(0, MAX_NAMES), pending: sum(others, "pending"), deadLetters: sum(others, "failed") },
-      "no agent runs that has the queues of these agents open: start one with store: postgres: agent: set to its name, if it does not come back by itself",
+      "no running agent uses the queues of these agents. If an agent does not come back, start one with store: postgres: agent: set to its name",
     );
   }
 

@@ -100,7 +100,7 @@ export class WorkerQueues {
         return this.isStopped ? undefined : this.lookNow();
       })
       .catch((error: unknown) => {
-        this.services.logger.warn({ err: error }, "the queues of workers that are gone cannot be adopted yet");
+        this.services.logger.warn({ err: error }, "the queues of removed workers cannot be adopted yet");
         this.retryLater();
       });
     return this.looking;
@@ -186,7 +186,7 @@ export class WorkerQueues {
         return store;
       } catch (error) {
         if (!isStoreError(error) || error.code !== "locked") throw error;
-        if (!isLogged) logger.info({ queue: id }, "waiting until a worker that is ending has closed its queue");
+        if (!isLogged) logger.info({ queue: id }, "waiting for a stopping worker to close its queue");
         await waitUntil(clock.monotonic() + LOCK_WAIT_MS, signal, clock);
       }
     }
@@ -241,7 +241,7 @@ export class WorkerQueues {
     }
     const isRemoved = (await place.workers!.remove?.(worker)) ?? own.length > 0;
     this.settledMoves.delete(worker);
-    if (isRemoved) logger.info({ formerWorker: worker }, "all queues of a worker that is gone have been adopted");
+    if (isRemoved) logger.info({ formerWorker: worker }, "all queues of a removed worker have been adopted");
     else if (!this.kept.has(worker)) logger.warn({ formerWorker: worker }, FILES_LEFT);
     if (!isRemoved) this.kept.add(worker);
   }
@@ -275,9 +275,9 @@ interface RunningAdoption {
   readonly ended: Promise<void>;
 }
 
-const NOT_ADOPTED = "the queue of a worker that is gone cannot be adopted yet";
+const NOT_ADOPTED = "the queue of a removed worker cannot be adopted yet";
 
-const FILES_LEFT = "the directory of a worker that is gone stays, because it has files that are not known";
+const FILES_LEFT = "the directory of a removed worker stays, because it contains unknown files";
 
 function isEmpty({ stats: { pending, failed } }: QueueStore): boolean {
   return pending.entries + failed.entries === 0;
@@ -285,7 +285,7 @@ function isEmpty({ stats: { pending, failed } }: QueueStore): boolean {
 
 /** Entries of a worker that is gone. Another worker's queue of the same exporter gets them as they are. */
 class WorkerEntries implements AdoptedAsTheyAre {
-  readonly what = "the queue of a worker that is gone";
+  readonly what = "the queue of a removed worker";
   private readonly from: QueueControl;
   private readonly remaining: RemainingOf;
   private readonly services: AdoptionServices;

@@ -210,7 +210,7 @@ export class Holds {
     lane.since = clock.now();
     lane.startedAt = clock.monotonic();
     const details = { signal: lane.signal, error: error.class, message: error.message, advice: adviceOn(error.class) };
-    logger.error(details, "the backend refuses everything: the queue holds the data until this is fixed");
+    logger.error(details, "the backend refuses all data: it waits in the queue until this is fixed");
   }
 
   private end(lane: Lane): void {

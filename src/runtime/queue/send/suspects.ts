@@ -119,7 +119,7 @@ export class Suspects {
     try {
       writeFileSync(path, JSON.stringify(suspect), { mode: PRIVATE_FILE_MODE });
     } catch (error) {
-      logger.warn({ err: error }, "the entry that is sent next cannot be noted, so a crash loop may not be found");
+      logger.warn({ err: error }, "the next entry cannot be recorded, so a crash loop may not be detected");
     }
   }
 }

@@ -8,7 +8,10 @@ export function createRefusedCounters(context: ReceiverContext, transport: Trans
   return (status) => {
     let counter = counters.get(status);
     if (counter === undefined) {
-      const description = { description: "Number of requests refused unread or unreadable.", unit: "{requests}" };
+      const description = {
+        description: "Number of requests that were refused before they were read, or could not be read.",
+        unit: "{requests}",
+      };
       const attributes = { receiver: context.id, transport, status };
       counter = context.metrics.counter("sluice_receiver_refused_requests", description, attributes);
       counters.set(status, counter);

@@ -97,13 +97,13 @@ export interface RequestRefusals {
 /** The refusals of OTLP, for a format of this name with these Content-Types. */
 export function standardRefusals(name: string, contentTypes: string): RequestRefusals {
   return {
-    shuttingDown: unavailable("shutting down; send it again"),
+    shuttingDown: unavailable("shutting down; retry"),
     overloaded: OVERLOADED,
-    wrongMethod: answer(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; records are POSTed"),
+    wrongMethod: answer(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; use POST"),
     wrongType: answer(415, GRPC_STATUS.INVALID_ARGUMENT, `415 unsupported media type; use ${contentTypes}`),
     notFound: (url, paths) => {
-      const taken = `${name} is taken at ${paths.join(", ")}`;
-      return answer(404, GRPC_STATUS.UNIMPLEMENTED, `404 nothing is at ${String(url).slice(0, 100)}; ${taken}`);
+      const taken = `send ${name} to ${paths.join(", ")}`;
+      return answer(404, GRPC_STATUS.UNIMPLEMENTED, `404 there is nothing at ${String(url).slice(0, 100)}; ${taken}`);
     },
     noPipeline: (signal, receiver) => {
       const key = `service.pipelines.${signal}.receivers`;
@@ -120,7 +120,7 @@ export function standardRefusals(name: string, contentTypes: string): RequestRef
 }
 
 /** The upload was too slow, and others needed its memory. */
-export const GAVE_WAY = unavailable("this request arrived too slowly and others needed its memory; send it again");
+export const GAVE_WAY = unavailable("this request arrived too slowly, and others needed its memory; retry");
 
 /** The rest of such a body is not read. */
 export const TOO_FRAGMENTED = answer(
@@ -129,7 +129,7 @@ export const TOO_FRAGMENTED = answer(
   "the body arrived in pieces of a few bytes each; send larger pieces",
 );
 
-const OVERLOADED = unavailable("too much is waiting to be delivered; try again later");
+const OVERLOADED = unavailable("too much data is waiting to be delivered; retry later");
 
 function tooLarge(limit: number): ErrorAnswer {
   const message = `received message larger than max: ${limit} bytes are allowed, after decompression`;

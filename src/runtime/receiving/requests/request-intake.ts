@@ -118,7 +118,7 @@ export function createRequestIntakes(
   return requestIntakes;
 }
 
-/** Who sent a request, if that was authenticated. The address does not count: a retry may take another way. */
+/** The authenticated sender of a request. The address is ignored, because a retry may come from another one. */
 function authenticatedClient(metadata: Origin["metadata"]): string {
   if (metadata === undefined) return "";
   const known = ["auth.authenticator", "auth.tenant", "auth.subject"].map((name) => metadata.get(name));

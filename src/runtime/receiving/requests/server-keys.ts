@@ -13,7 +13,7 @@ const common = {
   include_metadata: z
     .boolean()
     .default(false)
-    .meta({ description: "Keep the client's headers and address with the data, for components that ask for them." }),
+    .meta({ description: "Keep the client's headers and address with the data, for components that use them." }),
   tls: lazySection(tlsServer).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
   auth: authReference("server")
     .optional()
@@ -26,7 +26,7 @@ export const listenerKeys = (defaultEndpoint: string) => ({
   ...common,
   endpoint: listenEndpoint()
     .default(defaultEndpoint)
-    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+    .meta({ description: "Where to listen; host:port, with 0.0.0.0 for all interfaces." }),
 });
 
 /** Empty and missing lists allow no origin. */
@@ -64,15 +64,15 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
   response_headers: httpHeaders()
     .superRefine(rejectFramingHeaders)
     .optional()
-    .meta({ description: "Headers that every answer gets." }),
+    .meta({ description: "Headers of every answer." }),
   read_timeout: duration()
     .default(60_000)
     .meta({ description: "How long a client may take to send a whole request; 0 means no limit." }),
   read_header_timeout: duration()
     .default(60_000)
     .meta({ description: "How long a client may take to send the head of a request." }),
-  write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
-  idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
+  write_timeout: duration().default(30_000).meta({ description: "How long a client may take to read its answer." }),
+  idle_timeout: duration().default(60_000).meta({ description: "How long an idle connection is kept." }),
   keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
   read_buffer_size: ignored(SOCKET_BUFFERS),
   write_buffer_size: ignored(SOCKET_BUFFERS),
@@ -81,7 +81,7 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
 export const receiverLimits = z.strictObject({
   max_connections: z.number().int().positive().default(10_000).meta({
     description:
-      "Connections that each port keeps open; more are closed at once. Never more than leaves a quarter of the open files.",
+      "Connections that each port keeps open; more are closed at once. A quarter of the open files is always kept free.",
   }),
   max_connections_per_client: z
     .number()
@@ -93,7 +93,7 @@ export const receiverLimits = z.strictObject({
     .default(32 * 1024 * 1024)
     .meta({
       description:
-        "The bytes of unfinished requests held per client, identified by its name if authenticated, otherwise by its address. Above this its slowest requests are refused.",
+        "The bytes of unfinished requests held per client, identified by its name if authenticated, otherwise by its address. Above this limit, its slowest requests are refused.",
     }),
 });
 

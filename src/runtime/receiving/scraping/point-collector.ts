@@ -139,7 +139,7 @@ export class MetricOutput<Table extends MetricTable> {
   }
 }
 
-/** Which attributes the points of a metric keep, and what becomes of points that differ in the others only. */
+/** The attributes that points of a metric keep, and how to merge points that differ only in the others. */
 interface PointSelection {
   readonly keeps: (attribute: string) => boolean;
   readonly strategy: PointAggregation;

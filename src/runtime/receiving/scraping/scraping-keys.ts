@@ -40,7 +40,7 @@ export function metricKeys(table: MetricTable) {
         aggregation_strategy: z
           .enum(["sum", "avg", "min", "max"])
           .optional()
-          .meta({ description: "How points become one that differ only in attributes which are left away." }),
+          .meta({ description: "How to merge points that differ only in removed attributes." }),
         attributes: z.array(z.string()).optional().meta({ description: "The attributes that points keep." }),
       }),
     ).optional();

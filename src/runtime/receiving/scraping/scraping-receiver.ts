@@ -98,7 +98,7 @@ export class ScrapingReceiver implements Receiver {
     const cancel = clock.after(limitMs, () => late.abort());
     const failures = new Map<string, string>();
     const failed = (scraper: string, error: unknown) => {
-      const reason = late.signal.aborted ? `not done within ${limitMs} ms` : (error as Error).message;
+      const reason = late.signal.aborted ? `not finished within ${limitMs} ms` : (error as Error).message;
       if (this.aborting.signal.aborted) return;
       failures.set(scraper, reason);
       this.logFailure({ scraper, reason });

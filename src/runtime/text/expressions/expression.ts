@@ -126,7 +126,7 @@ class ExpressionParser {
     if (text === "not") {
       const { text: word, at: wordAt } = this.next();
       if (!["in", "matches", "contains", "startsWith", "endsWith"].includes(word))
-        throw new ExpressionError("expected in, matches, contains, startsWith or endsWith behind not", wordAt);
+        throw new ExpressionError("expected in, matches, contains, startsWith or endsWith after not", wordAt);
       const positive = this.infix(left, word, power, wordAt);
       return (scope) => !positive(scope);
     }
@@ -153,7 +153,7 @@ class ExpressionParser {
   /** `value | function(more)` is `function(value, more)`. */
   private pipe(left: CompiledExpression): CompiledExpression {
     const token = this.next();
-    if (token.kind !== "name" || !this.isSign("(")) throw new ExpressionError("expected a function behind |", token.at);
+    if (token.kind !== "name" || !this.isSign("(")) throw new ExpressionError("expected a function after |", token.at);
     return this.call(token, [left]);
   }
 
@@ -320,7 +320,7 @@ class ExpressionParser {
     };
   }
 
-  /** As in `reduce(list, #acc + #, 0)`. Without a start, the first item is it. */
+  /** Evaluates `reduce(list, #acc + #, 0)`. Without a start value, it starts with the first item. */
   private reduction(first: readonly CompiledExpression[]): CompiledExpression {
     const list = first[0] ?? this.binary(0);
     if (first.length === 0) this.expect(",");

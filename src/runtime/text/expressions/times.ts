@@ -62,7 +62,7 @@ export function readDate(text: string, layout?: string, location?: string): Expr
       // The next layout may fit.
     }
   }
-  throw new ExpressionError(`${JSON.stringify(text.slice(0, 40))} is no date`);
+  throw new ExpressionError(`${JSON.stringify(text.slice(0, 40))} is not a date`);
 }
 
 export function readDuration(text: string): ExpressionDuration {

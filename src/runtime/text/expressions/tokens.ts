@@ -102,7 +102,7 @@ function readText(source: string, at: number): ExpressionToken {
       i += hex[0].length - 1;
     } else if (Object.hasOwn(ESCAPES, escaped)) value += ESCAPES[escaped];
     else if (/[\\'"`]/.test(escaped)) value += escaped;
-    else throw new ExpressionError(`\\${escaped} is no escape; write \\\\${escaped} for a backslash`, i - 1);
+    else throw new ExpressionError(`\\${escaped} is not an escape; write \\\\${escaped} for a backslash`, i - 1);
   }
   throw new ExpressionError("a text has no end", at);
 }

@@ -170,7 +170,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
 export function parseGoDuration(text: string): bigint {
   const match =
     text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
-  if (match === null) throw new TextError(`${JSON.stringify(text.slice(0, 40))} is no duration`);
+  if (match === null) throw new TextError(`${JSON.stringify(text.slice(0, 40))} is not a duration`);
   let nanos = 0n;
   for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
     const scale = UNITS[unit!]!;

@@ -98,7 +98,7 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
 
 /** Throws a `TextError` if the layout is not understood. */
 export function parseLayout(format: string): LayoutPart[] {
-  if (/(^|[^.,])%[Lfs]/.test(format)) throw new TextError("%L, %f and %s stand behind a point or comma, as in %S.%L");
+  if (/(^|[^.,])%[Lfs]/.test(format)) throw new TextError("%L, %f and %s must follow a point or comma, as in %S.%L");
   if (/\d/.test(format)) throw new TextError("a format has directives such as %Y, and no digits");
   const layout = format.replace(/%(.?)/gs, (whole, directive: string) => {
     const meaning = directive === "" ? "%" : DIRECTIVES[directive];

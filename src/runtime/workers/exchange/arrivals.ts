@@ -65,7 +65,10 @@ export class Arrivals {
       try {
         arriving.reader.push(chunk);
       } catch (error) {
-        settings.logger.warn({ reason: errorMessage(error) }, "closed a connection that is not from another worker");
+        settings.logger.warn(
+          { reason: errorMessage(error) },
+          "closed a connection that did not come from another worker",
+        );
         socket.destroy();
       }
     });

@@ -15,7 +15,7 @@ import { SIGNALS } from "#otlp/signals";
  */
 export const FRAMES = { hello: 1, place: 2, data: 3, accepted: 4, outcome: 5, leaving: 6 } as const;
 
-/** Before the hello, nobody may make us allocate memory. */
+/** A client that has not sent its hello may not cause allocations of memory. */
 export const MAX_HELLO_BYTES = 64;
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
 const LENGTH_BYTES = 4;

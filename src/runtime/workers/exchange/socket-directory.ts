@@ -6,7 +6,7 @@ import { join } from "node:path";
 export interface WorkerAddress {
   /** From 1. */
   readonly number: number;
-  /** Of all workers. */
+  /** The number of all workers. */
   readonly count: number;
   /** A directory that only the agent's user may read. All workers of the agent have the same one, and no other agent. */
   readonly socketDirectory: string;

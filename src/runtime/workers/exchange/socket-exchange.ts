@@ -37,7 +37,7 @@ export class SocketExchange implements WorkerExchange {
     this.settings = settings;
     this.number = settings.worker.number;
     this.count = settings.worker.count;
-    const description = "Records that were moved to the worker that they belong to.";
+    const description = "Records that were moved to their worker.";
     this.moved = settings.metrics.counter("sluice_worker_moved_items", { description });
   }
 
@@ -165,7 +165,7 @@ class OpenPlace implements ExchangePlace {
   }
 }
 
-/** The same records are divided in the same way when they come again, so their parts have keys of their own. */
+/** The same records are divided in the same way when they are sent again, so their parts have their own keys. */
 function originOfPart(origin: Origin, worker: number): Origin {
   if (origin.position === undefined && origin.key === undefined) return origin;
   const { position: _, key, ...rest } = origin;

@@ -48,6 +48,6 @@ async function bring(
   const places = await group.askOne<ReadonlyMap<string, EntryPlace>>(target, "entryPlaces", ids);
   const missing = ids.find((id) => !["dead_letter", "queued"].includes(places.get(id) ?? "delivered"));
   if (missing === undefined) return;
-  const why = imported!.value.problems[0]?.message ?? "it is not known why";
+  const why = imported!.value.problems[0]?.message ?? "for an unknown reason";
   throw new AdminError("unavailable", `dead letter ${missing} could not be brought to worker ${target}: ${why}`);
 }

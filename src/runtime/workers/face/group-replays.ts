@@ -151,7 +151,7 @@ export class GroupReplays {
     const job = await this.get(id);
     if (job !== undefined) return job;
     await work;
-    throw new AdminError("unavailable", "the replay is not known any more");
+    throw new AdminError("unavailable", "the replay is no longer known");
   }
 }
 

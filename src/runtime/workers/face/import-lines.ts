@@ -33,7 +33,7 @@ export async function importInto(
     const request = () => ({ name: "importDeadLetters", args: [own] });
     const [answer] = await group.change<ImportReport>(request, [group.first]);
     const elsewhere = ids.flatMap((id, index) =>
-      isElsewhere(id) ? [{ line: index + 1, message: `entry ${id} is here already` }] : [],
+      isElsewhere(id) ? [{ line: index + 1, message: `entry ${id} exists already` }] : [],
     );
     const all = [...answer!.value.problems, ...elsewhere].sort((a, b) => a.line - b.line);
     for (const { line, message } of all) report(done + line, message);

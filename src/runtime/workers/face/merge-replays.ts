@@ -14,7 +14,7 @@ export function mergeReplays(parts: readonly (readonly ReplayJob[])[], limit: nu
   return merged.sort((a, b) => b.startedAt - a.startedAt).slice(0, limit);
 }
 
-/** One replay, of which each worker does the part with its own dead letters. */
+/** One replay. Each worker replays its own dead letters. */
 export function mergeReplay(parts: readonly ReplayJob[]): ReplayJob {
   const [first] = parts;
   if (parts.length === 1) return first!;

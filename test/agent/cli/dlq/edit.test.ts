@@ -142,6 +142,6 @@ describe("dlq replay", () => {
     const directory = await temporary();
     const [one] = await queueOf(directory, "otlp_http", [{}]);
     const offline = await sluice(["dlq", "replay", one!, "--to", "otlp_http", "--dir", directory]);
-    expect([offline.code, offline.err]).toEqual([2, expect.stringContaining("start it first")]);
+    expect([offline.code, offline.err]).toEqual([2, expect.stringContaining("start the agent first")]);
   });
 });

@@ -83,7 +83,7 @@ describe("the keys that a receiver has taken", () => {
     await log.open();
     rmSync(directory, { recursive: true });
     for (const key of ["a", "b", "c"]) await log.append([[key, 0]]);
-    expect(said).toEqual(["keys of dedup cannot be written; they are forgotten at a restart"]);
+    expect(said).toEqual(["the keys of dedup cannot be stored; they are lost at a restart"]);
     await log.close();
   });
 

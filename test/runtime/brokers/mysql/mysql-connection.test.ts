@@ -107,7 +107,7 @@ describe("a connection to MySQL", () => {
 
   it("names a plugin that it does not support", async () => {
     const { open } = await serverWith({ payloads: [OK] }, { plugin: "client_ed25519" });
-    await expect(open()).rejects.toThrow('the server wants "client_ed25519", which is not supported');
+    await expect(open()).rejects.toThrow('the server requires "client_ed25519", which is not supported');
   });
 });
 
@@ -156,7 +156,7 @@ describe("a connection to a hostile server", () => {
 
   const column = columnPayload({ name: "a" });
   it.each<[string, StatementAnswer]>([
-    ["asks for a file", { payloads: [Buffer.from("\xfb/etc/passwd", "latin1")] }],
+    ["asked for a local file", { payloads: [Buffer.from("\xfb/etc/passwd", "latin1")] }],
     ["malformed packet", { payloads: [lengthOf(5000)] }],
     ["malformed packet", { payloads: [lengthOf(2 ** 40)] }],
     ["malformed packet", { payloads: [Buffer.of(0xff - 1)] }],
@@ -179,7 +179,7 @@ describe("a connection to a hostile server", () => {
     await expect(connection.query("SELECT 2", patient())).rejects.toThrow(reason);
   });
 
-  it("closes the connection when a packet comes unasked", async () => {
+  it("closes the connection when a packet comes unexpected packet", async () => {
     const { connection } = await queryWith({ payloads: [OK, OK] });
     await expect.poll(() => connection.isOpen).toBe(false);
   });
@@ -187,7 +187,7 @@ describe("a connection to a hostile server", () => {
   it("does not begin TLS behind bytes that anybody could have sent", async () => {
     const greeting = Buffer.concat([greetingBytes("mysql_native_password"), Buffer.of(7)]);
     const { open } = await serverWith(undefined, { greeting });
-    await expect(open()).rejects.toThrow("unasked");
+    await expect(open()).rejects.toThrow("unexpected packet");
   });
 
   it("ends authentication that goes on for ever", async () => {

@@ -130,7 +130,7 @@ service: {pipelines: {${signal}: {receivers: [otlp], exporters: [otlp_http]}}}
         severity: "error",
         code: "unsupported_signal",
         place: { file: "c.yaml", line: 3, column: 61 },
-        message: 'exporter "otlp_http" cannot take logs: it has neither "endpoint" nor "logs_endpoint"',
+        message: 'exporter "otlp_http" cannot send logs: it has neither "endpoint" nor "logs_endpoint"',
       },
     ]);
   });

@@ -31,7 +31,7 @@ describe("what a processor may hold back", () => {
     expect(problem!.message).toBe(
       '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for the data inside a pipeline, is 64MiB: new data waits on disk before "tail_sampling" makes room',
     );
-    expect(problem!.suggestion).toBe("set max_bytes below service.intake.max_bytes, or raise that");
+    expect(problem!.suggestion).toBe("set max_bytes below service.intake.max_bytes, or raise service.intake.max_bytes");
   });
 
   it("is a warning when the agent would refuse clients first, where the intake is not durable", () => {
@@ -55,7 +55,7 @@ describe("a pipeline that makes clients wait", () => {
   ])("is a warning that says how long, when %s", (_, keys) => {
     const found = problems("decision_wait: 7s, ", keys);
     expect(found.map(brief)).toEqual(["warning clients_wait 7:15 service.pipelines.traces"]);
-    expect(found[0]!.message).toContain('as long as "tail_sampling" holds what they send, 7 s');
+    expect(found[0]!.message).toContain('while "tail_sampling" holds their data, 7 s');
   });
 
   it("is none when it asks for a journal by name", () => {
@@ -129,7 +129,7 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}
       "warning ignored_key 5:37 extensions.reliability.durability",
     ]);
     expect(problems[0]!.message).toBe(
-      '"durability" has no effect: with store.postgres the queues are on the server, whose own settings decide when something is on its disk',
+      '"durability" has no effect: with store.postgres the queues are on the server, and its settings determine when data is on disk',
     );
   });
 

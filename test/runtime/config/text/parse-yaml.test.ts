@@ -37,7 +37,13 @@ describe("parseYaml", () => {
       2,
       "this line is indented by 1 space, which fits no line above it: expected 0 or 2",
     ],
-    ["below a value", "a:\n  b: 1\n    c: 2\n", 3, 5, "this line is indented deeper than line 2, which has a value"],
+    [
+      "below a value",
+      "a:\n  b: 1\n    c: 2\n",
+      3,
+      5,
+      "this line is indented more than line 2, which has a value already",
+    ],
     [
       "of a list item",
       "a:\n   - b\n  - c\n",
@@ -173,7 +179,7 @@ describe("parseYaml", () => {
 
   it("refuses aliases that multiply without end", () => {
     const lines = Array.from({ length: 30 }, (_, i) => `k${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`);
-    expect(parse(`k0: &a0 [x]\n${lines.join("\n")}`).full[0]?.message).toContain("aliases counted as often as used");
+    expect(parse(`k0: &a0 [x]\n${lines.join("\n")}`).full[0]?.message).toContain("counting every use of an alias");
   });
 
   it("refuses nesting without end", () => {

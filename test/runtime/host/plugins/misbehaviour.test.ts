@@ -100,7 +100,7 @@ describe("a plugin's processor", () => {
     const pipeline = await run(processor(() => eachRecord(() => new Promise(() => {}), { timeoutMs: 10 })));
     expect(await pipeline.send(logs("a"))).toMatchObject({
       ok: false,
-      refusal: { code: "SLUICE_TIMEOUT", message: "processor mine failed: the function did not answer within 10 ms" },
+      refusal: { code: "SLUICE_TIMEOUT", message: "processor mine failed: the function did not finish within 10 ms" },
     });
   });
 

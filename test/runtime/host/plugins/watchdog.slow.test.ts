@@ -42,7 +42,7 @@ while (!existsSync(${JSON.stringify(file)}));
 watchdog.enter(0);`;
     expect(await watched(code, { lines: 2, file })).toMatchObject([
       { level: "error", component: "exporter second", msg: expect.stringContaining("an endless loop?") },
-      { level: "info", component: "exporter second", msg: expect.stringContaining("goes on after") },
+      { level: "info", component: "exporter second", msg: expect.stringContaining("continues after") },
     ]);
   });
 

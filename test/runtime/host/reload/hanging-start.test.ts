@@ -74,6 +74,6 @@ it("a failed reload tells which parts of the old config do not run any more", as
   const { reload } = await scene();
   expect(await reload("v2", "v1", "throws", "throws")).toEqual([
     expect.stringMatching(/^receivers\.r: v2 is broken/),
-    expect.stringMatching(/^receivers\.r: it does not run any more, restart the agent: .*v1 is broken/),
+    expect.stringMatching(/^receivers\.r: it was stopped for this reload .* restart the agent: .*v1 is broken/),
   ]);
 });

@@ -276,7 +276,7 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}`;
     expect(problemsOf("otlp_http")).toContain("expected another exporter");
     const metricsOnly = 'prometheus_remote_write: {endpoint: "http://localhost:1"}';
     expect(problemsOf("prometheus_remote_write", metricsOnly)).toContain(
-      "cannot take dead letters of logs: it takes only metrics",
+      "cannot send dead letters of logs: it supports only metrics",
     );
   });
 

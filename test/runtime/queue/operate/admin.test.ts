@@ -134,9 +134,9 @@ describe("listing dead letters", () => {
     [{ limit: 0 }, "limit"],
     [{ limit: 1.5 }, "limit"],
     [{ limit: 1001 }, "limit"],
-    [{ reason: "bored" as never }, "there are: permanent"],
+    [{ reason: "bored" as never }, "expected one of permanent"],
     [{ signal: "smoke" as never }, "logs, traces, metrics"],
-    [{ since: Number.NaN }, "since is no time"],
+    [{ since: Number.NaN }, "since is not a time"],
     [{ since: 5, until: 5 }, "before"],
     [{ cursor: "nonsense" }, "damaged"],
     [{ cursor: "" }, "damaged"],
@@ -417,10 +417,10 @@ describe("export and import", () => {
       expect.stringMatching(/^3 .*cut or changed/),
       expect.stringMatching(/^4 the checksum/),
       expect.stringMatching(/^5 version 2 .* newer/),
-      expect.stringMatching(/^6 .*no exported dead letter/),
+      expect.stringMatching(/^6 .*not an exported dead letter/),
       expect.stringMatching(/^7 .*cut or changed/),
       expect.stringMatching(/^8 there is no queue for an exporter "b"/),
-      expect.stringMatching(/^10 entry .* is here already/),
+      expect.stringMatching(/^10 entry .* exists already/),
     ]);
     expect((await adminOf(into).importDeadLetters(each(good))).imported).toBe(0);
     expect(into.store.stats.failed.entries).toBe(2);

@@ -68,7 +68,7 @@ describe("queues that no exporter uses", () => {
     messages.length = 0;
     const after = await startWrapped(exporter("otlp_http/new"), { directory: before.directory, logger });
     await after.agent.stop(0);
-    expect(messages).toEqual([expect.stringMatching(/newer version.*run that version, or move.*aside/)]);
+    expect(messages).toEqual([expect.stringMatching(/newer version.*run that version, or move.*away/)]);
   });
 
   it("cause a warning even if there are other files in the directory", async () => {

@@ -87,7 +87,7 @@ describe("the queues of workers", () => {
     const second = await start(2, 2, { directory: first.directory });
     await second.send("a");
     await first.agent.adoptWorkersAbove(1);
-    await until(() => expect(messages).toContain("waiting until a worker that is ending has closed its queue"));
+    await until(() => expect(messages).toContain("waiting for a stopping worker to close its queue"));
     await second.agent.stop(0);
     await until(() => expect(first.agent.admin!.exporters()[0]!.queue.entries).toBe(1));
     await until(() => expect(workersIn(first.directory)).toEqual([]));

@@ -44,7 +44,7 @@ describe("a backend that refuses everything", () => {
       });
       const [told, ...others] = queue.lines.filter(({ level }) => level === "error");
       expect(told).toMatchObject({
-        message: expect.stringMatching(/refuses everything/),
+        message: expect.stringMatching(/refuses all data/),
         fields: { error: `HTTP ${status}` },
       });
       expect(others).toEqual([]);

@@ -61,7 +61,7 @@ describe("a collection", () => {
       expect([intake.batches.length, reasons.length]).toEqual([0, 0]);
       clock.advance(1);
       await until(() => expect(intake.batches).toHaveLength(1));
-      expect(reasons).toEqual([`not done within ${ms} ms`]);
+      expect(reasons).toEqual([`not finished within ${ms} ms`]);
       expect(moments[0]!.late.aborted).toBe(true);
       await until(() => {
         clock.advance(10_000);

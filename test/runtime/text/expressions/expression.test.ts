@@ -90,7 +90,7 @@ describe("expressions", () => {
     ["frobnicate(body)", "the function frobnicate is not known here, at character 1"],
     ["body matches '('", "not a pattern"],
     ["'abc", "a text has no end, at character 1"],
-    ["'\\d'", "\\d is no escape"],
+    ["'\\d'", "\\d is not an escape"],
     ["body § 1", "is not understood, at character 6"],
     ["let body = 1; body", "body is taken; choose another name, at character 5"],
     ["let x = 1", "expected ;, at character 10"],

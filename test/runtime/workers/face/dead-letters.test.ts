@@ -112,7 +112,7 @@ describe("dead letters of several workers", () => {
     const again = await admin.importDeadLetters(iterate([...lines, "no line"]));
     expect(again.imported).toBe(0);
     expect(again.problems.map(({ line }) => line)).toEqual([1, 2, 3]);
-    expect(again.problems[1]!.message).toContain("is here already");
+    expect(again.problems[1]!.message).toContain("exists already");
     await admin.deleteDeadLetters({ query: { text: "to be moved" } });
     await admin.deleteDeadLetters({ query: { text: "to be moved", deleted: true } });
     expect(await admin.importDeadLetters(iterate(lines))).toEqual({ imported: 2, problems: [] });

@@ -22,7 +22,7 @@ export type S3Query = Readonly<Record<string, string>>;
  * always named in the path.
  */
 const HOST_LABEL = /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/;
-/** What S3 and servers like it accept as the name of a bucket; nothing that would change the path. */
+/** Matches bucket names that S3 and similar servers accept. They contain nothing that could change the path. */
 const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
 
 /** The URL of the server without a bucket. */

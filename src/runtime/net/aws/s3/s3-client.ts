@@ -216,7 +216,7 @@ export class S3Client {
   private async *chunksOf(response: IncomingMessage, abort: AbortSignal): AsyncGenerator<Buffer, undefined> {
     try {
       for await (const chunk of response as AsyncIterable<Buffer>) yield chunk;
-      if (!response.complete) throw new Error("the answer broke off");
+      if (!response.complete) throw new Error("the answer was cut off");
     } catch (error) {
       throw isRefusal(error) ? error : this.requests.refusalOfBroken(error, abort);
     } finally {

@@ -107,6 +107,6 @@ const CAPTURE_TYPES: Readonly<Record<string, (text: string) => OttlValue>> = {
 
 function convertCapture(text: string, name: string, type = "string"): OttlValue {
   const value = CAPTURE_TYPES[type]!(text);
-  if (value === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} of ${name} is no ${type}`);
+  if (value === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} of ${name} is not of the type ${type}`);
   return value;
 }

@@ -38,7 +38,7 @@ export function parseNetwork(text: string): Network {
   const [address, size] = text.split("/") as [string, string?];
   const bytes = writtenBytes(address);
   if (bytes === undefined || size === undefined || !/^\d{1,3}$/.test(size) || Number(size) > bytes.length * 8)
-    throw new OttlError(`${JSON.stringify(text.slice(0, 60))} is no network such as 10.0.0.0/8`);
+    throw new OttlError(`${JSON.stringify(text.slice(0, 60))} is not a network such as 10.0.0.0/8`);
   const isIPv4InIPv6 = isMapped(bytes) && Number(size) >= 96;
   const network = isIPv4InIPv6 ? bytes.subarray(12) : bytes;
   const bits = Number(size) - (isIPv4InIPv6 ? 96 : 0);

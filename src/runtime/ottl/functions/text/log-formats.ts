@@ -70,7 +70,7 @@ export function parseLeef(text: string): OttlMap {
   const start = text.indexOf("LEEF:");
   if (start < 0) throw new OttlError("ParseLEEF: there is no LEEF: in the text");
   const [version, ...fields] = text.slice(start + 5).split("|", 7) as [string, ...string[]];
-  if (fields.length === 0) throw new OttlError("ParseLEEF: there is no | behind the version");
+  if (fields.length === 0) throw new OttlError("ParseLEEF: there is no | after the version");
   if (version !== "1.0" && version !== "2.0")
     throw new OttlError(`ParseLEEF: no such version: ${JSON.stringify(version.slice(0, 20))}`);
   if (fields.length < 4) throw new OttlError("ParseLEEF: the header is vendor, product, version and id of the event");
@@ -210,7 +210,7 @@ export function parseElf(text: string): OttlMap {
       fields = elfDirective(line, map) ?? fields;
       continue;
     }
-    if (fields.length === 0) throw new OttlError("ParseELF: there is a line in front of #Fields");
+    if (fields.length === 0) throw new OttlError("ParseELF: there is a line before #Fields");
     values += fields.length;
     if (values > MAX_ITEMS) throw tooManyItems();
     const row = elfValues(line);
@@ -228,7 +228,7 @@ function elfDirective(line: string, map: OttlMap): string[] | undefined {
     .trim()
     .toLowerCase();
   if (colon < 0) {
-    if (name.startsWith("fields")) throw new OttlError("ParseELF: there is no : behind #Fields");
+    if (name.startsWith("fields")) throw new OttlError("ParseELF: there is no : after #Fields");
     return undefined;
   }
   const value = line.slice(colon + 1).trim();

@@ -136,7 +136,7 @@ function elementMap(element: XmlNode): OttlMap {
 function parseToMap(text: string): OttlMap {
   const { children } = parseXml(text);
   const index = children.findIndex(({ type }) => type === "element");
-  if (index < children.length - 1) throw new OttlError("ParseXML: there is more behind the element");
+  if (index < children.length - 1) throw new OttlError("ParseXML: there is more text after the element");
   return elementMap(children[index]!);
 }
 

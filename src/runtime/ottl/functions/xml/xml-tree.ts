@@ -126,7 +126,7 @@ class XmlReader {
       const before = this.at;
       this.skipSpaces();
       if (this.text.startsWith("/>", this.at) || this.text[this.at] === ">") break;
-      if (this.at === before) throw this.problem("an attribute needs a space in front of it");
+      if (this.at === before) throw this.problem("an attribute needs a space before it");
       this.attribute(element);
     }
     this.at += this.text[this.at] === "/" ? 2 : 1;

@@ -42,7 +42,7 @@ export async function editDeadLetter(
 /** An edit is allowed only if the editor has seen the revision that it replaces. */
 function checkEditable(id: string, entry: Entry | undefined, revision: number): asserts entry is Entry {
   if (entry?.state !== "failed" || isDeleted(entry))
-    throw new AdminError("conflict", `${id} is no dead letter any more: it was replayed, delivered or deleted`);
+    throw new AdminError("conflict", `${id} is no longer a dead letter: it was replayed, delivered or deleted`);
   if (entry.arriving !== undefined)
     throw new AdminError("conflict", `${id} is being moved from ${entry.arriving.from}: try again`);
   const known = revisionOf(entry);
@@ -50,7 +50,7 @@ function checkEditable(id: string, entry: Entry | undefined, revision: number): 
   const { by } = entry.edits!.at(-1)!;
   throw new AdminError(
     "conflict",
-    `${id} was changed by ${by} meanwhile (revision ${known}, not ${revision}): look at it again; nothing was changed`,
+    `${by} changed ${id} at the same time (it is now revision ${known}, not ${revision}): look at it again. Your change was not applied`,
   );
 }
 
@@ -73,13 +73,13 @@ async function replacePayload(
 function readPayload(signal: Signal, payload: string): Batch {
   const unknown = findUnknownMember(signal, parseJson(payload));
   if (unknown !== undefined)
-    throw new AdminError("bad_request", `the payload is no OTLP of ${signal}: it has no member ${unknown}`);
+    throw new AdminError("bad_request", `the payload is not OTLP of ${signal}: it has no member ${unknown}`);
   try {
     const batch = batchFromJson(signal, payload);
     if (batch.count > 0) return batch;
   } catch (error) {
     if (!isMalformed(error)) throw error;
-    throw new AdminError("bad_request", `the payload is no OTLP of ${signal}: ${error.message}`, { cause: error });
+    throw new AdminError("bad_request", `the payload is not OTLP of ${signal}: ${error.message}`, { cause: error });
   }
   throw new AdminError("bad_request", "the payload has no records: delete the dead letter instead");
 }

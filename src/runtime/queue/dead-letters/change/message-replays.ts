@@ -12,7 +12,7 @@ export interface MessageSources {
 
 interface ToldSources<Replay> {
   readonly ready: readonly Replay[];
-  /** Who wants to know how these entries end, by the entry's id. */
+  /** Callbacks that are told the outcome of entries, by the entry's id. */
   readonly watches: ReadonlyMap<string, MessageWatch>;
 }
 
@@ -34,7 +34,7 @@ export async function tellSources<Replay extends { readonly entry: Entry }>(
     const source = sources?.find(receiver);
     const answers =
       source === undefined
-        ? `the receiver ${receiver} does not run, and its source would not learn of the replay`
+        ? `the receiver ${receiver} does not run, so it cannot mark the message as replayed at the source`
         : await source.replay([...new Set(messages)], by, generation).catch(errorMessage);
     for (const [i, each] of entries.entries()) {
       const answer = typeof answers === "string" ? answers : answers.get(messages[i]!);

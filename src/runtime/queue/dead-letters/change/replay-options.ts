@@ -39,7 +39,7 @@ function destination(controls: Controls, to: string, { pipeline }: ReplayOptions
   if (!hasQueue(control))
     throw new AdminError("bad_request", `${to} has no queue (sending_queue.enabled): nothing can be put into it`);
   if (control.pipelines === undefined)
-    throw new AdminError("bad_request", `to: ${to} is no exporter of an agent that runs: start it first`);
+    throw new AdminError("bad_request", `to: ${to} is not an exporter of a running agent: start the agent first`);
   if (pipeline === false)
     throw new AdminError(
       "bad_request",

@@ -55,7 +55,7 @@ function shortenObjects(before: ShownObject, after: ShownObject): [ShownObject, 
   return [old, next];
 }
 
-/** Of long lists with equal lengths, keeps the items that differ, otherwise the first ones. */
+/** Shortens long lists: keeps the items that differ if the lengths are equal, otherwise the first items. */
 function shortenLists(before: readonly unknown[], after: readonly unknown[]): [unknown[], unknown[]] {
   if (before.length !== after.length) return [shortenList(before), shortenList(after)];
   const all = before.map((_, i) => i);

@@ -16,7 +16,7 @@ interface ReplayMark {
  */
 export function withReplay(entry: Entry, { at, by, generation, replayId }: ReplayMark): Entry {
   const { failure, firstFailedAt, lastAttemptAt, lastError, forwarded: _, ...rest } = entry;
-  if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
+  if (failure === undefined) throw new RangeError(`${entry.id} is not a dead letter`);
   const cycle: Cycle = {
     failure,
     attempts: entry.attempts,

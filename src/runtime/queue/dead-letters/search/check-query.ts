@@ -27,7 +27,7 @@ export function checkQuery(query: DeadLetterQuery, language: DeadLetterLanguage)
   }
   const test = recordTest(query, language);
   for (const [name, time] of Object.entries({ since, until })) {
-    if (time !== undefined && !Number.isFinite(time)) throw new AdminError("bad_request", `${name} is no time`);
+    if (time !== undefined && !Number.isFinite(time)) throw new AdminError("bad_request", `${name} is not a time`);
   }
   if (since !== undefined && until !== undefined && since >= until) {
     throw new AdminError("bad_request", "since must be before until");
@@ -37,7 +37,10 @@ export function checkQuery(query: DeadLetterQuery, language: DeadLetterLanguage)
 
 function checkOneOf(name: string, value: string | undefined, known: readonly string[]): void {
   if (value === undefined || known.includes(value)) return;
-  throw new AdminError("bad_request", `${name} ${JSON.stringify(value)} is not known; there are: ${known.join(", ")}`);
+  throw new AdminError(
+    "bad_request",
+    `${name} ${JSON.stringify(value)} is unknown; expected one of ${known.join(", ")}`,
+  );
 }
 
 /**

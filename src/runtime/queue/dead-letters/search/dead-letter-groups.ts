@@ -29,7 +29,7 @@ const FRESH_MS_PER_ENTRY = 0.3;
 const FRESH_FACTOR_IF_FEWER = 0.1;
 /** Number of queries whose counts are kept. */
 const MAX_COUNTS = 4;
-/** A count that nobody has asked for in this time is abandoned. */
+/** A count is abandoned if it was not requested in this time. */
 const ABANDONED_MS = 30_000;
 /** Rows counted without a pause; this takes a few milliseconds. */
 const ROWS_PER_SLICE = 50_000;

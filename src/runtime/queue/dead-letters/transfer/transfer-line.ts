@@ -35,11 +35,11 @@ export function readTransferLine(line: string): TransferredDeadLetter | { readon
   const fields = parse(line);
   if (fields === undefined) return { problem: "this is not a line of JSON: it was cut or changed" };
   const { version, entry, payload, checksum, masked } = fields;
-  if (typeof version !== "number") return { problem: "this is no exported dead letter" };
-  if (masked === true) return { problem: "its records are masked: export it with --reveal --reason TEXT to import it" };
+  if (typeof version !== "number") return { problem: "this is not an exported dead letter" };
+  if (masked === true) return { problem: "its records are masked: to import it, export it with --reveal --why TEXT" };
   if (version > VERSION) return { problem: `version ${version} of the format is newer than this Sluice: update it` };
   if (typeof payload !== "string" || checksum !== checksumOf(entry, payload)) {
-    return { problem: "the checksum does not fit: the line was cut or changed" };
+    return { problem: "the checksum is wrong: the line was cut or changed" };
   }
   if (!isDeadLetter(entry)) return { problem: "the entry is incomplete" };
   try {

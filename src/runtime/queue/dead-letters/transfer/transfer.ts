@@ -107,7 +107,7 @@ function importInto(store: QueueStore, group: readonly NumberedTransfer[], repor
     for (const each of group) {
       const { id } = each.transfer.entry;
       const isKnown = fresh.has(id) || (await store.find(id)) !== undefined;
-      if (isKnown) report.add(each.number, `entry ${id} is here already`);
+      if (isKnown) report.add(each.number, `entry ${id} exists already`);
       else fresh.set(id, each);
     }
     await Promise.all([...fresh.values()].map((each) => putImported(store, each, report)));

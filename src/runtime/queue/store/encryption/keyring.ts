@@ -51,7 +51,7 @@ export function missingKeyError(keyring: Keyring, check: string, id?: string, qu
   const isOther = keyring.all.some((key) => key.id === id);
   const name = id === undefined ? "a key" : `the key ${JSON.stringify(id)}`;
   const problem = isOther
-    ? `${name} is not the one that ${queue} was encrypted with: give it the former one`
+    ? `${name} is not the key that ${queue} was encrypted with: use the previous one`
     : `${queue} is encrypted with ${name}${id === undefined ? " that is not known" : ""}: add it to extensions.reliability.encryption.keys again`;
   return new StoreError("wrong_key", `${problem} (check ${check}); nothing was changed`);
 }

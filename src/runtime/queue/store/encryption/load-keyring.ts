@@ -47,7 +47,7 @@ function outputOf([program, ...args]: readonly string[]): Promise<Buffer> {
       if (error === null) return resolve(stdout);
       stdout?.fill(0);
       const { code, killed } = error as NodeJS.ErrnoException & { killed?: boolean };
-      const why = killed ? "took too long, or printed too much" : `failed (${code ?? "unknown error"})`;
+      const why = killed ? "took too long or printed too much" : `failed (${code ?? "unknown error"})`;
       reject(new Error(`${program} ${why}: run it by hand to see why`));
     });
   });

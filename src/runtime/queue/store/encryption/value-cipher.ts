@@ -144,11 +144,11 @@ export function queueIdOf(value: Uint8Array): Buffer | undefined {
 export function plainError(what = "not encrypted"): StoreError {
   return new StoreError(
     "wrong_key",
-    `an entry of the queue is ${what}, and extensions.reliability.encryption.refuse_plain is on: if it is yours, turn that off until it is delivered; if it is not, somebody else writes to where the queue is kept; nothing was changed`,
+    `an entry of the queue is ${what}, and extensions.reliability.encryption.refuse_plain is on. If the entry is yours, turn refuse_plain off until it is delivered. If not, another program writes to the place of the queue. Nothing was changed`,
   );
 }
 
-const UNBOUND = "encrypted for no queue in particular, as former versions did";
+const UNBOUND = "encrypted without the id of its queue, as by older versions";
 const ALGORITHM = "aes-256-gcm";
 const SALT_BYTES = 16;
 const COUNTER_BYTES = 6;

@@ -87,7 +87,7 @@ export function checkFormat(format: number, directory: string): void {
   if (!isNewerFormat(format)) return;
   throw new StoreError(
     "newer_version",
-    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_UNSEALED_FORMAT}): run that version, or move the directory aside and keep it; nothing was changed`,
+    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_UNSEALED_FORMAT}): run that version, or move the directory away and keep it; nothing was changed`,
   );
 }
 

@@ -23,8 +23,7 @@ export function toStoreError(error: unknown, directory: string): StoreError {
   return new StoreError("io", `cannot use the queue in ${directory}: ${text}`, options);
 }
 
-const ADVICE_ON_FULL =
-  "it accepts data again automatically when enough entries have been delivered or somebody has freed space";
+const ADVICE_ON_FULL = "it accepts data again when enough entries have been delivered or you have freed space";
 
 function figuresOf(error: unknown): string {
   return error instanceof NoSpaceError ? ` (${error.message})` : "";

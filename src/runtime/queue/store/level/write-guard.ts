@@ -172,7 +172,7 @@ export class WriteGuard {
 function filesGoneError(directory: string): StoreError {
   return new StoreError(
     "io",
-    `the files of the queue in ${directory} were removed or replaced while it was in use: nothing new is taken until all that is still in memory has been delivered, or the agent is restarted`,
+    `the files of the queue in ${directory} were removed or replaced while it was in use: new data is refused until the entries in memory have been delivered or the agent is restarted`,
   );
 }
 

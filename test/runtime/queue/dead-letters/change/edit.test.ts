@@ -48,7 +48,7 @@ describe("an edited dead letter", () => {
     );
     const [first, second] = await Promise.all(both);
     expect(first.edits).toHaveLength(1);
-    expect(second).toMatchObject({ code: "conflict", message: expect.stringContaining("changed by ann") });
+    expect(second).toMatchObject({ code: "conflict", message: expect.stringContaining("ann changed") });
     expect(await admin.payload(entry.id)).toContain("by ann");
   });
 

@@ -30,16 +30,16 @@ export interface DiskUser {
 /**
  * The disk that all stores of a directory share: queues, journals and the records of operators.
  *
- * New entries do not fill it completely. LevelDB frees nothing without writing first: delivered entries are marked,
- * tables are merged, and logs become tables on opening. On a disk filled by the stores it could do none of that, and
- * they would stay full although everything in them was delivered. So a reserve is left for it, and entries on their way
- * into a store count as stored already. If other programs may fill the disk, a ballast holds half of the reserve and is
- * removed when LevelDB needs the space.
+ * **The reserve.** New entries never fill the disk. LevelDB must write before it can free space: it marks delivered
+ * entries, merges tables, and turns logs into tables when it opens a store. If new entries filled the disk, LevelDB
+ * could not do this, and the stores would stay full even after all entries were delivered. Therefore a part of the disk
+ * is reserved for LevelDB. Entries that are being written count as stored. If other programs may fill the disk too, a
+ * file (the ballast) occupies half of the reserve. It is removed when LevelDB needs the space.
  *
- * A journal's entry is stored in the next store before the journal may remove it. If new entries could take all space
- * above the reserve, that would be impossible on a full disk. So entries that only move may use a part of the reserve:
- * those that move into an exporter's queue half of it, and those that move into a journal less, the further the journal
- * is from the exporters. So there is always room for the next step on the way out.
+ * **Entries that move.** An entry leaves a journal only after the next store has it, so each move needs space for a
+ * second copy. On a full disk, there would be none. Therefore entries that move may use a part of the reserve: half of
+ * it on the way into an exporter's queue, and less on the way into a journal, depending on how many journals follow
+ * before the exporters. An entry near the exporters can then always move on, and frees space for those behind it.
  */
 export class SharedDisk {
   plan: DiskPlan = planFor(Number.POSITIVE_INFINITY);
