@@ -1,6 +1,7 @@
 import { COLLECTING_CELLS } from "./cells/collecting.js";
 import { CONNECTOR_CELLS } from "./cells/connectors.js";
 import { EXPORTER_CELLS } from "./cells/exporters.js";
+import { EXTENSION_CELLS } from "./cells/extensions.js";
 import { LISTENING_CELLS } from "./cells/listening.js";
 import { PROCESSOR_CELLS } from "./cells/processors.js";
 
@@ -29,6 +30,7 @@ export const CELLS = {
   ...PROCESSOR_CELLS,
   ...CONNECTOR_CELLS,
   ...EXPORTER_CELLS,
+  ...EXTENSION_CELLS,
 };
 
 /** Components that other files of the benchmark measure, in whole agents or against bare clients of a server. */

@@ -32,6 +32,7 @@ const STATEMENTS = { logs: "log_statements", traces: "trace_statements", metrics
 const CONDITIONS = { logs: "log_record", traces: "span", metrics: "datapoint" } as const;
 const CONTEXTS = { logs: "log", traces: "span", metrics: "datapoint" } as const;
 const PRIORITY = "sampling.priority";
+const RANDOM_KEY = "sampling.key";
 const MAX_SLUG = 40;
 
 /** Turns a row into processors. A pure function: nothing is looked up, and nothing is changed. */
@@ -54,7 +55,10 @@ function dropped(request: CutRequest): CutProcessors {
   return { processors: { [idOf("filter", request)]: config }, notes: notesOf(request) };
 }
 
-/** The sampler has no conditions: everything else gets a priority, which is removed behind it. */
+/**
+ * The sampler has no conditions: everything else gets a priority, which is removed behind it. Log records need no trace id,
+ * because they get something random to decide by.
+ */
 function sampled(request: CutRequest): CutProcessors {
   const { signal, n } = request;
   if (signal === "metrics")
@@ -62,25 +66,27 @@ function sampled(request: CutRequest): CutProcessors {
       "data points cannot be sampled, because their series would have gaps: drop, or aggregate a label",
     );
   const condition = conditionOf(request);
-  const context = CONTEXTS[signal];
-  const mark = `set(attributes["${PRIORITY}"], 100) where not (${condition})`;
-  const unmark = `delete_key(attributes, "${PRIORITY}")`;
-  const transform = (statement: string) => ({
+  const transform = (...statements: readonly string[]) => ({
     error_mode: "ignore",
-    [STATEMENTS[signal]]: [{ context, statements: [statement] }],
+    [STATEMENTS[signal]]: [{ context: CONTEXTS[signal], statements }],
   });
+  const isLogs = signal === "logs";
+  const key = { attribute_source: "record", from_attribute: RANDOM_KEY, sampling_priority: PRIORITY };
   return {
     processors: {
-      [idOf("transform", request, "mark")]: transform(mark),
-      [idOf("probabilistic_sampler", request)]: {
-        sampling_percentage: 100 / n,
-        ...(signal === "logs" && { sampling_priority: PRIORITY }),
-      },
-      [idOf("transform", request, "unmark")]: transform(unmark),
+      [idOf("transform", request, "mark")]: transform(
+        `set(attributes["${PRIORITY}"], 100) where not (${condition})`,
+        ...(isLogs ? [`set(attributes["${RANDOM_KEY}"], UUID())`] : []),
+      ),
+      [idOf("probabilistic_sampler", request)]: { sampling_percentage: 100 / n, ...(isLogs && key) },
+      [idOf("transform", request, "unmark")]: transform(
+        `delete_key(attributes, "${PRIORITY}")`,
+        ...(isLogs ? [`delete_key(attributes, "${RANDOM_KEY}")`] : []),
+      ),
     },
     notes: [
       ...notesOf(request),
-      ...(signal === "traces" ? ["traces with these spans lose them in one trace out of several"] : []),
+      ...(isLogs ? [] : ["traces keep or lose all of these spans together, and keep all others"]),
     ],
   };
 }
