@@ -1,3 +1,4 @@
+import { useAbilities } from "../../api/abilities.js";
 import type { Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Empty, Load } from "../../parts/bits.js";
@@ -8,6 +9,7 @@ import { linkTo, type Route } from "../../route.js";
 import { EditPage } from "./edit-page.js";
 import { JobPage } from "./job-page.js";
 import { NewReplay } from "./new-replay.js";
+import { Rehydrations } from "./rehydrations.js";
 import { replayOf } from "./replay-api.js";
 import { replayStanding } from "./replay-standing.js";
 
@@ -34,6 +36,7 @@ export function ReplayPage({ route }: { route: Route }) {
 
 function ReplayHistory() {
   const loaded = useLoad<{ replays: readonly Replay[] }>("/replays", EVERY_MS);
+  const abilities = useAbilities();
   return (
     <>
       <header class="title">
@@ -48,6 +51,7 @@ function ReplayHistory() {
           replays.length === 0 ? <Empty>Nothing was replayed yet.</Empty> : <ReplayTable replays={replays} />
         }
       </Load>
+      {abilities?.hasRoute("POST /rehydrations") && <Rehydrations />}
     </>
   );
 }
