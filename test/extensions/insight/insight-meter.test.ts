@@ -6,11 +6,13 @@ import { distinctCount, distinctError } from "../../../src/extensions/admin-api/
 import { DistinctCounts } from "../../../src/extensions/insight/distinct-counts.js";
 import { hashBytes, hashHigh, hashLow } from "../../../src/extensions/insight/hash-bytes.js";
 import { InsightMeter } from "../../../src/extensions/insight/insight-meter.js";
+import { TopMetrics } from "../../../src/extensions/insight/top-metrics.js";
 import { TopTable } from "../../../src/extensions/insight/top-table.js";
 import { type Batch, batchFromJson } from "../../../src/plugin.js";
 import type { InsightBy } from "../../../src/runtime/contract/insight/insight-snapshot.js";
 import type { GraphEdge } from "../../../src/runtime/contract/inspect/graph.js";
 import type { AgentInspection, EdgeWatcher } from "../../../src/runtime/contract/inspect/inspection.js";
+import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { liveArrayBuffers, liveHeap } from "../../support/live-heap.js";
@@ -141,6 +143,42 @@ describe("the window of an hour", () => {
     expect(ask("service").rows[0]!.series.indexOf(ask("service").rows[0]!.bytes)).toBe(28);
     clock.advance(100 * 60 * 60_000);
     expect(ask("service")).toMatchObject({ rows: [], total: { records: 0 } });
+  });
+});
+
+describe("a clock that jumps", () => {
+  it("changes neither the window nor the numbers", () => {
+    const { pass, ask, clock } = newMeter();
+    pass(logBatch({ shop: ["a"] }));
+    clock.set(clock.now() + 1e12);
+    pass(logBatch({ shop: ["a"] }));
+    clock.set(clock.now() - 2e12);
+    pass(logBatch({ shop: ["a"] }));
+    expect(ask("service").rows).toMatchObject([{ name: "shop", records: 3 }]);
+  });
+});
+
+describe("the agent's own metrics", () => {
+  it("show the largest names, at most as many as configured", async () => {
+    const { pass, meter, clock } = newMeter();
+    const shown = new Map<string, () => number>();
+    const gauge = (_: string, __: unknown, read: () => number, attributes: { by?: string; name?: string } = {}) => {
+      const key = `${attributes.by} ${attributes.name}`;
+      shown.set(key, read);
+      return () => void shown.delete(key);
+    };
+    const metrics = new TopMetrics(meter, 2, { ...noMetrics, gauge }, clock);
+    metrics.start();
+    pass(logBatch({ big: ["x".repeat(300)], middle: ["x".repeat(200)], small: ["x"] }));
+    clock.advance(60_000);
+    const services = () => [...shown.keys()].filter((key) => key.startsWith("service")).sort();
+    expect(services()).toEqual(["service big", "service middle"]);
+    expect(shown.get("service big")!()).toBeGreaterThan(300);
+    pass(logBatch({ small: ["x".repeat(1000)] }));
+    clock.advance(60_000);
+    expect(services()).toEqual(["service big", "service small"]);
+    metrics.stop();
+    expect(shown.size).toBe(0);
   });
 });
 
