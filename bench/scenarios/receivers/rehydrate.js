@@ -32,7 +32,7 @@ const CELLS = [
 export async function run(bench) {
   const { quick } = bench.options;
   const results = [];
-  for (const cell of CELLS) {
+  for (const cell of CELLS.filter(({ name }) => new RegExp(process.env["BENCH_CELLS"] ?? "").test(name))) {
     bench.progress.say(`rehydrate: ${cell.name}`);
     const folder = mkdtempSync(join(tmpdir(), "sluice-bench-rehydrate-"));
     try {
