@@ -10,8 +10,8 @@ export interface ObjectName {
 }
 
 /** `<file_prefix><signal>_<unique>.<format>[.<compression>]`, as the Collector's exporter `awss3` names objects. */
-const NAME = /^(.*)(logs|traces|metrics)_[^/]*?\.(json|binpb|txt)(?:\.(gz|zst))?$/s;
-const FORMATS = { json: "otlp_json", binpb: "otlp_proto", txt: "body" } as const;
+const NAME = /^(.*)(logs|traces|metrics)_[^/]*?\.(json|binpb|txt|body)(?:\.(gz|zst))?$/s;
+const FORMATS = { json: "otlp_json", binpb: "otlp_proto", txt: "body", body: "body" } as const;
 const COMPRESSIONS = { gz: "gzip", zst: "zstd" } as const;
 
 /**

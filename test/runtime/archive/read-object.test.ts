@@ -48,6 +48,11 @@ describe("the name of an archived object", () => {
     (name) => expect(parseObjectName(name)).toBeUndefined(),
   );
 
+  it("ends with body or txt if each line is a record", () => {
+    expect(parseObjectName("logs_1.body.gz")).toEqual({ signal: "logs", format: "body", compression: "gzip" });
+    expect(parseObjectName("traces_1.body")).toBeUndefined();
+  });
+
   it("must have the prefix that is asked for", () => {
     expect(parseObjectName("a/prod-logs_1.json", "prod-")).toBeDefined();
     expect(parseObjectName("a/test-logs_1.json", "prod-")).toBeUndefined();
