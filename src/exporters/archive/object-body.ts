@@ -10,7 +10,7 @@ export type Marshaler = (typeof MARSHALERS)[number];
 export const OBJECT_COMPRESSIONS = ["none", "gzip", "zstd"] as const;
 export type ObjectCompression = (typeof OBJECT_COMPRESSIONS)[number];
 
-const FILE_FORMATS = { otlp_json: "json", otlp_proto: "binpb", body: "body", sumo_ic: "json" } as const;
+const FILE_FORMATS = { otlp_json: "json", otlp_proto: "binpb", body: "txt", sumo_ic: "json" } as const;
 const COMPRESSION_EXTENSIONS = { none: "", gzip: ".gz", zstd: ".zst" } as const;
 const CONTENT_TYPES = {
   otlp_json: "application/json",

@@ -149,7 +149,7 @@ describe.each(S3_SERVERS)("the aws_s3 exporter with %s", (_, start) => {
       optionsOf("entry-1"),
     );
     const [[key, body] = expect.unreachable()] = await objects("body/");
-    expect([key.endsWith(".body"), body.toString()]).toEqual([true, "a line\n7\n{}\n"]);
+    expect([key.endsWith(".txt"), body.toString()]).toEqual([true, "a line\n7\n{}\n"]);
   });
 
   it("writes Sumo Logic's archive format", async () => {

@@ -175,11 +175,18 @@ async function deadIds(pipeline: TestPipeline): Promise<string[]> {
   return letters.flatMap(({ records }) => records.map(({ attributes }) => String(attributes[SAMPLE_ID])));
 }
 
+const ONE_BY_ONE = { batch: { flush_timeout: "0s", min_size: 0, max_size: 1, sizer: "requests" } };
+
+function isBatching({ defaults }: ExporterHarness["factory"]): boolean {
+  return (defaults?.["sending_queue"] as { readonly batch?: object } | undefined)?.batch !== undefined;
+}
+
 /** Sends every entry in its own call, retries at once, and never gives up. */
 function configOf({ factory, signal, backend }: ExporterHarness): string {
   const exporter = {
     ...(backend.config as object | undefined),
-    sending_queue: { enabled: true, num_consumers: 4, merge_backlog: false },
+    // A request a batch, also for exporters that wait for more by default.
+    sending_queue: { enabled: true, num_consumers: 4, merge_backlog: false, ...(isBatching(factory) && ONE_BY_ONE) },
     retry_on_failure: {
       enabled: true,
       initial_interval: "1ms",
