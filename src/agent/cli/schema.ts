@@ -12,9 +12,9 @@ export async function schema(context: CommandContext): Promise<number> {
 }
 
 /** One line per section and per definition: with indentation the schema would be nearly twice as large. */
-function schemaText({ definitions, properties, ...root }: JsonSchema): string {
+function schemaText({ $defs, properties, ...root }: JsonSchema): string {
   const lines = linesOf(root, "  ");
-  const blocks = Object.entries({ properties, definitions } as Record<string, JsonSchema>).map(
+  const blocks = Object.entries({ properties, $defs } as Record<string, JsonSchema>).map(
     ([name, block]) => `  "${name}": {\n${linesOf(block, "    ").join(",\n")}\n  }`,
   );
   return `{\n${[...lines, ...blocks].join(",\n")}\n}\n`;

@@ -83,7 +83,7 @@ export function plugins(page: Page): void {
     expect((await sluice("create", "processor", "my-processor")).stdout).toContain("npm test");
     const schema = commands.at(-1)!.split(" > ")[0]!.split(" ").slice(1);
     const { stdout } = await node(join(project, "bin/sluice.js"), ...schema);
-    expect(JSON.parse(stdout).definitions).toHaveProperty(["processor.add_region"]);
+    expect(JSON.parse(stdout).$defs).toHaveProperty(["processor.add_region"]);
     expect((await sluice("components", "--plugin", "./add-region.js", "add_region")).stdout).toBe(
       "processor add_region: logs, traces, metrics\n",
     );

@@ -35,7 +35,7 @@ export function configJsonSchema(registry: Registry): JsonSchema {
     additionalProperties: false,
     if: { required: ["plugins"] },
     else: { properties: Object.fromEntries(knownTypes(registry)) },
-    definitions,
+    $defs: definitions,
   });
 }
 
@@ -57,7 +57,7 @@ const PLUGINS: JsonSchema = {
 function sectionSchema(section: string, kind: ComponentKind, registry: Registry): JsonSchema {
   const spellings = registry.all(kind).flatMap((factory) => {
     const names = [factory.type, ...(factory.aliases ?? [])];
-    return names.map((name) => [name, { $ref: `#/definitions/${definitionName(factory)}` }] as const);
+    return names.map((name) => [name, { $ref: `#/$defs/${definitionName(factory)}` }] as const);
   });
   return {
     ...nullable({ type: "object" }),
@@ -87,7 +87,7 @@ function componentSchema(factory: ComponentFactory, common: JsonSchema, definiti
 /** The keys that every exporter has are defined once in the schema, and referenced. */
 function refsTo(common: JsonSchema): JsonSchema {
   const keys = Object.keys(common["properties"] as object);
-  return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
+  return Object.fromEntries(keys.map((key) => [key, { $ref: `#/$defs/common/properties/${key}` }]));
 }
 
 function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
@@ -146,7 +146,7 @@ function prefixRefs(json: unknown, name: string): unknown {
   if (!isRecord(json)) return json;
   const entries = Object.entries(json).map(([key, value]) => {
     if (key !== "$ref" || typeof value !== "string") return [key, prefixRefs(value, name)];
-    return [key, value === "#" ? `#/definitions/${name}` : value.replace("#/definitions/", `#/definitions/${name}.`)];
+    return [key, value === "#" ? `#/$defs/${name}` : value.replace("#/definitions/", `#/$defs/${name}.`)];
   });
   return Object.fromEntries(entries);
 }

@@ -12,11 +12,11 @@ const MIN_ANNOTATED_LENGTH = 90;
 const MAX_NAME_LENGTH = 4;
 
 /**
- * Moves equal parts of a JSON Schema to `definitions`, so that each is written once. Parts that differ only in
+ * Moves equal parts of a JSON Schema to `$defs`, so that each is written once. Parts that differ only in
  * annotations are equal: the annotations stay next to the reference, because editors show them on hover. Existing
  * definitions keep their names.
  */
-export function shareDefinitions({ definitions, ...root }: JsonSchema): JsonSchema {
+export function shareDefinitions({ $defs: definitions, ...root }: JsonSchema): JsonSchema {
   const shapes = new Shapes();
   const own = mapSubschemas(root, shapes.use);
   const named = Object.entries((definitions ?? {}) as Record<string, JsonSchema>).map(
@@ -26,11 +26,11 @@ export function shareDefinitions({ definitions, ...root }: JsonSchema): JsonSche
   const expand = shapes.expandInto(shared, new Set(named.map(([name]) => name)));
   const expanded = mapSubschemas(own, expand);
   const expandedNamed = named.map(([name, each]) => [name, mapSubschemas(each, expand, name)]);
-  return shareAnnotated({ ...expanded, definitions: { ...Object.fromEntries(expandedNamed), ...shared } });
+  return shareAnnotated({ ...expanded, $defs: { ...Object.fromEntries(expandedNamed), ...shared } });
 }
 
-/** Moves references that are annotated in the same way at several places to `definitions` too, with their annotations. */
-function shareAnnotated({ definitions, ...root }: JsonSchema): JsonSchema {
+/** Moves references that are annotated in the same way at several places to `$defs` too, with their annotations. */
+function shareAnnotated({ $defs: definitions, ...root }: JsonSchema): JsonSchema {
   const places = new Map<string, number>();
   const isLong = (schema: JsonSchema, text: string) => "$ref" in schema && text.length >= MIN_ANNOTATED_LENGTH;
   const count: SubschemaMapper = (schema, key) => {
@@ -48,11 +48,11 @@ function shareAnnotated({ definitions, ...root }: JsonSchema): JsonSchema {
     const name = names.get(text) ?? freeName(key, (each) => each in defined || each in shared);
     names.set(text, name);
     shared[name] = schema;
-    return { $ref: `#/definitions/${name}` };
+    return { $ref: `#/$defs/${name}` };
   };
   const ownRoot = mapSubschemas(root, replace);
   const own = Object.entries(defined).map(([name, schema]) => [name, mapSubschemas(schema, replace, name)]);
-  return { ...ownRoot, definitions: { ...Object.fromEntries(own), ...shared } };
+  return { ...ownRoot, $defs: { ...Object.fromEntries(own), ...shared } };
 }
 
 /**
@@ -115,7 +115,7 @@ class Shapes {
         shared[shape.name] = {};
         shared[shape.name] = mapSubschemas(shape.body, expand, key);
       }
-      return { $ref: `#/definitions/${shape.name}`, ...annotations };
+      return { $ref: `#/$defs/${shape.name}`, ...annotations };
     };
     return expand;
   }

@@ -37,7 +37,7 @@ function resolved(json: unknown, definitions: JsonSchema): unknown {
   if (typeof json !== "object" || json === null) return json;
   const { $ref, ...rest } = json as { $ref?: string };
   const target =
-    $ref === undefined ? {} : (resolved(definitions[$ref.replace("#/definitions/", "")], definitions) as object);
+    $ref === undefined ? {} : (resolved(definitions[$ref.replace("#/$defs/", "")], definitions) as object);
   const all = { ...target, ...rest };
   return Object.fromEntries(Object.entries(all).map(([word, value]) => [word, resolved(value, definitions)]));
 }
@@ -46,16 +46,16 @@ describe("shareDefinitions", () => {
   it("writes references with the same annotations once", () => {
     const description = "What clients send to prove who they are, if the server wants to know it.";
     const token = { type: "string", pattern: "^[a-z0-9]{32,64}$", minLength: 32, description };
-    const { properties, definitions } = shareDefinitions({ properties: { a: token, b: token } });
-    const ref = { $ref: "#/definitions/a.2" };
+    const { properties, $defs: definitions } = shareDefinitions({ properties: { a: token, b: token } });
+    const ref = { $ref: "#/$defs/a.2" };
     expect(properties).toEqual({ a: ref, b: ref });
-    expect((definitions as JsonSchema)["a.2"]).toEqual({ $ref: "#/definitions/a", description });
+    expect((definitions as JsonSchema)["a.2"]).toEqual({ $ref: "#/$defs/a", description });
   });
 
   it("changes nothing about what a schema means", () => {
     fc.assert(
       fc.property(schema, fc.dictionary(fc.constantFrom("mine", "yours"), schema), (root, own) => {
-        const { definitions, ...shared } = shareDefinitions({ ...root, definitions: own });
+        const { $defs: definitions, ...shared } = shareDefinitions({ ...root, $defs: own });
         const all = definitions as JsonSchema;
         expect(resolved(shared, all)).toEqual(root);
         for (const [name, each] of Object.entries(own)) expect(resolved(all[name], all)).toEqual(each);
@@ -72,10 +72,10 @@ describe("shareDefinitions", () => {
     });
     expect(shareDefinitions({ properties: { tls: tls("To clients."), backend: tls("To the backend.") } })).toEqual({
       properties: {
-        tls: { $ref: "#/definitions/tls", description: "To clients." },
-        backend: { $ref: "#/definitions/tls", description: "To the backend." },
+        tls: { $ref: "#/$defs/tls", description: "To clients." },
+        backend: { $ref: "#/$defs/tls", description: "To the backend." },
       },
-      definitions: {
+      $defs: {
         tls: {
           type: "object",
           properties: { ca_file: { type: "string", description: "Certificates." } },
