@@ -124,7 +124,7 @@ describe("a command in README or docs/", () => {
     const [name, ...args] = line!
       .replace(/ > \S+$/, "")
       .replace(/^(sluice|node bin\/sluice\.js) /, "")
-      .match(/(?:"[^"]*"|[^\s"])+/g)!;
+      .match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)!;
     const found = findCommand(name!);
     const isMember = found !== undefined && isGroup(found);
     const command = isMember ? found.commands.find((each) => each.name === `${name} ${args[0]}`) : found;

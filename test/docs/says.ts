@@ -3,11 +3,13 @@ import { keysOf } from "../../src/runtime/config/schema/zod-schema.js";
 import { builtins } from "../support/builtins.js";
 import type { Page } from "./pages.js";
 
-/** The page of a component, or of several, names every key of their configs. */
+/** The page of components names every key of their configs. `exporter aws_s3` is one kind of a type that has several. */
 export function namesKeys(...types: string[]): (page: Page) => void {
   return ({ text }) => {
-    it.each(types)("names every key of %s", (type) => {
-      const schemas = builtins.filter((factory) => factory.type === type).map(({ schema }) => schema);
+    it.each(types)("names every key of %s", (name) => {
+      const [type, kind] = name.split(" ").reverse();
+      const found = builtins.filter((factory) => factory.type === type && (kind ?? factory.kind) === factory.kind);
+      const schemas = found.map(({ schema }) => schema);
       const keys = schemas.flatMap((schema) => [...keysOf(schema).keys()]);
       expect(keys.length).toBeGreaterThan(0);
       expect(keys.filter((key) => !text.includes(`\`${key}`))).toEqual([]);

@@ -71,7 +71,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/components/connectors/failover.md", by: namesKeys("failover") },
   { page: "docs/components/receivers/file_log.md", by: namesKeys("file_log", "otlp_json_file") },
   { page: "docs/how-to/google-cloud.md", by: namesKeys("googlecloud", "googlemanagedprometheus") },
-  { page: "docs/components/exporters/aws_s3.md", by: namesKeys("aws_s3") },
+  { page: "docs/components/exporters/aws_s3.md", by: namesKeys("exporter aws_s3") },
   { page: "docs/components/exporters/azureblob.md", by: namesKeys("azureblob") },
   { page: "docs/components/exporters/signalfx.md", by: namesKeys("signalfx", "sapm") },
   { page: "docs/how-to/splunk.md", by: namesKeys("splunk_hec") },

@@ -34,7 +34,7 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
 export type Schema = { [word: string]: unknown };
 
 const KNOWN = new Set(
-  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf oneOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems maxItems format if else".split(
+  "$schema title description default deprecated examples $defs type properties patternProperties required enum const anyOf oneOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems maxItems format if else".split(
     " ",
   ),
 );

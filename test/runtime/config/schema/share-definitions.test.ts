@@ -36,8 +36,7 @@ function resolved(json: unknown, definitions: JsonSchema): unknown {
   if (Array.isArray(json)) return json.map((each) => resolved(each, definitions));
   if (typeof json !== "object" || json === null) return json;
   const { $ref, ...rest } = json as { $ref?: string };
-  const target =
-    $ref === undefined ? {} : (resolved(definitions[$ref.replace("#/$defs/", "")], definitions) as object);
+  const target = $ref === undefined ? {} : (resolved(definitions[$ref.replace("#/$defs/", "")], definitions) as object);
   const all = { ...target, ...rest };
   return Object.fromEntries(Object.entries(all).map(([word, value]) => [word, resolved(value, definitions)]));
 }
