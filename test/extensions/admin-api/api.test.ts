@@ -353,7 +353,7 @@ describe("replays", () => {
     [{ by: "ann", ids: [] }, "no ids"],
     [{ by: "ann", ids: ["x"], all: true }, "not both"],
     [{ by: "ann", all: true, rate: -1 }, "rate"],
-    [{ by: "ann", query: { reason: "bored" } }, "not known"],
+    [{ by: "ann", query: { reason: "bored" } }, "is unknown"],
     [{ by: "ann", query: { cursor: "x" } }, "cursor"],
     [{ by: "ann", alll: true }, "alll"],
   ])("are refused for %j", async (body, message) => {

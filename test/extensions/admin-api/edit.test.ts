@@ -40,7 +40,7 @@ describe("POST /dead-letters/:id/edit", () => {
     const unknown = await edit({ payload: { resourceLogs: [{ scopeLogs: [{ logRecord: [] }] }] } });
     expect([unknown.status, unknown.body.error.message]).toEqual([
       400,
-      "the payload is no OTLP of logs: it has no member resourceLogs[0].scopeLogs[0].logRecord",
+      "the payload is not OTLP of logs: it has no member resourceLogs[0].scopeLogs[0].logRecord",
     ]);
     for (const body of [
       { payload: 1 },

@@ -3,7 +3,7 @@ import { type Command, JSON_OUT } from "../command.js";
 
 export const INSIGHT: Command = {
   name: "insight",
-  summary: "Show what the traffic of a running agent consists of and costs, and write configs that cut it.",
+  summary: "Show what the traffic consists of and costs, and how to cut it.",
   details: [
     "Shows the largest services of the last hour, or whatever --by names: severity, scope, exporter, pattern, attribute,",
     "metric, span, cardinality or duplicates. The agent needs the extension insight. Numbers are estimated from a sample;",
