@@ -33,6 +33,7 @@ import { coralogixExporter } from "../../src/exporters/vendors/coralogix/compone
 import { datadogExporter } from "../../src/exporters/vendors/datadog/component.js";
 import { googleCloudExporter } from "../../src/exporters/vendors/googlecloud/component.js";
 import { googleManagedPrometheusExporter } from "../../src/exporters/vendors/googlemanagedprometheus/component.js";
+import { logzioExporter } from "../../src/exporters/vendors/logzio/component.js";
 import { signalFxExporter } from "../../src/exporters/vendors/signalfx/component.js";
 import { splunkHecExporter } from "../../src/exporters/vendors/splunkhec/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
@@ -288,6 +289,11 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
       })),
   ],
   ["coralogix", coralogixExporter, coralogixBackend],
+  [
+    "logzio",
+    logzioExporter,
+    () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, account_token: "t" })),
+  ],
   [
     "splunk_hec",
     splunkHecExporter,

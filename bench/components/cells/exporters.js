@@ -136,6 +136,11 @@ export const EXPORTER_CELLS = {
     application_name: "shop",
     logs: overGrpc(grpc[0]),
   })),
+  logzio: cell("logzio", "record", ({ target }) => ({
+    account_token: "t",
+    endpoint: `${urlOf(target)}/v1/logs`,
+    compression: "none",
+  })),
   "splunk_hec, logs": cell("splunk_hec", "record", ({ target }) => ({ endpoint: urlOf(target), token: "t" })),
   azuremonitor: cell("azuremonitor", "record", ({ target }) => ({
     connection_string: `InstrumentationKey=k;IngestionEndpoint=${urlOf(target)}`,

@@ -95,6 +95,11 @@ export const EXPORTERS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["logzio"],
+    load: async () => (await import("../../exporters/vendors/logzio/component.js")).logzioExporter,
+  },
+  {
+    kind: "exporter",
     types: ["azuremonitor"],
     load: async () => (await import("../../exporters/vendors/azuremonitor/component.js")).azureMonitorExporter,
   },

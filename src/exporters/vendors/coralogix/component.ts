@@ -1,7 +1,6 @@
-import { compress } from "#codecs/compression";
 import { formatAddress, httpClientDefaults } from "#net";
-import { checkByEmptyExport, decodeResponse, OTLP_SERVICES, refusalOfUnreadable } from "#net/otlp";
-import { answerReader, GrpcClient, HttpPoster } from "#net/sending";
+import { checkByEmptyExport, OTLP_SERVICES } from "#net/otlp";
+import { GrpcClient } from "#net/sending";
 import { ResourceStamp, stampResources } from "#otlp";
 import { type PlainAttributes, plainAttributes, plainValueText } from "#otlp/json";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
@@ -15,6 +14,7 @@ import {
   SIGNALS,
   type Signal,
 } from "../../../plugin.js";
+import { otlpSender, partialRejection, type SignalSender } from "../otlp-sender.js";
 import { type CoralogixConfig, type CoralogixName, type CoralogixTransport, coralogixSchema } from "./config.js";
 
 /** Sends OTLP to Coralogix, with the names of application and subsystem that it asks for. */
@@ -27,14 +27,6 @@ export const coralogixExporter = defineExporter<CoralogixConfig>({
     transports[signal] === undefined ? `it has neither "domain" nor "${signal}.endpoint"` : undefined,
   create: (config, context) => new CoralogixExporter(config, context),
 });
-
-/** Sends the batches of one signal. */
-interface SignalSender {
-  readonly metadataKeys: readonly string[];
-  start(): Promise<void>;
-  stop(): void;
-  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
-}
 
 /** How many pairs of names are remembered with their encoded attributes. */
 const MAX_STAMPS = 1000;
@@ -124,35 +116,15 @@ function grpcSender(signal: Signal, config: CoralogixTransport, context: Exporte
 }
 
 function httpSender(signal: Signal, config: CoralogixTransport, context: ExporterContext): SignalSender {
-  const { endpoint, compression, tls, auth, proxy_url } = config;
+  const { endpoint, compression, tls, auth, proxy_url, headers } = config;
   const isSecure = endpoint.secure ?? !tls?.insecure;
   const authority = "path" in endpoint.address ? "localhost" : formatAddress(endpoint.address);
   const url = new URL(`${isSecure ? "https" : "http"}://${authority}/v1/${signal}`);
-  const headers = {
-    ...config.headers,
-    "Content-Type": "application/x-protobuf",
-    ...(compression !== "none" && { "Content-Encoding": compression }),
-  };
-  const poster = new HttpPoster(url, { ...httpClientDefaults(), tls, auth, proxy_url }, headers, context);
-  const readStatus = answerReader(context.clock);
-  return {
-    get metadataKeys() {
-      return poster.metadataKeys;
-    },
-    start: () => poster.start(),
-    stop: () => poster.stop(),
-    async send({ chunks, bytes }, abort, options) {
-      const body = compression === "none" ? chunks : [await compress(compression, bytes)];
-      return poster.post(body, abort, options, (answer) => {
-        readStatus(answer);
-        return partialRejection(signal, answer.body, url.host);
-      });
-    },
-  };
-}
-
-function partialRejection(signal: Signal, response: Buffer, peer: string): PartialRejection | undefined {
-  const partial = decodeResponse(signal, "proto", response);
-  if (partial === "unreadable") throw refusalOfUnreadable(peer, "the message is not an answer to an export");
-  return partial;
+  return otlpSender(
+    signal,
+    url,
+    { ...httpClientDefaults(), compression, tls, auth, proxy_url },
+    headers ?? {},
+    context,
+  );
 }

@@ -73,10 +73,6 @@ export const OTLP_VENDORS: Readonly<Record<string, OtlpVendor>> = {
     () => "ingest.lightstep.com:443",
     (text) => ({ "lightstep-access-token": text("access_token") }),
   ),
-  logzio: http(
-    () => "<the OTLP listener of your region>",
-    (text) => ({ Authorization: `Bearer ${text("account_token")}` }),
-  ),
   mackerelotlp: grpc(
     () => "otlp.mackerelio.com:4317",
     (text) => ({ "Mackerel-Api-Key": text("api_key") }),

@@ -17,7 +17,7 @@ describe("types that Sluice has not", () => {
   });
 
   it("advises by type, in either spelling", () => {
-    expect(adviceOnType("exporter", "logzio")).toMatch(/otlp_http/);
+    expect(adviceOnType("exporter", "newrelic")).toMatch(/otlp_http/);
     expect(adviceOnType("processor", "service_graph")).toMatch(/connector/);
     expect(adviceOnType("exporter", "azure_data_explorer")).toBe(adviceOnType("exporter", "azuredataexplorer"));
     expect(adviceOnType("receiver", "snmp")).toMatch(/keep a Collector/);

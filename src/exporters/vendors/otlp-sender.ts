@@ -1,0 +1,56 @@
+import { type COMPRESSIONS, compress } from "#codecs/compression";
+import type { HttpClientConfig } from "#net";
+import { decodeResponse, refusalOfUnreadable } from "#net/otlp";
+import { answerReader, HttpPoster } from "#net/sending";
+import type { Batch, ExporterContext, PartialRejection, SendOptions, Signal } from "../../plugin.js";
+
+/** Sends the batches of one signal. */
+export interface SignalSender {
+  readonly metadataKeys: readonly string[];
+  start(): Promise<void>;
+  stop(): void;
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
+}
+
+interface OtlpSenderSettings extends HttpClientConfig {
+  readonly compression: "none" | (typeof COMPRESSIONS)[number];
+}
+
+/** Sends a signal as protobuf to the whole URL of a vendor's OTLP endpoint. Configured headers override `own`. */
+export function otlpSender(
+  signal: Signal,
+  url: URL,
+  config: OtlpSenderSettings,
+  own: Readonly<Record<string, string>>,
+  context: ExporterContext,
+): SignalSender {
+  const { compression } = config;
+  const headers = {
+    ...own,
+    "Content-Type": "application/x-protobuf",
+    ...(compression !== "none" && { "Content-Encoding": compression }),
+  };
+  const poster = new HttpPoster(url, config, headers, context);
+  const readStatus = answerReader(context.clock);
+  return {
+    get metadataKeys() {
+      return poster.metadataKeys;
+    },
+    start: () => poster.start(),
+    stop: () => poster.stop(),
+    async send({ chunks, bytes }, abort, options) {
+      const body = compression === "none" ? chunks : [await compress(compression, bytes)];
+      return poster.post(body, abort, options, (answer) => {
+        readStatus(answer);
+        return partialRejection(signal, answer.body, url.host);
+      });
+    },
+  };
+}
+
+/** Reads which records of an accepted request were rejected. */
+export function partialRejection(signal: Signal, response: Buffer, peer: string): PartialRejection | undefined {
+  const partial = decodeResponse(signal, "proto", response);
+  if (partial === "unreadable") throw refusalOfUnreadable(peer, "the message is not an answer to an export");
+  return partial;
+}
