@@ -177,7 +177,7 @@ export const ROOMS = [
   {
     path: "src/runtime/archive/",
     purpose: "archives of telemetry in a bucket or a folder: finding objects by time, reading their records",
-    imports: ["otlp", "codecs", "contract", "net", "logs"],
+    imports: ["text", "otlp", "codecs", "contract", "net", "logs"],
   },
   {
     path: "src/runtime/ottl/",

@@ -132,7 +132,7 @@ async function rehydrate(folder, port) {
   const token = readFileSync(join(folder, "token"), "utf8").trim();
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const root = `http://127.0.0.1:${port}/api/v1/rehydrations`;
-  const times = { since: "2026-03-10T12:00:00Z", until: "2026-03-10T13:00:00Z" };
+  const times = { since: "2026-03-10T12:00:00Z", until: "2026-03-10T13:00:00Z", timezone: "UTC" };
   const body = JSON.stringify({ from: `file:${join(folder, "archive")}`, to: "nop", ...times });
   let job = await (await fetch(root, { method: "POST", headers, body })).json();
   while (job.state === "running") {

@@ -13,6 +13,7 @@ import {
 import { REHYDRATED_ATTRIBUTE, REHYDRATED_FROM_ATTRIBUTE } from "#contract/rehydration";
 import { type Batch, ResourceStamp } from "#otlp";
 import { BatchIntake, CursorStore, type MessageOutcome } from "#receiving";
+import { placeName } from "#text";
 import { limitedLog, type Receiver, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
 
 export interface ArchiveReceiverSettings {
@@ -21,6 +22,8 @@ export interface ArchiveReceiverSettings {
   readonly endtime: number;
   readonly base: string;
   readonly partitions: string;
+  /** The time zone of the partitions; "" is that of the machine. */
+  readonly timezone: string;
   readonly file_prefix: string;
   readonly mark_rehydrated: boolean;
   readonly offsets_directory: string;
@@ -90,16 +93,18 @@ export class ArchiveReceiver implements Receiver {
 
   /** With another place or time range, reading begins anew. */
   private cursorNameOf({ place }: ArchiveSource): string {
-    const { starttime, endtime, base, partitions, file_prefix } = this.settings;
-    const facts = JSON.stringify([place, starttime, endtime, base, partitions, file_prefix]);
+    const { starttime, endtime, base, partitions, timezone, file_prefix } = this.settings;
+    const zone = placeName(timezone) === "UTC" ? [] : [placeName(timezone)];
+    const facts = JSON.stringify([place, starttime, endtime, base, partitions, file_prefix, ...zone]);
     return createHash("sha256").update(facts).digest("hex").slice(0, 16);
   }
 
   private async run(source: ArchiveSource): Promise<void> {
     const { clock, logger } = this.context;
-    const { starttime: since, endtime: until, base, partitions } = this.settings;
+    const { starttime: since, endtime: until, base, partitions, timezone } = this.settings;
     const health = this.context.health?.source(source.place);
-    const objects = new ArchivedObjects(source, { base, partitions, since, until }, clock, this.stopping.signal);
+    const selection = { base, partitions, timezone, since, until };
+    const objects = new ArchivedObjects(source, selection, clock, this.stopping.signal);
     try {
       for await (const fetched of objects.fetched(this.position)) await this.readOne(fetched, objects);
       await this.work.end();

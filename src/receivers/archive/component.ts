@@ -25,6 +25,7 @@ export const awsS3Receiver = defineReceiver<AwsS3ReceiverConfig>({
       ...own,
       base: baseOf(s3_prefix),
       partitions: partitionsOf(place),
+      timezone: place.s3_partition_timezone,
       file_prefix: place.file_prefix,
     };
     return new ArchiveReceiver(() => s3Source(address, context), settings, context);
@@ -38,7 +39,7 @@ export const fileReceiver = defineReceiver<FileReceiverConfig>({
   signals: SIGNALS,
   workers: "one",
   schema: fileReceiverSchema,
-  create({ path, partition_format: partitions, ...own }, context) {
-    return new ArchiveReceiver(() => folderSource(path), { ...own, base: "", partitions }, context);
+  create({ path, partition_format: partitions, partition_timezone: timezone, ...own }, context) {
+    return new ArchiveReceiver(() => folderSource(path), { ...own, base: "", partitions, timezone }, context);
   },
 });

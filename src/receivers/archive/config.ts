@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { HOUR_PARTITIONS, MINUTE_PARTITIONS, partitionFormatProblem } from "#archive";
+import { isPlace } from "#text";
 import { ignored, section, unsupported } from "../../plugin.js";
 
 /** RFC 3339, `YYYY-MM-DD HH:MM` or `YYYY-MM-DD`, the latter two in UTC, as the Collector reads them. */
@@ -34,6 +35,12 @@ const partitionFormat = (description: string) =>
     })
     .meta({ description });
 
+const partitionTimezone = z
+  .string()
+  .default("")
+  .refine((zone) => zone === "" || isPlace(zone), "expected a zone such as Europe/Berlin")
+  .meta({ description: "The time zone of the partitions. Default: that of the machine." });
+
 const ownKeys = {
   mark_rehydrated: z.boolean().default(false).meta({
     description: "Adds the resource attributes `sluice.rehydrated` and `sluice.rehydrated_from`.",
@@ -63,8 +70,9 @@ export const awsS3ReceiverSchema = z
           .default("minute")
           .meta({ description: "The shortest time in the path of an object." }),
         s3_partition_format: partitionFormat(
-          `The path of partitions, with %Y, %m, %d, %H and %M in UTC, instead of \`s3_partition\`.`,
+          `The path of partitions, with %Y, %m, %d, %H and %M, instead of \`s3_partition\`.`,
         ).optional(),
+        s3_partition_timezone: partitionTimezone,
         file_prefix: filePrefix,
         file_prefix_include_telemetry_type: z
           .literal(true, { error: "without the signal in its name, nobody knows what an object contains" })
@@ -93,9 +101,10 @@ export const fileReceiverSchema = z
   .strictObject({
     ...timeKeys,
     path: z.string().min(1).meta({ description: "The folder with the archive." }),
-    partition_format: partitionFormat(
-      "The path of partitions in the folder, with %Y, %m, %d, %H and %M in UTC.",
-    ).default(MINUTE_PARTITIONS),
+    partition_format: partitionFormat("The path of partitions in the folder, with %Y, %m, %d, %H and %M.").default(
+      MINUTE_PARTITIONS,
+    ),
+    partition_timezone: partitionTimezone,
     file_prefix: filePrefix,
     ...ownKeys,
   })

@@ -1,3 +1,5 @@
+import { type ClockRange, localRanges } from "./local-ranges.js";
+
 /** How the Collector's exporter divides a bucket by default. */
 export const MINUTE_PARTITIONS = "year=%Y/month=%m/day=%d/hour=%H/minute=%M";
 export const HOUR_PARTITIONS = "year=%Y/month=%m/day=%d/hour=%H";
@@ -6,11 +8,9 @@ export const HOUR_PARTITIONS = "year=%Y/month=%m/day=%d/hour=%H";
 const UNITS = ["Y", "m", "d", "H", "M"] as const;
 type Unit = (typeof UNITS)[number];
 
-/** Objects in [from, to), which all have this prefix. Times are milliseconds since the epoch. */
-export interface PartitionRange {
+/** Objects in [from, to), which all have this prefix. Times are those of the zone's clocks, written as if they were UTC. */
+export interface PartitionRange extends ClockRange {
   readonly prefix: string;
-  readonly from: number;
-  readonly to: number;
 }
 
 /** A part of the path that stands for a whole time unit: a year, a month, a day, an hour or a minute. */
@@ -31,17 +31,33 @@ export function partitionFormatProblem(format: string): string | undefined {
 
 /**
  * Divides [since, until) into the fewest prefixes: whole years, months, days and hours where they fit, and the shortest
- * unit at both ends, so that no partition outside is listed. In the order of time. Times are in UTC.
+ * unit at both ends, so that no partition outside is listed, and none twice. In the order of time. The partitions are in
+ * the time zone `timezone`; "" is that of the machine.
  */
 export function* partitionRanges(
   format: string,
   since: number,
   until: number,
   base = "",
+  timezone = "UTC",
 ): Generator<PartitionRange, void> {
   const levels = levelsOf(format);
   const shortest = levels.at(-1);
   if (shortest?.format !== format) throw new RangeError(partitionFormatProblem(format));
+  const widened = ({ from, to }: ClockRange) => ({
+    from: startOf(from, shortest.unit),
+    to: startAfter(to - 1, shortest.unit),
+  });
+  for (const range of localRanges(timezone, { from: since, to: until }, widened))
+    yield* rangesBetween(levels, shortest, range, base);
+}
+
+function* rangesBetween(
+  levels: readonly PartitionLevel[],
+  shortest: PartitionLevel,
+  { from: since, to: until }: ClockRange,
+  base: string,
+): Generator<PartitionRange, void> {
   for (let from = startOf(since, shortest.unit); from < until; ) {
     const fits = ({ unit }: PartitionLevel) => startOf(from, unit) === from && startAfter(from, unit) <= until;
     const { unit, format: path } = levels.find(fits) ?? shortest;
@@ -51,7 +67,7 @@ export function* partitionRanges(
   }
 }
 
-/** Writes a time as the path of its partition. */
+/** Writes a time in UTC as the path of its partition. */
 export function formatPartition(format: string, ms: number): string {
   const date = new Date(ms);
   const parts: Readonly<Record<Unit, string>> = {

@@ -7,6 +7,8 @@ export interface ArchiveSelection {
   readonly base: string;
   /** The format of the partitions; undefined if there are none. Then objects are chosen by when they were written. */
   readonly partitions: string | undefined;
+  /** The time zone of the partitions; "" is that of the machine. */
+  readonly timezone: string;
   /** Milliseconds since the epoch: at or after `since`, and before `until`. */
   readonly since: number;
   readonly until: number;
@@ -27,11 +29,12 @@ export interface WalkedObject {
 /** Yields the selected objects in a fixed order, from a position on. Only the partitions of the range are listed. */
 export async function* walkArchive(
   source: ArchiveSource,
-  { base, partitions, since, until }: ArchiveSelection,
+  selection: ArchiveSelection,
   from: WalkPosition = { list: 0 },
   abort: AbortSignal = new AbortController().signal,
 ): AsyncGenerator<WalkedObject> {
-  const prefixes = partitions === undefined ? [base] : prefixesOf(partitions, since, until, base);
+  const { base, partitions, since, until } = selection;
+  const prefixes = partitions === undefined ? [base] : prefixesOf(partitions, selection);
   let list = -1;
   for (const prefix of prefixes) {
     list++;
@@ -45,8 +48,8 @@ export async function* walkArchive(
   }
 }
 
-function* prefixesOf(partitions: string, since: number, until: number, base: string): Generator<string> {
-  for (const { prefix } of partitionRanges(partitions, since, until, base)) yield prefix;
+function* prefixesOf(format: string, { since, until, base, timezone }: ArchiveSelection): Generator<string> {
+  for (const { prefix } of partitionRanges(format, since, until, base, timezone)) yield prefix;
 }
 
 /** The folder of a prefix as people write it, with or without slashes around it. */

@@ -20,4 +20,4 @@ export {
 export { type LayoutPart, parseGoLayout, parseLayout } from "./time/time-layout.js";
 export { type TimeNames, timeNames } from "./time/time-names.js";
 export { parseTime } from "./time/time-parse.js";
-export { isPlace, type TimeZone, UTC, type ZonedTime, zoneAt, zoneAtInstant } from "./time/time-zones.js";
+export { isPlace, placeName, type TimeZone, UTC, type ZonedTime, zoneAt, zoneAtInstant } from "./time/time-zones.js";

@@ -55,7 +55,9 @@ service:
 
 describe("the file receiver", () => {
   it("reads the files of its time range once, from old to new, and not again after a restart", async () => {
-    const { start, add, texts, collected } = scene((folder) => `{file: {path: ${folder}, ${TIMES}, OFFSETS}}`);
+    const { start, add, texts, collected } = scene(
+      (folder) => `{file: {path: ${folder}, partition_timezone: UTC, ${TIMES}, OFFSETS}}`,
+    );
     await add("a", ["before"], NOON - MINUTE);
     await add("b", ["2"], NOON + 30 * MINUTE);
     await add("a", ["1"], NOON);
@@ -69,7 +71,9 @@ describe("the file receiver", () => {
   });
 
   it("goes on after a restart with what no exporter had taken", async () => {
-    const { start, add, texts, collected } = scene((folder) => `{file: {path: ${folder}, ${TIMES}, OFFSETS}}`);
+    const { start, add, texts, collected } = scene(
+      (folder) => `{file: {path: ${folder}, partition_timezone: UTC, ${TIMES}, OFFSETS}}`,
+    );
     for (let i = 0; i < 20; i++) await add(`${i}`, [`${i}`], NOON + i * MINUTE);
     collected.refuse(new Refusal("transient", "not now"));
     const agent = await start();
@@ -83,7 +87,8 @@ describe("the file receiver", () => {
   });
 
   it("leaves out files of other prefixes, damaged ones and those of other signals, and marks records if asked", async () => {
-    const config = (folder: string) => `{file: {path: ${folder}, ${TIMES}, mark_rehydrated: true, OFFSETS}}`;
+    const config = (folder: string) =>
+      `{file: {path: ${folder}, partition_timezone: UTC, ${TIMES}, mark_rehydrated: true, OFFSETS}}`;
     const { start, add, texts, collected, folder } = scene(config);
     await add("a", ["good"], NOON);
     writeObject(folder, archiveKey(NOON, "logs_b.binpb"), Buffer.from("damaged"));
@@ -104,7 +109,13 @@ describe("the file receiver", () => {
     for (const [signal, json] of Object.entries(REQUESTS))
       for (let i = 0; i < 60; i++)
         writeObject(folder, archiveKey(NOON + i * MINUTE, `${signal}_${i}.json`), Buffer.from(JSON.stringify(json)));
-    return { path: folder, starttime: "2026-03-10", endtime: "2026-03-11", offsets_directory: `${folder}/offsets` };
+    return {
+      path: folder,
+      partition_timezone: "UTC",
+      starttime: "2026-03-10",
+      endtime: "2026-03-11",
+      offsets_directory: `${folder}/offsets`,
+    };
   };
   for (const { name, run } of receiverConformance(fileReceiver as ReceiverFactory, { config, patienceMs }))
     it(name, run);
@@ -134,6 +145,7 @@ service: {pipelines: {logs: {receivers: [awss3], exporters: [nop]}}}
     [`starttime: "2026-03-11", endtime: "2026-03-10", ${downloader}`, "expected a time after starttime"],
     [`${TIMES}, s3downloader: {s3_bucket: a, s3_partition_format: "%H"}`, "must contain %Y"],
     [`${TIMES}, s3downloader: {s3_bucket: a, s3_partition: day}`, "s3_partition"],
+    [`${TIMES}, s3downloader: {s3_bucket: a, s3_partition_timezone: Nowhere/City}`, "expected a zone"],
     [downloader, "starttime"],
   ])("refuses %s", (keys, message) => expect(() => resolve(yaml(keys))).toThrow(message));
 });
@@ -144,7 +156,7 @@ describe.each(S3_SERVERS)("the aws_s3 receiver at %s", (_name, startServer) => {
     onTestFinished(() => server.close());
     useEnvironment(s3Environment);
     onTestFinished(() => useEnvironment(process.env));
-    const place = `{region: us-east-1, s3_bucket: archive, s3_prefix: prod, s3_partition: hour, endpoint: "${server.endpoint}", s3_force_path_style: true}`;
+    const place = `{region: us-east-1, s3_bucket: archive, s3_prefix: prod, s3_partition: hour, s3_partition_timezone: UTC, endpoint: "${server.endpoint}", s3_force_path_style: true}`;
     const { start, texts } = scene(() => `{aws_s3: {${TIMES}, s3downloader: ${place}, OFFSETS}}`);
     const { S3Client } = await import("../../../src/runtime/net/aws/s3/s3-client.js");
     const { systemClock } = await import("../../../src/runtime/contract/clock.js");

@@ -26,6 +26,11 @@ export const REHYDRATE: Command = {
       value: "FORMAT",
       description: "Format of the partitions; none: choose objects by when they were written. Default: that of aws_s3.",
     },
+    timezone: {
+      type: "string",
+      value: "ZONE",
+      description: "Time zone of the partitions, such as UTC; default: that of the agent's machine.",
+    },
     region: { type: "string", value: "NAME", description: "Region of the bucket; default: us-east-1." },
     endpoint: { type: "string", value: "URL", description: "Server of the bucket, such as MinIO; default: AWS." },
     "path-style": { type: "boolean", description: "Name the bucket in the path of URLs, as MinIO needs it." },

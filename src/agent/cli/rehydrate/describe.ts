@@ -13,6 +13,7 @@ export function describeEstimate({ estimate, where, from, to, earlier, resumes }
     return [
       `There are no objects in ${printable(from)} for these times.`,
       "If the archive has other partitions, name their format with --partition; without partitions: --partition none.",
+      "If they are in another time zone than that of the agent's machine, name it with --timezone.",
     ];
   const about = sampled === objects ? "" : "about ";
   const share = where === undefined ? "" : `, of which the condition chooses ${about}${grouped(matching)}`;

@@ -52,7 +52,7 @@ function requestOf(context: CommandContext): Record<string, unknown> {
   const rate = text("rate");
   return {
     ...{ from: text("from"), to: text("to"), where: text("where"), partition: text("partition") },
-    ...{ region: text("region"), endpoint: text("endpoint"), by, reason },
+    ...{ timezone: text("timezone"), region: text("region"), endpoint: text("endpoint"), by, reason },
     since: timeText("since", text("since")!),
     ...(text("until") !== undefined && { until: timeText("until", text("until")!) }),
     ...(rate !== undefined && { rate: parsePositiveNumber("rate", rate) }),

@@ -17,6 +17,7 @@ const startBody = z.strictObject({
   where: z.string().optional(),
   rate: z.number().optional(),
   partition: z.string().optional(),
+  timezone: z.string().optional(),
   region: z.string().optional(),
   endpoint: z.string().optional(),
   pathStyle: z.boolean().optional(),

@@ -16,6 +16,8 @@ export interface RehydrationRequest {
   readonly rate?: number | undefined;
   /** The format of the archive's partitions, or `none`. By default that of the exporter aws_s3. */
   readonly partition?: string | undefined;
+  /** The time zone of the partitions. By default that of the agent's machine. */
+  readonly timezone?: string | undefined;
   /** For S3: where the bucket is. */
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;

@@ -3,6 +3,7 @@ import { type ArchiveSelection, baseOf, MINUTE_PARTITIONS, partitionFormatProble
 import { AdminError, type DeadLetterLanguage, type RecordCondition } from "#contract/operations";
 import type { RehydrationRequest } from "#contract/rehydration";
 import { parseDuration } from "#contract/schema";
+import { isPlace, placeName } from "#text";
 
 /** Where an archive is. */
 export type ArchivePlace =
@@ -34,7 +35,7 @@ export function checkRequest(
   now: number,
   times?: { readonly since: number; readonly until: number },
 ): CheckedRequest {
-  const { since, until, rate, where, partition } = request;
+  const { since, until, rate, where, partition, timezone = "" } = request;
   const { place, prefix } = placeOf(request);
   const range = times ?? {
     since: timeOf("since", since, now),
@@ -46,9 +47,10 @@ export function checkRequest(
   const problem = partitions === undefined ? undefined : partitionFormatProblem(partitions);
   if (problem !== undefined)
     throw badRequest(`the partition format ${JSON.stringify(partitions)} cannot be used: ${problem}`);
+  if (timezone !== "" && !isPlace(timezone)) throw badRequest("timezone must be a zone such as Europe/Berlin");
   const condition = where === undefined ? undefined : language.parseCondition(where);
   if (condition instanceof Error) throw badRequest(`where: ${condition.message}`);
-  const selection = { base: baseOf(prefix), partitions, ...range };
+  const selection = { base: baseOf(prefix), partitions, timezone, ...range };
   return { request, place, selection, condition, fingerprint: fingerprintOf(request) };
 }
 
@@ -78,9 +80,14 @@ function timeOf(name: string, text: string, now: number): number {
 }
 
 /** The rate may change from one run to the next. A duration before now means the same request later. */
-function fingerprintOf({ from, to, since, until, where, partition, region, endpoint }: RehydrationRequest): string {
-  const parts = [from, to, since, until, where, partition, region, endpoint].map((part) => part ?? null);
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+function fingerprintOf(request: RehydrationRequest): string {
+  const { from, to, since, until, where, partition, region, endpoint } = request;
+  const zone = placeName(request.timezone ?? "");
+  const parts = [from, to, since, until, where, partition, region, endpoint, ...(zone === "UTC" ? [] : [zone])];
+  return createHash("sha256")
+    .update(JSON.stringify(parts.map((part) => part ?? null)))
+    .digest("hex")
+    .slice(0, 32);
 }
 
 function badRequest(message: string): AdminError {

@@ -21,7 +21,7 @@ export function zoneAt(location: string, localMs: number): TimeZone {
 /** The offset of a place at a point in time, in milliseconds since 1970. "" is the place of this machine. */
 export function zoneAtInstant(location: string, ms: number): TimeZone {
   if (location === "") return { name: "Local", offsetSeconds: -new Date(ms).getTimezoneOffset() * 60 };
-  return zoneAt(location, ms + offsetAt(location, ms) * 1000);
+  return new PlaceZone(location, offsetAt(location, ms), ms);
 }
 
 /** Whether a name such as Europe/Berlin is that of a known place. */
@@ -32,6 +32,11 @@ export function isPlace(location: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The name of a place; for "" that of this machine's zone. */
+export function placeName(location: string): string {
+  return location === "" ? new Intl.DateTimeFormat().resolvedOptions().timeZone : location;
 }
 
 /** Its abbreviation, such as CET, is looked up only when it is written out. */

@@ -68,7 +68,7 @@ service:
     const { name, bytes } = await logObject(`${i}`, own, i % 2 === 0 ? "otlp_proto" : "otlp_json", "gzip");
     writeObject(archive, archiveKey(NOON + (i % 60) * 60_000, name), bytes);
   }
-  const times = ["--since", "2026-03-10T12:00Z", "--until", "2026-03-10T13:00Z"];
+  const times = ["--since", "2026-03-10T12:00Z", "--until", "2026-03-10T13:00Z", "--timezone", "UTC"];
   const command = ["rehydrate", "--from", `file:${archive}`, ...times, "--to", "otlp_http"];
   return { backend, start, kill, api, sluice, ids, command };
 }

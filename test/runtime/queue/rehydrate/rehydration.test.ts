@@ -55,7 +55,13 @@ service:
   await begin();
   onTestFinished(() => agent.stop(1000));
   const since = new Date(NOON).toISOString();
-  const request = { from: `file:${folder}`, to: "collect", since, until: new Date(NOON + 60 * MINUTE).toISOString() };
+  const request = {
+    from: `file:${folder}`,
+    to: "collect",
+    since,
+    until: new Date(NOON + 60 * MINUTE).toISOString(),
+    timezone: "UTC",
+  };
   const jobs = () => agent.admin!.actingAs(OPERATOR).rehydrations!;
   const start = (change: Partial<RehydrationRequest> = {}) => jobs().start({ ...request, ...change }, { by: "alice" });
   const ended = async (id: string) => {
@@ -243,6 +249,7 @@ describe("a rehydration", () => {
   });
 
   it.each([
+    [{ timezone: "Nowhere/City" }, "timezone must be a zone"],
     [{ from: "ftp://x" }, "from must be s3://BUCKET/PREFIX"],
     [{ since: "yesterday" }, "since must be a time"],
     [{ since: "2026-03-11T00:00:00Z" }, "since must be before until"],
