@@ -191,7 +191,7 @@ service:
     );
     await taken;
     child.kill("SIGTERM");
-    await logged("draining");
+    await logged("stopping");
     child.kill("SIGTERM");
     expect(await ended).toBe(1);
     expect(await answer).not.toBe(200);

@@ -63,7 +63,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
       agents[turn % 2]!.give(turn % 50 === 0 ? 200 : 10);
       if (turn % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    expect(agents.flatMap(({ said }) => said).join()).not.toContain("works on its own");
+    expect(agents.flatMap(({ said }) => said).join()).not.toContain("works alone");
     for (const { stop } of agents) stop();
     const all = agents.flatMap(({ passed }) => passed).sort((a, b) => a.at - b.at);
     expect(mostInASecond(all)).toBeLessThanOrEqual(LIMIT * 1.05);
@@ -108,7 +108,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     });
     two.give(1000);
     await until(() => expect(sum(two.passed)).toBe(LIMIT));
-    expect(two.said.filter((line) => line.includes("works on its own"))).toHaveLength(1);
+    expect(two.said.filter((line) => line.includes("works alone"))).toHaveLength(1);
     await server.server.start();
     await until(() => expect([one.isUp(), two.isUp()]).toEqual([true, true]));
     expect(two.said.filter((line) => line.includes("shared with other agents"))).toHaveLength(2);

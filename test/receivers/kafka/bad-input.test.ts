@@ -107,7 +107,7 @@ describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, (
         "messaging.kafka.message.key": "k",
         "messaging.header.tenant": "acme",
         "messaging.header.x-sluice-error-class": "SLUICE_MESSAGE_UNREADABLE",
-        "messaging.header.x-sluice-error": expect.stringContaining("is no logs in otlp_proto"),
+        "messaging.header.x-sluice-error": expect.stringContaining("is not logs in otlp_proto"),
         "messaging.header.x-sluice-attempts": "1",
         "messaging.header.x-sluice-source": `${topic}/0/1`,
         "messaging.header.x-sluice-failed-at": expect.stringMatching(/^\d{4}-/),

@@ -16,6 +16,8 @@ const MIN_BACKOFF_MS = 20;
 const MAX_BACKOFF_MS = 1000;
 /** How long data waits for a worker that is not there, such as one that restarts. */
 const MAX_ABSENCE_MS = 5000;
+/** A worker that is back by then is not reported as gone. */
+const WARNING_DELAY_MS = 2000;
 
 /** Data of one place on its way to one worker. */
 interface UnderWay {
@@ -78,6 +80,7 @@ export class Peer {
   private backoffMs = MIN_BACKOFF_MS;
   private cancelRetry = () => {};
   private cancelLoss = () => {};
+  private cancelWarning = () => {};
   private lastId = 0;
   private isCorked = false;
   private placeNumbers = new Map<string, number>();
@@ -129,6 +132,7 @@ export class Peer {
     this.isClosed = true;
     this.cancelRetry();
     this.cancelLoss();
+    this.cancelWarning();
     this.socket?.destroy();
     this.refuseSent();
     for (const lane of this.lanes) this.refuseWaiting(lane);
@@ -162,6 +166,7 @@ export class Peer {
     this.isConnected = true;
     this.isLost = false;
     this.isLeaving = false;
+    this.cancelWarning();
     this.cancelLoss();
     for (const lane of this.lanes) this.sendWaiting(lane);
   }
@@ -172,7 +177,8 @@ export class Peer {
     this.isCorked = false;
     if (this.isClosed) return;
     if (wasConnected) {
-      if (!this.isLeaving) this.logGone(why);
+      // When an agent stops, this worker may learn of it after it has lost the others.
+      if (!this.isLeaving) this.cancelWarning = this.settings.clock.after(WARNING_DELAY_MS, () => this.logGone(why));
       this.expectWithin(MAX_ABSENCE_MS);
       this.refuseSent();
     }

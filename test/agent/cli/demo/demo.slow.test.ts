@@ -92,6 +92,6 @@ describe.concurrent("sluice demo", () => {
   it("refuses a value that is not a port", async (context) => {
     const { ended, output } = startDemo(context, "--port", "eighty");
     expect(await ended).toBe(2);
-    expect(output.err).toContain("--port eighty is no port");
+    expect(output.err).toContain("--port eighty is not a port");
   });
 });

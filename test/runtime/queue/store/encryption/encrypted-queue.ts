@@ -64,7 +64,7 @@ export function testEncryptedQueue(queue: KeptQueue): void {
   it.each<[string, () => Keyring | undefined, RegExp]>([
     ["no keys", () => undefined, /encrypted with the key "a": add it/],
     ["another key", () => keyring("b"), /encrypted with the key "a": add it/],
-    ["another key of the same name", () => new Keyring([key("b", "a")], key("b", "a")), /"a" is not the one/],
+    ["another key of the same name", () => new Keyring([key("b", "a")], key("b", "a")), /"a" is not the key/],
   ])("is not opened with %s, and not touched", async (_, keys, message) => {
     await fill(queue, keyring("a"), "one");
     const before = await queue.contents();
