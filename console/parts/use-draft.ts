@@ -12,7 +12,7 @@ export interface Draft {
 }
 
 /**
- * What has been typed counts until the address has other values. It is put on top of them while drawing, not copied in
+ * Typed text counts until the address has other values. It is put on top of them while drawing, not copied in
  * an effect: an effect runs after the page is drawn, and would overwrite what a fast user has typed by then.
  */
 export function useDraft(sent: Fields): Draft {

@@ -16,7 +16,7 @@ const EVERY_MS = 10_000;
 const ROWS = 50;
 const MAX_ROWS = 1_000;
 
-/** What the traffic can be grouped by, in the order of the tabs. */
+/** The ways to group traffic, in the order of the tabs. */
 const TABS: readonly (readonly [InsightBy, string])[] = [
   ["service", "Services"],
   ["pattern", "Log patterns"],
@@ -31,7 +31,7 @@ const TABS: readonly (readonly [InsightBy, string])[] = [
 ];
 const SIGNALS = ["logs", "traces", "metrics"];
 
-/** What the traffic consists of and costs, by the extension `insight`, and configs that would cut it. */
+/** The parts of the traffic and their cost, by the extension `insight`, and configs that would cut it. */
 export function CostPage({ route }: { route: Route }) {
   const general = useLoad<InsightAnswer>("/insight?limit=1", EVERY_MS);
   return (

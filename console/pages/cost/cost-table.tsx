@@ -121,7 +121,7 @@ const FATES: Readonly<Record<InsightAnswerRow["now"]["state"], Tone>> = {
   unknown: "off",
 };
 
-/** What the config does with it now. */
+/** Shows whether the config keeps, samples or drops it now. */
 function Fate({ row: { now } }: { row: InsightAnswerRow }) {
   const isPart = now.state === "sampled" && now.kept !== null;
   return <Badge tone={FATES[now.state]}>{isPart ? `${shareText(now.kept!)} kept` : now.state}</Badge>;

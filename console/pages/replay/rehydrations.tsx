@@ -42,7 +42,7 @@ export function Rehydrations() {
 function RehydrationForm({ onStarted }: { onStarted: () => void }) {
   const exporters = useLoad<{ exporters: readonly Exporter[] }>("/exporters").data?.exporters ?? [];
   const [draft, setDraft] = useState({ from: "", to: "", since: "1d", until: "", where: "" });
-  /** What was estimated: only that can be started. */
+  /** The estimated request. No other can be started. */
   const [estimated, setEstimated] = useState("");
   const [error, setError] = useState<string>();
   const to = draft.to || exporters[0]?.id || "";

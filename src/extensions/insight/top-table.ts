@@ -12,7 +12,7 @@ export interface BatchState {
   minute: number;
 }
 
-/** What a row is about. */
+/** The subject of a row. */
 export interface RowName {
   readonly place: number;
   readonly name: string;

@@ -447,7 +447,7 @@ function startedAuthenticators(find: (id: string) => { readonly extension: Exten
   };
 }
 
-/** What started extensions offer to receivers. A config that refers to any other does not load. */
+/** The services that started extensions offer to receivers. A config that refers to any other does not load. */
 function startedServices(find: (id: string) => Extension | undefined): ExtensionServices {
   const found = <T>(id: string, service: T | undefined): T => {
     if (service !== undefined) return service;

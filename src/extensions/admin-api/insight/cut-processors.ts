@@ -2,7 +2,7 @@ import type { InsightAction, InsightBy } from "#contract/insight";
 import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
 import type { Signal } from "../../../plugin.js";
 
-/** What is to be cut: a row of an answer, and how. */
+/** A row of an answer that is to be cut, and the way to cut it. */
 export interface CutRequest {
   readonly action: InsightAction;
   readonly by: InsightBy;

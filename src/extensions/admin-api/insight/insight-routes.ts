@@ -111,7 +111,7 @@ async function readingOf(host: RouteRequest["host"], by: InsightBy): Promise<Ins
   return (await host.insight?.(by)) ?? { snapshots: [], unavailableWorkers: [] };
 }
 
-/** What a cut would save per day, if the traffic stays as it is. */
+/** Returns the saving of a cut per day, if the traffic stays as it is. */
 function savingOf(
   { action, n, label }: CutRequest,
   row: InsightAnswerRow | undefined,

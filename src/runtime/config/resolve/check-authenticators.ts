@@ -14,7 +14,7 @@ import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 /** A reference such as `auth: {authenticator: ID}` or `k8s_leader_elector: ID` in the config. */
 interface AuthenticatorReference {
   readonly id: string;
-  /** What the extension must do. */
+  /** The ability that the extension must have. */
   readonly role: AuthSide | ExtensionRole;
   readonly span: Span;
   readonly path: ConfigPath;

@@ -38,14 +38,14 @@ export interface InsightAnswer {
     /** A name that is not listed has at most so many bytes. */
     readonly unlistedBytes: number;
     readonly unreadPlaces: number;
-    /** What is missing, in a sentence; null if nothing is. */
+    /** One sentence about missing data; null if none is missing. */
     readonly note: string | null;
   };
   readonly memory: { readonly bytes: number; readonly limit: number };
   readonly unavailableWorkers?: readonly number[];
 }
 
-/** What the config does with something, by the numbers before the first processor and at the exporters. */
+/** Whether the config keeps, samples or drops something, by the numbers before the first processor and at the exporters. */
 export interface InsightFate {
   readonly state: "kept" | "sampled" | "dropped" | "unknown";
   /** The share that reaches an exporter; null if it is not known. */

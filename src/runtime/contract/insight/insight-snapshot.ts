@@ -1,6 +1,6 @@
 import type { Signal } from "#otlp/signals";
 
-/** What insight groups traffic by. */
+/** The ways in which insight groups traffic. */
 export const INSIGHT_BY = [
   "service",
   "severity",

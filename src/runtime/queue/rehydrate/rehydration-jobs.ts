@@ -330,7 +330,7 @@ function newJob({ request, selection }: CheckedRequest, { by, reason }: Rehydrat
   };
 }
 
-/** What an earlier run of the same request means for the next one. */
+/** The effect of an earlier run on the next one of the same request. */
 function facts(kept: KeptRecord<RehydrationRecord> | undefined): Pick<Rehydration, "earlier" | "resumes"> {
   if (kept === undefined) return {};
   const { id, state, endedAt = 0, sent, objects } = kept.record.job;
