@@ -1,5 +1,5 @@
 import { lookup, lookupService, resolveCname, reverse } from "node:dns/promises";
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { arch, hostname, machine, networkInterfaces, platform, release, type, version } from "node:os";
 import { type DetectedAttributes, type DetectionContext, type Detector, withTimeout } from "./detector.js";
@@ -67,12 +67,11 @@ const HOST_NAMES: Readonly<Record<"dns" | "os" | "cname" | "lookup", () => Promi
   lookup: async () => (await reverse((await lookup(hostname())).address))[0],
 };
 
-/** Returns all interfaces in the order of their numbers. Node.js knows only those that are up and have an address. */
+/** Returns all interfaces. Node.js knows only those that are up and have an address. */
 async function interfaceNames(): Promise<string[]> {
-  const folder = "/sys/class/net";
-  const names = await readdir(folder).catch(() => Object.keys(networkInterfaces()));
-  const numbers = await Promise.all(names.map(async (name) => Number(await readFirst([`${folder}/${name}/ifindex`]))));
-  return names.toSorted((a, b) => (numbers[names.indexOf(a)] || 0) - (numbers[names.indexOf(b)] || 0));
+  const lines = (await readFile("/proc/net/dev", "utf8").catch(() => "")).split("\n");
+  const names = lines.flatMap((line) => /^\s*([^\s:]+):/.exec(line)?.[1] ?? []);
+  return names.length > 0 ? names : Object.keys(networkInterfaces());
 }
 
 /** The addresses of all interfaces but the loopback one. */
