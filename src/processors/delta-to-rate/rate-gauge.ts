@@ -45,7 +45,7 @@ export function isDeltaSum(b: Uint8Array, start: number, end: number): boolean {
 
 /** Writes the delta sum [start, end) as a gauge, whose unit has "/s" at its end. */
 export function writeAsRate(out: WireWriter, b: Uint8Array, start: number, end: number): void {
-  copyWithout(out, b, start, end, REPLACED_IN_METRIC);
+  out.copyFieldsExcept(b, start, end, REPLACED_IN_METRIC);
   const unit = decodeText(b, ...message(b, start, end, METRIC_UNIT_TAG));
   if (unit !== "") {
     out.byte(METRIC_UNIT_TAG);
@@ -80,7 +80,7 @@ function writePoint(out: WireWriter, b: Uint8Array, start: number, end: number):
     else if (fieldTag === DATA_POINT_START_TIME_TAG) from = valueAt;
     else if (fieldTag === DATA_POINT_TIME_TAG) time = valueAt;
   }
-  copyWithout(out, b, start, end, REPLACED_IN_POINT);
+  out.copyFieldsExcept(b, start, end, REPLACED_IN_POINT);
   if (value === undefined) return;
   const seconds = secondsBetween(b, from, time);
   out.byte(NUMBER_DOUBLE_TAG);
@@ -112,16 +112,4 @@ function lowAt(b: Uint8Array, at: number): number {
 
 function highAt(b: Uint8Array, at: number): number {
   return at < 0 ? 0 : fixed32(b, at + 4);
-}
-
-function copyWithout(out: WireWriter, b: Uint8Array, start: number, end: number, left: readonly number[]): void {
-  let copied = start;
-  for (let p = start; p < end; ) {
-    const at = p;
-    p = stepOver(b, p);
-    if (!left.includes(fieldTag)) continue;
-    out.copy(b, copied, at);
-    copied = p;
-  }
-  out.copy(b, copied, end);
 }

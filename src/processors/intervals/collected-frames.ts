@@ -1,5 +1,5 @@
 import { AttributeKey, SeriesTable } from "#metrics";
-import { fieldTag, message, stepOver, WireWriter } from "#otlp/bytes";
+import { message, WireWriter } from "#otlp/bytes";
 import {
   OWNER_TAG,
   RESOURCE_ATTRIBUTES_TAG,
@@ -71,7 +71,7 @@ export class CollectedFrames<Item> {
     const known = this.known.find(parent.id, key, 0, key.length, 0);
     if (known !== undefined) return known;
     const head = new WireWriter(end - start < 1024 ? 128 : 1024);
-    copyWithout(head, b, start, end, without);
+    head.copyFieldsExcept(b, start, end, without);
     const frame = { id: ++this.lastId, tag, head: Uint8Array.from(head.written()), frames: [], items: [] };
     parent.frames.push(frame);
     return this.known.add(parent.id, key, 0, key.length, 0, frame)!;
@@ -85,25 +85,6 @@ export class CollectedFrames<Item> {
     key.clear();
     key.copy(attributes.bytes, attributes.start, attributes.end);
   }
-}
-
-/** Copies the fields of the message [start, end) but for those with these tags. */
-export function copyWithout(
-  out: WireWriter,
-  b: Uint8Array,
-  start: number,
-  end: number,
-  without: readonly number[],
-): void {
-  let copied = start;
-  for (let p = start; p < end; ) {
-    const at = p;
-    p = stepOver(b, p);
-    if (!without.includes(fieldTag)) continue;
-    out.copy(b, copied, at);
-    copied = p;
-  }
-  out.copy(b, copied, end);
 }
 
 /** How collected records are written. */

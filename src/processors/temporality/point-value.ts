@@ -24,9 +24,9 @@ export interface PointValue {
  * value (min, max).
  */
 export const REPLACED_TAGS = {
-  sum: new Set([17, 33, 49]),
-  histogram: new Set([17, 33, 41, 49, 50, 57, 58, 89, 97]),
-  exponentialHistogram: new Set([17, 33, 41, 48, 57, 66, 74, 97, 105, 113]),
+  sum: [17, 33, 49],
+  histogram: [17, 33, 41, 49, 50, 57, 58, 89, 97],
+  exponentialHistogram: [17, 33, 41, 48, 57, 66, 74, 97, 105, 113],
 } as const;
 
 export type ConvertedKind = keyof typeof REPLACED_TAGS;

@@ -156,7 +156,7 @@ class TemporalityWalk implements RecordVisitor {
     const out = this.converted(point);
     if (out === undefined) return DROP;
     const writer = walk.beginRecord();
-    copyOtherFields(writer, b, start, end, REPLACED_TAGS[kind]);
+    writer.copyFieldsExcept(b, start, end, REPLACED_TAGS[kind]);
     writer.byte(DATA_POINT_START_TIME_TAG);
     writer.fixed64(out.start);
     out.value.write(writer);
@@ -261,16 +261,4 @@ function numberAt(b: Uint8Array, { start, end }: Range, tag: number): number {
 
 function unsigned(b: Uint8Array, at: number): bigint {
   return (BigInt(fixed32(b, at + 4)) << 32n) | BigInt(fixed32(b, at));
-}
-
-function copyOtherFields(out: WireWriter, b: Uint8Array, start: number, end: number, left: ReadonlySet<number>): void {
-  let copied = start;
-  for (let p = start; p < end; ) {
-    const at = p;
-    p = stepOver(b, p);
-    if (!left.has(fieldTag)) continue;
-    out.copy(b, copied, at);
-    copied = p;
-  }
-  out.copy(b, copied, end);
 }

@@ -17,7 +17,7 @@ import { type AwsS3Config, awsS3Schema } from "./config.js";
 export const awsS3Exporter = defineExporter<AwsS3Config>({
   type: "aws_s3",
   aliases: ["awss3"],
-  summary: "Archives batches as objects in S3, MinIO, R2 or Google Cloud Storage, each exactly once.",
+  summary: "Archives batches as objects in S3, MinIO, R2 or Google Cloud Storage; a retry stores nothing twice.",
   signals: SIGNALS,
   defaults: {
     timeout: "60s",

@@ -1,4 +1,4 @@
-import { copyView, putVarint, varintSize, viewOf } from "./wire.js";
+import { copyView, fieldTag, putVarint, stepOver, varintSize, viewOf } from "./wire.js";
 
 /**
  * A growing buffer of wire bytes.
@@ -173,6 +173,19 @@ export class WireWriter {
     this.reserve(8);
     scratch.setFloat64(0, value, true);
     for (let i = 0; i < 8; i++) this.bytes[this.length++] = scratch.getUint8(i);
+  }
+
+  /** Copies the fields of the message [start, end) of other bytes, except those with these tags. */
+  copyFieldsExcept(source: Uint8Array, start: number, end: number, tags: readonly number[]): void {
+    let copied = start;
+    for (let p = start; p < end; ) {
+      const at = p;
+      p = stepOver(source, p);
+      if (!tags.includes(fieldTag)) continue;
+      this.copy(source, copied, at);
+      copied = p;
+    }
+    this.copy(source, copied, end);
   }
 
   /** Copies [from, to) of other bytes. */
