@@ -27,10 +27,10 @@ const RETRY_MS = 500;
 const FIRST_BACKEND = 10_000;
 
 /** How long nothing arrives before the runner takes the output to be complete. */
-const QUIET_MS = 2500;
+const QUIET_MS = 5000;
 
-/** How long the first look at a page or a file may take to come: a recording waits for slow machines. */
-const FIRST_POLL_MS = { test: 10_000, recording: 30_000 };
+/** How long the first look at a page or a file may take to come on a slow machine. */
+const FIRST_POLL_MS = 30_000;
 
 /**
  * Runs all cases of a table in one start of a program, and gives their outputs by the names of the cases. Output that
@@ -169,7 +169,7 @@ async function outputOf(
   expected: Output | undefined,
 ): Promise<readonly unknown[]> {
   const isAwaited = isPolled(table.feed) && expected?.length !== 0;
-  const firstMs = isAwaited ? FIRST_POLL_MS[expected === undefined ? "recording" : "test"] : QUIET_MS;
+  const firstMs = isAwaited ? FIRST_POLL_MS : QUIET_MS;
   let seen: readonly unknown[] = [];
   let requests = -1;
   for (let since = Date.now(); ; await sleep(20)) {
