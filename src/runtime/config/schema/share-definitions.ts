@@ -6,8 +6,8 @@ export type JsonSchema = { [key: string]: unknown };
 const ANNOTATIONS = ["description", "default", "deprecated"];
 /** Shorter schemas are not shared, because a reference would be as long. */
 const MIN_SHARED_LENGTH = 40;
-/** The same for references with annotations. */
-const MIN_ANNOTATED_LENGTH = 90;
+/** The length of a reference, and of the name of its definition. */
+const REFERENCE_LENGTH = 26;
 /** Names are a hint only, and are written a few thousand times. */
 const MAX_NAME_LENGTH = 4;
 
@@ -29,13 +29,13 @@ export function shareDefinitions({ $defs: definitions, ...root }: JsonSchema): J
   return shareAnnotated({ ...expanded, $defs: { ...Object.fromEntries(expandedNamed), ...shared } });
 }
 
-/** Moves references that are annotated in the same way at several places to `$defs` too, with their annotations. */
+/** Moves references and small schemas that are annotated in the same way at several places to `$defs` too. */
 function shareAnnotated({ $defs: definitions, ...root }: JsonSchema): JsonSchema {
   const places = new Map<string, number>();
-  const isLong = (schema: JsonSchema, text: string) => "$ref" in schema && text.length >= MIN_ANNOTATED_LENGTH;
+  const isAnnotated = (schema: JsonSchema) => ANNOTATIONS.some((word) => word in schema);
   const count: SubschemaMapper = (schema, key) => {
     const text = JSON.stringify(schema);
-    if (isLong(schema, text)) places.set(text, (places.get(text) ?? 0) + 1);
+    if (isAnnotated(schema)) places.set(text, (places.get(text) ?? 0) + 1);
     return mapSubschemas(schema, count, key);
   };
   const defined = definitions as Record<string, JsonSchema>;
@@ -44,7 +44,9 @@ function shareAnnotated({ $defs: definitions, ...root }: JsonSchema): JsonSchema
   const shared: JsonSchema = {};
   const replace: SubschemaMapper = (schema, key) => {
     const text = JSON.stringify(schema);
-    if (!isLong(schema, text) || places.get(text)! < 2) return mapSubschemas(schema, replace, key);
+    const uses = places.get(text) ?? 0;
+    if (uses * (text.length - REFERENCE_LENGTH) <= text.length + REFERENCE_LENGTH)
+      return mapSubschemas(schema, replace, key);
     const name = names.get(text) ?? freeName(key, (each) => each in defined || each in shared);
     names.set(text, name);
     shared[name] = schema;
