@@ -81,7 +81,7 @@ function registerHooks(port: MessagePort, compiles: boolean): void {
   };
   const hooks = `data:text/javascript,${encodeURIComponent(HOOKS)}`;
   module.register(hooks, import.meta.url, { data, transferList: [port] });
-  // Positions in errors are those of the source, not of what the compiler made of it.
+  // Positions in errors are those of the source, not of the compiled text.
   if (!data.strips) process.setSourceMapsEnabled(true);
 }
 

@@ -241,7 +241,7 @@ function logWarnings(problems: readonly Problem[], logger: Logger): void {
   }
 }
 
-/** The problems of the config because of which a start failed. Any other error is a bug, and is thrown again. */
+/** Returns the config problems that made a start fail. Any other error is a bug, and is thrown again. */
 function problemsOfStart(error: unknown): readonly Problem[] {
   const { problems } = (error ?? {}) as { problems?: unknown };
   if (!Array.isArray(problems)) throw error;

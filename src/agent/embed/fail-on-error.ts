@@ -22,7 +22,7 @@ export class FailOnError {
   }
 }
 
-/** A caller that awaits the promise sees the rejection. If nobody awaits it, no unhandled rejection is raised. */
+/** A caller that awaits the promise sees the rejection. Otherwise no unhandled rejection is raised. */
 export function withoutUnhandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

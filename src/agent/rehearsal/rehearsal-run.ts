@@ -101,7 +101,7 @@ export class RehearsalRun {
     else this.add(kind, "", "further errors", count);
   }
 
-  /** Warnings and errors of components are counted, because a component may go on after an error. */
+  /** Warnings and errors of components are counted, because a component may continue after an error. */
   private logger(component: string): Logger {
     const note = (fields: object, message: string) => {
       const { err } = fields as { readonly err?: unknown };

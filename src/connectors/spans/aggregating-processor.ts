@@ -41,7 +41,7 @@ export interface MetricAggregation {
 }
 
 /**
- * The first points of new series. Whoever scrapes sees a rate only if the series was there with 0 before it had its
+ * The first points of new series. A scraper sees a rate only if the series existed with 0 before it had its
  * first count, so the zeros are passed on at once, and the counts at the next flush.
  */
 export interface SeriesStarts {

@@ -101,7 +101,7 @@ function compileMetric(
   };
 }
 
-/** As in the Collector, values that are empty, 0 or no text or number are none. */
+/** As in the Collector, values that are empty, 0, or neither text nor number count as missing. */
 function fallbackOf(value: string | number | boolean | null | undefined): Tree | undefined {
   if (!value || value === true) return undefined;
   if (typeof value === "string") return { stringValue: value };

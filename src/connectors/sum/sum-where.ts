@@ -142,7 +142,7 @@ function textOf(value: Value): string | undefined {
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const INFINITE = /^([+-]?)inf(inity)?$/i;
 
-/** The value as a number; a text that is none is 0. */
+/** The value as a number; 0 for a text that is not a number. */
 function numberOf(value: Value): number {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return Number(value);

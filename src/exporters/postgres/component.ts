@@ -135,7 +135,7 @@ class PostgresExporter implements Exporter {
 
   /**
    * Lends a connection of the pool for this work alone. If its state is unknown afterwards, the connection is closed,
-   * so that the server rolls back what is not committed and nobody waits for it.
+   * so that the server rolls back what is not committed and releases its locks.
    */
   private async withClient(
     abort: AbortSignal,

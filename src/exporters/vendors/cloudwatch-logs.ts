@@ -164,7 +164,7 @@ const PLACEHOLDERS: Readonly<Record<string, readonly string[]>> = {
   FaasVersion: ["faas.version"],
 };
 
-/** Returns the first name in braces that stands for nothing. */
+/** Returns the first name in braces that has no meaning. */
 export function unknownPlaceholder(pattern: string): string | undefined {
   for (const [, name] of pattern.matchAll(/\{([^{}]*)\}/g)) if (PLACEHOLDERS[name!] === undefined) return name;
   return undefined;

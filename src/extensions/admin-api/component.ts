@@ -125,7 +125,7 @@ export class TokenFile {
   }
 
   /**
-   * Replaces whatever exists at the path with a new file, so nothing is written through a link that somebody else has
+   * Replaces whatever exists at the path with a new file, so nothing is written through a link that another user has
    * made.
    */
   async write(): Promise<void> {

@@ -229,7 +229,7 @@ function sendJson(
 }
 
 /**
- * An answer that has begun is cut off, so that nobody takes it for a complete one. The rest of the request body is not
+ * Cuts off an answer that has begun, so that clients notice that it is incomplete. The rest of the request body is not
  * read.
  */
 function sendError(request: IncomingMessage, response: ServerResponse, error: unknown, logger: Logger): void {

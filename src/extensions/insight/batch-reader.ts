@@ -40,7 +40,7 @@ import { hashBytes, hashHigh, hashLow, hashPair } from "./hash-bytes.js";
 import type { InsightTables } from "./insight-tables.js";
 import type { TopTable } from "./top-table.js";
 
-/** Of a larger batch only some records are read, each for several, because the pipeline waits. */
+/** Reads only some records of a larger batch, each for several, because the pipeline waits. */
 const MAX_READ_RECORDS = 4096;
 /** Longer names are cut, and so many attributes and bytes of one record are read. */
 const MAX_NAME_BYTES = 128;

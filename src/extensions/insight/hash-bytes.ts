@@ -1,6 +1,6 @@
 /**
  * A hash of 64 bits in two halves, for names in the bytes of a batch. Not cryptographic: names that collide are counted
- * as one, which harms nobody else. Results are in variables until the next call, so nothing is allocated.
+ * as one, which does no harm. Results are in variables until the next call, so nothing is allocated.
  */
 
 export let hashLow = 0;

@@ -91,7 +91,7 @@ class LeaderElector implements Extension {
     await this.leave();
   }
 
-  /** Undefined if nobody can tell. */
+  /** Undefined if the leader is unknown. */
   private async tryHold(stopped: AbortSignal, timeoutMs: number): Promise<boolean | undefined> {
     const late = new AbortController();
     const cancel = this.context.clock.after(timeoutMs, () => late.abort());

@@ -16,7 +16,7 @@ const NOT_FOUND = 404;
 const GROUP = "/apis/coordination.k8s.io/v1";
 
 /**
- * A lease of the API, as one candidate sees it. Clocks of machines differ, so a lease has expired when nobody has
+ * A lease of the API, as one candidate sees it. Clocks of machines differ, so a lease has expired when no candidate has
  * changed it for its duration by our own clock. The server refuses a write if another candidate wrote first.
  */
 export class KubernetesLease {

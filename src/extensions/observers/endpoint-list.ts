@@ -4,7 +4,7 @@ import type { EndpointObserver, ObservedEndpoint } from "#contract/services";
 type EndpointListener = Parameters<EndpointObserver["watch"]>[0];
 
 /**
- * The endpoints that an observer knows. The observer works only while somebody listens: `start` is called with the
+ * The endpoints that an observer knows. The observer works only while it has a listener: `start` is called with the
  * first listener, and the function that it returns with the end of the last one.
  */
 export class EndpointList implements EndpointObserver {

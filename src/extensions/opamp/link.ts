@@ -38,7 +38,7 @@ export async function startedAt<T>(place: readonly string[], start: () => Promis
   }
 }
 
-/** Whoever can change what comes over an open connection can read the agent's config, and one day change it. */
+/** An attacker who can change the data of an open connection can read the agent's config, and one day change it. */
 export function warnIfOpen(url: URL, { logger }: ExtensionContext): void {
   if (url.protocol === "https:" || isLocalHost(url.hostname)) return;
   logger.warn(

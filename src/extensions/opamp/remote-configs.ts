@@ -126,7 +126,7 @@ export class RemoteConfigs {
     await this.finish({ hash, digest, status: "failed", error });
   }
 
-  /** Keeps the outcome before it is told: what the server believes to run must survive a crash. */
+  /** Stores the outcome before reporting it, so that the server's knowledge stays true after a crash. */
   private async finish(last: LastConfig): Promise<void> {
     const { applied, services } = this;
     const failed = last.status === "failed" ? { hash: last.hash, digest: last.digest, error: last.error } : undefined;

@@ -46,9 +46,9 @@ export interface IntervalSettings {
  * Invariants:
  * - The debt follows the data. A delivery is settled when the batches made of its records have been accepted, or when
  *   none of its records is needed any more. In a pipeline with a journal the delivery stays there until then: after a
- *   crash it comes again and is collected again.
+ *   crash it is read and collected again.
  * - Records that are not collected pass at once. That they were accepted is noted in the journal, so that a delivery
- *   that comes again does not pass them twice.
+ *   that is read again does not pass them twice.
  * - The bytes of held requests are bounded: above the bound everything is passed on early.
  */
 export function intervalProcessor(settings: IntervalSettings, context: ProcessorContext): Processor {

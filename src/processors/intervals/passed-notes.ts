@@ -2,8 +2,8 @@ import type { JournalNotes } from "#contract/operators";
 import type { Batch } from "../../plugin.js";
 
 /**
- * Notes in the journal about deliveries of which one part was accepted while another part still waits. A delivery that
- * comes again after a crash has only the waiting part to offer.
+ * Notes in the journal about deliveries that were accepted in part while the rest still waits. A delivery that
+ * is read again after a crash has only the waiting part to offer.
  */
 export class PassedNotes {
   private readonly journal: JournalNotes;

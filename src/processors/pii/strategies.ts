@@ -57,7 +57,7 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
   }
 }
 
-/** With the same key, the same value gives the same text. Without the key, nobody can find the value by trying. */
+/** With the same key, the same value gives the same text. Without the key, guesses cannot be checked. */
 function hashValue(key: string | undefined, value: Uint8Array | string): string {
   work.spent += HASH_COST;
   if (key === undefined) throw new Error("no key to hash with");

@@ -26,7 +26,7 @@ import { SharedPermits } from "./shared-permits.js";
 /**
  * Limits how many records of a key, and of all keys together, pass in any window. Records over the limit are dropped
  * (exporters with a matching dead_letter.filter rule still keep them), kept as dead letters, or the whole request is
- * refused, which then counts for nothing. A batch within the limits passes as the same object.
+ * refused, which then does not count. A batch within the limits passes as the same object.
  */
 export const rateLimit = defineProcessor<RateLimitConfig>({
   type: "rate_limit",

@@ -122,7 +122,7 @@ class UpcastVisitor implements RecordVisitor {
     return (stated === undefined ? 1 : parseVersion(stated)) === versions.current;
   }
 
-  /** Returns false if the record must not go on. A span is an event only if the config names it. */
+  /** Returns false if the record must not be passed on. A span is an event only if the config names it. */
   private update(record: AnyRecordView, known: KnownName): boolean {
     if (record.signal === "metrics" || (record.signal === "traces" && known.versions === undefined)) return true;
     return this.bringToCurrent(record, known) || this.upcaster.unknown === "pass";

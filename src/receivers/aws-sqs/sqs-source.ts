@@ -28,7 +28,7 @@ const REJECTED_DELAY_MS = 30_000;
 const TRIES_BEFORE_RETURN = 1;
 /**
  * How long a request waits at the server while messages are held here. A stop waits for it before it gives messages back:
- * a request that nobody waits for any more could get them.
+ * a request that was given up could get them.
  */
 const BUSY_WAIT_MS = 2000;
 /**
@@ -45,7 +45,7 @@ const FLUSH_LIMIT_MS = 5000;
  * Reads one queue.
  *
  * - A message is deleted only when its outcome is `taken`. Deletions that SQS has not confirmed are repeated; a message
- *   that comes again meanwhile is not handed in a second time.
+ *   that is delivered again meanwhile is not handed in a second time.
  * - While a message is being processed, SQS is told to hide it from others. After a crash it appears again within
  *   `visibility_timeout`.
  * - No more messages are read than `max_in_flight` allows.
@@ -255,7 +255,7 @@ interface MessageGroup {
 class MessageGroups {
   private readonly groups = new Map<string, MessageGroup>();
 
-  /** Calls `handle`, which resolves with whether the message was taken, or `skip`. Without an id it waits for nobody. */
+  /** Calls `handle`, which resolves with whether the message was taken, or `skip`. Without an id it does not wait. */
   async inTurn(id: string | undefined, handle: () => Promise<boolean>, skip: () => Promise<void>): Promise<void> {
     if (id === undefined) return void (await handle());
     const group = this.groups.get(id) ?? { last: Promise.resolve(), waiting: 0, hasFailed: false };

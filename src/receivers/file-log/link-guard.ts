@@ -4,8 +4,8 @@ import process from "node:process";
 import { literalFolders } from "./find-files.js";
 
 /**
- * Keeps links from leading the receiver out of the folders that its patterns name. Whoever may write into such a folder
- * could otherwise make an agent that runs as root read any file of the machine, such as its password hashes.
+ * Keeps links from leading the receiver out of the folders that its patterns name. A user who may write into such a
+ * folder could otherwise make an agent that runs as root read any file of the machine, such as its password hashes.
  *
  * A file is checked after it was opened, by where the open file really is, so it cannot be exchanged in between.
  */

@@ -87,7 +87,7 @@ export class ForwardConnection {
 
   /**
    * Reads nothing more, and resolves when everything that has arrived was handed in and acknowledged. Returns the
-   * beginning of the next event, with which another receiver goes on; undefined if the client is gone.
+   * beginning of the next event, where another receiver continues; undefined if the client is gone.
    */
   async leave(): Promise<Buffer | undefined> {
     const { socket } = this;

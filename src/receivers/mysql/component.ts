@@ -208,7 +208,7 @@ function either(row: StatusRow, prefix: string): string | undefined {
   return row[`${prefix}source`] ?? row[`${prefix}master`];
 }
 
-/** All numbers of the server are whole; other values, such as ON, are none. */
+/** All numbers of the server are whole. Other values, such as ON, are not numbers. */
 function numberOf(text: string | undefined): number | undefined {
   return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : undefined;
 }

@@ -140,7 +140,7 @@ export class OutboxSource implements Receiver, MessageSource {
     await client.end().catch(() => {});
   }
 
-  /** Called for dead letters of this outbox that somebody replays. Their rows are claimed, and settled with their end. */
+  /** Called for dead letters of this outbox that a user replays. Their rows are claimed, and settled with their end. */
   async replay(
     messages: readonly string[],
     by: string,

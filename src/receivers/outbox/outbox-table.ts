@@ -13,11 +13,11 @@ import type { RowEnd } from "./row-watch.js";
  *
  * - Claims run one after the other under an advisory lock, so each sees the rows claimed before it: rows of one key are
  *   never with two agents, and no row is claimed while an earlier one of its key is pending.
- * - Nothing is sent to the client while that lock is held, so a client that does not read blocks nobody.
+ * - Nothing is sent to the client while that lock is held, so a client that does not read blocks no others.
  * - No transaction is open while rows are being processed. A claim expires at `claimed_until`, by the server's clock.
  * - A row stays claimed until its data was delivered or is a dead letter, also over a restart of its agent: `adopt`.
  * - An agent that was silent for too long has lost its claims and may not know it. Its updates to rows that now belong
- *   to another agent change nothing, with one exception: that a row was delivered holds whoever has claimed the row.
+ *   to another agent change nothing, with one exception: a delivered row is always marked as delivered.
  * - A failed row names the agent that keeps its dead letter. When it is replayed, that agent may take it first.
  */
 export class OutboxTable {

@@ -302,7 +302,7 @@ export class StreamSource implements BrokerSource {
   /**
    * The server examines a limited number of unacknowledged entries per call and returns where it stopped. The next call
    * continues there, also when this one stopped for lack of room. Starting at the first entry each time would never get
-   * past a thousand entries that nobody can take.
+   * past a thousand entries that cannot be claimed.
    */
   private async takeOver(writer: Redis): Promise<void> {
     const { group, claim_after, max_in_flight } = this.config;

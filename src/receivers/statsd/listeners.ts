@@ -136,7 +136,7 @@ class StatsdConnection {
     this.sink = sink;
   }
 
-  /** A connection that goes on with this one's data. */
+  /** A connection that takes over this one's data. */
   successor(sink: LineSink): StatsdConnection {
     const next = new StatsdConnection(this.maxLineSize, sink);
     next.rest = this.rest;

@@ -28,7 +28,7 @@ export class ArchivedObjects {
     this.abort = abort;
   }
 
-  /** Yields the objects after a position. The list goes on after failures that pass. */
+  /** Yields the objects after a position. The list continues after temporary failures. */
   async *walk(from: WalkPosition): AsyncGenerator<WalkedObject> {
     let reached = from;
     for (let tries = 0; ; ) {

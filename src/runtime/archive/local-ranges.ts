@@ -7,7 +7,7 @@ export interface ClockRange {
 }
 
 const WEEK = 7 * 24 * 60 * 60 * 1000;
-/** Nobody archived telemetry before, and nobody knows the zones after. */
+/** No telemetry was archived before 1970, and the rules of time zones after 2100 are unknown. */
 const FIRST_CHANGE = Date.UTC(1970);
 const LAST_CHANGE = Date.UTC(2100);
 

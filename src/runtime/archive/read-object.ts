@@ -52,7 +52,7 @@ async function* readRequest(signal: Signal, bytes: AsyncIterable<Uint8Array>): A
   for (const piece of cutter.end()) yield Batch.admit(signal, piece);
 }
 
-/** Each line is a request. Short ones are joined. Lines that are none are left out, and reported at the end. */
+/** Reads each line as a request and joins short ones. Leaves out other lines and reports them at the end. */
 async function* readJsonLines(signal: Signal, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
   let joined: Batch[] = [];
   let size = 0;

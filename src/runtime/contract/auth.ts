@@ -101,7 +101,9 @@ export interface Authenticators {
   client(id: string): ClientAuthenticator;
 }
 
-/** `unauthenticated`: a retry with the same credentials fails too. `unavailable`: nobody can tell now; retry later. */
+/**
+ * `unauthenticated`: a retry with the same credentials fails too. `unavailable`: cannot be decided now; retry later.
+ */
 export type AuthErrorKind = "unauthenticated" | "unavailable";
 
 const BRAND = Symbol.for("sluice.AuthError");

@@ -62,7 +62,7 @@ export class HeldDebts {
     this.isAborting = isAborting;
   }
 
-  /** If true, a refusal that the component would have caught goes on to the sender. */
+  /** If true, a refusal that the component would have caught is passed on to the sender. */
   get isClosed(): boolean {
     return this.hasEnded || this.isAborting?.() === true;
   }
@@ -167,7 +167,7 @@ export class Debt {
     return debt;
   }
 
-  /** @internal Replaces this debt with one that calls `onSettled` with its outcome before the creditors are told. */
+  /** @internal Replaces this debt with one that calls `onSettled` with its outcome before the creditors learn of it. */
   observe(onSettled: (outcome: Outcome) => void): Debt {
     const debt = new Debt(onSettled, [this]);
     debt.moveTo(this.holder);

@@ -15,7 +15,7 @@ import type { MessageWatch } from "./message-source.js";
  *   its parts are, and refused if any part is; a merged one settles all debts that it was made of.
  * - A debt whose refusal is caught (`catchRefusal`) is settled only by acceptance; after a refusal, the debt created in
  *   its place takes over.
- * - Whoever holds a delivery must eventually hand it on, settle it, split it or merge it. The debts of deliveries
+ * - The holder of a delivery must eventually hand it on, settle it, split it or merge it. The debts of deliveries
  *   inside a component are in the component's `HeldDebts`, so that they can be refused if the component fails, is
  *   aborted, or loses a delivery.
  *

@@ -98,11 +98,11 @@ export class Agent implements Host {
   private number = 1;
   private facts: ConfigFacts | undefined;
   private readonly healthGauges = new Map<ReceiverHealth, () => void>();
-  /** Reloads the config from its files; set by whoever has loaded it. */
+  /** Reloads the config from its files. Set by the loader of the config. */
   configControl: ConfigControl | undefined;
-  /** Rehearses the config from its files; set by whoever has loaded it. */
+  /** Rehearses the config from its files. Set by the loader of the config. */
   rehearsals: RehearsalControl | undefined;
-  /** Takes configs of a management server; set by whoever has loaded the config. */
+  /** Takes configs of a management server. Set by the loader of the config. */
   remoteConfig: RemoteConfigControl | undefined;
   private stopping: Promise<void> | undefined;
   /** Aborts a start that is under way. */

@@ -28,7 +28,7 @@ export class EntryTrace {
   }
 }
 
-/** An id of zeros is none. */
+/** An id of zeros counts as missing. */
 function readId(entry: LogEntry, field: LogField, size: number, errors: string[]): Uint8Array | undefined {
   const text = textOf(entry, field);
   if (text === undefined) return undefined;

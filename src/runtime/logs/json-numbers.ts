@@ -5,7 +5,7 @@ const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
 /** Whole numbers of up to this many characters are exact as JavaScript numbers. */
 const MAX_EXACT_LENGTH = 15;
-/** Marks texts that stand for numbers. Nobody outside knows it, so no text of a log begins with it. */
+/** Marks texts that stand for numbers. It is not known outside, so no text of a log begins with it. */
 const MARK = `number ${randomUUID()} `;
 
 /**

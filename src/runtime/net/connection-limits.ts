@@ -15,7 +15,7 @@ export interface ConnectionLimits {
 /**
  * Limits the connections of a server: its own total, those per address, and, together with all other limited servers,
  * the total of the process, so that files can still be opened. Small servers without limits, such as the health check,
- * thereby have a reserve. Returns the listeners that enforce the limits.
+ * have a reserve. Returns the listeners that enforce the limits.
  */
 export function connectionLimits(server: Server, limits: ConnectionLimits): readonly ServerListener[] {
   const clients = new Map<string, number>();

@@ -36,7 +36,7 @@ export type ServerTimeouts = Pick<
 interface HttpServerSettings extends HttpServerPlace {
   readonly timeouts: ServerTimeouts;
   readonly listener: RequestListener;
-  /** Called instead of `listener` for a client that waits for 100 Continue; left out, each is told to go on. */
+  /** Called instead of `listener` for a client that waits for 100 Continue. Default: answers 100 to each. */
   readonly onContinue?: RequestListener;
   /** Keep connections open for the next request; the default. */
   readonly keepsAlive?: boolean;

@@ -76,7 +76,7 @@ function isWorker(): boolean {
   return (process.getBuiltinModule("node:cluster") as unknown as Cluster).isWorker;
 }
 
-/** Removes a Unix socket at which nobody listens. Leaves files of other kinds. */
+/** Removes a Unix socket that has no listener. Leaves files of other kinds. */
 export async function removeStaleSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found?.isSocket() === true && !(await isAnswered(path))) await rm(path, { force: true });

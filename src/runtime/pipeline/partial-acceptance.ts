@@ -22,10 +22,10 @@ const MAX_REMEMBERED = 10_000;
  * The memory of a fan-out: if some consumers accepted a delivery and others refused it, it remembers who has it. The
  * sender will retry, and those that have the delivery must not get it twice.
  *
- * A delivery is recognised by its bytes and the kept client headers, whoever sends it. Equal bytes are interchangeable:
- * each consumer gets as many copies as succeed, and at most one more. Deliveries that all consumers accepted are not
- * remembered: sending the same data twice on purpose delivers it twice. Bounded in number and time, and lost at a
- * restart; a consumer may then get a delivery again, but never too few.
+ * A delivery is recognised by its bytes and the kept client headers, not by its sender. Equal bytes are
+ * interchangeable: each consumer gets as many copies as succeed, and at most one more. Deliveries that all consumers
+ * accepted are not remembered: sending the same data twice on purpose delivers it twice. Bounded in number and time,
+ * and lost at a restart; a consumer may then get a delivery again, but never too few.
  *
  * It costs nothing while nothing is remembered; otherwise it costs a hash of the bytes, only if something of the same
  * length is remembered.
@@ -46,7 +46,7 @@ export class PartialAcceptance<Consumer> {
     this.maxRemembered = maxRemembered;
   }
 
-  /** Returns who accepted this delivery before, and forgets it; undefined if nobody did. */
+  /** Returns who accepted this delivery before, and forgets it; undefined if it is unknown. */
   take(delivery: Recognised): TakenBefore<Consumer> | undefined {
     if (!this.lengths.has(delivery.batch.byteLength)) return undefined;
     const key = keyOf(delivery);

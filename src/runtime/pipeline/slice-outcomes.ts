@@ -15,9 +15,9 @@ export type SettledSlices = ReadonlyMap<Slice, Outcome>;
  * The outcomes of a batch's slices, together with those from the last time that the batch was sent.
  *
  * - All are taken: the batch is accepted.
- * - A retryable refusal ends the work: nothing more is handed in, and the sender is told to send the batch again.
+ * - A retryable refusal ends the work: nothing more is handed in, and the sender must send the batch again.
  * - A permanent refusal is about the records of its slice, so the other slices are still handed in. A client that waits
- *   for an answer is told how many records were rejected (`tellsRejected`). Any other sender gets the refusal, and hands
+ *   for an answer gets the number of rejected records (`tellsRejected`). Any other sender gets the refusal, and hands
  *   the batch in again as a dead letter; then only the refused slices are handed in.
  */
 export class SliceOutcomes {
@@ -75,8 +75,8 @@ export class SliceOutcomes {
   }
 
   /**
-   * Called after the last slice. When all are settled, the sender is told. If it is told a refusal, `onRefused` gets the
-   * slices with their outcomes before.
+   * Called after the last slice. When all are settled, the sender gets the outcome. If it is a refusal, `onRefused`
+   * gets the slices with their outcomes first.
    */
   end(onRefused: (slices: SettledSlices) => void): void {
     this.onEnd = onRefused;

@@ -102,7 +102,7 @@ export class SlicedIntake {
     while (this.inProgress.size > 0) await Promise.all(this.inProgress);
   }
 
-  /** Whoever watches a delivery wants one outcome for all of it. */
+  /** A watcher of a delivery wants one outcome for all of it. */
   private takesLong({ batch, origin }: Delivery): boolean {
     const { count, byteLength } = batch;
     if (count === 1 || origin.watch !== undefined) return false;

@@ -7,8 +7,8 @@ import { importModule, packageFolder } from "./package-info.js";
 
 /**
  * Client libraries of brokers and databases are optional peer dependencies. Users of such a component install its
- * client in the project that the agent runs in, or next to Sluice; nobody else needs it. Nothing is searched before a
- * config names the component.
+ * client in the project that the agent runs in, or next to Sluice; other users do not need it. Nothing is searched
+ * before a config names the component.
  *
  * The advised command installs into the subfolder `clients` of either place. In the folder of Sluice itself, which a
  * checkout and the image have, npm installs no optional peer dependency, whatever the command says.

@@ -13,9 +13,9 @@ export async function makePrivateDirectory(path: string): Promise<void> {
 
 /**
  * Restricts a file, or a directory with its content, to its owner; returns how many were accessible to others.
- * Directories are restricted before their content, and links are not followed, so nobody can swap a file meanwhile.
- * Files that belong to others or have vanished are skipped. Files are not opened: closing one would release LevelDB's
- * lock on it.
+ * Directories are restricted before their content, and links are not followed, so no other user can swap a file
+ * meanwhile. Files that belong to others or have vanished are skipped. Files are not opened: closing one would release
+ * LevelDB's lock on it.
  */
 export async function makePrivate(path: string): Promise<number> {
   if (process.platform === "win32") return 0;

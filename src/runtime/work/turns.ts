@@ -5,7 +5,7 @@
 export const SLICE_MS = 20;
 
 /**
- * Shares the event loop between pieces of work that may take long. Whoever has such work cuts it into slices of about
+ * Shares the event loop between pieces of work that may take long. Such work is cut into slices of about
  * `SLICE_MS`, waits for its turn before each slice, and reports the slice's duration. However many are waiting, one of
  * them gets the next turn of the event loop, in the order they asked. In between, the event loop serves everything else.
  */

@@ -30,7 +30,7 @@ export default defineConnector({
         record.signal === "logs" && record.severityNumber >= min_severity ? "keep" : "drop",
       );
       if (urgentRecords.count === 0) return [delivery.to(others)];
-      // Both copies must be accepted before the sender is told that its data is safe.
+      // Both copies must be accepted before the sender gets its acknowledgement.
       const [all, copy] = delivery.copies(2) as [Delivery, Delivery];
       return [all.to(others), copy.with(urgentRecords).to([urgent])];
     };

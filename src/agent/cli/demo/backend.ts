@@ -17,7 +17,7 @@ export interface DemoBackend {
   /** Number of orders that it got more than once. */
   readonly duplicates: number;
   /**
-   * Returns a link that redirects to this address once. The secret in the address is thereby kept out of process lists.
+   * Returns a link that redirects to this address once. This keeps the secret in the address out of process lists.
    */
   linkOnce(target: string): string;
   close(): Promise<void>;

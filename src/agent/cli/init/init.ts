@@ -10,7 +10,7 @@ export async function init({ values, terminal }: CommandContext): Promise<number
   const file = (values["out"] as string | undefined) ?? DEFAULT_CONFIG;
   const given = choicesGiven(values);
   const asks = terminal.ask !== undefined && Object.keys(given).length === 0 && values["yes"] !== true;
-  // Check this first, so that the user does not answer questions in vain.
+  // Check this before asking questions, whose answers would be lost.
   if (asks && file !== "-" && existsSync(file)) return reportUnwritten(terminal, file, ALREADY_EXISTS);
   const choices = { ...DEFAULTS, ...given, ...(asks ? await askForChoices(terminal) : {}) };
   checkEndpoint(choices);

@@ -52,9 +52,9 @@ interface ClusterMessage {
 }
 
 /**
- * Closes the connections that were sent to a worker and not taken by it, when it has ended. Node's cluster module would keep
- * them open for ever, with a client that waits. They are not given to another worker, because nobody knows whether this
- * one has read from them.
+ * Closes the connections that were sent to a worker and not taken by it, when it has ended. Node's cluster module would
+ * keep them open for ever, with a client that waits. They are not given to another worker, because it is unknown
+ * whether this one has read from them.
  */
 export function closeUntakenConnections({ process: child }: Worker, gone: Promise<void>): void {
   const untaken = new Set<number>();
@@ -83,7 +83,7 @@ export function closeConnectionsBeyondLimits({ process: child }: Worker, isReady
   });
 }
 
-/** Resolves when the worker hears what it is told. */
+/** Resolves when the worker can receive messages. */
 export function listening(child: Worker, number: number): Promise<void> {
   return new Promise((resolve, reject) => {
     child.on("message", (message: unknown) => {

@@ -201,7 +201,7 @@ class WorkerProcess {
   }
 }
 
-/** The problems of the config because of which a start or reload failed. Any other error is a bug, and is thrown again. */
+/** Returns the config problems that made a start or reload fail. Any other error is a bug, and is thrown again. */
 function problemsOf(error: unknown): readonly Problem[] {
   const { problems } = (error ?? {}) as { readonly problems?: readonly Problem[] };
   if (!Array.isArray(problems)) throw error;

@@ -168,7 +168,7 @@ class WorkerSlot {
     return { worker, pid, state, since, restarts, lastExit };
   }
 
-  /** Resolves with the problems of the config because of which the worker could not start. */
+  /** Resolves with the config problems that kept the worker from starting. */
   async start(): Promise<readonly Problem[]> {
     const { clock, assignment, prepare, onLastMetrics } = this.settings;
     this.setState("starting");

@@ -40,6 +40,6 @@ export function writeToStderr(text: string): void {
   try {
     writeSync(STDERR, `sluice/pino: ${text}\n`);
   } catch {
-    // stderr is closed, or is a full pipe that nobody reads.
+    // stderr is closed, or is a full pipe without a reader.
   }
 }

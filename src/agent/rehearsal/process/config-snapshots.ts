@@ -64,7 +64,7 @@ export function changedFiles(hashes: Readonly<Record<string, string>>): string[]
   return Object.keys(hashes).filter((path) => (fileHash(path) ?? "") !== hashes[path]);
 }
 
-/** A pipe gives its text once, as in `--config <(command)`. Later nobody writes to it, and a running agent must not wait. */
+/** A pipe gives its text once, as in `--config <(command)`. A second read would make a running agent wait. */
 function refusePipe(path: string): void {
   const stats = statSync(path);
   if (!stats.isFile() && !stats.isDirectory())

@@ -7,7 +7,7 @@ const HIDDEN = "****";
 
 /**
  * The texts that variables and files have filled in while a config was loaded. Processors can write them into records,
- * and whoever may see a report may not see the agent's secrets, so a report shows none of them.
+ * and readers of a report may not see the agent's secrets, so a report shows none of them.
  */
 export class FilledInTexts {
   private readonly texts = new Set<string>();

@@ -20,7 +20,7 @@ export interface ProcessorConformanceOptions extends ConformanceOptions {
   /** Signals to test; default: those of the processor. */
   readonly signals?: readonly Signal[];
   /**
-   * Tells the suite what becomes of accepted records: each comes out once ("keeps", the default), some are dropped on
+   * Tells the suite what happens to accepted records: each comes out once ("keeps", the default), some are dropped on
    * purpose ("drops"), or others are made from them ("makes").
    */
   readonly records?: "keeps" | "drops" | "makes";

@@ -9,7 +9,7 @@ import type { FileConfig } from "./config.js";
 
 /**
  * Writes each batch as a file of its own, laid out as objects in S3 are. A file is written under a hidden name and then
- * renamed, so that nobody sees a part of it. The same records again have the same name.
+ * renamed, so that readers never see a part of it. The same records again have the same name.
  */
 export class PartitionedFiles implements Exporter {
   readonly sealsEntries = true;

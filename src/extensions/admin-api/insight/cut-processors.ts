@@ -17,7 +17,7 @@ export interface CutRequest {
   readonly labels: readonly string[];
 }
 
-/** The processors that cut something, in order, with the reasons why somebody may not want that. */
+/** The processors that remove something, in order, each with reasons against it. */
 export interface CutProcessors {
   readonly processors: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly notes: readonly string[];

@@ -97,7 +97,7 @@ class RequestWithHeaders implements ClientAuthRequest {
   }
 }
 
-/** A value that occurs twice identifies nobody. As in the Collector, none of them is chosen. */
+/** A value that occurs twice does not identify the client. As in the Collector, neither is chosen. */
 function valueIn(
   metadata: ClientAuthRequest["metadata"],
   key: string,

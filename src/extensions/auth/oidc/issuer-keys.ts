@@ -31,8 +31,8 @@ const MAX_KEY_IDS = 1000;
  * - While the issuer does not answer, the last fetched keys stay valid.
  * - A token is rejected only if keys were fetched after its key id was first requested. Until then its client gets a
  *   retryable error, so that nothing is lost while an issuer changes its keys or is down. The rejection is not
- *   permanent either: an issuer may sign with a key before it is published everywhere, and somebody may have invented
- *   the id that the next key will have.
+ *   permanent either: an issuer may sign with a key before it is published everywhere, and an attacker may have
+ *   invented the id that the next key will have.
  */
 export class IssuerKeys {
   private readonly issuer: string;

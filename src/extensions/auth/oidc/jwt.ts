@@ -74,7 +74,7 @@ export function isSignedBy({ algorithm, signed, signature }: Jwt, key: KeyObject
   }
 }
 
-/** The message gives no details, because they would help somebody who forges a token. */
+/** The message gives no details, because they would help an attacker who forges a token. */
 export function invalidToken(): AuthError {
   return new AuthError("unauthenticated", "the token is not valid");
 }

@@ -30,7 +30,7 @@ export interface RecordFacts {
   value(path: ValuePath): Value | undefined;
 }
 
-/** Gives the probability of keeping each record, and is told the outcome. */
+/** Gives the probability of keeping each record, and learns the outcome. */
 export interface RateRules {
   /** Returns a probability from 0 (never keep) to 1 (always keep). */
   rateOf(record: RecordFacts): number;

@@ -7,11 +7,11 @@ export interface SplitEntry {
   readonly position: number;
   /** Parts that are not settled yet. */
   openParts: number;
-  /** True if a part was refused for now, so the whole entry will come again. */
+  /** True if a part was refused for now, so the whole entry will be read again. */
   willComeAgain: boolean;
   /**
-   * True if a part was refused permanently. Unless another part comes again, the spans that nobody has taken become a
-   * dead letter.
+   * True if a part was refused permanently. Unless another part is read again, the spans that were not accepted become
+   * a dead letter.
    */
   isRefusedPermanently: boolean;
 }

@@ -7,7 +7,7 @@ export type TraceFate = "delivered" | "sampled" | "dropped";
 type Noted = number;
 
 /**
- * Decisions of earlier runs about traces of entries that may come again. They are kept until these entries have left
+ * Decisions of earlier runs about traces of entries that may be read again. They are kept until these entries have left
  * the journal, unlike decisions in the cache, which later ones replace.
  */
 export class EarlierDecisions {
@@ -15,7 +15,7 @@ export class EarlierDecisions {
   private lastPosition = Number.NEGATIVE_INFINITY;
   private readonly noted = new Map<string, Noted | Noted[]>();
 
-  /** Entries before `firstPosition` never come again. */
+  /** Entries before `firstPosition` are never read again. */
   constructor(firstPosition: number) {
     this.firstPosition = firstPosition;
   }

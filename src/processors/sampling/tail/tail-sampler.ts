@@ -34,7 +34,7 @@ const EMPTY_BATCH = Batch.empty("traces");
  *
  * Invariants:
  * - The debt follows the data: a delivery is split into one part per trace. A part is accepted when its trace is
- *   dropped, and otherwise goes on with the trace. No sender is told that a span is safe while it waits here.
+ *   dropped, and otherwise follows the trace. A sender gets no acknowledgement for a span that waits here.
  * - In a pipeline with a journal, a round of decisions is noted there before any part of it is settled.
  * - The number of waiting traces and their bytes are bounded. Above the bound, the oldest traces are decided with the
  *   spans they have.

@@ -8,7 +8,7 @@ const DECISIONS_PER_NOTE = 10_000;
 
 /**
  * Takes over the notes of a sampler in another journal, as `EntrySettlement` says: writes its decisions into `to`, and
- * calls `remember` with them. Sampled traces of which spans are still owed are added to `takenOver`, so that these
+ * calls `remember` with them. Sampled traces whose spans are still owed are added to `takenOver`, so that these
  * spans are passed on, even if no decision is remembered.
  */
 export function takeOverNotes(

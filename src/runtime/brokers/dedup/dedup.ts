@@ -69,7 +69,7 @@ export class Dedup {
 
   /**
    * Accepts a message that was made into one record. It is recognised by its key and its body. The record also has what
-   * the broker says of the message, which may differ when it comes again.
+   * the broker says of the message, which may differ when it is delivered again.
    */
   acceptMessage(key: string, body: Uint8Array, batch: Batch, handIn: HandIn): Promise<Outcome> {
     return this.acceptInTurn([{ id: messageDigest(key, body), items: batch.count }], batch, handIn);

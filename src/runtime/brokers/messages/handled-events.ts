@@ -132,7 +132,7 @@ export class HandledEvents {
     }
   }
 
-  /** Closes the connection if its state is unknown, so that the server rolls back and nobody waits for it. */
+  /** Closes the connection if its state is unknown, so that the server rolls back and releases its locks. */
   private async rollBack(client: PoolClient, error: unknown, abort: AbortSignal): Promise<void> {
     this.hasTable = sqlState(error) !== "42P01" && this.hasTable;
     try {

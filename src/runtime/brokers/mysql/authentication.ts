@@ -7,7 +7,7 @@ export interface MysqlCredentials {
   readonly password: string;
   /** Whether the answer may be a hash by `mysql_native_password`, which is weak. */
   readonly allowsNativePassword: boolean;
-  /** Whether the password itself may be sent; it is only over a connection that nobody can read. */
+  /** Whether the password itself may be sent. This is so only if the connection is private. */
   readonly allowsClearPassword: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface MysqlCredentials {
 export const DEFAULT_PLUGIN = "mysql_native_password";
 
 /**
- * The answer to the server's question by this plugin. `isPrivate` says that nobody else can read the connection.
+ * The answer to the server's question by this plugin. `isPrivate` says that no others can read the connection.
  * Throws if the plugin is not supported or not allowed.
  */
 export function authAnswer(plugin: string, credentials: MysqlCredentials, nonce: Buffer, isPrivate: boolean): Buffer {

@@ -180,7 +180,7 @@ export class MysqlConnection {
     });
   }
 
-  /** Commands begin a new count of packets; answers go on with it. */
+  /** A command begins a new count of packets. Its answers continue this count. */
   private send(payload: Buffer, isNew: boolean): void {
     const { bytes, next } = packetsOf(payload, isNew ? 0 : this.reader.sequence);
     this.reader.sequence = next;

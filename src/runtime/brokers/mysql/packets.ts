@@ -1,6 +1,6 @@
 /** The server and client of MySQL exchange packets: three bytes of length, a number, and at most 16 MB of payload. */
 const HEADER_BYTES = 4;
-/** A packet of this length goes on in the next one. */
+/** A packet of this length is continued in the next one. */
 const MAX_PAYLOAD_BYTES = 0xff_ff_ff;
 
 /** Thrown for bytes that are no packet as the protocol wants it. The connection cannot be used any more. */
@@ -16,7 +16,7 @@ export class PacketReader {
   private byteLength = 0;
   /** The number of bytes that must arrive before anything can be read. */
   private needed = HEADER_BYTES;
-  /** The packets so far of a payload that goes on. */
+  /** The packets so far of a payload that is not complete yet. */
   private begun: Buffer[] = [];
   private begunBytes = 0;
   /** The number that the next packet has, and that an answer to the last one gets. */

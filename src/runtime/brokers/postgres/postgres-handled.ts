@@ -14,7 +14,7 @@ export function handledTableText(table: string): string {
 CREATE INDEX IF NOT EXISTS ${index} ON ${quoteTable(table)} (handled_at);`;
 }
 
-/** SQL that deletes a limited number of old keys, so that nobody waits long. */
+/** SQL that deletes a limited number of old keys, so that other statements do not wait long. */
 export function forgetHandledText(table: string, retentionMs: number): string {
   const old = `handled_at < now() - ${milliseconds(retentionMs)}`;
   return `DELETE FROM ${quoteTable(table)} WHERE ctid IN (SELECT ctid FROM ${quoteTable(table)} WHERE ${old} LIMIT 10000)`;

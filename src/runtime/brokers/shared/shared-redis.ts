@@ -83,8 +83,8 @@ export class SharedRedis {
   }
 
   /**
-   * Set from the start until it is known whether the server answers, or a second has passed. Whoever goes on without
-   * the server before that may use what other agents have used already.
+   * Set from the start until it is known whether the server answers, or a second has passed. A caller that continues
+   * without the server before that may use what other agents have used already.
    */
   get untilKnown(): Promise<void> | undefined {
     return this.known;

@@ -21,7 +21,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_CONNECTIONS = 100;
 const IDLE_MS = 60_000;
 const SERVICE = "sqs";
-/** For other servers than AWS, most of which do not look at the region. */
+/** For servers other than AWS. Most of them ignore the region. */
 const ANY_REGION = "us-east-1";
 
 /** Signed requests to SQS, by its JSON protocol. */

@@ -44,7 +44,7 @@ export interface ResolvedConfig extends GraphPlan {
   readonly service: ServiceSettings;
   /** A short hash of the config's values, after substitution. */
   readonly generation: string;
-  /** Hashes of the files that components read only once, by path, if whoever has loaded the config noted them. */
+  /** Hashes of the files that components read only once, by path, if the loader of the config noted them. */
   readonly fileVersions?: ReadonlyMap<string, string>;
   /** Place of a key, such as ["service", "telemetry", "metrics"]; undefined when it is absent. */
   placeOf(path: readonly (string | number)[]): Place | undefined;

@@ -7,7 +7,7 @@ const LENGTH = 12;
 
 /**
  * Only this much of a hash of the secrets goes into the hash of the config. It shows that a secret has changed, and
- * tells nothing to somebody who wants to confirm a guess: one in 65,536 guesses fits by chance.
+ * does not help an attacker to confirm a guess: one in 65,536 guesses fits by chance.
  */
 const SECRET_BYTES = 2;
 

@@ -81,7 +81,7 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
   });
 }
 
-/** Whether a value of a key that nobody knows could be a secret: true, false and nothing are none. */
+/** Whether a value of an unknown key could be a secret. True, false and null cannot. */
 function mayBeSecret(node: Node): boolean {
   return node.kind !== "scalar" || (typeof node.value !== "boolean" && node.value !== null);
 }

@@ -17,7 +17,7 @@ export function maskParsedLine(line: string): string {
   return withoutSecretTexts(maskInline(line));
 }
 
-/** Hides the rest of a line from a secret on. If the secret is masked already, the line goes on after it. */
+/** Hides the rest of a line from a secret on. If the secret is masked already, keeps the text after it. */
 function maskInline(line: string): string {
   return line.replace(PARSED, (_, key: string, rest: string) => {
     const isMasked = rest.startsWith(REDACTED) && /^\s*[\]},]/.test(rest.slice(REDACTED.length));

@@ -20,7 +20,7 @@ export interface LostDeliveriesSettings {
 /**
  * Notices deliveries that a component lost without handing them on or settling them, as a plain `filter(...)` does.
  * Their senders would wait forever, and their bytes would count as held. Only deliveries hold the lease of a debt. So
- * if the lease was garbage-collected while the debt is still owed here, nobody can settle the debt any more, and it is
+ * if the lease was garbage-collected while the debt is still owed here, no code can settle the debt any more, and it is
  * refused with a retryable error.
  *
  * Node.js collects garbage when it needs memory, which an idle process may not do for hours. So a collection is

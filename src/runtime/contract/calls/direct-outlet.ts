@@ -216,7 +216,7 @@ const MAX_FREE_CONTROLLERS = 256;
 
 /**
  * Reuses AbortControllers, because calls are rarely aborted. Creating one and listening to it takes longer than sending
- * a small request. Nothing may carry over from one call to the next: a controller is reused only if nobody listens to
+ * a small request. Nothing may carry over from one call to the next: a controller is reused only if no code listens to
  * it any more.
  */
 export class AbortPool {
@@ -227,7 +227,7 @@ export class AbortPool {
     return this.free.pop() ?? new AbortController();
   }
 
-  /** To be called when the call has ended and nobody needs the signal any more. */
+  /** Call this when the call has ended and the signal is not needed any more. */
   giveBack(controller: AbortController): void {
     const { signal } = controller;
     if (signal.aborted || this.free.length >= MAX_FREE_CONTROLLERS) return;

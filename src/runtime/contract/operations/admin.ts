@@ -45,7 +45,7 @@ export interface Admin {
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
   /**
    * Replaces the payload of a dead letter; the previous one is kept in the history. Rejects if the payload is not OTLP
-   * of the entry's signal, or if somebody else has changed the entry since it was read.
+   * of the entry's signal, or if another user has changed the entry since it was read.
    */
   editDeadLetter(id: string, edit: DeadLetterEdit): Promise<Entry>;
   /**

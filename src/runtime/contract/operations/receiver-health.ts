@@ -213,7 +213,7 @@ export class SourceHealth {
     this.listener.onLag();
   }
 
-  /** Sets what operators are told about the source. */
+  /** Sets what operators see about the source. */
   describe(facts: SourceFacts): void {
     this.facts = Object.keys(facts).length === 0 ? undefined : facts;
   }

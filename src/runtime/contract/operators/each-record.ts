@@ -24,8 +24,8 @@ export interface EachRecordOptions extends EachBatchOptions {
 }
 
 /**
- * Creates a processor from a function of one record: read it, change it, `split` it, return "drop", or return
- * `{ deadLetter: "why" }`. It may be asynchronous. If no record was changed, the batch goes on unchanged. A throw or
+ * Creates a processor from a function of one record: read it, change it, `split` it, return "drop", or return `{
+ * deadLetter: "why" }`. It may be asynchronous. If no record was changed, the batch is passed on unchanged. A throw or
  * rejection refuses the whole batch, or, in a pipeline with `error_mode: dead_letter`, dead-letters only that record. A
  * batch that takes longer than `timeoutMs` in total is refused, and its remaining records are skipped.
  *

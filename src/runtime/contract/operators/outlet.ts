@@ -142,7 +142,7 @@ export interface JournalNotes {
    */
   read(): readonly JournalNote[];
   write(note: Uint8Array): void;
-  /** No delivery that comes again has a lower `origin.position`. */
+  /** No delivery that is read again has a lower `origin.position`. */
   readonly firstPosition: number;
   /** Sets the object that knows which records of an abandoned entry are still owed. */
   setSettlement(settlement: EntrySettlement): void;
@@ -162,7 +162,7 @@ export interface JournalNote {
 /** A processor's knowledge about journal entries that it has partly settled. */
 export interface EntrySettlement {
   /**
-   * Returns the records of this entry's batch that nobody has taken; they become the dead letter. All of them if
+   * Returns the records of this entry's batch that were not accepted; they become the dead letter. All of them if
    * nothing is known.
    */
   remaining(position: number, batch: Batch): Batch;

@@ -40,7 +40,7 @@ export interface RehydrationEstimate {
   readonly sampled: number;
 }
 
-/** An object that was left out, or of which a part was left out. */
+/** An object that was left out as a whole or in part. */
 export interface RehydrationProblem {
   readonly object: string;
   readonly fault: string;
@@ -50,7 +50,7 @@ export interface RehydrationProblem {
 }
 
 /**
- * A rehydration and its progress. `interrupted`: the agent stopped; the same request goes on where it ended. So does
+ * A rehydration and its progress. `interrupted`: the agent stopped; the same request continues where it ended. So does
  * that of a cancelled or failed one.
  */
 export interface Rehydration {

@@ -1,7 +1,7 @@
 /** A signal that fires with the first of several. */
 export interface AnySignal {
   readonly signal: AbortSignal;
-  /** To be called when nobody needs the signal any more. */
+  /** Call this when the signal is not needed any more. */
   release(): void;
 }
 

@@ -62,7 +62,7 @@ export function isEmptyPlan({ steps, settings, afterRestart, refused, isRewired 
   return !isRewired && keys === 0 && steps.every(({ action }) => action === "keep");
 }
 
-/** The keys because of which a reload is refused. */
+/** The keys that make a reload impossible. */
 export function restartProblems({ refused }: ReloadPlan, config: ResolvedConfig): Problem[] {
   const message = "this key cannot change while the agent runs: restart the agent, or change it back";
   return refused.map((path) => {
@@ -137,7 +137,7 @@ class Planner {
     return [...steps, ...removed.map((id): ReloadStep => ({ kind, id, action: "remove", reasons: [] }))];
   }
 
-  /** An extension that wraps exporters is never replaced: it is told its new defaults. */
+  /** An extension that wraps exporters is never replaced. It gets its new defaults instead. */
   private extensionReasons(old: ExtensionSpec, spec: ExtensionSpec): string[] {
     const { restartKeys } = spec.factory;
     if (restartKeys === undefined) {

@@ -263,7 +263,7 @@ export class Swap {
       await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
   }
 
-  /** An error made during the swap keeps it, for as long as somebody keeps the error. It must not keep all parts then. */
+  /** An error made during the swap keeps the swap in memory, and must not keep all of its parts. */
   private forget(): void {
     this.old = this.agent.graph.parts;
     this.used = undefined;

@@ -10,7 +10,7 @@ type LogWritable = NodeJS.WritableStream & { readonly writableLength?: number; r
 const streamsWithHandler = new WeakSet<NodeJS.WritableStream>();
 
 /**
- * Writes log lines to a stream that may be slow or broken, such as a pipe that nobody reads. Lines are dropped and
+ * Writes log lines to a stream that may be slow or broken, such as a pipe without a reader. Lines are dropped and
  * counted instead of waiting, and errors of the stream are ignored: the agent matters more than its log.
  */
 export class LogStream implements LogOutput {

@@ -82,7 +82,7 @@ export function checkGrpcAuth(
   throw new StartError(`"${id}" gives credentials, which are not sent to ${host} without TLS`, path);
 }
 
-/** A Unix socket, or a loopback address: nobody can intercept it. */
+/** A Unix socket or a loopback address, which no other machine can intercept. */
 export function isLocalHost(host: string | undefined): boolean {
   return host === undefined || host === "localhost" || host === "::1" || /^127\./.test(host);
 }

@@ -111,7 +111,7 @@ export class RenewedCredentials<T extends object> {
   }
 }
 
-/** A retry before the next fetch would fail in the same way, so the sender is told to wait for that. */
+/** A retry before the next fetch would fail in the same way, so the sender waits for that fetch. */
 function untilRetry({ refusal, retryAt }: FailedFetch, now: number): Refusal {
   if (refusal.kind === "permanent") return refusal;
   return new Refusal("throttled", refusal.message, { blame: "backend", retryAfterMs: retryAt - now, cause: refusal });

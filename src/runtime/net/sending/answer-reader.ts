@@ -4,7 +4,7 @@ import { parseRetryAfter, refusalOfHttp } from "../otlp/refusals.js";
 import { plainText } from "./http-poster.js";
 
 /**
- * Reads a response of which only the status matters. A redirect counts as an error: requests go only where the config
+ * Reads a response; only its status matters. A redirect counts as an error: requests go only where the config
  * says.
  */
 export function answerReader(clock: Clock): (answer: Http1Answer) => void {

@@ -7,7 +7,7 @@ import { WireWriter } from "./writer.js";
  * Rewrites a request so every singular field and every oneof occurs at most once.
  *
  * Protobuf allows repeated singular fields: the last scalar counts, messages are merged, and the last member of a oneof
- * counts. Nobody writes this on purpose. But if one reader takes the first value and the next reader the last, an
+ * counts. No encoder writes this on purpose. But if one reader takes the first value and the next reader the last, an
  * attacker can hide data from the first. So such a request is normalised on its way in (see `Batch.admit`), and all
  * other readers may stop at the first occurrence. Unknown fields stay. The bytes must have been checked.
  *

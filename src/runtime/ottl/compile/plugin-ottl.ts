@@ -30,8 +30,8 @@ export interface OttlOptions {
 }
 
 /**
- * Conditions of one signal, any of which may hold. They read bytes in place and keep no state, so one instance serves
- * all batches. A batch of another signal is a TypeError.
+ * Conditions of one signal. It is enough if one of them holds. They read bytes in place and keep no state, so one
+ * instance serves all batches. A batch of another signal is a TypeError.
  */
 export interface OttlConditions {
   /** The context: records, or a message around them, such as the resource. */

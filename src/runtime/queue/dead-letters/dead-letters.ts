@@ -37,7 +37,7 @@ export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean 
 }
 
 /**
- * Returns a predicate for the names of records; undefined if the query does not filter by name. Somebody who may not see
+ * Returns a predicate for the names of records; undefined if the query does not filter by name. A user who may not see
  * names unmasked must not find them out by trying either, so their masked form has to match.
  */
 export function nameMatcher({

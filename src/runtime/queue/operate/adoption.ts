@@ -37,7 +37,7 @@ export interface AdoptedAsTheyAre {
 
 /**
  * Moves all entries of an orphaned queue into another exporter's. Each chunk is moved as `Moves` describes, so a crash
- * loses and doubles nothing, and a second adoption goes on where this one was interrupted. It waits while the other
+ * loses and doubles nothing, and a second adoption continues where this one was interrupted. It waits while the other
  * queue is half full, so that new data finds room there.
  */
 export class Adoption {

@@ -101,7 +101,7 @@ async function storesOf(directory: string): Promise<Omit<WorkerQueue, "worker">[
   return found;
 }
 
-/** Damaged files that somebody may want to look at are kept where those of worker 1 are. */
+/** Damaged files are kept for inspection next to those of worker 1. */
 async function keepSetAside(from: string, to: string, prefix: string): Promise<void> {
   const names = await readdir(from).catch(() => []);
   if (names.length > 0) await makePrivateDirectory(to);

@@ -296,7 +296,7 @@ class WorkerEntries implements AdoptedAsTheyAre {
     this.services = services;
   }
 
-  /** An entry of a message that the other queue has already is the same message, which came to both workers. */
+  /** If the other queue already has an entry of the same message, the message was delivered to both workers. */
   async plan(stored: StoredEntry, to: QueueControl): Promise<PlannedMove> {
     const { entry, ref } = stored;
     if ((await to.store.find(entry.id)) !== undefined) return isKeyedEntryId(entry.id) ? "settled" : "skip_destination";

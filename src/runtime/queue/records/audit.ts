@@ -58,7 +58,7 @@ export class Audit {
   }
 
   /**
-   * Records that somebody searches dead letters by the content of their records, before the search is made. The pages
+   * Records that a user searches dead letters by the content of their records, before the search is made. The pages
    * of one search, and the repeated requests of a console, count as one search for a while.
    */
   async addSearch(operator: Operator, query: DeadLetterQuery): Promise<void> {

@@ -17,7 +17,7 @@ export interface EstimateServices {
 
 /**
  * Counts the objects of an archive and their bytes, and reads a few of them to estimate the number of records. Objects
- * that cannot be read, or whose records nobody takes, have none.
+ * that cannot be read, or whose records no exporter takes, have none.
  */
 export async function estimateArchive(services: EstimateServices): Promise<RehydrationEstimate> {
   let [objects, bytes, sampled, sampledBytes, records, matching] = [0, 0, 0, 0, 0, 0];

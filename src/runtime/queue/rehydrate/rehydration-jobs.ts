@@ -17,7 +17,7 @@ import { type ArchivePlace, type CheckedRequest, checkRequest } from "./checked-
 import { estimateArchive } from "./estimate.js";
 import { NO_PROGRESS, RehydrationRun, type RunPosition, type RunProgress } from "./rehydration-run.js";
 
-/** A rehydration as it is kept on disk, with the position where it goes on. */
+/** A rehydration as it is kept on disk, with the position where it continues. */
 export interface RehydrationRecord {
   readonly at: number;
   readonly fingerprint: string;
@@ -57,7 +57,7 @@ const STOPPING = Symbol("the agent stops");
 
 /**
  * Sends archived records again, in the background. Each rehydration is kept on disk with its position. If the agent is
- * stopped or killed, the same request goes on from there.
+ * stopped or killed, the same request continues from there.
  */
 export class RehydrationJobs implements Rehydrations {
   private readonly services: RehydrationServices;

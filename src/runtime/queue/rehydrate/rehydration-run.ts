@@ -63,7 +63,7 @@ export interface RehydrationRunServices {
   readonly onProgress: (progress: RunProgress) => Promise<void> | undefined;
 }
 
-/** Pieces that are handed in at the same time, so that reading goes on while a queue writes. */
+/** Pieces that are handed in at the same time, so that reading continues while a queue writes. */
 const MAX_PENDING = 4;
 /** More problems are only counted and logged. */
 const MAX_PROBLEMS = 100;
@@ -71,7 +71,7 @@ const MAX_PROBLEMS = 100;
 /**
  * Reads archived objects one after the other and hands their records to an exporter. The progress moves on only when
  * the exporter has taken everything before it, in order, so a later run can begin there. An object that cannot be read
- * is reported and left out; the run goes on.
+ * is reported and left out; the run continues.
  */
 export class RehydrationRun {
   progress: RunProgress;

@@ -89,7 +89,7 @@ export class Scheduler {
     });
   }
 
-  /** Starts nothing new, and waits for nothing. */
+  /** Starts nothing new, and does not wait. */
   abort(): void {
     this.isStarted = false;
     this.isAborted = true;

@@ -104,7 +104,7 @@ export class LevelReads {
     });
   }
 
-  /** Leaves out changes made during the read. Watchers are told of them. */
+  /** Leaves out changes made during the read. Watchers hear of them. */
   failedFacts(after: EntryRef | undefined, limit: number): Promise<StoredFacts[]> {
     return this.read(async (db) => {
       const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;

@@ -72,7 +72,7 @@ export interface RequestFormat {
    * something. Returns undefined if the request is to be read.
    */
   answerHead?(head: ReceivedHead): FormatAnswer | undefined;
-  /** How clients are told of an error over HTTP; if it is left out, as OTLP's status or as plain text. */
+  /** How clients get an error over HTTP. Default: as OTLP's status or as plain text. */
   answerError?(error: ErrorAnswer): FormatAnswer;
   /** The text that clients of the encoding `other` get with a success; none if it is left out. */
   successText?(outcome: Extract<Outcome, { ok: true }>): string;

@@ -20,7 +20,7 @@ interface CollectedMetric {
   readonly merged: Map<string, CollectedPoint>;
 }
 
-/** Who measures, as the Collector names it: the instrumentation scope, and the schema of the attributes. */
+/** The instrumentation scope and the schema of the attributes, as the Collector names them. */
 export interface PointOrigin {
   readonly scope?: string;
   readonly schemaUrl?: string;

@@ -63,7 +63,7 @@ interface PeerSettings {
 
 /**
  * The connection to another worker, for what belongs to it. It is opened again whenever it ends; what was under way then
- * is refused with a retryable error, because nobody knows whether the other worker has it.
+ * is refused with a retryable error, because it is unknown whether the other worker has it.
  */
 export class Peer {
   private readonly settings: PeerSettings;

@@ -12,7 +12,7 @@ interface ExporterSetting {
 
 /**
  * The choices of operators for exporters while the agent runs. They hold for all workers, so a worker that was restarted
- * is told again.
+ * gets them again.
  */
 export class SetByOperators {
   private readonly group: WorkerGroup;
@@ -36,7 +36,7 @@ export class SetByOperators {
     await this.change(exporter, { replayRate: rate / Math.max(1, having) });
   }
 
-  /** Tells a worker that was restarted. It may not have the exporter: another one runs it, or nobody any more. */
+  /** Tells a worker that was restarted. It may not have the exporter: another one may run it, or none any more. */
   async restore(calls: RemoteCalls): Promise<void> {
     for (const [exporter, setting] of this.settings)
       for (const { name, args } of this.callsFor(exporter, setting))

@@ -5,7 +5,7 @@ import type { WorkerReading } from "./admin-methods.js";
 import { addTraffic, mergeExporters, mergeReceivers } from "./merge-status.js";
 import type { WorkerGroup } from "./worker-group.js";
 
-/** Whoever looks at readings older than this causes new ones. */
+/** A look at readings older than this causes new ones. */
 const FRESH_MS = 250;
 /** A worker that takes longer is late. */
 const MAX_READING_MS = 2000;
@@ -14,7 +14,7 @@ const MAX_LATE_MS = 50;
 
 /**
  * The last answers of the workers about their exporters, receivers and traffic. Those who can wait call `refresh` first. All
- * others see what was known before, and by looking they cause it to be renewed; while nobody looks, nobody asks.
+ * others see what was known before, and by looking they cause it to be renewed; without looks, no worker is asked.
  */
 export class WorkerReadings {
   private readonly group: WorkerGroup;
@@ -90,7 +90,7 @@ export class WorkerReadings {
 
   /**
    * Resolves when the worker has told how it is, or after some time. A worker that was asked before and has not answered yet
-   * probably hangs: it is not asked again, and nobody waits long for it. What it told last counts until it ends.
+   * probably hangs: it is not asked again, and no caller waits long for it. Its last reading counts until it ends.
    */
   private async ask(worker: number): Promise<void> {
     const before = this.asked.get(worker);

@@ -25,7 +25,7 @@ export class LabelTrie {
   flags = new Uint8Array(MAX_NODES);
   /** The parent of each node, and the byte that leads to it, in one number. */
   private edges = new Int32Array(MAX_NODES);
-  /** The nodes by the hash of their edges. A lookup goes on from slot to slot until one is empty. */
+  /** The nodes by the hash of their edges. A lookup tries slot after slot until one is empty. */
   private readonly slots = new Uint16Array(EDGE_SLOTS);
   private size = ROOT + 1;
 

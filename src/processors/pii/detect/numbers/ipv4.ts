@@ -75,7 +75,7 @@ export function findPlainIpv4(b: Uint8Array, p: number): number {
   return propose(b, start, p, first, largest);
 }
 
-/** Addresses from here on belong to groups, or to nobody: 255.255.255.0 is a mask. */
+/** Addresses from here on are multicast or reserved: 255.255.255.0 is a mask. */
 const MULTICAST = 224;
 /** Numbers as small as those of a version, object identifier or section. */
 const MAX_SMALL = 63;

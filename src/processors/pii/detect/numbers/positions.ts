@@ -10,7 +10,7 @@ const PAIR = /^-?([0-8]?\d)\.\d{5,16}, ?-?(1?\d?\d)\.\d{5,16}(?![\d.]|, ?-?\d+(?
 /** Labels in front of a person's position. */
 const BEFORE_PAIR =
   /(?:\b(?:at|near|around|from|to|towards|in|position|location|gps|fix|geo\w*|home|user\S{0,20})|[?&]\w{1,8}=|@)[ :=]{0,2}[([]?$/i;
-/** Words about somebody's position, further in front of it. */
+/** Words about a person's position, further in front of it. */
 const NEAR_PAIR = new RegExp(
   Buffer.from(
     "standort|ubicaci|posici|posiz|position|locati|locali|location|coord|koord|latlng|lat.?lon|координат|местоположен|расположен|pickup|dropoff|drop-off|" +

@@ -17,7 +17,7 @@ const MAX_BYTES = 2048;
 
 /**
  * Returns the position of the value of the first cookie in [start, stop) that may identify a visitor, or -1. Cookies
- * with preferences, such as `theme=dark`, identify nobody.
+ * with preferences, such as `theme=dark`, do not identify a person.
  */
 export function firstSecretCookie(b: Uint8Array, start: number, stop: number): number {
   const text = latin1(b, start, Math.min(stop, start + MAX_BYTES));

@@ -17,7 +17,7 @@ export const NO_SUCH_KEY = "NoSuchKey";
 /** Damage on the way, or a race with another request: the same request may succeed. */
 const PASSING =
   /^(BadDigest|XAmzContentSHA256Mismatch|OperationAborted|ConditionalRequestConflict|NoSuchUpload|Invalid(Part|PartOrder)|IncompleteBody)$/;
-/** Somebody must change the config or the bucket; no object is at fault. */
+/** The config or the bucket must change; no object is at fault. */
 const WRONG_PLACE =
   /^(NoSuchBucket|PermanentRedirect|TemporaryRedirect|AuthorizationHeaderMalformed|IllegalLocationConstraintException|InvalidBucketName|AllAccessDisabled|AccountProblem|InvalidObjectState|InvalidStorageClass|AccessControlListNotSupported|QuotaExceeded|XMinioStorageFull|MethodNotAllowed)$/;
 const TOO_LARGE = /^(EntityTooLarge|MaxMessageLengthExceeded)$/;

@@ -12,7 +12,7 @@ export interface MessageSources {
 
 interface ToldSources<Replay> {
   readonly ready: readonly Replay[];
-  /** Callbacks that are told the outcome of entries, by the entry's id. */
+  /** Callbacks that get the outcome of entries, by the entry's id. */
   readonly watches: ReadonlyMap<string, MessageWatch>;
 }
 

@@ -23,7 +23,7 @@ const MIN_FRESH_MS = 2000;
  */
 const FRESH_MS_PER_ENTRY = 0.3;
 /**
- * If there are fewer dead letters than counted, somebody is replaying or deleting and wants to see the effect, so the
+ * If there are fewer dead letters than counted, a user is replaying or deleting and wants to see the effect, so the
  * count is reused for a shorter time.
  */
 const FRESH_FACTOR_IF_FEWER = 0.1;
@@ -102,7 +102,7 @@ function startCount(at: number, controls: readonly QueueControl[]): Count {
   return { tally: new CauseTally(at), at, present, looked: 0, isComplete: true };
 }
 
-/** The count of a query with filters on records. It is repeated when it is outdated and somebody asks. */
+/** The count of a query with filters on records. It is repeated on demand when it is outdated. */
 class RecordCount {
   private readonly controls: Controls;
   private readonly indexes: FailureIndexes;

@@ -6,7 +6,7 @@ import { FailureRows } from "./failure-rows.js";
 
 /**
  * The rows of one queue's dead letters, kept up to date by the store's writes. They are read once, on the first
- * request, one page at a time, so that nobody else has to wait. Changes during that read take precedence over what it
+ * request, one page at a time, so that other work does not wait. Changes during that read take precedence over what it
  * finds.
  */
 export class FailureIndex {

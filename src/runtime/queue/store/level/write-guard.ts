@@ -21,7 +21,7 @@ export interface WriteGuardSettings {
 }
 
 /**
- * Knows why nothing can be written at the moment, even if nobody tries: the disk is full, the last write failed, or the
+ * Knows why nothing can be written at the moment, even without a write: the disk is full, the last write failed, or the
  * files were removed. It notices by itself when that is over.
  */
 export class WriteGuard {
@@ -177,8 +177,8 @@ function filesGoneError(directory: string): StoreError {
 }
 
 /**
- * Notices if files of an open store are removed or replaced. LevelDB keeps them open, so it would go on writing to
- * files that nobody can find later. The current log is checked before and after every write, which takes a few
+ * Notices if files of an open store are removed or replaced. LevelDB keeps them open, so it would keep writing to
+ * files that are lost later. The current log is checked before and after every write, which takes a few
  * microseconds. CURRENT is checked now and then: without it, a store is rebuilt from its other files, so nothing is
  * lost.
  */

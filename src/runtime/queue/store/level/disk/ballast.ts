@@ -8,7 +8,7 @@ const NAME = "BALLAST";
 /**
  * A file that only takes up space, so that no other program can take it. On a full disk the file is removed, and
  * LevelDB has space to open, to record deliveries, and to free the rest. All stores of a directory share one. Its size
- * is read from the file system each time, so it does not matter if somebody removes the file.
+ * is read from the file system each time, so it does not matter if a user removes the file.
  */
 export class Ballast {
   private readonly path: string;

@@ -78,7 +78,7 @@ interface Owner {
   readonly since: string;
 }
 
-/** Returns "gone" if nobody listens any more; undefined if the owner is too busy to answer. */
+/** Returns "gone" if the owner does not listen any more; undefined if it is too busy to answer. */
 function askOwner(address: string): Promise<Owner | "gone" | undefined> {
   return new Promise((resolve) => {
     let text = "";

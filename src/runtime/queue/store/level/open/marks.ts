@@ -63,7 +63,7 @@ function boundsOf({ lostEntries, lostBounds }: Loss): LostBounds {
   return lostBounds ?? { atLeast: lostEntries, atMost: lostEntries };
 }
 
-/** The progress of a repair. Whoever completes the repair reports its counts. */
+/** The progress of a repair. The process that completes the repair reports its counts. */
 export interface Repair extends Loss {
   /** The name of the folder where files are set aside, if there is one. */
   readonly folder: string | undefined;

@@ -162,7 +162,7 @@ async function lowestRef(db: LevelDb): Promise<EntryRef> {
   return Number.POSITIVE_INFINITY;
 }
 
-/** Checks every value before any is used. Nobody else can write to the store while it is open. */
+/** Checks every value before any is used. No other process can write to the store while it is open. */
 async function checkAllBound(stored: LevelDb, cipher: ValueCipher): Promise<void> {
   for (const range of ENCRYPTED_RANGES)
     for await (const rows of scanRows(stored, range, 0)) for (const [, value] of rows) cipher.checkNotPlain(value);

@@ -79,7 +79,7 @@ export class SetAsideFolder {
  */
 export const RECOVERED_FILE = "recovered.json";
 
-/** Returns an unused path. Nobody else creates such folders, because the store's directory is held. */
+/** Returns an unused path. No other process creates such folders, because the store's directory is held. */
 async function freePath(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
   const path = join(dirname(directory), SET_ASIDE_FOLDER, `${basename(directory)}-${stamp}`);
