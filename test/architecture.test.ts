@@ -156,7 +156,7 @@ function targetOf(file: string, specifier: string): string | undefined {
     .replace(/\.js$/, ".ts");
 }
 
-/** What a door exports. */
+/** Returns the names that a door exports. */
 function namesIn(door: string): string[] {
   const text = readFileSync(join(project, door), "utf8");
   return [...text.matchAll(/^export (?:(?:type )?\{([^}]*)\}|\* as (\w+)|const (\w+))/gm)].flatMap(
@@ -215,7 +215,7 @@ function isAllowed(file: string, { specifier, target, isDynamic }: Import): bool
   // The doors of the package reach what they hand on where it is.
   if (house.path === "src/") return /^src\/(runtime|agent|processors\/versioning)\//.test(target);
   if (house.path !== "src/agent/") return target.startsWith(house.path);
-  // What is loaded only when it is needed is loaded without the rest of its room.
+  // A module that is loaded on demand may be imported past its door, so that the rest of its room is not loaded.
   return target.startsWith("src/agent/") || !target.startsWith("src/runtime/") || isDynamic;
 }
 
@@ -241,7 +241,7 @@ function chainFrom(file: string): readonly string[] {
   return chains.get(file)!;
 }
 
-/** Groups of files each of which leads to all others of its group, types included (Tarjan's algorithm). */
+/** Returns the groups of files in which each file leads to all others, types included (Tarjan's algorithm). */
 function circlesOfFiles(): string[][] {
   const found: string[][] = [];
   const stack: string[] = [];

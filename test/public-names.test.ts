@@ -16,7 +16,7 @@ interface Declarations {
   groupsOf(file: string): readonly { readonly title: string; readonly names: readonly string[] }[];
 }
 
-/** What `sluice/plugin` may have: a public name is a promise. */
+/** Limits the names in `sluice/plugin`, because a public name is a promise. */
 const MAX_PLUGIN_NAMES = 100;
 const MAX_PLUGIN_VALUES = 70;
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** What `--json` gives, as far as tests look at it. */
+/** The output of `--json`, as far as tests look at it. */
 export interface Report {
   readonly ok: boolean;
   readonly failures: readonly string[];
@@ -9,7 +9,10 @@ export interface Report {
   readonly results: readonly Record<string, unknown>[];
 }
 
-/** Short rounds, of `passthrough` unless told otherwise. Records that were acknowledged get long to arrive, for a machine with other work: nobody waits when none is missing. */
+/**
+ * Runs short rounds, of `passthrough` by default. Acknowledged records may arrive late, because the machine may be
+ * busy. If none is missing, the run does not wait.
+ */
 export const SHORTEST = ["--quick", "--scenario=passthrough", "--seconds=0.1", "--warmup=0.05", "--settle=30"];
 
 /** Runs bench/run.js and waits for its end. */

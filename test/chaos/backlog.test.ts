@@ -67,7 +67,7 @@ describe("an agent with a backlog for a backend that works", () => {
       await victim.start();
       // So many requests are far more entries than so many, as those that wait are merged.
       await expect.poll(() => ledger.missing().length === 0 || sink.requests >= heard + 20).toBe(true);
-      // What a killed agent had sent and not yet noted is sent again, so a stop in between lets it get on.
+      // A killed agent's records that were sent but not noted are sent again, so a stop in between gives it time.
       await victim.end(rounds % 2 === 0 ? "SIGTERM" : "SIGKILL");
       rounds += 1;
       progress(`${rounds} rounds, ${ledger.missing().length} of ${entries} missing`);

@@ -10,7 +10,7 @@ import type { Victim } from "./victim.js";
  * Load on an agent that is killed and started again at random moments, on a backend that has its moods, until so many
  * kills have happened; then everything is well again, and what is still in the queue may arrive.
  *
- * A seed decides the schedule. What the operating system makes of it, it does not decide.
+ * A seed decides the schedule. It does not decide how the operating system runs it.
  */
 export interface CampaignSettings {
   readonly seed: number;
@@ -32,7 +32,7 @@ export interface CampaignSettings {
   readonly say?: (line: string) => void;
 }
 
-/** What a campaign asks of those who keep account. */
+/** The part of a ledger that a campaign needs. */
 export interface CampaignLedger {
   readonly acknowledgedCount: number;
   missing(): readonly number[];

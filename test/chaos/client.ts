@@ -23,7 +23,7 @@ interface Settings {
   readonly port: () => number | undefined;
   readonly clients: number;
   readonly maxRecords: number;
-  /** What is in a record beside its number. */
+  /** The content of a record beside its number. */
   readonly padding?: string;
   /** The signal of the records, and a request with these numbers; without, log records. */
   readonly signal?: Signal;
@@ -81,7 +81,7 @@ async function send(settings: Settings, agent: Agent, state: { sending: boolean;
 
 export type Answer = "not sent" | "unknown" | { status: number; body: Buffer; retryAfterMs: number };
 
-/** "not sent": no connection, so nobody has the records. "unknown": the connection broke before the answer. */
+/** "not sent": no connection, so the records have not arrived. "unknown": the connection broke before the answer. */
 export function post(
   port: number,
   agent: Agent | undefined,

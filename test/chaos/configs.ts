@@ -24,7 +24,10 @@ export function journalConfig(shape: AgentShape, journal: string): object {
   };
 }
 
-/** What is between the receiver and the exporter of a pipeline of traces, and how long it waits for the spans of one. */
+/**
+ * The processors between the receiver and the exporter of a pipeline of traces, and how long they wait for the spans of
+ * a trace.
+ */
 export interface TraceShape extends AgentShape {
   readonly sampling: object;
 }

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
-/** Ways in which files of a store get damaged while nobody has it open. */
+/** A way to damage the files of a store while no process has it open. */
 export interface Damage {
   readonly title: string;
   /** Does it below `root`; false when there is no such file. */

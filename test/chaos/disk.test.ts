@@ -77,7 +77,7 @@ describe.each([
   beforeAll(async () => {
     sink = await startFaultySink(ledger);
     sink.mood = "unavailable";
-    // What the first run wrote is in a table after the second one's start; what the second wrote is in the log.
+    // After the second start, the data of the first run is in a table, and the data of the second run is in the log.
     for (let run = 0; run < 2; run++) {
       const home = join(directory, `filling ${name} ${run}`);
       mkdirSync(home);

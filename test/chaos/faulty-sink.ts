@@ -25,7 +25,7 @@ export interface FaultySink {
 
 const SLOW_MS = 40;
 
-/** What becomes of a request that the backend does not spoil: the status to answer with. */
+/** Returns the status to answer with, for a request that the backend does not spoil. */
 type Keep = (body: Buffer, request: IncomingMessage) => Promise<number>;
 
 /** The far end: what it keeps has arrived. Requests with a record that it cannot stand it refuses as a whole, with this status. */

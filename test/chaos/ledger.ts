@@ -1,9 +1,9 @@
 /**
- * What was sent, what was acknowledged and what arrived, by record number.
+ * Notes what was sent, what was acknowledged and what arrived, by record number.
  *
- * One sending of a record ends as acknowledged, as refused, or as unknown: nobody answered, so it may have been taken.
- * At-least-once means that every acknowledged record arrives. Exactly-once, as far as a receiver of the agent can give
- * it, means that no record arrives more often than it was acknowledged or may have been taken.
+ * One sending of a record ends as acknowledged, as refused, or as unknown: there was no answer, so it may have been
+ * taken. At-least-once means that every acknowledged record arrives. Exactly-once, as far as a receiver of the agent
+ * can give it, means that no record arrives more often than it was acknowledged or may have been taken.
  */
 export class Ledger {
   private next = 0;
@@ -95,7 +95,7 @@ export interface Verdict {
   readonly missing: number;
   /** Arrivals beyond the first. */
   readonly duplicates: number;
-  /** Arrivals beyond what the client's own sendings, with those nobody answered, can account for. */
+  /** Arrivals that the client's own sendings cannot explain, including those without an answer. */
   readonly unexplained: number;
   readonly rejected: number;
   readonly strays: number;

@@ -7,7 +7,7 @@ import { markOf } from "./numbered.js";
 
 /**
  * Traces come in two halves. The policies below keep a trace of six spans and drop one of four; seen by half, they do the
- * opposite: whoever decides on half a trace is found out.
+ * opposite: an agent that decides on half a trace is found out.
  */
 export const POLICIES = [
   { name: "six", type: "span_count", span_count: { min_spans: 6 } },
@@ -102,12 +102,12 @@ async function postUntilAcknowledged(
   return false;
 }
 
-/** Traces that were dropped with all of their spans, and of which something has arrived. */
+/** Traces that were dropped with all of their spans, but have arrived in part. */
 export function arrivedOfDropped(sent: readonly SentTrace[], ledger: Ledger): SentTrace[] {
   return sent.filter((trace) => trace.isPrompt && !trace.isKept && arrivedOf(trace, ledger).length > 0);
 }
 
-/** Traces of which something has arrived, and not all. */
+/** Traces that have arrived only in part. */
 export function halves(sent: readonly SentTrace[], ledger: Ledger): SentTrace[] {
   return sent.filter((trace) => ![0, trace.numbers.length].includes(arrivedOf(trace, ledger).length));
 }

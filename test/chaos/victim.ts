@@ -98,7 +98,7 @@ export class Victim {
     this.child?.kill(signal);
   }
 
-  /** What it said since it was last started. */
+  /** Its output since it was last started. */
   get output(): string {
     return this.log;
   }

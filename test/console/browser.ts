@@ -16,7 +16,7 @@ function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: PROGRAM, chromiumSandbox: process.getuid?.() !== 0 });
 }
 
-/** A page, and what went wrong in it: violations of the policy, errors nobody caught, requests to other hosts. */
+/** A page and its faults: violations of the policy, uncaught errors, requests to other hosts. */
 interface WatchedPage {
   readonly page: Page;
   readonly problems: string[];

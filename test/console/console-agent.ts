@@ -6,14 +6,14 @@ import { freePort } from "../../src/agent/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 
-/** What a stranger may write into a record, or a backend into its answer. */
+/** Text that a stranger may write into a record, or a backend into its answer. */
 export const HOSTILE =
   '<img src=x onerror="alert(1)"><script>alert(2)</script> \u001b[31mred\u001b[0m \u202etxt.exe\u202c \u0000end';
-/** What lets the pages of the tests in, also after a restart. */
+/** The token that lets the pages of the tests in, also after a restart. */
 export const CONSOLE_TOKEN = "token-of-the-console-tests";
 /** A token of vera, who may only look. */
 export const VIEWER_TOKEN = "token-of-a-viewer-in-tests";
-/** A value that nobody wants to see all of. */
+/** A value that is too long to show all of it. */
 export const HUGE = "y".repeat(300_000);
 
 /** An agent with its console, whose backend `bad` refuses everything, and `down` is overloaded, until told otherwise. */

@@ -19,7 +19,7 @@ async function open(path: string): Promise<Page> {
   return openPage(`${agent.url}/${path}`, CONSOLE_TOKEN);
 }
 
-/** Chromium without a window shows every page; the page is told that it is not. */
+/** Chromium without a window shows every page. This tells the page whether it is shown. */
 async function setShown(page: Page, isShown: boolean): Promise<void> {
   const state = isShown ? "visible" : "hidden";
   await page.evaluate(`

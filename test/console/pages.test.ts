@@ -4,7 +4,7 @@ import { until } from "../support/until.js";
 import { hasBrowser, pagesOfTests, takePicture } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
 
-/** What a page says of an agent in which something of everything has happened. */
+/** Tests the pages of an agent in which everything has happened once. */
 let agent: ConsoleAgent;
 let failedId: string;
 let otherFailedId: string;

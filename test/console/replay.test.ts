@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await takePicture(page, "replay-dry-run");
     expect(agent.sinks.bad.count).toBe(0);
     agent.sinks.bad.respond(undefined);
-    // Whatever is changed about a replay is tried again before it is started.
+    // After any change of a replay, the console tries it again before it starts it.
     await page.getByLabel(/Reason/).fill("the backend is mended");
     expect(await start.isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Dry run" }).click();

@@ -90,7 +90,9 @@ describe.skipIf(!hasBrowser || !hasPrometheus)("an operator who is woken by an a
     expect(seconds).toBeLessThan(120);
   });
 
-  /** What is in the group of the alert's exporter: one cause, in the backend's words, and records that have it. */
+  /**
+   * The content of the group of the alert's exporter: one cause, in the backend's words, and the records that have it.
+   */
   async function findCause(page: Page, { labels }: Alert): Promise<void> {
     await page.getByText("refunds need an order.reference").first().waitFor();
     await page.setViewportSize({ width: 1280, height: 440 });

@@ -4,7 +4,9 @@ import { parse } from "yaml";
 import { type CaseTable, folderOf } from "./case-table.js";
 import type { Output } from "./run-table.js";
 
-/** What both programs made of a case; `sluice` only where it differs, which is a row of differences.yaml. */
+/**
+ * The output of both programs for a case. `sluice` is set only if it differs; then differences.yaml has a row for it.
+ */
 export interface Recording {
   readonly collector: Output;
   readonly sluice?: Output;

@@ -7,7 +7,7 @@ import type { Subject } from "./subjects.js";
 import { recordsOf, requestOf } from "./telemetry.js";
 import { linesOfWrite } from "./written-series.js";
 
-/** What a program makes of a case: records or lines, or that it does not start with the config. */
+/** The result of a program for a case: records or lines, or that it does not start with the config. */
 export type Output = "refused" | readonly unknown[];
 
 interface Run {

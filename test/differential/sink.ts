@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 
-/** What a case has sent to its part of the sink. */
+/** A request that a case has sent to its part of the sink. */
 export interface SinkRequest {
   /** Without the case's number. */
   readonly path: string;
@@ -45,7 +45,7 @@ export async function startSink(): Promise<Sink> {
   };
 }
 
-/** Ports that nobody has at the moment. */
+/** Returns ports that are free at the moment. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {

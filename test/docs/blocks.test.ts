@@ -16,7 +16,7 @@ import { temporaryFolder } from "../support/temporary-folder.js";
 import { type Block, blocks, project } from "./pages.js";
 import { GENERATED, TABLE } from "./table.js";
 
-/** What is tried of the blocks of README and docs/, whatever page they are on; table.ts has what is tried beside it. */
+/** Tests the blocks of README and all pages of docs/. table.ts adds tests of single pages. */
 
 const isRun = ({ page, language }: Block) =>
   TABLE.some((row) => row.page === page && row.runs?.includes(language) === true);
@@ -47,7 +47,9 @@ describe("a config in README or docs/", () => {
     return folder;
   }
 
-  /** What a part of a config leaves out: ends, and pipelines with what it has, each of a signal that its processors take. */
+  /**
+   * Adds the missing parts of a config: receivers and exporters, and pipelines of a signal that the processors take.
+   */
   function restOf(text: string): string {
     const config = (parse(text) ?? {}) as Record<string, Record<string, unknown> | undefined>;
     if (config["service"]?.["pipelines"] !== undefined) return "{}";

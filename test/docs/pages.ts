@@ -43,7 +43,7 @@ export function blocksIn(page: Page, language: string): string[] {
   return page.blocks.filter((block) => block.language === language).map(({ text }) => text);
 }
 
-/** Where a page has code that is only indented, so that nobody can say what language it is: `page:line`. */
+/** Returns the places with code that is only indented, so that its language is unknown: `page:line`. */
 export function indentedCode({ name, text }: Page): string[] {
   let inBlock = false;
   let inList = false;
@@ -81,7 +81,7 @@ export function linksOf(page: Page): string[] {
     .map((link) => (link.startsWith("#") ? page.name + link : posix.join(posix.dirname(page.name), link)));
 }
 
-/** What a link may name behind `#`, as GitHub makes it of the headings. */
+/** Returns the anchors that a link may name behind `#`, as GitHub makes them from the headings. */
 export function anchorsOf(page: Page): string[] {
   return [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map((match) =>
     match[1]!

@@ -130,7 +130,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/how-to/zipkin.md", by: namesKeys("zipkin") },
 ];
 
-/** Pages made from the code, of which nothing was written by hand. */
+/** Pages that are generated from the code as a whole. */
 export const GENERATED: readonly string[] = [
   "docs/reference/api.md",
   "docs/reference/errors.md",

@@ -13,7 +13,8 @@ import { folderOf } from "./project.js";
  * Runs a tutorial from its own text, from top to bottom, as a reader does it:
  *
  * - A block whose first line is a comment with a name (`# sluice.yaml`) is saved as that file.
- * - `sh` is run, and must succeed. `sh NAME` is started in the terminal NAME and goes on; a program that still runs there gets
+ * - `sh` is run, and must succeed. `sh NAME` is started in the terminal NAME and keeps running; a program that still
+ *   runs there gets
  *   Ctrl-C first, so a block with nothing but a comment is Ctrl-C.
  * - `text` is what the last command prints, `text NAME` what the terminal NAME shows from here on. Every line must be found, in
  *   any order; `…` is whatever differs from run to run. Commands that only look are repeated until they print it.
@@ -42,7 +43,7 @@ export interface TutorialSettings {
 
 /** A tutorial has as many steps as several tests. */
 const LIMIT = { timeout: 4 * TEST_LIMIT_MS };
-/** The port of the admin API, which pages name and `sluice` uses if it is told nothing else. */
+/** The port of the admin API. Pages name it, and `sluice` uses it by default. */
 const ADMIN_PORT = 55679;
 /** Commands that change nothing, so that the reader may repeat them. */
 const LOOKS = /^(sluice (status|dlq (list|stats|show|audit)|validate)|psql -c "SELECT (?!.*replay)|diff )/;

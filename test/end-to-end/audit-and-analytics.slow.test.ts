@@ -8,7 +8,7 @@ import { temporaryFolder } from "../support/temporary-folder.js";
 const PERSONAL = ["anna@example.com", "203.0.113.77", "4111 1111 1111 1111", "hunter22", "s-314159", "user-271828"];
 const HARMLESS = "order 42 paid by ";
 
-/** What a folder holds on disk, byte by byte. */
+/** Returns the bytes of all files in a folder. */
 function bytesOf(folder: string): Buffer {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
   return Buffer.concat(files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file)));

@@ -135,7 +135,7 @@ service:
   resolve(gateways.filter((each) => each !== killed));
   await expect.poll(endpoints).toBe(4);
   await allHere(3 * TRACES);
-  // Those in flight are the ones of which it had got a part: they are torn, and nothing of them is lost.
+  // Traces in flight are those that had arrived in part. They are torn, but no span is lost.
   const inFlight = torn();
   for (const { through } of inFlight) expect(through).toContain(killed.host);
   expect(inFlight.length).toBeGreaterThan(0);

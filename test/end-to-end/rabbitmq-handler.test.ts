@@ -14,7 +14,7 @@ import { until } from "../support/until.js";
 
 const example = join(import.meta.dirname, "../../examples/rabbitmq-handler/sluice.yaml");
 
-/** A shipping service that is down as often as it is told to be. */
+/** A shipping service that is down as often as the test says. */
 async function startShipping() {
   const shipping = { failures: 0, url: "", calls: [] as string[], keys: new Set<string>() };
   const server = createServer((request, response) => {
@@ -65,7 +65,7 @@ it.skipIf(rabbitmqProgram === undefined)(
     await until(() => expect(shipping.calls).toEqual(["/1", "/1", "/1"]));
     session.publish("orders", '{"id": 1}', key);
 
-    // What can never be shipped is kept at once.
+    // An order that can never be shipped becomes a dead letter at once.
     session.publish("orders", "{}");
     await until(async () => expect((await failures()).map(({ failure }) => failure.reason)).toEqual(["permanent"]));
     expect(shipping.calls.length).toBe(3);

@@ -51,6 +51,6 @@ service:
   await expect.poll(counted).toBeGreaterThanOrEqual(acknowledged);
   last.child.kill("SIGTERM");
   expect(await last.exited).toBe(0);
-  // A flush that the sink has and the journal does not know of yet comes again: at most what one interval has brought, each time.
+  // A flush that the sink has and the journal has not noted yet is sent again: at most the data of one interval.
   expect(counted()).toBeLessThanOrEqual(acknowledged + 3 * 120);
 });

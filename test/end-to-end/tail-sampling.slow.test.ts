@@ -48,7 +48,7 @@ service:
         readRecords(batch, (record) => void (record.signal === "traces" && found.add(record.name)));
       return found;
     };
-    // What is still on disk when the agent ends is sent by the next one.
+    // The next agent sends the data that is still on disk when this one ends.
     const next = await start(yaml.replace("tail_sampling: {", "tail_sampling: {decision_wait: 100ms, "));
     await expect.poll(() => names().size).toBe(1000);
     next.child.kill("SIGTERM");

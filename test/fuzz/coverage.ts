@@ -36,13 +36,13 @@ export function stopCounting(): void {
 }
 
 /**
- * What V8 has counted of the blocks of our code, by the inspector of this process. Of each function that has ever run it
+ * V8's counts of the blocks of our code, read by the inspector of this process. Of each function that has ever run it
  * remembers which of its blocks have not: an input is new that runs one of these.
  */
 export class Coverage {
   private readonly notRun = new Map<string, readonly Stretch[]>();
 
-  /** What has run since it was last asked. */
+  /** Returns the counts since the last call. */
   take(): CoverageSample {
     const functions = this.collect()
       .filter(({ url }) => isOwnCode(url))

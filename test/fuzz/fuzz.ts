@@ -11,7 +11,7 @@ export interface FuzzTarget {
   readonly mutate: Mutator;
   /**
    * Reads the input and holds the outcome to the laws that there are. Returns what came of it in a few words; throws for anything
-   * that must not be. Whoever needs more chance takes it from `random`.
+   * that must not be. A target that needs more randomness takes it from `random`.
    */
   readonly run: (input: Buffer, random: Random) => string | Promise<string>;
 }
@@ -19,7 +19,7 @@ export interface FuzzTarget {
 export interface FuzzResult {
   readonly inputs: number;
   readonly outcomes: number;
-  /** Inputs that brought an outcome nobody had seen before. */
+  /** Inputs that caused a new outcome. */
   readonly found: readonly Buffer[];
   /** Inputs that ran code which none had run before. */
   readonly reached: readonly Buffer[];
@@ -42,8 +42,8 @@ export interface FuzzOptions {
 }
 
 /**
- * Changes inputs over and over, beginning with seeds, and goes on with those that brought a new outcome (another refusal, another
- * size) or ran code that none had run before. Throws with the input that broke something.
+ * Changes inputs over and over, beginning with seeds, and continues with those that caused a new outcome (another
+ * refusal, another size) or ran code that none had run before. Throws with the input that broke something.
  */
 export async function fuzz(
   target: FuzzTarget,
@@ -80,7 +80,7 @@ export async function fuzz(
   guide?.begin();
   let tried = 0;
   for (; tried < inputs && performance.now() < endsAt; tried++) {
-    // Half of the time it goes on from what was found last.
+    // Half of the time it continues from the latest finds.
     const from = random.oneIn(2) ? random.below(corpus.length) : Math.max(0, corpus.length - 1 - random.below(16));
     let input = corpus[from]!;
     for (let step = random.below(4); step >= 0; step--) input = target.mutate(input, random, random.pick(corpus));
@@ -107,7 +107,7 @@ class CoverageGuide {
     this.samplesLeft = maxSamples;
   }
 
-  /** What has run so far is nothing new. */
+  /** Marks everything that has run so far as known. */
   begin(): void {
     this.coverage.remember(this.coverage.take());
   }

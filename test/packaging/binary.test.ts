@@ -20,7 +20,7 @@ import { project } from "./packed.js";
 const run = promisify(execFile);
 const { version } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { version: string };
 
-/** Building it takes six seconds of CPU and writes 100 MB; whoever changes packaging/binary, and CI, ask for it. */
+/** Building it takes six seconds of CPU and writes 100 MB, so this runs only in CI and if you ask for it. */
 const isWanted = process.env["SLUICE_BINARY"] === "1";
 
 const PLUGIN = `import { compileStatements } from "sluice/ottl";

@@ -38,7 +38,7 @@ const files = mounts.filter(({ source }) => source.startsWith("."));
 const root = mkdtempSync(join(tmpdir(), "sluice-compose-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** What a container sees of the mounted files: `/etc/prometheus/alerts.yaml` is below a folder of its own. */
+/** Copies a service's mounted files below a temporary folder, and returns the place of a path of its container there. */
 function containerPath(service: string, path: string): string {
   for (const { source, target } of files.filter((mount) => mount.service === service)) {
     mkdirSync(dirname(join(root, service, target)), { recursive: true });

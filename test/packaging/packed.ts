@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 export const project = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
 
-/** What `npm pack` says of a package. */
+/** The output of `npm pack` about a package. */
 export interface Packed {
   readonly filename: string;
   readonly size: number;

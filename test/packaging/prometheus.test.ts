@@ -111,7 +111,7 @@ describe.skipIf(!hasPrometheus)("a Prometheus that scrapes an agent", () => {
   it("knows every metric that an alert asks for", async () => {
     const expressions = rules.map(({ expr }) => expr).join(" ");
     const names = new Set(expressions.match(/(?:sluice|otelcol)_\w+/g));
-    names.delete("sluice_receiver_refused_requests_total"); // its statuses are told with the first refusal
+    names.delete("sluice_receiver_refused_requests_total"); // its statuses appear with the first refusal
     names.delete("sluice_receiver_lag"); // only receivers of brokers have it
     for (const name of names) await expect.poll(() => seriesOf(name), { interval: 250, message: name }).not.toBe(0);
   });

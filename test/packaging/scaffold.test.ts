@@ -78,7 +78,7 @@ describe("what sluice create writes", () => {
     expect([check.stderr, build.stderr].join("")).not.toContain("error");
   });
 
-  // What the same commands do is done for both at once where that is possible, and without npm: most of their time is starts.
+  // Both projects share their commands where possible, without npm, because starts take most of the time.
   it("is a package of every other kind for which the same commands pass", async () => {
     const { scripts } = manifestOf("processor");
     expect(scripts).toMatchObject({ check: "tsc -p tsconfig.json", build: "tsc -p tsconfig.build.json" });

@@ -20,7 +20,7 @@ import { SUMMARY, startKubelet } from "./kubelet-stats/kubelet-server.js";
 
 const EVERY_MS = 5;
 
-/** Sends again and again to whoever listens at the port, until the test is over. */
+/** Sends again and again to the port, until the test is over. */
 function keepSending(port: number, send: (port: number) => void): void {
   if (port === 0) return;
   const timer = setInterval(() => send(port), EVERY_MS);
@@ -86,7 +86,7 @@ const RECEIVERS: readonly [ReceiverFactory, (port: number) => object][] = [
     dockerStatsReceiver as ReceiverFactory,
     () => ({ endpoint: docker, metrics: { "container.pids.count": { enabled: true } }, ...quick }),
   ],
-  // Nobody listens at the discard port: that is measured too.
+  // The discard port has no listener: that is measured too.
   [httpCheckReceiver as ReceiverFactory, () => ({ targets: [{ endpoint: "http://127.0.0.1:9" }], ...quick })],
   [awsSqsReceiver as ReceiverFactory, () => sqs],
   [kubeletStatsReceiver as ReceiverFactory, () => ({ endpoint: kubelet, auth_type: "none", ...quick })],

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GrpcJsClient } from "../receivers/otlp/grpc-client.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 
-/** Small requests that unpack to many small things, each of which would be an object of many bytes if it were built. */
+/** Small requests that unpack to many small values. Each value would be an object of many bytes if it were built. */
 describe("an agent with little memory", () => {
   let agent: AgentProcess;
 

@@ -15,7 +15,7 @@ import { temporaryFolder } from "../support/temporary-folder.js";
 
 type Keys = Readonly<Record<string, unknown>>;
 
-/** What an operator asks: starts it with these keys under `tls`, and gives a port and a path that answers 200. */
+/** An endpoint for operators: starts it with these keys under `tls`, and returns a port and a path that answers 200. */
 const LISTENERS: Readonly<Record<string, (port: number, tls: Keys, keys?: Keys) => Promise<[path: string, Keys]>>> = {
   async health_check(port, tls, keys = {}) {
     const host = { state: "ready", admin: undefined } as const;
@@ -59,7 +59,7 @@ function ask(
 const fingerprint = (file: string) => new X509Certificate(read(file)).fingerprint256;
 const SERVER = { cert_file: TLS_FILES.serverCert, key_file: TLS_FILES.serverKey };
 const RSA = { cert_file: TLS_FILES.rsaCert, key_file: TLS_FILES.rsaKey };
-/** For the certificate that nobody has signed. */
+/** For the self-signed certificate. */
 const ANY = { rejectUnauthorized: false };
 const CLIENT = { cert: read(TLS_FILES.clientCert), key: read(TLS_FILES.clientKey) };
 
@@ -67,7 +67,7 @@ describe.each(Object.keys(LISTENERS))("the listener of %s", (name) => {
   const start = async (tls: Keys): Promise<(options?: Keys) => ReturnType<typeof ask>> => {
     const port = await freePort();
     const [path, headers] = await LISTENERS[name]!(port, tls);
-    await expect(fetch(`http://127.0.0.1:${port}${path}`)).rejects.toThrow(); // nothing is said in plain text
+    await expect(fetch(`http://127.0.0.1:${port}${path}`)).rejects.toThrow(); // there is no answer in plain text
     return (options) => ask(port, path, headers, options);
   };
 

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../support/temporary-folder.js";
 
 afterEach(cleanUp);
 
-/** What somebody else than the owner could use, below a folder and itself. */
+/** Returns the files of a folder, and the folder, that users other than the owner could use. */
 function openToOthers(path: string): string[] {
   const found = lstatSync(path);
   const below = found.isDirectory() ? readdirSync(path).flatMap((name) => openToOthers(join(path, name))) : [];

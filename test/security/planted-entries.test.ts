@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 const KEY = randomBytes(32);
-/** What keys of entries begin with. */
+/** The first byte of the keys of entries. */
 const ENTRY = RANGES.entry.charCodeAt(0);
 const encryption = (more = "") => `, encryption: {keys: [{id: k, key: "${KEY.toString("hex")}"}]${more}}`;
 
@@ -32,7 +32,7 @@ async function queueWith(defaults: string, ...texts: string[]): Promise<string> 
   return directory;
 }
 
-/** What an agent delivers of the queue in a directory. */
+/** Returns the records that an agent delivers from the queue in a directory. */
 async function delivered(directory: string, defaults: string) {
   const sink = await startSink();
   sinks.push(sink);

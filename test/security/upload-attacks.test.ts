@@ -126,7 +126,7 @@ service:
       await answer.arrayBuffer();
       return answer.status;
     };
-    // It is no request, but it was read: what is told 503 was not.
+    // It is not a valid request, but it was read. A request that gets 503 was not read.
     await expect.poll(send).toBe(400);
     expect(String(await first)).toMatch(/^HTTP\/1\.1 503 .*others needed its memory/s);
     expect(await post()).toBe(200);

@@ -11,7 +11,7 @@ export interface AgentProcess {
   readonly child: ChildProcess;
   /** By what the log says the receiver listens on. */
   readonly ports: { readonly http: number; readonly grpc: number };
-  /** What it has printed so far. */
+  /** Its output so far. */
   readonly output: { stdout: string; stderr: string };
   /** Resolves with the exit code, or the signal's name. */
   readonly exited: Promise<number | string>;
@@ -22,7 +22,7 @@ export interface AgentProcessOptions {
   readonly cwd?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What is run in the place of this checkout's `sluice`, alone in its environment. */
+  /** The program to run in place of this checkout's `sluice`, alone in its environment. */
   readonly command?: readonly [string, ...string[]];
 }
 
@@ -56,7 +56,7 @@ export async function startAgentProcess(
   return { child, output, exited, ports: portsOf(output.stderr) };
 }
 
-/** What the owner of an agent has: the token of its file. */
+/** Returns the token from the agent's file, which only its owner can read. */
 export async function adminToken(origin: string): Promise<string> {
   const about = (await (await fetch(`${origin}/api/v1`)).json()) as { token_file: string };
   return readFileSync(about.token_file, "utf8").trim();

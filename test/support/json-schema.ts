@@ -1,4 +1,4 @@
-/** What a value violates of a JSON Schema, of which this knows the words that Sluice's own schema uses. */
+/** Returns the violations of a JSON Schema by a value. Knows only the keywords that Sluice's own schema uses. */
 export function violations(value: unknown, schema: Schema, root: Schema = schema, path = ""): string[] {
   if (typeof schema["$ref"] === "string") return violations(value, refersTo(root, schema["$ref"]), root, path);
   for (const word of Object.keys(schema)) if (!KNOWN.has(word)) throw new Error(`unknown word ${word}`);

@@ -11,7 +11,7 @@ afterEach(async () => {
   process.off("unhandledRejection", listener).off("uncaughtException", listener);
 });
 
-/** What escapes into the program from here on. */
+/** Collects errors that escape into the program from here on. */
 function watched(): unknown[] {
   escaped.length = 0;
   process.on("unhandledRejection", listener).on("uncaughtException", listener);

@@ -24,7 +24,7 @@ import {
 
 afterEach(cleanUp);
 
-/** What of these records comes out, as OTLP's own fields. */
+/** Returns the delivered ones of these records, as OTLP's own fields. */
 async function emitted(...records: LogInput[]): Promise<Tree[]> {
   const { batches, components } = keeper();
   const sluice = await started({ config: INTO_KEPT, components });

@@ -34,7 +34,7 @@ export async function report() {
 }
 `;
 
-/** A plugin that lets go of every delivery, of which an agent notices only when garbage is collected. */
+/** A plugin that loses every delivery. An agent notices this only when garbage is collected. */
 const PLUGIN = `
 import { filter } from ${JSON.stringify(import.meta.resolve("rxjs"))};
 import { defineProcessor } from ${door("plugin")};

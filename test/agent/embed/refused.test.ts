@@ -29,7 +29,7 @@ async function fullQueue() {
   return { sink, config: configOf({ queue_size: 1, sizer: "requests" }), largerConfig: configOf({}) };
 }
 
-/** A processor that does as it is told to every batch, before an exporter in memory. */
+/** A processor that does this to every batch, before an exporter in memory. */
 function processing(run: (batch: Batch) => Batch) {
   const kept = keeper();
   const tried = defineProcessor({ type: "tried", create: () => eachBatch(run) });

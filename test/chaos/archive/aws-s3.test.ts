@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** What has arrived is what the objects of the bucket hold now, however often they were stored. */
+/** Records have arrived if the objects of the bucket hold them now, however often they were stored. */
 class ArchiveLedger extends Ledger {
   private readonly known = new Map<string, { readonly body: Buffer; readonly numbers: readonly number[] }>();
 

@@ -73,7 +73,7 @@ export async function runBrokerCampaign(start: () => Promise<BrokerUnderTest>): 
 }
 
 /**
- * The same line with a broker that is slow, and then has no room for more: the agent says so, goes on taking what clients
+ * The same line with a broker that is slow, and then has no room for more: the agent says so, keeps taking what clients
  * send, and delivers it when there is room.
  */
 export async function runFullBroker(start: () => Promise<FillableBroker>): Promise<Verdict> {
@@ -104,10 +104,10 @@ export async function runFullBroker(start: () => Promise<FillableBroker>): Promi
 
 /** A broker that can be out of room. */
 export interface FillableBroker extends BrokerUnderTest {
-  /** From here on, or soon, it has room for nothing more. */
+  /** From here on, or soon, it has no more room. */
   fill(): Promise<void>;
   makeRoom(): Promise<void>;
-  /** What the agent's log says then. */
+  /** The agent's log message for that. */
   readonly says: RegExp;
 }
 
@@ -157,7 +157,7 @@ async function everythingArrives({ clients, ledger, sink }: Line<BrokerUnderTest
   for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
 }
 
-/** What every broker must come to. */
+/** The result that every broker must reach. */
 export function expectExactlyOnce(name: string, verdict: Verdict): void {
   const said = summary(name, verdict);
   expect(verdict, said).toMatchObject({ missing: 0, duplicates: 0, unexplained: 0, rejected: 0, strays: 0 });

@@ -32,7 +32,7 @@ describe.skipIf(!hasKafka)("what was acknowledged on its way through kafka", () 
   );
 });
 
-/** Its disk is a small one of its own, which a file fills: Kafka ends when it cannot write, and somebody has to start it again. */
+/** Kafka has its own small disk, which a file fills. Kafka exits when it cannot write, and the test must restart it. */
 async function smallKafka(): Promise<FillableBroker> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-mount-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=400m", "tmpfs", directory]);

@@ -28,7 +28,7 @@ async function nats(): Promise<BrokerUnderTest> {
   return through(await startNats());
 }
 
-/** What is in its stream stays there, so it is full after a while. */
+/** Messages stay in its stream, so it is full after a while. */
 async function smallNats(): Promise<FillableBroker> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-nats-"));
   const config = join(directory, "nats.conf");

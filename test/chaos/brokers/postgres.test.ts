@@ -78,7 +78,7 @@ describe.skipIf(postgresProgram === undefined)("what was committed to an outbox 
   });
 });
 
-/** Commits rows for as long as it is told; what a commit came to that failed is not known, and does not matter. */
+/** Commits rows until it is stopped. The outcome of a failed commit is unknown, and does not matter. */
 async function produce(postgres: Postgres, committed: Set<number>, goesOn: () => boolean): Promise<void> {
   let client: Client | undefined;
   for (let n = 0; goesOn(); n += ROWS) {

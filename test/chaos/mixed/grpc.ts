@@ -72,7 +72,7 @@ export interface GrpcRequest {
 /** Undefined: no answer, the stream is reset. */
 export type GrpcAnswer = { readonly code: number; readonly message?: string } | undefined;
 
-/** A gRPC backend that answers each request as it is told. */
+/** A gRPC backend that answers each request as the test says. */
 export async function startGrpcBackend(answer: (request: GrpcRequest) => Promise<GrpcAnswer>) {
   const server = createServer();
   const sessions = new Set<{ destroy(): void }>();

@@ -12,7 +12,7 @@ import type { Ways } from "./ways.js";
 
 const SLOW_MS = 40;
 
-/** What a backend makes of a request: false when it refuses it for good. */
+/** Takes a request; returns false when the backend refuses it for good. */
 type Keep = (body: Buffer) => boolean;
 
 /** Backends with one mood, which know a request again by its idempotency key and keep it once. */

@@ -2,8 +2,8 @@ import { createServer, Agent as HttpAgent, request } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * Takes what the exporters send, as OTLP/JSON: how often each record came to exporter \`a\`, by epoch. An epoch begins with
- * each kill of the agent, which may double what was under way.
+ * Takes what the exporters send, as OTLP/JSON: how often each record arrived at exporter \`a\`, by epoch. An epoch
+ * begins with each kill of the agent, which may double what was under way.
  */
 export class ReloadBackend {
   readonly seen = new Map<string, Map<number, number>>();

@@ -14,7 +14,7 @@ const RELOADS = Number(process.env["RELOADS"] ?? (isLongForm ? 300 : 15));
 const KILLS = Number(process.env["RELOAD_KILLS"] ?? (isLongForm ? 20 : 2));
 const SEED = Number(process.env["RELOAD_SEED"] ?? Math.floor(Math.random() * 1e9));
 
-/** What an agent holds after a collection, in bytes, as heap-on-signal.mjs writes it. */
+/** The memory of an agent after a garbage collection, in bytes, as heap-on-signal.mjs writes it. */
 interface Memory extends NodeJS.MemoryUsage {
   readonly codeUsed: number;
   readonly rssFile: number;

@@ -23,7 +23,7 @@ export interface SmallDiskReport {
   readonly stores: number;
   readonly kills: boolean;
   readonly acknowledged: number;
-  /** What queues and journals took of the disk when it was full, ballast not counted. */
+  /** The share of the disk that queues and journals used when it was full, without ballast. */
   readonly filledPercent: number;
   readonly recoveredInMs: number;
   /** Acknowledged, and not arrived at every exporter. */
@@ -187,7 +187,7 @@ class SmallDiskRun {
   }
 }
 
-/** What has come to an exporter's backend. */
+/** The records that have arrived at an exporter's backend. */
 class Arrivals extends Ledger {
   readonly seen = new Set<number>();
 

@@ -16,14 +16,17 @@ export interface QueueLook {
   readonly corrupt: number;
 }
 
-/** What a queue held when it was opened, and when it was opened again after LevelDB had gone through all of it. */
+/** The content of a queue when it was opened, and when it was opened again after LevelDB had read all of it. */
 export interface Looks {
   readonly first: QueueLook & { readonly setAside: readonly number[] };
   readonly second: QueueLook;
   readonly error?: string;
 }
 
-/** What shares a block of a table with damage may be lost with it; in front of the text are the key and what is known of the entry. */
+/**
+ * Entries that share a block of a table with damage may be lost with it. The key and the entry's metadata are before
+ * the text.
+ */
 const MARGIN = { ldb: 4096 + 512, log: 700 };
 /** A log that is cut looks as if a crash had left the last commit unfinished: all of that goes. */
 const MAX_COMMIT = 350_000;
@@ -50,7 +53,7 @@ export class DamageOracle {
     for (const file of filesOf(queue.root).filter((name) => /\.(log|ldb)$/.test(name))) this.findEntries(file);
   }
 
-  /** What must not be, in words; nothing when all is well. */
+  /** Describes the violation; empty if all is well. */
   problems(damages: readonly FileDamage[], { error, first, second }: Looks): string[] {
     if (error !== undefined) return [error];
     const problems: string[] = [];
@@ -72,7 +75,7 @@ export class DamageOracle {
 
   /**
    * Whether a log lost its end, and with it nothing but what was put in the last milliseconds before the kill. It looks as a crash
-   * leaves it then, and the summary has not seen those entries: nobody can tell.
+   * leaves it then, and the summary has not seen those entries, so the two cannot be distinguished.
    */
   isUnseen(damages: readonly FileDamage[], { lostEntries }: OpenReport, lost: readonly FoundEntry[]): boolean {
     const isSilent = lostEntries === 0 && lost.length > 0;

@@ -39,7 +39,10 @@ function seededRandom(start: number): () => number {
   };
 }
 
-/** Lets a process fill a queue, and kills it in the middle of its work; then another goes on with it, and is killed too. */
+/**
+ * Lets a process fill a queue, and kills it in the middle of its work. Then another process continues, and is killed
+ * too.
+ */
 async function makeKilledQueue(name: string, random: () => number, keyName?: string): Promise<KilledQueue> {
   const queue = { root: join(folder, name), copies: join(folder, `${name}-copies`), keyName };
   mkdirSync(queue.root);

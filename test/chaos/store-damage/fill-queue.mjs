@@ -52,7 +52,7 @@ async function steps(count) {
   for (let i = 0; i < count; i += 4) await Promise.all([step(), step(), step(), step()]);
 }
 
-/** LevelDB goes on meanwhile, and removes tables that it has merged. */
+/** LevelDB continues meanwhile, and removes tables that it has merged. */
 function copyFiles(to) {
   mkdirSync(`${to}/queue`, { recursive: true });
   for (const file of ["queue.witness", ...readdirSync(`${root}/queue`).map((name) => `queue/${name}`)])

@@ -36,17 +36,17 @@ type Random = () => number;
 export function randomDamages(queue: KilledQueue, random: Random): FileDamage[] {
   const count = random() < 0.5 ? 1 : 2;
   const damages = Array.from({ length: count }, () => randomDamage(queue, random));
-  // What is removed cannot be damaged any more.
+  // A removed file cannot be damaged any more.
   return damages.sort((a, b) => Number(a.remove ?? false) - Number(b.remove ?? false));
 }
 
-/** The files of a queue that damage may hit; LevelDB's diary is read by nobody. */
+/** The files of a queue that damage may hit. LevelDB's own log file is left out, because it is never read. */
 export function filesOf(root: string): string[] {
   const inside = readdirSync(join(root, "queue")).filter((name) => statSync(join(root, "queue", name)).isFile());
   return [...inside.filter((name) => !/^LOG(\.old)?$/.test(name)).map((name) => `queue/${name}`), "queue.witness"];
 }
 
-/** What a repair or an opening that was interrupted leaves. */
+/** The files that an interrupted repair or opening leaves. */
 const MARKS = ["OPENING", "REPAIRING", "REBUILT", "SWAPPING"];
 const PAGE = 4096;
 const LOG_BLOCK = 32_768;
@@ -117,7 +117,7 @@ export function touched(root: string, damages: readonly FileDamage[], file: stri
   });
 }
 
-/** What reaches to the end of a file cuts it: what comes there cannot be told from what a crash leaves. */
+/** Damage up to the end of a file cuts the file, because it would look like the result of a crash. */
 function toEnd(root: string, file: string, { from, to }: Stretch): Stretch {
   return { from, to: to < statSync(join(root, file)).size ? to : Number.POSITIVE_INFINITY };
 }

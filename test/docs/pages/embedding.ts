@@ -8,7 +8,7 @@ import { bodies } from "../../support/telemetry/batches.js";
 import type { Page } from "../pages.js";
 import { folderOf } from "../project.js";
 
-/** What a module prints, and what arrives of it. */
+/** The output of a module, and the records that arrive from it. */
 interface Expected {
   readonly stdout?: RegExp;
   readonly stderr?: RegExp;
@@ -54,7 +54,7 @@ const partOf = (output: string, file: string) =>
 export function programs(page: Page): void {
   let sink: OtlpSink;
   let folder: string;
-  /** What the programs of the one process said. */
+  /** The output of the programs of the one process. */
   const said = new Map<string, { readonly stdout: string; readonly stderr: string }>();
   const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: folder });
   beforeAll(async () => {

@@ -53,7 +53,7 @@ async function startWithAllPorts() {
   }
 }
 
-/** What a line of the page hands to the command line, without its note. */
+/** Returns the arguments that a line of the page gives to the command line, without its comment. */
 function argumentsOf(line: string): string[] {
   const [node, script, ...args] = line.replace(/\s+#.*$/, "").split(/\s+/);
   expect([node, script]).toEqual(["node", "bin/sluice.js"]); // which npm start runs

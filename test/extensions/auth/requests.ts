@@ -24,7 +24,7 @@ export function bearer(token: string): Record<string, string> {
 
 export interface TestContext extends ExtensionContext {
   readonly metrics: FakeMetrics;
-  /** What was logged, as JSON. */
+  /** The log lines, as JSON. */
   readonly lines: string[];
 }
 

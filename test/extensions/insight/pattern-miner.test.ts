@@ -16,7 +16,7 @@ function newMiner(capacity = 2048) {
   return { table, miner, mine, state };
 }
 
-/** What surrounds a variable part without a space belongs to it: `<*>ms` and `id=<*>` say the same to people. */
+/** Text next to a variable part, without a space, belongs to it: `<*>ms` and `id=<*>` mean the same to people. */
 function normal(pattern: string): string {
   return pattern.replace(/[^\s"'[\](){},:=]*<\*>[^\s"'[\](){},:=]*/g, "<*>").replace(/<\*>(?:[\s:,/.@]*<\*>)+/g, "<*>");
 }

@@ -22,7 +22,7 @@ export interface OpampServer {
   readonly httpUrl: string;
   readonly messages: SeenMessage[];
   readonly closeCodes: number[];
-  /** What is answered to a message; undefined for nothing (over HTTP: an empty message). */
+  /** Returns the answer to a message; undefined for no answer (over HTTP: an empty message). */
   answer: (message: SeenMessage) => Buffer | undefined;
   /** Answers HTTP requests in place of `answer` if it returns true. */
   onRequest: (request: IncomingMessage, response: ServerResponse) => boolean;

@@ -61,7 +61,9 @@ function revive(_key: string, value: unknown): unknown {
   return typeof value === "string" && Object.hasOwn(VALUES, value) ? VALUES[value]!() : value;
 }
 
-/** Whatever a program logs becomes a record. Only what is no record at all, or cannot be read, is an error. */
+/**
+ * Every value that a program logs becomes a record. Only values that are not records, or cannot be read, are errors.
+ */
 function runRecord(input: Buffer): string {
   let record: LogInput;
   try {

@@ -81,7 +81,7 @@ function runStatistics(input: Buffer): string {
   return `${magnitude(batch.count)} points in ${magnitude(batch.byteLength)}`;
 }
 
-/** Whatever is in a row, its message is kept: read, or whole as a dead letter. */
+/** The message of every row is kept: decoded, or whole as a dead letter. */
 function runOutbox(input: Buffer): string {
   const rows = (rowsIn(input) ?? []).filter(({ id }) => typeof id === "string");
   const outcomes = rows.flatMap((row) =>

@@ -84,7 +84,7 @@ const YAML_WORDS = [
 for (const name of ["env:X", "file:/x", "env:X:-1", "yaml:a"]) YAML_WORDS.push(`$\{${name}}`);
 const registry = new Registry(builtins);
 
-/** What people write: configs, and OTTL in them. */
+/** Texts that people write: configs, and OTTL in them. */
 export const languageTargets: readonly FuzzTarget[] = [
   {
     name: "OTTL",

@@ -82,7 +82,9 @@ function scrapersOf(files: SameFiles) {
   };
 }
 
-/** Whatever is in the files, what can be read becomes points. A scraper that cannot read them fails by itself. */
+/**
+ * All readable values of the files become points. A scraper that cannot read them fails without affecting the others.
+ */
 async function runHost(input: Buffer): Promise<string> {
   if (root === undefined) {
     root = temporaryFolder();

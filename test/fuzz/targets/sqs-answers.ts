@@ -31,7 +31,7 @@ const MISSING = '{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The 
 const THROTTLED = '{"__type":"com.amazon.coral.availability#ThrottlingException","Message":"Rate exceeded"}';
 const XML = "<ErrorResponse><Error><Code>InternalError</Code></Error></ErrorResponse>";
 
-/** Whatever a server says is a message, is one that can be kept. */
+/** Every message in a server's answer can be kept. */
 function keepMessages(received: unknown): string {
   const messages = readMessages(received).map((message, i) => new SqsMessage(message, "queue", i % 2 === 0));
   for (const message of messages) holdToOtlp(wholeMessage("logs", message));

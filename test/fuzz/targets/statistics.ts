@@ -56,7 +56,7 @@ export const statisticsTargets: readonly FuzzTarget[] = [
   jsonTarget("the kubelet's summary", NODE, kubeletPoints),
 ];
 
-/** Whatever the server answers, everything that it measures becomes points, or is skipped. */
+/** All measurements in a server's answer become points, or are skipped. */
 function jsonTarget(name: string, seed: object, collect: (answer: unknown) => PointCollector[]): FuzzTarget {
   return {
     name,

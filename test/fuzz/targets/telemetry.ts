@@ -53,7 +53,7 @@ function outcomeOf(read: () => Batch, input: Buffer, random: Random): string {
     batch = read();
   } catch (error) {
     if (!isMalformed(error)) throw error;
-    // What is not UTF-8 is replaced by three bytes before JSON is read.
+    // Invalid UTF-8 is replaced by three bytes before JSON is read.
     assert(error.offset <= 3 * input.length, "the offset of a refusal is outside of the input");
     return shapeOf(error.message);
   }
@@ -62,7 +62,7 @@ function outcomeOf(read: () => Batch, input: Buffer, random: Random): string {
   return `taken ${magnitude(batch.count)} ${magnitude(batch.byteLength)}`;
 }
 
-/** What is taken can be read, written, cut and edited, and comes to the same. */
+/** Accepted input can be read, written, split and edited, with the same result. */
 function holdToLaws(batch: Batch): void {
   const { signal, count, bytes } = batch;
   const json = batchToJson(batch);
@@ -82,7 +82,7 @@ function holdToLaws(batch: Batch): void {
   assert(Buffer.compare(edited.bytes, bytes) === 0, "a batch that nobody changed has changed");
 }
 
-/** What is no JSON for JSON.parse is none for us. */
+/** Text that JSON.parse rejects is rejected here too. */
 function runJson(signal: Signal, input: Buffer, random: Random): string {
   const outcome = outcomeOf(() => batchFromJson(signal, input, MAX_ELEMENTS), input, random);
   if (outcome.startsWith("taken")) JSON.parse(input.toString("utf8").replace(/^\ufeff/, ""));

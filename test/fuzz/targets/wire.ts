@@ -52,7 +52,7 @@ const HTTP_WORDS = [
   "chunked",
 ];
 
-/** What comes over sockets: compressed bodies, gRPC's frames, answers of backends. */
+/** Data from sockets: compressed bodies, gRPC's frames, answers of backends. */
 export const wireTargets: readonly FuzzTarget[] = [
   ...codecTargets,
   {
@@ -99,7 +99,7 @@ export const wireTargets: readonly FuzzTarget[] = [
 
 const MAX_WEBSOCKET_MESSAGE = 1024;
 
-/** Whatever the chunks, the same messages come of it, and none is longer than it may be. */
+/** The messages do not depend on the chunks, and none exceeds the limit. */
 function runWebSocket(input: Buffer, random: Random): string {
   const outcomes = [[input], pieces(input, random)].map((chunks) => {
     const seen: string[] = [];

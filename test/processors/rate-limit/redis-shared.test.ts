@@ -79,7 +79,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     for (const { give } of agents) for (let i = 0; i < 13; i++) give(5);
     await until(() => expect(agents.every(({ isUp }) => isUp())).toBe(true));
     const total = () => agents.reduce((all, { passed }) => all + sum(passed), 0);
-    // Permits that an agent has fetched in vain come back after a twentieth of the window: these are not waited for.
+    // Unused permits of an agent come back after a twentieth of the window. The test does not wait for these.
     await until(() => expect(total()).toBeGreaterThanOrEqual(65));
     for (let i = 0; i < 20; i++) {
       for (const { give } of agents) give(5);
@@ -95,7 +95,7 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
     await until(() => expect([one.isUp(), two.isUp()]).toEqual([true, true]));
     one.give(600);
     await until(() => expect(sum(one.passed)).toBe(600));
-    // The first agent returns permits that it prefetched in vain.
+    // The first agent returns the permits that it prefetched and did not use.
     await until(() => {
       two.give(600);
       expect(sum(two.passed)).toBe(400);

@@ -9,7 +9,7 @@ export interface TestContainer {
   readonly image: string;
   readonly inspection?: object;
   readonly stats?: object;
-  /** What Docker answers about its use of the machine, in place of it. */
+  /** A status that replaces Docker's answer about the container's use of the machine. */
   readonly status?: number;
 }
 

@@ -52,7 +52,7 @@ export class LogFiles {
   }
 }
 
-/** A logger that keeps what is said. */
+/** A logger that keeps its messages. */
 export function keepingLogger(): { readonly logger: Logger; readonly lines: string[] } {
   const lines: string[] = [];
   const write = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);

@@ -19,7 +19,7 @@ function sorted(bytes: Uint8Array): string[] {
   return fields.sort();
 }
 
-/** What it has written; undefined when it has left the text to others. */
+/** Returns the written attributes; undefined when the text was left to other code. */
 function transcoded(text: string): string[] | undefined {
   const writer = new WireWriter();
   const bytes = Buffer.from(`[${text}]`);

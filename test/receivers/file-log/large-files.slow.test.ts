@@ -26,7 +26,7 @@ describe("the file_log receiver", () => {
     await files.start();
     await until(() => expect(last.toSorted()).toEqual(["behind the hole", "behind the line"]));
     expect(bytes).toBeGreaterThan(100 * 1024 * 1024);
-    // What is free and not collected yet counts too, which on a busy machine is more; the files are 612 MiB.
+    // Uncollected garbage counts too, and a busy machine has more of it. The files are 612 MiB.
     expect(most - before).toBeLessThan(128 * 1024 * 1024);
   });
 

@@ -231,7 +231,7 @@ describe("the fluent_forward receiver", () => {
     expect([clock.pending, intake.reserved]).toEqual([0, 0]);
   });
 
-  /** What waits for room looks for it at intervals. */
+  /** Events that wait for room look for it at intervals. */
   const untilIn = (clock: FakeClock, check: () => void) =>
     until(() => {
       clock.advance(1000);
@@ -366,7 +366,7 @@ describe("the fluent_forward receiver", () => {
   }
 
   const skip = [
-    // What is refused for now waits here, and what is refused for good becomes a dead letter: the client waits, or is done.
+    // Events that are refused for now wait here, and the client waits. Others become dead letters, and the client is done.
     "tells each client what became of its records",
     "asks clients to try again while the intake has no room",
   ];
@@ -376,7 +376,7 @@ describe("the fluent_forward receiver", () => {
 });
 
 describe("a client that does not read its acknowledgements", () => {
-  /** A connection of which nothing that is written arrives. */
+  /** A connection that loses everything that is written to it. */
   function deafClient() {
     const clock = new FakeClock();
     const room = new TestIntake();

@@ -293,7 +293,10 @@ describe("the host_metrics receiver", () => {
     const ours = values(pointsOf(intake.batches[0]!));
     const after = await theirs();
     let compared = 0;
-    /** What only grows lies between what node-exporter said before and after; it does not say all on every machine. */
+    /**
+     * A counter is between node-exporter's values before and after. node-exporter does not report all of them on every
+     * machine.
+     */
     const between = (name: string, their: string) => {
       if (!before.has(their)) return;
       compared++;

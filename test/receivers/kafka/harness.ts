@@ -33,7 +33,7 @@ export async function produce(kafka: Kafka, messages: readonly KafkaMessage[]): 
   }
 }
 
-/** What the group has committed of each partition of the topic; -1 where it has nothing. */
+/** Returns the group's committed offset of each partition of the topic; -1 if there is none. */
 export async function committedOffsets(
   kafka: Kafka,
   groupId: string,

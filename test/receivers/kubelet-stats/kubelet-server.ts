@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { read, TLS_FILES } from "../../runtime/net/tls/files.js";
 
-/** What a path is answered with: JSON, or whatever a test does with the response. */
+/** The answer for a path: JSON, or a function that writes the response. */
 type KubeletAnswer = object | ((response: ServerResponse) => void);
 
 interface TestKubelet {

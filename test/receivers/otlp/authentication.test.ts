@@ -17,7 +17,7 @@ const JOE = {
   attributes: { username: "joe", Groups: ["a", "b"] },
 };
 
-/** Lets in whoever says joe, at once or later. */
+/** Accepts clients that say joe, at once or later. */
 function keys(isLate = false): ServerAuthenticator & { asked: ServerAuthRequest[] } {
   const asked: ServerAuthRequest[] = [];
   const answer = (request: ServerAuthRequest) => {

@@ -13,7 +13,7 @@ function answerOf(status: number): ClientAnswer {
   return [429, 502, 503, 504].includes(status) ? "retry" : "rejected";
 }
 
-/** RESOURCE_EXHAUSTED and UNAVAILABLE ask for a retry; a client that finds nobody says UNAVAILABLE itself. */
+/** RESOURCE_EXHAUSTED and UNAVAILABLE ask for a retry. Without a server, the client itself reports UNAVAILABLE. */
 function answerOfCode(code: number): ClientAnswer {
   if (code === 0) return "accepted";
   return code === 8 || code === 14 ? "retry" : "rejected";

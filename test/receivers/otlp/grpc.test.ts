@@ -32,7 +32,7 @@ describe("OTLP over gRPC", () => {
   };
   beforeEach(() => start());
   afterEach(async () => {
-    // Whatever was sent, the next good request is taken and nothing stays reserved.
+    // After any input, the next valid request is accepted and no memory stays reserved.
     running.intakes.logs.room = Number.POSITIVE_INFINITY;
     expect((await client.export("logs", wire("logs"))).code).toBe(0);
     await until(() => running.intakes.logs.reserved === 0);

@@ -39,7 +39,7 @@ describe("bad requests to OTLP over HTTP", () => {
   };
   beforeEach(() => start());
   afterEach(async () => {
-    // Whatever was sent, the next good request is taken and nothing stays reserved.
+    // After any input, the next valid request is accepted and no memory stays reserved.
     const taken = running.intakes.logs.records;
     running.intakes.logs.room = Number.POSITIVE_INFINITY;
     expect((await post(running.http, "/v1/logs", wire("logs"))).status).toBe(200);

@@ -204,7 +204,7 @@ service:
     expect((await agent.admin!.listDeadLetters({})).entries).toHaveLength(1);
   });
 
-  /** An outbox with two handlers behind it, which refuse everything until they are told not to. */
+  /** An outbox with two handlers behind it, which refuse everything until the test changes that. */
   async function twoHandlers(more = "") {
     const { config, add, statuses, table } = await newOutbox(() => db, postgres.keys);
     const { handler, factory } = testHandler();

@@ -199,7 +199,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
       max_message_size: "1KiB",
     });
     await add({ n: 1 }, { claims: 3 });
-    // What compresses well is small on disk.
+    // A payload that compresses well is small on disk.
     await db.query(`INSERT INTO ${table} (payload)
       SELECT json_build_array(string_agg(md5(random()::text), '')) FROM generate_series(1, 1000)`);
     const intake = new SetbackIntake();

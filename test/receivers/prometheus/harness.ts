@@ -129,7 +129,7 @@ interface RequestJson {
 
 type MetricJson = { readonly name: string } & Readonly<Record<string, unknown>>;
 
-/** Also holds the bytes to OTLP, as a receiver of somebody else would. */
+/** Also checks that the bytes are valid OTLP, as another receiver would. */
 export function pointsOf(batch: Batch): Point[] {
   expect(Batch.admit("metrics", Buffer.from(batch.bytes)).count).toBe(batch.count);
   const { resourceMetrics = [] } = JSON.parse(Buffer.from(batchToJson(batch)).toString()) as RequestJson;

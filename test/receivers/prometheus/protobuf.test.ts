@@ -67,7 +67,7 @@ const PAGE = Buffer.concat([
   ),
 ]);
 
-/** What the receiver makes of such bytes, and what it says that it lost. */
+/** Returns the receiver's output for such bytes, and the losses that it reports. */
 function read(bytes: Buffer, cuts: readonly number[] = []) {
   const series = new ScrapeSeries({ ...SCRAPE_SETTINGS, room: { left: 10_000, max: 10_000 } });
   series.begin();

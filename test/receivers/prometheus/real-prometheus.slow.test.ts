@@ -106,7 +106,7 @@ describe.skipIf(!hasPrometheus())("the prometheus receiver, beside the real Prom
       return new Map(last.map(({ name, resource, value }) => [`${name} ${resource["service.instance.id"]}`, value]));
     };
     await until(() => expect(reports().size).toBe(2 * TEXTS.length));
-    // The targets are in this process: Prometheus finds them idle once nobody else asks.
+    // The targets are in this process. Prometheus finds them idle when there are no other requests.
     await receiver.stop();
     const ownReports = reports();
     const ours = (name: string, address: string) => ownReports.get(`${name} ${address}`);

@@ -17,7 +17,7 @@ const settings = {
   ] as const,
 };
 
-/** What the receiver makes of a text. */
+/** Returns the receiver's output for a text. */
 function scrape(text: string, format: "prometheus" | "openmetrics") {
   const series = new ScrapeSeries({ ...settings, room: { left: 1000, max: 1000 } });
   series.begin();

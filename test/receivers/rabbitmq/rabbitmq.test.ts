@@ -170,7 +170,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     const receiver = "queue: quorum.once, encoding: text, declare: {}, dedup: {directory: ''}";
     const first = await start({ receiver, exporter: "judge: {}", components: [component], durable: false });
     for (const id of ["m1", "m2"]) session.publish("quorum.once", id, { messageId: id });
-    // The agent that has them is stopped: they come again, and RabbitMQ counts that in x-delivery-count.
+    // The agent that has them is stopped. RabbitMQ delivers them again, and counts that in x-delivery-count.
     await until(async () => expect(await session.waiting("quorum.once")).toBe(0));
     await first.stop(0);
     refuse = false;
@@ -310,7 +310,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     expect(tries, "once, and once after each delay").toBe(3);
     expect(await session.waiting("orders")).toBe(0);
 
-    // What is in the dead-letter queue becomes a dead letter of ours with its history, and goes back to its queue.
+    // A message of the dead-letter queue becomes a dead letter of ours with its history, and goes back to its queue.
     await agents[0]!.stop(0);
     const agent = await start({
       receiver: "queue: orders.dlq, encoding: raw, as_dead_letters: true",
@@ -362,7 +362,7 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     const logger: Logger = { ...silentLogger, warn, child: () => logger };
     await start({ receiver: "queue: deep, encoding: text", logger });
     await until(() => expect(JSON.stringify(said)).toContain("nested thousands of levels deep"));
-    // Nothing is lost: it is there for whoever can read it.
+    // Nothing is lost: other readers can still get it.
     await agents[0]!.stop(0);
     await until(async () => expect(await session.waiting("deep")).toBe(1));
   });

@@ -16,7 +16,7 @@ export function problemsIn(text: string, options: Partial<LoadOptions> = {}): st
   return loadText(text, options).problems.map(brief);
 }
 
-/** Of a config that defines more than its pipelines name: what else is said of it. */
+/** Leaves out problems about components that no pipeline names. */
 export function withoutUnused(problems: readonly Problem[]): Problem[] {
   return problems.filter(({ code }) => code !== "unused_component");
 }

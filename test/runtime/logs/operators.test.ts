@@ -7,7 +7,7 @@ import { OperatorChain } from "../../../src/runtime/logs/operator-chain.js";
 import { operatorsSchema } from "../../../src/runtime/logs/operator-schema.js";
 import { keepingLogger } from "../../receivers/file-log/harness.js";
 
-/** What comes out of these operators when these bodies go in. */
+/** Returns the output of these operators for these bodies. */
 function run(operators: object[], bodies: LogValue[], attributes: LogMap = {}, resource: LogMap = {}) {
   const { logger, lines } = keepingLogger();
   const out: LogEntry[] = [];

@@ -38,7 +38,7 @@ describe("an address", () => {
 });
 
 describe("listening", () => {
-  /** The hosts of these at which somebody answers. */
+  /** Returns those of these hosts that answer. */
   async function reached(endpoint: string, transport: string): Promise<string[]> {
     const server = createServer().unref();
     const port = await listen(server, listenAddress(endpoint, transport), []);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseAnswer, readAnswer } from "../../../src/runtime/net/read-answer.js";
 
-/** What a server has begun to answer. */
+/** Returns the beginning of a server's answer. */
 async function answerOf(respond: (response: ServerResponse) => void): Promise<IncomingMessage> {
   const server = createServer((_, response) => respond(response));
   await once(server.listen(0, "127.0.0.1"), "listening");

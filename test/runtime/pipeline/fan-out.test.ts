@@ -13,7 +13,7 @@ import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 import { cleanUp, startWrapped } from "../queue/agent.js";
 
-/** The end of a branch, which takes what comes while it is told to. */
+/** The end of a branch, which accepts deliveries while the test allows it. */
 class Branch {
   readonly taken: string[] = [];
   answer: { rejected: number; message: string } | Refusal = { rejected: 0, message: "" };

@@ -176,7 +176,7 @@ const tryAgain: Processor = (source) =>
     return source.subscribe({ next: (delivery) => out.next(offer(delivery)), complete: () => out.complete() });
   });
 
-/** What was let go of is noticed when it is collected. */
+/** Lost deliveries are noticed when they are garbage-collected. */
 async function collectUntil(done: Promise<unknown>): Promise<void> {
   let isDone = false;
   void done.then(() => {

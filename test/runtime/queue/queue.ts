@@ -17,7 +17,7 @@ import { FakeClock } from "../../support/fake-clock.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 import { type CountedMetrics, countedMetrics } from "./counted-metrics.js";
 
-/** What the backend does with a batch: throws, hangs, or takes it. */
+/** The backend's reaction to a batch: it throws, hangs, or accepts it. */
 export type Backend = (
   bodies: string[],
   batch: Batch,
@@ -67,7 +67,7 @@ export interface QueueOptions {
   /** Whether the exporter wants every attempt to send the same. */
   readonly sealsEntries?: boolean;
   readonly signals?: readonly Signal[];
-  /** What the pipeline wants merged. */
+  /** The merging that the pipeline wants. */
   readonly batching?: Partial<Batching>;
   readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
 }

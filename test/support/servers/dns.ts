@@ -1,13 +1,13 @@
 import { createSocket } from "node:dgram";
 import type { AddressInfo } from "node:net";
 
-/** A DNS server on loopback that knows what it is told. */
+/** A DNS server on loopback that knows the names that a test gives it. */
 export interface DnsServer {
   /** As a DNS server is named in a config. */
   readonly address: string;
   /** IPv4 addresses by name. A name that is not there does not exist. */
   readonly names: Map<string, readonly string[]>;
-  /** What it does instead of answering. */
+  /** Its misbehaviour in place of an answer. */
   fault: "none" | "silent" | "servfail";
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export const kafkaClientModules = join(folder, "node_modules");
 
 export const hasKafkaClient = existsSync(join(kafkaClientModules, "@platformatic/kafka/package.json"));
 
-/** What the tests use of the client beside what Sluice does. */
+/** The parts of the client that tests use and Sluice does not. */
 interface KafkaTestClient extends KafkaClient {
   readonly Admin: new (options: KafkaConnectionOptions) => KafkaTestAdmin;
   readonly Consumer: new (options: KafkaConsumerOptions) => KafkaStreamConsumer;

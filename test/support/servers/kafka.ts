@@ -27,9 +27,9 @@ export interface Kafka {
   /** The same, for users with a password. */
   readonly saslBroker: string;
   readonly server: ServerProcess;
-  /** What a client of it is made with. */
+  /** The settings for a client of it. */
   readonly connection: KafkaConnectionOptions;
-  /** What an operator does with one of Kafka's own programs. */
+  /** Runs one of Kafka's own programs, as an operator does. */
   run(program: string, ...args: string[]): Promise<void>;
   createTopic(name: string, partitions?: number): Promise<string>;
   close(): Promise<void>;

@@ -63,7 +63,7 @@ export interface KubernetesApiServer {
   forget(): void;
   /** Breaks the connections of all watches. */
   dropWatches(): void;
-  /** What every list and every line of a watch is, while it is set: no such thing as was promised. */
+  /** While it is set, it replaces every list and every line of a watch with something invalid. */
   answerWith: string | undefined;
   /** The status of every answer, while it is set; 0: none comes. */
   failWith: number | undefined;

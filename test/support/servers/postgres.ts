@@ -19,7 +19,7 @@ export interface Postgres {
   readonly endpoint: string;
   readonly port: number;
   readonly server: ServerProcess;
-  /** What a component needs to reach it, as a superuser. */
+  /** The settings with which a component reaches it, as a superuser. */
   readonly keys: { readonly endpoint: string; readonly username: string; readonly database: string };
   /** Copies a file among its own. */
   putFile(name: string, from: string): void;
@@ -45,7 +45,7 @@ export async function startPostgres(settings: PostgresSettings = {}): Promise<Po
   const data = join(folder.path, "data");
   const init = ["-D", data, "-U", "sluice", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"];
   await promisify(execFile)(join(postgresProgram!, "../initdb"), init, { cwd: folder.path, ...user });
-  // Whoever runs the tests may do everything; ann needs a password.
+  // The user who runs the tests may do everything; ann needs a password.
   const rules = join(data, "pg_hba.conf");
   const first = settings.rules ?? "host all ann 127.0.0.1/32 scram-sha-256";
   writeFileSync(rules, `${first}\n${readFileSync(rules, "utf8")}`);

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import amqp, { type Channel, type ChannelModel, type GetMessage, type Options } from "amqplib";
 import { until } from "../until.js";
 
-/** What a program that uses RabbitMQ does, with the client library itself. */
+/** A program that uses RabbitMQ, with the client library itself. */
 export class RabbitSession {
   readonly channel: Channel;
   private readonly connection: ChannelModel;

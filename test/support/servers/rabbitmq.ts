@@ -14,7 +14,7 @@ export interface RabbitMq {
   readonly url: string;
   readonly port: number;
   readonly server: ServerProcess;
-  /** What an operator does with `rabbitmqctl`. */
+  /** Runs `rabbitmqctl`, as an operator does. */
   control(...args: string[]): Promise<void>;
   close(): Promise<void>;
 }

@@ -16,7 +16,7 @@ import type { ServerProcess } from "./server-process.js";
 /** The keys of a config that say how the server is reached, and as whom. */
 export type Access = Readonly<Record<string, unknown>>;
 
-/** What an agent needs to write to the server and to read the same back. */
+/** The settings with which an agent writes to the server and reads the same data back. */
 export interface Pair {
   readonly exporters: Readonly<Record<string, object>>;
   readonly receivers: Readonly<Record<string, object>>;
@@ -38,11 +38,11 @@ export interface SecureServer {
 
 export interface Wrong {
   readonly access: Access;
-  /** What must be said of it, by the receiver and of the exporter. */
+  /** The error that the receiver and the exporter must report. */
   readonly says: RegExp;
 }
 
-/** What is tried of a server that is reached over TLS. */
+/** The tests of a server that is reached over TLS. */
 export interface SecuritySuite<S extends SecureServer> {
   start(): Promise<S>;
   /** Ways to be let in, by what they are called. */
@@ -53,7 +53,7 @@ export interface SecuritySuite<S extends SecureServer> {
   access(server: S, password: string, tls: object): Access;
   /** Over TLS to another address. */
   elsewhere(server: S, host: string, port: number): Access;
-  /** What is said of a password that is not right, and of none that can be asked. */
+  /** The errors for a wrong password, and for one that cannot be read. */
   readonly words: { readonly password: RegExp; readonly silence: RegExp };
 }
 
@@ -106,7 +106,7 @@ export async function startRoundTrip({ exporters, receivers, reliability = {} }:
     /** All that came back, each once however often it came. */
     received: () => [...new Set(sink.batches.flatMap(bodies))].sort(),
     logged: () => JSON.stringify(logger.lines),
-    /** What is said of the exporter's last attempt. */
+    /** The error of the exporter's last attempt. */
     lastError: () => status()[0]?.lastError?.message ?? "",
     deadLetters: () => status().reduce((sum, { deadLetters }) => sum + deadLetters.entries, 0),
   };
@@ -123,7 +123,7 @@ export function testSecurity<S extends SecureServer>(suite: SecuritySuite<S>): v
   const start = async (access: Access) => startRoundTrip(await server.pair(access));
   const rightful = () => suite.access(server, FIRST_PASSWORD, CLIENT_TLS);
 
-  /** Nothing is taken, both sides say why, nobody says a secret; and what came is kept. */
+  /** Nothing is accepted, both sides log the reason, and no log contains a secret. The data is kept. */
   async function expectRefused(trip: Awaited<ReturnType<typeof start>>, says: RegExp, secrets: readonly string[]) {
     await until(() => expect(trip.lastError()).toMatch(says));
     await until(() => expect(trip.logged()).toMatch(says));

@@ -12,7 +12,7 @@ export interface ServerSettings {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly folder: string;
-  /** Who it runs as, when that is not whoever runs the tests. */
+  /** The user it runs as, if it is not the user who runs the tests. */
   readonly uid?: number;
   readonly gid?: number;
   /** Asked again and again; a rejection means not yet. */
@@ -108,7 +108,7 @@ export function serverFolder(name: string): { readonly path: string; remove(): v
   return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-/** Rejects unless somebody listens there. */
+/** Rejects unless the port has a listener. */
 export async function canConnect(port: number): Promise<void> {
   const socket = connect(port, "127.0.0.1");
   try {

@@ -91,7 +91,7 @@ messages-storage { enabled = true, uri = "jdbc:h2:${folder.path}/messages;WRITE_
 // biome-ignore lint/suspicious/noExplicitAny: requests and answers are JSON of many shapes
 type Json = Record<string, any>;
 
-/** What a test does with SQS itself. */
+/** The operations of a test on SQS itself. */
 export class SqsTester {
   private readonly endpoint: string;
 

@@ -14,7 +14,7 @@ export interface Change {
   toTree(place: Placed): void;
 }
 
-/** What happens to a record. */
+/** An edit of a record. */
 export interface Edit {
   readonly drop: boolean;
   readonly changes: readonly Change[];

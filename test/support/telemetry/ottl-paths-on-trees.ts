@@ -171,7 +171,7 @@ function messageOf(owner: ContextName, thing: Thing): Tree {
 
 export type PathValue = string | bigint | number | boolean | { readonly time: bigint } | { readonly id: string };
 
-/** What a plain field is, with the default of its kind when it is not set. */
+/** Returns a plain field; the default of its kind if it is not set. */
 export function fieldOf({ at, kind }: TreePath, thing: Thing): PathValue {
   const { message, name } = at(thing);
   const raw = message[name];

@@ -6,7 +6,7 @@ import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
  * parsing and writing are its own.
  */
 export interface Oddities {
-  /** Fields nobody knows, at every level, before, between and behind the known ones. */
+  /** Adds unknown fields at every level: before, between and behind the known ones. */
   readonly unknown?: boolean;
   /** Fields of different numbers in any order. */
   readonly shuffled?: boolean;

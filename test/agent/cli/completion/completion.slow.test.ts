@@ -32,7 +32,7 @@ const SHELLS: Record<string, (line: readonly string[]) => string | undefined> = 
       "-c",
       `source ${scriptOf("bash")}; COMP_WORDS=(${line.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${line.length - 1}; _sluice; printf '%s\\n' "\${COMPREPLY[@]}"`,
     ]),
-  // What _describe and _arguments are told, and not what they make of it.
+  // Prints the arguments of _describe and _arguments, not the completions that these show.
   zsh: (line) =>
     run("zsh", [
       "-f",

@@ -7,7 +7,7 @@ import { ACCEPTED, cleanUp, INTO_KEPT, keeper, keptLog, logRecords, metric, REFU
 
 afterEach(cleanUp);
 
-/** What becomes of what a logger writes. */
+/** Returns the record that a logger's line becomes. */
 function recordOf(log: (logger: pino.Logger) => void, options: pino.LoggerOptions = {}): LogInput {
   const lines: string[] = [];
   log(pino({ level: "trace", ...options }, { write: (line: string) => void lines.push(line) }));

@@ -30,7 +30,7 @@ const SERVICE = [{ key: "service.name", value: { stringValue: "shop" } }];
 const ALL = { receivers: ["app"], exporters: ["kept"] };
 const CONFIG = { exporters: { kept: {} }, service: { pipelines: { logs: ALL, traces: ALL, metrics: ALL } } };
 
-/** What came out, read by the reference decoder. */
+/** Returns the output, read by the reference decoder. */
 function decoded(signal: Signal, batches: readonly Batch[]): Tree {
   expect(batches.map((batch) => batch.signal)).toEqual([signal]);
   return referenceDecode(signal, batches[0]!.bytes);

@@ -32,7 +32,7 @@ class Backend {
   }
 }
 
-/** What fails of an exporter to a backend in memory. */
+/** Returns the failing cases of an exporter to a backend in memory. */
 function failures(
   make: (backend: Backend) => Exporter,
   patienceMs = 4000,

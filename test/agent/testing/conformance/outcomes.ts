@@ -1,6 +1,6 @@
 import type { ConformanceCase } from "../../../../src/testing.js";
 
-/** What each case that fails says, without its seed. */
+/** Returns the message of each failing case, without its seed. */
 export async function failuresOf(cases: readonly ConformanceCase[]): Promise<Record<string, string>> {
   const failures: Record<string, string> = {};
   for (const { name, run } of cases) {

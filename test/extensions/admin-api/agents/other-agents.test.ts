@@ -43,7 +43,7 @@ function exporterJson(state: string, breaker: string) {
   };
 }
 
-/** An agent that answers what it is told to. */
+/** An agent that answers as the test says. */
 function scripted(exporters: readonly object[], agent: object = {}): RequestListener {
   return ({ url }, response) => {
     const body = url?.endsWith("/agent") ? { ...agentJson, ...agent } : { exporters };

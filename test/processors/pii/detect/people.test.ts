@@ -6,7 +6,7 @@ import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { logOf, processed, readLog } from "../pii-harness.js";
 import { judgePeople } from "./corpus.js";
 
-/** A hold-out set: nobody looks at it while improving the detectors. */
+/** A hold-out set: do not look at it while improving the detectors. */
 const HELD_BACK_SEED = 35;
 const BOTH = { person_name: true, postal_address: true };
 const treatmentOf = (detectors: object) => new PiiTreatment(piiSchema.parse({ detectors }));

@@ -4,7 +4,7 @@ import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { judgeWild } from "./corpus.js";
 
-/** Seeds from 31 on are a hold-out set: nobody looks at them while improving detectors. */
+/** Seeds from 31 on are a hold-out set: do not look at them while improving detectors. */
 const HELD_BACK_SEED = 35;
 
 describe("on telemetry from public formats that the detectors know nothing of, the defaults", () => {

@@ -21,7 +21,7 @@ type Logged = { readonly note: Uint8Array; readonly after: number } | { readonly
 
 /**
  * A sampler behind a journal that is a list: entries, and a log of notes and acknowledgements. A crash leaves only the
- * beginning of the log. Entries that were refused, or not acknowledged before a crash, come again.
+ * beginning of the log. Entries that were refused, or not acknowledged before a crash, are read again.
  */
 class JournalledSampler {
   readonly clock = new FakeClock();

@@ -11,7 +11,7 @@ import { decodeJaeger, encodeJaeger } from "../../../support/telemetry/jaeger-pr
 import { startReceiver } from "../../started-receiver.js";
 import { GrpcJsClient } from "../grpc-client.js";
 
-/** What the clients opentelemetry-exporter-jaeger-thrift 1.21 and jaeger-client 4.8, both of Python, sent once. */
+/** Recorded requests of the Python clients opentelemetry-exporter-jaeger-thrift 1.21 and jaeger-client 4.8. */
 const PACKETS: Readonly<Record<"compact" | "http" | "legacyCompact", string[]>> = JSON.parse(
   readFileSync(new URL("packets.json", import.meta.url), "utf8"),
 );
@@ -138,7 +138,7 @@ describe("the jaeger receiver", () => {
     const [child, op] = spansOf(intake.batches);
     expect(child).toMatchObject({ name: "child", parentSpanId: op.spanId, status: { code: 2 }, flags: 1 });
     expect(child).not.toHaveProperty("attributes");
-    // A status of HTTP is one of the span where nothing else is said.
+    // A status of HTTP becomes the span's status if there is no other.
     expect(op).toMatchObject({ kind: 3, status: { code: 2 } });
     expect(op.attributes).toContainEqual({ key: "big", value: { intValue: "1099511627776" } });
     expect(op.events).toMatchObject([{ name: "e1", attributes: [text("x", "y")] }]);

@@ -9,7 +9,7 @@ import {
 import { numberEnd, readNumber } from "../../../../src/receivers/prometheus/exposition/numbers.js";
 import { parseSeries } from "../../../../src/receivers/prometheus/exposition/series-text.js";
 
-/** What a text says, line by line. */
+/** Returns the content of a text, line by line. */
 function read(text: string | Buffer, format: TextFormat = "prometheus", cuts: readonly number[] = []): unknown[] {
   const said: unknown[] = [];
   let current: unknown;

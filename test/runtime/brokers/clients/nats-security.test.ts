@@ -21,7 +21,7 @@ interface SecureNats extends SecureServer {
   readonly nkey: string;
 }
 
-/** Everybody needs a certificate, and ann a password or somebody else an NKey. */
+/** Every client needs a certificate. ann needs a password, and the other user an NKey. */
 async function startSecureNats(): Promise<SecureNats> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-nats-tls-"));
   const at = (name: string) => join(folder, name);
@@ -42,7 +42,7 @@ authorization { users: [{user: ann, password: "${password}"}, {user: test, passw
     cert: readFileSync(TLS_FILES.clientCert, "utf8"),
     key: readFileSync(TLS_FILES.clientKey, "utf8"),
   };
-  // What a server shows to the test is not looked at: it may have expired.
+  // The test does not check the server's certificate, which may have expired.
   const own = { user: "test", pass: "test", tls: { ...tls, rejectUnauthorized: false } } as NodeConnectionOptions;
   const nats = await startNats(["-c", at("nats.conf")], own);
   // A server gives up on a client that takes two seconds for TLS, which on a busy machine it may; the client waits on.
@@ -154,7 +154,7 @@ describe.skipIf(natsProgram === undefined)("nats with TLS and users", () => {
 
 type KeyPair = ReturnType<typeof nkeys.createUser>;
 
-/** What says who somebody is, signed by who may say it. */
+/** Makes a token about the subject, signed by the issuer. */
 function jwt(subject: KeyPair, issuer: KeyPair, nats: object): string {
   const part = (value: object | Uint8Array) =>
     Buffer.from(value instanceof Uint8Array ? value : JSON.stringify(value)).toString("base64url");

@@ -42,7 +42,7 @@ host all ann,bob,carl 127.0.0.1/32 reject`,
   return {
     server: postgres.server,
     endpoint: postgres.endpoint,
-    /** What the exporter stores is put into the outbox by the database itself. */
+    /** The database itself copies the exporter's rows into the outbox. */
     async pair(access) {
       const n = names++;
       const [table, outbox] = [`logs_${n}`, `outbox_${n}`];

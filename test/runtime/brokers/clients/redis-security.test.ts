@@ -13,7 +13,7 @@ interface SecureRedis extends SecureServer {
   readonly tls: string;
 }
 
-/** Everybody needs a certificate over TLS, and nobody a password at first; ann may do everything with one. */
+/** Every client needs a certificate over TLS, and at first no password. ann may do everything with a password. */
 async function startSecureRedis(): Promise<SecureRedis> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-redis-tls-"));
   const at = (name: string) => join(folder, name);

@@ -17,7 +17,7 @@ import { temporaryFolder } from "../../../support/temporary-folder.js";
 const OK: Outcome = { ok: true, rejected: 0, message: "" };
 
 const opened: KeyLog[] = [];
-/** Whatever a test leaves as a killed process does holds a file until then. */
+/** A log that a test abandons, as a killed process does, holds a file until then. */
 afterEach(async () => {
   for (const log of opened.splice(0)) await log.close();
 });
@@ -156,7 +156,7 @@ service:
       agent.child.kill("SIGKILL");
       await agent.exited;
     }
-    // What the queue had not seen the end of is sent again after the kill, under the same key.
+    // After the kill, entries whose end the queue has not noted are sent again, under the same key.
     const keys = sink.requests.map(({ headers }) => headers["sluice-idempotency-key"]);
     const keysOf = (body: string) => new Set(keys.filter((_key, i) => bodies(sink.batches[i]!).includes(body)));
     expect(["a", "b", "c"].map((body) => keysOf(body).size)).toEqual([1, 1, 1]);

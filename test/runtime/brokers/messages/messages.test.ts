@@ -148,7 +148,7 @@ describe("the intake of messages", () => {
       expect(await outcome).toMatchObject({ kind: "taken" });
     expect(seen.length).toBe(3);
     expect(new Set(seen.map(({ key }) => key)).size, "each has a key of its own").toBe(3);
-    // Nobody knows that these are one message, or that they are the same.
+    // Nothing shows that these are one message, or that they are the same.
     for (const outcome of [named("a", undefined), named("a", undefined), keyed("b")]) await outcome;
     expect(seen.length).toBe(6);
   });

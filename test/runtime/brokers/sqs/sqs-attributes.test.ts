@@ -4,7 +4,7 @@ import { attributeBytes, fromAttributes, toAttributes } from "../../../../src/ru
 import { BASE64_ATTRIBUTE, readSqsBody, writeSqsBody } from "../../../../src/runtime/brokers/sqs/sqs-body.js";
 import { runs } from "../../../support/runs.js";
 
-/** What SQS takes: see the reference of SendMessage. */
+/** The characters that SQS accepts: see the reference of SendMessage. */
 const VALID_TEXT = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u;
 const VALID_NAME = /^(?!(aws|amazon)\.)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/i;
 

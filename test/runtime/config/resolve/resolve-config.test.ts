@@ -4,7 +4,7 @@ import { resolve } from "../../../support/agent.js";
 import { builtins } from "../../../support/builtins.js";
 import { brief, loadText } from "../load-text.js";
 
-/** What is said of a tail_sampling with these keys, at line 4, in a service with this intake. */
+/** Returns the problems of a tail_sampling with these keys, at line 4, in a service with this intake. */
 function problems(keys: string, { intake = "", pipeline = "", queues = "" } = {}) {
   const text = `receivers: {otlp: {protocols: {grpc: }}}
 exporters: {debug: }

@@ -4,7 +4,7 @@ import { pipelineIntakeSchema, serviceSchema } from "../../../../src/runtime/con
 import { uncheckedExporterSettingsSchema } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { builtins } from "../../../support/builtins.js";
 
-/** What a key is for stands with it, unless it has no effect, or another is to be used. */
+/** Returns the keys that lack a description. Keys that have no effect, or that another key replaces, need none. */
 function undescribed(keys: readonly KeyDescription[]): string[] {
   return keys
     .filter(({ description, ignored, deprecated }) => !description && ignored === undefined && deprecated === undefined)

@@ -31,7 +31,7 @@ const files: Record<string, string> = {
   "list.yaml": "- x\n- ${env:HOST}\n",
 };
 
-/** What a value becomes under a key that nothing interprets. */
+/** Returns the substituted value of a key that nothing interprets. */
 function substituted(value: string) {
   const text = `x: ${JSON.stringify(value)}\n`;
   const readFile = (path: string) => {

@@ -53,7 +53,7 @@ function pipelineOf(processor: Processor, isTaken: (body: string) => boolean = (
   return { send, answersTo, graph, clock, warnings, exported };
 }
 
-/** Garbage is collected, and whoever asked has been told. */
+/** Waits until garbage is collected, and the callbacks have run. */
 async function collected(): Promise<void> {
   collectGarbage();
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
 import { AbortPool } from "../../../../src/runtime/contract/calls/direct-outlet.js";
 
-/** Node.js 24 notes signals made of others only once somebody listens to them: there every one may have some, and none is used again. */
+/**
+ * Node.js 24 notes dependent signals only when they have a listener. There every signal may have dependents, so none is
+ * reused.
+ */
 const notesFollowers = (() => {
   const { signal } = new AbortController();
   const count = Object.getOwnPropertySymbols(signal).length;

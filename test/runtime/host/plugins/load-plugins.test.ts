@@ -27,7 +27,7 @@ const schema = { "~standard": { version: 1, vendor: "own", validate: (value) =>
 export default defineProcessor({ type: "mine", schema, create: () => eachRecord(() => "keep") });
 `;
 
-/** What is loaded, and `code line:column path` of each problem, and words that its message has. */
+/** The types of the loaded plugins, or a problem as `code line:column path`, with words of its message. */
 type Expected = { readonly types: readonly string[] } | { readonly problem: string; readonly words: RegExp };
 
 const CASES: Readonly<Record<string, LoadCase & { readonly expected: Expected }>> = {

@@ -38,7 +38,7 @@ service: {pipelines: {logs: {receivers: ${at("receiver", "[memory]")}, processor
 
 const processor = (create: () => unknown) => defineProcessor({ type: "mine", create: create as never });
 
-/** A log that keeps what is said, with the component it is bound to. */
+/** A log that keeps its messages, with the component it is bound to. */
 function keptLog() {
   const lines: string[] = [];
   const bound = (component: string): Logger => {
@@ -188,7 +188,7 @@ const WORDLESS: readonly unknown[] = [
 
 const THEN = "then";
 
-/** What a plugin may answer that is none of what it should, and what its author is told. */
+/** Invalid answers of a plugin, and the error that its author gets. */
 const NONSENSE: readonly [string, () => unknown, RegExp][] = [
   ["throws in a stream of its own", () => byHand(throwing(new Error("bang"))), /mine failed: bang/],
   ["throws behind its own share()", () => shared(throwing(new Error("bang"))), /mine failed: bang/],

@@ -11,7 +11,7 @@ import { RemoteSources } from "../../../../src/runtime/host/reload/remote-source
 import { agentOf } from "../../../support/agent.js";
 import { builtins } from "../../../support/builtins.js";
 
-/** An agent with an exporter that starts when it is told to, and fails if its note is `bad`. */
+/** An agent with an exporter that starts when the test says so, and fails if its note is `bad`. */
 async function scene() {
   const started: string[] = [];
   const waiting: (() => void)[] = [];

@@ -111,7 +111,7 @@ const moody = defineProcessor({
 
 const COMPONENTS = [reliability, moody];
 
-/** What a random config may have. */
+/** The parts of a random config. */
 export interface Shape {
   readonly bodyMiB: number;
   readonly note: number;

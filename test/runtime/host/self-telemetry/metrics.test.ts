@@ -201,7 +201,7 @@ describe("a port that is taken", () => {
       { readers: [{ pull: { exporter: { prometheus: { host: "127.0.0.1" } } } }] },
     ],
   ])("is a warning when %s", async (_, metrics) => {
-    await takenPort(8888).catch(() => undefined); // taken by us or by somebody else
+    await takenPort(8888).catch(() => undefined); // taken by us or by another process
     const self = observe({ metrics });
     await self.start();
     expect(self.stderr.lines).toMatchObject([{ level: "warn", msg: expect.stringContaining("127.0.0.1:8888") }]);

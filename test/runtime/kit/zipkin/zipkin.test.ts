@@ -31,7 +31,10 @@ const sorted = (list: readonly { key: string }[] = []) => list.toSorted((a, b) =
 const freeKey = text.map((key) => `x.${key}`);
 const attributes = fc.dictionary(freeKey, fc.string({ unit: "grapheme" }), { maxKeys: 4 });
 
-/** What Zipkin can express: texts as attributes, times in microseconds, a duration, and whatever the tags of the Collector carry. */
+/**
+ * Values that Zipkin can express: texts as attributes, times in microseconds, a duration, and everything in the
+ * Collector's tags.
+ */
 const span = fc
   .record({
     traceId: hex(32),

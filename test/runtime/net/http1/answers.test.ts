@@ -5,7 +5,7 @@ import { FakeClock } from "../../../support/fake-clock.js";
 import { until } from "../../../support/until.js";
 import { BODY, clientOf, HEAD, OK, startRawServer } from "./raw-server.js";
 
-/** What comes of a request that is answered so, and whether the connection is kept. */
+/** Returns the result of a request with this answer, and whether the connection is kept. */
 async function answeredWith(answer: string, method = "POST", end = false) {
   const server = await startRawServer((socket) =>
     end ? socket.end(answer, "latin1") : socket.write(answer, "latin1"),

@@ -11,7 +11,7 @@ export interface RawServer {
   readonly sockets: Set<Socket>;
   /** How many connections there have been. */
   accepted: number;
-  /** What each whole request was, head and body. */
+  /** The whole requests, each with head and body. */
   readonly requests: string[];
 }
 

@@ -14,7 +14,10 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-/** Whether the client has left it, or the server has: Node.js tells nobody that a socket reset while it ends has closed. */
+/**
+ * Whether the client or the server has left the connection. Node.js raises no event when a socket is reset while it
+ * ends.
+ */
 const isLeft = (socket: Socket) => socket.readableEnded || socket.destroyed;
 
 describe("an answer", () => {

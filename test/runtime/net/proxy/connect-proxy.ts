@@ -7,7 +7,7 @@ export interface ConnectProxy {
   readonly seen: (readonly [method: string, target: string, authorization: string | undefined])[];
   /** All headers of each. */
   readonly headers: IncomingMessage["headers"][];
-  /** What CONNECT is answered with; 200 leads on. */
+  /** The status that answers CONNECT; after 200 the tunnel is open. */
   status: number;
   close(): void;
 }

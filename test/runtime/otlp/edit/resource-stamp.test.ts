@@ -16,7 +16,7 @@ const stamps = fc.dictionary(
 );
 const ROOTS = { logs: "resourceLogs", traces: "resourceSpans", metrics: "resourceMetrics" } as const;
 
-/** What each resource has under each key, in order, and the request without resource attributes. */
+/** Returns the values of each resource under each key, in order, and the request without resource attributes. */
 function taken(batch: Batch) {
   const tree = structuredClone(decodeTree(batch));
   const resources = listOf(tree, ROOTS[batch.signal]).map((container) => {

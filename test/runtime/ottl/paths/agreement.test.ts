@@ -46,7 +46,7 @@ function batchesFor(context: ContextName): fc.Arbitrary<Batch> {
   );
 }
 
-/** What a function of the scene gives for each thing of the context. */
+/** Returns the results of a function of the scene for each item of the context. */
 function forEach<T>(batch: Batch, context: ContextName, read: (scene: RecordContext) => T): T[] {
   const scene = new RecordContext(context);
   const found: T[] = [];
@@ -171,7 +171,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
 /** Reading these converts, or they cannot be set. */
 const CONVERTING = /(^|\.)(cache|body\.string|value_int|value_double|int_value|double_value|event_index|trace_state)$/;
 
-/** What is set, as it is written and as it is in the tree. */
+/** The value to set, as text and as tree. */
 const NEW: Readonly<Record<Kind, readonly [text: string, tree: (old: Tree[string] | undefined) => Tree[string]]>> = {
   text: ['"new ü"', () => "new ü"],
   int: ["77", () => 77],

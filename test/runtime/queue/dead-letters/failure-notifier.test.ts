@@ -9,7 +9,7 @@ interface Notification {
   readonly extra: { readonly failed: number; readonly entries: readonly Record<string, unknown>[] };
 }
 
-/** A webhook that keeps what it is told. */
+/** A webhook that keeps its requests. */
 async function startWebhook(status = 200) {
   const told: Notification[] = [];
   const headers: (string | undefined)[] = [];

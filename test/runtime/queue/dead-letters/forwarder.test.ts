@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(cleanUp);
 
-/** Refuses everything for good, until it is told otherwise. */
+/** Refuses everything for good, until the test changes that. */
 const refusing = { isWell: false, taken: [] as Batch[] };
 const bad = defineExporter({
   type: "bad",

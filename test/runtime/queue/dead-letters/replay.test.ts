@@ -26,7 +26,7 @@ async function setup(settings: ExporterSettings = {}) {
   return { a, clock, metrics, records, admin, replay };
 }
 
-/** Lets everything run that waits for nothing but other promises. */
+/** Runs all callbacks that wait only for other promises. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a replay", () => {

@@ -10,7 +10,10 @@ interface Search {
   readonly unsent: number;
 }
 
-/** Sends `count` to a backend that refuses whatever has a bad one in it, until everything is told apart, or futile. */
+/**
+ * Sends `count` records to a backend that refuses every request with a bad record, until the bad ones are found or the
+ * search is futile.
+ */
 function search(count: number, isBad: (at: number) => boolean): Search {
   const rule = new Bisection();
   const parts = [Array.from({ length: count }, (_, at) => at)];

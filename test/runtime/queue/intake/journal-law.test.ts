@@ -47,7 +47,7 @@ class Bench {
     return outcomes[0]?.ok === true;
   }
 
-  /** What is inside when it ends is never settled. */
+  /** Deliveries that are inside when it ends are never settled. */
   async restart(): Promise<void> {
     this.journal.abort();
     await this.journal.stop();

@@ -107,7 +107,7 @@ export async function deadLetter(
   return { ref, entry: { ...failed, state: "failed" } };
 }
 
-/** What operators did, for as long as the test lasts. */
+/** Operators' records in memory, for as long as the test lasts. */
 export function memoryRecords(clock: Clock, logger: Logger = silentLogger): OperatorRecords {
   const stores = new Map<string, MemoryStore>();
   const createStore = (id: string) => {

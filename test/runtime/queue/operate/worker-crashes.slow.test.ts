@@ -30,7 +30,7 @@ afterEach(() => {
 interface Worker {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
-  /** What it has logged. */
+  /** Its log lines. */
   readonly lines: Record<string, unknown>[];
   ask<T>(what: object): Promise<T>;
 }

@@ -15,7 +15,9 @@ afterEach(cleanUp);
 
 const withCode = (code: string) => Object.assign(new Error(code), { code });
 
-/** What the queue has sent since the restart, each request as its entries' bodies. One slot, so that the order is known. */
+/**
+ * Returns the requests since the restart, each as the bodies of its entries. There is one slot, so the order is known.
+ */
 async function restarted(fill: (queue: Queue) => void, options: QueueOptions = {}): Promise<Queue> {
   const store = options.store ?? new MemoryStore({ exporter: "out" });
   const before = await startQueue({ ...options, store, backend: hangs });

@@ -77,7 +77,7 @@ class World {
     else {
       const drained = step.do === "restart" ? this.queue.outlet.drain() : undefined;
       if (drained !== undefined) await this.queue.settle();
-      // What hangs is broken off, as the agent does when its time is up.
+      // Aborts hanging calls, as the agent does when its time is up.
       if (drained === undefined || this.queue.outlet.status().queue.inFlight > 0) this.queue.outlet.abort();
       await drained;
       await this.queue.outlet.stop();

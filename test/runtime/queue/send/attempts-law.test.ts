@@ -6,7 +6,7 @@ import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { type Queue, startQueue } from "../queue.js";
 
-/** What a backend that is away answers. */
+/** Answers of a backend that is down. */
 const OUTAGES = {
   refused: () => connectionError("ECONNREFUSED"),
   reset: () => connectionError("ECONNRESET"),
@@ -16,7 +16,7 @@ const OUTAGES = {
   throttled: () => refusalOfHttp(429, "no", 2000),
 } as const;
 
-/** What one that is there answers to poison. */
+/** Answers of a backend that is up, to a poisonous entry. */
 const POISON = {
   answered: () => refusalOfHttp(500, "no", undefined),
   thrown: () => new Error("the handler does not know this"),

@@ -60,7 +60,7 @@ describe("permanent refusals", () => {
     const dead = await queue.deadLetters();
     expect(dead.reduce((sum, { items }) => sum + items, 0)).toBe(1000);
     for (const { items, calls, history, failure } of dead) {
-      // What was not sent by itself says with how many it was refused, and shows that refusal.
+      // An entry that was refused together with others shows that refusal, and how many entries it concerned.
       const last = history.at(-1)!;
       expect(failure).toMatchObject({ error: { message: last.message } });
       expect(failure!.requestItems).toBe(calls === 0 ? last.requestItems : undefined);

@@ -1,4 +1,4 @@
-// For every case of damages that it is told of: opens a copy of a queue with those damages, reads all of it, puts
+// For every case of damages on its stdin: opens a copy of a queue with those damages, reads all of it, puts
 // something into it, lets LevelDB go through all of it, opens it again, and says what there was each time. In a process of
 // its own, since LevelDB ends the process if it gets to see what it does not expect.
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

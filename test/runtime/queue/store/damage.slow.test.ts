@@ -226,7 +226,7 @@ describe("a damaged queue", () => {
     await takesNewEntries();
   });
 
-  /** What is at the end of a table tells where everything in it is. */
+  /** The end of a table tells where everything in it is. */
   function breakTables(): void {
     for (const name of filesLike(/\.ldb$/)) {
       const bytes = readFileSync(join(place.directory, name));

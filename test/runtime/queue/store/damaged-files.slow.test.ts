@@ -99,7 +99,7 @@ async function lookAt(cases: readonly (readonly Damage[])[]): Promise<Looks> {
   return { looks, end: { code, signal, at: cases[looks.length] } };
 }
 
-/** Nothing is there twice, what is missing is told, and it is told once. */
+/** No entry is there twice, and missing entries are reported once. */
 function expectTold({ damages, first, second }: Looks["looks"][number], most = LIVE_ENTRIES): void {
   const where = JSON.stringify(damages);
   const found = [...first.pending, ...first.failed];

@@ -88,7 +88,7 @@ describe("erasing", () => {
   });
 });
 
-/** What is done to the files, in order: stretches that are compacted, marks that are written, reads that are waited for. */
+/** Returns the operations on the files, in order: compacted stretches, written marks, awaited reads. */
 async function steps(refs: readonly number[]): Promise<unknown[]> {
   const done: unknown[] = [];
   const services: ErasureServices = {
@@ -110,7 +110,7 @@ async function steps(refs: readonly number[]): Promise<unknown[]> {
 }
 
 // Which table LevelDB puts a value and its mark into depends on all that was written before, over tens of megabytes: what holds for
-// each of them is that every stretch is compacted before the second marks, and after them, when nobody reads what was.
+// each of them is that every stretch is compacted before the second marks, and after them, when all reads have ended.
 describe("erasing keys", () => {
   it("compacts every stretch before the second marks and again after them, once no read is under way", async () => {
     expect(await steps([7, 8, 1000, 5000])).toEqual([

@@ -19,7 +19,7 @@ beforeAll(async () => {
   return () => rmSync(folder, { recursive: true, force: true });
 });
 
-/** What the killed process was promised, by entry. */
+/** The promises made to the killed process, by entry. */
 interface Promised {
   readonly put: Set<string>;
   readonly ids: string[];

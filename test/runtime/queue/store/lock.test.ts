@@ -22,7 +22,7 @@ afterEach(async () => {
   await place.remove();
 });
 
-/** What another process that knows only LevelDB's lock gets to see. */
+/** Returns the error for a process that knows only LevelDB's lock. */
 async function openElsewhere(): Promise<string> {
   const script = `new (require("classic-level").ClassicLevel)(process.argv[1]).open()
     .then(() => console.log("opened"), ({ cause }) => console.log(cause.code))`;

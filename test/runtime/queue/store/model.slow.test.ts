@@ -9,7 +9,7 @@ import { bodies } from "../../../support/telemetry/batches.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place } from "./level-harness.js";
 
-/** What a store should hold: in the order of the queue. */
+/** The expected content of a store, in the order of the queue. */
 interface Expected {
   readonly id: string;
   readonly text: string;

@@ -78,7 +78,7 @@ it("warns of a worker that is gone, unless that has said that it ends", async ()
   const sockets = socketDirectory();
   const warnings: object[] = [];
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
-  // Nobody loses patience with the other worker, however slow this machine is.
+  // Long timers never fire, so that no worker gives up on the other, however slow this machine is.
   const after = (ms: number, run: () => void) => (ms < 5000 ? systemClock.after(ms, run) : () => {});
   const one = exchangeOf(1, sockets, { logger, clock: { ...systemClock, after } });
   await one.start();

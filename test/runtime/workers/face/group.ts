@@ -20,7 +20,7 @@ export interface Group {
   readonly workers: readonly GroupWorker[];
   /** Makes a dead letter in a worker, of the exporter `collect`. */
   deadLetter(worker: number, text: string): Promise<void>;
-  /** What the workers have of their own, asked one by one. */
+  /** The workers' own state, read from each worker. */
   union(query?: object): Promise<Entry[]>;
 }
 

@@ -21,7 +21,7 @@ export interface S3Call {
 /**
  * How a call is spoilt:
  * - an error code with its status, such as "503 SlowDown";
- * - "hang": nothing is done, and nobody answers;
+ * - "hang": nothing is done, and there is no answer;
  * - "cut": the connection is cut before anything is done, "cut_after": when the call has been carried out;
  * - "fail_after": 500 although the call has been carried out;
  * - "cut_answer": the connection is cut in the middle of the answer's body.
@@ -80,7 +80,7 @@ export class S3Emulator {
     await closed;
   }
 
-  /** Nobody listens for a while. */
+  /** Stops listening for a while. */
   async outage(ms: number): Promise<void> {
     if (!this.server.listening) return;
     const { port } = this;

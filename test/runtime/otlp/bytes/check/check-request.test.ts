@@ -9,7 +9,7 @@ import { naiveCheck } from "../../../../support/telemetry/naive-check.js";
 import { referenceEncode } from "../../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../../support/telemetry/telemetry-arbitraries.js";
 
-/** What the check makes of pieces: how many records, or what is wrong and where. */
+/** Returns the result of the check for these pieces: the number of records, or the error and its place. */
 function checked(signal: Signal, pieces: readonly Uint8Array[]): number | string {
   try {
     return Batch.admitPieces(signal, pieces).count;

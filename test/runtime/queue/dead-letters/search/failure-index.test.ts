@@ -50,7 +50,7 @@ const QUERIES: readonly DeadLetterQuery[] = [
   { event: "b" },
 ];
 
-/** What it finds is what one finds who reads everything. */
+/** The index finds the same as a read of all dead letters. */
 async function expectSame(index: FailureIndex, store: QueueStore): Promise<void> {
   await index.ready();
   const present = await all(store);

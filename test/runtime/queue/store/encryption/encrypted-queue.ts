@@ -42,7 +42,7 @@ export async function fill(queue: KeptQueue, keys: Keyring | undefined, ...texts
   await store.close();
 }
 
-/** What every store promises of its encryption. */
+/** The promises of every store about its encryption. */
 export function testEncryptedQueue(queue: KeptQueue): void {
   const open = (keys: Keyring | undefined) => opened(queue, keys);
 

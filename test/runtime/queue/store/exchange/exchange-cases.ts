@@ -10,7 +10,10 @@ const note = (text: string, replaces: readonly number[] = []) => ({
   replaces,
 });
 
-/** What every store does when entries are exchanged. `reopen` gives the same store as another process would see it. */
+/**
+ * The cases that every store passes when entries are exchanged. `reopen` gives the same store as another process would
+ * see it.
+ */
 export const EXCHANGE_CASES: Readonly<
   Record<string, (store: QueueStore, reopen: () => Promise<QueueStore>) => Promise<void>>
 > = {

@@ -4,7 +4,7 @@ import type { LevelStore } from "../../../../../src/runtime/queue/store/level-st
 import { failedEntry, newEntry } from "../entries.js";
 import { makePlace, type Place, textsIn } from "../level-harness.js";
 
-/** What a store's dead letters look like to one who reads them while they change. */
+/** Reads a store's dead letters while they change. */
 let place: Place;
 let store: LevelStore;
 /** Called with what the next listing of dead letters has read, before the store sees it. */

@@ -37,7 +37,7 @@ it("keeps up with readers: they wait while there is much to compact", async () =
     for (let i = 0; i < 20; i++) stored.push(await store.put(newEntry(text)));
     for (const { ref } of stored.slice(0, 10)) store.ack(ref);
     await expect.poll(() => compactions).toBe(1);
-    // One and a quarter of what is much: nobody waits yet.
+    // One and a quarter times the threshold: writers do not wait yet.
     expect((await store.payload(stored[19]!.ref)).count).toBe(1);
     for (const { ref } of stored.slice(10, 18)) store.ack(ref);
     await store.put(newEntry(text));

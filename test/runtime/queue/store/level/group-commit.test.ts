@@ -12,7 +12,7 @@ it.each([true, false])("writes what is added as soon as the last commit is known
     lazyMs: 1,
     retryMs: 1,
   });
-  // Whoever waits for a promise goes on some turns of the microtask queue later: none of them may be the wrong one.
+  // Code that awaits a promise continues some turns of the microtask queue later: none of them may be the wrong one.
   for (let turns = 0; turns < 12; turns++) {
     await new Promise<void>((resolve) => {
       const addSecond = async () => {

@@ -20,7 +20,7 @@ afterEach(() => place.remove());
 
 const ballastIn = (directory: string) => statSync(join(directory, "BALLAST"), { throwIfNoEntry: false })?.size ?? 0;
 
-/** A disk that has as much free as it is told, and on it queues, and journals that hand on to them in this order. */
+/** A disk with this much free space, with queues on it, and journals that hand on to them in this order. */
 async function diskWith(free: number, queues = 1, journals = 0) {
   const disk = { free, total: 400 * MIB };
   const shared = new SharedDisk(place.root, async () => disk);

@@ -38,7 +38,7 @@ async function allTexts(): Promise<string[]> {
   return [...(await textsIn(store)), ...(await textsIn(store, "failed"))];
 }
 
-/** Opens it; nothing may be missing but a number of entries, which is told. */
+/** Opens the store. Only a number of entries may be missing, and the store reports it. */
 async function expectAllBut(lostEntries: number): Promise<OpenReport> {
   store = place.store();
   const report = await store.open();
