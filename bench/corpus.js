@@ -34,7 +34,7 @@ import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";
 const VENDORS =
   /^\s*((google|gcp|aws|azure|alibaba|tencent|huawei|oracle|datadog|signalfx|sapm|splunk|coralogix|sumologic|dynatrace|newrelic|honeycomb|lightstep|instana|logzio|logicmonitor|mezmo|humio|f5|opsramp|sentry|stackdriver|sematext|solarwinds|tanzu|wavefront|bmc|dataset|elastic$|mackerel|grafanacloud|cloudflare|mongodbatlas|snowflake|vcenter|observiq|middleware|uptrace|kinesis|xray)[a-z0-9_]*)(\/[^:\s]*)?\s*:/gim;
 
-/** Types of builds of the Collector by others, of which Sluice knows more than their names. */
+/** Types in other builds of the Collector that Sluice knows by more than their names. */
 const OTHER_BUILDS = new Set(["exporter mackerel_otlp"]);
 
 const PLACEHOLDERS = [

@@ -11,7 +11,7 @@ import { usageOf } from "./lib/processes/usage.js";
 import { median } from "./lib/statistics.js";
 
 /**
- * What a handler of Sluice adds to a message of RabbitMQ, beside consumers that somebody writes by hand with the same
+ * Measures what a handler of Sluice adds to a message of RabbitMQ, beside hand-written consumers with the same
  * client: CPU of each process per message, in alternating rounds. Messages are persistent, in durable queues, and
  * published with confirms. The agent has each message on disk (fsync) before it acknowledges it, keeps its key, and
  * would retry it and keep it as a dead letter. One consumer acknowledges after its function; the other one writes each

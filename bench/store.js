@@ -67,7 +67,9 @@ async function costOf(/** @type {"fsync" | "process"} */ durability) {
   }
 }
 
-/** What encryption adds to putting and acknowledging, in many short turns: the best, and the lower quartile. */
+/**
+ * Measures what encryption adds to putting and acknowledging, in many short turns: the best, and the lower quartile.
+ */
 async function costOfEncryption(/** @type {"fsync" | "process"} */ durability) {
   const plain = await openStore(durability, `turns-plain-${durability}`);
   const encrypted = await openStore(durability, `turns-encrypted-${durability}`, newKeyring());

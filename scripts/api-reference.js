@@ -190,7 +190,7 @@ function listed(code, source) {
 }
 
 /**
- * Members that nobody can use: the constructor of a name exported as a type, and the `name` of an error, which repeats
+ * Members that cannot be used: the constructor of a name exported as a type, and the `name` of an error, which repeats
  * its class.
  */
 function isHidden(member, { superClass }, isType) {

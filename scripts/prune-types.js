@@ -1,5 +1,5 @@
 /**
- * Deletes declarations in dist that no door of the package leads to, because nobody can import them. In the others,
+ * Deletes declarations in dist that no door of the package leads to, because they cannot be imported. In the others,
  * names are imported from the files that declare them, because the internal doors (`#net`) are not shipped. The build
  * runs this after tsc.
  */

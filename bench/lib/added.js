@@ -4,7 +4,7 @@ import { sluice, sluiceWith } from "./subjects.js";
 import { show, showRatio } from "./table.js";
 
 /**
- * What processors add to passthrough: the agent with and without them, under the same load in the same rounds.
+ * Measures what processors add to passthrough: the agent with and without them, under the same load in the same rounds.
  *
  * @typedef {{ name: string, signal: import("./load/records.js").Signal, processors: Record<string, object>, goal?: number,
  *   hits?: number }} Case hits: of a thousand records, how many have personal data, `THREE_IN_EACH` or `NUMBER_IN_EACH`; goal: added CPU per record over that of the agent without

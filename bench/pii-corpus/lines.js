@@ -87,7 +87,10 @@ function keptCharacters(/** @type {string} */ text, /** @type {string} */ after)
 function alignedCharacters(/** @type {string} */ text, /** @type {string} */ after) {
   const width = after.length + 1;
   const best = new Int32Array((text.length + 1) * width).fill(-1);
-  /** How the best alignment goes on: 1 keeps a character, 2 replaces one by a mask, 3 lets the mask replace one more. */
+  /**
+   * The next step of the best alignment: 1 keeps a character, 2 replaces one by a mask, 3 lets the mask replace one
+   * more.
+   */
   const step = new Uint8Array(best.length);
   best[best.length - 1] = 0;
   for (let i = text.length - 1; i >= 0; i--) {

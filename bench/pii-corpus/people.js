@@ -312,8 +312,8 @@ export function linesWithoutPeople(count, seed) {
 }
 
 /**
- * What is left of planted names and addresses, and which other lines are changed. Gone means that no word of a name,
- * and neither street nor number of an address, is left in its place.
+ * Counts what is left of planted names and addresses, and which other lines are changed. Gone means that no word of a
+ * name, and neither street nor number of an address, is left in its place.
  *
  * @param {(lines: string[]) => string[]} treat @param {{ each: number, ordinary: number, seeds: number[] }} size
  */

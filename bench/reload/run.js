@@ -1,6 +1,6 @@
 /**
- * How much a reload delays answers: an agent with 30 components, of which one changes. Windows with reloads and windows
- * without take turns, so that whatever else the machine does is in both.
+ * Measures how much a reload delays answers, for an agent with 30 components when one changes. Windows with reloads and
+ * windows without take turns, so that whatever else the machine does is in both.
  *
  *     node bench/reload/run.js [--windows 10] [--seconds 3] [--clients 8]
  */

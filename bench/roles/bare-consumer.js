@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { connect } from "amqplib";
 
 /**
- * A consumer that somebody writes by hand, the baseline of a handler: reads a queue of RabbitMQ, parses each message,
+ * A consumer written by hand, the baseline of a handler: reads a queue of RabbitMQ, parses each message,
  * calls a function and acknowledges. With a file it appends each message there and calls fdatasync before that, for all
  * messages that wait together. It has nothing else: no retries, no dead letters, no limits.
  *

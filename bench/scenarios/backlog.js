@@ -132,7 +132,9 @@ async function draining(
   };
 }
 
-/** What stays on disk after everything has drained, and how long that took; watches for at most ten seconds. */
+/**
+ * Measures what stays on disk after everything has drained, and how long that took. Watches for at most ten seconds.
+ */
 async function givenBack(/** @type {string} */ folder) {
   const start = performance.now();
   let diskAfterBytes = await diskUse(folder);

@@ -6,7 +6,7 @@
       " ",
     ),
   );
-  /** Words for one thing: whoever types one of them may find a page with another. */
+  /** Words for one thing: a search for one of them may find a page with another. */
   const SAME = [
     ["drop", "filter", "discard", "exclude"],
     ["delete", "remove"],

@@ -2,9 +2,9 @@ import { measureAdded } from "../../lib/added.js";
 import { NUMBER_IN_EACH, THREE_IN_EACH } from "../../lib/load/records.js";
 
 /**
- * What the processor `pii` adds with all detectors on: the agent with and without it in the same rounds. None, one in a
- * hundred and all of the records contain personal data; in a further case every line of names and values contains three
- * such values.
+ * Measures what the processor `pii` adds with all detectors on: the agent with and without it in the same rounds. None,
+ * one in a hundred and all of the records contain personal data; in a further case every line of names and values
+ * contains three such values.
  */
 export const summary =
   "what the processor pii adds to passthrough: clean records, the same and with other numbers; 1 % and 100 % with a hit, three in each";
