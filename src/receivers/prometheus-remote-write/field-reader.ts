@@ -1,9 +1,12 @@
+import { decodeText, KeyCache } from "#otlp/bytes";
 import { MalformedError } from "../../plugin.js";
 
 const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
 
 /** A longer list of numbers takes more memory than any real one. */
 const MAX_NUMBERS = 100_000;
+
+const names = new KeyCache<string>(decodeText);
 
 /** Reads the fields of a protobuf message from outside, one after the other. Throws a `MalformedError` if it is none. */
 export class FieldReader {
@@ -14,20 +17,13 @@ export class FieldReader {
   private at: number;
   private next: number;
   private readonly bytes: Buffer;
-  private readonly start: number;
   private readonly end: number;
 
   constructor(bytes: Buffer, start = 0, end = bytes.length) {
     this.bytes = bytes;
-    this.start = start;
     this.at = start;
     this.next = start;
     this.end = end;
-  }
-
-  /** A reader of the same message from its beginning. */
-  again(): FieldReader {
-    return new FieldReader(this.bytes, this.start, this.end);
   }
 
   /** Moves to the next field; false at the end. */
@@ -46,6 +42,11 @@ export class FieldReader {
 
   /** Reads an unsigned number; those beyond 2^53 are not exact. Leaves the position after it in `position`. */
   private varint(start: number): number {
+    const first = this.bytes[start]!;
+    if (first < 128 && start < this.end) {
+      this.position = start + 1;
+      return first;
+    }
     let value = 0;
     let factor = 1;
     for (let at = start; at < this.end && at < start + 10; at++) {
@@ -112,7 +113,13 @@ export class FieldReader {
 
   text(): string {
     this.expect(LENGTH_DELIMITED);
-    return this.bytes.toString("utf8", this.at, this.next);
+    return decodeText(this.bytes, this.at, this.next);
+  }
+
+  /** The same for names, which repeat: known ones are not decoded again. */
+  name(): string {
+    this.expect(LENGTH_DELIMITED);
+    return names.get(this.bytes, this.at, this.next);
   }
 
   /** A reader of the message in the current field. */

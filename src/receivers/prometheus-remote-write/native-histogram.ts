@@ -43,8 +43,19 @@ const STALE = { low: 2, high: 0x7ff00000 };
 export function readHistogram(reader: FieldReader, bytes: Buffer): NativeHistogram {
   const side = (): BucketSide => ({ spans: [], deltas: [], counts: [] });
   const histogram: NativeHistogram = {
-    ...{ timestamp: 0, startTimestamp: 0, schema: 0, sum: 0, isStale: false, isFloat: false, isGauge: false },
-    ...{ count: 0, zeroCount: 0, zeroThreshold: 0, negative: side(), positive: side(), bounds: [] },
+    timestamp: 0,
+    startTimestamp: 0,
+    schema: 0,
+    sum: 0,
+    isStale: false,
+    isFloat: false,
+    isGauge: false,
+    count: 0,
+    zeroCount: 0,
+    zeroThreshold: 0,
+    negative: side(),
+    positive: side(),
+    bounds: [],
   };
   while (reader.step()) readField(histogram, reader, bytes);
   return histogram;

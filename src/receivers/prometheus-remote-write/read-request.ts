@@ -44,8 +44,8 @@ export interface WrittenSeries {
 /** A request that is read series by series: objects for all of them would take many times its size. */
 export interface SeriesRequest {
   readonly bytes: Buffer;
-  /** Throws a `MalformedError` if a series is invalid. */
-  series(): Generator<WrittenSeries>;
+  /** Reads the next series; undefined at the end. Throws a `MalformedError` if it is invalid. */
+  nextSeries(): WrittenSeries | undefined;
   /** Exemplars by the labels of their series. Prometheus sends them as series of their own. */
   exemplars(): ReadonlyMap<string, readonly WrittenExemplar[]>;
 }
@@ -56,20 +56,18 @@ export function readRequest(bytes: Buffer, isV2: boolean, maxElements: number): 
   const read = isV2 ? (reader: FieldReader) => readV2Series(reader, symbols) : readV1Series;
   const seriesField = isV2 ? V2_REQUEST.timeseries : V1_REQUEST.timeseries;
   const exemplarsField = isV2 ? V2_SERIES.exemplars : V1_SERIES.exemplars;
-  function* messages(): Generator<FieldReader> {
-    for (const reader = new FieldReader(bytes); reader.step(); )
-      if (reader.field === seriesField) yield reader.message();
-  }
+  const reader = new FieldReader(bytes);
   return {
     bytes,
-    *series() {
-      for (const message of messages()) yield read(message);
+    nextSeries() {
+      while (reader.step()) if (reader.field === seriesField) return read(reader.message());
+      return undefined;
     },
     exemplars() {
       const found = new Map<string, WrittenExemplar[]>();
-      for (const message of messages()) {
-        if (!hasField(message.again(), exemplarsField)) continue;
-        const { labels, exemplars } = read(message);
+      for (const each = new FieldReader(bytes); each.step(); ) {
+        if (each.field !== seriesField || !hasField(each.message(), exemplarsField)) continue;
+        const { labels, exemplars } = read(each.message());
         const key = seriesKey(labels);
         found.set(key, [...(found.get(key) ?? []), ...exemplars]);
       }
@@ -111,7 +109,7 @@ function readV1Series(reader: FieldReader): WrittenSeries {
   const exemplars: WrittenExemplar[] = [];
   const histograms: FieldReader[] = [];
   while (reader.step()) {
-    if (reader.field === V1_SERIES.labels) labels.push(...readLabel(reader.message()));
+    if (reader.field === V1_SERIES.labels) readLabel(reader.message(), labels);
     else if (reader.field === V1_SERIES.samples) addSample(samples, reader.message());
     else if (reader.field === V1_SERIES.exemplars) exemplars.push(readV1Exemplar(reader.message()));
     else if (reader.field === V1_SERIES.histograms) histograms.push(reader.message());
@@ -119,20 +117,21 @@ function readV1Series(reader: FieldReader): WrittenSeries {
   return { labels, type: METRIC_TYPE.unspecified, help: "", unit: "", samples, histograms, exemplars };
 }
 
-function readLabel(reader: FieldReader): [name: string, value: string] {
-  let [name, value] = ["", ""];
+function readLabel(reader: FieldReader, into: string[]): void {
+  let name = "";
+  let value = "";
   while (reader.step()) {
-    if (reader.field === LABEL.name) name = reader.text();
+    if (reader.field === LABEL.name) name = reader.name();
     else if (reader.field === LABEL.value) value = reader.text();
   }
-  return [name, value];
+  into.push(name, value);
 }
 
 function readV1Exemplar(reader: FieldReader): WrittenExemplar {
   const labels: string[] = [];
   let [value, timestamp] = [0, 0];
   while (reader.step()) {
-    if (reader.field === EXEMPLAR.labels) labels.push(...readLabel(reader.message()));
+    if (reader.field === EXEMPLAR.labels) readLabel(reader.message(), labels);
     else if (reader.field === EXEMPLAR.value) value = reader.double();
     else if (reader.field === EXEMPLAR.timestamp) timestamp = reader.int();
   }

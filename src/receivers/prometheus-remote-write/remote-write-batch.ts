@@ -57,7 +57,14 @@ import {
   type WrittenExemplar,
   type WrittenSeries,
 } from "./read-request.js";
-import { readLabels, resourceKeyOf, type SeriesLabels, scopeKeyOf } from "./series-labels.js";
+import {
+  isSameResource,
+  isSameScope,
+  readLabels,
+  resourceKeyOf,
+  type SeriesLabels,
+  scopeKeyOf,
+} from "./series-labels.js";
 import { writeExemplar, writeMilliseconds, writeTextAttribute } from "./write-fields.js";
 
 /** Attributes of resources that `target_info` has told, by job and instance. The least recently used are forgotten. */
@@ -88,6 +95,8 @@ const MAX_BATCH_BYTES = 64 * 1024 * 1024;
 interface WrittenResource {
   readonly attributes: Map<string, string>;
   readonly scopes: Map<string, ScopeState>;
+  /** The scope of its last series. */
+  lastScope: ScopeState | undefined;
 }
 
 interface ScopeState {
@@ -96,7 +105,10 @@ interface ScopeState {
 }
 
 interface MetricState {
+  readonly scope: ScopeState;
   readonly name: string;
+  /** The unit as it was sent. */
+  readonly sentUnit: string;
   readonly unit: string;
   readonly form: MetricForm;
   description: string;
@@ -135,18 +147,19 @@ export class RemoteWriteBatch {
   /** How much of the request was taken. */
   readonly written = { samples: 0, histograms: 0, exemplars: 0 };
   private readonly request: SeriesRequest;
-  private readonly series: Generator<WrittenSeries>;
   private readonly exemplars: ReadonlyMap<string, readonly WrittenExemplar[]>;
   private readonly known: KnownResources;
   private readonly maxPoints: number;
   private readonly resources = new Map<string, WrittenResource>();
   private readonly labelWriter = new WireWriter();
+  /** Of the last series: the next one mostly has the same, and comparing is faster than making keys. */
+  private lastOwner: { readonly labels: SeriesLabels; readonly resource: WrittenResource } | undefined;
+  private lastMetric: MetricState | undefined;
   private count = 0;
   private size = 0;
 
   constructor(request: SeriesRequest, known: KnownResources, maxPoints: number) {
     this.request = request;
-    this.series = request.series();
     this.exemplars = request.exemplars();
     this.known = known;
     this.maxPoints = maxPoints;
@@ -154,8 +167,8 @@ export class RemoteWriteBatch {
 
   /** Adds the next series; false at the end. Throws a `MalformedError` if it is invalid. */
   addNext(): boolean {
-    const { value: series, done } = this.series.next();
-    if (done === true) return false;
+    const series = this.request.nextSeries();
+    if (series === undefined) return false;
     const labels = readLabels(series.labels);
     const resource = this.resourceOf(labels);
     if (labels.name === "target_info") this.addTargetInfo(series, labels, resource);
@@ -167,11 +180,19 @@ export class RemoteWriteBatch {
   }
 
   private resourceOf(labels: SeriesLabels): WrittenResource {
+    const { lastOwner } = this;
+    if (lastOwner !== undefined && isSameResource(lastOwner.labels, labels)) return lastOwner.resource;
+    const resource = this.findResource(labels);
+    this.lastOwner = { labels, resource };
+    return resource;
+  }
+
+  private findResource(labels: SeriesLabels): WrittenResource {
     const key = resourceKeyOf(labels);
     const state = this.resources.get(key);
     if (state !== undefined) return state;
     const attributes = new Map(this.known.get(key) ?? resourceAttributes(labels.job, labels.instance));
-    const created = { attributes, scopes: new Map() };
+    const created = { attributes, scopes: new Map(), lastScope: undefined };
     this.resources.set(key, created);
     return created;
   }
@@ -282,22 +303,25 @@ export class RemoteWriteBatch {
     metricForm: MetricForm,
   ): MetricState {
     const scope = scopeOf(resource, labels);
-    const key = `${metricForm.tag} ${metricForm.type} ${series.unit} ${labels.name}`;
-    const known = scope.metrics.get(key);
-    if (known === undefined) {
-      const { help: description, unit } = series;
-      const created = {
-        name: labels.name,
-        unit: ucumUnit(unit),
-        form: metricForm,
-        description,
-        points: new WireWriter(256),
-      };
-      scope.metrics.set(key, created);
-      return created;
+    const { help: description, unit } = series;
+    const metric = this.findMetric(scope, metricForm, labels.name, unit);
+    if (metric.description.length < description.length) metric.description = description;
+    return metric;
+  }
+
+  private findMetric(scope: ScopeState, metricForm: MetricForm, name: string, sentUnit: string): MetricState {
+    const { lastMetric: last } = this;
+    if (last !== undefined && last.scope === scope && last.name === name && last.sentUnit === sentUnit)
+      if (last.form.tag === metricForm.tag && last.form.type === metricForm.type) return last;
+    const key = `${metricForm.tag} ${metricForm.type} ${sentUnit} ${name}`;
+    let metric = scope.metrics.get(key);
+    if (metric === undefined) {
+      const [unit, points] = [ucumUnit(sentUnit), new WireWriter(256)];
+      metric = { scope, name, sentUnit, unit, form: metricForm, description: "", points };
+      scope.metrics.set(key, metric);
     }
-    if (known.description.length < series.help.length) known.description = series.help;
-    return known;
+    this.lastMetric = metric;
+    return metric;
   }
 
   finish(): Batch[] {
@@ -336,13 +360,17 @@ function eachLabel(labels: readonly string[], visit: (name: string, value: strin
   for (let i = 0; i < labels.length; i += 2) visit(labels[i]!, labels[i + 1]!);
 }
 
-function scopeOf({ scopes }: WrittenResource, labels: SeriesLabels): ScopeState {
+function scopeOf(resource: WrittenResource, labels: SeriesLabels): ScopeState {
+  const { scopes, lastScope } = resource;
+  if (lastScope !== undefined && isSameScope(lastScope.labels, labels)) return lastScope;
   const key = scopeKeyOf(labels);
-  const known = scopes.get(key);
-  if (known !== undefined) return known;
-  const created = { labels, metrics: new Map() };
-  scopes.set(key, created);
-  return created;
+  let scope = scopes.get(key);
+  if (scope === undefined) {
+    scope = { labels, metrics: new Map() };
+    scopes.set(key, scope);
+  }
+  resource.lastScope = scope;
+  return scope;
 }
 
 function writeResource(writer: WireWriter, { attributes, scopes }: WrittenResource): void {

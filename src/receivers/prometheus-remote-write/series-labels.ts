@@ -20,9 +20,16 @@ const FEW_LABELS = 32;
 
 /** Throws a `MalformedError` if the series has no name, or a label twice. */
 export function readLabels(list: LabelList): SeriesLabels {
+  // Members one by one: those of spread objects are slow to change.
   const labels: SeriesLabels = {
-    ...{ name: "", job: "", instance: "", scopeName: "", scopeVersion: "", schemaUrl: "" },
-    ...{ scopeAttributes: [], attributes: [] },
+    name: "",
+    job: "",
+    instance: "",
+    scopeName: "",
+    scopeVersion: "",
+    schemaUrl: "",
+    scopeAttributes: [],
+    attributes: [],
   };
   for (let i = 0; i < list.length; i += 2) place(labels, list[i]!, list[i + 1]!);
   if (labels.name === "") throw new MalformedError("missing metric name in labels", -1);
@@ -59,4 +66,14 @@ export function scopeKeyOf({ scopeName, scopeVersion, schemaUrl, scopeAttributes
 /** Tells the series' resource from others. */
 export function resourceKeyOf({ job, instance }: SeriesLabels): string {
   return `${job.length} ${job}${instance}`;
+}
+
+export function isSameResource(a: SeriesLabels, b: SeriesLabels): boolean {
+  return a.job === b.job && a.instance === b.instance;
+}
+
+/** False also for scopes with attributes, which only their keys tell apart. */
+export function isSameScope(a: SeriesLabels, b: SeriesLabels): boolean {
+  if (a.scopeAttributes.length > 0 || b.scopeAttributes.length > 0) return false;
+  return a.scopeName === b.scopeName && a.scopeVersion === b.scopeVersion && a.schemaUrl === b.schemaUrl;
 }
