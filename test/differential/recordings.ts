@@ -12,7 +12,7 @@ export interface Recording {
   readonly sluice?: Output;
 }
 
-/** A difference that is meant to be, with its reason. docs/coming-from-the-collector.md shows it. */
+/** An intended difference, with its reason. docs/coming-from-the-collector.md shows it. */
 export interface Difference {
   readonly component: string;
   readonly collector: string;

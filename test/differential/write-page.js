@@ -14,7 +14,9 @@ const cell = (text) => text.trim().replaceAll("\n", " ").replaceAll("|", "\\|");
 const rows = differences.map(({ component, collector, sluice, why }) =>
   ["", cell(component), cell(collector), cell(sluice), cell(why), ""].join(" | ").trim(),
 );
-const table = ["| where | the Collector | Sluice | why |", "| --- | --- | --- | --- |", ...rows].join("\n");
+const table = ["| where | the Collector | Sluice | why, and what to do |", "| --- | --- | --- | --- |", ...rows].join(
+  "\n",
+);
 const text = readFileSync(file, "utf8").replace(
   /(<!-- differences -->\n)[\s\S]*(\n<!-- \/differences -->)/,
   (_, before, after) => before + table + after,
