@@ -1,4 +1,4 @@
-import { NO_VALUE, readRequest } from "../../src/receivers/prometheus-remote-write/read-request.js";
+import { NO_VALUE, readRequest, type WrittenSeries } from "../../src/receivers/prometheus-remote-write/read-request.js";
 import { decompress } from "../../src/runtime/codecs/compression/decompress.js";
 
 const LIMIT = 10_000_000;
@@ -6,14 +6,19 @@ const LIMIT = 10_000_000;
 /** The series of a request of remote write 1.0, a line for each sample and exemplar. Native histograms are counted only. */
 export async function linesOfWrite(body: Buffer): Promise<string[]> {
   const request = readRequest(await decompress("snappy", body, { limit: LIMIT, reserve: () => true }), false, LIMIT);
-  return [...request.series()].flatMap(({ labels, samples, histograms, exemplars }) => {
-    const series = labelText(labels);
-    return [
-      ...samples.map(({ valueAt, timestamp }) => `${series} ${numberText(request.bytes, valueAt)} ${timestamp}`),
-      ...exemplars.map((each) => `${series} exemplar ${labelText(each.labels)} ${each.value} ${each.timestamp}`),
-      ...histograms.map(() => `${series} histogram`),
-    ];
-  });
+  const lines: string[] = [];
+  for (let series = request.nextSeries(); series !== undefined; series = request.nextSeries())
+    lines.push(...linesOfSeries(series, request.bytes));
+  return lines;
+}
+
+function linesOfSeries({ labels, samples, histograms, exemplars }: WrittenSeries, bytes: Buffer): string[] {
+  const series = labelText(labels);
+  return [
+    ...samples.map(({ valueAt, timestamp }) => `${series} ${numberText(bytes, valueAt)} ${timestamp}`),
+    ...exemplars.map((each) => `${series} exemplar ${labelText(each.labels)} ${each.value} ${each.timestamp}`),
+    ...histograms.map(() => `${series} histogram`),
+  ];
 }
 
 function numberText(bytes: Buffer, at: number): string {
