@@ -30,7 +30,9 @@ export function readEvent(json: unknown): ReceivedEvent {
     index: "",
     time: 0,
   };
-  for (const [key, value] of Object.entries(json ?? {})) {
+  const members = (json ?? {}) as Readonly<Record<string, unknown>>;
+  for (const key in members) {
+    const value = members[key];
     const name = MEMBERS.has(key) ? key : key.toLowerCase();
     if (value === null || !MEMBERS.has(name)) continue;
     if (name === "event") event.event = value;
@@ -75,9 +77,11 @@ function factorOf(time: number): number {
 
 /** Fields hold texts, numbers, booleans, and lists of these. */
 export function isFlat({ fields }: ReceivedEvent): boolean {
-  return Object.values(fields).every((value) =>
-    Array.isArray(value) ? value.every((item) => typeof item !== "object" || item === null) : !isObject(value),
-  );
+  for (const key in fields) {
+    const value = fields[key];
+    if (Array.isArray(value) ? value.some(isObject) : isObject(value)) return false;
+  }
+  return true;
 }
 
 function isObject(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { Batch } from "#otlp";
-import { MAX_VALUE_DEPTH, WireWriter, writeKeyValueBody, writeList, writeMap } from "#otlp/bytes";
+import { MAX_VALUE_DEPTH, WireWriter, writeKeyValueBody, writeList } from "#otlp/bytes";
 import {
   DATA_POINT_TAG,
   DATA_POINT_TIME_TAG,
@@ -12,6 +12,8 @@ import type { Signal } from "#otlp/signals";
 import {
   BOOL_VALUE_TAG,
   DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
+  KVLIST_VALUE_TAG,
   LOG_ATTRIBUTES_TAG,
   LOG_BODY_TAG,
   LOG_TIME_TAG,
@@ -30,12 +32,20 @@ type HecOwner = Pick<ReceivedEvent, "host" | "source" | "sourcetype" | "index">;
 
 const TOKEN_ATTRIBUTE = "com.splunk.hec.access_token";
 
+interface OwnedEvents {
+  readonly owner: HecOwner;
+  readonly items: WireWriter;
+}
+
+/** Up to this many kinds of metadata are compared with those of an event, which is faster than making a key. */
+const FEW_OWNERS = 8;
+
 /** The scope containers of a request, one for each combination of metadata. */
 class OwnedItems {
   private readonly names: HecAttributeNames;
   private readonly token: string;
-  private readonly owners = new Map<string, { readonly owner: HecOwner; readonly items: WireWriter }>();
-  private last: { readonly owner: HecOwner; readonly items: WireWriter } | undefined;
+  private readonly owners = new Map<string, OwnedEvents>();
+  private readonly first: OwnedEvents[] = [];
 
   constructor(names: HecAttributeNames, token: string) {
     this.names = names;
@@ -44,18 +54,22 @@ class OwnedItems {
 
   /** The writer of the scope container for events with this metadata. */
   itemsOf(owner: HecOwner): WireWriter {
-    const { last } = this;
-    if (last !== undefined && isSame(last.owner, owner)) return last.items;
+    for (const each of this.first) if (isSame(each.owner, owner)) return each.items;
     const key = JSON.stringify([owner.host, owner.source, owner.sourcetype, owner.index]);
-    const known = this.owners.get(key) ?? { owner, items: new WireWriter() };
-    this.owners.set(key, known);
-    this.last = known;
+    let known = this.owners.get(key);
+    if (known === undefined) {
+      known = { owner, items: new WireWriter() };
+      this.owners.set(key, known);
+      if (this.first.length < FEW_OWNERS) this.first.push(known);
+    }
     return known.items;
   }
 
   finish(signal: Signal, count: number): Batch[] {
     if (count === 0) return [];
-    const writer = new WireWriter();
+    let size = 0;
+    for (const { items } of this.owners.values()) size += items.length + 200;
+    const writer = new WireWriter(size);
     for (const { owner, items } of this.owners.values()) {
       writer.byte(RESOURCE_CONTAINER_TAG);
       writer.begin(items.length + 100);
@@ -108,11 +122,10 @@ export class HecLogWriter {
       writer.fixed64OfNumber(event.time);
     }
     writer.byte(LOG_BODY_TAG);
-    writer.begin(typeof event.event === "string" ? event.event.length + 3 : 100);
+    writer.begin(typeof event.event === "string" ? event.event.length + 3 : 200);
     writeHecValue(writer, event.event, MAX_VALUE_DEPTH);
     writer.end();
-    for (const key of Object.keys(event.fields).sort())
-      writeAttribute(writer, LOG_ATTRIBUTES_TAG, key, event.fields[key]);
+    for (const key of sortedKeys(event.fields)) writeAttribute(writer, LOG_ATTRIBUTES_TAG, key, event.fields[key]);
     writer.end();
   }
 
@@ -169,10 +182,16 @@ export class HecMetricWriter {
   }
 }
 
-function writeAttribute(writer: WireWriter, tag: number, key: string, value: unknown): void {
+function writeAttribute(
+  writer: WireWriter,
+  tag: number,
+  key: string,
+  value: unknown,
+  depth: number = MAX_VALUE_DEPTH,
+): void {
   writer.byte(tag);
   writer.begin(typeof value === "string" ? key.length + value.length + 8 : key.length + 16);
-  writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeHecValue);
+  writeKeyValueBody(writer, key, value, depth, writeHecValue);
   writer.end();
 }
 
@@ -190,11 +209,21 @@ function writeHecValue(writer: WireWriter, value: unknown, depth: number): void 
     writer.byte(value ? 1 : 0);
   } else if (Array.isArray(value)) writeList(writer, value, depth - 1, writeHecValue);
   else if (typeof value === "object" && value !== null)
-    writeMap(writer, Object.entries(value).sort(byKey), depth - 1, writeHecValue);
+    writeSortedMap(writer, value as Readonly<Record<string, unknown>>, depth - 1);
 }
 
-function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
+function writeSortedMap(writer: WireWriter, map: Readonly<Record<string, unknown>>, depth: number): void {
+  writer.byte(KVLIST_VALUE_TAG);
+  writer.begin(200);
+  for (const key of sortedKeys(map)) writeAttribute(writer, ELEMENT_TAG, key, map[key], depth);
+  writer.end();
+}
+
+/** Keys are mostly few or in order already. */
+function sortedKeys(map: Readonly<Record<string, unknown>>): string[] {
+  const keys = Object.keys(map);
+  for (let i = 1; i < keys.length; i++) if (keys[i]! < keys[i - 1]!) return keys.sort();
+  return keys;
 }
 
 /** A dimension of a metric as text, written as Go writes values. */
