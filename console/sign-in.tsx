@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api/client.js";
 import { saveToken } from "./api/session.js";
+import { ErrorText } from "./parts/bits.js";
 import { Text } from "./parts/text.js";
 
 /** Asks for the API's token; `message` says what was wrong with the previous one. */
@@ -46,11 +47,7 @@ export function SignIn({ message }: { message: string }) {
           onInput={(event) => setToken(event.currentTarget.value)}
         />
       </label>
-      {message !== "" && (
-        <p class="problem" role="alert">
-          <Text value={message} />
-        </p>
-      )}
+      <ErrorText message={message} />
       <footer>
         <button type="submit" class="primary" disabled={token.trim() === ""}>
           Sign in

@@ -33,6 +33,16 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
+/** The message of an action that failed; nothing while there is none. */
+export function ErrorText({ message }: { message: string | undefined }) {
+  if (message === undefined || message === "") return null;
+  return (
+    <p class="problem" role="alert">
+      <Text value={message} />
+    </p>
+  );
+}
+
 /** The error of a request. If the agent lacks a part or a thing, that is shown as a note, not as an error. */
 export function Problem({ error, part }: { error: ApiError; part: string }) {
   if (error.status === 404)

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useMe } from "../api/me.js";
+import { ErrorText } from "./bits.js";
 import { Text } from "./text.js";
 
 /**
@@ -40,6 +41,8 @@ export interface Why {
 interface ConfirmProps {
   readonly title: string;
   readonly action: string;
+  /** Replaces the name of the action while it runs. */
+  readonly busyText?: string;
   readonly isDanger?: boolean;
   /** If true, a reason is required to confirm. */
   readonly reasonRequired?: boolean;
@@ -50,7 +53,16 @@ interface ConfirmProps {
 
 /** Asks for confirmation and a reason. Closes when the action is done; shows the error if it fails. */
 export function ConfirmDialog(props: ConfirmProps) {
-  const { title, action, isDanger = false, reasonRequired = false, onConfirm, onClose, children } = props;
+  const {
+    title,
+    action,
+    busyText = action,
+    isDanger = false,
+    reasonRequired = false,
+    onConfirm,
+    onClose,
+    children,
+  } = props;
   const [reason, setReason] = useState("");
   const me = useMe();
   const [error, setError] = useState<string>();
@@ -88,11 +100,7 @@ export function ConfirmDialog(props: ConfirmProps) {
             </small>
           )}
         </label>
-        {error !== undefined && (
-          <p class="problem" role="alert">
-            <Text value={error} />
-          </p>
-        )}
+        <ErrorText message={error} />
         <footer>
           <button type="button" onClick={onClose}>
             Cancel
@@ -102,7 +110,7 @@ export function ConfirmDialog(props: ConfirmProps) {
             class={isDanger ? "danger" : "primary"}
             disabled={isBusy || (reasonRequired && reason.trim() === "")}
           >
-            {action}
+            {isBusy ? busyText : action}
           </button>
         </footer>
       </form>

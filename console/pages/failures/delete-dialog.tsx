@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, post, query, segment } from "../../api/client.js";
 import { useValue, Value } from "../../api/value.js";
+import { ErrorText } from "../../parts/bits.js";
 import { ConfirmDialog, type Why } from "../../parts/dialog.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
@@ -43,11 +44,7 @@ export function DeleteDialog({ selection, onDone, onClose }: DeleteProps) {
   };
   return (
     <ConfirmDialog title="Delete dead letters" action="Delete" isDanger onConfirm={confirm} onClose={onClose}>
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          <Text value={problem} />
-        </p>
-      )}
+      <ErrorText message={problem} />
       <p>
         <strong>{counted === undefined ? "Counting…" : deadLettersText(counted)}</strong> and their data are deleted.
         They will never be delivered.

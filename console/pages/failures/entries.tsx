@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type ApiError, get, query } from "../../api/client.js";
 import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Empty, Load, Problem } from "../../parts/bits.js";
+import { Ago, Empty, ErrorText, Load, Problem } from "../../parts/bits.js";
 import { bytesText, countText, messageText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
@@ -152,11 +152,7 @@ function RestoreBar({ ids, filters, onChanged }: Omit<ToolbarProps, "chosen"> & 
         Restore all that match
       </button>
       <span class="dim">These were deleted. They are removed permanently when their time is over.</span>
-      {error !== undefined && (
-        <span class="problem" role="alert">
-          <Text value={error} />
-        </span>
-      )}
+      <ErrorText message={error} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { post } from "../../api/client.js";
 import type { OttlResult } from "../../api/shapes.js";
-import { Badge } from "../../parts/bits.js";
+import { Badge, ErrorText } from "../../parts/bits.js";
 import { DiffView } from "../../parts/diff-view.js";
 import { Text } from "../../parts/text.js";
 import { escapeHidden } from "../../parts/visible.js";
@@ -88,11 +88,7 @@ export function PlaygroundPage() {
           </button>
         </p>
       </form>
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          <Text value={error} />
-        </p>
-      )}
+      <ErrorText message={error} />
       {results !== undefined && <Results results={results} first={first} />}
     </>
   );
@@ -113,11 +109,7 @@ function Results({ results, first }: { results: readonly OttlResult[]; first: un
               <Badge tone="bad">error</Badge>
             )}
           </header>
-          {result.error !== undefined && (
-            <p class="problem">
-              <Text value={result.error} />
-            </p>
-          )}
+          <ErrorText message={result.error} />
           {result.changed && <DiffView before={i === 0 ? first : results[i - 1]!.record} after={result.record} />}
         </section>
       ))}

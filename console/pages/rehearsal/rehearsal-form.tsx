@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { post } from "../../api/client.js";
-import { Text } from "../../parts/text.js";
+import { ErrorText } from "../../parts/bits.js";
 
 const DURATIONS = [
   ["10", "10 seconds"],
@@ -61,11 +61,7 @@ export function RehearsalForm({ onStarted }: { onStarted: () => void }) {
           Start
         </button>
       </footer>
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          <Text value={error} />
-        </p>
-      )}
+      <ErrorText message={error} />
     </form>
   );
 }

@@ -3,7 +3,7 @@ import { useAbilities } from "../../api/abilities.js";
 import { request } from "../../api/client.js";
 import type { Rehearsal, ReloadReport } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Badge, Empty, Facts, Load, type Tone } from "../../parts/bits.js";
+import { Ago, Badge, Empty, ErrorText, Facts, Load, type Tone } from "../../parts/bits.js";
 import { bytesText, countText, durationText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { ProblemList } from "../config/problem-list.js";
@@ -86,11 +86,7 @@ function Current(props: { rehearsal: Rehearsal; canStart: boolean; onChange: () 
             This condition holds: <Text value={condition} />
           </p>
         ))}
-        {error !== undefined && (
-          <p class="problem">
-            <Text value={error} />
-          </p>
-        )}
+        <ErrorText message={error} />
         <ProblemList problems={problems} />
         {changedPlugins.map((path) => (
           <p class="note" key={path}>
@@ -150,7 +146,7 @@ function CancelButton({ onDone }: { onDone: () => void }) {
     request("DELETE", "/config/rehearsal").then(onDone, (failure: unknown) => setError((failure as Error).message));
   return (
     <>
-      {error !== undefined && <span class="problem">{error}</span>}
+      <ErrorText message={error} />
       <button type="button" class="danger" onClick={() => void cancel()}>
         Cancel
       </button>

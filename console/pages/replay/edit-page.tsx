@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import { post, segment } from "../../api/client.js";
 import type { Entry } from "../../api/shapes.js";
+import { ErrorText } from "../../parts/bits.js";
 import { ConfirmDialog, type Why } from "../../parts/dialog.js";
 import { DiffView } from "../../parts/diff-view.js";
-import { Text } from "../../parts/text.js";
 import { escapeHidden } from "../../parts/visible.js";
 import { goTo, linkTo } from "../../route.js";
 
@@ -50,11 +50,7 @@ export function EditPage({ id }: { id: string }) {
                 onInput={(event) => setText(event.currentTarget.value)}
               />
             </label>
-            {"error" in parsed && (
-              <p class="problem" role="alert">
-                <Text value={parsed.error} />
-              </p>
-            )}
+            <ErrorText message={"error" in parsed ? parsed.error : undefined} />
             <p class="toolbar">
               <button
                 type="button"

@@ -3,7 +3,7 @@ import { segment } from "../../api/client.js";
 import { useEvents } from "../../api/events.js";
 import type { Replay, ReplayCause, ReplayOutcome } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
+import { Ago, Badge, ErrorText, Facts, Load } from "../../parts/bits.js";
 import { countOf, countText, durationText, messageText, toMs } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
@@ -48,11 +48,7 @@ function Job({ replay, onDone }: { replay: Replay; onDone: () => void }) {
       </header>
       <Progress replay={replay} />
       {replay.causes !== undefined && replay.causes.length > 0 && <Causes causes={replay.causes} />}
-      {replay.error !== undefined && (
-        <p class="problem">
-          <Text value={replay.error} />
-        </p>
-      )}
+      <ErrorText message={replay.error} />
       {replay.outcomes === undefined ? (
         <p class="dim">
           Queued does not mean delivered: entries that fail again are among the{" "}
@@ -76,7 +72,7 @@ function Controls({ replay, onDone }: { replay: Replay; onDone: () => void }) {
   if (replay.state !== "running" && replay.state !== "paused") return null;
   return (
     <>
-      {error !== undefined && <span class="problem">{error}</span>}
+      <ErrorText message={error} />
       {replay.state === "running" ? (
         <button type="button" onClick={() => act("pause")}>
           Pause

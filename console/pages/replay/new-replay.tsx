@@ -3,7 +3,7 @@ import { type Abilities, useAbilities } from "../../api/abilities.js";
 import { query } from "../../api/client.js";
 import type { DryRun, Exporter, Group, Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Empty, Facts } from "../../parts/bits.js";
+import { Empty, ErrorText, Facts } from "../../parts/bits.js";
 import { countText, durationText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { WorkProgress } from "../../parts/work-progress.js";
@@ -100,11 +100,7 @@ export function NewReplay({ asked }: { asked: Asked }) {
           </WorkProgress>
         </section>
       )}
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          <Text value={error} />
-        </p>
-      )}
+      <ErrorText message={error} />
       {dryRun !== undefined && <DryRunView result={dryRun} />}
     </>
   );

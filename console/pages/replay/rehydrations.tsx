@@ -3,7 +3,7 @@ import type { Rehydration } from "../../../src/runtime/contract/rehydration/rehy
 import { post, request, segment } from "../../api/client.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Badge, Empty, Load, type Tone } from "../../parts/bits.js";
+import { Ago, Badge, Empty, ErrorText, Load, type Tone } from "../../parts/bits.js";
 import { bytesText, clockText, countOf } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
@@ -98,11 +98,7 @@ function RehydrationForm({ onStarted }: { onStarted: () => void }) {
           Start
         </button>
       </footer>
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          <Text value={error} />
-        </p>
-      )}
+      <ErrorText message={error} />
     </form>
   );
 }
@@ -159,11 +155,7 @@ function RehydrationJob({ job, onChanged }: { job: Rehydration; onChanged: () =>
           The same request was interrupted after {countOf(job.resumes.objects, "object")}. It would go on there.
         </p>
       )}
-      {job.error !== undefined && (
-        <p class="problem">
-          <Text value={job.error} max={400} />
-        </p>
-      )}
+      <ErrorText message={job.error} />
       {!dryRun && (
         <WorkProgress
           label={`Objects of ${id}`}
@@ -180,11 +172,7 @@ function RehydrationJob({ job, onChanged }: { job: Rehydration; onChanged: () =>
           <Text value={job.problems[0]?.message ?? ""} max={200} />
         </p>
       )}
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          <Text value={error} />
-        </p>
-      )}
+      <ErrorText message={error} />
     </article>
   );
 }
