@@ -164,9 +164,10 @@ function AgentName({ isLost }: { isLost: boolean }) {
   const { data } = useLoad<Agent>("/agent", AGENT_EVERY_MS);
   if (data === undefined) return null;
   if (isLost) return <span class="agent">{data.name} · cannot be reached</span>;
+  const details = `${data.version} · ${data.state} · up ${durationText(Date.now() - toMs(data.startedAt))}`;
   return (
-    <span class="agent" title={`generation ${data.generation}`}>
-      {data.name} {data.version} · {data.state} · up {durationText(Date.now() - toMs(data.startedAt))}
+    <span class="agent" title={`${details} · generation ${data.generation}`}>
+      {data.name} <span class="details">{details}</span>
     </span>
   );
 }

@@ -73,6 +73,23 @@ describe.skipIf(!hasBrowser)("the failures page", () => {
     await page.getByText(/A call that fails because the backend is down/).waitFor();
   });
 
+  it("replays only what matches the filters, and everything without filters", async () => {
+    const page = await open(`#/failures?exporter=${EXPORTER}&text=order 2`);
+    await page.locator("tbody tr").getByText("1", { exact: true }).first().waitFor();
+    await page.getByRole("link", { name: "Replay…" }).click();
+    await page.getByRole("button", { name: "Dry run" }).click();
+    const dryRun = page.getByRole("region", { name: "Dry run" });
+    await dryRun.getByText("would be replayed").waitFor();
+    expect(await dryRun.innerText()).toMatch(/^Dry run\s+1\s*chosen\s+1\s*would be replayed/);
+    await page.goto(`${agent.url}/#/failures?view=entries`);
+    await page.getByRole("link", { name: "Replay all that match…" }).click();
+    await page.getByText("All dead letters", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await dryRun.getByText("would be replayed").waitFor();
+    expect(await dryRun.innerText()).toMatch(/^Dry run\s+8\s*chosen/);
+    await dryRun.getByText("Their records would be sent as they are stored.").waitFor();
+  });
+
   it("deletes chosen ones after telling how many and whether that is final, and undoes it", async () => {
     const page = await open(`#/failures?view=entries&exporter=${EXPORTER}`);
     for (const n of [0, 1]) await rowsOf(page).nth(n).getByRole("checkbox").check();

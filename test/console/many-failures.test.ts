@@ -94,6 +94,20 @@ service:
     await takePicture(page, "many-entries-390");
   }, 60_000);
 
+  it("replays all of them, and stops when told to", async () => {
+    const page = await openPage(`${url}/#/failures?view=entries`, CONSOLE_TOKEN);
+    await page.getByRole("link", { name: "Replay all that match…" }).click();
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByLabel(/Entries per second/).waitFor();
+    const all = ENTRIES.toLocaleString("en-US");
+    await page.getByRole("button", { name: `Start replay of ${all}` }).click();
+    await page.getByRole("heading", { name: `Replay of ${all}` }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("cancelled").first().waitFor();
+    await page.getByRole("link", { name: "Replays" }).click();
+    await page.locator("tbody tr").getByText("cancelled").first().waitFor();
+  }, 120_000);
+
   it("does not offer to open records to users who may not see them", async () => {
     const page = await openPage(`${url}/#/failures`, VIEWER_TOKEN);
     await page.locator('input[placeholder="needs the role reveal"]').first().waitFor();

@@ -67,6 +67,7 @@ describe.skipIf(!hasBrowser)("the overview", () => {
     const queues = page.getByRole("region", { name: "Queues" });
     await queues.getByText(/ago, waits for otlp_http\/gone/).waitFor();
     const causes = page.getByRole("region", { name: "Dead letters" });
+    await causes.getByText(/onerror=/).waitFor();
     await causes.getByRole("link", { name: "HTTP 400" }).click();
     await page.getByRole("heading", { name: "Failures" }).waitFor();
     expect(page.url()).toContain("signature=");
@@ -87,6 +88,19 @@ describe.skipIf(!hasBrowser)("the overview", () => {
     await pages.getByRole("link", { name: /^Exporters, [23] not up$/ }).waitFor();
     await pages.getByRole("link", { name: "Failures, 1 dead letter" }).click();
     await page.getByRole("link", { name: "HTTP 400" }).waitFor();
+  });
+
+  it("has all pages in one row of the header on a laptop", async () => {
+    const page = await open();
+    await page.getByText("all roles").waitFor();
+    const agentName = page.locator("header .agent");
+    const lastPage = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Audit" });
+    for (const width of [1280, 1366, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      const [name, link] = [(await agentName.boundingBox())!, (await lastPage.boundingBox())!];
+      expect(name.y).toBeGreaterThanOrEqual(link.y);
+      expect(name.x).toBeGreaterThan(link.x + link.width);
+    }
   });
 
   it("is readable on a telephone and a large screen, in the light and in the dark", async () => {

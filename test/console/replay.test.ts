@@ -79,4 +79,21 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await sidewaysScroll(page)).toBe(0);
   });
+
+  it("tells the navigation at once when all are delivered", async () => {
+    agent.sinks.bad.respond((_, response) => response.writeHead(400).end("not yet"));
+    await agent.sendLog("one more");
+    await until(async () => expect(await deadLetters()).toHaveLength(1));
+    const page = await openPage(`${agent.url}/#/replay/new?all=true`, CONSOLE_TOKEN);
+    // Without intervals, the page loads nothing again by itself.
+    await page.addInitScript("window.setInterval = () => 0");
+    await page.reload();
+    const link = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /^Failures/ });
+    await expect.poll(() => link.getAttribute("aria-label")).toBe("Failures, 1 dead letter");
+    await page.getByRole("button", { name: "Dry run" }).click();
+    agent.sinks.bad.respond(undefined);
+    await page.getByRole("button", { name: "Start replay of 1" }).click();
+    await page.getByText("all delivered").waitFor();
+    await expect.poll(() => link.getAttribute("aria-label")).toBe(null);
+  });
 });

@@ -29,7 +29,7 @@ export function FilterChips({ filters, isList }: { filters: Filters; isList: boo
 }
 
 /** Shows the error behind a signature, because the signature itself means nothing to people. */
-function CauseName({ filters: { signature = "", exporter, deleted } }: { filters: Filters }) {
+export function CauseName({ filters: { signature = "", exporter, deleted } }: { filters: Filters }) {
   const { data } = useLoad<GroupPage>(`/dead-letters/groups${query({ signature, exporter, deleted, limit: 1 })}`);
   const error = data?.groups[0]?.error;
   if (error === undefined) return <Text value={signature} inline max={16} />;

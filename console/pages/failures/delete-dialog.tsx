@@ -43,7 +43,14 @@ export function DeleteDialog({ selection, onDone, onClose }: DeleteProps) {
     onDone();
   };
   return (
-    <ConfirmDialog title="Delete dead letters" action="Delete" isDanger onConfirm={confirm} onClose={onClose}>
+    <ConfirmDialog
+      title="Delete dead letters"
+      action="Delete"
+      busyText="Deleting…"
+      isDanger
+      onConfirm={confirm}
+      onClose={onClose}
+    >
       <ErrorText message={problem} />
       <p>
         <strong>{counted === undefined ? "Counting…" : deadLettersText(counted)}</strong> and their data are deleted.
@@ -73,6 +80,7 @@ export function DeletionNote({ onDone }: { onDone: () => void }) {
   const deletion = useValue(lastDeletion);
   const [error, setError] = useState<string>();
   const [restored, setRestored] = useState<number>();
+  const [isRestoring, setRestoring] = useState(false);
   if (restored !== undefined && deletion === undefined)
     return (
       <p class="note good" role="status">
@@ -80,23 +88,27 @@ export function DeletionNote({ onDone }: { onDone: () => void }) {
       </p>
     );
   if (deletion === undefined) return null;
-  const undo = () =>
-    restore(deletion.selection).then(
-      (count) => {
-        lastDeletion.set(undefined);
-        setRestored(count);
-        setError(undefined);
-        onDone();
-      },
-      (failure: Error) => setError(failure.message),
-    );
+  const undo = () => {
+    setRestoring(true);
+    setError(undefined);
+    restore(deletion.selection)
+      .then(
+        (count) => {
+          lastDeletion.set(undefined);
+          setRestored(count);
+          onDone();
+        },
+        (failure: Error) => setError(failure.message),
+      )
+      .finally(() => setRestoring(false));
+  };
   return (
     <p class="note toolbar" role="status">
       <span>Deleted {deadLettersText(deletion.deleted)}.</span>
       {deletion.canUndo && (
         <>
-          <button type="button" onClick={() => void undo()}>
-            Undo
+          <button type="button" disabled={isRestoring} onClick={undo}>
+            {isRestoring ? "Restoring…" : "Undo"}
           </button>
           <a href={linkTo("failures", [], { view: "entries", deleted: "true" })}>Show deleted ones</a>
         </>

@@ -9,7 +9,7 @@ import { Text } from "../../parts/text.js";
 import { goTo, linkTo } from "../../route.js";
 import { CALLS_MEANING } from "./calls-meaning.js";
 import { DeleteDialog, restore, type SelectionBody } from "./delete-dialog.js";
-import { apiFilters, type Filters } from "./filters.js";
+import { apiFilters, type Filters, replayLink } from "./filters.js";
 import { Preview } from "./preview.js";
 
 interface EntryPageOf {
@@ -96,8 +96,6 @@ interface ToolbarProps {
 
 function Toolbar({ chosen, filters, onChanged }: ToolbarProps) {
   const [deleting, setDeleting] = useState<SelectionBody>();
-  const { minutes: _, ...others } = filters;
-  const since = apiFilters(filters)["since"];
   const ids = [...chosen];
   const number = ids.length === 0 ? "chosen" : `${countText(ids.length)} chosen`;
   if (filters["deleted"] !== undefined) return <RestoreBar ids={ids} filters={filters} onChanged={onChanged} />;
@@ -111,7 +109,7 @@ function Toolbar({ chosen, filters, onChanged }: ToolbarProps) {
         >
           Replay {number}…
         </button>
-        <a class="button" href={linkTo("replay", ["new"], { ...others, since })}>
+        <a class="button" href={replayLink(filters)}>
           Replay all that match…
         </a>
       </Needs>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { query } from "../../api/client.js";
+import { reloadOverview } from "../../api/overview.js";
 import type { Exporter, GroupPage } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import type { Route } from "../../route.js";
@@ -37,6 +38,7 @@ function DeadLetters({ route }: { route: Route }) {
   if (isPartial !== isCounting) setCounting(isPartial);
   const onChanged = () => {
     counted.reload();
+    reloadOverview();
     setRound(round + 1);
   };
   return (

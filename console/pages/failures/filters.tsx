@@ -3,7 +3,7 @@ import { useAbilities } from "../../api/abilities.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { useDraft } from "../../parts/use-draft.js";
-import { goTo } from "../../route.js";
+import { goTo, linkTo } from "../../route.js";
 
 /** The filters in the address, as the API takes them. */
 export type Filters = Readonly<Record<string, string>>;
@@ -45,6 +45,14 @@ export function apiFilters(filters: Filters): Record<string, string> {
   if (minutes === undefined || !/^\d+$/.test(minutes)) return known;
   const since = Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000;
   return { ...known, since: new Date(since).toISOString() };
+}
+
+/** The address of a new replay of all that match. Without filters these are all dead letters. */
+export function replayLink(filters: Filters): string {
+  const { minutes: _, ...others } = filters;
+  const asked = { ...others, since: apiFilters(filters)["since"] };
+  const isFiltered = Object.values(asked).some((value) => value !== undefined && value !== "");
+  return linkTo("replay", ["new"], isFiltered ? asked : { all: "true" });
 }
 
 /** Selections apply at once; text fields apply when they are submitted. */

@@ -8,7 +8,7 @@ import { Bars } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { DeleteDialog } from "./delete-dialog.js";
-import { apiFilters, type Filters } from "./filters.js";
+import { apiFilters, type Filters, replayLink } from "./filters.js";
 
 /** An older count is marked as such. */
 const OLD_MS = 15_000;
@@ -34,7 +34,7 @@ export function Groups({ filters, counted, onChanged }: GroupsProps) {
               key={JSON.stringify(filters)}
               filters={filters}
               groups={page.groups}
-              mayDelete={filters["deleted"] === undefined}
+              isDeleted={filters["deleted"] !== undefined}
               onDelete={setDeleting}
             />
           )}
@@ -82,11 +82,12 @@ function Unlisted({ page: { groups, total, others } }: { page: GroupPage }) {
 interface TableProps {
   readonly groups: readonly Group[];
   readonly filters: Filters;
-  readonly mayDelete: boolean;
+  /** Deleted dead letters can only be restored. */
+  readonly isDeleted: boolean;
   readonly onDelete: (group: Group) => void;
 }
 
-function GroupTable({ groups, filters, mayDelete, onDelete }: TableProps) {
+function GroupTable({ groups, filters, isDeleted, onDelete }: TableProps) {
   const [rows, setRows] = useState(ROWS);
   const isFiltered = Object.values(apiFilters(filters)).some((value) => value !== "");
   if (groups.length === 0)
@@ -100,7 +101,7 @@ function GroupTable({ groups, filters, mayDelete, onDelete }: TableProps) {
   const left = groups.length - rows;
   return (
     <>
-      <GroupRows groups={groups.slice(0, rows)} {...{ filters, mayDelete, onDelete }} />
+      <GroupRows groups={groups.slice(0, rows)} {...{ filters, isDeleted, onDelete }} />
       {left > 0 && (
         <p>
           <button type="button" onClick={() => setRows(rows + ROWS)}>
@@ -142,8 +143,8 @@ function GroupRows({ groups, ...how }: TableProps) {
   );
 }
 
-function GroupRow({ group, filters, mayDelete, onDelete }: Omit<TableProps, "groups"> & { group: Group }) {
-  const { signature, exporter, reason, entries, items, firstAt, lastAt, trend } = group;
+function GroupRow({ group, filters, isDeleted, onDelete }: Omit<TableProps, "groups"> & { group: Group }) {
+  const { exporter, reason, entries, items, firstAt, lastAt, trend } = group;
   const error = typeof group.error === "string" ? { class: group.error, message: "" } : group.error;
   const narrowed = { ...filters, ...groupFilters(group) };
   return (
@@ -176,17 +177,19 @@ function GroupRow({ group, filters, mayDelete, onDelete }: Omit<TableProps, "gro
         <Ago at={lastAt} />
       </td>
       <td class="actions">
-        <Needs right="replay">
-          <a class="button" href={linkTo("replay", ["new"], { signature, exporter, reason })}>
-            Replay…
-          </a>
-        </Needs>
-        {mayDelete && (
-          <Needs right="purge">
-            <button type="button" onClick={() => onDelete(group)}>
-              Delete…
-            </button>
-          </Needs>
+        {!isDeleted && (
+          <>
+            <Needs right="replay">
+              <a class="button" href={replayLink(narrowed)}>
+                Replay…
+              </a>
+            </Needs>
+            <Needs right="purge">
+              <button type="button" onClick={() => onDelete(group)}>
+                Delete…
+              </button>
+            </Needs>
+          </>
         )}
       </td>
     </tr>

@@ -3,7 +3,7 @@ import { useOverview } from "../../api/overview.js";
 import type { Alert, Group, History, Overview } from "../../api/shapes.js";
 import { type Loaded, useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load, StateBadge } from "../../parts/bits.js";
-import { bytesText, countOf, countText, durationText, rateText } from "../../parts/format.js";
+import { bytesText, countOf, countText, durationText, messageText, rateText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Sparkline } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
@@ -230,13 +230,19 @@ function Causes({ overview: { deadLetters } }: { overview: Overview }) {
 }
 
 function CauseRow({ group: { signature, exporter, reason, error, entries, lastAt } }: { group: Group }) {
-  const text = typeof error === "string" ? error : error.class;
+  const { class: name, message } = typeof error === "string" ? { class: error, message: "" } : error;
+  const details = messageText({ class: name, message });
   return (
     <li>
       <strong>{countText(entries)}</strong>{" "}
       <a href={linkTo("failures", [], { signature, exporter, reason })}>
-        <Text value={text} inline max={80} />
+        <Text value={name} inline max={80} />
       </a>{" "}
+      {details !== "" && details !== name && (
+        <span class="dim">
+          <Text value={details} inline max={80} />{" "}
+        </span>
+      )}
       at <Text value={exporter} inline max={60} />{" "}
       <small>
         last <Ago at={lastAt} />

@@ -50,10 +50,22 @@ export function DryRunView({ result }: { result: DryRun }) {
           ))}
         </ul>
       )}
-      {result.samples?.map((sample) => (
+      <Samples samples={result.samples ?? []} />
+    </section>
+  );
+}
+
+/** How the first entries would change. If nothing changes, one sentence says so for all of them. */
+function Samples({ samples }: { samples: readonly ReplaySample[] }) {
+  if (samples.length === 0) return null;
+  if (samples.every(({ changed, note }) => !changed && note === undefined))
+    return <p class="dim">Their records would be sent as they are stored.</p>;
+  return (
+    <>
+      {samples.map((sample) => (
         <SampleView key={sample.id} sample={sample} />
       ))}
-    </section>
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { segment } from "../../api/client.js";
 import { useEvents } from "../../api/events.js";
+import { reloadOverview } from "../../api/overview.js";
 import type { Replay, ReplayCause, ReplayOutcome } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, ErrorText, Facts, Load } from "../../parts/bits.js";
@@ -21,7 +22,9 @@ export function JobPage({ id }: { id: string }) {
   // The agent sends an event on each change; the outcomes are loaded then.
   useEvents(isSettled ? undefined : `${path}/events`, ({ name }) => {
     loaded.reload();
-    if (name === "settled") setSettled(true);
+    if (name !== "settled") return;
+    setSettled(true);
+    reloadOverview();
   });
   return (
     <>

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import { type Abilities, useAbilities } from "../../api/abilities.js";
-import { query } from "../../api/client.js";
-import type { DryRun, Exporter, Group, Replay } from "../../api/shapes.js";
+import type { DryRun, Exporter, Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Empty, ErrorText, Facts } from "../../parts/bits.js";
 import { countText, durationText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { WorkProgress } from "../../parts/work-progress.js";
 import { goTo, linkTo } from "../../route.js";
+import { CauseName } from "../failures/chips.js";
 import { filterLabel } from "../failures/filters.js";
 import { DryRunView } from "./dry-run-view.js";
 import {
@@ -131,28 +131,20 @@ function Chosen({ asked }: { asked: Asked }) {
       </>
     );
   }
+  if (asked["all"] === "true") return <p>All dead letters</p>;
   return (
     <>
       <p>All dead letters with</p>
       <Facts
         rows={Object.entries(asked).map(
-          ([name, value]) => [filterLabel(name), <Text key={name} value={value} />] as const,
+          ([name, value]) =>
+            [
+              filterLabel(name),
+              name === "signature" ? <CauseName key={name} filters={asked} /> : <Text key={name} value={value} />,
+            ] as const,
         )}
       />
-      {asked["signature"] !== undefined && <Cause signature={asked["signature"]} />}
     </>
-  );
-}
-
-/** Shows the error behind a signature, because the signature itself means nothing to people. */
-function Cause({ signature }: { signature: string }) {
-  const { data } = useLoad<{ groups: readonly Group[] }>(`/dead-letters/groups${query({ signature })}`);
-  const error = data?.groups[0]?.error;
-  if (error === undefined) return null;
-  return (
-    <p class="dim">
-      which is: <Text value={typeof error === "string" ? error : error.message} />
-    </p>
   );
 }
 

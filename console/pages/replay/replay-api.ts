@@ -25,6 +25,7 @@ const AGAIN_MS = 500;
 export function selectionOf(asked: Asked): object | undefined {
   const ids = asked["ids"]?.split(",").filter((id) => id !== "");
   if (ids !== undefined && ids.length > 0) return { ids };
+  if (asked["all"] === "true") return { query: {}, all: true };
   const { since, until, signal, ...filters } = asked;
   const others = Object.entries({ since, until, signal }).filter(([, value]) => value !== undefined);
   const query = { ...apiFilters(filters), ...Object.fromEntries(others) };

@@ -88,13 +88,16 @@ function countStates<T extends { readonly id: string; readonly state: HealthStat
 
 /** The first reason that explains the state; see `exporterStatus`. */
 function exporterReason(status: ExporterStatus): string {
-  const { paused, breaker, refused, queue, lastError, failureRate, recentCalls = 0 } = status;
+  const { paused, breaker, refused, queue, deadLetters, lastError, failureRate, recentCalls = 0 } = status;
   if (queue.writeError !== undefined) return `its queue cannot be written (${queue.writeError.code})`;
   if (refused !== undefined) return `the backend refuses all ${refused.signals.join(", ")} (${refused.class})`;
   const last = lastError === undefined ? "" : ` (${lastError.class})`;
   if (breaker.state !== "closed") return `its breaker is ${breaker.state.replace("_", " ")}${last}`;
   if (paused) return "it is paused";
   if (recentCalls > 0 && failureRate > 0) return `${Math.round(failureRate * 100)} % of its sends fail${last}`;
+  const { entries } = deadLetters;
+  if (queue.entries === 0 && entries > 0)
+    return `it has ${entries.toLocaleString("en-US")} dead ${entries === 1 ? "letter" : "letters"}${last}`;
   return `a limit of its health settings is exceeded${last}`;
 }
 

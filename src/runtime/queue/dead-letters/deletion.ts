@@ -100,7 +100,8 @@ function changeGroup(
   const { store } = group[0]!.control;
   return runExclusively(store, async () => {
     const present = (await readAgain(group)).filter(({ entry }) => isWanted(entry));
-    for (const { ref, entry } of present) await store.fail(ref, change(entry));
+    // Together, so that they share commits.
+    await Promise.all(present.map(({ ref, entry }) => store.fail(ref, change(entry))));
     return present.length;
   });
 }

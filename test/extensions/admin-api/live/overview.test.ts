@@ -106,15 +106,22 @@ describe("the overview", () => {
       exporter({ id: "b", state: "DOWN", breaker: open, lastError, queue: { ...queue, oldestAt: 1000 } }),
       exporter({ id: "c", state: "DEGRADED", paused: true }),
       exporter({ id: "d", state: "DEGRADED", failureRate: 0.5, recentCalls: 4, lastError }),
+      exporter({
+        id: "e",
+        state: "DEGRADED",
+        deadLetters: { entries: 12_345, items: 0, bytes: 0 },
+        queue: { ...queue, entries: 0, items: 0, bytes: 0 },
+      }),
     ];
     const receiver = { id: "r", state: "DEGRADED", reconnects: 0, down: ["orders"] } as const;
     const { state, exporters: counts, receivers, queue: waiting } = overviewOf(hostOf(exporters, [receiver]), []);
     expect(state).toBe("DOWN");
-    expect(counts).toMatchObject({ total: 4, up: 1, degraded: 2, down: 1 });
+    expect(counts).toMatchObject({ total: 5, up: 1, degraded: 3, down: 1 });
     expect(counts.unwell.map(({ id, why }) => `${id}: ${why}`)).toEqual([
       "b: its breaker is open (ECONNREFUSED)",
       "c: it is paused",
       "d: 50 % of its sends fail (ECONNREFUSED)",
+      "e: it has 12,345 dead letters",
     ]);
     expect(receivers.unwell).toEqual([{ id: "r", state: "DEGRADED", why: "it cannot read orders" }]);
     expect(waiting).toEqual({ entries: 2, items: 10, bytes: 200, oldestAt: 1000, oldestOf: "b" });
