@@ -459,11 +459,12 @@ export const ROOMS = [
   { path: "src/processors/metrics-transform/", purpose: "renames, merges and changes metrics", component: true },
   {
     path: "src/processors/temporality/",
-    purpose: "shared by the two processors that convert temporality",
+    purpose: "shared by the processors of temporality and start times",
     component: true,
   },
   { path: "src/processors/temporality/cumulative-to-delta/", purpose: "cumulative metrics as deltas" },
   { path: "src/processors/temporality/delta-to-cumulative/", purpose: "deltas as cumulative metrics" },
+  { path: "src/processors/temporality/metric-start-time/", purpose: "start times of cumulative points" },
   {
     path: "src/processors/intervals/",
     purpose: "shared by the processors that collect records for an interval",

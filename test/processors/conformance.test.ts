@@ -91,6 +91,11 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
   ],
   cumulative_to_delta: [["leaves first points out", { config: {}, records: "drops" }]],
   delta_to_cumulative: [["adds up", { config: {}, records: "drops" }]],
+  metric_start_time: [
+    ["keeps values", { config: {} }],
+    ["subtracts", { config: { strategy: "subtract_initial_point" }, records: "drops" }],
+    ["looks for a metric", { config: { strategy: "start_time_metric", start_time_metric_regex: "start" } }],
+  ],
   delta_to_rate: [
     ["converts", { config: { metrics: ["sample", "requests"] } }],
     ["finds nothing to do", { config: { metrics: ["absent"] } }],

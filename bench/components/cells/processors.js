@@ -56,6 +56,10 @@ export const PROCESSOR_CELLS = {
     later(2),
   ]),
   "delta_to_cumulative, 1,000 series": cell("delta_to_cumulative", "sample", {}, () => [later(1)]),
+  "metric_start_time, 1,000 series": cell("metric_start_time", "sample", {}, () => [
+    // Their time is their start.
+    Batch.admit("metrics", sums(1000, 0)),
+  ]),
   "delta_to_rate, every metric converted": cell(
     "delta_to_rate",
     "sample",

@@ -108,6 +108,11 @@ export const PROCESSORS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["metric_start_time", "metricstarttime"],
+    load: async () => (await import("../../processors/temporality/metric-start-time/component.js")).metricStartTime,
+  },
+  {
+    kind: "processor",
     types: ["delta_to_rate", "deltatorate"],
     load: async () => (await import("../../processors/delta-to-rate/component.js")).deltaToRate,
   },

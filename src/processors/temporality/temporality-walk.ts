@@ -1,31 +1,20 @@
-import { nextOwnerId, OwnerTable, PointReader, SeriesTable } from "#metrics";
-import {
-  decodeText,
-  fieldTag,
-  findField,
-  fixed32,
-  message,
-  stepOver,
-  valueAt,
-  varint,
-  type WireWriter,
-} from "#otlp/bytes";
+import { PointReader, SeriesTable } from "#metrics";
+import { decodeText, fieldTag, findField, message, stepOver, valueAt, type WireWriter } from "#otlp/bytes";
 import {
   DATA_POINT_START_TIME_TAG,
   DATA_POINT_TIME_TAG,
   EXPONENTIAL_HISTOGRAM_TAG,
   HISTOGRAM_TAG,
   METRIC_NAME_TAG,
-  METRIC_UNIT_TAG,
   MONOTONIC_TAG,
   NUMBER_INT_TAG,
   SUM_TAG,
   TEMPORALITY_TAG,
 } from "#otlp/metric-tags";
-import { OWNER_TAG } from "#otlp/tags";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { type Batch, type Delivery, type Processor, statefulProcessor } from "../../plugin.js";
 import { ExponentialValue } from "./exponential-value.js";
+import { MetricOwners, numberAt, unsignedAt } from "./metric-owners.js";
 import {
   type ConvertedKind,
   DoubleNumber,
@@ -101,7 +90,6 @@ export function temporalityProcessor(
   });
 }
 
-const MAX_OWNERS = 2_000_000;
 const KINDS: Readonly<Record<number, ConvertedKind>> = {
   [SUM_TAG]: "sum",
   [HISTOGRAM_TAG]: "histogram",
@@ -111,7 +99,7 @@ const KINDS: Readonly<Record<number, ConvertedKind>> = {
 class TemporalityWalk implements RecordVisitor {
   private readonly rules: TemporalityRules;
   private readonly settings: TemporalitySettings;
-  private readonly owners = new OwnerTable<{ readonly id: number }>(MAX_OWNERS);
+  private readonly owners = new MetricOwners();
   private readonly table: SeriesTable<SeriesState>;
   private readonly reader = new PointReader();
   private undos: (() => void)[] = [];
@@ -208,26 +196,18 @@ class TemporalityWalk implements RecordVisitor {
     return DROP;
   }
 
-  private enterMetric({ bytes: b, frames, serials }: RecordWalk): void {
+  private enterMetric(walk: RecordWalk): void {
+    const { bytes: b, frames, serials } = walk;
     this.dataSerial = serials[3]!;
-    const [resource, scope, metric, data] = frames as [Range, Range, Range, Range & { readonly tag: number }];
+    const [metric, data] = [frames[2]!, frames[3]!];
     const kind = KINDS[data.tag];
     this.kind = undefined;
     if (kind === undefined || numberAt(b, data, TEMPORALITY_TAG) !== this.rules.from) return;
-    const [nameStart, nameEnd] = message(b, metric.start, metric.end, METRIC_NAME_TAG);
-    const name = decodeText(b, nameStart, nameEnd);
+    const name = decodeText(b, ...message(b, metric.start, metric.end, METRIC_NAME_TAG));
     const isMonotonic = kind !== "sum" || numberAt(b, data, MONOTONIC_TAG) === 1;
     if (!this.rules.isWanted({ name, kind, isMonotonic })) return;
     this.kind = kind;
-    const resourceId = this.ownerOf(0, b, message(b, resource.start, resource.end, OWNER_TAG));
-    const scopeId = this.ownerOf(resourceId, b, message(b, scope.start, scope.end, OWNER_TAG));
-    const metricId = this.ownerOf(scopeId, b, [nameStart, nameEnd]);
-    this.owner = this.ownerOf(metricId + data.tag / 128, b, message(b, metric.start, metric.end, METRIC_UNIT_TAG));
-  }
-
-  private ownerOf(parent: number, b: Uint8Array, [start, end]: readonly [number, number]): number {
-    const known = this.owners.find(parent, b, start, end);
-    return (known ?? this.owners.add(parent, b, start, end, { id: nextOwnerId() })).id;
+    this.owner = this.owners.idOf(walk);
   }
 
   private pointOf(b: Uint8Array, start: number, end: number, kind: ConvertedKind): SeriesPoint {
@@ -235,10 +215,10 @@ class TemporalityWalk implements RecordVisitor {
     let value: PointValue | undefined;
     for (let p = start; p < end; ) {
       p = stepOver(b, p);
-      if (fieldTag === DATA_POINT_START_TIME_TAG) from = unsigned(b, valueAt);
-      else if (fieldTag === DATA_POINT_TIME_TAG) time = unsigned(b, valueAt);
+      if (fieldTag === DATA_POINT_START_TIME_TAG) from = unsignedAt(b, valueAt);
+      else if (fieldTag === DATA_POINT_TIME_TAG) time = unsignedAt(b, valueAt);
       else if (fieldTag === NUMBER_INT_TAG && kind === "sum")
-        value = new IntegerValue(BigInt.asIntN(64, unsigned(b, valueAt)));
+        value = new IntegerValue(BigInt.asIntN(64, unsignedAt(b, valueAt)));
     }
     if (kind === "histogram") value = HistogramValue.of(this.reader);
     else if (kind === "exponentialHistogram") value = ExponentialValue.of(this.reader);
@@ -248,17 +228,3 @@ class TemporalityWalk implements RecordVisitor {
 
 /** Number of keys checked for expiry with each batch. */
 const SWEEP_KEYS = 1000;
-
-interface Range {
-  readonly start: number;
-  readonly end: number;
-}
-
-function numberAt(b: Uint8Array, { start, end }: Range, tag: number): number {
-  const at = findField(b, start, end, tag);
-  return at < 0 ? 0 : varint(b, at);
-}
-
-function unsigned(b: Uint8Array, at: number): bigint {
-  return (BigInt(fixed32(b, at + 4)) << 32n) | BigInt(fixed32(b, at));
-}

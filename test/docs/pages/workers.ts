@@ -27,4 +27,8 @@ function modesOf(factory: Exclude<ComponentFactory, { kind: "extension" }>): str
 }
 
 /** The modes of components that choose by their config. */
-const BY_CONFIG: Readonly<Record<string, string>> = { otlp: "each or one", span_metrics: "series or one" };
+const BY_CONFIG: Readonly<Record<string, string>> = {
+  metric_start_time: "series or one",
+  otlp: "each or one",
+  span_metrics: "series or one",
+};

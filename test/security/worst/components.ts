@@ -108,6 +108,10 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
       },
     },
   },
+  metric_start_time: {
+    signals: ["metrics"],
+    processor: { metricstarttime: { strategy: "subtract_initial_point" } },
+  },
   delta_to_rate: { signals: ["metrics"], processor: { deltatorate: { metrics: ["m", "metric"] } } },
   debug: { exporter: { debug: { verbosity: "detailed" } } },
   file: { exporter: { file: { path: "$FOLDER/$NUMBER.json" } } },
