@@ -409,6 +409,7 @@ export const ROOMS = [
     purpose: "samples of Prometheus's remote write, 2.0 and 1.0",
     component: true,
   },
+  { path: "src/receivers/faro/", purpose: "logs and spans of Grafana's Faro SDK in browsers", component: true },
   { path: "src/receivers/splunk-hec/", purpose: "events of Splunk's clients", component: true },
   { path: "src/receivers/statsd/", purpose: "metrics of StatsD clients, added up", component: true },
   { path: "src/receivers/webhook-event/", purpose: "whatever is POSTed, as log records", component: true },

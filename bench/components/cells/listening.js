@@ -144,6 +144,17 @@ export const LISTENING_CELLS = {
     drive: (at) =>
       posting(at, "/events", Buffer.from(Array.from({ length: RECORDS }, (_, i) => plainLine(i)).join("\n"))),
   },
+  "faro, a thousand logs a request": {
+    of: "receiver/faro",
+    unit: "record",
+    base: READS_ANSWERS,
+    goal: 5,
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0" };
+      return listening({ of: "receiver/faro", keys, signal: "logs", bare: await bareHttp() });
+    },
+    drive: (at) => posting(at, "/faro", faroLogs(), { "content-type": "application/json" }),
+  },
   "syslog, RFC 5424 over TCP": {
     of: "receiver/syslog",
     unit: "record",
@@ -214,6 +225,18 @@ function hecEvents() {
     fields: { region: "eu", pod: `checkout-${i % 7}` },
   });
   return Buffer.from(Array.from({ length: RECORDS }, (_, i) => JSON.stringify(event(i))).join(""));
+}
+
+/** Logs as Faro's SDK sends them. */
+function faroLogs() {
+  const log = (/** @type {number} */ i) => ({
+    message: plainLine(i),
+    level: "info",
+    context: { component: "checkout" },
+    timestamp: "2026-01-31T10:46:17.680Z",
+  });
+  const meta = { app: { name: "shop", version: "1.2" }, session: { id: "abcd" }, browser: { name: "chrome" } };
+  return Buffer.from(JSON.stringify({ logs: Array.from({ length: RECORDS }, (_, i) => log(i)), meta }));
 }
 
 /** A request of remote write 2.0 with a thousand samples, as our own exporter sends it. */

@@ -138,6 +138,11 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["faro"],
+    load: async () => (await import("../../receivers/faro/component.js")).faroReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["mysql"],
     load: async () => (await import("../../receivers/mysql/component.js")).mysqlReceiver,
   },

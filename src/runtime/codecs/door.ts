@@ -2,3 +2,4 @@
 
 export { crc32c, maskCrc, textChecksum } from "./crc32c.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./fnv.js";
+export { murmur3, murmur3x128, xxh3, xxh128 } from "./hashes.js";

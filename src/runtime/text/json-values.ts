@@ -34,9 +34,10 @@ export class JsonValues {
     return true;
   }
 
-  /** Parses the next value. Throws a `SyntaxError` if it is no JSON, or has more than `maxValues` elements. */
-  next(maxValues: number): unknown {
+  /** Parses the next value. Throws a `SyntaxError` if it is no JSON, or has more than `maxValues` elements or `maxBytes`. */
+  next(maxValues: number, maxBytes = Number.POSITIVE_INFINITY): unknown {
     this.skip(maxValues);
+    if (this.end - this.start > maxBytes) throw new SyntaxError(`more than ${maxBytes} bytes`);
     return JSON.parse(this.json.toString("utf8", this.start, this.end));
   }
 
@@ -88,6 +89,8 @@ function textEnd(json: Buffer, quote: number): number {
 /** Numbers, true, false and null end in front of anything that cannot be part of them. */
 function wordEnd(json: Buffer, from: number): number {
   let at = from;
-  while (at < json.length && /[\w.+-]/.test(String.fromCharCode(json[at]!))) at++;
+  while (at < json.length && WORD_BYTES[json[at]!] === 1) at++;
   return Math.max(at, from + 1);
 }
+
+const WORD_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => Number(/[\w.+-]/.test(String.fromCharCode(byte))));

@@ -1,4 +1,5 @@
 import { type Batch, isMalformed, type ReceiverContext, type ReceiverFactory } from "../../../src/plugin.js";
+import { faroFormat } from "../../../src/receivers/faro/format.js";
 import { remoteWriteFormat } from "../../../src/receivers/prometheus-remote-write/format.js";
 import { splunkHecReceiver } from "../../../src/receivers/splunk-hec/component.js";
 import type { SplunkHecReceiverConfig } from "../../../src/receivers/splunk-hec/config.js";
@@ -17,9 +18,21 @@ import { mutateWire } from "../mutate-wire.js";
 
 const MAX_ELEMENTS = 5000;
 const HEAD = { method: "POST", url: "/?a=b", headers: {}, headersDistinct: {} };
-const context = { id: "fuzzed", clock: systemClock, intakes: { logs: {}, metrics: {} } } as unknown as ReceiverContext;
+const context = {
+  id: "fuzzed",
+  clock: systemClock,
+  intakes: { logs: {}, metrics: {}, traces: {} },
+} as unknown as ReceiverContext;
 const parsed = <Config>(factory: unknown, config: object) =>
   (factory as ReceiverFactory).schema.parse({ endpoint: "127.0.0.1:0", ...config }) as Config;
+
+const FARO_PAYLOAD = Buffer.from(
+  '{"logs":[{"message":"a","level":"info","context":{"b":"c"},"timestamp":"2026-01-31T10:46:17.680Z",' +
+    '"trace":{"trace_id":"0af7651916cd43dd8448eb211c80319c","span_id":"b7ad6b7169203331"}}],"exceptions":[{"type":"E",' +
+    '"value":"no id: 7","stacktrace":{"frames":[{"function":"f","lineno":3}]}}],"measurements":[{"values":{"a":1.5}}],' +
+    '"events":[{"name":"n","attributes":{"k":"v"}}],"traces":{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"s"}]}]}]},' +
+    '"meta":{"app":{"name":"shop"},"browser":{"mobile":true,"brands":[{"brand":"b"}]}}}',
+);
 
 const hec = hecFormat(parsed<SplunkHecReceiverConfig>(splunkHecReceiver, {}), context);
 const webhooks = webhookFormat(
@@ -98,5 +111,12 @@ export const requestTargets: readonly FuzzTarget[] = [
     seeds: [Buffer.from('{"a":1}{"b":[2,"x"]} 12 "text"\n')],
     mutate: textMutator([...'{}[]:,"\\', "null", " ", "\n", "1"]),
     run: (input) => runRequest(webhooks, "other", input),
+  },
+  {
+    name: "payloads of Faro",
+    share: 1,
+    seeds: [FARO_PAYLOAD],
+    mutate: textMutator([...'{}[]:,"\\', "null", "1.5", "true", '"logs"', '"meta"', '"traces"']),
+    run: (input) => runRequest(faroFormat(context), "other", input),
   },
 ];

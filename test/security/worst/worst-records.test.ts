@@ -9,6 +9,7 @@ import { SIGNALS, type Signal } from "../../../src/plugin.js";
 import { type AgentProcess, adminToken, startAgentProcess } from "../../support/agent-process.js";
 import { seededRandom } from "../../support/sampled.js";
 import { WORST_CASES, type WorstCase } from "./components.js";
+import { WORST_RECEIVERS } from "./receivers.js";
 import { WORST_REQUESTS } from "./requests.js";
 
 /**
@@ -49,6 +50,11 @@ const placed: readonly Placed[] = Object.entries(WORST_CASES).flatMap(([name, on
 function configOf(sink: string, folder: string): object {
   const all = { receivers: {}, processors: {}, exporters: { nop: {} }, connectors: {}, pipelines: {} };
   for (const [number, one] of placed.entries()) addCase(all, one, number);
+  for (const [type, { signals }] of Object.entries(WORST_RECEIVERS)) {
+    Object.assign(all.receivers, { [type]: { endpoint: "127.0.0.1:0" } });
+    for (const signal of signals)
+      Object.assign(all.pipelines, { [`${signal}/${type}`]: { receivers: [type], exporters: ["nop"] } });
+  }
   const { pipelines, ...components } = all;
   const config = {
     ...components,
@@ -86,9 +92,9 @@ function addCase(all: Sections, { processor, exporter, connector, signal, to = s
     Object.assign(all.pipelines, { [`${to}/${number}-out`]: { receivers: connectors, exporters: ["nop"] } });
 }
 
-/** At least one request for each case, in the order in which they are written down. */
-function requestsOf(signal: Signal, number: number): string[] {
-  const names = Object.keys(WORST_REQUESTS[signal]);
+/** At least one of the requests, in the order in which they are written down. */
+function chosenOf(requests: object, number: number): string[] {
+  const names = Object.keys(requests);
   const random = seededRandom(seed + number);
   const shuffled = names.map((name) => ({ name, at: random() })).sort((a, b) => a.at - b.at);
   const chosen = new Set(shuffled.slice(0, Math.ceil(names.length * SHARE)).map(({ name }) => name));
@@ -131,15 +137,26 @@ describe.runIf(hasSchedulerStatistics)(`the worst request a component can be giv
     return JSON.parse(readFileSync(file, "utf8"));
   }
 
-  async function post(address: string, signal: Signal, body: Uint8Array): Promise<number> {
-    const headers = { "content-type": "application/x-protobuf", "content-encoding": "gzip" };
-    const answer = await fetch(`http://${address}/v1/${signal}`, {
-      method: "POST",
-      headers,
-      body: new Uint8Array(body),
-    });
+  async function post(url: string, type: string, body: Uint8Array): Promise<number> {
+    const headers = { "content-type": type, "content-encoding": "gzip" };
+    const answer = await fetch(url, { method: "POST", headers, body: new Uint8Array(body) });
     await answer.arrayBuffer();
     return answer.status;
+  }
+
+  /** Sends a request until no turn is too long, because one may be long by chance. */
+  async function expectShortTurns(name: string, send: () => Promise<number>): Promise<void> {
+    let longestMs = Number.POSITIVE_INFINITY;
+    let peakMiB = 0;
+    for (let tries = 0; tries < MAX_TRIES && longestMs >= MAX_TURN_MS; tries++) {
+      await measure();
+      expect([name, await send()]).toEqual([name, expect.toBeOneOf([200, 202, 400, 503])]);
+      ({ longestMs, peakMiB } = await measure());
+      if (process.env["SHOW_TURNS"])
+        process.stdout.write(`${longestMs.toFixed(0)} ms, ${peakMiB.toFixed(0)} MiB: ${name}\n`);
+    }
+    const isSmall = peakMiB < MAX_PEAK_MIB || peakMiB;
+    expect([name, longestMs < MAX_TURN_MS || longestMs, isSmall]).toEqual([name, true, true]);
   }
 
   it.each([
@@ -168,26 +185,19 @@ describe.runIf(hasSchedulerStatistics)(`the worst request a component can be giv
   it.each(placed.map((one, number) => [one.name, one.signal, number] as const))(
     "does not block %s of %s",
     async (_, signal, number) => {
-      const address = ports.get(`receiver otlp/${number}`)!;
-      for (const name of requestsOf(signal, number)) {
-        let longestMs = Number.POSITIVE_INFINITY;
-        let peakMiB = 0;
-        for (let tries = 0; tries < MAX_TRIES && longestMs >= MAX_TURN_MS; tries++) {
-          await measure();
-          const status = await post(address, signal, bodyOf(signal, name));
-          expect([name, status]).toEqual([name, expect.toBeOneOf([200, 400, 503])]);
-          ({ longestMs, peakMiB } = await measure());
-          if (process.env["SHOW_TURNS"])
-            process.stdout.write(`${longestMs.toFixed(0)} ms, ${peakMiB.toFixed(0)} MiB: ${name}\n`);
-        }
-        expect([name, longestMs < MAX_TURN_MS || longestMs, peakMiB < MAX_PEAK_MIB || peakMiB]).toEqual([
-          name,
-          true,
-          true,
-        ]);
-      }
+      const url = `http://${ports.get(`receiver otlp/${number}`)}/v1/${signal}`;
+      for (const name of chosenOf(WORST_REQUESTS[signal], number))
+        await expectShortTurns(name, () => post(url, "application/x-protobuf", bodyOf(signal, name)));
     },
   );
+
+  it.each(Object.entries(WORST_RECEIVERS))("does not block the receiver %s", async (_, { listening, requests }) => {
+    const url = `http://127.0.0.1:${logged(listening, agent.output.stderr)[0]!["port"]}/`;
+    for (const name of chosenOf(requests, placed.length)) {
+      const body = gzipSync(requests[name]!(), { level: 1 });
+      await expectShortTurns(name, () => post(url, "application/json", body));
+    }
+  });
 });
 
 function listeningPorts(log: string): ReadonlyMap<string, string> {

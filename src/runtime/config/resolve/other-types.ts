@@ -191,7 +191,7 @@ const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   receiver: words(`activedirectoryds activedirectoryinv aerospike apache apachespark awscloudwatch
     awscontainerinsight awscontainerinsightreceiver awsecscontainermetrics awsfirehose awslambda awss3 awsxray azureblob azureeventhub
     azurefunctions azuremonitor bigip carbon chrony ciscoos cloudflare cloudfoundry collectd couchdb datadog dnscheck
-    elasticsearch envoyals expvar faro filelog filestats flinkmetrics fluentforward github gitlab gitprovider
+    elasticsearch envoyals expvar filelog filestats flinkmetrics fluentforward github gitlab gitprovider
     googlecloudmonitoring googlecloudpubsub googlecloudpubsubpush googlecloudspanner haproxy hostmetrics httpcheck
     huaweicloudcesreceiver icmpcheckreceiver iis influxdb jmx journald k8scluster k8sevents k8sobjects kafka
     kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow

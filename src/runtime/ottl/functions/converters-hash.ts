@@ -1,10 +1,9 @@
 import { hash, randomBytes, randomUUID } from "node:crypto";
-import { FNV64_START, fnv64 } from "#codecs";
+import { FNV64_START, fnv64, murmur3, murmur3x128, xxh3, xxh128 } from "#codecs";
 import { OttlError } from "../values/error.js";
 import { OttlId, type OttlValue } from "../values/value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 import { charsetDecoder } from "./text/charset.js";
-import { murmur3, murmur3x128, xxh3, xxh128 } from "./text/hashes.js";
 
 /** Hashes, encodings and random ids. */
 

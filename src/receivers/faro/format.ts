@@ -1,0 +1,170 @@
+import { encodeAttributes, LogBatchWriter, newLogMap } from "#logs/entries";
+import { ResourceStamp } from "#otlp";
+import { batchFromJson } from "#otlp/json";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import {
+  type FormatAnswer,
+  joinPieces,
+  type ReceivedHead,
+  type RequestBatches,
+  type RequestFormat,
+  standardRefusals,
+} from "#receiving/requests";
+import { JsonValues } from "#text";
+import { SliceTimer } from "#work";
+import { type Batch, MalformedError, type ReceiverContext } from "../../plugin.js";
+import { type FaroJson, FaroObject, unreadablePayload } from "./faro-object.js";
+import { addRecord, type FaroList, MetaLine } from "./log-lines.js";
+
+const JSON_TYPE = "application/json";
+const TAKEN: FormatAnswer = { status: 202, body: "" };
+const PREFLIGHT: FormatAnswer = {
+  status: 200,
+  headers: [...["Access-Control-Allow-Methods", "POST, OPTIONS"], ...["Access-Control-Allow-Headers", "Content-Type"]],
+  body: "",
+};
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST, COMMA, COLON] = Buffer.from("{}[],:") as unknown as [
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+];
+/** A record and the metadata are parsed in one go, so they must not have very many values. */
+const MAX_VALUES = 10_000;
+/** For the same reason they must not be very long. */
+const MAX_VALUE_BYTES = 1024 * 1024;
+/** The SDK sends six. Other members are skipped. */
+const MAX_MEMBERS = 1000;
+/** Every record repeats the metadata, so a request with much metadata and many records may grow to this only. */
+const MAX_BATCH_BYTES = 64 * 1024 * 1024;
+/** The order of the records, as in the Collector. */
+const LISTS: readonly FaroList[] = ["logs", "exceptions", "measurements", "events"];
+
+/** Payloads of Faro: JSON with lists of records, OTLP/JSON of spans, and metadata for all of them. */
+export function faroFormat(context: ReceiverContext): RequestFormat {
+  const refusals = standardRefusals("a payload of Faro", JSON_TYPE);
+  return {
+    refusals,
+    encodingOf: (contentType) => (contentType === JSON_TYPE ? "other" : undefined),
+    answerHead: ({ method }: ReceivedHead) => (method === "OPTIONS" ? PREFLIGHT : undefined),
+    answerError: ({ httpStatus, message }) => refusal(httpStatus, message),
+    async toBatches(_head, _encoding, pieces, maxElements): Promise<RequestBatches> {
+      const payload = new FaroPayload(joinPieces(pieces), maxElements);
+      const { logs, traces } = context.intakes;
+      const spans = traces === undefined ? undefined : payload.spans();
+      const records = logs === undefined ? undefined : await payload.records(context.clock.now());
+      return { batches: [records, spans].filter((batch) => batch !== undefined), success: TAKEN };
+    },
+  };
+}
+
+function refusal(code: number, message: string): FormatAnswer {
+  const { STATUS_CODES } = process.getBuiltinModule("node:http");
+  const body = `${JSON.stringify({ error: STATUS_CODES[code] ?? "", code, message })}\n`;
+  return { status: code, contentType: JSON_TYPE, body };
+}
+
+/** One request. Its methods throw a `MalformedError` if it is no payload of Faro. */
+class FaroPayload {
+  private readonly json: Buffer;
+  private readonly maxElements: number;
+  /** The bytes of the members, by name. Of several with the same name the last counts. */
+  private readonly members: ReadonlyMap<string, Buffer>;
+  private readonly meta: FaroObject;
+
+  constructor(json: Buffer, maxElements: number) {
+    this.json = json;
+    this.maxElements = maxElements;
+    this.members = this.readMembers();
+    const meta = this.members.get("meta");
+    this.meta = new FaroObject(meta === undefined ? undefined : nextValue(new JsonValues(meta)), "meta");
+  }
+
+  private readMembers(): Map<string, Buffer> {
+    const members = new Map<string, Buffer>();
+    const values = new JsonValues(this.json);
+    if (!values.take(OPEN_OBJECT)) throw unreadablePayload("it is no JSON object");
+    if (!values.take(CLOSE_OBJECT)) {
+      let count = 0;
+      do {
+        if (++count > MAX_MEMBERS) throw unreadablePayload("it has too many members");
+        const name = nextValue(values);
+        if (typeof name !== "string" || !values.take(COLON)) throw unreadablePayload("it is no valid JSON");
+        values.skip();
+        members.set(name, this.json.subarray(values.start, values.end));
+      } while (values.take(COMMA));
+      if (!values.take(CLOSE_OBJECT)) throw unreadablePayload("it is no valid JSON");
+    }
+    if (values.hasNext) throw unreadablePayload("text follows the JSON object");
+    return members;
+  }
+
+  /** The spans, with the attributes of the app; undefined if there are none. */
+  spans(): Batch | undefined {
+    const json = this.members.get("traces");
+    if (json === undefined || json.equals(NULL)) return undefined;
+    const batch = batchFromJson("traces", json, this.maxElements);
+    return batch.count === 0 ? undefined : new ResourceStamp(appAttributes(this.meta), "always").apply(batch);
+  }
+
+  /** The other lists as log records; undefined if they are empty. */
+  async records(observedMs: number): Promise<Batch | undefined> {
+    const meta = new MetaLine(this.meta);
+    const writer = new LogBatchWriter(this.resource(), new Uint8Array(0), this.json.length + 256);
+    writer.observedAt(observedMs);
+    const timer = new SliceTimer();
+    for (const list of LISTS)
+      for (const record of this.elements(list)) {
+        addRecord(writer, list, record, meta);
+        if (writer.count > this.maxElements || writer.byteLength > MAX_BATCH_BYTES)
+          throw new MalformedError("the request has too many records; send it in parts", -1);
+        if (timer.isOver) await timer.nextSlice();
+      }
+    return writer.count === 0 ? undefined : writer.finish();
+  }
+
+  private resource(): Uint8Array {
+    const attributes = newLogMap();
+    for (const [name, value] of appAttributes(this.meta)) attributes[name] = value;
+    const bundle = this.meta.object("app").text("bundleId");
+    if (bundle !== "") attributes["app_bundle_id"] = bundle;
+    return encodeAttributes(attributes, RESOURCE_ATTRIBUTES_TAG);
+  }
+
+  private *elements(list: FaroList): Generator<FaroObject> {
+    const json = this.members.get(list);
+    if (json === undefined || json.equals(NULL)) return;
+    const values = new JsonValues(json);
+    if (!values.take(OPEN_LIST)) throw unreadablePayload(`${list}: expected a list`);
+    if (values.take(CLOSE_LIST)) return;
+    let index = 0;
+    do yield new FaroObject(nextValue(values), `${list}[${index++}]`);
+    while (values.take(COMMA));
+    if (!values.take(CLOSE_LIST) || values.hasNext) throw unreadablePayload(`${list}: it is no valid JSON`);
+  }
+}
+
+const NULL = Buffer.from("null");
+
+function nextValue(values: JsonValues): FaroJson {
+  try {
+    return values.next(MAX_VALUES, MAX_VALUE_BYTES) as FaroJson;
+  } catch (error) {
+    throw unreadablePayload((error as Error).message);
+  }
+}
+
+/** Attributes of the resource. The first three are there even if they are empty, as in the Collector. */
+function appAttributes(meta: FaroObject): Map<string, string> {
+  const app = meta.object("app");
+  const attributes = new Map([
+    ["service.name", app.text("name")],
+    ["service.version", app.text("version")],
+    ["deployment.environment", app.text("environment")],
+  ]);
+  const namespace = app.text("namespace");
+  if (namespace !== "") attributes.set("service.namespace", namespace);
+  return attributes;
+}
