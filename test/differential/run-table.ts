@@ -26,8 +26,9 @@ const RETRY_MS = 500;
 /** The number in the sink of the first backend: more than any table has cases. */
 const FIRST_BACKEND = 10_000;
 
-/** How long nothing arrives before the runner takes the output to be complete. */
-const QUIET_MS = 5000;
+/** How long nothing arrives before the runner takes the output to be complete. A scrape takes three seconds at most. */
+const QUIET_MS = 2500;
+const QUIET_SCRAPE_MS = 5000;
 
 /** How long the first look at a page or a file may take to come on a slow machine. */
 const FIRST_POLL_MS = 30_000;
@@ -169,20 +170,21 @@ async function outputOf(
   expected: Output | undefined,
 ): Promise<readonly unknown[]> {
   const isAwaited = isPolled(table.feed) && expected?.length !== 0;
-  const firstMs = isAwaited ? FIRST_POLL_MS : QUIET_MS;
+  const quietMs = table.feed === "scrape" ? QUIET_SCRAPE_MS : QUIET_MS;
+  const firstMs = isAwaited ? FIRST_POLL_MS : quietMs;
   let seen: readonly unknown[] = [];
   let requests = -1;
   for (let since = Date.now(); ; await sleep(20)) {
     // Reading is work: files of many cases are read at the same time.
     if (table.feed === "file" && requests === sink.requestsOf(run.number).length) {
-      if (Date.now() - since > (seen.length === 0 ? firstMs : QUIET_MS)) return seen;
+      if (Date.now() - since > (seen.length === 0 ? firstMs : quietMs)) return seen;
       continue;
     }
     requests = sink.requestsOf(run.number).length;
     const now = await readOutput(table, run, sink);
     if (!table.isLate || (now.length > 0 && isDeepStrictEqual(now, expected))) return now;
     if (!isDeepStrictEqual(now, seen)) since = Date.now();
-    else if (Date.now() - since > (now.length === 0 ? firstMs : QUIET_MS)) return now;
+    else if (Date.now() - since > (now.length === 0 ? firstMs : quietMs)) return now;
     seen = now;
   }
 }
