@@ -50,13 +50,7 @@ export async function runTable(
   );
   const env = { ...table.env };
   const isAccepted = (some: readonly Run[]) => subject.accepts(configOf(table, some, sink, places, subject), env);
-  const verdicts = new Map<string, boolean>(); // several cases may have the same config
-  const verdictOn = (run: Run) => {
-    const { config } = run.each;
-    if (!verdicts.has(config)) verdicts.set(config, isAccepted([run]));
-    return verdicts.get(config)!;
-  };
-  const accepted = isAccepted(runs) ? runs : runs.filter(verdictOn);
+  const accepted = acceptedOf(runs, isAccepted);
   const outputs: Record<string, Output> = Object.fromEntries(runs.map(({ each }) => [each.name, "refused"]));
   const stop =
     accepted.length === 0 ? undefined : await subject.start(configOf(table, accepted, sink, places, subject), env);
@@ -76,6 +70,14 @@ export async function runTable(
     places.close();
   }
   return JSON.parse(JSON.stringify(outputs)) as Record<string, Output>; // recordings cannot tell -0 from 0
+}
+
+/** The runs whose configs a program accepts. Few are refused, so halves of the table are tried before single cases. */
+function acceptedOf(runs: readonly Run[], isAccepted: (some: readonly Run[]) => boolean): readonly Run[] {
+  if (runs.length === 0 || isAccepted(runs)) return runs;
+  if (runs.length === 1) return [];
+  const middle = Math.ceil(runs.length / 2);
+  return [runs.slice(0, middle), runs.slice(middle)].flatMap((half) => acceptedOf(half, isAccepted));
 }
 
 /** A config with a pipeline for each case. */
