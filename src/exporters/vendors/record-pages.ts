@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { bodyEnd, decodeMessage, MESSAGES, nextBody, WireWriter } from "#otlp/bytes";
-import { type DocumentJson, type PlainAttributes, plainAttributes, plainValue, plainValueText } from "#otlp/json";
+import { bodyEnd, nextBody, WireWriter } from "#otlp/bytes";
+import { type DocumentJson, type PlainAttributes, plainAttributes, plainValueAt, plainValueText } from "#otlp/json";
 import { RESOURCE_ATTRIBUTES_TAG, STRING_VALUE_TAG } from "#otlp/tags";
 import { walkOwnedRecords } from "#otlp/views";
 
@@ -110,7 +110,5 @@ const MAX_COMPARED = 32;
 export function writeAsText(json: DocumentJson, b: Uint8Array, start: number, end: number): void {
   const textStart = nextBody(b, start, end, STRING_VALUE_TAG);
   if (textStart >= 0) return json.values.text(textStart, bodyEnd);
-  json.raw(Buffer.from(JSON.stringify(plainValueText(plainValue(decodeMessage(ANY_VALUE, b, start, end))))));
+  json.raw(Buffer.from(JSON.stringify(plainValueText(plainValueAt(b, start, end)))));
 }
-
-const ANY_VALUE = MESSAGES["AnyValue"]!;

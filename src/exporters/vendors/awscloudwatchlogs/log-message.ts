@@ -1,5 +1,5 @@
-import { bodyEnd, decodeMessage, decodeText, fixed32, MESSAGES, message, nextBody, WireWriter } from "#otlp/bytes";
-import { DocumentJson, labelOf, membersOf, plainAttributes, plainValue, plainValueText } from "#otlp/json";
+import { bodyEnd, decodeText, fixed32, message, nextBody, WireWriter } from "#otlp/bytes";
+import { DocumentJson, labelOf, membersOf, plainAttributes, plainValueAt, plainValueText } from "#otlp/json";
 import { micros, toMicros } from "#otlp/signals";
 import {
   LOG_ATTRIBUTES_TAG,
@@ -62,7 +62,7 @@ export class LogMessages {
     const b = this.bytes;
     const start = nextBody(b, log.bodyStart, log.bodyEnd, STRING_VALUE_TAG);
     if (start >= 0) return decodeText(b, start, bodyEnd) || " ";
-    return plainValueText(plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd))) || " ";
+    return plainValueText(plainValueAt(b, log.bodyStart, log.bodyEnd)) || " ";
   }
 
   private sharedOf(owner: RecordOwner): Uint8Array {
@@ -91,7 +91,6 @@ function unlessEmpty<T extends object>(map: T): T | undefined {
 }
 
 const log = new VendorLogFields();
-const ANY_VALUE = MESSAGES["AnyValue"]!;
 const BODY = labelOf("body");
 const SEVERITY_NUMBER = labelOf("severity_number");
 const SEVERITY_TEXT = labelOf("severity_text");

@@ -5,7 +5,7 @@ import {
   type PlainAttributes,
   plainAttributes,
   plainObject,
-  plainValue,
+  plainValueAt,
   plainValueText,
 } from "#otlp/json";
 import { GAUGE_TAG, SUM_TAG } from "#otlp/metric-tags";
@@ -81,7 +81,7 @@ export class EnvelopeWriter {
   log(b: Uint8Array, start: number, end: number, resource: PlainAttributes, now: number): string {
     log.read(b, start, end);
     const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
-    const body = plainValueText(plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd)));
+    const body = plainValueText(plainValueAt(b, log.bodyStart, log.bodyEnd));
     const time = nanosAt(b, log.timeAt) || nanosAt(b, log.observedAt) || BigInt(Math.trunc(now)) * 1_000_000n;
     const tags = {
       ...tagsOf(resource),
@@ -157,7 +157,6 @@ export class EnvelopeWriter {
 const log = new VendorLogFields();
 const span = new VendorSpanFields();
 const status = new VendorStatusFields();
-const ANY_VALUE = MESSAGES["AnyValue"]!;
 
 function metricOf({ name, dataTag }: VendorMetric, { value, count, sum }: PointReader) {
   const isNumber = dataTag === GAUGE_TAG || dataTag === SUM_TAG;

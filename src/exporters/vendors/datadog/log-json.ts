@@ -1,5 +1,5 @@
-import { bodyEnd, decodeMessage, MESSAGES, nextBody, type WireWriter } from "#otlp/bytes";
-import { DocumentJson, KeySet, labelOf, membersOf, plainValue, plainValueText } from "#otlp/json";
+import { bodyEnd, nextBody, type WireWriter } from "#otlp/bytes";
+import { DocumentJson, KeySet, labelOf, membersOf, plainValueAt, plainValueText } from "#otlp/json";
 import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
 import { LOG_ATTRIBUTES_TAG, STRING_VALUE_TAG } from "#otlp/tags";
 import { VendorLogFields } from "../record-fields.generated.js";
@@ -55,7 +55,7 @@ export class DatadogLogWriter {
     const { json, bytes: b } = this;
     const textStart = nextBody(b, log.bodyStart, log.bodyEnd, STRING_VALUE_TAG);
     if (textStart >= 0) return json.values.text(textStart, bodyEnd);
-    const text = plainValueText(plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd)));
+    const text = plainValueText(plainValueAt(b, log.bodyStart, log.bodyEnd));
     json.raw(Buffer.from(JSON.stringify(text)));
   }
 
@@ -97,7 +97,6 @@ const COMMA = 44;
 const OPEN_LIST = 91;
 const CLOSE_LIST = 93;
 const NOTHING = Buffer.alloc(0);
-const ANY_VALUE = MESSAGES["AnyValue"]!;
 const MESSAGE = labelOf("message");
 const TRACE_ID = labelOf("otel.trace_id");
 const SPAN_ID = labelOf("otel.span_id");

@@ -1,12 +1,10 @@
 import {
   attributeValue,
   bodyEnd,
-  decodeMessage,
   decodeText,
   encodedKey,
   findAttribute,
   lengthAt,
-  MESSAGES,
   message,
   nextBody,
   varint,
@@ -21,7 +19,7 @@ import {
   labelOf,
   membersOf,
   plainAttributes,
-  plainValue,
+  plainValueAt,
   plainValueText,
   valueEnd,
   valueStart,
@@ -131,7 +129,7 @@ export class GoogleLogWriter {
       json.raw(TEXT_PAYLOAD);
       return json.values.text(textStart, bodyEnd);
     }
-    const body = plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd));
+    const body = plainValueAt(b, log.bodyStart, log.bodyEnd);
     const isMap = typeof body === "object" && body !== null && !Array.isArray(body) && !(body instanceof Uint8Array);
     if (isError)
       json.raw(
@@ -234,7 +232,6 @@ const ERROR = 17;
 const COMMA = 44;
 const COLON = 58;
 const NOTHING = Buffer.alloc(0);
-const ANY_VALUE = MESSAGES["AnyValue"]!;
 const GOOGLE_PREFIX = Buffer.from("gcp.");
 const NAME_KEY = encodedKey("gcp.log_name");
 const REQUEST_KEY = encodedKey("gcp.http_request");

@@ -5,7 +5,7 @@ import {
   type PlainAttributes,
   plainAttributes,
   plainObject,
-  plainValue,
+  plainValueAt,
   plainValueText,
   treeHex,
 } from "#otlp/json";
@@ -35,7 +35,7 @@ export class RecordEvents {
   /** Returns undefined for a log record without a body: Splunk refuses such events. */
   log(b: Uint8Array, start: number, end: number, resource: PlainAttributes): string | undefined {
     log.read(b, start, end);
-    const body = plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd));
+    const body = plainValueAt(b, log.bodyStart, log.bodyEnd);
     if (body === null || body === "") return undefined;
     const names = this.config.otel_to_hec_fields;
     const shared = this.resourceOf(resource, addField);
@@ -58,7 +58,7 @@ export class RecordEvents {
   /** The body of a log record as a line. */
   rawLog(b: Uint8Array, start: number, end: number): string {
     log.read(b, start, end);
-    return `${plainValueText(plainValue(decodeMessage(ANY_VALUE, b, log.bodyStart, log.bodyEnd)))}\n`;
+    return `${plainValueText(plainValueAt(b, log.bodyStart, log.bodyEnd))}\n`;
   }
 
   span(b: Uint8Array, start: number, end: number, resource: PlainAttributes): string {
@@ -83,7 +83,6 @@ export class RecordEvents {
 }
 
 const log = new VendorLogFields();
-const ANY_VALUE = MESSAGES["AnyValue"]!;
 const SPAN = MESSAGES["Span"]!;
 
 function addText(fields: Record<string, unknown>, key: string, value: unknown): void {

@@ -34,6 +34,7 @@ export {
   plainAttributes,
   plainObject,
   plainValue,
+  plainValueAt,
   plainValueText,
 } from "./plain/plain-value.js";
 export { decodeTree, encodeTree } from "./tree.js";

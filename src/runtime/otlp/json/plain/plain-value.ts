@@ -1,6 +1,10 @@
+import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../../bytes/any-value.js";
 import { decodeMessage } from "../../bytes/decode.js";
+import { decodeText } from "../../bytes/decode-text.js";
+import { KeyCache } from "../../bytes/key-cache.js";
 import { MESSAGES } from "../../bytes/messages.js";
-import { bodyEnd, nextBody } from "../../bytes/wire.js";
+import { DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "../../bytes/tags.generated.js";
+import { after, bodyEnd, double, fieldTag, lengthAt, nextBody, stepOver, valueAt, varint } from "../../bytes/wire.js";
 import { MalformedError } from "../../signals/malformed.js";
 import type { Tree } from "../tree.js";
 
@@ -72,11 +76,14 @@ export function plainValue(value: Tree | undefined): unknown {
 
 export function plainObject(values: readonly KeyValueTree[] = []): Record<string, unknown> {
   const object: Record<string, unknown> = {};
-  for (const { key = "", value } of values) {
-    if (key !== "__proto__") object[key] = plainValue(value);
-    else Object.defineProperty(object, key, { value: plainValue(value), ...ORDINARY }); // like any other name
-  }
+  for (const { key = "", value } of values) setMember(object, key, plainValue(value));
   return object;
+}
+
+/** Sets a member, also one with the name `__proto__`. */
+function setMember(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== "__proto__") object[key] = value;
+  else Object.defineProperty(object, key, { value, ...ORDINARY });
 }
 
 /** The same for the KeyValues with this tag in the message [start, end). */
@@ -86,13 +93,36 @@ export function plainAttributes(
   end: number,
   attributesTag: number,
 ): Record<string, unknown> {
-  const trees: Tree[] = [];
+  const object: Record<string, unknown> = {};
   for (let p = start; (p = nextBody(b, p, end, attributesTag)) >= 0; ) {
-    const body = p;
+    const at = lengthAt;
     p = bodyEnd;
-    trees.push(decodeMessage(MESSAGES["KeyValue"]!, b, body, p));
+    findKeyAndValue(b, at, p);
+    const [from, to] = [valueStart, valueEnd];
+    setMember(object, keys.get(b, keyStart, keyEnd), plainValueAt(b, from, to));
   }
-  return plainObject(trees as unknown as KeyValueTree[]);
+  return object;
+}
+
+/** Objects find members faster by texts that were keys before. */
+const keys = new KeyCache<string>(decodeText);
+
+/** Converts the AnyValue in [start, end), as `plainValue` does. The most common ones take no tree. */
+export function plainValueAt(b: Uint8Array, start: number, end: number): unknown {
+  if (start < end && stepOver(b, start) === end) {
+    const at = valueAt;
+    switch (fieldTag) {
+      case STRING_VALUE_TAG:
+        varint(b, at);
+        return decodeText(b, after, end);
+      case INT_VALUE_TAG:
+        if (end - at < 5) return varint(b, at);
+        break;
+      case DOUBLE_VALUE_TAG:
+        return double(b, at);
+    }
+  }
+  return plainValue(decodeMessage(MESSAGES["AnyValue"]!, b, start, end));
 }
 
 const ORDINARY = { writable: true, enumerable: true, configurable: true };

@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { encodeMessage } from "../../../../../src/runtime/otlp/bytes/encode.js";
+import { MESSAGES } from "../../../../../src/runtime/otlp/bytes/messages.js";
+import { RESOURCE_ATTRIBUTES_TAG } from "../../../../../src/runtime/otlp/bytes/tags.generated.js";
+import { WireWriter } from "../../../../../src/runtime/otlp/bytes/writer.js";
 import {
   anyValue,
   jsonText,
+  type KeyValueTree,
   keyValues,
+  plainAttributes,
   plainObject,
   plainValue,
 } from "../../../../../src/runtime/otlp/json/plain/plain-value.js";
@@ -59,4 +65,27 @@ it("gives the values of OTLP back as they were, under any name", () => {
   const own = plainObject(keyValues(JSON.parse('{ "__proto__": { "a": 1 }, "b": 2 }') as Record<string, unknown>));
   expect(JSON.stringify(own)).toBe('{"__proto__":{"a":1},"b":2}');
   expect(Object.getPrototypeOf(own)).toBe(Object.prototype);
+});
+
+it("reads the attributes in bytes as those of a tree, repeated, without keys or with several values", () => {
+  const both = fc.tuple(values, values).map(([one, other]) => ({ ...anyValue(one), ...anyValue(other) }));
+  const member = fc.record(
+    {
+      key: fc.constantFrom("a", "b", "__proto__", "é", "x".repeat(300)),
+      value: fc.oneof(
+        values.map((v) => anyValue(v)),
+        both,
+      ),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.array(member, { maxLength: 6 }), (attributes) => {
+      const writer = new WireWriter();
+      encodeMessage(MESSAGES["Resource"]!, { attributes }, writer);
+      const read = plainAttributes(writer.bytes, 0, writer.length, RESOURCE_ATTRIBUTES_TAG);
+      expect(Object.entries(read)).toEqual(Object.entries(plainObject(attributes as KeyValueTree[])));
+    }),
+    runs(300),
+  );
 });
