@@ -1,4 +1,4 @@
-import { LogEntry, type LogMap, type LogValue, newLogMap, setValue } from "#logs/entries";
+import { LogEntry, type LogMap, type LogValue, setValue } from "#logs/entries";
 import { fieldsOf, type KubernetesObject, textOf } from "#net/kubernetes";
 
 const SCOPE = "github.com/open-telemetry/opentelemetry-collector-contrib/receiver";
@@ -8,9 +8,8 @@ const MAX_DEPTH = 60;
 /** An object as a log record; for a watch with the type of its change. */
 export function objectEntry(object: KubernetesObject, resource: string, change?: string): LogEntry {
   const { name, namespace } = object.metadata;
-  const body = newLogMap();
-  if (change === undefined) Object.assign(body, logValue(object, MAX_DEPTH));
-  else Object.assign(body, { type: change, object: logValue(object, MAX_DEPTH) });
+  const value = logValue(object, MAX_DEPTH);
+  const body = change === undefined ? value : { type: change, object: value };
   const attributes: LogMap = { "k8s.resource.name": resource };
   if (change !== undefined && name !== "") Object.assign(attributes, { "event.domain": "k8s", "event.name": name });
   const entry = new LogEntry(body, attributes, namespace ? { "k8s.namespace.name": namespace } : {}, undefined);
@@ -24,8 +23,9 @@ function logValue(value: unknown, depth: number): LogValue {
   if (typeof value !== "object" || value === null) return value as LogValue;
   if (depth === 0) return "nested too deep";
   if (Array.isArray(value)) return value.map((each) => logValue(each, depth - 1));
-  const map = newLogMap();
-  for (const [key, each] of Object.entries(value)) setValue(map, key, logValue(each, depth - 1));
+  const members = value as Readonly<Record<string, unknown>>;
+  const map: LogMap = {};
+  for (const key in members) setValue(map, key, logValue(members[key], depth - 1));
   return map;
 }
 

@@ -1,10 +1,12 @@
-import { MAX_VALUE_DEPTH, WireWriter, writeKeyValueBody, writeList, writeMap } from "#otlp/bytes";
+import { MAX_VALUE_DEPTH, WireWriter, writeKeyValueBody, writeList } from "#otlp/bytes";
 import {
   BOOL_VALUE_TAG,
   BYTES_VALUE_TAG,
   DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
   INT_VALUE_TAG,
   KEY_TAG,
+  KVLIST_VALUE_TAG,
   LOG_ATTRIBUTES_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
@@ -70,18 +72,26 @@ export function writeLogValue(writer: WireWriter, value: LogValue, depth: number
     writer.byte(STRING_VALUE_TAG);
     writer.text(textOf(value));
   } else if (Array.isArray(value)) writeList(writer, value, depth - 1, writeLogValue);
-  else writeMap(writer, Object.entries(value), depth - 1, writeLogValue);
+  else {
+    writer.byte(KVLIST_VALUE_TAG);
+    writer.begin(USUAL_MAP_SIZE);
+    writeLogMap(writer, ELEMENT_TAG, value, depth - 1);
+    writer.end();
+  }
 }
 
-/** Writes a map as fields with this tag, each a KeyValue. */
-export function writeLogMap(writer: WireWriter, tag: number, map: LogMap): void {
+/** Any number of two bytes: smaller maps are moved by one byte. */
+const USUAL_MAP_SIZE = 200;
+
+/** Writes a map as fields with this tag, each a KeyValue, whose values may be `depth` levels deep. */
+export function writeLogMap(writer: WireWriter, tag: number, map: LogMap, depth = MAX_VALUE_DEPTH): void {
   for (const key in map) {
     if (!Object.hasOwn(map, key)) continue;
     const value = map[key]!;
     if (typeof value === "string" && writeShortText(writer, tag, key, value)) continue;
     writer.byte(tag);
     writer.begin(typeof value === "string" ? key.length + value.length + 6 : key.length + 13);
-    writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeLogValue);
+    writeKeyValueBody(writer, key, value, depth, writeLogValue);
     writer.end();
   }
 }
