@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import {
   formatAddress,
@@ -10,6 +10,7 @@ import {
   startUnlessPortTaken,
 } from "#net";
 import { createAdminToken } from "#net/auth";
+import { makePrivateDirectory } from "#system";
 import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../plugin.js";
 import { AdminAccess } from "./access.js";
 import { OtherAgents } from "./agents/other-agents.js";
@@ -110,7 +111,6 @@ function endpointOf({ endpoint = DEFAULT_ENDPOINT }: AdminApiConfig): HostPort {
 }
 
 const OWNER_ONLY = 0o600;
-const OWNER_ONLY_DIRECTORY = 0o700;
 
 /**
  * A token that is created at every start, in a file that only its owner can read. The user who runs the agent may do
@@ -129,7 +129,7 @@ export class TokenFile {
    * made.
    */
   async write(): Promise<void> {
-    await mkdir(dirname(this.path), { recursive: true, mode: OWNER_ONLY_DIRECTORY });
+    await makePrivateDirectory(dirname(this.path));
     const part = `${this.path}.${randomBytes(6).toString("hex")}.part`;
     await writeFile(part, `${this.token}\n`, { flag: "wx", mode: OWNER_ONLY });
     await rename(part, this.path).catch(async (error: unknown) => {

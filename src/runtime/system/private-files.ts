@@ -1,5 +1,5 @@
-import { chmod, lstat, mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, lstat, mkdir, readdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 
 /** Readable by the owner only. */
 export const PRIVATE_FILE_MODE = 0o600;
@@ -8,7 +8,30 @@ const RIGHTS_OF_OTHERS = 0o077;
 
 /** Creates a directory and its parents, accessible to the owner only. An existing one stays as it is. */
 export async function makePrivateDirectory(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: PRIVATE_DIRECTORY_MODE });
+  await makeDirectories(resolve(path));
+}
+
+/**
+ * Creates a directory and its parents. `mkdir` with `recursive` never ends in a directory that exists but cannot have
+ * subdirectories, such as /proc.
+ */
+async function makeDirectories(path: string): Promise<void> {
+  try {
+    await makeDirectory(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(path) === path) throw error;
+    await makeDirectories(dirname(path));
+    await makeDirectory(path);
+  }
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: PRIVATE_DIRECTORY_MODE });
+  } catch (error) {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isDirectory() !== true) throw error;
+  }
 }
 
 /**

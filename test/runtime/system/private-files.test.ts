@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makePrivate, makePrivateDirectory } from "../../../src/runtime/system/private-files.js";
@@ -35,4 +35,16 @@ test("makes directories for their owner, and leaves one that is there as it is",
   chmodSync(folder, 0o755);
   await makePrivateDirectory(join(folder, "a", "b"));
   expect(["", "a", "a/b"].map((name) => rightsOf(join(folder, name)))).toEqual(["755", "700", "700"]);
+});
+
+test.runIf(existsSync("/proc/self"))("ends with an error where no directory can be made", async () => {
+  for (const path of ["/proc/nope", "/proc/nope/queue"])
+    await expect(makePrivateDirectory(path)).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("ends with an error where a file is in the way", async () => {
+  const file = join(temporaryFolder(), "file");
+  writeFileSync(file, "");
+  await expect(makePrivateDirectory(file)).rejects.toMatchObject({ code: "EEXIST" });
+  await expect(makePrivateDirectory(join(file, "inner"))).rejects.toMatchObject({ code: "ENOTDIR" });
 });

@@ -25,6 +25,8 @@ export const azureBlobExporter = defineExporter<AzureBlobConfig>({
   aliases: ["azure_blob"],
   summary: "Writes batches as blobs of Azure Storage, as OTLP/JSON or protobuf.",
   signals: SIGNALS,
+  // A container that does not exist yet is no fault of the data.
+  defaults: { retry_on_failure: { hold_on: ["3xx", "401", "402", "403", "404", "407"] } },
   schema: azureBlobSchema,
   create: (config, context) => new AzureBlobExporter(config, context),
 });
