@@ -142,7 +142,7 @@ export const ROOMS = [
     path: "src/runtime/logs/entries/",
     purpose: "log entries from bytes and text: splitting, decoding, and writing them as OTLP",
   },
-  { path: "src/runtime/traces/", purpose: "Zipkin's and Jaeger's names for the parts of a span", imports: [] },
+  { path: "src/runtime/traces/", purpose: "Zipkin's, Jaeger's and X-Ray's names for the parts of a span", imports: [] },
   {
     path: "src/runtime/receiving/",
     purpose: "shared by receivers: intake, counters, streams of log entries and their cursors",
@@ -409,6 +409,7 @@ export const ROOMS = [
     purpose: "samples of Prometheus's remote write, 2.0 and 1.0",
     component: true,
   },
+  { path: "src/receivers/aws-xray/", purpose: "segments of X-Ray's SDKs, as spans", component: true },
   { path: "src/receivers/faro/", purpose: "logs and spans of Grafana's Faro SDK in browsers", component: true },
   { path: "src/receivers/splunk-hec/", purpose: "events of Splunk's clients", component: true },
   { path: "src/receivers/statsd/", purpose: "metrics of StatsD clients, added up", component: true },

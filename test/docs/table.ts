@@ -40,7 +40,7 @@ const postgres = namesKeys("outbox", "postgres");
 export const TABLE: readonly Row[] = [
   { page: "README.md", runs: ["sh", "js", "ts"], by: readme, isSlow: true },
   { page: "docs/reference/api.md", runs: ["ts"], by: api },
-  { page: "docs/how-to/aws.md", by: namesKeys("awsemf", "awscloudwatchlogs", "awsxray") },
+  { page: "docs/how-to/aws.md", by: namesKeys("awsemf", "awscloudwatchlogs", "exporter awsxray") },
   { page: "docs/components/exporters/azuremonitor.md", by: namesKeys("azuremonitor") },
   { page: "docs/components/exporters/clickhouse.md", by: namesKeys("clickhouse") },
   { page: "docs/tutorials/from-the-collector.md", runs: ["sh", "js", "yaml"], by: fromTheCollector, isSlow: true },

@@ -84,17 +84,17 @@ export const LISTENING_CELLS = {
     base: "a socket of node:dgram that counts packets",
     start: async () =>
       listening({ of: "receiver/udp_log", ...netLog({ listen_address: "127.0.0.1:0" }), bare: await barePackets() }),
-    drive: async ({ port, arrived }) => {
-      const socket = createSocket("udp4").unref();
-      const packets = Array.from({ length: PACKETS_AT_ONCE }, (_, i) => Buffer.from(plainLine(i)));
-      let sent = 0;
-      return async () => {
-        await Promise.all(packets.map((packet) => new Promise((done) => socket.send(packet, port, "127.0.0.1", done))));
-        sent += PACKETS_AT_ONCE;
-        await arrived(sent);
-        return PACKETS_AT_ONCE;
-      };
+    drive: (at) => sendingPackets(at, plainLine),
+  },
+  "awsxray, segments over UDP": {
+    of: "receiver/awsxray",
+    unit: "span",
+    base: "a socket of node:dgram that counts packets",
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0" };
+      return listening({ of: "receiver/awsxray", keys, signal: "traces", bare: await barePackets() });
     },
+    drive: (at) => sendingPackets(at, xraySegment),
   },
   "statsd, timers over TCP, each a point": {
     of: "receiver/statsd",
@@ -208,6 +208,22 @@ async function sendingLines(
   };
 }
 
+/** As many packets per turn as a socket buffers. */
+async function sendingPackets(
+  /** @type {import("../cells.js").DrivenSide} */ { port, arrived },
+  /** @type {(i: number) => string} */ packetOf,
+) {
+  const socket = createSocket("udp4").unref();
+  const packets = Array.from({ length: PACKETS_AT_ONCE }, (_, i) => Buffer.from(packetOf(i)));
+  let sent = 0;
+  return async () => {
+    await Promise.all(packets.map((packet) => new Promise((done) => socket.send(packet, port, "127.0.0.1", done))));
+    sent += PACKETS_AT_ONCE;
+    await arrived(sent);
+    return PACKETS_AT_ONCE;
+  };
+}
+
 async function connected(/** @type {number} */ port) {
   const socket = net.connect(port, "127.0.0.1");
   await once(socket, "connect");
@@ -225,6 +241,21 @@ function hecEvents() {
     fields: { region: "eu", pod: `checkout-${i % 7}` },
   });
   return Buffer.from(Array.from({ length: RECORDS }, (_, i) => JSON.stringify(event(i))).join(""));
+}
+
+/** A segment as X-Ray's SDKs send it. */
+function xraySegment(/** @type {number} */ i) {
+  const segment = {
+    name: "shop",
+    id: (i + 1).toString(16).padStart(16, "0"),
+    start_time: 1632145224.123,
+    end_time: 1632145224.456,
+    trace_id: "1-5f84c7a1-e7d1852db8c4fd35d88bf49a",
+    http: { request: { method: "GET", url: "http://shop/cart", client_ip: "10.0.0.1" }, response: { status: 200 } },
+    aws: { account_id: "123", xray: { sdk: "X-Ray for Go", sdk_version: "1.8" } },
+    annotations: { customer: `c${i}` },
+  };
+  return `{"format":"json","version":1}\n${JSON.stringify(segment)}`;
 }
 
 /** Logs as Faro's SDK sends them. */

@@ -138,6 +138,11 @@ export const RECEIVERS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["awsxray"],
+    load: async () => (await import("../../receivers/aws-xray/component.js")).awsXrayReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["faro"],
     load: async () => (await import("../../receivers/faro/component.js")).faroReceiver,
   },

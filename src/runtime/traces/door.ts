@@ -1,4 +1,4 @@
-/** Zipkin's and Jaeger's names for the parts of a span. */
+/** Zipkin's, Jaeger's and X-Ray's names for the parts of a span. */
 
 export {
   JAEGER_BATCH_PROCESS_TAG,
@@ -40,6 +40,7 @@ export {
   NO_JAEGER_SERVICE,
 } from "./jaeger-tags.js";
 export { isResourceKey, RESOURCE_KEYS } from "./resource-keys.js";
+export { AWS_ACCOUNT, AWS_MEMBERS, XRAY_ANNOTATIONS, XRAY_METADATA_PREFIX } from "./xray-members.js";
 export {
   ZIPKIN_ANNOTATION_TIMESTAMP_TAG,
   ZIPKIN_ANNOTATION_VALUE_TAG,

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { postSpansOf } from "../../../src/exporters/jaeger/post-spans.js";
 import { type Batch, batchFromJson, isMalformed } from "../../../src/plugin.js";
+import { SegmentBatch } from "../../../src/receivers/aws-xray/segment-batch.js";
 import { CompactProtocol } from "../../../src/receivers/otlp/jaeger/compact-protocol.js";
 import { batchOfMessage, JAEGER_FORMAT } from "../../../src/receivers/otlp/jaeger/format.js";
 import { ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
@@ -140,6 +141,34 @@ const otherZipkinTargets: readonly FuzzTarget[] = [
   },
 ];
 
+const XRAY_SEGMENT = {
+  name: "shop",
+  id: "defdfd9912dc5a56",
+  start_time: 1.5,
+  trace_id: "1-5f84c7a1-e7d1852db8c4fd35d88bf49a",
+  http: { request: { method: "GET", client_ip: "10.0.0.1" }, response: { status: 500, content_length: 7 } },
+  cause: { exceptions: [{ id: "a", message: "m", stack: [{ label: "f", line: 3 }] }] },
+  aws: { operation: "Get", retries: 1, ec2: { instance_id: "i" }, xray: { sdk: "X-Ray for Go" } },
+  annotations: { a: 1, b: "c" },
+  metadata: { default: { z: [1, { y: null }] } },
+  subsegments: [
+    { name: "db", id: "a".repeat(16), start_time: 2, namespace: "remote", sql: { url: "mysql://host/shop?a=b" } },
+  ],
+};
+
+const xrayTarget: FuzzTarget = {
+  name: "segments of X-Ray",
+  share: 2,
+  seeds: [Buffer.from(`{"format":"json","version":1}\n${JSON.stringify(XRAY_SEGMENT)}`)],
+  mutate: textMutator([...'{}[]:,"\n', "null", "1e30", "-1", "[]", "{}", '"url":"a:', '"subsegments":[', '"cause":"']),
+  run: (packet) =>
+    runSpans(() => {
+      const batch = new SegmentBatch();
+      batch.add(packet);
+      return batch.finish();
+    }),
+};
+
 function readSpans(json: Buffer): Batch {
   const request = new ZipkinRequest(json, false);
   while (request.addNext());
@@ -174,4 +203,4 @@ function runSpans(read: () => Batch): string {
 }
 
 /** Spans in other formats than OTLP. */
-export const spanTargets: readonly FuzzTarget[] = [...jaegerTargets, zipkinTarget, ...otherZipkinTargets];
+export const spanTargets: readonly FuzzTarget[] = [...jaegerTargets, zipkinTarget, ...otherZipkinTargets, xrayTarget];

@@ -93,16 +93,6 @@ export function addSql(segment: MutableSegment, attributes: PlainAttributes): vo
   segment["sql"] = sql;
 }
 
-/** Members of `aws` that tell X-Ray which resource was called, and the attributes they come from. */
-export const AWS_MEMBERS: readonly (readonly [member: string, keys: readonly string[]])[] = [
-  ["operation", ["aws.operation"]],
-  ["region", ["aws.region"]],
-  ["request_id", ["aws.request_id", "aws.requestId"]],
-  ["queue_url", ["aws.queue_url", "aws.queue.url"]],
-  ["table_name", ["aws.table_name", "aws.table.name"]],
-];
-export const AWS_ACCOUNT = ["aws.account_id"];
-
 const LAUNCH_TYPES: Readonly<Record<string, string>> = { ec2: "AWS::ECS::EC2", fargate: "AWS::ECS::Fargate" };
 
 const ORIGINS: Readonly<Record<string, string>> = {

@@ -11,12 +11,11 @@ import {
 } from "#otlp/json";
 import { micros, toMicros } from "#otlp/signals";
 import { SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
+import { AWS_ACCOUNT, AWS_MEMBERS } from "#traces";
 import type { Tree } from "../../../plugin.js";
 import { VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import type { AwsXrayConfig } from "./config.js";
 import {
-  AWS_ACCOUNT,
-  AWS_MEMBERS,
   addHttp,
   addSql,
   annotationKey,
@@ -149,7 +148,7 @@ export class SegmentWriter {
       const text = firstText(attributes, keys);
       if (text !== "") aws[member] = text;
     }
-    const account = firstText(attributes, AWS_ACCOUNT) || plainValueText(resource["cloud.account.id"]);
+    const account = firstText(attributes, [AWS_ACCOUNT]) || plainValueText(resource["cloud.account.id"]);
     if (account !== "") aws["account_id"] = account;
     const named = resource["aws.log.group.names"];
     const logs = Array.isArray(named) ? named.map(plainValueText) : (this.config.aws_log_groups ?? []);

@@ -189,7 +189,7 @@ const FALLBACK: Readonly<Record<ComponentKind, string>> = {
 /** All types that the Collector and its contrib distribution have or had, without separators. */
 const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   receiver: words(`activedirectoryds activedirectoryinv aerospike apache apachespark awscloudwatch
-    awscontainerinsight awscontainerinsightreceiver awsecscontainermetrics awsfirehose awslambda awss3 awsxray azureblob azureeventhub
+    awscontainerinsight awscontainerinsightreceiver awsecscontainermetrics awsfirehose awslambda awss3 azureblob azureeventhub
     azurefunctions azuremonitor bigip carbon chrony ciscoos cloudflare cloudfoundry collectd couchdb datadog dnscheck
     elasticsearch envoyals expvar filelog filestats flinkmetrics fluentforward github gitlab gitprovider
     googlecloudmonitoring googlecloudpubsub googlecloudpubsubpush googlecloudspanner haproxy hostmetrics httpcheck
