@@ -342,6 +342,8 @@ export interface ReloadReport {
 
 export interface Rehearsal {
   readonly id: string;
+  /** A change of the running config that is rehearsed in place of the files. */
+  readonly change?: string;
   readonly state: "sampling" | "comparing" | "done" | "failed" | "cancelled";
   readonly by: string;
   readonly startedAt: Time;

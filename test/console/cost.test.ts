@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture, violationsOf } from "./browser.js";
-import { CONSOLE_TOKEN, type ConsoleAgent, HOSTILE, startConsoleAgent } from "./console-agent.js";
+import { CONSOLE_TOKEN, type ConsoleAgent, HOSTILE, startConsoleAgent, VIEWER_TOKEN } from "./console-agent.js";
 
 let agent: ConsoleAgent;
 const openPage = pagesOfTests();
@@ -81,6 +82,50 @@ describe.skipIf(!hasBrowser)("the cost page", () => {
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     expect(await agent.api("/config")).toEqual(before);
+  });
+
+  it("rehearses a cut on live traffic, shows progress and the measured saving, and can cancel", async () => {
+    const page = await open("#/cost?by=pattern&place=otlp_http/good");
+    let isOver = false;
+    const sending = (async () => {
+      while (!isOver) {
+        await agent.sendLog("user 18 logged in from 10.0.0.4");
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    })();
+    try {
+      const row = page.locator("tbody tr").filter({ hasText: "user <*> logged in" });
+      await row.getByRole("button", { name: "Cut…" }).click();
+      const part = page.getByRole("dialog").getByRole("region", { name: "Rehearsal" });
+      await part.getByLabel("Take a sample for").selectOption("120");
+      await part.getByRole("button", { name: "Rehearse" }).click();
+      await part.getByText(/records?, .* left to take the sample/).waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+      await part.getByRole("button", { name: "Cancel" }).click();
+      await part.getByText("The rehearsal was cancelled.").waitFor();
+      await part.getByLabel("Take a sample for").selectOption("10");
+      await part.getByLabel("Share of the batches").selectOption("1");
+      await part.getByRole("button", { name: "Rehearse" }).click();
+      const bytes = part.getByRole("row").filter({ hasText: "Bytes" });
+      // The rehearsal has a low priority, so it takes long on a busy machine.
+      await bytes.waitFor({ timeout: CONDITION_LIMIT_MS });
+      expect(await bytes.innerText()).toMatch(/Bytes\s+[\d.]+ \w+\s+[\d.]+ \w+/);
+      expect(await part.getByRole("row").filter({ hasText: "Cost" }).innerText()).toMatch(/[\d.,]+\s+[\d.,]+/);
+      await part.getByText(/^Of a sample of .* exporters get .* → 0 records/).waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+      await takePicture(page, "cost-rehearsed");
+    } finally {
+      isOver = true;
+      await sending;
+    }
+  });
+
+  it("tells a viewer why a cut cannot be rehearsed", async () => {
+    const page = await openPage(`${agent.url}/#/cost?by=pattern&place=otlp_http/good`, VIEWER_TOKEN);
+    await page.locator("tbody tr").first().getByRole("button", { name: "Cut…" }).click();
+    const part = page.getByRole("dialog").getByRole("region", { name: "Rehearsal" });
+    await part.getByText("A rehearsal needs the role configure").waitFor();
+    expect(await part.getByRole("button", { name: "Rehearse" }).count()).toBe(0);
   });
 
   it("removes an attribute with a hostile name, shown as text", async () => {

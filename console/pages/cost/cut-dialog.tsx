@@ -14,6 +14,7 @@ import { bytesText, countOf } from "../../parts/format.js";
 import { ScrollText } from "../../parts/scroll-text.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
+import { CutRehearsal } from "./cut-rehearsal.js";
 import { moneyText } from "./money-text.js";
 
 const ACTION_NAMES: Readonly<Record<InsightAction, string>> = {
@@ -57,7 +58,8 @@ export function CutDialog({ by, place, row, onClose }: CutDialogProps) {
     ...(action === "sample" && { n }),
     ...(action === "aggregate_label" && { label }),
   };
-  const cut = useLoad<InsightCut>(`/insight/cut${query(asked)}`);
+  const askedQuery = query(asked);
+  const cut = useLoad<InsightCut>(`/insight/cut${askedQuery}`);
   return (
     <Dialog title="Cut" wide onClose={onClose}>
       <form class="cut" onSubmit={(event) => event.preventDefault()}>
@@ -102,14 +104,20 @@ export function CutDialog({ by, place, row, onClose }: CutDialogProps) {
           </label>
         )}
         <Load of={cut} part="Cut">
-          {(answer) => <CutView cut={answer} />}
+          {(answer) => (
+            <>
+              <CutView cut={answer} />
+              <CutRehearsal key={askedQuery} query={askedQuery} saves={answer.saves} />
+              <HowToUse rehearse={answer.rehearse} />
+            </>
+          )}
         </Load>
       </form>
     </Dialog>
   );
 }
 
-function CutView({ cut: { saves, notes, yaml, diff, pipelines, rehearse } }: { cut: InsightCut }) {
+function CutView({ cut: { saves, notes, yaml, diff, pipelines } }: { cut: InsightCut }) {
   return (
     <>
       <p role="status">
@@ -141,9 +149,16 @@ function CutView({ cut: { saves, notes, yaml, diff, pipelines, rehearse } }: { c
           <DiffLines lines={diff} />
         </>
       )}
+    </>
+  );
+}
+
+function HowToUse({ rehearse }: { rehearse: string }) {
+  return (
+    <>
       <p>
-        Nothing is applied. To use it, save the fragment as <code>cut.yaml</code>, try it on live traffic, then run the
-        agent with both files:
+        Nothing is applied. To use it, save the fragment as <code>cut.yaml</code>, and run the agent with both files. To
+        try both files in a terminal:
       </p>
       <ScrollText name="code">
         <Text value={rehearse} max={400} />

@@ -61,7 +61,7 @@ const STATES: Readonly<Record<Rehearsal["state"], { readonly tone: Tone; readonl
 
 function Current(props: { rehearsal: Rehearsal; canStart: boolean; onChange: () => void }) {
   const { rehearsal, canStart, onChange } = props;
-  const { state, failed, failOn, error, problems, changedPlugins, report, generation } = rehearsal;
+  const { state, failed, failOn, error, problems, changedPlugins, report, generation, change } = rehearsal;
   const [isAsked, setAsked] = useState(false);
   const [reloaded, setReloaded] = useState<ReloadReport>();
   const holds = failed.length > 0;
@@ -74,12 +74,17 @@ function Current(props: { rehearsal: Rehearsal; canStart: boolean; onChange: () 
           <Badge tone={tone}>{state === "done" && failOn.length === 0 ? "done" : text}</Badge>
           <span class="spacer" />
           {canStart && (state === "sampling" || state === "comparing") && <CancelButton onDone={onChange} />}
-          {canStart && state === "done" && reloaded === undefined && (
+          {canStart && state === "done" && change === undefined && reloaded === undefined && (
             <button type="button" class={holds ? "" : "primary"} disabled={holds} onClick={() => setAsked(true)}>
               Reload…
             </button>
           )}
         </header>
+        {change !== undefined && (
+          <p class="note">
+            This was a cut from the page Cost, not the config files: <Text value={change} inline max={200} />
+          </p>
+        )}
         <Progress rehearsal={rehearsal} />
         {failed.map((condition) => (
           <p class="problem" key={condition}>

@@ -22,7 +22,6 @@ interface RehearsalEnd {
 /** Reads the options of `--rehearse`. Throws a `UsageError` if one is invalid, before anything is done. */
 export function rehearsalRequest(context: CommandContext): Readonly<Record<string, unknown>> {
   const { values, terminal } = context;
-  const { for: time, "sample-rate": rate, "max-size": size } = values as Readonly<Record<string, string>>;
   const conditions = (values["fail-on"] ?? []) as readonly string[];
   for (const text of conditions)
     if (parseFailCondition(text) === undefined)
@@ -32,11 +31,16 @@ export function rehearsalRequest(context: CommandContext): Readonly<Record<strin
       );
   if (values["yes"] !== true && (terminal.ask === undefined || values["json"] === true))
     throw new UsageError("--rehearse asks before it reloads, and cannot ask here", "add --yes, or use sluice rehearse");
+  return { ...liveRehearsalRequest(context), fail_on: conditions };
+}
+
+/** Reads the options that every rehearsal in a running agent has. Throws a `UsageError` if one is invalid. */
+export function liveRehearsalRequest(context: CommandContext): Readonly<Record<string, unknown>> {
+  const { for: time, "sample-rate": rate, "max-size": size } = context.values as Readonly<Record<string, string>>;
   const { actor, reason } = operatorOf(context);
   return {
     by: actor,
     ...(reason !== undefined && { reason }),
-    fail_on: conditions,
     ...(time !== undefined && { seconds: readDuration(time) / 1000 }),
     ...(rate !== undefined && { share: readShare(rate) }),
     ...(size !== undefined && { max_bytes: readSize(size) }),
@@ -46,41 +50,56 @@ export function rehearsalRequest(context: CommandContext): Readonly<Record<strin
 /** Lets the agent rehearse its files, and shows the result. Ctrl-C cancels the rehearsal. */
 export async function rehearseFiles(context: CommandContext, api: AgentApi, request: object): Promise<RehearsalEnd> {
   const { values, terminal } = context;
-  const cancel = () => void api.delete("/config/rehearsal").finally(() => process.exit(EXIT.failed));
-  process.once("SIGINT", cancel);
-  try {
-    const status = await finished(api, request, new RehearsalProgress(terminal.err));
-    if (values["json"] !== true && status.report !== undefined)
-      terminal.out.write(`${[...reportText(status.report, terminal.out), ...noteLines(status)].join("\n")}\n`);
-    for (const text of status.failed) terminal.err.write(`sluice: the rehearsal failed: ${text}\n`);
-    return { code: codeOf(status), status };
-  } finally {
-    process.off("SIGINT", cancel);
-  }
-
-  function codeOf({ state, failed, problems, error }: RehearsalStatus): number {
-    if (state !== "done") {
-      for (const { severity, message, place } of problems)
-        terminal.err.write(`${place === undefined ? "" : `${place} `}${severity}: ${message}\n`);
-      terminal.err.write(`sluice: the rehearsal ${state === "cancelled" ? "was cancelled" : `failed: ${error}`}\n`);
-      return EXIT.failed;
-    }
-    return failed.length > 0 ? EXIT.conditionHolds : EXIT.ok;
-  }
+  const { rehearsal: status } = await runRehearsal(context, api, { path: "/config/rehearsal", request });
+  if (values["json"] !== true && status.report !== undefined)
+    terminal.out.write(`${[...reportText(status.report, terminal.out), ...noteLines(status)].join("\n")}\n`);
+  for (const text of status.failed) terminal.err.write(`sluice: the rehearsal failed: ${text}\n`);
+  return { code: rehearsalCode(status, context), status };
 }
 
-async function finished(api: AgentApi, request: object, progress: RehearsalProgress): Promise<RehearsalStatus> {
-  let { rehearsal } = await api.post<{ rehearsal: RehearsalStatus }>("/config/rehearsal", request);
-  const { id } = rehearsal;
+/** Returns the exit code of a rehearsal, and prints why it has no result. */
+export function rehearsalCode(
+  { state, failed, problems, error }: RehearsalStatus,
+  { terminal }: CommandContext,
+): number {
+  if (state !== "done") {
+    for (const { severity, message, place } of problems)
+      terminal.err.write(`${place === undefined ? "" : `${place} `}${severity}: ${message}\n`);
+    terminal.err.write(`sluice: the rehearsal ${state === "cancelled" ? "was cancelled" : `failed: ${error}`}\n`);
+    return EXIT.failed;
+  }
+  return failed.length > 0 ? EXIT.conditionHolds : EXIT.ok;
+}
+
+interface RehearsalStart {
+  /** Where a rehearsal is started, followed and cancelled. */
+  readonly path: string;
+  /** Added to the path at the start only. */
+  readonly query?: string;
+  readonly request: object;
+}
+
+/** Starts a rehearsal and follows it until it ends. Ctrl-C cancels it. Returns the last answer. */
+export async function runRehearsal<Answer extends { readonly rehearsal: RehearsalStatus }>(
+  { terminal }: CommandContext,
+  api: AgentApi,
+  { path, query = "", request }: RehearsalStart,
+): Promise<Answer> {
+  const progress = new RehearsalProgress(terminal.err);
+  let answer = await api.post<Answer>(`${path}${query}`, request);
+  const { id } = answer.rehearsal;
+  const cancel = () => void api.delete(path).finally(() => process.exit(EXIT.failed));
+  process.once("SIGINT", cancel);
   try {
-    while (rehearsal.state === "sampling" || rehearsal.state === "comparing") {
-      progress.show(progressText(rehearsal));
+    while (answer.rehearsal.state === "sampling" || answer.rehearsal.state === "comparing") {
+      progress.show(progressText(answer.rehearsal));
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      ({ rehearsal } = await api.get<{ rehearsal: RehearsalStatus }>("/config/rehearsal"));
-      if (rehearsal?.id !== id) throw new AdminError("conflict", "another rehearsal was started");
+      answer = await api.get<Answer>(path);
+      if (answer.rehearsal?.id !== id) throw new AdminError("conflict", "another rehearsal was started");
     }
-    return rehearsal;
+    return answer;
   } finally {
+    process.off("SIGINT", cancel);
     progress.clear();
   }
 }

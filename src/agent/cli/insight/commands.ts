@@ -1,4 +1,5 @@
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
+import { OPERATOR_OPTIONS } from "../agent/operator.js";
 import { type Command, JSON_OUT } from "../command.js";
 
 export const INSIGHT: Command = {
@@ -10,7 +11,8 @@ export const INSIGHT: Command = {
     "+- is their error. Money per day needs prices in the config.",
     "With cut and an action (drop, sample, dedup, remove_attribute or aggregate_label) it shows the processors that would cut",
     "the row that --by, --name and --signal name, the difference in the config, and what that would save. It changes",
-    "nothing. --save FILE writes a config file to be merged after your own.",
+    "nothing. --save FILE writes a config file to be merged after your own. --rehearse lets the agent try it on a sample of",
+    "its traffic, and shows what it saves there beside the estimate. Ctrl-C cancels that.",
   ],
   options: {
     by: { type: "string", value: "NAME", description: "What to group by; default: service." },
@@ -40,6 +42,15 @@ export const INSIGHT: Command = {
       value: "FILE",
       description: "With cut: write the config to this file, which must not exist.",
     },
+    rehearse: { type: "boolean", description: "With cut: measure on live traffic; needs the role configure." },
+    for: { type: "string", value: "DURATION", description: "With --rehearse: length of the sample; default: 30s." },
+    "sample-rate": {
+      type: "string",
+      value: "SHARE",
+      description: "With --rehearse: share of the batches; default: 10%.",
+    },
+    "max-size": { type: "string", value: "SIZE", description: "With --rehearse: default: 32MiB, at most 64MiB." },
+    ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,
   },
@@ -49,6 +60,7 @@ export const INSIGHT: Command = {
     "sluice insight --by pattern --limit 10",
     "sluice insight --by cardinality --json",
     "sluice insight cut drop --by pattern --name 'GET /healthz <*>' --signal logs --save cut.yaml",
+    "sluice insight cut sample --by service --name checkout --signal logs --n 10 --rehearse --for 30s",
   ],
   load: async () => (await import("./insight.js")).insight,
 };

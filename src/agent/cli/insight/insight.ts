@@ -1,6 +1,14 @@
 import { writeFile } from "node:fs/promises";
-import type { InsightAnswer, InsightAnswerRow, InsightCut } from "#contract/insight";
+import type {
+  InsightAnswer,
+  InsightAnswerRow,
+  InsightCut,
+  InsightCutRehearsal,
+  InsightMeasured,
+} from "#contract/insight";
+import type { RehearsalStatus } from "#contract/rehearsal";
 import { painter, printable } from "#text";
+import { liveRehearsalRequest, rehearsalCode, runRehearsal } from "../agent/rehearse-reload.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import { type AgentApi, withAgent } from "../agent/with-agent.js";
 import type { CommandContext, OptionValues } from "../command.js";
@@ -10,6 +18,8 @@ import { EXIT, type Output, UsageError } from "../terminal.js";
 
 const SHOW_OPTIONS = ["by", "place", "signal", "limit", "sort"];
 const CUT_OPTIONS = ["by", "place", "signal", "name", "n", "context", "label", "pipeline"];
+/** The options that only `--rehearse` uses. */
+const REHEARSE_OPTIONS = ["for", "sample-rate", "max-size"];
 const DEFAULT_LIMIT = "20";
 const BARS = "▁▂▃▄▅▆▇█";
 const BAR_COUNT = 20;
@@ -42,16 +52,50 @@ function show(context: CommandContext): Promise<number> {
 
 function cut(context: CommandContext, action: string): Promise<number> {
   const { values, terminal } = context;
+  const isRehearsed = values["rehearse"] === true;
+  const alone = REHEARSE_OPTIONS.find((name) => values[name] !== undefined);
+  if (!isRehearsed && alone !== undefined) throw new UsageError(`--${alone} needs --rehearse`, "add --rehearse");
+  const request = liveRehearsalRequest(context);
   return withAgent(context, async (api) => {
     const signal = values["signal"] ?? (await signalOf(api, values));
-    const query = queryOf({ ...values, signal }, CUT_OPTIONS);
-    const made = await api.get<InsightCut>(`/insight/cut?action=${encodeURIComponent(action)}&${query}`);
+    const query = `?action=${encodeURIComponent(action)}&${queryOf({ ...values, signal }, CUT_OPTIONS)}`;
+    const made = await api.get<InsightCut>(`/insight/cut${query}`);
     const file = values["save"] as string | undefined;
     if (file !== undefined) await writeFile(file, made.yaml, { flag: "wx" });
-    if (values["json"] === true) printJson(context, made);
-    else terminal.out.write(`${cutLines(made, file, terminal.out).join("\n")}\n`);
-    return EXIT.ok;
+    const isJson = values["json"] === true;
+    if (!isJson) terminal.out.write(`${cutLines(made, file, terminal.out).join("\n")}\n`);
+    if (!isRehearsed) {
+      if (isJson) printJson(context, made);
+      else terminal.out.write(`${tryLine(made, file)}\n`);
+      return EXIT.ok;
+    }
+    const ended = await runRehearsal<FollowedCut>(context, api, { path: "/insight/cut/rehearsal", query, request });
+    if (isJson) printJson(context, { ...made, ...ended });
+    else if (ended.measured !== null) terminal.out.write(`${measuredLines(ended, ended.measured).join("\n")}\n`);
+    return rehearsalCode(ended.rehearsal, context);
   });
+}
+
+type FollowedCut = InsightCutRehearsal<RehearsalStatus> & { readonly rehearsal: RehearsalStatus };
+
+function measuredLines({ rehearsal }: FollowedCut, measured: InsightMeasured): string[] {
+  const { records, bytes, share, costPerDay, before, after, notes } = measured;
+  const money = costPerDay === null ? "" : `, ${moneyText(costPerDay)}`;
+  const { sample } = rehearsal;
+  return [
+    `Measured: saves ${count(records)} records and ${signedBytes(bytes)} per day (${percent(share)} of all bytes at exporters)${money}.`,
+    `The sample has ${pluralize(sample.records, "record")}. Exporters get ${count(before.records)} → ${count(after.records)} records and ${roughByteSize(before.bytes)} → ${roughByteSize(after.bytes)} of it.`,
+    ...notes.map((note) => `Note: ${printable(note)}.`),
+  ];
+}
+
+function signedBytes(bytes: number): string {
+  return bytes < 0 ? `-${roughByteSize(-bytes)}` : roughByteSize(bytes);
+}
+
+function tryLine({ rehearse }: InsightCut, file: string | undefined): string {
+  const command = file === undefined ? rehearse : rehearse.replace("cut.yaml", printable(file));
+  return `To try it on live traffic, add --rehearse, or: ${command}`;
 }
 
 /** The signal of a row, if it was not given and only one has such a row. */
@@ -138,7 +182,7 @@ function spark(series: readonly number[]): string {
   return sums.map((sum) => (sum === 0 ? " " : BARS[Math.min(7, Math.floor((sum / most) * 7.99))])).join("");
 }
 
-function cutLines({ diff, yaml, saves, notes, rehearse }: InsightCut, file: string | undefined, out: Output): string[] {
+function cutLines({ diff, yaml, saves, notes }: InsightCut, file: string | undefined, out: Output): string[] {
   const paint = painter(out.colour);
   const signs = { same: " ", gone: "-", new: "+" } as const;
   const shown = diff?.map(({ kind, text }) => {
@@ -152,10 +196,9 @@ function cutLines({ diff, yaml, saves, notes, rehearse }: InsightCut, file: stri
     "",
     saves === null
       ? "How much this saves is not known from the rows: rehearse it."
-      : `Saves about ${count(saves.records)} records and ${roughByteSize(saves.bytes)} per day (${percent(saves.share)} of all bytes here)${series}${money}.`,
+      : `Estimate: saves about ${count(saves.records)} records and ${roughByteSize(saves.bytes)} per day (${percent(saves.share)} of all bytes here)${series}${money}.`,
     ...notes.map((note) => `Note: ${printable(note)}.`),
     file === undefined ? "Nothing was changed. --save FILE writes the config." : `Written to ${printable(file)}.`,
-    `To try it on live traffic: ${file === undefined ? rehearse : rehearse.replace("cut.yaml", printable(file))}`,
   ];
 }
 

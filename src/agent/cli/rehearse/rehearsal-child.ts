@@ -41,8 +41,14 @@ async function rehearse(context: CommandContext): Promise<number> {
   // The guard compares with the parent at its start, which is another one if the agent has ended before.
   if (process.ppid !== agentPid) throw new Error("the agent has ended");
   const secrets = new FilledInTexts();
-  const after = await load(context, task, task.remoteFiles, secrets, readTextFile);
-  const before = await load(context, task, task.before.remoteFiles, secrets, snapshotReader(task.before));
+  const { change } = task;
+  const readBefore = snapshotReader(task.before);
+  const changed = [...task.before.remoteFiles, ...(change === undefined ? [] : [change])];
+  const after =
+    change === undefined
+      ? await load(context, task, task.remoteFiles, secrets, readTextFile)
+      : await load(context, task, changed, secrets, readBefore);
+  const before = await load(context, task, task.before.remoteFiles, secrets, readBefore);
   const problems = [...after.problems, ...(before.config === undefined ? before.problems : [])].map(shownProblem);
   if (after.config === undefined || before.config === undefined) {
     send({ problems });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock, Logger } from "#contract";
 import { AdminError, type AgentInspection, sampleTraffic, TapBudget } from "#contract/operations";
-import type { RehearsalControl, RehearsalRequest, RehearsalStatus } from "#contract/rehearsal";
+import type { RehearsalControl, RehearsalRequest, RehearsalStatus, RehearsedChange } from "#contract/rehearsal";
 import type { Batch } from "#otlp";
 import { fileHash } from "#system";
 import { maskText } from "#text";
@@ -46,7 +46,7 @@ export class AgentRehearsals implements RehearsalControl {
     return this.last?.status;
   }
 
-  start(request: RehearsalRequest): RehearsalStatus {
+  start(request: RehearsalRequest, change?: RehearsedChange): RehearsalStatus {
     const conditions = request.failOn.map(readCondition);
     this.last?.endIfReplaced();
     if (this.last?.isRunning)
@@ -54,7 +54,8 @@ export class AgentRehearsals implements RehearsalControl {
     const { inspection } = this.services.agent;
     const task = this.services.task();
     if (inspection === undefined || task === undefined) throw new AdminError("unavailable", "the agent is starting");
-    this.last = new Rehearsal(request, conditions, task, inspection, this.services);
+    const changed = change === undefined ? {} : { change: { name: change.title, text: change.yaml } };
+    this.last = new Rehearsal(request, conditions, { ...task, ...changed }, inspection, this.services);
     return this.last.status;
   }
 
@@ -110,6 +111,7 @@ class Rehearsal {
     this.status = {
       ...request,
       id: randomUUID(),
+      ...(task.change !== undefined && { change: task.change.name }),
       state: "sampling",
       startedAt,
       sampleEndsAt: startedAt + request.seconds * 1000,
@@ -185,11 +187,11 @@ class Rehearsal {
 
   /** The pipeline waits for this method. */
   private take(batch: Batch, receiver: string): void {
-    const { sample, maxBytes } = this.status;
+    const { sample, maxBytes, maxRecords = Number.POSITIVE_INFINITY } = this.status;
     if (this.isReplaced) return void this.services.clock.after(0, () => this.endIfReplaced());
     const isSmall = batch.byteLength <= MAX_BATCH_BYTES;
-    if (isSmall && sample.bytes + batch.byteLength > maxBytes)
-      return void this.services.clock.after(0, () => this.endSample());
+    const isFull = sample.bytes + batch.byteLength > maxBytes || sample.records + batch.count > maxRecords;
+    if (isSmall && isFull) return void this.services.clock.after(0, () => this.endSample());
     const isSent = isSmall && this.budget.run(() => this.child.send(batch, receiver, this.services.clock.now()));
     const { batches, records, bytes, skipped } = sample;
     this.status = {

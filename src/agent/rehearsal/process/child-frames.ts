@@ -13,13 +13,17 @@ export interface ConfigSnapshot {
   readonly remoteFiles: readonly RemoteConfigFile[];
 }
 
-/** The task of the child: it rehearses the config as it is on disk now against the one that was loaded from `before`. */
+/**
+ * The task of the child: it rehearses the config as it is on disk now against the one that was loaded from `before`. If
+ * there is a `change`, the files on disk do not count: the config of `before` is rehearsed with the change after it.
+ */
 export interface RehearsalTask {
   /** The arguments of `--config` and `--set`. */
   readonly config: readonly string[];
   readonly set: readonly string[];
   readonly remoteFiles: readonly RemoteConfigFile[];
   readonly before: ConfigSnapshot;
+  readonly change?: RemoteConfigFile;
 }
 
 /** The reports of the child, a line of JSON each. */

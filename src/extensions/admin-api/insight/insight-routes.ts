@@ -16,6 +16,7 @@ import { badRequest } from "../http-error.js";
 import { readParameters } from "../parameters.js";
 import type { ApiRoute, RouteRequest } from "../route.js";
 import { CutError, type CutProcessors, type CutRequest, cutProcessors } from "./cut-processors.js";
+import { cutRehearsalRoutes } from "./cut-rehearsal.js";
 import { insertProcessors, pipelinesTo } from "./insert-processors.js";
 import { type InsightQuery, insightAnswer, RESOURCE_LABEL } from "./insight-answer.js";
 
@@ -31,7 +32,14 @@ const OMITTED = { kind: "same", text: "..." } as const;
 /** Routes for what the traffic consists of. Names are masked; examples of lines need the role of tapped records. */
 export const insightRoutes: readonly ApiRoute[] = [
   { method: "GET", path: "/insight", role: "view", needs: "components", answer: show },
-  { method: "GET", path: "/insight/cut", role: "view", needs: "components", answer: cut },
+  {
+    method: "GET",
+    path: "/insight/cut",
+    role: "view",
+    needs: "components",
+    answer: async (request) => ({ body: await makeCut(request) }),
+  },
+  ...cutRehearsalRoutes(makeCut),
 ];
 
 async function show({ host, query, actor }: RouteRequest) {
@@ -50,7 +58,7 @@ async function show({ host, query, actor }: RouteRequest) {
   return { body: answer };
 }
 
-async function cut({ host, inspection, query }: RouteRequest): Promise<{ body: InsightCut }> {
+async function makeCut({ host, inspection, query }: RouteRequest): Promise<InsightCut> {
   const names = ["action", "by", "name", "signal", "n", "context", "label", "pipeline", "place"];
   const values = readParameters(query, names);
   const by = oneOf("by", values["by"], INSIGHT_BY);
@@ -80,17 +88,23 @@ async function cut({ host, inspection, query }: RouteRequest): Promise<{ body: I
   const yaml = (value: unknown) => stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
   const diff = config && diffLines(yaml(changed.before).split("\n"), yaml(changed.after).split("\n"));
   return {
-    body: {
-      action: request.action,
-      yaml: yaml(overlay),
-      processors: overlay.processors as InsightCut["processors"],
-      pipelines: config === undefined ? pipelines : changed.pipelines,
-      diff: diff === undefined ? null : withContext(diff, DIFF_CONTEXT).map((line) => line ?? OMITTED),
-      saves: savingOf(request, row, labelled, answer),
-      notes: made.notes,
-      rehearse: "sluice rehearse CONFIG cut.yaml --against CONFIG --for 60s",
-    },
+    action: request.action,
+    yaml: yaml(withEscapedDollars(overlay)),
+    processors: overlay.processors as InsightCut["processors"],
+    pipelines: config === undefined ? pipelines : changed.pipelines,
+    diff: diff === undefined ? null : withContext(diff, DIFF_CONTEXT).map((line) => line ?? OMITTED),
+    saves: savingOf(request, row, labelled, answer),
+    notes: made.notes,
+    rehearse: "sluice rehearse CONFIG cut.yaml --against CONFIG --for 60s",
   };
+}
+
+/** Names come from traffic: a `${file:...}` in one must not be read when the config is loaded. */
+function withEscapedDollars(value: unknown): unknown {
+  if (typeof value === "string") return value.replaceAll("$", "$$$$");
+  if (Array.isArray(value)) return value.map(withEscapedDollars);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withEscapedDollars(each)]));
 }
 
 function madeProcessors(request: CutRequest): CutProcessors {

@@ -8,16 +8,16 @@ import { readParameters } from "../parameters.js";
 import type { Actor } from "../roles.js";
 import type { ApiRoute, RouteRequest } from "../route.js";
 
-const MAX_SECONDS = 3600;
-const MAX_BYTES = 64 * 1024 ** 2;
-const DEFAULT_BYTES = 32 * 1024 ** 2;
+export const MAX_REHEARSAL_SECONDS = 3600;
+export const MAX_REHEARSAL_BYTES = 64 * 1024 ** 2;
+export const DEFAULT_REHEARSAL_BYTES = 32 * 1024 ** 2;
 const MAX_CONDITIONS = 20;
 
 const rehearsalBody = z.strictObject({
   ...operatorFields,
-  seconds: z.number().min(1).max(MAX_SECONDS).default(60),
+  seconds: z.number().min(1).max(MAX_REHEARSAL_SECONDS).default(60),
   share: z.number().gt(0).max(1).default(0.1),
-  max_bytes: z.number().int().min(1).max(MAX_BYTES).default(DEFAULT_BYTES),
+  max_bytes: z.number().int().min(1).max(MAX_REHEARSAL_BYTES).default(DEFAULT_REHEARSAL_BYTES),
   fail_on: z.array(z.string().max(100)).max(MAX_CONDITIONS).default([]),
 });
 
@@ -30,7 +30,7 @@ export const rehearsalRoutes: readonly ApiRoute[] = [
     needs: "nothing",
     answer({ host, query, actor, clock }) {
       readParameters(query, []);
-      return { body: shown(controlOf(host).current, actor, clock) };
+      return { body: shownRehearsal(rehearsalControl(host).current, actor, clock) };
     },
   },
   {
@@ -42,9 +42,9 @@ export const rehearsalRoutes: readonly ApiRoute[] = [
       const { by, reason, ...wanted } = await readBody(request, rehearsalBody);
       const operator = operatorOf(request, { by, reason }, actor);
       const { seconds, share, max_bytes: maxBytes, fail_on: failOn } = wanted;
-      const started = controlOf(host).start({ seconds, share, maxBytes, failOn, by: operator.actor });
+      const started = rehearsalControl(host).start({ seconds, share, maxBytes, failOn, by: operator.actor });
       await host.admin?.actingAs(operator).noteRehearsal?.(wanted);
-      return { status: 202, body: shown(started, actor, clock) };
+      return { status: 202, body: shownRehearsal(started, actor, clock) };
     },
   },
   {
@@ -54,22 +54,22 @@ export const rehearsalRoutes: readonly ApiRoute[] = [
     needs: "nothing",
     answer({ host, query, actor, clock }) {
       readParameters(query, []);
-      const control = controlOf(host);
+      const control = rehearsalControl(host);
       control.cancel();
-      return { body: shown(control.current, actor, clock) };
+      return { body: shownRehearsal(control.current, actor, clock) };
     },
   },
 ];
 
-function controlOf({ rehearsals }: RouteRequest["host"]): RehearsalControl {
+export function rehearsalControl({ rehearsals }: RouteRequest["host"]): RehearsalControl {
   if (rehearsals !== undefined) return rehearsals;
   throw new HttpError("unavailable", "this agent was not started from files: its config cannot be rehearsed");
 }
 
-type ShownRehearsal = RehearsalStatus & { readonly secondsLeft: number };
+export type ShownRehearsal = RehearsalStatus & { readonly secondsLeft: number };
 
 /** Values of records, even masked, are for those who may tap them. */
-function shown(
+export function shownRehearsal(
   status: RehearsalStatus | undefined,
   { roles }: Actor,
   clock: Clock,

@@ -7,8 +7,10 @@ export {
   type InsightAnswer,
   type InsightAnswerRow,
   type InsightCut,
+  type InsightCutRehearsal,
   type InsightFate,
   type InsightLabel,
+  type InsightMeasured,
   type InsightSort,
 } from "./insight-answers.js";
 export {

@@ -1,4 +1,5 @@
 import type { Signal } from "#otlp/signals";
+import type { RehearsedAmount } from "../rehearsal/rehearsal-report.js";
 import type { InsightBy } from "./insight-snapshot.js";
 
 /** The columns that rows can be sorted by; the largest first, names in order. */
@@ -111,4 +112,27 @@ export interface InsightCut {
   readonly notes: readonly string[];
   /** A command that tries it on live traffic, with the config file of the agent in place of CONFIG. */
   readonly rehearse: string;
+}
+
+/** The saving that a rehearsal has measured. It is negative if exporters would get more. */
+export interface InsightMeasured {
+  /** Per day: the share that the cut saves of the sample, times the traffic of each exporter in the last hour. */
+  readonly records: number;
+  readonly bytes: number;
+  /** The share of the bytes of the sample at all exporters. */
+  readonly share: number;
+  /** For bytes and records, not for series; null without prices. */
+  readonly costPerDay: number | null;
+  /** The amounts that exporters get of the sample, without and with the cut. */
+  readonly before: RehearsedAmount;
+  readonly after: RehearsedAmount;
+  readonly notes: readonly string[];
+}
+
+/** The answer of `/insight/cut/rehearsal`. */
+export interface InsightCutRehearsal<Rehearsal> {
+  /** Null if the last rehearsal was not about a cut, or if there was none. */
+  readonly rehearsal: Rehearsal | null;
+  /** Null until the rehearsal is done. */
+  readonly measured: InsightMeasured | null;
 }

@@ -1,6 +1,6 @@
 /** Rehearsals of a config: the report, and the control of a running agent's rehearsals. */
 
-export type { RehearsalControl, RehearsalRequest, RehearsalStatus } from "./rehearsal-control.js";
+export type { RehearsalControl, RehearsalRequest, RehearsalStatus, RehearsedChange } from "./rehearsal-control.js";
 export type {
   ErrorComparison,
   ExporterComparison,

@@ -9,10 +9,20 @@ export interface RehearsalRequest {
   readonly share: number;
   /** The sample ends early when it has this size. */
   readonly maxBytes: number;
+  /** The sample ends early when it has so many records; without a limit by default. */
+  readonly maxRecords?: number;
   /** Conditions such as `drop>1%` under which the rehearsal counts as failed. */
   readonly failOn: readonly string[];
   /** The user who asked for it. */
   readonly by: string;
+}
+
+/** A change of the config that runs, in place of the config files. */
+export interface RehearsedChange {
+  /** The change in a few words, masked: `drop service checkout`. */
+  readonly title: string;
+  /** A config that is merged after the running one. The caller must escape every `$` that is no substitution. */
+  readonly yaml: string;
 }
 
 /**
@@ -24,6 +34,8 @@ export type RehearsalState = "sampling" | "comparing" | "done" | "failed" | "can
 /** A rehearsal of the files of the config against the config that runs. Times are milliseconds since the epoch. */
 export interface RehearsalStatus extends Omit<RehearsalRequest, "failOn"> {
   readonly id: string;
+  /** The title of the change that is rehearsed; undefined if the files are. */
+  readonly change?: string;
   readonly state: RehearsalState;
   readonly startedAt: number;
   readonly endedAt?: number;
@@ -58,8 +70,11 @@ export interface RehearsalStatus extends Omit<RehearsalRequest, "failOn"> {
 export interface RehearsalControl {
   /** The rehearsal that runs, or the last one; undefined before the first. */
   readonly current: RehearsalStatus | undefined;
-  /** Throws an `AdminError`: `conflict` if one runs, `bad_request` if a condition cannot be read. */
-  start(request: RehearsalRequest): RehearsalStatus;
+  /**
+   * Rehearses the files, or the change. Throws an `AdminError`: `conflict` if one runs, `bad_request` if a condition
+   * cannot be read.
+   */
+  start(request: RehearsalRequest, change?: RehearsedChange): RehearsalStatus;
   /** Ends the rehearsal that runs, if any. */
   cancel(): void;
 }

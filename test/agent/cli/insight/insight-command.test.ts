@@ -105,7 +105,7 @@ describe("sluice insight cut", () => {
     const { code, out } = await insight("cut", action, ...args, "--save", file);
     expect([code, out]).toEqual([0, expect.stringMatching(/^\+ .*/m)]);
     expect(out).toContain(`Written to ${file}`);
-    expect(out).toMatch(action === "dedup" ? /rehearse it/ : /^Saves about /m);
+    expect(out).toMatch(action === "dedup" ? /rehearse it/ : /^Estimate: saves about /m);
     const checked = await sluice(["validate", "--config", base, "--config", file]);
     expect([checked.code, checked.err]).toEqual([0, expect.any(String)]);
     if (action === "drop" && args.includes("logs"))
