@@ -16,7 +16,7 @@ import {
   type SpanConfig,
   spanSchema,
 } from "./config.js";
-import { createMatcher, type MatchConfig } from "./match.js";
+import { createMatcher, type MatchConfig, refusesMatches } from "./match.js";
 import { createSpanChange } from "./span-change.js";
 
 /** Changes the attributes of log records, spans and data points. */
@@ -26,6 +26,7 @@ export const attributesProcessor = defineProcessor<AttributesConfig>({
   signals: SIGNALS,
   takesSinglePoints: true,
   schema: attributesSchema,
+  refusesSignal: refusesMatches,
   create({ actions, include, exclude }, { logger }) {
     const changes = actions.map(createAction);
     const isMeant = createRecordSelector(include, exclude);
@@ -67,6 +68,7 @@ export const spanProcessor = defineProcessor<SpanConfig>({
   summary: "Makes names of spans from attributes, attributes from names, and sets their status.",
   signals: ["traces"],
   schema: spanSchema,
+  refusesSignal: refusesMatches,
   create(config) {
     const change = createSpanChange(config);
     const isMeant = createRecordSelector(config.include, config.exclude);

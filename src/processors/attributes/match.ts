@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { valueText } from "#otlp/bytes";
-import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
+import { SEVERITY_NUMBER_NAMES, type Signal, SPAN_KIND_SYMBOLS } from "#otlp/signals";
 import { compilePattern } from "#text/patterns";
 import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";
 
@@ -57,7 +57,15 @@ export const matchSchema = z
     metric_names: optionalTexts().meta({ description: "Names of metrics; one must match." }),
   })
   .superRefine((config, context) => {
-    if (config.match_type !== "regexp") return;
+    if (!CRITERIA.some((key) => config[key] !== undefined && (!Array.isArray(config[key]) || config[key].length > 0)))
+      context.addIssue({ code: "custom", path: [], message: `expected at least one of ${CRITERIA.join(", ")}` });
+    if (config.match_type !== "regexp") {
+      config.span_kinds?.forEach((kind, i) => {
+        const message = `expected one of ${SPAN_KINDS.join(", ")}`;
+        if (!SPAN_KINDS.includes(kind)) context.addIssue({ code: "custom", path: ["span_kinds", i], message });
+      });
+      return;
+    }
     for (const [path, pattern] of patternsOf(config)) {
       try {
         compilePattern(pattern);
@@ -74,6 +82,44 @@ export const matchSchema = z
 export type MatchConfig = z.infer<typeof matchSchema>;
 /** Tells whether a record has the properties. */
 type Matcher = (record: AnyRecordView) => boolean;
+
+const SPAN_KINDS: readonly string[] = SPAN_KIND_SYMBOLS.slice(1);
+
+/** The properties that a match may ask for. */
+const CRITERIA = [
+  "services",
+  "resources",
+  "attributes",
+  "libraries",
+  "span_names",
+  "span_kinds",
+  "log_bodies",
+  "log_severity_texts",
+  "log_severity_number",
+  "metric_names",
+] as const;
+
+/** The properties that records of only one signal have. */
+const CRITERIA_OF_SIGNAL = {
+  traces: ["span_names", "span_kinds"],
+  logs: ["log_bodies", "log_severity_texts", "log_severity_number"],
+  metrics: ["metric_names"],
+} as const;
+
+/** Returns why no record of a signal can match `include` or `exclude`; undefined if some can. */
+export function refusesMatches(
+  { include, exclude }: { readonly include?: MatchConfig | undefined; readonly exclude?: MatchConfig | undefined },
+  signal: Signal,
+): string | undefined {
+  for (const [owner, keys] of Object.entries(CRITERIA_OF_SIGNAL)) {
+    if (owner === signal) continue;
+    for (const [name, match] of Object.entries({ include, exclude })) {
+      const found = keys.find((key) => match?.[key] !== undefined);
+      if (found !== undefined) return `${name}.${found} is only for ${owner}`;
+    }
+  }
+  return undefined;
+}
 
 const TEXT_LISTS = [
   "services",

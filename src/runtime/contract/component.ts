@@ -356,6 +356,8 @@ export interface ProcessorFactory<Config = unknown> extends PipelineFactory<"pro
    * together, unless they are very many.
    */
   readonly takesSinglePoints?: boolean;
+  /** @internal Returns why, with this config, the processor cannot work on one of its signals; undefined if it can. */
+  refusesSignal?(config: Config, signal: Signal): string | undefined;
   create(config: Config, context: ProcessorContext): Processor;
   /**
    * @internal For processors that pass everything on and also create another signal from it. A connector with the same

@@ -10,8 +10,11 @@ import {
   readRecords,
 } from "../../../src/plugin.js";
 import { attributesProcessor, resourceProcessor } from "../../../src/processors/attributes/component.js";
+import { Registry } from "../../../src/runtime/config/resolve/registry.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
+import { loadText } from "../../runtime/config/load-text.js";
+import { builtins } from "../../support/builtins.js";
 import { feed, owed } from "../../support/deliveries.js";
 
 const context: ProcessorContext = {
@@ -216,8 +219,32 @@ describe("the attributes processor", () => {
       },
       ["exclude", "libraries", 0, "version"],
     ],
+    [{ actions: [{ action: "delete", key: "a" }], include: { match_type: "strict" } }, ["include"]],
+    [
+      { actions: [{ action: "delete", key: "a" }], exclude: { match_type: "strict", span_kinds: ["client"] } },
+      ["exclude", "span_kinds", 0],
+    ],
   ])("refuses %j and names the place", (config, path) => {
     expect(attributesProcessor.schema.safeParse(config).error?.issues[0]?.path).toEqual(path);
+  });
+
+  it("is refused in a pipeline whose records cannot have a property that it asks for", () => {
+    const load = (signal: string) =>
+      loadText(
+        `receivers: {otlp: {protocols: {http: }}}
+processors: {attributes: {include: {match_type: strict, log_bodies: [a]}, actions: [{key: a, action: delete}]}}
+exporters: {debug: }
+service: {pipelines: {${signal}: {receivers: [otlp], processors: [attributes], exporters: [debug]}}}
+`,
+        { registry: new Registry(builtins) },
+      ).problems.filter(({ severity }) => severity === "error");
+    expect(load("traces")).toMatchObject([
+      {
+        code: "unsupported_signal",
+        message: 'processor "attributes" cannot process traces: include.log_bodies is only for logs',
+      },
+    ]);
+    expect(load("logs")).toEqual([]);
   });
 });
 

@@ -156,21 +156,23 @@ function withoutIdle(links: readonly Link[], { signal }: PipelineDefinition, fin
   });
 }
 
-/** Checks that the config of an exporter fits the signals of the pipelines that end in it. */
+/** Checks that the configs of processors and exporters fit the signals of the pipelines that name them. */
 export function checkConfiguredSignals(
   pipelines: readonly LinkedPipeline[],
-  configOf: (exporter: ComponentDefinition) => unknown,
+  configOf: (definition: ComponentDefinition) => unknown,
   findings: Findings,
 ): void {
-  for (const { pipeline, exporters } of pipelines) {
-    for (const { reference, definition } of exporters) {
+  for (const { pipeline, processors, exporters } of pipelines) {
+    for (const { reference, definition } of [...processors, ...exporters]) {
       const { factory } = definition;
       const config = configOf(definition);
-      if (factory?.kind !== "exporter" || factory.refusesSignal === undefined || config === undefined) continue;
+      if (factory?.kind !== "exporter" && factory?.kind !== "processor") continue;
+      if (factory.refusesSignal === undefined || config === undefined) continue;
       const ask = () => factory.refusesSignal!(config, pipeline.signal);
       const reason = callPlugin(ask, pluginCode("refusesSignal", definition, factory, "error"), findings);
       if (reason === undefined) continue;
-      const message = `exporter "${definition.id}" cannot send ${pipeline.signal}: ${reason}`;
+      const verb = factory.kind === "exporter" ? "send" : "process";
+      const message = `${factory.kind} "${definition.id}" cannot ${verb} ${pipeline.signal}: ${reason}`;
       findings.error("unsupported_signal", reference.span, reference.path, message);
     }
   }
