@@ -39,6 +39,7 @@ class S3Problem extends Error {
 
 interface Upload {
   readonly id: string;
+  readonly key: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly parts: Map<number, Buffer>;
 }
@@ -134,10 +135,11 @@ export class S3Emulator {
     const objects = this.buckets.get(call.bucket);
     if (objects === undefined) throw new S3Problem(404, "NoSuchBucket");
     const headers = request.headers as Readonly<Record<string, string>>;
+    if (key === "" && query.has("uploads")) return this.listUploads(query.get("prefix") ?? "");
     if (key === "") return method === "HEAD" ? {} : this.list(objects, query);
     const uploadId = query.get("uploadId");
     if (uploadId !== null) return this.onUpload(call, uploadId, objects, body);
-    if (query.has("uploads")) return this.createUpload(headers);
+    if (query.has("uploads")) return this.createUpload(key, headers);
     if (method === "PUT") {
       this.store(objects, key, { body, headers });
       return { headers: { etag: etagOf(body) } };
@@ -159,9 +161,20 @@ export class S3Emulator {
     this.stored.push(key);
   }
 
-  private createUpload(headers: Readonly<Record<string, string>>): Answer {
+  private listUploads(prefix: string): Answer {
+    const uploads = [...this.uploads.values()]
+      .filter(({ key }) => key.startsWith(prefix))
+      .map(
+        ({ id, key }) => `<Upload><Key>${encodeURIComponent(key)}</Key><UploadId>${escaped(id)}</UploadId></Upload>`,
+      );
+    return xml(
+      `<ListMultipartUploadsResult><EncodingType>url</EncodingType>${uploads.join("")}</ListMultipartUploadsResult>`,
+    );
+  }
+
+  private createUpload(key: string, headers: Readonly<Record<string, string>>): Answer {
     const id = `${randomUUID()}/+ &`;
-    this.uploads.set(id, { id, headers, parts: new Map() });
+    this.uploads.set(id, { id, key, headers, parts: new Map() });
     return xml(`<InitiateMultipartUploadResult><UploadId>${escaped(id)}</UploadId></InitiateMultipartUploadResult>`);
   }
 

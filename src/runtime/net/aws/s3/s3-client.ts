@@ -85,7 +85,7 @@ export class S3Client {
 
   /**
    * Stores an object in parts. The object appears when the last request has been confirmed. If anything fails, the parts
-   * are deleted; after a crash, a lifecycle rule of the bucket can do that.
+   * are deleted. Parts that a crash has left are deleted when the same object is stored again.
    */
   async uploadObject(
     key: string,
@@ -94,6 +94,7 @@ export class S3Client {
     { headers = {}, bucket }: S3PutOptions = {},
     partBytes = PART_BYTES,
   ): Promise<void> {
+    for (const id of await this.openUploads(key, bucket, abort)) await this.abortUpload({ key, bucket, uploadId: id });
     const created = await this.text({ method: "POST", key, query: { uploads: "" }, headers, bucket }, abort);
     const uploadId = xmlElement(created, "UploadId");
     if (uploadId === undefined) throw this.unreadable("it named no upload");
@@ -137,7 +138,7 @@ export class S3Client {
         ...(token === undefined ? startAfter !== "" && { "start-after": startAfter } : { "continuation-token": token }),
       };
       const page = await this.text({ method: "GET", key: "", query }, abort);
-      const decode = xmlElement(page, "EncodingType") === "url" ? decodeKey : (text: string) => text;
+      const decode = decoderOf(page);
       for (const content of xmlElements(page, "Contents")) yield objectOf(content, decode);
       const next = xmlElement(page, "NextContinuationToken");
       if (xmlElement(page, "IsTruncated") !== "true") return;
@@ -148,6 +149,20 @@ export class S3Client {
 
   private async text(request: S3Request, abort: AbortSignal): Promise<string> {
     return (await this.requests.send(request, abort)).body.toString("utf8");
+  }
+
+  /**
+   * Uploads of this object that an earlier attempt has begun and not ended. Empty if the server does not list uploads,
+   * or not for these keys: a lifecycle rule of the bucket can delete the parts then.
+   */
+  private async openUploads(key: string, bucket: string | undefined, abort: AbortSignal): Promise<string[]> {
+    const query = { uploads: "", "encoding-type": "url", prefix: key };
+    const page = await this.text({ method: "GET", key: "", query, bucket }, abort).catch(() => "");
+    const decode = decoderOf(page);
+    return [...xmlElements(page, "Upload")].flatMap((upload) => {
+      const uploadId = xmlElement(upload, "UploadId");
+      return uploadId !== undefined && decode(xmlElement(upload, "Key") ?? "") === key ? [uploadId] : [];
+    });
   }
 
   private async putParts(upload: PartsUpload, body: Uint8Array, bytes: number, abort: AbortSignal): Promise<string[]> {
@@ -244,6 +259,11 @@ function objectOf(content: string, decode: (text: string) => string): S3Object {
     lastModified: Number.isNaN(lastModified) ? 0 : lastModified,
     etag: (xmlElement(content, "ETag") ?? "").replaceAll('"', ""),
   };
+}
+
+/** How the keys of a list are to be read. */
+function decoderOf(page: string): (text: string) => string {
+  return xmlElement(page, "EncodingType") === "url" ? decodeKey : (text) => text;
 }
 
 /** Keys come as in a form: S3 writes a space as +. */

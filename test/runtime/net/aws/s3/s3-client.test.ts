@@ -155,6 +155,25 @@ describe("S3Client with a server that misbehaves", () => {
     expect([emulator.uploads.size, emulator.objects("archive")]).toEqual([0, []]);
   });
 
+  it("deletes the parts that a crash has left when the same object is stored again, and no others", async () => {
+    // An agent that is killed cannot abort: here, nobody lets it.
+    emulator.fault = ({ method, query }) =>
+      method === "DELETE" || query.get("partNumber") === "3" ? "503 SlowDown" : undefined;
+    for (const key of ["parts a+b", "parts a+b", "parts a+b/other"])
+      await refusal(client.uploadObject(key, Buffer.alloc(100), never, {}, 10));
+    expect(emulator.uploads.size).toBe(3);
+    emulator.fault = () => undefined;
+    await client.uploadObject("parts a+b", Buffer.alloc(100), never, {}, 10);
+    expect([...emulator.uploads.values()].map(({ key }) => key)).toEqual(["parts a+b/other"]);
+    expect(emulator.stored).toEqual(["parts a+b"]);
+  });
+
+  it("stores an object in parts although it may not list uploads", async () => {
+    emulator.fault = ({ method, query }) => (method === "GET" && query.has("uploads") ? "403 AccessDenied" : undefined);
+    await client.uploadObject("parts", Buffer.alloc(100), never, {}, 10);
+    expect(emulator.stored).toEqual(["parts"]);
+  });
+
   it("fails if the answer to the last request of an upload hides an error", async () => {
     emulator.fault = ({ method, query }) =>
       method === "POST" && query.has("uploadId") ? "200 InternalError" : undefined;
