@@ -1,126 +1,172 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { useEnvironment } from "../../../src/runtime/system/environment.js";
 import { s3Environment } from "../../support/servers/s3/s3.js";
-import { S3Emulator, type S3Fault } from "../../support/servers/s3/s3-emulator.js";
-import { runCampaign } from "../campaign.js";
+import { Dice } from "../../support/telemetry/wire-forms.js";
+import { runCampaignOf } from "../campaign.js";
+import { startClients } from "../client.js";
 import { agentConfig } from "../configs.js";
-import type { FaultySink, Mood } from "../faulty-sink.js";
+import { deadLetters } from "../dead-letters.js";
 import { Ledger } from "../ledger.js";
 import { kills, patience, progress, seed, summary } from "../long-form.js";
 import { decodeNumbers } from "../numbered.js";
 import { Victim } from "../victim.js";
+import { MOODY_SERVERS, type MoodyS3 } from "./moody-s3.js";
 
 let directory: string;
-let emulator: S3Emulator;
+let server: MoodyS3 | undefined;
 let victim: Victim | undefined;
 
-beforeEach(async () => {
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "sluice-chaos-s3-"));
-  emulator = await new S3Emulator("archive").start();
   Object.assign(process.env, s3Environment);
+  useEnvironment(s3Environment);
 });
 
 afterEach(async () => {
   await victim?.end("SIGKILL");
-  await emulator.close();
+  await server?.close();
   for (const name of Object.keys(s3Environment)) delete process.env[name];
+  useEnvironment({});
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Records have arrived if the objects of the bucket hold them now, however often they were stored. */
+/** A record has arrived if an object of the bucket holds it now, however often that object was stored. */
 class ArchiveLedger extends Ledger {
-  private readonly known = new Map<string, { readonly body: Buffer; readonly numbers: readonly number[] }>();
+  private readonly s3: MoodyS3;
+  private readonly unpack: (body: Buffer) => Buffer;
+  private readonly archived = new Map<string, readonly number[]>();
+  private seen = new Set<number>();
+  private isReading = true;
+  private readonly reading: Promise<void>;
+
+  constructor(s3: MoodyS3, unpack: (body: Buffer) => Buffer) {
+    super();
+    this.s3 = s3;
+    this.unpack = unpack;
+    this.reading = this.readOnAndOn();
+  }
+
+  /** The size of the largest object. */
+  largest = 0;
+
+  get objects(): number {
+    return this.archived.size;
+  }
 
   /** Counts what the objects hold. To be called once, at the end. */
-  count(): void {
-    for (const numbers of this.archived()) this.arrive(numbers);
+  async count(): Promise<void> {
+    this.isReading = false;
+    await this.reading;
+    await this.read();
+    for (const numbers of this.archived.values()) this.arrive(numbers);
   }
 
   override missing(): number[] {
-    const archived = new Set(this.archived().flat());
-    return super.missing().filter((number) => !archived.has(number));
+    return super.missing().filter((number) => !this.seen.has(number));
   }
 
-  private archived(): (readonly number[])[] {
-    return emulator.objects("archive").map(([key, { body }]) => {
-      const known = this.known.get(key);
-      if (known?.body === body) return known.numbers;
-      const numbers = decodeNumbers(gunzipSync(body));
-      this.known.set(key, { body, numbers });
-      return numbers;
+  private async readOnAndOn(): Promise<void> {
+    while (this.isReading) {
+      // The server may be down. Half an object fails at the end, when everything is read.
+      if (this.s3.mood === "ok") await this.read().catch(() => {});
+      await delay(100);
+    }
+  }
+
+  private async read(): Promise<void> {
+    await this.s3.refresh((key, body) => {
+      const numbers = decodeNumbers(this.unpack(body));
+      if (numbers.length === 0) throw new Error(`${key} has no records`);
+      this.largest = Math.max(this.largest, body.length);
+      this.archived.set(key, numbers);
+      for (const number of numbers) this.seen.add(number);
     });
   }
 }
 
-const FAULTS: Readonly<Record<Mood, readonly (S3Fault | undefined)[]>> = {
-  ok: [undefined],
-  slow: [undefined, "503 SlowDown"],
-  unavailable: ["503 ServiceUnavailable"],
-  throttled: ["503 SlowDown"],
-  hangs: ["hang"],
-  resets: ["cut"],
-  "forgets to answer": ["cut_after", "fail_after"],
-};
-
-/** The emulator in the moods of a backend. "unavailable" also closes its port now and then. */
-function moodyS3(): FaultySink {
-  let mood: Mood = "ok";
-  let turn = 0;
-  emulator.fault = () => {
-    const faults = FAULTS[mood];
-    return faults[turn++ % faults.length];
-  };
-  return {
-    url: emulator.endpoint,
-    port: emulator.port,
-    get mood() {
-      return mood;
-    },
-    set mood(wanted) {
-      mood = wanted;
-      if (wanted === "unavailable" && turn % 2 === 0) void emulator.outage(100);
-    },
-    get requests() {
-      return emulator.calls.length;
-    },
-    close: () => emulator.close(),
-  };
+interface Shape {
+  readonly name: string;
+  readonly kills: number;
+  readonly isLarge: boolean;
+  readonly marshaler: "otlp_proto" | "otlp_json";
+  readonly compression: "gzip" | "none";
+  readonly padding?: string;
+  readonly minSize: number;
+  readonly flushTimeout: string;
+  readonly timeout: string;
+  /** Records that each life acknowledges at least. */
+  readonly load: number;
 }
 
-it("archives what it acknowledged in S3 once, whenever it is killed and whatever S3 does", {
-  timeout: patience(600_000),
-}, async () => {
-  const ledger = new ArchiveLedger();
-  const sink = moodyS3();
-  victim = Victim.agent(directory, archiveConfig(sink.url, join(directory, "queue")));
-  const report = await runCampaign({ seed, ledger, sink, victim, kills: kills(8, 0.1), say: progress });
-  ledger.count();
-  const verdict = { ...report, ...ledger.verdict(), objects: emulator.objects("archive").length };
-  expect(verdict, summary("archive in S3", verdict)).toMatchObject({
-    missing: 0,
-    unexplained: 0,
-    rejected: 0,
-    strays: 0,
-  });
-  expect(report.acknowledged).toBeGreaterThan(0);
-  // Several requests share an object; otherwise nothing would have been put to the test.
-  expect(verdict.objects).toBeLessThan(emulator.calls.length + 1);
+const SMALL: Shape = {
+  ...{ name: "archive in S3", kills: kills(8, 0.1), isLarge: false, marshaler: "otlp_proto", compression: "gzip" },
+  ...{ minSize: 40_000, flushTimeout: "20ms", timeout: "1s", load: 300 },
+};
+/** Entries of 10 MB and more are 20 MB as JSON, which escapes the quotes. Such objects are uploaded in three parts. */
+const LARGE: Shape = {
+  ...{
+    name: "archive in S3, in parts",
+    kills: kills(3, 0.1),
+    isLarge: true,
+    marshaler: "otlp_json",
+    compression: "none",
+  },
+  ...{ padding: '"'.repeat(60_000), minSize: 10_000_000, flushTimeout: "5s", timeout: "3s", load: 1000 },
+};
+
+describe.each(MOODY_SERVERS)("an archive in %s", (name, start) => {
+  it.each([
+    ["once", SMALL],
+    ["once, in objects that are uploaded in parts", LARGE],
+  ])(
+    "has what the agent acknowledged %s, whenever it is killed and whatever S3 does",
+    { timeout: patience(600_000) },
+    async (_, shape) => {
+      server = await start(shape.isLarge);
+      const ledger = new ArchiveLedger(server, shape.compression === "gzip" ? gunzipSync : (body) => body);
+      victim = Victim.agent(directory, archiveConfig(server.url, join(directory, "queue"), shape));
+      const { padding, load } = shape;
+      const report = await runCampaignOf({
+        ...{ seed, ledger, sink: server, victim, kills: shape.kills, load, patienceMs: 300_000, say: progress },
+        startLoad: (port) =>
+          startClients({
+            ...{ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered: true },
+            ...(padding !== undefined && { padding }),
+          }),
+      });
+      await ledger.count();
+      await victim.end("SIGTERM");
+      const dead = (await deadLetters(join(directory, "queue"))).length;
+      const { objects, largest } = ledger;
+      const verdict = { ...report, ...ledger.verdict(), dead, objects, largest, uploads: server.openUploads() };
+      expect(verdict, summary(`${shape.name} (${name})`, verdict)).toMatchObject({
+        ...{ missing: 0, unexplained: 0, rejected: 0, strays: 0, dead: 0, uploads: 0 },
+      });
+      expect(verdict.acknowledged).toBeGreaterThan(0);
+      if (shape.isLarge) expect(verdict.largest).toBeGreaterThan(16 * 1024 * 1024);
+      // Several requests share an object; otherwise nothing would have been put to the test.
+      expect(verdict.objects).toBeLessThan(verdict.acknowledged);
+    },
+  );
 });
 
 /** The agent of the other campaigns, with another exporter. */
-function archiveConfig(endpoint: string, queue: string): object {
+function archiveConfig(endpoint: string, queue: string, shape: Shape): object {
+  const { marshaler, compression, minSize, flushTimeout, timeout } = shape;
   const config = agentConfig({ backend: endpoint, queue, batch: false }) as {
     exporters: { otlphttp: { endpoint: string; compression: string } };
     service: { pipelines: { logs: object } };
   };
   const { endpoint: _, compression: __, ...reliability } = config.exporters.otlphttp;
   const aws_s3 = {
-    ...reliability,
-    sending_queue: { num_consumers: 4, batch: { flush_timeout: "20ms", min_size: 40_000, sizer: "bytes" } },
-    s3uploader: { endpoint, s3_bucket: "archive", s3_force_path_style: true, compression: "gzip" },
+    ...{ ...reliability, timeout, marshaler },
+    sending_queue: { num_consumers: 4, batch: { flush_timeout: flushTimeout, min_size: minSize, sizer: "bytes" } },
+    s3uploader: { endpoint, s3_bucket: "archive", s3_force_path_style: true, compression },
   };
   return {
     ...config,

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { delimiter, join } from "node:path";
 import { freePort } from "../../../../src/agent/testing/free-port.js";
 import { signRequest } from "../../../../src/runtime/net/aws/sign.js";
@@ -19,23 +20,28 @@ export interface S3Server {
   readonly emulator?: S3Emulator;
   /** Only of a real server. */
   readonly process?: ServerProcess;
+  /** Only of a real server: where its files are. */
+  readonly folder?: string;
   close(): Promise<void>;
 }
 
 /** The servers to test with: the emulator, and MinIO if it is installed. Each has the buckets `archive` and `other`. */
 export const S3_SERVERS: readonly (readonly [string, () => Promise<S3Server>])[] = [
   ["an emulator of S3", startEmulator],
-  ...(minio === undefined ? [] : [["MinIO", startMinio] as const]),
+  ...(minio === undefined ? [] : [["MinIO", () => startMinio()] as const]),
 ];
 
-async function startEmulator(): Promise<S3Server> {
+export async function startEmulator(): Promise<S3Server> {
   const emulator = await new S3Emulator("archive", "other").start();
   return { endpoint: emulator.endpoint, emulator, close: () => emulator.close() };
 }
 
-/** A MinIO of its own, with its files in a temporary folder. */
-export async function startMinio(): Promise<S3Server> {
+export const hasMinio = minio !== undefined;
+
+/** A MinIO of its own, with its files in a temporary folder; if `mebibytes` are given, on a disk of that size. */
+export async function startMinio(mebibytes?: number): Promise<S3Server> {
   const folder = serverFolder("minio");
+  if (mebibytes !== undefined) execFileSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", folder.path]);
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   const process = new ServerProcess({
@@ -59,8 +65,10 @@ export async function startMinio(): Promise<S3Server> {
   return {
     endpoint,
     process,
+    folder: folder.path,
     async close() {
       await process.kill();
+      if (mebibytes !== undefined) execFileSync("umount", [folder.path]);
       folder.remove();
     },
   };
