@@ -87,13 +87,16 @@ export const awsS3ReceiverSchema = z
           .boolean()
           .default(false)
           .meta({ description: "Names the bucket in the path of URLs, as MinIO needs it." }),
+        tag_object_after_ingestion: unsupported("objects are never changed; the position is kept in offsets_directory"),
+        skip_ingesting_tagged_objects: unsupported(
+          "each object is read once; the position is kept in offsets_directory",
+        ),
       }),
     ).meta({ description: "Where the objects are." }),
     ...ownKeys,
     encodings: unsupported("encoding extensions do not exist here; objects of otlp_proto, otlp_json and body are read"),
     notifications: unsupported("progress is not sent to an OpAMP server; the agent's log tells it"),
     sqs: unsupported("objects are found by time; give starttime and endtime"),
-    tag_object_after_ingestion: unsupported("objects are never changed; the position is kept in offsets_directory"),
   })
   .refine(isInOrder, ORDER);
 

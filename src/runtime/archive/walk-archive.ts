@@ -52,8 +52,11 @@ function* prefixesOf(format: string, { since, until, base, timezone }: ArchiveSe
   for (const { prefix } of partitionRanges(format, since, until, base, timezone)) yield prefix;
 }
 
-/** The folder of a prefix as people write it, with or without slashes around it. */
+/**
+ * The folder of a prefix as people write it. Exporters name objects in the same way: a slash at the start stays, others
+ * that are not needed do not.
+ */
 export function baseOf(prefix: string): string {
-  const folder = prefix.replace(/^\/+|\/+$/g, "");
-  return folder === "" ? "" : `${folder}/`;
+  const folders = prefix.split("/").filter((part) => part !== "" && part !== "." && part !== "..");
+  return (prefix.startsWith("/") ? "/" : "") + folders.map((folder) => `${folder}/`).join("");
 }
