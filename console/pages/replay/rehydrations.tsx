@@ -39,14 +39,27 @@ export function Rehydrations() {
   );
 }
 
+const NEW_DRAFT = {
+  ...{ from: "", to: "", since: "1d", until: "", timezone: "", where: "" },
+  ...{ region: "", endpoint: "" },
+};
+/** They make no sense for folders. */
+const S3_FIELDS = ["region", "endpoint"];
+
 function RehydrationForm({ onStarted }: { onStarted: () => void }) {
   const exporters = useLoad<{ exporters: readonly Exporter[] }>("/exporters").data?.exporters ?? [];
-  const [draft, setDraft] = useState({ from: "", to: "", since: "1d", until: "", where: "" });
+  const [draft, setDraft] = useState(NEW_DRAFT);
+  const [pathStyle, setPathStyle] = useState(false);
   /** The estimated request. No other can be started. */
   const [estimated, setEstimated] = useState("");
   const [error, setError] = useState<string>();
   const to = draft.to || exporters[0]?.id || "";
-  const body = Object.fromEntries(Object.entries({ ...draft, to }).filter(([, value]) => value.trim() !== ""));
+  const isS3 = draft.from.startsWith("s3:");
+  const filled = Object.entries({ ...draft, to }).filter(([, value]) => value.trim() !== "");
+  const body = {
+    ...Object.fromEntries(filled.filter(([name]) => isS3 || !S3_FIELDS.includes(name))),
+    ...(isS3 && pathStyle && { pathStyle }),
+  };
   const asked = JSON.stringify(body);
   const start = (dryRun: boolean) =>
     post("/rehydrations", { ...body, ...(dryRun && { dryRun }) }).then(
@@ -79,7 +92,22 @@ function RehydrationForm({ onStarted }: { onStarted: () => void }) {
       {field("from", "From", "s3://archive/prod")}
       {field("since", "Since", "2026-01-31T08:00 or 7d")}
       {field("until", "Until", "now")}
+      {field("timezone", "Time zone of the archive's folders", "that of the agent's machine")}
       {field("where", "OTTL condition", "severity_number >= 17")}
+      {isS3 && (
+        <>
+          {field("region", "Region", "us-east-1")}
+          {field("endpoint", "Server, if it is not AWS", "https://minio.example:9000")}
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={pathStyle}
+              onChange={(event) => setPathStyle(event.currentTarget.checked)}
+            />
+            <span>Name the bucket in the path of URLs, as MinIO needs it</span>
+          </label>
+        </>
+      )}
       <label class="field">
         <span>To</span>
         <select value={to} onChange={(event) => setDraft({ ...draft, to: event.currentTarget.value })}>
