@@ -15,19 +15,19 @@ export function errorReference({ errors, problems, apiErrors }) {
   const appearingIn = (place) => Object.entries(errors).filter(([, facts]) => facts.appearsIn === place);
   return `${[
     INTRODUCTION,
-    "## What a sender is told",
+    "## Refused data",
     REFUSALS,
     table("retry", appearingIn("refusal"), ({ kind }) => RETRY[kind] ?? "it depends"),
-    "## What a dead letter says",
+    "## Dead letters",
     DEAD_LETTERS,
     table("kind", appearingIn("dead_letter"), ({ kind }) => kind),
-    "## What is thrown",
+    "## Thrown errors",
     THROWN,
     table("", appearingIn("thrown")),
     "## Problems of a config",
     PROBLEMS,
     table("", Object.entries(problems)),
-    "## What the admin API answers",
+    "## Errors of the admin API",
     API,
     table("status", Object.entries(apiErrors), ({ status }) => status),
   ].join("\n\n")}\n`;
@@ -37,26 +37,31 @@ const INTRODUCTION = `# Error codes
 
 <!-- Made by node scripts/pages/error-reference.js from the tables in src/: edit those. -->
 
-Every error that Sluice makes has a code. A code is stable: texts may get better, codes stay. They stand in the agent's log
-(\`code\`), with every failed attempt and dead letter (\`sluice dlq show\`, the [API](../openapi.yaml)), in what a program that embeds
-Sluice gets, and \`retry_on_failure.retry_on\` and \`permanent_on\` take them. Plugins have codes of their own.
+Every error of Sluice has a code. Codes are stable, but messages may improve. You find the code:
 
-Errors of a backend or of the network have its own word for it beside the code, as \`status\`: \`HTTP 503\`, \`UNAVAILABLE\`,
-\`ECONNREFUSED\`.`;
+- in the agent's log, as \`code\`
+- in failed attempts and dead letters: \`sluice dlq show\` and the [API](../openapi.yaml) show it
+- in errors that your program gets if it embeds Sluice
 
-const REFUSALS = `Who sent the data still has it: nothing that was refused has been acknowledged. [Delivery](delivery.md) has the answers over
-HTTP and gRPC. _Later_ means that the sender is told when.`;
+You can also use codes in \`retry_on_failure.retry_on\` and \`permanent_on\`. Plugins have their own codes.
 
-const DEAD_LETTERS = `What could not be delivered is kept with one of these codes, or with one of those above; [Dead letters](../operate/dead-letters.md) tells
-how to see, mend and replay it.`;
+An error of a backend or of the network also has a \`status\`, which is the other side's own name for it: \`HTTP 503\`,
+\`UNAVAILABLE\`, \`ECONNREFUSED\`.`;
 
-const THROWN = "Errors that a program, a plugin or a test meets; recognise them by `code`, not by class.";
+const REFUSALS = `A sender gets one of these codes if its data is refused. Refused data was not acknowledged, so the sender still has it.
+[Delivery](delivery.md) shows the answers over HTTP and gRPC. In the column "retry", _later_ means that the answer tells the
+sender how long to wait.`;
+
+const DEAD_LETTERS = `A dead letter has one of these codes, or one of those above. [Dead letters](../operate/dead-letters.md) explains how to see, fix
+and replay it.`;
+
+const THROWN = "Programs, plugins and tests get these errors. Recognise them by `code`, not by class.";
 
 const PROBLEMS = `\`sluice validate\` and \`sluice run\` print each problem with its place and what to write. The codes are in the output of
-\`sluice validate --json\`, in the log, and in \`problems\` of the errors \`SLUICE_CONFIG\` and \`SLUICE_AGENT_START\`. All problems of a config are found at once.`;
+\`sluice validate --json\`, in the log, and in \`problems\` of the errors \`SLUICE_CONFIG\` and \`SLUICE_AGENT_START\`.
+All problems of a config are reported together.`;
 
-const API =
-  'An answer that is no success has the body `{"error": {"code", "message"}}`; see [the API](../openapi.yaml).';
+const API = 'An error has the body `{"error": {"code", "message"}}`; see [the API](../openapi.yaml).';
 
 const RETRY = { transient: "yes", throttled: "later", permanent: "no" };
 
