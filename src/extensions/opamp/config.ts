@@ -102,7 +102,7 @@ export const opampSchema = z.strictObject({
     .meta({ description: "The identity of this agent. Default: one is created and kept in storage.directory." }),
   capabilities: section(capabilitiesSchema)
     .prefault({})
-    .meta({ description: "What the server is told, and what it may do." }),
+    .meta({ description: "What the agent reports to the server, and what the server may do." }),
   agent_description: section(descriptionSchema)
     .prefault({})
     .meta({ description: "Attributes by which the server knows the agent." }),

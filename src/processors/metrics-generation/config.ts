@@ -22,7 +22,7 @@ const ruleSchema = z
       .meta({ description: "Whether the second operand is a metric (calculate) or a constant (scale)." }),
     metric1: z.string().min(1).meta({ description: "The metric that gives the first operand." }),
     metric2: z.string().nullish().meta({ description: "The metric that gives the second operand of calculate." }),
-    operation: z.enum(OPERATIONS).meta({ description: "What is done with the two operands." }),
+    operation: z.enum(OPERATIONS).meta({ description: "What to do with the two operands." }),
     scale_by: z.number().nullish().meta({ description: "The second operand of scale." }),
   })
   .superRefine(({ name, type, metric1, metric2, scale_by: scale }, zod) => {
@@ -46,6 +46,6 @@ export const metricsGenerationSchema = z
     rules: z
       .array(ruleSchema)
       .nullish()
-      .meta({ description: "How new metrics are made. Each resource is looked at by itself." }),
+      .meta({ description: "How to make new metrics. Resources are processed separately." }),
   })
   .transform(({ rules }): readonly GenerationRule[] => rules ?? []);

@@ -59,7 +59,7 @@ const targetSchema = section(
 });
 
 export const httpCheckSchema = z.strictObject({
-  targets: z.array(targetSchema).min(1, "expected at least one target").meta({ description: "What is checked." }),
+  targets: z.array(targetSchema).min(1, "expected at least one target").meta({ description: "The URLs to check." }),
   ...scrapingKeys(60_000),
   ...metricKeys(HTTP_CHECK_METRICS),
 });

@@ -61,7 +61,7 @@ export const kubeletStatsSchema = z
       .default(false)
       .meta({ description: "Accept any certificate: anyone could be at the other end and get the token." }),
     metric_groups: choices(["container", "pod", "node", "volume"], ["container", "pod", "node"]).meta({
-      description: "What is measured.",
+      description: "Groups of metrics to measure.",
     }),
     extra_metadata_labels: choices(["container.id", "k8s.volume.type"], []).meta({
       description: "Resource attributes that need the kubelet's list of pods too.",
