@@ -213,7 +213,7 @@ describe("installed into an empty project", () => {
     ["esnext", "bundler"],
   ])("type-checks with module %s and moduleResolution %s", async (module, moduleResolution) => {
     const compilerOptions = {
-      ...{ target: "es2022", lib: ["es2023"], strict: true, noEmit: true, types: ["node"], skipLibCheck: true },
+      ...{ target: "es2022", lib: ["es2023"], strict: true, noEmit: true, types: ["node"], skipLibCheck: false },
       ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, module, moduleResolution },
     };
     writeFileSync(join(folder, "consumer.ts"), CONSUMER);

@@ -3,7 +3,7 @@ export interface Terminal {
   readonly out: Output;
   readonly err: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Asks the user for a line; undefined when there is no terminal. */
+  /** Asks the user for a line; undefined when there is no terminal. Rejects with a `NoAnswerError` if they end it. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
@@ -39,6 +39,11 @@ export class UsageError extends Error {
   }
 }
 
+/** The user ended a question with Ctrl+D or Ctrl+C. Exit code 1. */
+export class NoAnswerError extends Error {
+  override readonly name = "NoAnswerError";
+}
+
 /**
  * The process's own streams. A stream that cannot be written to (a closed terminal, a full disk) must not crash the
  * process, least of all an agent, which would try to log the error. `onLost` is called when output is lost, but not
@@ -59,6 +64,9 @@ async function askPerson(question: string, { stdin, stderr }: NodeJS.Process): P
   const lines = createInterface({ input: stdin, output: stderr });
   try {
     return await lines.question(question);
+  } catch (error) {
+    if ((error as Error).name === "AbortError") throw new NoAnswerError("the question was not answered");
+    throw error;
   } finally {
     lines.close();
   }

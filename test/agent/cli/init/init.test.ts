@@ -1,7 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { main } from "../../../../src/agent/cli/main.js";
+import { processTerminal } from "../../../../src/agent/cli/terminal.js";
 import { sluice, temporary } from "../dlq/support.js";
 
 /** Writes a config with these arguments and says what `validate` says of it. */
@@ -44,6 +46,26 @@ describe("init", () => {
     expect(text).toContain("endpoint: 0.0.0.0:4318");
     expect(text).not.toContain("traces:");
     expect(validated?.code).toBe(0);
+  });
+
+  it.each([
+    ["Ctrl+D", "\u0004"],
+    ["Ctrl+C", "\u0003"],
+  ])("writes nothing when a question is ended with %s", async (_, key) => {
+    const stream = () => Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
+    const streams = { stdin: stream(), stdout: stream(), stderr: stream() };
+    let told = "";
+    streams.stderr.on("data", (text) => {
+      told += text;
+    });
+    const file = join(await temporary(), "ended.yaml");
+    const terminal = processTerminal({ ...streams, env: {} } as unknown as NodeJS.Process, () => {});
+    const code = main(["init", "--out", file], terminal);
+    await expect.poll(() => told).toContain("Where should data go?");
+    streams.stdin.write(key);
+    expect(await code).toBe(1);
+    expect(told).toContain("sluice: the question was not answered: stopped");
+    expect(existsSync(file)).toBe(false);
   });
 
   it("asks when somebody is there and nothing was said", async () => {
