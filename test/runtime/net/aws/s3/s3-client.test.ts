@@ -199,6 +199,18 @@ describe("S3Client with a server that misbehaves", () => {
     });
   });
 
+  it("asks for the next page of a long list only when the one before has been read", async () => {
+    for (let i = 0; i < 60; i++) await client.putObject(`many/${100 + i}`, Buffer.from("x"), never);
+    const pagesAsked = () => emulator.calls.filter(({ query }) => query.has("list-type")).length;
+    const list = client.listObjects("many/", never, { maxKeys: 10 });
+    for (let read = 1; read <= 60; read++) {
+      await list.next();
+      expect(pagesAsked()).toBe(Math.ceil(read / 10));
+    }
+    expect(await list.next()).toEqual({ done: true, value: undefined });
+    expect(pagesAsked()).toBe(6);
+  });
+
   it("does not follow a list that goes round in a circle", async () => {
     for (const key of ["a", "b", "c"]) await client.putObject(key, Buffer.from("x"), never);
     const page = "<R><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></R>";
