@@ -6,6 +6,7 @@ import { plansFor } from "../fields/rewrite-plans.js";
 import { UnseenFields } from "../fields/unseen-fields.js";
 import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
+import { sanitizeSpanNames } from "./span-names.js";
 
 /**
  * Removes attributes that are not on a list, and masks values by patterns, with the Collector's keys and outputs. Like
@@ -20,10 +21,28 @@ export const redaction = defineProcessor<RedactionConfig>({
   zone: "pii",
   schema: redactionSchema,
   create: (config, context) =>
-    eachBatch(createBatchRedaction(new RedactionVisitor(config), context, rewriteFieldsInTurns)),
+    eachBatch(
+      createBatchRedaction(new RedactionVisitor(config), context, (batch, visitor, settings) => {
+        const redacted = rewriteFieldsInTurns(batch, visitor, settings);
+        if (!config.sanitizesSpanNames) return redacted;
+        return redacted instanceof Promise ? redacted.then(namesIn(config)) : namesIn(config)(redacted);
+      }),
+    ),
   replay: (config, context) =>
-    createBatchRedaction(new RedactionVisitor({ ...config, summary: "silent" }, true), context, rewriteFields),
+    createBatchRedaction(
+      new RedactionVisitor({ ...config, summary: "silent" }, true),
+      context,
+      (batch, visitor, settings) => {
+        const redacted = rewriteFields(batch, visitor, settings);
+        return config.sanitizesSpanNames ? namesIn(config)(redacted) : redacted;
+      },
+    ),
 });
+
+function namesIn({ allowedValues }: RedactionConfig): (batch: Batch) => Batch {
+  const isAllowed = (name: string) => allowedValues.some((pattern) => pattern.test(name));
+  return (batch) => (batch.signal === "traces" ? sanitizeSpanNames(batch, isAllowed) : batch);
+}
 
 function createBatchRedaction<Result extends Batch | Promise<Batch>>(
   visitor: RedactionVisitor,

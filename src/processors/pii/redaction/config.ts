@@ -24,7 +24,14 @@ const patterns = () =>
     .nullish()
     .transform((list) => list ?? []);
 
-const sanitizer = z.looseObject({ enabled: z.boolean().optional().meta({ description: "Only false is supported." }) });
+const urlSanitizer = z.strictObject({
+  enabled: z.boolean().default(false).meta({ description: "Whether ids in URLs become *." }),
+  attributes: keys().meta({ description: "Attributes with URLs." }),
+  sanitize_span_name: z
+    .boolean()
+    .nullish()
+    .meta({ description: "Whether names of HTTP spans are changed too. Default: true." }),
+});
 
 const rawSchema = z.strictObject({
   allow_all_keys: z
@@ -48,9 +55,9 @@ const rawSchema = z.strictObject({
     .enum(["debug", "info", "silent", ""])
     .default("silent")
     .meta({ description: "info adds the number of treated keys and values, debug also adds their keys." }),
-  url_sanitizer: sanitizer
+  url_sanitizer: urlSanitizer
     .nullish()
-    .meta({ description: "Not supported unless it is switched off: use transform with replace_pattern." }),
+    .meta({ description: "Replaces ids in URLs, in the given attributes, in all log bodies and in span names." }),
   db_sanitizer: z
     .looseObject({})
     .nullish()
@@ -67,9 +74,6 @@ export const redactionSchema = rawSchema
     const size = Buffer.byteLength(config.hmac_key ?? "");
     if (shortest !== undefined && size < shortest) {
       problem(["hmac_key"], `${config.hash_function} needs a key of at least ${shortest} bytes, not ${size}`);
-    }
-    if (config.url_sanitizer?.enabled === true) {
-      problem(["url_sanitizer"], "sanitizing URLs is not supported: use transform with replace_pattern");
     }
     for (const [name, database] of Object.entries(config.db_sanitizer ?? {})) {
       if ((database as { enabled?: unknown } | null)?.enabled === true) {
@@ -88,6 +92,9 @@ export const redactionSchema = rawSchema
     hashFunction: config.hash_function,
     hmacKey: config.hmac_key ?? "",
     summary: config.summary,
+    sanitizesUrls: config.url_sanitizer?.enabled === true,
+    urlAttributes: new Set((config.url_sanitizer?.enabled === true && config.url_sanitizer.attributes) || []),
+    sanitizesSpanNames: config.url_sanitizer?.enabled === true && config.url_sanitizer.sanitize_span_name !== false,
   }));
 
 export type RedactionConfig = z.infer<typeof redactionSchema>;

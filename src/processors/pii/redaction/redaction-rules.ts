@@ -38,8 +38,9 @@ export class RedactionRules {
 
   /** Whether any rule depends on the key. */
   get asksForKeys(): boolean {
-    const { allowedKeys, ignoredKeys, ignoredKeyPatterns, blockedKeys } = this.config;
-    return allowedKeys !== undefined || ignoredKeys.size + ignoredKeyPatterns.length + blockedKeys.length > 0;
+    const { allowedKeys, ignoredKeys, ignoredKeyPatterns, blockedKeys, urlAttributes } = this.config;
+    const sizes = [ignoredKeys.size, ignoredKeyPatterns.length, blockedKeys.length, urlAttributes.size];
+    return allowedKeys !== undefined || sizes.some((size) => size > 0);
   }
 
   /**

@@ -9,6 +9,7 @@ import { SummaryAttributes } from "../summary-attributes.js";
 import type { RedactionConfig } from "./config.js";
 import { collectorText, RedactionRules } from "./redaction-rules.js";
 import { rewriteAttribute, rewriteValue, type ValueVerdict, type ValueVisitor } from "./rewrite-values.js";
+import { sanitizeUrl } from "./url-sanitizer.js";
 
 /** Keys of one set of attributes, or of a body, by the action taken. */
 interface KeySummary {
@@ -30,7 +31,7 @@ class OpenOwner {
 
 /**
  * Redacts attributes of resources, scopes, records and span events, and bodies of log records. Like the Collector's
- * processor, it does not touch links, exemplars and names.
+ * processor, it does not touch links and exemplars. Names of spans are treated separately.
  */
 export class RedactionVisitor implements FieldVisitor {
   private readonly rules: RedactionRules;
@@ -84,9 +85,15 @@ export class RedactionVisitor implements FieldVisitor {
   body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): Cleanness {
     const isText = rewriter.bytes[start] === STRING_VALUE_TAG;
     const suspects = isText ? this.findBlocked(rewriter.bytes, start, end) : -1;
-    if (suspects === 0) return CLEAN;
+    if (suspects === 0 && !this.config.sanitizesUrls) return CLEAN;
     const found = this.hasSummary ? this.owners[this.depth - 1]!.inBody : undefined;
-    rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, found, suspects));
+    rewriteValue(
+      rewriter,
+      lengthAt,
+      start,
+      end,
+      new BodyVisitor(this.rules, found, suspects, this.config.sanitizesUrls),
+    );
     return NOT_CLEAN;
   }
 
@@ -140,14 +147,16 @@ export class RedactionVisitor implements FieldVisitor {
       if (this.hasSummary) found[kind].push(key);
       return kind === "ignored" ? "keep" : "remove";
     }
-    if (kind === "plain" && suspects === 0 && !(this.hasSummary && this.rules.allowsValues)) return "keep";
+    const isUrl = kind === "plain" && this.config.urlAttributes.has(key);
+    if (kind === "plain" && suspects === 0 && !isUrl && !(this.hasSummary && this.rules.allowsValues)) return "keep";
     const value = read();
     const text = typeof value === "string" || this.config.allTypes ? collectorText(value) : "";
     if (this.rules.isAllowedValue(text)) {
       if (this.hasSummary) found.allowed.push(key);
       return "keep";
     }
-    const put = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text, suspects);
+    const masked = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text, suspects);
+    const put = isUrl ? sanitizeUrl(masked) : masked;
     if (kind !== "blocked" && put === text) return "keep";
     if (this.hasSummary) found.masked.push(key);
     return { put };
@@ -159,11 +168,13 @@ class BodyVisitor implements ValueVisitor {
   private readonly found: KeySummary | undefined;
   /** The patterns that may match in the body, if it is a text. */
   private readonly suspects: number;
+  private readonly sanitizesUrls: boolean;
 
-  constructor(rules: RedactionRules, found: KeySummary | undefined, suspects: number) {
+  constructor(rules: RedactionRules, found: KeySummary | undefined, suspects: number, sanitizesUrls: boolean) {
     this.rules = rules;
     this.found = found;
     this.suspects = suspects;
+    this.sanitizesUrls = sanitizesUrls;
   }
 
   member(path: string, key: string, read: () => Value): ValueVerdict {
@@ -181,7 +192,8 @@ class BodyVisitor implements ValueVisitor {
       if (path !== "") this.found?.allowed.push(path);
       return undefined;
     }
-    const put = this.rules.maskBlocked(text, this.suspects);
+    const masked = this.rules.maskBlocked(text, this.suspects);
+    const put = this.sanitizesUrls ? sanitizeUrl(masked) : masked;
     if (put === text) return undefined;
     this.found?.masked.push(path === "" ? "body" : path);
     return put;

@@ -204,6 +204,37 @@ describe("the redaction processor", () => {
     expect(attributesOf(config, before)).toEqual({ ...before, a: "**** ok", b: `${long} ****`, d: "n****" });
   });
 
+  it("replaces ids in the URLs of the given attributes, and keeps words", () => {
+    const config = { allow_all_keys: true, url_sanitizer: { enabled: true, attributes: ["url.path"] } };
+    const path = (url: string) => attributesOf(config, { "url.path": url })["url.path"];
+    expect(path("/users/123e4567-e89b-12d3-a456-426614174000/orders/7?token=a#b")).toBe("/users/*/orders/*");
+    expect(path("/v1/checkout/xkcdqz")).toBe("/v1/checkout/*");
+    expect(path("/straße/Öl")).toBe("/*/*");
+    expect(attributesOf(config, { other: "/users/5" })).toEqual({ other: "/users/5" });
+  });
+
+  it("keeps the name of a span that would consist of masks only, and replaces ids in others", () => {
+    const config = { allow_all_keys: true, url_sanitizer: { enabled: true } };
+    const nameOf = (name: string, kind: number, attributes: object = {}) => {
+      const container = { scopeSpans: [{ spans: [{ name, kind, attributes: pairs(attributes) }] }] };
+      const batch = batchFromJson("traces", JSON.stringify({ resourceSpans: [container] }));
+      const json = asJson(processed(redaction, config, batch));
+      return json["resourceSpans"]![0]!["scopeSpans"]![0]!["spans"]![0]!["name"];
+    };
+    expect(nameOf("GET /users/17", 2)).toBe("GET /users/*");
+    expect(nameOf("/17/18", 2)).toBe("/17/18");
+    expect(nameOf("GET /users/17", 1)).toBe("GET /users/17");
+    expect(nameOf("users?page=5", 3)).toBe("users?page=5");
+    expect(nameOf("users?page=5", 3, { "http.method": "GET" })).toBe("users");
+  });
+
+  it("treats a long path that is all ids, and one without an end, in one pass", () => {
+    const config = { allow_all_keys: true, url_sanitizer: { enabled: true, attributes: ["u"] } };
+    const long = "a".repeat(100_000);
+    expect(attributesOf(config, { u: "/1".repeat(50_000) })).toEqual({ u: "/*".repeat(9) });
+    expect(attributesOf(config, { u: `/${long}` })).toEqual({ u: "/*" });
+  });
+
   it("accepts sanitizers that are off", () => {
     const config = {
       url_sanitizer: { enabled: false },
@@ -213,7 +244,7 @@ describe("the redaction processor", () => {
   });
 
   it.each([
-    [{ url_sanitizer: { enabled: true } }, ["url_sanitizer"]],
+    [{ url_sanitizer: { enabled: true, attributes: "http.url" } }, ["url_sanitizer", "attributes"]],
     [{ db_sanitizer: { sql: { enabled: true } } }, ["db_sanitizer", "sql"]],
     [{ hash_function: "hmac-sha256" }, ["hmac_key"]],
     [{ hash_function: "hmac-sha512", hmac_key: "k".repeat(32) }, ["hmac_key"]],
