@@ -112,6 +112,13 @@ export function headers() {
   );
   return z
     .union([z.record(z.string(), secret()), list])
+    .superRefine((written, context) => {
+      if (!Array.isArray(written)) return;
+      for (const [i, { name }] of written.entries()) {
+        if (written.findIndex((other) => other.name === name) === i) continue;
+        context.addIssue({ code: "custom", message: `the header ${name} is in this list twice`, path: [i, "name"] });
+      }
+    })
     .transform((written) => (Array.isArray(written) ? headerMap(written) : written));
 }
 
