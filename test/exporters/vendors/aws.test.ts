@@ -323,6 +323,35 @@ describe("the awsxray exporter", () => {
     expect(segment["metadata"]).toEqual({ default: metadata });
   });
 
+  it.each([
+    [
+      {},
+      { n: 1 },
+      { default: { list: ["a"], "aws.xray.metadata.bad": "[1]", z: "9", "otel.resource.service.name": "cart" } },
+    ],
+    [
+      { index_all_attributes: true },
+      { n: 1, "aws.xray.metadata.bad": "[1]", "aws.xray.metadata.default": '{"z":"9"}' },
+      { default: { list: ["a"] } },
+    ],
+  ])("restores annotations and metadata of a received segment with %j", async (more, annotations, metadata) => {
+    const { exporter, bodies } = await start(more);
+    const received = {
+      "aws.xray.annotations": ["n", "absent"],
+      "aws.xray.metadata.default": '{"z":"9"}',
+      "aws.xray.metadata.bad": "[1]",
+    };
+    await exporter.send(spans({ "service.name": "cart" }, { attributes: { n: 1, list: ["a"], ...received } }), never);
+    const own = { "aws.xray.metadata.own": '{"a":{"b":1}}' };
+    await exporter.send(spans({}, { attributes: own }), never);
+    const [segment = expect.unreachable()] = documentsIn(bodies()[0]!);
+    expect(segment["annotations"]).toMatchObject(annotations);
+    expect(segment["metadata"]).toEqual(metadata);
+    const [other = expect.unreachable()] = documentsIn(bodies()[1]!);
+    const isAll = "index_all_attributes" in more;
+    expect(isAll ? other["annotations"] : other["metadata"]).toEqual(isAll ? own : { own: { a: { b: 1 } } });
+  });
+
   it("gives exceptions ids of their own, and spans that have not ended no end", async () => {
     const { exporter, bodies } = await start();
     const event = (message: string) => ({

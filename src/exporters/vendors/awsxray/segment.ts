@@ -11,7 +11,7 @@ import {
 } from "#otlp/json";
 import { micros, toMicros } from "#otlp/signals";
 import { SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
-import { AWS_ACCOUNT, AWS_MEMBERS } from "#traces";
+import { AWS_ACCOUNT, AWS_MEMBERS, XRAY_ANNOTATIONS, XRAY_METADATA_PREFIX } from "#traces";
 import type { Tree } from "../../../plugin.js";
 import { VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import type { AwsXrayConfig } from "./config.js";
@@ -79,13 +79,15 @@ export class SegmentWriter {
     if (isSegment) Object.assign(segment, this.parts.members);
     // As in the Collector, only segments have the resource: subsegments belong to one.
     const annotations = isSegment ? { ...this.parts.annotations } : {};
-    const others = this.annotate(annotations, attributes);
+    const received = receivedParts(attributes, this.config.index_all_attributes);
+    const others = this.annotate(annotations, attributes, received);
     for (const _key in annotations) {
       segment["annotations"] = annotations;
       break;
     }
     const head = JSON.stringify(segment);
-    return { id: segment["id"] as string, text: head.slice(0, -1) + this.metadataOf(start, end, others, isSegment) };
+    const metadata = this.metadataOf(start, end, others, isSegment, received);
+    return { id: segment["id"] as string, text: head.slice(0, -1) + metadata };
   }
 
   private headOf(attributes: PlainAttributes, resource: PlainAttributes, isSegment: boolean): MutableSegment {
@@ -114,12 +116,12 @@ export class SegmentWriter {
   }
 
   /** Adds annotations. Returns the attributes that should be annotations but have values that X-Ray does not take. */
-  private annotate(annotations: MutableSegment, attributes: PlainAttributes): Uint8Array {
+  private annotate(annotations: MutableSegment, attributes: PlainAttributes, received?: ReceivedParts): Uint8Array {
     const names = this.config.index_all_attributes ? Object.keys(attributes) : this.indexed;
-    const others: MutableSegment = {};
-    for (const name of names) {
+    const others: MutableSegment = { ...received?.metadata };
+    for (const name of received === undefined ? names : new Set([...names, ...received.annotations])) {
       const value = attributes[name];
-      if (value === undefined) continue;
+      if (value === undefined || name === XRAY_ANNOTATIONS) continue;
       if (isAnnotation(value)) annotations[annotationKey(name)] = value;
       else others[name] = value;
     }
@@ -127,19 +129,26 @@ export class SegmentWriter {
   }
 
   /** Returns the end of a document. Attributes that are no annotations are metadata, written from their bytes. */
-  private metadataOf(start: number, end: number, others: Uint8Array, isSegment: boolean): string {
+  private metadataOf(
+    start: number,
+    end: number,
+    others: Uint8Array,
+    isSegment: boolean,
+    received?: ReceivedParts,
+  ): string {
     const { json } = this;
     const { out } = json;
+    const left = received === undefined ? this.notMetadata : new KeySet([...this.indexed, ...received.keys]);
+    const namespaces = JSON.stringify(received?.namespaces ?? {}).slice(1, -1);
     out.clear();
     json.raw(METADATA);
     const from = out.length;
-    if (!this.config.index_all_attributes && json.values.map(start, end, SPAN_ATTRIBUTES_TAG, this.notMetadata))
-      out.length--;
+    if (!this.config.index_all_attributes && json.values.map(start, end, SPAN_ATTRIBUTES_TAG, left)) out.length--;
     json.raw(others);
     if (isSegment) json.raw(this.parts.metadata);
-    if (out.length === from) return "}";
+    if (out.length === from) return namespaces === "" ? "}" : `,"metadata":{${namespaces}}}`;
     json.close(from);
-    return `${decodeText(out.bytes, 0, out.length)}}}`;
+    return `${decodeText(out.bytes, 0, out.length)}${namespaces === "" ? "" : `,${namespaces}`}}}`;
   }
 
   private addAws(segment: MutableSegment, attributes: PlainAttributes, resource: PlainAttributes): void {
@@ -173,6 +182,46 @@ export class SegmentWriter {
     const members = { ...(origin && { origin }), ...(version !== "" && { service: { version } }) };
     this.resource = resource;
     this.parts = { annotations, metadata: membersOf(metadata), members };
+  }
+}
+
+/** Parts of a segment that the receiver `awsxray` has kept as attributes. */
+interface ReceivedParts {
+  /** The names of annotations. */
+  readonly annotations: readonly string[];
+  /** Metadata of the default namespace, and the other namespaces. */
+  readonly metadata: MutableSegment;
+  readonly namespaces: MutableSegment;
+  /** All attributes that are in these parts. */
+  readonly keys: readonly string[];
+}
+
+/** Most spans have none. If all attributes are annotations, metadata are too. */
+function receivedParts(attributes: PlainAttributes, areAllAnnotations: boolean): ReceivedParts | undefined {
+  const listed = attributes[XRAY_ANNOTATIONS];
+  const annotations = Array.isArray(listed) ? listed.filter((name) => typeof name === "string") : [];
+  const keys = Array.isArray(listed) ? [XRAY_ANNOTATIONS, ...annotations] : [];
+  const metadata: MutableSegment = {};
+  const namespaces: MutableSegment = {};
+  for (const key in attributes) {
+    if (areAllAnnotations || !key.startsWith(XRAY_METADATA_PREFIX)) continue;
+    const members = metadataMembers(attributes[key]);
+    if (members === undefined) continue;
+    const namespace = key.slice(XRAY_METADATA_PREFIX.length);
+    if (namespace.toLowerCase() === "default") Object.assign(metadata, members);
+    else namespaces[namespace] = members;
+    keys.push(key);
+  }
+  return keys.length === 0 ? undefined : { annotations, metadata, namespaces, keys };
+}
+
+/** Returns undefined if the value is not the JSON of an object. */
+function metadataMembers(value: unknown): object | undefined {
+  if (typeof value !== "string" || !value.startsWith("{")) return undefined;
+  try {
+    return JSON.parse(value) as object;
+  } catch {
+    return undefined;
   }
 }
 
