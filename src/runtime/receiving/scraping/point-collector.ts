@@ -1,5 +1,37 @@
-import type { Batch } from "#otlp";
-import { encodeTree } from "#otlp/json";
+import { Batch } from "#otlp";
+import { WireWriter } from "#otlp/bytes";
+import {
+  DATA_POINT_START_TIME_TAG,
+  DATA_POINT_TAG,
+  DATA_POINT_TIME_TAG,
+  GAUGE_TAG,
+  METRIC_DESCRIPTION_TAG,
+  METRIC_NAME_TAG,
+  METRIC_UNIT_TAG,
+  MONOTONIC_TAG,
+  NUMBER_ATTRIBUTES_TAG,
+  NUMBER_DOUBLE_TAG,
+  NUMBER_INT_TAG,
+  SUM_TAG,
+  TEMPORALITY_TAG,
+} from "#otlp/metric-tags";
+import {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCHEMA_URL_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SCOPE_NAME_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "#otlp/tags";
 import type { MetricSelection, MetricTable, PointAggregation, ScrapedMetric } from "./scraped-metric.js";
 
 type PointLabels = Readonly<Record<string, string | number | boolean | readonly string[]>>;
@@ -75,26 +107,126 @@ export class PointCollector {
     return added;
   }
 
-  /** A ResourceMetrics tree with the names of OTLP/JSON. */
-  tree(timeMs: number) {
-    const metrics = [...this.metrics].map(([name, { metric, points }]) => {
-      const { unit, description, kind, isInteger } = metric;
-      const dataPoints = points.map(({ value, attributes, parts = 1 }) => ({
-        startTimeUnixNano: nanoseconds(this.startMs),
-        timeUnixNano: nanoseconds(timeMs),
-        ...(isInteger ? { asInt: BigInt(Math.round(value / parts)) } : { asDouble: value / parts }),
-        attributes: keyValues(attributes),
-      }));
-      const sum = { dataPoints, aggregationTemporality: 2, isMonotonic: kind === "counter" };
-      return { name, unit, description, ...(kind === "gauge" ? { gauge: { dataPoints } } : { sum }) };
-    });
-    const { scope: name, schemaUrl } = this.origin;
-    return {
-      resource: { attributes: keyValues(this.resource) },
-      scopeMetrics: [{ scope: name === undefined ? {} : { name }, metrics }],
-      ...(schemaUrl !== undefined && { schemaUrl }),
-    };
+  /** Writes the points as a ResourceMetrics. */
+  write(writer: WireWriter, timeMs: number): void {
+    const { scope, schemaUrl } = this.origin;
+    writer.byte(RESOURCE_CONTAINER_TAG);
+    writer.begin(USUAL_SIZE);
+    writer.byte(OWNER_TAG);
+    writer.begin();
+    writeAttributes(writer, RESOURCE_ATTRIBUTES_TAG, this.resource);
+    writer.end();
+    writer.byte(SCOPE_CONTAINER_TAG);
+    writer.begin(USUAL_SIZE);
+    writer.byte(OWNER_TAG);
+    writer.begin();
+    if (scope !== undefined) writeTextField(writer, SCOPE_NAME_TAG, scope);
+    writer.end();
+    const times = { start: nanoseconds(this.startMs), now: nanoseconds(timeMs) };
+    for (const [name, metric] of this.metrics) writeMetric(writer, name, metric, times);
+    writer.end();
+    if (schemaUrl !== undefined) writeTextField(writer, SCHEMA_URL_TAG, schemaUrl);
+    writer.end();
   }
+}
+
+/** Any number of two bytes: smaller messages are moved by one byte. */
+const USUAL_SIZE = 1000;
+const CUMULATIVE = 2;
+
+/** Times of points, in nanoseconds. */
+interface PointNanoseconds {
+  readonly start: bigint;
+  readonly now: bigint;
+}
+
+function writeMetric(
+  writer: WireWriter,
+  name: string,
+  { metric, points }: CollectedMetric,
+  times: PointNanoseconds,
+): void {
+  const { unit, description, kind, isInteger } = metric;
+  writer.byte(SCOPE_ITEM_TAG);
+  writer.begin(USUAL_SIZE);
+  writeTextField(writer, METRIC_NAME_TAG, name);
+  writeTextField(writer, METRIC_UNIT_TAG, unit);
+  writeTextField(writer, METRIC_DESCRIPTION_TAG, description);
+  writer.byte(kind === "gauge" ? GAUGE_TAG : SUM_TAG);
+  writer.begin(points.length * 50);
+  for (const point of points) writePoint(writer, point, isInteger, times);
+  if (kind !== "gauge") {
+    writer.byte(TEMPORALITY_TAG);
+    writer.byte(CUMULATIVE);
+    writer.byte(MONOTONIC_TAG);
+    writer.byte(kind === "counter" ? 1 : 0);
+  }
+  writer.end();
+  writer.end();
+}
+
+function writePoint(
+  writer: WireWriter,
+  point: CollectedPoint,
+  isInteger: boolean,
+  { start, now }: PointNanoseconds,
+): void {
+  const { value, attributes, parts = 1 } = point;
+  const number = isInteger ? Math.round(value / parts) : value / parts;
+  if (isInteger && !(Math.abs(number) < MAX_INTEGER)) return; // a sum of others that no longer fits
+  writer.byte(DATA_POINT_TAG);
+  writer.begin();
+  writer.byte(DATA_POINT_START_TIME_TAG);
+  writer.fixed64(start);
+  writer.byte(DATA_POINT_TIME_TAG);
+  writer.fixed64(now);
+  writer.byte(isInteger ? NUMBER_INT_TAG : NUMBER_DOUBLE_TAG);
+  if (isInteger) writer.fixed64OfNumber(number);
+  else writer.double(number);
+  writeAttributes(writer, NUMBER_ATTRIBUTES_TAG, attributes);
+  writer.end();
+}
+
+function writeAttributes(writer: WireWriter, tag: number, attributes: PointLabels): void {
+  for (const key in attributes) {
+    writer.byte(tag);
+    writer.begin();
+    writeTextField(writer, KEY_TAG, key);
+    writer.byte(VALUE_TAG);
+    writer.begin();
+    writeLabel(writer, attributes[key]!);
+    writer.end();
+    writer.end();
+  }
+}
+
+function writeLabel(writer: WireWriter, value: PointLabels[string]): void {
+  if (typeof value === "string") writeTextField(writer, STRING_VALUE_TAG, value);
+  else if (typeof value === "boolean") {
+    writer.byte(BOOL_VALUE_TAG);
+    writer.byte(value ? 1 : 0);
+  } else if (typeof value !== "number") {
+    writer.byte(ARRAY_VALUE_TAG);
+    writer.begin();
+    for (const text of value) {
+      writer.byte(ELEMENT_TAG);
+      writer.begin(text.length + 2);
+      writeTextField(writer, STRING_VALUE_TAG, text);
+      writer.end();
+    }
+    writer.end();
+  } else if (Number.isSafeInteger(value)) {
+    writer.byte(INT_VALUE_TAG);
+    writer.varintOfNumber(value);
+  } else {
+    writer.byte(DOUBLE_VALUE_TAG);
+    writer.double(value);
+  }
+}
+
+function writeTextField(writer: WireWriter, tag: number, text: string): void {
+  writer.byte(tag);
+  writer.text(text);
 }
 
 function mergeValue(point: CollectedPoint, value: number, strategy: PointAggregation): void {
@@ -133,10 +265,15 @@ export class MetricOutput<Table extends MetricTable> {
     const metric = this.table[name]!;
     if (metric.isInteger && Math.abs(value) >= MAX_INTEGER) return;
     const { keeps, strategy } = selection;
+    if (keepsAll(attributes, keeps)) return points.add(metric, name, value, attributes);
     const kept = Object.entries(attributes).filter(([key]) => keeps(key));
-    if (kept.length === Object.keys(attributes).length) points.add(metric, name, value, attributes);
-    else points.merge(metric, name, value, Object.fromEntries(kept), strategy);
+    points.merge(metric, name, value, Object.fromEntries(kept), strategy);
   }
+}
+
+function keepsAll(attributes: PointLabels, keeps: (attribute: string) => boolean): boolean {
+  for (const key in attributes) if (!keeps(key)) return false;
+  return true;
 }
 
 /** The attributes that points of a metric keep, and how to merge points that differ only in the others. */
@@ -164,22 +301,11 @@ function wantedMetrics(table: MetricTable, metrics: Readonly<Record<string, unkn
 }
 
 export function batchOfPoints(collectors: readonly PointCollector[], timeMs: number): Batch {
-  const resourceMetrics = collectors.filter(({ isEmpty }) => !isEmpty).map((each) => each.tree(timeMs));
-  return encodeTree("metrics", { resourceMetrics } as Parameters<typeof encodeTree>[1]);
+  const writer = new WireWriter(4096);
+  for (const each of collectors) if (!each.isEmpty) each.write(writer, timeMs);
+  return Batch.admit("metrics", writer.written());
 }
 
 function nanoseconds(ms: number): bigint {
   return BigInt(Math.floor(ms)) * 1_000_000n;
-}
-
-function keyValues(attributes: PointLabels) {
-  return Object.entries(attributes).map(([key, value]) => ({ key, value: anyValue(value) }));
-}
-
-function anyValue(value: PointLabels[string]) {
-  if (typeof value === "number")
-    return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };
-  if (typeof value === "string") return { stringValue: value };
-  if (typeof value === "boolean") return { boolValue: value };
-  return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
 }
