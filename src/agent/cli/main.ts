@@ -8,7 +8,7 @@ import { type Command, type CommandContext, type CommandGroup, isGroup, type Opt
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
-import { EXIT, NoAnswerError, processTerminal, type Terminal, UsageError } from "./terminal.js";
+import { EXIT, processTerminal, type Terminal, UnansweredError, UsageError } from "./terminal.js";
 
 /**
  * Runs the command line of this process and exits once all output is written. Open handles cannot keep the process
@@ -70,7 +70,7 @@ export async function main(
     if (rest[0] === "--help" || rest[0] === "-h") return print(terminal, commandHelp(command, terminal.out.columns));
     return await runCommand(subcommandOf(command, rest[0]), rest.slice(1), terminal, registry);
   } catch (error) {
-    if (error instanceof NoAnswerError) {
+    if (error instanceof UnansweredError) {
       terminal.err.write(`\nsluice: ${error.message}: stopped\n`);
       return EXIT.failed;
     }

@@ -3,7 +3,7 @@ export interface Terminal {
   readonly out: Output;
   readonly err: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Asks the user for a line; undefined when there is no terminal. Rejects with a `NoAnswerError` if they end it. */
+  /** Asks the user for a line; undefined when there is no terminal. Rejects with a `UnansweredError` if they end it. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
@@ -40,8 +40,8 @@ export class UsageError extends Error {
 }
 
 /** The user ended a question with Ctrl+D or Ctrl+C. Exit code 1. */
-export class NoAnswerError extends Error {
-  override readonly name = "NoAnswerError";
+export class UnansweredError extends Error {
+  override readonly name = "UnansweredError";
 }
 
 /**
@@ -65,7 +65,7 @@ async function askPerson(question: string, { stdin, stderr }: NodeJS.Process): P
   try {
     return await lines.question(question);
   } catch (error) {
-    if ((error as Error).name === "AbortError") throw new NoAnswerError("the question was not answered");
+    if ((error as Error).name === "AbortError") throw new UnansweredError("the question was not answered");
     throw error;
   } finally {
     lines.close();
