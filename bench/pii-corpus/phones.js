@@ -1,6 +1,6 @@
 /**
  * How phone numbers are written in many countries: # is a digit, N one from 2 to 9. The marked ones have no trunk or
- * international prefix: without a word that names them, nobody can tell them from other numbers, so they follow such a
+ * international prefix: without a word that names them, they look like other numbers, so they follow such a
  * word.
  *
  * @type {[format: string, named: boolean][]}

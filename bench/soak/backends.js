@@ -8,7 +8,7 @@ import { serve } from "../lib/processes/role.js";
  * keep nothing. One HTTP server never fails; the others have moods. On request, all of them permanently refuse data
  * that contains `BAD_RECORD`, to cause dead letters.
  *
- * @typedef {"ok" | "down" | "unavailable" | "slow" | "broken"} Mood down: nobody listens; unavailable: 503;
+ * @typedef {"ok" | "down" | "unavailable" | "slow" | "broken"} Mood down: the port is closed; unavailable: 503;
  *   broken: 500 for one request in three
  */
 const SLOW_MS = 300;

@@ -50,7 +50,7 @@ export function CutRehearsal({ query, saves }: CutRehearsalProps) {
   const state = isOurs ? rehearsal.state : undefined;
   const hasEnded = isReplaced || (isOurs && state !== "sampling" && state !== "comparing");
   if (isRunning && hasEnded) setEnded(true);
-  // A rehearsal that nobody looks at any more would keep others from starting one.
+  // A rehearsal that is not watched any more would keep others from starting one.
   useEffect(
     () => () => {
       if (isRunning) void request("DELETE", PATH).catch(() => {});

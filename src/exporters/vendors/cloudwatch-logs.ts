@@ -102,7 +102,7 @@ export class CloudWatchLogs {
   private readPut(answer: Http1Answer, count: number): readonly RefusedItems[] | undefined {
     const error = this.requests.readError(answer, (type) => /ResourceNotFound|DataAlreadyAccepted/.test(type));
     if (error === "ResourceNotFoundException") {
-      this.known.clear(); // somebody has deleted the stream: the next attempt makes it again
+      this.known.clear(); // the stream was deleted: the next attempt makes it again
       throw new Refusal("transient", "the log group or stream no longer exists", { status: error });
     }
     return error === undefined ? refusedEvents(answer.body, count) : undefined;

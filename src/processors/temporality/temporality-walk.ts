@@ -55,7 +55,7 @@ export interface TemporalityRules {
   /** Updates the state, and returns the point to pass on; undefined if the point is not newer and must be dropped. */
   next(state: SeriesState, point: SeriesPoint): SeriesPoint | undefined;
   /**
-   * Undoes a point that was passed on and refused; it will come again. `isLast` means that no point came since, and
+   * Undoes a point that was passed on and refused; it will be sent again. `isLast` means that no point came since, and
    * `before` is the state before the point.
    */
   undo(state: SeriesState, before: SeriesState, passedOn: PointValue, isLast: boolean): void;

@@ -305,7 +305,7 @@ class WorkerSlot {
     const isShort = (this.hangsSince ?? clock.now()) - this.startedAt < SHORT_LIFE_MS;
     this.crashes = isShort ? this.crashes + 1 : 1;
     this.setState("down");
-    if (!wasReady && this.isFirstStart) return; // whoever starts the agent takes care of it
+    if (!wasReady && this.isFirstStart) return; // the caller of the start handles it
     void this.restartDelay().then((isDue) => (isDue ? this.startOrRetry() : undefined));
   }
 

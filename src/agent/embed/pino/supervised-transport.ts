@@ -182,7 +182,7 @@ export class SupervisedTransport implements PinoDestination {
       () => this.startWorker(),
       Math.min(Math.max(this.failedWorkers - 1, 0) * RESTART_DELAY_MS, MAX_RESTART_DELAY_MS),
     );
-    if (this.lines.length === 0 && this.settleWaiters.length === 0) restart.unref(); // nobody waits for it
+    if (this.lines.length === 0 && this.settleWaiters.length === 0) restart.unref(); // no caller waits for it
   }
 
   /** Resolves when nothing is left to settle. Tells the worker how long it has, and waits only a little longer. */

@@ -27,7 +27,7 @@ export interface NotedDecision {
 
 /**
  * The notes that a sampler writes into the journal of its pipeline, so that no trace is decided twice when an entry
- * comes again after a refusal or a crash:
+ * is read again after a refusal or a crash:
  *
  * - the decisions, before any of them takes effect: spans of a dropped trace are discarded, those of a sampled trace
  *   are passed on;
@@ -73,7 +73,7 @@ export class DecisionNotes {
 
   /**
    * Registers an entry that arrived in this many parts. `late` are its traces that were decided before. These decisions
-   * are noted again on first arrival: if the entry comes again after a restart, later decisions about other spans of
+   * are noted again on first arrival: if the entry is read again after a restart, later decisions about other spans of
    * the same traces must not be applied to it. Returns undefined if the position is unknown or the entry has ended.
    */
   split(position: number | undefined, parts: number, late: readonly NotedDecision[]): SplitEntry | undefined {
@@ -123,8 +123,8 @@ export class DecisionNotes {
   }
 
   /**
-   * Records that these parts of entries were refused. A permanently refused part becomes a dead letter and does not
-   * come again.
+   * Records that these parts of entries were refused. A permanently refused part becomes a dead letter and is not
+   * read again.
    */
   refused(parts: readonly EntryTraces[], isPermanent: boolean): void {
     for (const [entry, ids] of parts) {
@@ -136,8 +136,8 @@ export class DecisionNotes {
   }
 
   /**
-   * An entry whose parts were all accepted has left the journal. Other entries come again, or `isOwed` will be asked
-   * about them.
+   * An entry whose parts were all accepted has left the journal. Other entries are read again, or `isOwed` will be
+   * asked about them.
    */
   private hasEnded({ position, openParts, willComeAgain, isRefusedPermanently }: SplitEntry): boolean {
     if (openParts > 0 || willComeAgain || isRefusedPermanently) return false;

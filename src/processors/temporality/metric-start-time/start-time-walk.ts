@@ -63,7 +63,7 @@ export class StartTimeWalk implements RecordVisitor {
 
   /**
    * `undo` forgets the series whose first points were left out of the batch. All other changes of the state have no
-   * effect on the same batch when it comes again.
+   * effect on the same batch when it is sent again.
    */
   adjust(batch: Batch, now: number, batchStart: bigint): { readonly batch: Batch; readonly undo: () => void } {
     this.now = now;

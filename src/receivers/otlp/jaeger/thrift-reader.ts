@@ -181,7 +181,7 @@ export abstract class ThriftReader {
       throw this.malformed(`a list of ${size} is longer than what is left`);
   }
 
-  /** Skips bytes, all of which must exist. */
+  /** Skips bytes. All of them must exist. */
   protected advance(size: number): void {
     if (size < 0 || size > this.bytes.length - this.at) throw this.malformed("the bytes end within a value");
     this.at += size;

@@ -3,7 +3,7 @@ import type { Signal } from "#otlp/signals";
 
 /**
  * The language of operators for the records of dead letters: conditions find them, statements change them. A queue gets
- * one from whoever creates it, and so does not depend on how the language is compiled.
+ * one from its creator, and so does not depend on how the language is compiled.
  */
 export interface DeadLetterLanguage {
   /** Returns a condition on the records and facts of dead letters, or an error that says what is wrong with the text. */

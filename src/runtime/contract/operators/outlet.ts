@@ -109,7 +109,7 @@ export interface Journal {
 
 /**
  * Lets a connector replace deliveries with what it made from them, in one write. After a crash either the deliveries
- * come again or what was made from them, never both.
+ * are handed in again or what was made from them, never both.
  */
 export interface JournalExchange {
   /**
@@ -132,8 +132,8 @@ export interface JournalExchange {
 
 /**
  * Notes that a processor keeps in the journal of its pipeline, in order to continue after a crash. They are small and
- * in order with the outcomes of deliveries: if a note was written before a delivery was accepted, and the delivery does
- * not come again, the note exists.
+ * in order with the outcomes of deliveries: if a note was written before a delivery was accepted, and the delivery is
+ * not handed in again, the note exists.
  */
 export interface JournalNotes {
   /**

@@ -117,7 +117,9 @@ export class GroupBuilder {
   }
 }
 
-/** Whether the item may become a part of another entry: nobody waits for its own end, and it has no place to keep. */
+/**
+ * Whether the item may become a part of another entry: no caller waits for its own end, and it has no place to keep.
+ */
 function isSealable({ delivery, entry }: QueueItem): boolean {
   return delivery === undefined && entry.orderKey === undefined && entry.source.message === undefined;
 }

@@ -20,7 +20,7 @@ export function isSentAlone({ entry: { isSealed, parent, replays } }: QueueItem)
 
 /**
  * Replaces entries with one that has all their records, in one write: after a crash there is either the new entry or all
- * of the old ones, none of which was sent. A single entry keeps its id. The new entry came when the first of them did.
+ * of the old ones, which were never sent. A single entry keeps its id. The new entry came when the first of them did.
  */
 export async function sealEntries(
   { store, generation }: { readonly store: QueueStore; readonly generation: () => string },

@@ -45,7 +45,7 @@ export class EntryOwners {
 
   /**
    * Divides a selection among the workers. A query goes to all of them, unless it has a limit: then its first matches
-   * are selected by their ids. Ids that nobody knows go to the first worker, which reports them, and so does an invalid
+   * are selected by their ids. Unknown ids go to the first worker, which reports them, and so does an invalid
    * selection.
    */
   async divide(selection: Selection): Promise<SelectionParts> {
