@@ -31,6 +31,7 @@ const RESOURCE_MEMBERS: Readonly<Record<string, readonly (readonly [member: stri
     ["pod", "k8s.pod.name"],
   ],
 };
+const RESOURCE_PARTS = Object.entries(RESOURCE_MEMBERS);
 
 /** Adds what a segment says about its service. Its subsegments share the resource. */
 export function addResource(attributes: SegmentAttributes, segment: SegmentMembers): void {
@@ -47,7 +48,7 @@ function addAws(attributes: SegmentAttributes, aws: SegmentMembers, segment: Seg
   const groups = listIn(aws, "cloudwatch_logs");
   addList(attributes, "aws.log.group.arns", groups, "arn");
   addList(attributes, "aws.log.group.names", groups, "log_group");
-  for (const [part, members] of Object.entries(RESOURCE_MEMBERS)) {
+  for (const [part, members] of RESOURCE_PARTS) {
     const from = membersIn(aws, part);
     if (from === undefined) continue;
     for (const [member, key] of members) set(attributes, key, textIn(from, member));
