@@ -134,7 +134,8 @@ class ExponentialDurations implements Durations {
   }
 
   write(out: WireWriter): void {
-    const { count, sum, scale, zeroCount, offset } = this;
+    const { count, sum, zeroCount, offset } = this;
+    const scale = this.used === 0 ? 0 : this.scale; // without buckets it means nothing, as in the SDKs
     const positive = { offset, counts: Array.from(this.counts.subarray(0, this.used)) };
     writeExponentialCounts(out, { count, sum, scale, zeroCount, zeroThreshold: 0, positive, negative: NO_BUCKETS });
     if (this.count === 0) return;
