@@ -1,4 +1,5 @@
 import {
+  isName,
   lineEnd,
   lineHash,
   MAX_TOKENS,
@@ -15,6 +16,8 @@ import type { TopTable } from "./top-table.js";
 
 /** A word varies if so many different ones were seen where everything else is the same. */
 const MIN_WORDS = 5;
+/** Names and values of keys are verbs less often, so fewer of them are enough. */
+const MIN_NAMES = 3;
 /** The first word is mostly a verb, which tells events apart. */
 const MIN_FIRST_WORDS = 12;
 /** A variable with one value in so many lines is shown as that value. */
@@ -176,7 +179,7 @@ export class PatternMiner {
   /** A place where one line has a number and another one a word varies too. */
   private isVariable(near: readonly number[], i: number): boolean {
     const seen = new Set<number>([tokenHashes[i]!]);
-    const needed = i === 0 ? MIN_FIRST_WORDS : MIN_WORDS;
+    const needed = isName[i] === 1 ? MIN_NAMES : i === 0 ? MIN_FIRST_WORDS : MIN_WORDS;
     for (const row of near) {
       const at = row * MAX_TOKENS + i;
       const token = this.tokens[at]!;

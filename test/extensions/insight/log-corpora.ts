@@ -14,7 +14,7 @@ export interface Corpus {
 
 export interface CorpusLine {
   readonly text: string;
-  /** The template with `<*>` for what varies. */
+  /** The first line of the template with `<*>` for what varies. */
   readonly pattern: string;
 }
 
@@ -146,7 +146,7 @@ export function corpusLines({ templates, values }: Corpus, count: number, random
       const source = values[name]!;
       return typeof source === "function" ? source(random) : source[Math.floor(random() * source.length)]!;
     });
-    return { text, pattern: template.replace(/\{\w+\}/g, "<*>") };
+    return { text, pattern: template.split("\n", 1)[0]!.replace(/\{\w+\}/g, "<*>") };
   });
 }
 
