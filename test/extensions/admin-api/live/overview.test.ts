@@ -109,8 +109,8 @@ describe("the overview", () => {
       exporter({
         id: "e",
         state: "DEGRADED",
-        deadLetters: { entries: 12_345, items: 0, bytes: 0 },
-        queue: { ...queue, entries: 0, items: 0, bytes: 0 },
+        deadLetters: { entries: 12_345, items: 0, bytes: 0, oldestAt: 0 },
+        queue: { ...queue, entries: 0, items: 0, bytes: 0, oldestAt: undefined },
       }),
     ];
     const receiver = { id: "r", state: "DEGRADED", reconnects: 0, down: ["orders"] } as const;
