@@ -268,6 +268,17 @@ const OPERATORS = [
     })
     .refine(({ header, header_attribute }) => (header === "") !== (header_attribute === ""), {
       message: "expected either header or header_attribute",
+    })
+    .refine(
+      ({ header, header_delimiter, delimiter }) => header === "" || header.includes(header_delimiter || delimiter),
+      {
+        path: ["header"],
+        message: "the names must be separated by header_delimiter, or by delimiter if that is not set",
+      },
+    )
+    .refine(({ lazy_quotes, ignore_quotes }) => !lazy_quotes || !ignore_quotes, {
+      path: ["ignore_quotes"],
+      message: "expected either lazy_quotes or ignore_quotes",
     }),
   z.strictObject({
     ...parser,
