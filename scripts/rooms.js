@@ -522,6 +522,7 @@ export const ROOMS = [
   { path: "src/exporters/vendors/signalfx/", purpose: "data points to Splunk Observability Cloud" },
   { path: "src/exporters/vendors/splunkhec/", purpose: "events to Splunk's HTTP Event Collector" },
   { path: "src/exporters/vendors/coralogix/", purpose: "OTLP to Coralogix, with its names of applications" },
+  { path: "src/exporters/vendors/sumologic/", purpose: "OTLP to sources of Sumo Logic" },
   { path: "src/exporters/vendors/logzio/", purpose: "OTLP to the listeners of Logz.io" },
   { path: "src/exporters/vendors/azuremonitor/", purpose: "telemetry to Application Insights" },
   { path: "src/exporters/vendors/azureblob/", purpose: "batches as blobs of Azure Storage" },

@@ -50,6 +50,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/components/README.md", by: components },
   { page: "docs/how-to/config-tests.md", runs: ["sh", "yaml"], by: "test/agent/cli/config-tests/config-tests.test.ts" },
   { page: "docs/components/exporters/coralogix.md", by: namesKeys("coralogix") },
+  { page: "docs/components/exporters/sumologic.md", by: namesKeys("sumologic") },
   { page: "docs/components/exporters/logzio.md", by: namesKeys("logzio") },
   { page: "docs/components/connectors/count.md", by: namesKeys("count") },
   { page: "docs/operate/dead-letters.md", runs: ["sh"], by: deadLetters, isSlow: true },

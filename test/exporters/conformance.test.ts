@@ -36,6 +36,7 @@ import { googleManagedPrometheusExporter } from "../../src/exporters/vendors/goo
 import { logzioExporter } from "../../src/exporters/vendors/logzio/component.js";
 import { signalFxExporter } from "../../src/exporters/vendors/signalfx/component.js";
 import { splunkHecExporter } from "../../src/exporters/vendors/splunkhec/component.js";
+import { sumologicExporter } from "../../src/exporters/vendors/sumologic/component.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { useEnvironment } from "../../src/runtime/system/environment.js";
@@ -289,6 +290,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
       })),
   ],
   ["coralogix", coralogixExporter, coralogixBackend],
+  ["sumologic", sumologicExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   [
     "logzio",
     logzioExporter,

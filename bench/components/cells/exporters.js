@@ -136,6 +136,7 @@ export const EXPORTER_CELLS = {
     application_name: "shop",
     logs: overGrpc(grpc[0]),
   })),
+  sumologic: cell("sumologic", "record", ({ target }) => ({ endpoint: urlOf(target), compression: "none" })),
   logzio: cell("logzio", "record", ({ target }) => ({
     account_token: "t",
     endpoint: `${urlOf(target)}/v1/logs`,

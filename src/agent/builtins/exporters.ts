@@ -95,6 +95,11 @@ export const EXPORTERS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["sumologic"],
+    load: async () => (await import("../../exporters/vendors/sumologic/component.js")).sumologicExporter,
+  },
+  {
+    kind: "exporter",
     types: ["logzio"],
     load: async () => (await import("../../exporters/vendors/logzio/component.js")).logzioExporter,
   },

@@ -16,13 +16,17 @@ interface OtlpSenderSettings extends HttpClientConfig {
   readonly compression: "none" | (typeof COMPRESSIONS)[number];
 }
 
-/** Sends a signal as protobuf to the whole URL of a vendor's OTLP endpoint. Configured headers override `own`. */
+/**
+ * Sends a signal as protobuf to the whole URL of a vendor's OTLP endpoint. Configured headers override `own`. If the
+ * vendor may accept a request with a text instead of an answer of OTLP, `onText` gets it.
+ */
 export function otlpSender(
   signal: Signal,
   url: URL,
   config: OtlpSenderSettings,
   own: Readonly<Record<string, string>>,
   context: ExporterContext,
+  onText?: (text: string) => void,
 ): SignalSender {
   const { compression } = config;
   const headers = {
@@ -42,11 +46,19 @@ export function otlpSender(
       const body = compression === "none" ? chunks : [await compress(compression, bytes)];
       return poster.post(body, abort, options, (answer) => {
         readStatus(answer);
+        if (onText !== undefined && TEXT.test(answer.body.toString("latin1", 0, 1))) {
+          onText(answer.body.toString("utf8", 0, MAX_TEXT));
+          return undefined;
+        }
         return partialRejection(signal, answer.body, url.host);
       });
     },
   };
 }
+
+/** No answer of OTLP begins with these: they would be fields that it does not have. */
+const TEXT = /[{[a-zA-Z<]/;
+const MAX_TEXT = 1000;
 
 /** Reads which records of an accepted request were rejected. */
 export function partialRejection(signal: Signal, response: Buffer, peer: string): PartialRejection | undefined {
