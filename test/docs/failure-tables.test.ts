@@ -58,8 +58,8 @@ describe("the docs have the tables that the code follows", () => {
     expect(page("dead-letters.md")).toContain(markdownTable(["rule", "reason", "what it says"], rows));
   });
 
-  it("of what becomes of an entry by the gRPC code", () => {
-    const lines = linesOf(page("dead-letters.md"), "| code | what becomes of the entry |");
+  it("of what happens to an entry by the gRPC code", () => {
+    const lines = linesOf(page("dead-letters.md"), "| code | what happens to the entry |");
     const codes = Object.entries(GRPC_STATUS).filter(([name]) => name !== "OK" && name !== "RESOURCE_EXHAUSTED");
     const exhausted = GRPC_STATUS.RESOURCE_EXHAUSTED;
     const cases = [

@@ -79,8 +79,7 @@ function likelihoods(): Float64Array {
 const SMOOTHING = 10;
 
 /**
- * How often each of `a` to `z` and the space follows each of them, in six megabytes of English books and lists in the
- * public domain.
+ * How often each of `a` to `z` and the space follows each of them, in six megabytes of English books and word lists.
  */
 const PAIRS: readonly string[] = [
   "67 7901 16186 19234 944 3680 7463 484 15788 338 4441 33291 10609 84299 129 8252 12 40546 38728 57989 4322 8433 3655 564 10537 519 26879",

@@ -100,8 +100,10 @@ function changeGroup(
   const { store } = group[0]!.control;
   return runExclusively(store, async () => {
     const present = (await readAgain(group)).filter(({ entry }) => isWanted(entry));
-    // Together, so that they share commits.
-    await Promise.all(present.map(({ ref, entry }) => store.fail(ref, change(entry))));
+    // Together, so that they share commits. All have ended before the next change may begin.
+    const changes = present.map(({ ref, entry }) => store.fail(ref, change(entry)));
+    await Promise.allSettled(changes);
+    await Promise.all(changes);
     return present.length;
   });
 }
