@@ -6,23 +6,23 @@ import type { Corpus } from "./log-corpora.js";
  * template has several lines, only the first one is the pattern.
  */
 
-type Random = () => number;
+export type Random = () => number;
 
-const one =
+export const one =
   <T>(list: readonly T[]) =>
   (random: Random) =>
     list[Math.floor(random() * list.length)]!;
-const int = (min: number, max: number) => (random: Random) => String(min + Math.floor(random() * (max - min)));
-const hex = (length: number) => (random: Random) =>
+export const int = (min: number, max: number) => (random: Random) => String(min + Math.floor(random() * (max - min)));
+export const hex = (length: number) => (random: Random) =>
   Array.from({ length }, () => Math.floor(random() * 16).toString(16)).join("");
-const letters = (length: number) => (random: Random) =>
+export const letters = (length: number) => (random: Random) =>
   Array.from({ length }, () => "bcdfghjklmnpqrstvwxz2456789"[Math.floor(random() * 27)]).join("");
-const two = (random: Random, max: number) => String(Math.floor(random() * max)).padStart(2, "0");
-const clock = (random: Random) => `${two(random, 24)}:${two(random, 60)}:${two(random, 60)}`;
-const day = (random: Random) => String(1 + Math.floor(random() * 28)).padStart(2, "0");
-const ip = (random: Random) => Array.from({ length: 4 }, () => 1 + Math.floor(random() * 254)).join(".");
-const privateIp = (random: Random) => `10.${int(0, 255)(random)}.${int(0, 255)(random)}.${int(1, 255)(random)}`;
-const uuid = (random: Random) => [8, 4, 4, 4, 12].map((size) => hex(size)(random)).join("-");
+export const two = (random: Random, max: number) => String(Math.floor(random() * max)).padStart(2, "0");
+export const clock = (random: Random) => `${two(random, 24)}:${two(random, 60)}:${two(random, 60)}`;
+export const day = (random: Random) => String(1 + Math.floor(random() * 28)).padStart(2, "0");
+export const ip = (random: Random) => Array.from({ length: 4 }, () => 1 + Math.floor(random() * 254)).join(".");
+export const privateIp = (random: Random) => `10.${int(0, 255)(random)}.${int(0, 255)(random)}.${int(1, 255)(random)}`;
+export const uuid = (random: Random) => [8, 4, 4, 4, 12].map((size) => hex(size)(random)).join("-");
 const base64 = (length: number) => (random: Random) =>
   Array.from(
     { length },
@@ -38,8 +38,8 @@ const WEB_PATHS = [
     " ",
   ),
 ];
-const METHODS = ["GET", "GET", "GET", "POST", "PUT", "DELETE"];
-const BROWSERS = [
+export const METHODS = ["GET", "GET", "GET", "POST", "PUT", "DELETE"];
+export const BROWSERS = [
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36",
   "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.6 Safari/605.1.15",
   "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -48,11 +48,11 @@ const BROWSERS = [
   "Prometheus/2.53.1",
   "-",
 ];
-const requestLine = (random: Random) =>
+export const requestLine = (random: Random) =>
   `${one(METHODS)(random)} ${one(WEB_PATHS)(random)} HTTP/${one(["1.1", "2.0"])(random)}`;
 const ZONES = ["+0000", "+0200", "-0700"];
 const YEARS = ["2025", "2026"];
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+export const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 const WEB: Corpus = {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { PatternMiner } from "../../../src/extensions/insight/pattern-miner.js";
 import { TopTable } from "../../../src/extensions/insight/top-table.js";
 import { HELD_OUT_CORPORA } from "./held-out-corpora.js";
+import { BROKER_AND_SYSTEM, DATABASE_AND_PROXIES, PYTHON_AND_NODE } from "./later-corpora.js";
 import { CORPORA, type CorpusLine, corpusLines, seeded } from "./log-corpora.js";
 
 function newMiner(capacity = 2048) {
@@ -69,6 +70,17 @@ describe("patterns of log lines", () => {
     const { pattern, group } = accuracy(corpusLines(corpus, 20_000, seeded(7)));
     expect(pattern).toBeGreaterThanOrEqual(0.9);
     expect(group).toBeGreaterThanOrEqual(0.9);
+  });
+
+  // A few points below what was measured, which says how far there is to go. Raise them, but not by rules for these lines.
+  it.each([
+    { corpus: DATABASE_AND_PROXIES, least: { pattern: 0.43, group: 0.43 } },
+    { corpus: PYTHON_AND_NODE, least: { pattern: 0.55, group: 0.51 } },
+    { corpus: BROKER_AND_SYSTEM, least: { pattern: 0.63, group: 0.61 } },
+  ])("are no worse than measured for $corpus.name, which no rule was made for", ({ corpus, least }) => {
+    const { pattern, group } = accuracy(corpusLines(corpus, 20_000, seeded(7)));
+    expect(pattern).toBeGreaterThanOrEqual(least.pattern);
+    expect(group).toBeGreaterThanOrEqual(least.group);
   });
 
   it.each([
