@@ -62,6 +62,23 @@ describe.skipIf(!hasBrowser)("the cost page", () => {
     await expect.poll(() => page.getByLabel("Read at").inputValue()).toBe("otlp_http/good");
   });
 
+  it("leads from a service to its log patterns, and back to those of all", async () => {
+    const page = await open("#/cost?by=service&signal=logs");
+    const row = page.locator("tbody tr").first();
+    await row.locator("summary").click();
+    const service = (await row.locator("summary").innerText()).trim();
+    await row.getByRole("link", { name: "Its log patterns" }).click();
+    const chip = page.getByRole("list", { name: "Filters in effect" });
+    await chip.getByText(service).waitFor();
+    const pattern = page.locator("tbody tr").filter({ hasText: "user <*> logged in from <*>" });
+    await pattern.locator("summary").click();
+    await pattern.getByText(service, { exact: true }).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await chip.getByRole("link").click();
+    await expect.poll(() => chip.count()).toBe(0);
+    expect(page.url()).toContain("by=pattern");
+  });
+
   it("shows a config that cuts a row, its diff and what it saves, and applies nothing", async () => {
     const page = await open("#/cost?by=pattern&place=otlp_http/good");
     const before = await agent.api<{ generation: { number: number } }>("/config");

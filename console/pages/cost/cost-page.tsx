@@ -1,5 +1,9 @@
 import type { ComponentChildren } from "preact";
-import type { InsightAnswer, InsightSort } from "../../../src/runtime/contract/insight/insight-answers.js";
+import {
+  INSIGHT_BY_OF_SERVICE,
+  type InsightAnswer,
+  type InsightSort,
+} from "../../../src/runtime/contract/insight/insight-answers.js";
 import type { InsightBy } from "../../../src/runtime/contract/insight/insight-snapshot.js";
 import { query } from "../../api/client.js";
 import { useLoad } from "../../api/use-load.js";
@@ -46,20 +50,33 @@ export function CostPage({ route }: { route: Route }) {
 
 /** The form and the tabs stay while rows are loaded, so that they keep the focus. */
 function Costs({ query: shown, general }: { query: Route["query"]; general: InsightAnswer }) {
-  const { place, signal, limit } = shown;
+  const { place, signal, service, limit } = shown;
   const by = TABS.find(([name]) => name === shown["by"])?.[0] ?? "service";
   const sort = SORT_NAMES.find(([name]) => name === shown["sort"])?.[0] ?? "bytes";
   // Each exporter is a place of its own.
-  const asked = { by, place: by === "exporter" ? undefined : place, signal, sort, limit: rowLimit(limit) };
+  const asked = {
+    by,
+    place: by === "exporter" ? undefined : place,
+    signal,
+    service: hasServices(by) ? service : undefined,
+    sort,
+    limit: rowLimit(limit),
+  };
   const loaded = useLoad<InsightAnswer>(`/insight${query(asked)}`, EVERY_MS);
   return (
     <>
       <CostForm query={shown} sort={sort} general={general} />
+      {hasServices(by) && service !== undefined && <ServiceChip service={service} query={shown} />}
       <nav class="tabs" aria-label="Group by">
         {TABS.map(([name, title]) => (
           <a
             key={name}
-            href={linkTo("cost", [], { ...shown, by: name, limit: undefined })}
+            href={linkTo("cost", [], {
+              ...shown,
+              by: name,
+              limit: undefined,
+              service: hasServices(name) ? service : undefined,
+            })}
             aria-current={name === by ? "page" : undefined}
           >
             {title}
@@ -77,6 +94,25 @@ function Costs({ query: shown, general }: { query: Route["query"]; general: Insi
         )}
       </Load>
     </>
+  );
+}
+
+function hasServices(by: InsightBy): boolean {
+  return INSIGHT_BY_OF_SERVICE.includes(by);
+}
+
+/** The chosen service, with a link that removes it. */
+function ServiceChip({ service, query: shown }: { service: string; query: Route["query"] }) {
+  return (
+    <ul class="chips" aria-label="Filters in effect">
+      <li class="chip">
+        <span class="dim">mostly from service:</span> <Text value={service} inline max={80} />
+        <a href={linkTo("cost", [], { ...shown, service: undefined })} title="Remove this filter">
+          <span class="hidden-label">Remove the filter service</span>
+          <span aria-hidden="true">×</span>
+        </a>
+      </li>
+    </ul>
   );
 }
 

@@ -141,7 +141,7 @@ interface DetailProps {
 
 /** The name, and behind it what else is known, with links to what it consists of. */
 function RowDetails({ row, by, query }: DetailProps) {
-  const { name, context, error, firstSeen, lastSeen, example, labels, seriesError } = row;
+  const { name, context, service, isShared, error, firstSeen, lastSeen, example, labels, seriesError } = row;
   const isExact = error.bytes === 0 && error.records === 0;
   return (
     <details>
@@ -151,6 +151,9 @@ function RowDetails({ row, by, query }: DetailProps) {
       </summary>
       <Facts
         rows={[
+          ...(service === undefined
+            ? []
+            : ([["Service", <ServiceName key="service" name={service} isShared={isShared === true} />]] as const)),
           ["First seen", <Ago key="first" at={firstSeen} />],
           ["Last seen", <Ago key="last" at={lastSeen} />],
           [
@@ -170,12 +173,37 @@ function RowDetails({ row, by, query }: DetailProps) {
           <a href={linkTo("cost", [], { by: "pattern", place: name })}>Log patterns that it gets</a>
         </p>
       )}
+      {by === "service" && (
+        <p>
+          {PARTS_OF_SERVICE.filter(([, , signal]) => signal === row.signal).map(([part, text]) => (
+            <a key={part} href={linkTo("cost", [], { ...query, by: part, service: name, limit: undefined })}>
+              {text}
+            </a>
+          ))}
+        </p>
+      )}
       {by === "metric" && (
         <p>
           <a href={linkTo("cost", [], { ...query, by: "cardinality", sort: "series" })}>Series and labels of metrics</a>
         </p>
       )}
     </details>
+  );
+}
+
+/** What a service consists of, by signal. */
+const PARTS_OF_SERVICE = [
+  ["pattern", "Its log patterns", "logs"],
+  ["span", "Its spans", "traces"],
+  ["metric", "Its metrics", "metrics"],
+] as const;
+
+function ServiceName({ name, isShared }: { name: string; isShared: boolean }) {
+  return (
+    <>
+      <Text value={name} inline max={80} />
+      {isShared && <span class="dim"> and others</span>}
+    </>
   );
 }
 

@@ -81,6 +81,7 @@ export class BatchReader {
   /** The number of records in the current resource and scope. */
   private records = 0;
   private serviceRow = 0;
+  private service = "";
   private duplicateRow = 0;
   private resourceLow = 0;
   private resourceHigh = 0;
@@ -135,6 +136,7 @@ export class BatchReader {
     hashBytes(b, nameStart, nameEnd, this.seed + SEED.service);
     const [low, high] = [hashLow, hashHigh];
     this.serviceRow = this.rowOf(this.tables.service, low, high, nameStart, nameEnd);
+    this.service = this.tables.service.names[this.serviceRow]!.name;
     this.duplicateRow = this.rowOf(this.tables.duplicates, low, high, nameStart, nameEnd);
   }
 
@@ -214,7 +216,9 @@ export class BatchReader {
       });
     tables.severity.add(row, stride, size);
     if (bodyAt >= 0) varint(b, bodyAt);
-    tables.pattern.add(this.patternRow(bodyAt < 0 ? -1 : after, bodyStop), stride, size);
+    const pattern = this.patternRow(bodyAt < 0 ? -1 : after, bodyStop);
+    tables.pattern.add(pattern, stride, size);
+    tables.patternServices.note(pattern, this.service, stride);
   }
 
   /** The pattern of a body in [start, end), which is an AnyValue. A body that is a map has one in its message. */
@@ -266,6 +270,7 @@ export class BatchReader {
     hashBytes(b, nameStart, nameEnd, this.seed + SEED.span);
     const row = this.rowOf(this.tables.span, hashLow, hashHigh, nameStart, nameEnd);
     this.tables.span.add(row, stride, size);
+    this.tables.spanServices.note(row, this.service, stride);
   }
 
   private readMetric(start: number, end: number): void {
@@ -285,6 +290,7 @@ export class BatchReader {
       this.readPoints(after, p, POINT_ATTRIBUTES_TAGS[tag]!, row, low, high);
     }
     tables.metric.add(row, this.records - before, end - start);
+    tables.metricServices.note(row, this.service, this.records - before);
   }
 
   private readPoints(

@@ -5,6 +5,7 @@ import type { Batch, Clock } from "../../plugin.js";
 import { BatchReader } from "./batch-reader.js";
 import { InsightTables } from "./insight-tables.js";
 import { PlaceTraffic, placeId } from "./place-traffic.js";
+import type { RowServices } from "./row-services.js";
 import type { TopTable } from "./top-table.js";
 import { type WatchedPlace, watchedPlaces } from "./watched-places.js";
 
@@ -170,8 +171,12 @@ export class InsightMeter implements InsightSource {
   private rowsOf(by: InsightBy): InsightRow[] {
     const { tables } = this;
     if (by === "pattern") return this.patterns();
-    const series = (row: number) => ({ registers: tables.series.registers(row) });
+    const series = (row: number) => ({
+      registers: tables.series.registers(row),
+      ...shownService(tables.metricServices, row),
+    });
     if (by === "metric") return this.rows(tables.metric, series);
+    if (by === "span") return this.rows(tables.span, (row) => shownService(tables.spanServices, row));
     if (by !== "cardinality") return this.rows(this.tableOf(by));
     const labels = this.rows(tables.label, (row) => ({
       registers: tables.labelValues.registers(row),
@@ -193,18 +198,25 @@ export class InsightMeter implements InsightSource {
   }
 
   private patterns(): InsightRow[] {
-    const { pattern: table, miner } = this.tables;
+    const { pattern: table, miner, patternServices } = this.tables;
     const ids = this.placeIds();
     const read = [...table.rows()].map((row) => ({ row, ...table.read(row) }));
     const largest = read.sort((a, b) => b.bytes - a.bytes).slice(0, MAX_PATTERNS);
     return largest.flatMap(({ row, ...sums }) => {
       const place = ids.get(table.names[row]!.place);
       const name = maskRecordText(miner.template(row));
-      return place === undefined ? [] : [{ place, name, ...sums, example: maskRecordText(miner.example(row)) }];
+      if (place === undefined) return [];
+      const service = shownService(patternServices, row);
+      return [{ place, name, ...service, ...sums, example: maskRecordText(miner.example(row)) }];
     });
   }
 
   private placeIds(): ReadonlyMap<number, string> {
     return new Map([...this.traffic].map(([id, { index }]) => [index, id]));
   }
+}
+
+function shownService(services: RowServices, row: number): Pick<InsightRow, "service" | "isShared"> {
+  const service = services.serviceOf(row);
+  return service === undefined ? {} : { service: maskRecordText(service), isShared: services.isShared(row) };
 }

@@ -48,6 +48,8 @@ export class TopTable {
   readonly names: (RowName | undefined)[];
   /** Called with a row that has left or has expired. */
   onFree: (row: number) => void = () => {};
+  /** Called before a row becomes a part of another one. */
+  onMerge: (target: number, row: number) => void = () => {};
 
   private readonly state: BatchState;
   private readonly slots: Int32Array;
@@ -202,6 +204,7 @@ export class TopTable {
     this.byteSums[target]! += this.byteSums[row]!;
     this.firsts[target] = Math.min(this.firsts[target]!, this.firsts[row]!);
     this.lasts[target] = Math.max(this.lasts[target]!, this.lasts[row]!);
+    this.onMerge(target, row);
     this.free(row);
   }
 

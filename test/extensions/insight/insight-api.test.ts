@@ -96,6 +96,25 @@ describe("GET /insight", () => {
     expect(rows.map(({ costPerDay }) => costPerDay! > 0)).toEqual([true, false]);
   });
 
+  it("shows the patterns, metrics and spans of one service, and tells which ones others have too", async () => {
+    const { ask, insight, hand } = await start();
+    await hand(logsOf("shop", [{ body: "paid" }, { body: "ready" }, { body: "ready" }]));
+    await hand(logsOf("cart", [{ body: "emptied" }, { body: "ready" }]));
+    await hand(points("sales", [{ a: "1" }]));
+    const names = async (query: string) =>
+      (await insight(`place=nop&${query}`)).rows.map(({ name, isShared }) => [name, isShared]).sort();
+    expect(await names("by=pattern&service=shop")).toEqual([
+      ["paid", false],
+      ["ready", true],
+    ]);
+    expect(await names("by=pattern&service=cart")).toEqual([["emptied", false]]);
+    expect(await names("by=metric&service=shop")).toEqual([["sales", false]]);
+    expect(await names("by=cardinality&service=cart")).toEqual([]);
+    const { status, body } = await ask("GET", "/insight?by=attribute&service=shop");
+    expect(status).toBe(400);
+    expect(body.error.message).toBe("service can only be given with by=pattern, metric, cardinality, span");
+  });
+
   it("tells what the config does with something now", async () => {
     const { insight, hand } = await start();
     await hand(logsOf("shop", [{ body: "a" }, { body: "noise", severity: 5 }, { body: "noise", severity: 5 }]));

@@ -22,6 +22,11 @@ export const INSIGHT: Command = {
       description: "exporters, receivers, or the name of an exporter, a receiver or a pipeline.",
     },
     signal: { type: "string", value: "NAME", description: "logs, traces or metrics." },
+    service: {
+      type: "string",
+      value: "NAME",
+      description: "Only patterns, metrics or spans that come mostly from this service.",
+    },
     limit: { type: "string", value: "N", description: "Number of rows; default: 20, at most 1000." },
     sort: {
       type: "string",
@@ -57,7 +62,7 @@ export const INSIGHT: Command = {
   names: "[cut ACTION]",
   examples: [
     "sluice insight",
-    "sluice insight --by pattern --limit 10",
+    "sluice insight --by pattern --service checkout --limit 10",
     "sluice insight --by cardinality --json",
     "sluice insight cut drop --by pattern --name 'GET /healthz <*>' --signal logs --save cut.yaml",
     "sluice insight cut sample --by service --name checkout --signal logs --n 10 --rehearse --for 30s",

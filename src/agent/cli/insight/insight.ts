@@ -16,7 +16,7 @@ import { type Column, table } from "../print/table.js";
 import { pluralize, roughByteSize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
 
-const SHOW_OPTIONS = ["by", "place", "signal", "limit", "sort"];
+const SHOW_OPTIONS = ["by", "place", "signal", "service", "limit", "sort"];
 const CUT_OPTIONS = ["by", "place", "signal", "name", "n", "context", "label", "pipeline"];
 /** The options that only `--rehearse` uses. */
 const REHEARSE_OPTIONS = ["for", "sample-rate", "max-size"];
@@ -43,7 +43,7 @@ function show(context: CommandContext): Promise<number> {
       `/insight?${queryOf({ limit: DEFAULT_LIMIT, ...values }, SHOW_OPTIONS)}`,
     );
     if (values["json"] === true) printJson(context, answer);
-    else terminal.out.write(`${lines(answer, terminal.out).join("\n")}\n`);
+    else terminal.out.write(`${lines(answer, values["service"], terminal.out).join("\n")}\n`);
     for (const worker of answer.unavailableWorkers ?? [])
       terminal.err.write(`sluice: worker ${worker} does not answer, so its traffic is missing here\n`);
     return answer.enabled ? EXIT.ok : EXIT.failed;
@@ -118,15 +118,16 @@ function queryOf(values: OptionValues, names: readonly string[]): string {
   return query.toString();
 }
 
-function lines(answer: InsightAnswer, out: Output): string[] {
+function lines(answer: InsightAnswer, service: OptionValues[string], out: Output): string[] {
   if (!answer.enabled)
     return ["The extension insight does not run. Add insight: {} to extensions, and insight to service.extensions."];
   const { by, place, total, rows, rowCount, sample, overflow } = answer;
   const minutes = Math.max(1, Math.round((Date.parse(answer.to) - Date.parse(answer.from)) / 60_000));
   const money = total.costPerDay === null ? "" : `, ${moneyText(total.costPerDay)} per day`;
   const read = sample.batches === 0 ? 0 : sample.readBatches / sample.batches;
+  const subject = typeof service === "string" ? `${by} of ${printable(service)}` : by;
   return [
-    `${by} at ${place}, last ${pluralize(minutes, "minute")}: ${count(total.records)} records, ${roughByteSize(total.bytes)}${money}; read ${percent(read)} of the batches`,
+    `${subject} at ${place}, last ${pluralize(minutes, "minute")}: ${count(total.records)} records, ${roughByteSize(total.bytes)}${money}; read ${percent(read)} of the batches`,
     "",
     ...(rows.length === 0
       ? ["Nothing has passed yet."]

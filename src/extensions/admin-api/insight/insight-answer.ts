@@ -26,6 +26,8 @@ export interface InsightQuery {
   readonly by: InsightBy;
   readonly place: string | undefined;
   readonly signal: Signal | undefined;
+  /** Only rows whose records come mostly from this service. */
+  readonly service?: string | undefined;
   readonly limit: number;
   readonly sort: InsightSort;
   /** Whether examples may be seen. */
@@ -41,6 +43,7 @@ const DEVIATIONS = 1.96;
 /** Above this share something counts as kept, and below this one as dropped. */
 const KEPT = 0.95;
 const DROPPED = 0.005;
+const NO_NAME = "(none)";
 /** The label that stands for the resource. */
 export const RESOURCE_LABEL = "(resource)";
 
@@ -63,9 +66,10 @@ export function insightAnswer({ snapshots, unavailableWorkers }: InsightReading,
     const seriesPrice = sumOf([...row.seriesPrices.values()], (price) => price);
     const seriesCost = ((series ?? 0) / 1000) * (seriesPrice / MONTH_DAYS);
     return {
-      name: row.name === "" ? "(none)" : row.name,
+      name: row.name || NO_NAME,
       signal: row.signal,
       ...(by === "attribute" && row.context !== undefined && { context: row.context as "record" }),
+      ...(row.service !== undefined && { service: row.service || NO_NAME, isShared: row.isShared }),
       records: Math.round(row.records),
       bytes: Math.round(row.bytes),
       share: total.bytes > 0 ? row.bytes / total.bytes : 0,
@@ -83,6 +87,7 @@ export function insightAnswer({ snapshots, unavailableWorkers }: InsightReading,
       ...(labels !== undefined && { labels: labels.get(`${row.signal} ${row.name}`) ?? [] }),
     };
   });
+  const wanted = answered.filter(({ service }) => query.service === undefined || service === query.service);
   const now = Math.max(...snapshots.map(({ at }) => at), 0);
   return {
     enabled: snapshots.length > 0,
@@ -95,8 +100,8 @@ export function insightAnswer({ snapshots, unavailableWorkers }: InsightReading,
       costPerDay: hasPrices ? total.cost * perDay : null,
       series: total.series,
     },
-    rows: answered.sort(ORDERS[query.sort]).slice(0, query.limit),
-    rowCount: answered.length,
+    rows: wanted.sort(ORDERS[query.sort]).slice(0, query.limit),
+    rowCount: wanted.length,
     sample: {
       ratio: snapshots[0]?.ratio ?? 0,
       batches: sumOf(all, ({ batches }) => batches),

@@ -1,6 +1,7 @@
 import {
   INSIGHT_ACTIONS,
   INSIGHT_BY,
+  INSIGHT_BY_OF_SERVICE,
   INSIGHT_SORTS,
   type InsightAnswer,
   type InsightAnswerRow,
@@ -43,12 +44,15 @@ export const insightRoutes: readonly ApiRoute[] = [
 ];
 
 async function show({ host, query, actor }: RouteRequest) {
-  const values = readParameters(query, ["by", "place", "signal", "limit", "sort"]);
-  const { by = "service", place, signal, limit, sort = "bytes" } = values;
+  const values = readParameters(query, ["by", "place", "signal", "service", "limit", "sort"]);
+  const { by = "service", place, signal, service, limit, sort = "bytes" } = values;
+  if (service !== undefined && !INSIGHT_BY_OF_SERVICE.some((each) => each === by))
+    throw badRequest(`service can only be given with by=${INSIGHT_BY_OF_SERVICE.join(", ")}`);
   const asked: InsightQuery = {
     by: oneOf("by", by, INSIGHT_BY),
     place,
     signal: signal === undefined ? undefined : oneOf("signal", signal, SIGNALS),
+    service,
     limit: readCount("limit", limit, DEFAULT_LIMIT, MAX_LIMIT),
     sort: oneOf("sort", sort, INSIGHT_SORTS),
     showsExamples: actor.roles.has("reveal"),

@@ -12,6 +12,10 @@ export interface MergedRow {
   readonly name: string;
   readonly signal: Signal;
   readonly context: string | undefined;
+  /** The service of the largest of the added rows, and whether there are others. */
+  service: string | undefined;
+  serviceBytes: number;
+  isShared: boolean;
   records: number;
   bytes: number;
   /** Variances, and the most bytes that were missed. */
@@ -91,6 +95,13 @@ function addRow(merged: Map<string, MergedRow>, row: InsightRow, { place, times,
     sum.cost += moneyFor(price, records, bytes);
     sum.seriesPrices.set(exporter, price.perThousandSeries);
   }
+  if (row.service !== undefined) {
+    sum.isShared ||= row.isShared === true || (sum.service ?? row.service) !== row.service;
+    if (bytes >= sum.serviceBytes) {
+      sum.service = row.service;
+      sum.serviceBytes = bytes;
+    }
+  }
   sum.example ??= row.example;
   sum.registers = union(sum.registers, row.registers);
   sum.registersWithout = union(sum.registersWithout, row.registersWithout);
@@ -104,6 +115,7 @@ function emptyRow({ name, context, firstSeen, lastSeen }: InsightRow, signal: Si
   return {
     ...{ name, signal, context, firstSeen, lastSeen },
     ...{ records: 0, bytes: 0, recordVariance: 0, byteVariance: 0, missedBytes: 0, cost: 0 },
+    ...{ service: undefined, serviceBytes: 0, isShared: false },
     seriesPrices: new Map(),
     series: new Float64Array(INSIGHT_BUCKETS),
     ...{ example: undefined, registers: undefined, registersWithout: undefined },

@@ -2,6 +2,7 @@
 
 export {
   INSIGHT_ACTIONS,
+  INSIGHT_BY_OF_SERVICE,
   INSIGHT_SORTS,
   type InsightAction,
   type InsightAnswer,

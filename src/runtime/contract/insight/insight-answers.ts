@@ -66,6 +66,10 @@ export interface InsightAnswerRow {
   readonly signal: Signal;
   /** For attributes: where the key is. */
   readonly context?: "resource" | "scope" | "record";
+  /** For patterns, metrics and spans: the service that most records come from. */
+  readonly service?: string;
+  /** Whether other services have such records too. */
+  readonly isShared?: boolean;
   readonly records: number;
   readonly bytes: number;
   /** The share of all bytes at the place, from 0 to 1. */
@@ -87,6 +91,9 @@ export interface InsightAnswerRow {
   /** For cardinality: the labels, the one first without which there would be the fewest series. */
   readonly labels?: readonly InsightLabel[];
 }
+
+/** The ways to group traffic for which one service can be chosen. */
+export const INSIGHT_BY_OF_SERVICE: readonly InsightBy[] = ["pattern", "metric", "cardinality", "span"];
 
 /** How to cut something: see `GET /insight/cut`. */
 export const INSIGHT_ACTIONS = ["drop", "sample", "dedup", "remove_attribute", "aggregate_label"] as const;

@@ -58,6 +58,9 @@ export interface InsightRow {
   readonly name: string;
   /** Where an attribute is: `resource`, `scope` or `record`. For a cardinality: the label that the row is about. */
   readonly context?: string;
+  /** For patterns, metrics and spans: the service that most records come from, and whether others have some too. */
+  readonly service?: string;
+  readonly isShared?: boolean;
   readonly records: number;
   readonly bytes: number;
   /** The most that may be missing, because the row was not yet listed when the first of it passed. */
