@@ -91,12 +91,20 @@ export class Moves {
     this.cancelRetry = undefined;
   }
 
-  /** Resolves when all interrupted moves are settled, except those that cannot be. */
+  /**
+   * Resolves when all interrupted moves are settled, except those that cannot be because one of their queues does not
+   * exist. It may exist later, because some queues are opened only when they are needed: the next call tries them again.
+   */
   settleInterrupted(): Promise<void> {
-    this.settling ??= this.settleAll().catch((error: unknown) => {
-      this.settling = undefined;
-      throw error;
-    });
+    this.settling ??= this.settleAll().then(
+      () => {
+        if (this.unsettled.size > 0) this.settling = undefined;
+      },
+      (error: unknown) => {
+        this.settling = undefined;
+        throw error;
+      },
+    );
     return this.settling;
   }
 
@@ -167,6 +175,7 @@ export class Moves {
         for (const each of record.ids)
           await runExclusively(to.control.store, () => settle(each, from.control, to.control));
         await this.log.remove([id]);
+        for (const each of record.ids) this.unsettled.delete(each);
       } finally {
         await from?.close();
         await to?.close();
