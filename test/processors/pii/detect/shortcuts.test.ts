@@ -122,7 +122,7 @@ describe("a shortcut of a detector", () => {
         const p = Buffer.byteLength(text);
         if (labelBefore(b, p + 1, 0) !== NO_LABEL) expect(mayFollowLabel(b, p)).toBe(true);
       }),
-      runs(300),
+      { ...runs(300), examples: [["dob 1 "]] },
     );
   });
 

@@ -99,7 +99,7 @@ export function mayFollowLabel(b: Uint8Array, p: number): boolean {
   if (q === least && BETWEEN[b[q]!] === 1) return true;
   if (CLASSES[b[q]!] === DIGIT_CLASS && (SIGNS[b[q + 1]!] === 1 || QUOTES[b[q + 1]!] === 1))
     q -= CLASSES[b[q - 1]!] === DIGIT_CLASS ? 2 : 1;
-  if (CLASSES[b[q]!] === DIGIT_CLASS && b[q - 1] === 32 && q > 4) q -= 2;
+  if (CLASSES[b[q]!] === DIGIT_CLASS && b[q - 1] === 32) q -= 2;
   if (q < 3 || endsLikeLabel(b, q)) return true;
   const isCode = b[q - 2] === 32 && q > 5 && isCapital(b, q) && isCapital(b, q - 1); // the code of a state
   return isCode && endsLikeLabel(b, q - 3);
