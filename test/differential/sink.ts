@@ -45,16 +45,30 @@ export async function startSink(): Promise<Sink> {
   };
 }
 
-/** Returns ports that are free at the moment. */
+/** Below the ports that Linux gives to other sockets: other tests cannot take these before an agent listens on them. */
+const FIRST_PORT = 12_000;
+const LAST_PORT = 32_000;
+
+let port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+
+/**
+ * Returns ports that are free at the moment. Each call gives other ones: the client may still have connections to
+ * those of an agent that has ended.
+ */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createTcpServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports: number[] = [];
+  for (let tried = 0; ports.length < count; tried++) {
+    if (tried > LAST_PORT - FIRST_PORT) throw new Error(`there are no ${count} free ports`);
+    port = port === LAST_PORT ? FIRST_PORT : port + 1;
+    if (await isFree(port)) ports.push(port);
+  }
   return ports;
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = createTcpServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }
