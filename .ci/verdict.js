@@ -3,6 +3,10 @@
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 
+/** What is shown of the message of a failed test. */
+const MESSAGE_LINES = 15;
+const LINE_LENGTH = 200;
+
 const again = process.argv[2] === "--again";
 const results = new Map();
 let unread = 0;
@@ -17,7 +21,11 @@ for (const path of process.argv.slice(again ? 3 : 2)) {
       results.set(`${label}${name}: does not load`, { name, status: "failed" });
     else results.delete(`${label}${name}: does not load`);
     for (const test of file.assertionResults)
-      results.set(`${label}${name}: ${test.fullName}`, { name, status: test.status });
+      results.set(`${label}${name}: ${test.fullName}`, {
+        name,
+        status: test.status,
+        message: test.failureMessages?.[0],
+      });
   }
   if (!report.success && !report.testResults.some((file) => file.status === "failed")) unread++;
 }
@@ -29,7 +37,10 @@ if (again) {
   console.log(files.join("\n"));
 } else {
   const passed = [...results.values()].filter(({ status }) => status === "passed").length;
-  for (const [name] of failed) console.log(`FAILED ${name}`);
+  for (const [name, { message = "" }] of failed) {
+    console.log(`FAILED ${name}`);
+    for (const line of message.split("\n", MESSAGE_LINES)) console.log(`  ${line.slice(0, LINE_LENGTH)}`);
+  }
   if (unread > 0) console.log("A run failed outside of its tests: see its output above.");
   console.log(`${passed} passed, ${failed.length + unread} failed`);
   process.exit(failed.length + unread > 0 ? 1 : 0);
