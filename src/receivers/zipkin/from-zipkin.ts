@@ -214,7 +214,8 @@ function takeStatus(tags: ZipkinTags): object | undefined {
   const error = tags.get(ZIPKIN_TAGS.error);
   if (error === "true") tags.delete(ZIPKIN_TAGS.error);
   const code = error === undefined ? (writtenCode ?? 0) : 2;
-  return code === 0 && message === undefined ? undefined : { code, message };
+  if (code === 0) return message === undefined ? undefined : { message };
+  return { message, code };
 }
 
 /** Parses links that the Collector wrote into tags. A tag that only looks like a link stays an attribute. */

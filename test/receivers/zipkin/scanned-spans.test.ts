@@ -124,6 +124,14 @@ describe("spans of Zipkin that are read from the bytes of their JSON", () => {
     );
   });
 
+  it.each(["UNSET", "OK", "ERROR"])("become the same with the status %s", (code) => {
+    for (const message of [undefined, "", " ", "text"]) {
+      const tags = { "otel.status_code": code, "otel.status_description": message };
+      const json = Buffer.from(JSON.stringify([PLAIN, PLAIN].map((each) => ({ ...each, tags }))));
+      expect(read(json)).toBe(parse(json));
+    }
+  });
+
   it("become the same when a few bytes of the JSON are changed", () => {
     const valid = Buffer.from(JSON.stringify([PLAIN, PLAIN, PLAIN]));
     const change = fc.tuple(
