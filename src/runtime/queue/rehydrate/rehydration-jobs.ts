@@ -132,9 +132,11 @@ export class RehydrationJobs implements Rehydrations {
     const { to } = checked.request;
     const takes = (signal: Signal) =>
       controlOf(this.services.controls, to).pipelines?.some((each) => each.signal === signal) ?? false;
-    active.ended = this.end(active, checked, async (source) => {
+    active.ended = this.run(active, checked, async (source) => {
       const objects = this.objectsOf(source, checked, active);
       show(await estimateArchive({ objects, condition: checked.condition, takes, onProgress: show }));
+    }).then((ended) => {
+      active.job = ended;
     });
     return active.job;
   }
@@ -176,12 +178,13 @@ export class RehydrationJobs implements Rehydrations {
     const { objects, bytes, read, matched, sent, faults, problems } = job;
     const progress = { position: kept.record.position, objects, bytes, read, matched, sent, faults, problems };
     const run = (source: ArchiveSource) => this.createRun(source, checked, active, progress, writer).run();
-    active.ended = this.end(active, checked, run)
-      .then(() => writer.write(active.job))
-      .finally(() => this.running.delete(job.id))
-      .then(() => {
-        if (active.job.state !== "interrupted") starter.onEnd?.(active.job);
-      });
+    // It is shown as ended when that is on disk: the next request reads there whether it resumes this job.
+    active.ended = this.run(active, checked, run).then(async (ended) => {
+      await writer.write(ended);
+      active.job = ended;
+      this.running.delete(job.id);
+      if (ended.state !== "interrupted") starter.onEnd?.(ended);
+    });
     return active.job;
   }
 
@@ -215,28 +218,27 @@ export class RehydrationJobs implements Rehydrations {
     );
   }
 
-  /** Runs the work and sets the final state of the job. Never rejects. */
-  private async end(
+  /** Runs the work and returns the job in its final state. Never rejects. */
+  private async run(
     active: ActiveJob,
     { place }: CheckedRequest,
     work: (source: ArchiveSource) => Promise<unknown>,
-  ): Promise<void> {
+  ): Promise<Rehydration> {
     const { clock, logger, openArchive } = this.services;
     const { signal } = active.abort;
     let source: ArchiveSource | undefined;
     try {
       source = openArchive(place);
       await work(source);
-      active.job = { ...active.job, state: "done", endedAt: clock.now() };
+      return { ...active.job, state: "done", endedAt: clock.now() };
     } catch (error) {
       const { message } = error as Error;
       if (signal.aborted) {
         const state = signal.reason === STOPPING ? "interrupted" : "cancelled";
-        active.job = { ...active.job, state, endedAt: clock.now() };
-      } else {
-        logger.error({ err: error, rehydration: active.job.id }, "a rehydration failed; the same request resumes it");
-        active.job = { ...active.job, state: "failed", error: message, endedAt: clock.now() };
+        return { ...active.job, state, endedAt: clock.now() };
       }
+      logger.error({ err: error, rehydration: active.job.id }, "a rehydration failed; the same request resumes it");
+      return { ...active.job, state: "failed", error: message, endedAt: clock.now() };
     } finally {
       source?.close?.();
     }
