@@ -7,6 +7,7 @@ import type {
 import { post, request } from "../../api/client.js";
 import type { Rehearsal } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
+import { Choice } from "../../parts/choice.js";
 import { bytesText, countOf, countText, durationText } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
@@ -183,26 +184,4 @@ function Measured({ measured, saves, records }: MeasuredProps) {
 /** A negative saving means that exporters get more. */
 function signed(value: number, text: (amount: number) => string): string {
   return value < 0 ? `−${text(-value)}` : text(value);
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly choices: readonly (readonly [string, string])[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ label, value, choices, onChange }: ChoiceProps) {
-  return (
-    <label class="field">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {choices.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
 }

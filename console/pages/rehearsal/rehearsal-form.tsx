@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { post } from "../../api/client.js";
 import { ErrorText } from "../../parts/bits.js";
+import { Choice } from "../../parts/choice.js";
 
 const DURATIONS = [
   ["10", "10 seconds"],
@@ -63,26 +64,5 @@ export function RehearsalForm({ onStarted }: { onStarted: () => void }) {
       </footer>
       <ErrorText message={error} />
     </form>
-  );
-}
-
-function Choice(props: {
-  label: string;
-  value: string;
-  choices: readonly (readonly [string, string])[];
-  onChange: (value: string) => void;
-}) {
-  const { label, value, choices, onChange } = props;
-  return (
-    <label class="field">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {choices.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
