@@ -1,8 +1,8 @@
 import { type COMPRESSIONS, compress } from "#codecs/compression";
 import type { HttpClientConfig } from "#net";
-import { decodeResponse, refusalOfUnreadable } from "#net/otlp";
+import { checkByEmptyExport, decodeResponse, refusalOfUnreadable } from "#net/otlp";
 import { answerReader, HttpPoster } from "#net/sending";
-import type { Batch, ExporterContext, PartialRejection, SendOptions, Signal } from "../../plugin.js";
+import type { Batch, Exporter, ExporterContext, PartialRejection, SendOptions, Signal } from "../../plugin.js";
 
 /** Sends the batches of one signal. */
 export interface SignalSender {
@@ -10,6 +10,39 @@ export interface SignalSender {
   start(): Promise<void>;
   stop(): void;
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
+}
+
+/** An exporter with a sender for each signal that the vendor accepts. */
+export class SignalsExporter implements Exporter {
+  private readonly senders: ReadonlyMap<Signal, SignalSender>;
+  /** The signal of the last batch, which the backend presumably accepts. */
+  private signal: Signal;
+
+  constructor(senders: ReadonlyMap<Signal, SignalSender>) {
+    this.senders = senders;
+    this.signal = [...senders.keys()][0] ?? "logs";
+  }
+
+  get metadataKeys(): readonly string[] {
+    return [...new Set([...this.senders.values()].flatMap(({ metadataKeys }) => metadataKeys))];
+  }
+
+  async start(): Promise<void> {
+    for (const sender of this.senders.values()) await sender.start();
+  }
+
+  async stop(): Promise<void> {
+    for (const sender of this.senders.values()) sender.stop();
+  }
+
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    this.signal = batch.signal;
+    return this.senders.get(batch.signal)!.send(batch, abort, options);
+  }
+
+  check(abort: AbortSignal): Promise<void> {
+    return checkByEmptyExport(this.signal, (batch) => this.send(batch, abort));
+  }
 }
 
 interface OtlpSenderSettings extends HttpClientConfig {

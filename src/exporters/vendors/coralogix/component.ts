@@ -1,5 +1,5 @@
 import { formatAddress, httpClientDefaults } from "#net";
-import { checkByEmptyExport, OTLP_SERVICES } from "#net/otlp";
+import { OTLP_SERVICES } from "#net/otlp";
 import { GrpcClient } from "#net/sending";
 import { ResourceStamp, stampResources } from "#otlp";
 import { type PlainAttributes, plainAttributes, plainValueText } from "#otlp/json";
@@ -7,14 +7,13 @@ import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import {
   type Batch,
   defineExporter,
-  type Exporter,
   type ExporterContext,
   type PartialRejection,
   type SendOptions,
   SIGNALS,
   type Signal,
 } from "../../../plugin.js";
-import { otlpSender, partialRejection, type SignalSender } from "../otlp-sender.js";
+import { otlpSender, partialRejection, type SignalSender, SignalsExporter } from "../otlp-sender.js";
 import { type CoralogixConfig, type CoralogixName, type CoralogixTransport, coralogixSchema } from "./config.js";
 
 /** Sends OTLP to Coralogix, with the names of application and subsystem that it asks for. */
@@ -33,47 +32,20 @@ const MAX_STAMPS = 1000;
 const APPLICATION = "cx.application.name";
 const SUBSYSTEM = "cx.subsystem.name";
 
-class CoralogixExporter implements Exporter {
+class CoralogixExporter extends SignalsExporter {
   private readonly config: CoralogixConfig;
-  private readonly senders: Partial<Record<Signal, SignalSender>> = {};
   private readonly stamps = new Map<string, ResourceStamp>();
-  /** The signal of the last batch, which the backend presumably accepts. */
-  private signal: Signal;
 
   constructor(config: CoralogixConfig, context: ExporterContext) {
+    super(sendersOf(config, context));
     this.config = config;
-    for (const signal of SIGNALS) {
-      const transport = config.transports[signal];
-      if (transport === undefined) continue;
-      const headers = { ...transport.headers, Authorization: `Bearer ${config.privateKey}` };
-      const create = config.isHttp ? httpSender : grpcSender;
-      this.senders[signal] = create(signal, { ...transport, headers }, context);
-    }
-    this.signal = SIGNALS.find((signal) => this.senders[signal] !== undefined) ?? "logs";
   }
 
-  get metadataKeys(): readonly string[] {
-    return [...new Set(Object.values(this.senders).flatMap(({ metadataKeys }) => metadataKeys))];
-  }
-
-  async start(): Promise<void> {
-    for (const sender of Object.values(this.senders)) await sender.start();
-  }
-
-  async stop(): Promise<void> {
-    for (const sender of Object.values(this.senders)) sender.stop();
-  }
-
-  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
-    this.signal = batch.signal;
+  override async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const named = stampResources(batch, (b, start, end) =>
       this.stampOf(plainAttributes(b, start, end, RESOURCE_ATTRIBUTES_TAG)),
     );
-    return this.senders[batch.signal]!.send(named, abort, options);
-  }
-
-  check(abort: AbortSignal): Promise<void> {
-    return checkByEmptyExport(this.signal, (batch) => this.send(batch, abort));
+    return super.send(named, abort, options);
   }
 
   private stampOf(resource: PlainAttributes): ResourceStamp {
@@ -91,6 +63,18 @@ class CoralogixExporter implements Exporter {
     this.stamps.set(key, stamp);
     return stamp;
   }
+}
+
+function sendersOf(config: CoralogixConfig, context: ExporterContext): ReadonlyMap<Signal, SignalSender> {
+  const senders = new Map<Signal, SignalSender>();
+  for (const signal of SIGNALS) {
+    const transport = config.transports[signal];
+    if (transport === undefined) continue;
+    const headers = { ...transport.headers, Authorization: `Bearer ${config.privateKey}` };
+    const create = config.isHttp ? httpSender : grpcSender;
+    senders.set(signal, create(signal, { ...transport, headers }, context));
+  }
+  return senders;
 }
 
 /** The first attribute of the list, the default, or the attribute that a resource may have already. */
