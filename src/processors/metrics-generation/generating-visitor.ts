@@ -1,16 +1,5 @@
-import {
-  bodyEnd,
-  decodeText,
-  double,
-  eachBody,
-  fieldTag,
-  fixed32,
-  message,
-  nextBody,
-  stepOver,
-  valueAt,
-  WireWriter,
-} from "#otlp/bytes";
+import { pointNumber } from "#metrics";
+import { bodyEnd, decodeText, eachBody, fieldTag, message, nextBody, stepOver, WireWriter } from "#otlp/bytes";
 import {
   DATA_POINT_TAG,
   GAUGE_TAG,
@@ -127,7 +116,7 @@ export class GeneratingVisitor implements RecordVisitor {
     }
     out.copy(b, copied, end);
     out.byte(NUMBER_DOUBLE_TAG);
-    out.double(calculate(pointValue(b, start, end), operand, operation));
+    out.double(calculate(pointNumber(b, start, end), operand, operation));
     out.end();
     this.generated++;
   }
@@ -175,15 +164,5 @@ function dataIn(b: Uint8Array, start: number, end: number): OperandData | undefi
 function firstValue(b: Uint8Array, data: OperandData | undefined): number {
   if (data === undefined) return 0;
   const at = nextBody(b, data.start, data.end, DATA_POINT_TAG);
-  return at < 0 ? 0 : pointValue(b, at, bodyEnd);
-}
-
-function pointValue(b: Uint8Array, start: number, end: number): number {
-  let value = 0;
-  for (let p = start; p < end; ) {
-    p = stepOver(b, p);
-    if (fieldTag === NUMBER_DOUBLE_TAG) value = double(b, valueAt);
-    else if (fieldTag === NUMBER_INT_TAG) value = (fixed32(b, valueAt + 4) | 0) * 2 ** 32 + fixed32(b, valueAt);
-  }
-  return value;
+  return at < 0 ? 0 : pointNumber(b, at, bodyEnd);
 }

@@ -2,6 +2,7 @@
 
 export { type BucketCounts, type ExponentialCounts, writeExponentialCounts } from "./points/exponential-point.js";
 export { PointReader } from "./points/point-reader.js";
+export { pointNumber } from "./points/wire-numbers.js";
 export {
   labelName,
   type MetricKind,

@@ -1,12 +1,6 @@
-import { bodyEnd, decodeText, double, fieldTag, fixed32, message, nextBody, stepOver, valueAt } from "#otlp/bytes";
-import {
-  DATA_POINT_TAG,
-  GAUGE_TAG,
-  METRIC_NAME_TAG,
-  NUMBER_DOUBLE_TAG,
-  NUMBER_INT_TAG,
-  SUM_TAG,
-} from "#otlp/metric-tags";
+import { pointNumber } from "#metrics";
+import { bodyEnd, decodeText, message, nextBody } from "#otlp/bytes";
+import { DATA_POINT_TAG, GAUGE_TAG, METRIC_NAME_TAG, SUM_TAG } from "#otlp/metric-tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { CONTEXT_SHAPES } from "#ottl";
 import { type Batch, type Delivery, defineProcessor, limitedLog, statefulProcessor } from "../../../plugin.js";
@@ -81,18 +75,8 @@ class StartTimeVisitor implements RecordVisitor {
     for (const tag of [GAUGE_TAG, SUM_TAG]) {
       const [dataStart, dataEnd] = message(b, start, end, tag);
       const point = nextBody(b, dataStart, dataEnd, DATA_POINT_TAG);
-      if (point >= 0) this.seconds = numberIn(b, point, bodyEnd);
+      if (point >= 0) this.seconds = pointNumber(b, point, bodyEnd);
     }
     return KEEP;
   }
-}
-
-function numberIn(b: Uint8Array, start: number, end: number): number {
-  let value = 0;
-  for (let p = start; p < end; ) {
-    p = stepOver(b, p);
-    if (fieldTag === NUMBER_DOUBLE_TAG) value = double(b, valueAt);
-    else if (fieldTag === NUMBER_INT_TAG) value = (fixed32(b, valueAt + 4) | 0) * 2 ** 32 + fixed32(b, valueAt);
-  }
-  return value;
 }

@@ -1,4 +1,5 @@
-import { fixed32, varint, varint64 } from "#otlp/bytes";
+import { double, fieldTag, fixed32, stepOver, valueAt, varint, varint64 } from "#otlp/bytes";
+import { NUMBER_DOUBLE_TAG, NUMBER_INT_TAG } from "#otlp/metric-tags";
 
 /** Reads the numbers in data points as doubles, the only kind of number in Prometheus. */
 
@@ -33,4 +34,15 @@ export function unsigned64(b: Uint8Array, p: number): number {
 
 export function signed64(b: Uint8Array, p: number): number {
   return (fixed32(b, p + 4) | 0) * 4294967296 + fixed32(b, p);
+}
+
+/** The value of the point of a gauge or a sum in [start, end); 0 if it has none. */
+export function pointNumber(b: Uint8Array, start: number, end: number): number {
+  let value = 0;
+  for (let p = start; p < end; ) {
+    p = stepOver(b, p);
+    if (fieldTag === NUMBER_DOUBLE_TAG) value = double(b, valueAt);
+    else if (fieldTag === NUMBER_INT_TAG) value = signed64(b, valueAt);
+  }
+  return value;
 }
