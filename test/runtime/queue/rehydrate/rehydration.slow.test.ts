@@ -1,12 +1,17 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../../src/agent/testing/free-port.js";
 import { Random } from "../../../../src/agent/testing/random.js";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import type { Rehydration } from "../../../../src/runtime/contract/rehydration/rehydration.js";
+import { S3Client } from "../../../../src/runtime/net/aws/s3/s3-client.js";
+import { useEnvironment } from "../../../../src/runtime/system/environment.js";
 import { type AgentProcess, adminToken, startAgentProcess } from "../../../support/agent-process.js";
+import { S3_SERVERS, type S3Server, s3Environment } from "../../../support/servers/s3/s3.js";
 import { archiveKey, logObject, writeObject } from "../../../support/telemetry/archived-objects.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { startBackend } from "../../host/reload/oracle.js";
@@ -14,12 +19,52 @@ import { startBackend } from "../../host/reload/oracle.js";
 const project = join(import.meta.dirname, "../../../..");
 const OBJECTS = 300;
 const RECORDS = 5;
-const KILLS = 8;
+const KILLS = Number(process.env["CHAOS_KILLS"] ?? 8);
 const NOON = Date.parse("2026-03-10T12:00:00Z");
 
-async function scene(workers = 1) {
+/** Where the archive is, and how it is filled. */
+interface TestArchive {
+  readonly from: readonly string[];
+  put(key: string, bytes: Buffer): Promise<void>;
+  /** Lets the server fail for a moment. */
+  fail?(kind: number): Promise<void>;
+}
+
+function folderArchive(): TestArchive {
   const folder = temporaryFolder();
-  const archive = join(folder, "archive");
+  return { from: [`file:${folder}`], put: async (key, bytes) => writeObject(folder, key, bytes) };
+}
+
+async function bucketArchive(start: () => Promise<S3Server>): Promise<TestArchive> {
+  const server = await start();
+  onTestFinished(() => server.close());
+  const address = { region: "us-east-1", bucket: "archive", endpoint: new URL(server.endpoint), isPathStyle: true };
+  useEnvironment(s3Environment);
+  const client = new S3Client(address, "", { clock: systemClock, random: Math.random, logger: console as never });
+  onTestFinished(() => {
+    client.close();
+    useEnvironment({});
+  });
+  return {
+    from: ["s3://archive", "--endpoint", server.endpoint, "--path-style"],
+    put: (key, bytes) => client.putObject(key, bytes, new AbortController().signal),
+    fail: (kind) => failFor(300, server, kind),
+  };
+}
+
+/** A pause, or the death of the server. */
+async function failFor(ms: number, { emulator, process: server }: S3Server, kind: number): Promise<void> {
+  if (emulator !== undefined) return emulator.outage(ms);
+  if (kind % 2 === 0) server!.pause();
+  else await server!.kill();
+  await delay(ms);
+  if (kind % 2 === 0) server!.resume();
+  else await server!.start();
+}
+
+async function scene(workers = 1, archive: TestArchive = folderArchive()) {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, "archive"));
   const admin = await freePort();
   const backend = await startBackend();
   onTestFinished(() => backend.close());
@@ -41,7 +86,7 @@ service:
   );
   let agent: AgentProcess | undefined;
   const start = async () => {
-    agent = await startAgentProcess({ file }, { cwd: folder });
+    agent = await startAgentProcess({ file }, { cwd: folder, env: s3Environment });
   };
   const kill = async () => {
     agent?.child.kill("SIGKILL");
@@ -66,16 +111,24 @@ service:
     const own = Array.from({ length: RECORDS }, (_, n) => `record-0-${i * RECORDS + n}`);
     ids.push(...own);
     const { name, bytes } = await logObject(`${i}`, own, i % 2 === 0 ? "otlp_proto" : "otlp_json", "gzip");
-    writeObject(archive, archiveKey(NOON + (i % 60) * 60_000, name), bytes);
+    await archive.put(archiveKey(NOON + (i % 60) * 60_000, name), bytes);
   }
   const times = ["--since", "2026-03-10T12:00Z", "--until", "2026-03-10T13:00Z", "--timezone", "UTC"];
-  const command = ["rehydrate", "--from", `file:${archive}`, ...times, "--to", "otlp_http"];
+  const command = ["rehydrate", "--from", ...archive.from, ...times, "--to", "otlp_http"];
   return { backend, start, kill, api, sluice, ids, command };
 }
 
-describe("sluice rehydrate", () => {
-  it(`queues every record exactly once, although the agent is killed ${KILLS} times`, async () => {
-    const { backend, start, kill, api, sluice, ids, command } = await scene();
+const ARCHIVES: readonly (readonly [string, () => TestArchive | Promise<TestArchive>])[] = [
+  ["a folder", folderArchive],
+  ...S3_SERVERS.map(([name, start]) => [name, () => bucketArchive(start)] as const),
+];
+
+describe.each(ARCHIVES)("sluice rehydrate from %s", (_, openArchive) => {
+  it(`queues every record exactly once, although agent and server are killed ${KILLS} times`, {
+    timeout: 120_000 + KILLS * 20_000,
+  }, async () => {
+    const archive = await openArchive();
+    const { backend, start, kill, api, sluice, ids, command } = await scene(1, archive);
     const random = new Random(7);
     // Nothing leaves the queue while the agent is killed, so whatever the backend gets twice was queued twice.
     backend.isDown = true;
@@ -85,6 +138,7 @@ describe("sluice rehydrate", () => {
     let id: string | undefined;
     for (let i = 0; i < KILLS; i++) {
       const running = sluice(...command, "--rate", "2000", "--yes", "--json");
+      const failing = archive.fail?.(i);
       const aim = Math.min(ids.length - 50, Math.round(((i + random.next()) / KILLS) * ids.length));
       await expect
         .poll(async () => {
@@ -96,6 +150,7 @@ describe("sluice rehydrate", () => {
         .toBe(true);
       await kill();
       expect((await running).code).not.toBe(0);
+      await failing;
       await start();
     }
     const last = await sluice(...command, "--yes", "--json");
@@ -111,7 +166,9 @@ describe("sluice rehydrate", () => {
     await expect.poll(() => ids.filter((each) => backend.seen.get(each) !== 1)).toEqual([]);
     expect(backend.seen.size).toBe(ids.length);
   });
+});
 
+describe("sluice rehydrate", () => {
   it("works for an agent with several workers, and in words", async () => {
     const { backend, start, sluice, ids, command } = await scene(2);
     await start();
