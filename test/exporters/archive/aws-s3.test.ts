@@ -129,6 +129,26 @@ describe.each(S3_SERVERS)("the aws_s3 exporter with %s", (_, start) => {
     expect(found.some(([, body]) => body.includes("four"))).toBe(false);
   });
 
+  it.each([
+    ["the configured prefix", {}, { prefix: "same" }],
+    ["the configured bucket", {}, { bucket: "archive" }],
+    ["a prefix with another spelling", { prefix: "same" }, { prefix: "../same/" }],
+  ])("keeps records together whose resources name the same object by %s", async (way, one, other) => {
+    const folder = way.replaceAll(" ", "-");
+    const exporter = exporterOf(
+      server.endpoint,
+      { s3_base_prefix: folder, s3_prefix: "same" },
+      { resource_attrs_to_s3: { s3_bucket: "bucket", s3_prefix: "prefix" } },
+    );
+    const batch = Batch.merge([
+      logs(one, { body: { stringValue: "one" } }),
+      logs(other, { body: { stringValue: "two" } }),
+    ]);
+    await exporter.send(batch, never, optionsOf("entry-1"));
+    const bodies = [...(await objects(`${folder}/`)).values()];
+    expect(bodies.map((body) => batchFromJson("logs", body.toString()).bytes)).toEqual([batch.bytes]);
+  });
+
   it("stores a large object in parts", async () => {
     const text = "x".repeat(1_000_000);
     const batch = logs({}, ...Array.from({ length: 20 }, (_, i) => ({ body: { stringValue: `${i} ${text}` } })));

@@ -83,10 +83,14 @@ class AwsS3Exporter implements Exporter {
     const { clock, random } = this.context;
     const key = options?.idempotencyKey ?? `${clock.now()} ${random()}`;
     const at = options?.delivery?.firstSeenAt ?? clock.now();
-    for (const { bucket, prefix, batch: part } of byDestination(batch, this.config.resource_attrs_to_s3)) {
-      const name = this.names.nameOf({ signal: batch.signal, key, at, prefix });
+    const { resource_attrs_to_s3: attributes, s3uploader } = this.config;
+    const placeOf = (bucket: string, prefix: string) => ({
+      bucket: bucket || s3uploader.s3_bucket,
+      name: this.names.nameOf({ signal: batch.signal, key, at, prefix }),
+    });
+    for (const { bucket, name, batch: part } of byDestination(batch, attributes, placeOf)) {
       const body = await this.body.encode(part);
-      await this.client.putObject(name, body, abort, { headers: this.headers, bucket: bucket || undefined });
+      await this.client.putObject(name, body, abort, { headers: this.headers, bucket });
     }
   }
 
