@@ -1,4 +1,4 @@
-import { open, rename } from "node:fs/promises";
+import { open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ERROR_CODES } from "#contract/errors";
 import { type Batch, type Exporter, type ExporterContext, Refusal, type SendOptions } from "../../../plugin.js";
@@ -47,19 +47,30 @@ export class PartitionedFiles implements Exporter {
   }
 
   private async write(path: string, body: Uint8Array): Promise<void> {
-    const { fsync, directory_permissions: directoryMode, file_permissions: fileMode } = this.config;
+    const { fsync, directory_permissions: directoryMode } = this.config;
     const directory = dirname(path);
     await createDirectories(directory, Number.parseInt(directoryMode, 8), fsync);
     const hidden = join(directory, `.${basename(path)}.part`);
-    const file = await open(hidden, "w", Number.parseInt(fileMode, 8));
+    try {
+      await this.writeHidden(hidden, body);
+      await rename(hidden, path);
+    } catch (error) {
+      // Without a queue the next attempt has another name. Parts must not stay behind and fill the disk.
+      await unlink(hidden).catch(() => {});
+      throw error;
+    }
+    if (fsync) await syncDirectory(directory);
+  }
+
+  private async writeHidden(path: string, body: Uint8Array): Promise<void> {
+    const { fsync, file_permissions: fileMode } = this.config;
+    const file = await open(path, "w", Number.parseInt(fileMode, 8));
     try {
       await writeAll(file, body);
       if (fsync) await file.datasync();
     } finally {
       await file.close();
     }
-    await rename(hidden, path);
-    if (fsync) await syncDirectory(directory);
   }
 }
 

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -58,6 +58,18 @@ describe("the file exporter with partition", () => {
     await rename(`${folder}/f`, join(folder, "file"));
     const error = await exporter.send(logs("x"), never, optionsOf("1")).catch((thrown: unknown) => thrown);
     expect(isRefusal(error) && [error.kind, error.code]).toEqual(["transient", "SLUICE_FILE_WRITE"]);
+  });
+
+  it("leaves nothing behind of a file that it cannot complete", async () => {
+    const folder = await temporaryDirectory();
+    const exporter = exporterOf(folder, { format: "%Y" });
+    await exporter.send(logs("x"), never, optionsOf("1"));
+    const [file = expect.unreachable()] = await filesIn(folder);
+    await rm(file);
+    await mkdir(file);
+    const error = await exporter.send(logs("x"), never, optionsOf("1")).catch((thrown: unknown) => thrown);
+    expect(isRefusal(error) && error.kind).toBe("transient");
+    expect(await filesIn(folder)).toEqual([]);
   });
 
   it("rejects keys of a file that grows", () => {
