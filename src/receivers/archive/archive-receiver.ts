@@ -88,6 +88,7 @@ export class ArchiveReceiver implements Receiver {
     this.stopping.abort();
     await Promise.all([...this.intakes.values()].map((intake) => intake.stop()));
     await this.running;
+    await this.work.settled();
     await this.store.close();
   }
 

@@ -86,6 +86,23 @@ describe("the file receiver", () => {
     expect(texts()).toEqual(Array.from({ length: 20 }, (_, i) => `${i}`));
   });
 
+  it("does not read again what exporters took while the agent stopped", async () => {
+    const { start, add, texts, collected } = scene(
+      (folder) => `{file: {path: ${folder}, partition_timezone: UTC, ${TIMES}, OFFSETS}}`,
+    );
+    for (let i = 0; i < 20; i++) await add(`${i}`, [`${i}`], NOON + i * MINUTE);
+    collected.shut();
+    const agent = await start();
+    await expect.poll(() => collected.waiting).toBeGreaterThan(1);
+    const stopped = agent.stop(5000);
+    collected.open();
+    await stopped;
+    expect(collected.count).toBeGreaterThan(1);
+    await start();
+    await expect.poll(() => new Set(texts()).size).toBe(20);
+    expect(texts()).toEqual(Array.from({ length: 20 }, (_, i) => `${i}`));
+  });
+
   it("leaves out files of other prefixes, damaged ones and those of other signals, and marks records if asked", async () => {
     const config = (folder: string) =>
       `{file: {path: ${folder}, partition_timezone: UTC, ${TIMES}, mark_rehydrated: true, OFFSETS}}`;

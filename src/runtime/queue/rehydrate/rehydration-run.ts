@@ -65,6 +65,8 @@ export interface RehydrationRunServices {
 
 /** Pieces that are handed in at the same time, so that reading continues while a queue writes. */
 const MAX_PENDING = 4;
+/** How long a run that ends waits for an exporter that is sending. */
+const MAX_END_MS = 10_000;
 /** More problems are only counted and logged. */
 const MAX_PROBLEMS = 100;
 
@@ -81,6 +83,7 @@ export class RehydrationRun {
   private readonly work = new OrderedWork(MAX_PENDING);
   private nextAt = 0;
   private writing: Promise<void> | undefined;
+  private isOver = false;
 
   constructor(id: string, progress: RunProgress, services: RehydrationRunServices, abort: AbortSignal) {
     this.id = id;
@@ -90,12 +93,27 @@ export class RehydrationRun {
   }
 
   async run(): Promise<void> {
-    for await (const fetched of this.services.objects.fetched(this.progress.position)) {
-      this.abort.throwIfAborted();
-      await this.readOne(fetched);
+    try {
+      for await (const fetched of this.services.objects.fetched(this.progress.position)) {
+        this.abort.throwIfAborted();
+        await this.readOne(fetched);
+      }
+      await this.work.end();
+    } finally {
+      await this.endAttempts();
+      this.isOver = true;
+      await this.writing;
     }
-    await this.work.end();
-    await this.writing;
+  }
+
+  /** What the exporter takes meanwhile counts, so that the next run does not send it again. */
+  private async endAttempts(): Promise<void> {
+    let cancel = () => {};
+    const waited = new Promise<void>((resolve) => {
+      cancel = this.services.clock.after(MAX_END_MS, resolve);
+    });
+    await Promise.race([this.work.settled(), waited]);
+    cancel();
   }
 
   private async readOne(fetched: FetchedObject): Promise<void> {
@@ -213,6 +231,7 @@ export class RehydrationRun {
   }
 
   private move(change: Partial<RunProgress>): void {
+    if (this.isOver) return;
     this.progress = { ...this.progress, ...change };
     this.writing = this.services.onProgress(this.progress) ?? this.writing;
   }

@@ -224,6 +224,22 @@ describe("a rehydration", () => {
     expect((await here.run({ dryRun: true })).earlier).toMatchObject({ id, sent: 30 });
   });
 
+  it("does not send again what an exporter without a queue took while it was cancelled", async () => {
+    const here = await scene({ queue: "{enabled: false}" });
+    for (let i = 0; i < 6; i++) await here.add(`${i}`, [`${i}`], NOON + i * MINUTE);
+    here.collected.shut();
+    const { id } = await here.start();
+    await expect.poll(() => here.collected.waiting).toBeGreaterThan(1);
+    const cancelled = here.agent.admin!.rehydrations!.cancel(id);
+    here.collected.open();
+    await cancelled;
+    const { sent: before } = (await here.agent.admin!.rehydrations!.get(id))!;
+    expect(before).toBe(here.collected.count);
+    expect(before).toBeGreaterThan(1);
+    expect(await here.run()).toMatchObject({ id, state: "done", sent: 6 });
+    expect(await sent(here, 6)).toEqual(["0", "1", "2", "3", "4", "5"]);
+  });
+
   it("that was complete begins anew with the same request", async () => {
     const here = await scene();
     await here.add("a", ["x"]);
