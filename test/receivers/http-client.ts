@@ -19,6 +19,7 @@ export interface ItemNode {
   readonly body?: Readonly<Record<string, unknown>>;
   readonly attributes?: readonly KeyValueNode[];
   readonly asDouble?: number;
+  readonly exemplars?: readonly object[];
   readonly gauge?: { readonly dataPoints: readonly ItemNode[] };
   readonly sum?: { readonly dataPoints: readonly ItemNode[]; readonly isMonotonic?: boolean };
 }

@@ -177,7 +177,9 @@ function bucketsOf(spans: readonly BucketSpan[], counts: readonly number[], last
   };
   for (const [i, { offset, length }] of spans.entries()) {
     if (i > 0 && offset > MAX_BUCKETS) throw new MalformedError("a histogram has too many buckets", -1);
-    for (let gap = 0; i > 0 && gap < offset; gap++) put(0);
+    const next = i > 0 && offset > 0 ? index + offset : index;
+    while (index < next && index <= last) put(0);
+    index = next;
     if (taken + length > counts.length) throw new MalformedError("a histogram has fewer counts than buckets", -1);
     for (const end = taken + length; taken < end; taken++) put(Math.trunc(counts[taken]!));
   }

@@ -38,7 +38,7 @@ export interface WrittenSeries {
   readonly unit: string;
   readonly samples: readonly WrittenSample[];
   readonly histograms: readonly FieldReader[];
-  readonly exemplars: readonly WrittenExemplar[];
+  readonly exemplars: WrittenExemplar[];
 }
 
 /** A request that is read series by series: objects for all of them would take many times its size. */
@@ -47,12 +47,12 @@ export interface SeriesRequest {
   /** Reads the next series; undefined at the end. Throws a `MalformedError` if it is invalid. */
   nextSeries(): WrittenSeries | undefined;
   /** Exemplars by the labels of their series. Prometheus sends them as series of their own. */
-  exemplars(): ReadonlyMap<string, readonly WrittenExemplar[]>;
+  exemplars(): Map<string, readonly WrittenExemplar[]>;
 }
 
 /** Throws a `MalformedError` if the bytes are no request, or hold more than `maxElements` symbols. */
 export function readRequest(bytes: Buffer, isV2: boolean, maxElements: number): SeriesRequest {
-  const symbols = isV2 ? readSymbols(bytes, maxElements) : [];
+  const symbols = new Symbols(isV2 ? readSymbols(bytes, maxElements) : []);
   const read = isV2 ? (reader: FieldReader) => readV2Series(reader, symbols) : readV1Series;
   const seriesField = isV2 ? V2_REQUEST.timeseries : V1_REQUEST.timeseries;
   const exemplarsField = isV2 ? V2_SERIES.exemplars : V1_SERIES.exemplars;
@@ -69,7 +69,9 @@ export function readRequest(bytes: Buffer, isV2: boolean, maxElements: number): 
         if (each.field !== seriesField || !hasField(each.message(), exemplarsField)) continue;
         const { labels, exemplars } = read(each.message());
         const key = seriesKey(labels);
-        found.set(key, [...(found.get(key) ?? []), ...exemplars]);
+        const known = found.get(key);
+        if (known === undefined) found.set(key, exemplars);
+        else for (const exemplar of exemplars) known.push(exemplar);
       }
       return found;
     },
@@ -148,7 +150,7 @@ function readSample(reader: FieldReader): WrittenSample {
   return sample;
 }
 
-function readV2Series(reader: FieldReader, symbols: readonly string[]): WrittenSeries {
+function readV2Series(reader: FieldReader, symbols: Symbols): WrittenSeries {
   const refs: number[] = [];
   const samples: WrittenSample[] = [];
   const exemplars: WrittenExemplar[] = [];
@@ -167,10 +169,10 @@ function readV2Series(reader: FieldReader, symbols: readonly string[]): WrittenS
       }
   }
   const labels = labelsOf(refs, symbols);
-  return { labels, type, help: symbolAt(symbols, help), unit: symbolAt(symbols, unit), samples, histograms, exemplars };
+  return { labels, type, help: symbols.at(help), unit: symbols.at(unit), samples, histograms, exemplars };
 }
 
-function readV2Exemplar(reader: FieldReader, symbols: readonly string[]): WrittenExemplar {
+function readV2Exemplar(reader: FieldReader, symbols: Symbols): WrittenExemplar {
   const refs: number[] = [];
   let [value, timestamp] = [0, 0];
   while (reader.step()) {
@@ -181,14 +183,29 @@ function readV2Exemplar(reader: FieldReader, symbols: readonly string[]): Writte
   return { labels: labelsOf(refs, symbols), value, timestamp };
 }
 
-function labelsOf(refs: readonly number[], symbols: readonly string[]): string[] {
+function labelsOf(refs: readonly number[], symbols: Symbols): string[] {
   if (refs.length % 2 !== 0) throw new MalformedError("a label has a name and no value", -1);
-  return refs.map((ref) => symbolAt(symbols, ref));
+  return refs.map((ref) => symbols.at(ref));
 }
 
-function symbolAt(symbols: readonly string[], ref: number): string {
-  const symbol = symbols[ref];
-  if (symbol === undefined)
-    throw new MalformedError(`there is no symbol ${ref}; the request has ${symbols.length}`, -1);
-  return symbol;
+/** Series name symbols by number, so a few bytes could stand for any number of long texts. */
+const MAX_TEXT_LENGTH = 64 * 1024 * 1024;
+
+class Symbols {
+  private readonly texts: readonly string[];
+  private named = 0;
+
+  constructor(texts: readonly string[]) {
+    this.texts = texts;
+  }
+
+  at(ref: number): string {
+    const text = this.texts[ref];
+    if (text === undefined)
+      throw new MalformedError(`there is no symbol ${ref}; the request has ${this.texts.length}`, -1);
+    this.named += text.length;
+    if (this.named > MAX_TEXT_LENGTH)
+      throw new MalformedError("the request has too many points and labels; send it in parts", -1);
+    return text;
+  }
 }

@@ -147,7 +147,8 @@ export class RemoteWriteBatch {
   /** How much of the request was taken. */
   readonly written = { samples: 0, histograms: 0, exemplars: 0 };
   private readonly request: SeriesRequest;
-  private readonly exemplars: ReadonlyMap<string, readonly WrittenExemplar[]>;
+  /** Those that no point has yet. */
+  private readonly exemplars: Map<string, readonly WrittenExemplar[]>;
   private readonly known: KnownResources;
   private readonly maxPoints: number;
   private readonly resources = new Map<string, WrittenResource>();
@@ -258,7 +259,8 @@ export class RemoteWriteBatch {
     const { points } = this.metricOf(series, labels, resource, metricForm);
     const tags = isCustom ? HISTOGRAM_TAGS : EXPONENTIAL_TAGS;
     const attributes = this.encodeLabels(labels, tags.attributes);
-    this.grow(attributes.length + histogram.bounds.length * 16 + (counts?.positive.counts.length ?? 0));
+    const buckets = (counts?.positive.counts.length ?? 0) + (counts?.negative.counts.length ?? 0);
+    this.grow(attributes.length + (histogram.bounds.length + buckets) * 16);
     points.byte(DATA_POINT_TAG);
     points.begin(attributes.length + 120);
     writeMilliseconds(points, DATA_POINT_START_TIME_TAG, histogram.startTimestamp);
@@ -275,9 +277,12 @@ export class RemoteWriteBatch {
     return true;
   }
 
+  /** The first point of a series gets its exemplars, even if the request has several series with the same labels. */
   private exemplarsOf(series: WrittenSeries): readonly WrittenExemplar[] {
     if (this.exemplars.size === 0) return [];
-    const found = this.exemplars.get(seriesKey(series.labels)) ?? [];
+    const key = seriesKey(series.labels);
+    const found = this.exemplars.get(key) ?? [];
+    this.exemplars.delete(key);
     this.written.exemplars += found.length;
     return found;
   }

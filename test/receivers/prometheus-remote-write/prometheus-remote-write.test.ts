@@ -126,6 +126,12 @@ describe("the prometheus_remote_write receiver", () => {
       number(writer, 1, offset * 2);
       number(writer, 2, length);
     });
+  const wideHistogram = encoded((writer) => {
+    number(writer, 4, 16);
+    field(writer, 8, span(0, 1));
+    field(writer, 8, span(19_000, 1));
+    field(writer, 9, Buffer.from([2, 0]));
+  });
   it.each([
     ["bytes that are no protobuf", Buffer.from("hello"), "expected a request of remote write"],
     ["a cut request", oneSeries({ __name__: "a" }).subarray(0, -3), "expected a request of remote write"],
@@ -173,12 +179,52 @@ describe("the prometheus_remote_write receiver", () => {
       ]),
       "too many points and labels",
     ],
+    [
+      "a long help text that a thousand series name",
+      v2Request(
+        Array.from({ length: 1000 }, (_, i) => ({
+          labels: { __name__: `m${i}` },
+          samples: [[1, NOW] as const],
+          help: "x".repeat(100_000),
+        })),
+      ),
+      "too many points and labels",
+    ],
+    [
+      "many gaps between negative buckets",
+      v2Request([{ labels: { __name__: "h" }, type: 3, histograms: Array.from({ length: 500 }, () => wideHistogram) }]),
+      "too many points and labels",
+    ],
   ])("answers 400 to %s, takes nothing, and still serves", async (_name, body, message) => {
     const { intake, post } = await start();
     const answer = await post(body);
     expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining(message)]);
     expect((await post(oneSeries({ __name__: "a" }))).status).toBe(204);
     expect([intake.batches.length, intake.reserved]).toEqual([1, 0]);
+  });
+
+  it("passes over gaps behind the last possible bucket at once", async () => {
+    const { post } = await start();
+    const answer = await post(
+      histogramOf((w) => {
+        number(w, 4, 7);
+        for (let i = 0; i < 300_000; i++) field(w, 11, span(20_000, 0));
+      }),
+    );
+    expect([answer.status, answer.headers.get("x-prometheus-remote-write-histograms-written")]).toEqual([204, "1"]);
+  });
+
+  it("adds an exemplar once if several series have the same labels", async () => {
+    const { intake, post } = await start();
+    const exemplar = encoded((w) => {
+      w.varint(17);
+      w.double(0.5);
+    });
+    const counter = { labels: { __name__: "n_total" }, samples: [[1, NOW] as const], type: 1, exemplars: [exemplar] };
+    const answer = await post(v2Request([counter, counter, counter]));
+    expect(answer.headers.get("x-prometheus-remote-write-exemplars-written")).toBe("3");
+    const points = resourcesOf(intake.batches[0]!).flatMap(({ items }) => items.flatMap(pointsOf));
+    expect(points.map(({ exemplars = [] }) => exemplars.length)).toEqual([3, 0, 0]);
   });
 
   it("refuses other types, paths and methods", async () => {

@@ -9,6 +9,8 @@ export interface SentSeries {
   readonly unit?: string;
   /** Encoded histograms. */
   readonly histograms?: readonly Uint8Array[];
+  /** Encoded exemplars. */
+  readonly exemplars?: readonly Uint8Array[];
 }
 
 /** A request of remote write 2.0. */
@@ -32,6 +34,7 @@ export function v2Request(series: readonly SentSeries[]): Buffer {
       );
       for (const sample of each.samples ?? []) field(writer, 2, sampleBytes(...sample));
       for (const histogram of each.histograms ?? []) field(writer, 3, histogram);
+      for (const exemplar of each.exemplars ?? []) field(writer, 4, exemplar);
       field(
         writer,
         5,
