@@ -37,6 +37,8 @@ interface OwnedEvents {
   readonly items: WireWriter;
 }
 
+/** Points repeat the dimensions of their event, and resources repeat the token. Together each may take this many bytes. */
+const MAX_REPEATED_BYTES = 64 * 1024 * 1024;
 /** Up to this many kinds of metadata are compared with those of an event, which is faster than making a key. */
 const FEW_OWNERS = 8;
 
@@ -58,15 +60,18 @@ class OwnedItems {
     const key = JSON.stringify([owner.host, owner.source, owner.sourcetype, owner.index]);
     let known = this.owners.get(key);
     if (known === undefined) {
-      known = { owner, items: new WireWriter() };
+      // Small at first: a request may have a million kinds of metadata.
+      known = { owner, items: new WireWriter(this.owners.size < FEW_OWNERS ? 1024 : 64) };
       this.owners.set(key, known);
       if (this.first.length < FEW_OWNERS) this.first.push(known);
     }
     return known.items;
   }
 
+  /** Throws a `HecError` if the request would become too long. */
   finish(signal: Signal, count: number): Batch[] {
     if (count === 0) return [];
+    if (this.owners.size * this.token.length > MAX_REPEATED_BYTES) throw HecError.invalidFormat();
     let size = 0;
     for (const { items } of this.owners.values()) size += items.length + 200;
     const writer = new WireWriter(size);
@@ -137,17 +142,34 @@ export class HecLogWriter {
 /** Writes the metrics of events, each as a gauge of one point. */
 export class HecMetricWriter {
   private readonly owned: OwnedItems;
+  /** Those of the current event. */
+  private readonly dimensions = new WireWriter();
+  /** The bytes of the dimensions of all points. */
+  private size = 0;
   private count = 0;
 
   constructor(names: HecAttributeNames, token: string) {
     this.owned = new OwnedItems(names, token);
   }
 
-  /** Values that are no numbers are left out. */
+  /**
+   * Values that are no numbers are left out. Throws a `HecError` if a short event would become very long, because it has
+   * many metrics and many dimensions.
+   */
   add(event: ReceivedEvent, metrics: readonly (readonly [name: string, value: unknown])[]): void {
+    if (metrics.length === 0) return;
+    const { dimensions } = this;
+    dimensions.clear();
+    for (const [key, field] of Object.entries(event.fields)) {
+      if (key === "" || key === "_value" || key.startsWith("metric_name") || field === null) continue;
+      writeAttribute(dimensions, NUMBER_ATTRIBUTES_TAG, key, goText(field));
+    }
     for (const [name, value] of metrics) {
       const number = typeof value === "string" ? numberOf(value) : value;
-      if (typeof number === "number") this.addPoint(event, name, number);
+      if (typeof number !== "number") continue;
+      this.size += dimensions.length;
+      if (this.size > MAX_REPEATED_BYTES) throw HecError.invalidFormat();
+      this.addPoint(event, name, number);
     }
   }
 
@@ -172,10 +194,7 @@ export class HecMetricWriter {
     }
     writer.byte(NUMBER_DOUBLE_TAG);
     writer.double(value);
-    for (const [key, field] of Object.entries(event.fields)) {
-      if (key === "" || key === "_value" || key.startsWith("metric_name") || field === null) continue;
-      writeAttribute(writer, NUMBER_ATTRIBUTES_TAG, key, goText(field));
-    }
+    writer.copy(this.dimensions.bytes, 0, this.dimensions.length);
     writer.end();
     writer.end();
     writer.end();

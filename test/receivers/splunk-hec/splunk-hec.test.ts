@@ -192,6 +192,27 @@ describe("the splunk_hec receiver", () => {
     expect([logs.batches.length, logs.reserved]).toEqual([1, 0]);
   });
 
+  it("takes an event with many metrics, but not with as many dimensions for each", async () => {
+    const { metrics, post } = await start();
+    const members = (prefix: string, value: unknown) =>
+      Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`${prefix}${i}`, value]));
+    const fields = members("metric_name:m", 1);
+    expect((await post(JSON.stringify({ event: "metric", fields: { ...fields, a: "x" } }))).status).toBe(200);
+    expect(metrics.batches.map(({ count }) => count)).toEqual([20_000]);
+    const wide = { event: "metric", fields: { ...fields, ...members("d", "x") } };
+    expect(await answerOf(await post(JSON.stringify(wide)))).toEqual([400, { text: "Invalid data format", code: 6 }]);
+    expect(metrics.batches.length).toBe(1);
+  });
+
+  it("refuses a request that repeats a long token in very many resources", async () => {
+    const { logs, post } = await start({ access_token_passthrough: true });
+    const headers = { Authorization: `Splunk ${"x".repeat(8000)}` };
+    const eventsOf = (count: number) => Array.from({ length: count }, (_, i) => `{"event":1,"host":"${i}"}`).join("");
+    expect((await post(eventsOf(10_000), headers)).status).toBe(400);
+    expect((await post(eventsOf(10), headers)).status).toBe(200);
+    expect(logs.batches.map(({ count }) => count)).toEqual([10]);
+  });
+
   it("refuses events of a kind that no pipeline reads", async () => {
     const logsOnly = await start({}, ["logs"]);
     expect(await answerOf(await logsOnly.post('{"event":"metric"}'))).toEqual([400, "Unsupported metric event"]);
