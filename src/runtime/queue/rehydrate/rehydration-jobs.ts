@@ -63,12 +63,20 @@ export class RehydrationJobs implements Rehydrations {
   private readonly services: RehydrationServices;
   private readonly running = new Map<string, ActiveJob>();
   private readonly dryRuns = new Map<string, ActiveJob>();
+  /** One starts after the other, so that each sees those that run. */
+  private starting: Promise<unknown> = Promise.resolve();
 
   constructor(services: RehydrationServices) {
     this.services = services;
   }
 
-  async start(request: RehydrationRequest, starter: RehydrationStarter): Promise<Rehydration> {
+  start(request: RehydrationRequest, starter: RehydrationStarter): Promise<Rehydration> {
+    const started = this.starting.then(() => this.startNext(request, starter));
+    this.starting = started.catch(() => {});
+    return started;
+  }
+
+  private async startNext(request: RehydrationRequest, starter: RehydrationStarter): Promise<Rehydration> {
     const { clock, language, controls } = this.services;
     const checked = checkRequest(request, language, clock.now());
     const control = controlOf(controls, request.to);
@@ -79,10 +87,11 @@ export class RehydrationJobs implements Rehydrations {
         "conflict",
         `${this.running.size} rehydrations are running: wait for one to end, or cancel one`,
       );
+    for (const { fingerprint, job } of this.running.values())
+      if (fingerprint === checked.fingerprint && !request.dryRun)
+        throw new AdminError("conflict", `it is running already: ${job.id}`);
     const kept = await this.lastOf(checked.fingerprint);
     if (request.dryRun) return this.startDryRun(checked, starter, kept);
-    for (const { fingerprint, job } of this.running.values())
-      if (fingerprint === checked.fingerprint) throw new AdminError("conflict", `it is running already: ${job.id}`);
     const isResumed = kept !== undefined && kept.record.job.state !== "done" && request.restart !== true;
     return isResumed ? this.resume(request, starter, kept) : this.begin(checked, starter);
   }

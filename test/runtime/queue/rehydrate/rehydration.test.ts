@@ -224,6 +224,18 @@ describe("a rehydration", () => {
     expect((await here.run({ dryRun: true })).earlier).toMatchObject({ id, sent: 30 });
   });
 
+  it("starts once if the same request comes several times at once", async () => {
+    const here = await scene();
+    here.collected.shut();
+    for (let i = 0; i < 5; i++) await here.add(`${i}`, [`${i}`], NOON + i * MINUTE);
+    const started = await Promise.allSettled([here.start({ rate: 5 }), here.start({ rate: 5 }), here.start()]);
+    expect(started.map((each) => each.status)).toEqual(["fulfilled", "rejected", "rejected"]);
+    here.collected.open();
+    await here.ended((started[0] as PromiseFulfilledResult<Rehydration>).value.id);
+    expect(await sent(here, 5)).toEqual(["0", "1", "2", "3", "4"]);
+    expect(await here.agent.admin!.rehydrations!.list()).toHaveLength(1);
+  });
+
   it("does not send again what an exporter without a queue took while it was cancelled", async () => {
     const here = await scene({ queue: "{enabled: false}" });
     for (let i = 0; i < 6; i++) await here.add(`${i}`, [`${i}`], NOON + i * MINUTE);
