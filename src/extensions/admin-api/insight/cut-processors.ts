@@ -37,6 +37,8 @@ const MAX_SLUG = 40;
 
 /** Turns a row into processors. A pure function: nothing is looked up, and nothing is changed. */
 export function cutProcessors(request: CutRequest): CutProcessors {
+  if (request.by === "duplicates" && (request.action === "drop" || request.action === "sample"))
+    throw new CutError(`${request.action} would cut all records of the service, not only its duplicates: use dedup`);
   return MAKERS[request.action](request);
 }
 
@@ -151,7 +153,7 @@ export function conditionOf({ by, name, context }: Pick<CutRequest, "by" | "name
     case "scope":
       return `instrumentation_scope.name == ${quote(isNone ? "" : name)}`;
     case "pattern":
-      return `IsMatch(body, ${quote(regexOf(name))})`;
+      return NAMED_PATTERNS.get(name) ?? bodyMatches(quote(regexOf(name)));
     case "metric":
     case "cardinality":
     case "span":
@@ -161,6 +163,20 @@ export function conditionOf({ by, name, context }: Pick<CutRequest, "by" | "name
     default:
       throw new CutError("an exporter cannot be cut: remove it from its pipelines");
   }
+}
+
+/** The conditions for patterns that stand for bodies without a text. */
+const NAMED_PATTERNS: ReadonlyMap<string, string> = new Map([
+  ["(no body)", "body == nil"],
+  ["(number)", "IsInt(body)"],
+  ["(map)", 'IsMap(body) and not (IsString(body["message"]) or IsString(body["msg"]))'],
+  ["(not a text)", "not (body == nil or IsString(body) or IsInt(body) or IsMap(body))"],
+]);
+
+/** The pattern of a body that is a map is that of its message. */
+function bodyMatches(regex: string): string {
+  const inMap = `IsMatch(body["message"], ${regex}) or IsMatch(body["msg"], ${regex})`;
+  return `(IsString(body) and IsMatch(body, ${regex})) or (IsMap(body) and (${inMap}))`;
 }
 
 /** A regular expression for the lines of a pattern. What is masked matches anything, too. */

@@ -71,8 +71,20 @@ function traffic(signal: Signal, count: number): Batch {
   return batchFromJson(signal, JSON.stringify({ [key]: resources }));
 }
 
+const map = (...values: object[]) => ({ body: { kvlistValue: { values } } });
+/** One record for each kind of body, by its pattern. */
+const BODIES: Readonly<Record<string, object>> = {
+  "user <*> logged in": { body: text("user 1 logged in") },
+  "user <*> logged out": map(pair("level", "info"), pair("message", "user 17 logged out")),
+  "disk <*> full": map(pair("msg", "disk 17 full")),
+  "(map)": map({ key: "message", value: { intValue: "1" } }),
+  "(number)": { body: { intValue: "5" } },
+  "(not a text)": { body: { doubleValue: 5.5 } },
+  "(no body)": {},
+};
+
 /** The numbers of records of both services that leave a pipeline with these processors, and an answer of insight. */
-async function leaving(change: Partial<CutRequest>, by = "service", count = 400) {
+async function leaving(change: Partial<CutRequest>, by = "service", batch = traffic(change.signal ?? "logs", 400)) {
   const { processors } = cutProcessors(request(change));
   const signal = change.signal ?? "logs";
   const config = {
@@ -84,7 +96,7 @@ async function leaving(change: Partial<CutRequest>, by = "service", count = 400)
     },
   };
   const { ask, hand } = await startRunningApi(stringify(config), { extensions: "insight: {sampling_ratio: 1}" });
-  expect(await hand(traffic(signal, count))).toMatchObject({ ok: true });
+  expect(await hand(batch)).toMatchObject({ ok: true });
   const { rows } = (await ask("GET", `/insight?by=${by}`)).body;
   return new Map<string, number>(rows.map(({ name, records }: { name: string; records: number }) => [name, records]));
 }
@@ -97,6 +109,17 @@ describe("the processors that cut something", () => {
     ["a metric", { by: "metric", name: "noisy", signal: "metrics" }],
   ])("drop %s and nothing else", async (_, change) => {
     expect(await leaving(change)).toEqual(new Map([["quiet", 400]]));
+  });
+
+  it.each(Object.keys(BODIES))("drop the bodies of pattern %s and no others", async (name) => {
+    const logRecords = Object.values(BODIES).map((body) => ({ severityNumber: 9, ...body }));
+    const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+    const left = await leaving({ by: "pattern", name }, "pattern", batch);
+    expect([...left.keys()].sort()).toEqual(
+      Object.keys(BODIES)
+        .filter((each) => each !== name)
+        .sort(),
+    );
   });
 
   it.each<[string, Partial<CutRequest>]>([
@@ -143,6 +166,8 @@ describe("the processors that cut something", () => {
       "has no label",
     ],
     ["an exporter", { by: "exporter" }, "an exporter cannot be cut"],
+    ["duplicates without the first one", { by: "duplicates" }, "all records of the service"],
+    ["some of the duplicates", { by: "duplicates", action: "sample" }, "all records of the service"],
   ])("do not exist for %s", (_, change, message) => {
     expect(() => cutProcessors(request(change))).toThrow(CutError);
     expect(() => cutProcessors(request(change))).toThrow(message);
