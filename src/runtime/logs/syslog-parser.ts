@@ -3,6 +3,7 @@ import type { LogEntry } from "./entries/log-entry.js";
 import { type LogMap, type LogValue, newLogMap } from "./entries/log-value.js";
 import { IsoTime } from "./iso-time.js";
 import type { OperatorContext } from "./log-operator.js";
+import { once } from "./once.js";
 import { ParserOperator, type ParserSettings } from "./parse-operators.js";
 
 export interface SyslogSettings extends ParserSettings {
@@ -36,11 +37,6 @@ const layouts = once(() => ({
   rfc5424Seconds: parseGoLayout("2006-01-02T15:04:05Z07:00"),
   rfc3164: parseGoLayout("Jan _2 15:04:05"),
 }));
-
-function once<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
-}
 
 /** The header fields of RFC 5424 with their maximum lengths. */
 const RFC5424_FIELDS = [
