@@ -12,11 +12,17 @@ type PointKind = (typeof KINDS)[number];
 /** A known series: its dimensions, and how its items begin. */
 interface SignalFxSeries {
   readonly dimensions: Readonly<Record<string, string>>;
-  /** Undefined for items that the API does not take. */
-  readonly heads: Map<string, string | undefined>;
+  readonly dimensionCount: number;
+  /** By the suffix of the metric's name: the item up to its last dimension; empty if the API does not take the name. */
+  readonly heads: Map<string, string>;
 }
 
+/** A dimension that tells the items of one point apart. */
+type ItemDimension = readonly [name: "le" | "quantile", value: string];
+
 const MAX_ITEMS = 5000;
+/** A histogram has a count, a sum, a minimum and a maximum beside its buckets. */
+const MAX_OTHER_ITEMS = 4;
 const FORGET_MS = 3_600_000;
 
 /** The limits of the data model. A point beyond the first two is lost at Splunk without an error. */
@@ -44,12 +50,14 @@ export class SignalFxDataPoints {
     this.notInName = new RegExp(`[^A-Za-z0-9${kept}]`, "g");
     this.walk = new SeriesWalk<SignalFxSeries>(
       {
-        create: (metric, attributes) => ({
-          dimensions: this.dimensionsOf({ ...metric.resource, ...attributes }),
-          heads: new Map(),
-        }),
+        create: (metric, attributes) => {
+          const dimensions = this.dimensionsOf({ ...metric.resource, ...attributes });
+          return { dimensions, dimensionCount: Object.keys(dimensions).length, heads: new Map() };
+        },
         visit: (...args) => {
+          const [, { dataTag }, point] = args;
           this.isSent = false;
+          this.reserve(dataTag, point);
           this.visit(...args);
           return this.isSent ? undefined : "not_finite";
         },
@@ -80,6 +88,14 @@ export class SignalFxDataPoints {
     );
   }
 
+  /** Keeps the items of a point on one page: they would be sent twice if only the second of two pages were refused. */
+  private reserve(dataTag: number, { counts, quantiles }: PointReader): void {
+    const isNumber = dataTag === GAUGE_TAG || dataTag === SUM_TAG;
+    const items = isNumber ? 1 : MAX_OTHER_ITEMS + counts.length + quantiles.length;
+    const { count } = this.pages.at(-1)!;
+    if (count > 0 && count + items > MAX_ITEMS) this.pages.push(new PointPage());
+  }
+
   private visit(
     series: SignalFxSeries,
     metric: VendorMetric,
@@ -98,9 +114,10 @@ export class SignalFxDataPoints {
     if (point.hasSum || dataTag === SUMMARY_TAG) this.add(series, metric, "_sum", counter, point.sum, point, place);
     if (dataTag === SUMMARY_TAG) {
       for (const [i, quantile] of point.quantiles.entries())
-        this.add(series, metric, "_quantile", "gauge", point.quantileValues[i]!, point, place, {
-          quantile: String(quantile),
-        });
+        this.add(series, metric, "_quantile", "gauge", point.quantileValues[i]!, point, place, [
+          "quantile",
+          String(quantile),
+        ]);
       return;
     }
     const [min, max] = extremesOf(dataTag, b, start, end);
@@ -110,7 +127,7 @@ export class SignalFxDataPoints {
     let total = 0;
     for (let i = 0; i < point.counts.length; i++) {
       total += point.counts[i]!;
-      this.add(series, metric, "_bucket", counter, total, point, place, { le: boundText(point.bounds[i]) });
+      this.add(series, metric, "_bucket", counter, total, point, place, ["le", boundText(point.bounds[i])]);
     }
   }
 
@@ -122,13 +139,11 @@ export class SignalFxDataPoints {
     value: number,
     { timeMs }: PointReader,
     place: number,
-    more: Readonly<Record<string, string>> = {},
+    more?: ItemDimension,
   ): void {
     if (!Number.isFinite(value)) return;
     this.isSent = true;
-    const key = `${suffix} ${Object.values(more).join()}`;
-    if (!series.heads.has(key)) series.heads.set(key, headOf(metric.name + suffix, { ...series.dimensions, ...more }));
-    const head = series.heads.get(key);
+    const head = headOf(series, metric.name, suffix, more);
     if (head === undefined) return void this.unsendable.add(place);
     let page = this.pages.at(-1)!;
     if (page.count >= MAX_ITEMS) this.pages.push((page = new PointPage()));
@@ -137,10 +152,25 @@ export class SignalFxDataPoints {
   }
 }
 
-/** Returns how items of a series begin; undefined if they are beyond the limits. */
-function headOf(metric: string, dimensions: Readonly<Record<string, string>>): string | undefined {
-  if (metric.length > MAX_NAME_LENGTH || Object.keys(dimensions).length > MAX_DIMENSIONS) return undefined;
-  return `${JSON.stringify({ metric, dimensions }).slice(0, -1)},"value":`;
+/**
+ * Returns how an item of a series begins; undefined if it is beyond the limits. Only what all points share is remembered:
+ * the bounds of a histogram's buckets may change with every point.
+ */
+function headOf(series: SignalFxSeries, metric: string, suffix: string, more?: ItemDimension): string | undefined {
+  const { dimensions, dimensionCount, heads } = series;
+  if (more !== undefined && Object.hasOwn(dimensions, more[0])) {
+    const replaced = { ...dimensions, [more[0]]: more[1] };
+    return headOf({ ...series, dimensions: replaced, heads: new Map() }, metric, suffix);
+  }
+  let head = heads.get(suffix);
+  if (head === undefined) {
+    const name = metric + suffix;
+    head = name.length > MAX_NAME_LENGTH ? "" : JSON.stringify({ metric: name, dimensions }).slice(0, -2);
+    heads.set(suffix, head);
+  }
+  if (head === "" || dimensionCount + (more === undefined ? 0 : 1) > MAX_DIMENSIONS) return undefined;
+  if (more === undefined) return `${head}},"value":`;
+  return `${head}${dimensionCount === 0 ? "" : ","}"${more[0]}":"${more[1]}"},"value":`;
 }
 
 function tooLarge(): Refusal {

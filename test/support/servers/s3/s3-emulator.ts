@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gunzipSync } from "node:zlib";
 import { recomputedSignature } from "../../../extensions/auth/sigv4/recomputed.js";
 
 /** The keys that the emulator knows. */
@@ -54,6 +55,8 @@ export class S3Emulator {
   readonly calls: S3Call[] = [];
   /** The keys of all objects that were ever completed, also those that replaced others. */
   readonly stored: string[] = [];
+  /** Whether it unpacks objects for clients that do not take gzip, as Google Cloud Storage does. */
+  unpacksGzip = false;
   fault: (call: S3Call) => S3Fault | undefined = () => undefined;
   private readonly server = createServer((request, response) => void this.serve(request, response));
 
@@ -149,6 +152,8 @@ export class S3Emulator {
     if (found === undefined) throw new S3Problem(404, "NoSuchKey");
     const start = Number(/^bytes=(\d+)-$/.exec(headers["range"] ?? "")?.[1] ?? 0);
     const encoding = found.headers["content-encoding"];
+    const isUnpacked = this.unpacksGzip && encoding === "gzip" && !headers["accept-encoding"]?.includes("gzip");
+    if (isUnpacked) return { headers: { etag: etagOf(found.body) }, body: gunzipSync(found.body) };
     return {
       status: start > 0 ? 206 : 200,
       headers: { etag: etagOf(found.body), ...(encoding && { "content-encoding": encoding }) },

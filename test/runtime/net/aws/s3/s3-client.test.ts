@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../../../src/runtime/contract/clock.js";
 import { isRefusal, type Refusal } from "../../../../../src/runtime/contract/errors/refusal.js";
@@ -180,6 +181,13 @@ describe("S3Client with a server that misbehaves", () => {
     expect(await refusal(client.uploadObject("parts", Buffer.alloc(100), never, {}, 10))).toMatchObject({
       kind: "transient",
     });
+  });
+
+  it("reads the stored bytes of a .gz object from a server that unpacks gzip, as Google Cloud Storage does", async () => {
+    emulator.unpacksGzip = true;
+    const packed = gzipSync("a line\n");
+    await client.putObject("logs_1.json.gz", packed, never, { headers: { "content-encoding": "gzip" } });
+    expect(await read(client, "logs_1.json.gz")).toEqual(packed);
   });
 
   it("fails if an object breaks off while it is read", async () => {
