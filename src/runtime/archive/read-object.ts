@@ -13,8 +13,13 @@ import { RequestCutter } from "./request-cutter.js";
 
 /** The size of the batches that objects are cut into. */
 const PIECE_BYTES = 1024 * 1024;
-/** A resource with its records, or a line, is decoded as a whole. */
-const MAX_PART_BYTES = 64 * 1024 * 1024;
+/** A resource with its records is decoded as a whole. */
+const MAX_RESOURCE_BYTES = 64 * 1024 * 1024;
+/**
+ * So is a line. The exporter writes a batch as one line: by default up to 28 MiB of wire bytes, which are several times as
+ * long in JSON.
+ */
+const MAX_LINE_BYTES = 128 * 1024 * 1024;
 /** zstd is decompressed as a whole, because Node.js 20 has no stream for it. */
 const MAX_ZSTD_BYTES = 256 * 1024 * 1024;
 /** A few megabytes that decompress to more than this are taken for an attack. */
@@ -47,7 +52,7 @@ export async function* readObject(
 }
 
 async function* readRequest(signal: Signal, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
-  const cutter = new RequestCutter(PIECE_BYTES, MAX_PART_BYTES);
+  const cutter = new RequestCutter(PIECE_BYTES, MAX_RESOURCE_BYTES);
   for await (const chunk of bytes) for (const piece of cutter.push(chunk)) yield Batch.admit(signal, piece);
   for (const piece of cutter.end()) yield Batch.admit(signal, piece);
 }
@@ -95,7 +100,7 @@ async function* readTextLines(bytes: AsyncIterable<Uint8Array>, modifiedAt: numb
 const NOTHING = new Uint8Array(0);
 
 async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const cutter = new LineSplitter(MAX_PART_BYTES);
+  const cutter = new LineSplitter(MAX_LINE_BYTES);
   for await (const chunk of bytes) yield* cutter.push(chunk);
   yield* cutter.end();
 }

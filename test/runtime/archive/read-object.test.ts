@@ -117,8 +117,14 @@ describe("an archived object", () => {
   it("that claims a huge resource, or unpacks to a huge line, is too large", async () => {
     const huge = Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07]);
     expect((await read("logs_1.binpb", huge)).error).toMatchObject({ fault: "too_large" });
-    const bomb = gzipSync(Buffer.alloc(80 * 1024 * 1024, "a"));
+    const bomb = gzipSync(Buffer.alloc(130 * 1024 * 1024, "a"));
     expect((await read("logs_1.json.gz", bomb, bomb.length)).error).toMatchObject({ fault: "too_large" });
+  });
+
+  it("is read although it is a long line, as the exporter writes a large batch", async () => {
+    const { bytes } = await logObject("1", ["a"], "otlp_json");
+    const line = Buffer.concat([bytes, Buffer.alloc(100 * 1024 * 1024, " ")]);
+    expect(await read("logs_1.json", line, line.length)).toMatchObject({ found: ["a"], error: undefined });
   });
 
   it("passes on the failure of its source, and not as damage", async () => {
