@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  type ArchivedObject,
   ArchivedObjects,
   ArchiveError,
   type ArchiveSource,
@@ -107,7 +108,8 @@ export class ArchiveReceiver implements Receiver {
     const selection = { base, partitions, timezone, since, until };
     const objects = new ArchivedObjects(source, selection, clock, this.stopping.signal);
     try {
-      for await (const fetched of objects.fetched(this.position)) await this.readOne(fetched, objects);
+      const isWanted = ({ key }: ArchivedObject) => this.contentOf(key) !== undefined;
+      for await (const fetched of objects.fetched(this.position, isWanted)) await this.readOne(fetched, objects);
       await this.work.end();
       this.moveTo({ ...this.position, isDone: true });
       logger.info({ problems: this.problems }, "the archive was read completely");
@@ -122,10 +124,16 @@ export class ArchiveReceiver implements Receiver {
 
   private async readOne(fetched: FetchedObject, objects: ArchivedObjects): Promise<void> {
     const { object, position } = fetched;
-    const name = parseObjectName(object.key, this.settings.file_prefix);
-    const intake = name && this.intakes.get(name.signal);
-    if (name !== undefined && intake !== undefined) await this.readPieces(name, fetched, objects, intake);
+    const content = this.contentOf(object.key);
+    if (content !== undefined) await this.readPieces(content.name, fetched, objects, content.intake);
     await this.work.add(Promise.resolve(), () => this.moveTo(position));
+  }
+
+  /** Undefined for objects that are not ours, or that no pipeline takes. */
+  private contentOf(key: string): { readonly name: ObjectName; readonly intake: BatchIntake } | undefined {
+    const name = parseObjectName(key, this.settings.file_prefix);
+    const intake = name && this.intakes.get(name.signal);
+    return name && intake && { name, intake };
   }
 
   private async readPieces(

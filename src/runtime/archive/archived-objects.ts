@@ -45,11 +45,13 @@ export class ArchivedObjects {
     }
   }
 
-  /** The same, with the content of small objects fetched ahead. */
-  async *fetched(from: WalkPosition): AsyncGenerator<FetchedObject> {
+  /** The same, with the content of small objects fetched ahead, if `isWanted` says that it will be read. */
+  async *fetched(from: WalkPosition, isWanted: (object: ArchivedObject) => boolean): AsyncGenerator<FetchedObject> {
     const ahead: FetchedObject[] = [];
     for await (const walked of this.walk(from)) {
-      ahead.push({ ...walked, content: this.fetch(walked.object) });
+      const { object } = walked;
+      const isEarly = object.size <= MAX_AHEAD_BYTES && isWanted(object);
+      ahead.push({ ...walked, content: isEarly ? this.fetch(object) : () => this.source.open(object, this.abort) });
       if (ahead.length > MAX_AHEAD) yield ahead.shift()!;
     }
     yield* ahead;
@@ -77,20 +79,26 @@ export class ArchivedObjects {
 
   private fetch(object: ArchivedObject): () => Promise<AsyncIterable<Uint8Array>> {
     const open = () => this.source.open(object, this.abort);
-    if (object.size > MAX_AHEAD_BYTES) return open;
-    let first: Promise<Uint8Array[]> | undefined = open().then(allOf);
+    let first: Promise<Uint8Array[] | undefined> | undefined = open().then(allOf);
     first.catch(() => {}); // told when its turn comes
     return async () => {
-      const early = first;
-      first = undefined;
-      return early === undefined ? open() : iterate(await early);
+      const early = await first?.finally(() => {
+        first = undefined;
+      });
+      return early === undefined ? open() : iterate(early);
     };
   }
 }
 
-async function allOf(content: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+/** Undefined if the object has grown since it was listed, and is too large to be kept in memory. */
+async function allOf(content: AsyncIterable<Uint8Array>): Promise<Uint8Array[] | undefined> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) chunks.push(chunk);
+  let size = 0;
+  for await (const chunk of content) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_AHEAD_BYTES) return undefined;
+  }
   return chunks;
 }
 

@@ -1,6 +1,7 @@
 /** Archives of telemetry in a bucket or a folder: finding objects by time, and reading their records. */
 
 export {
+  type ArchivedObject,
   ArchiveError,
   type ArchiveSource,
   type ObjectFault,

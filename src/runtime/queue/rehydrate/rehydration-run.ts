@@ -1,4 +1,5 @@
 import {
+  type ArchivedObject,
   type ArchivedObjects,
   ArchiveError,
   type FetchedObject,
@@ -94,7 +95,8 @@ export class RehydrationRun {
 
   async run(): Promise<void> {
     try {
-      for await (const fetched of this.services.objects.fetched(this.progress.position)) {
+      const isWanted = (object: ArchivedObject) => "name" in this.contentOf(object);
+      for await (const fetched of this.services.objects.fetched(this.progress.position, isWanted)) {
         this.abort.throwIfAborted();
         await this.readOne(fetched);
       }
@@ -130,16 +132,22 @@ export class RehydrationRun {
 
   /** Returns what is wrong with the object as a whole. */
   private async readObject(fetched: FetchedObject): Promise<PieceFault | undefined> {
-    const { key, size } = fetched.object;
+    const content = this.contentOf(fetched.object);
+    return "name" in content ? this.readPieces(content.name, fetched) : content.fault;
+  }
+
+  /** What to read of an object, or why nothing is read. There is no fault if the condition is about other signals. */
+  private contentOf({ key, size }: ArchivedObject): { name: ObjectName } | { fault: PieceFault | undefined } {
+    const left = (fault: ObjectFault, message: string) => ({ fault: { fault, message } });
     const name = parseObjectName(key);
     if (name === undefined)
-      return { fault: "not_ours", message: "its name is not that of an archived object: <signal>_<id>.binpb or .json" };
+      return left("not_ours", "its name is not that of an archived object: <signal>_<id>.binpb or .json");
     if (this.services.handIn.pipelineOf(name.signal) === undefined)
-      return { fault: "no_pipeline", message: `the exporter is in no pipeline for ${name.signal}` };
-    if (size === 0) return { fault: "empty", message: "it has no bytes" };
+      return left("no_pipeline", `the exporter is in no pipeline for ${name.signal}`);
+    if (size === 0) return left("empty", "it has no bytes");
     const { condition } = this.services;
-    if (condition?.signals !== undefined && !condition.signals.includes(name.signal)) return undefined;
-    return this.readPieces(name, fetched);
+    if (condition?.signals !== undefined && !condition.signals.includes(name.signal)) return { fault: undefined };
+    return { name };
   }
 
   private async readPieces(name: ObjectName, { object, content }: FetchedObject): Promise<PieceFault | undefined> {

@@ -11,6 +11,7 @@ import { useEnvironment } from "../../../../src/runtime/system/environment.js";
 import { agentOf } from "../../../support/agent.js";
 import { type CollectingExporter, collectingExporter } from "../../../support/collecting-exporter.js";
 import { S3_SERVERS, s3Environment } from "../../../support/servers/s3/s3.js";
+import { S3Emulator } from "../../../support/servers/s3/s3-emulator.js";
 import { archiveKey, logObject, writeObject } from "../../../support/telemetry/archived-objects.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
@@ -339,6 +340,24 @@ describe("a rehydration", () => {
 function isAt({ state, sent: now }: Rehydration, wanted: number): boolean {
   return state !== "running" || now >= wanted;
 }
+
+describe("a rehydration from a bucket", () => {
+  it("downloads only objects whose records it sends", async () => {
+    const emulator = await new S3Emulator("archive").start();
+    onTestFinished(() => emulator.close());
+    useEnvironment(s3Environment);
+    onTestFinished(() => useEnvironment(process.env));
+    const here = await scene();
+    const { name, bytes } = await logObject("1", ["mine"]);
+    for (const each of [name, "traces_1.binpb", "readme.md"])
+      emulator.buckets.get("archive")!.set(archiveKey(NOON, each), { body: bytes, headers: {} });
+    const place = { from: "s3://archive", endpoint: emulator.endpoint, pathStyle: true };
+    expect(await here.run(place)).toMatchObject({ state: "done", faults: { no_pipeline: 1, not_ours: 1 }, sent: 1 });
+    expect(await here.run({ ...place, where: 'span.name == "x"' })).toMatchObject({ state: "done", sent: 0 });
+    const downloads = emulator.calls.filter(({ key }) => key !== "").map(({ key }) => key);
+    expect(downloads).toEqual([archiveKey(NOON, name)]);
+  });
+});
 
 describe.each(S3_SERVERS)("a rehydration from %s", (_name, startServer) => {
   it("reads the objects of a bucket under a prefix, in pages, and lists only partitions of its time range", async () => {
