@@ -79,6 +79,30 @@ describe("metric_start_time", () => {
     }
   });
 
+  it("sees no reset in a refused batch that comes again with several points of a series", () => {
+    for (const strategy of ["true_reset_point", "subtract_initial_point"]) {
+      const step = setUp({ strategy });
+      through(step, counters([10, 5]));
+      const batch = () =>
+        counters([20, 6], [30, 8], [40, 2], [20, 100, "new"], [30, 150, "new"], [40, 3, "new"], [50, 4, "new"]);
+      const first = through(step, batch(), busy);
+      expect(first.length).toBeGreaterThan(5);
+      expect(through(step, batch(), busy)).toEqual(first);
+      expect(through(step, batch())).toEqual(first);
+      expect(through(step, counters([60, 9]))).toEqual([[39.999, 60, 9]]);
+    }
+  });
+
+  it("keeps the state of a series that a later batch has changed when a batch is refused", () => {
+    const step = setUp();
+    through(step, counters([10, 5]));
+    step.source.next(owed(counters([20, 1])).delivery);
+    const [refused] = step.out.splice(0);
+    expect(through(step, counters([30, 2]))).toEqual([[19.999, 30, 2]]);
+    refused!.refuse(busy);
+    expect(through(step, counters([40, 3]))).toEqual([[19.999, 40, 3]]);
+  });
+
   it("acknowledges a batch that has only first points", () => {
     const step = subtracting();
     const { delivery, outcomes } = owed(counters([10, 5]));

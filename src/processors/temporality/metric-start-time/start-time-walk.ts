@@ -21,6 +21,15 @@ interface StartTimeState {
   previous: PointNumbers;
   /** The numbers of the first point, to be subtracted; undefined if nothing is. */
   initial: PointNumbers | undefined;
+  /** The number of the batch that changed the state last. */
+  batch: number;
+}
+
+/** A state that a batch has changed or made. */
+interface StateChange {
+  readonly state: StartTimeState;
+  /** A copy of the state as it was, or the key of a new series. */
+  readonly before: StartTimeState | { readonly owner: number; readonly key: Uint8Array };
 }
 
 interface StartTimeWalkSettings {
@@ -46,7 +55,8 @@ export class StartTimeWalk implements RecordVisitor {
   private readonly owners = new MetricOwners();
   private readonly table: SeriesTable<StartTimeState>;
   private readonly reader = new PointReader();
-  private undos: (() => void)[] = [];
+  private changes: StateChange[] = [];
+  private batch = 0;
   private now = 0;
   /** The start of all new series of the batch, if one of its metrics tells it. */
   private batchStart = 0n;
@@ -62,23 +72,27 @@ export class StartTimeWalk implements RecordVisitor {
   }
 
   /**
-   * `undo` forgets the series whose first points were left out of the batch. All other changes of the state have no
-   * effect on the same batch when it is sent again.
+   * `undo` takes back what the batch has changed, so that the same batch gives the same points when it is sent again. The
+   * state of a series that a later batch has changed stays.
    */
   adjust(batch: Batch, now: number, batchStart: bigint): { readonly batch: Batch; readonly undo: () => void } {
     this.now = now;
     this.batchStart = batchStart;
     this.dataSerial = 0;
-    this.undos = [];
+    this.changes = [];
+    const number = ++this.batch;
     const result = new RecordWalk(batch).run(this);
-    const { undos } = this;
+    const { changes } = this;
     this.table.sweep(now, SWEEP_KEYS);
-    return {
-      batch: result,
-      undo: () => {
-        for (const one of undos) one();
-      },
-    };
+    return { batch: result, undo: () => this.undo(changes, number) };
+  }
+
+  private undo(changes: readonly StateChange[], batch: number): void {
+    for (const { state, before } of changes) {
+      if (state.batch !== batch) continue;
+      if ("key" in before) this.table.delete(before.owner, before.key, 0, before.key.length);
+      else Object.assign(state, before);
+    }
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
@@ -108,12 +122,13 @@ export class StartTimeWalk implements RecordVisitor {
     const { bytes: key, start: keyStart, end: keyEnd } = this.reader.attributes;
     const isSubtracted = strategy === "subtract_initial_point";
     const seriesStart = strategy === "start_time_metric" ? this.batchStart : time;
-    const state = { start: seriesStart, previous: numbers, initial: isSubtracted ? numbers : undefined };
+    const initial = isSubtracted ? numbers : undefined;
+    const state: StartTimeState = { start: seriesStart, previous: numbers, initial, batch: this.batch };
     const { owner } = this;
     const hasRoom = this.table.add(owner, key, keyStart, keyEnd, this.now, state) !== undefined;
+    if (hasRoom) this.changes.push({ state, before: { owner, key: key.slice(keyStart, keyEnd) } });
     if (isSubtracted) {
       onDropped(hasRoom ? "initial" : "max_series");
-      if (hasRoom) this.undos.push(this.forgetting(owner, key.slice(keyStart, keyEnd), state));
       return DROP;
     }
     if (hasRoom) this.write(walk, start, end, seriesStart, undefined, undefined);
@@ -121,16 +136,14 @@ export class StartTimeWalk implements RecordVisitor {
     return KEEP;
   }
 
-  private forgetting(owner: number, key: Uint8Array, state: StartTimeState): () => void {
-    return () => {
-      if (state.previous === state.initial) this.table.delete(owner, key, 0, key.length);
-    };
-  }
-
   /** Returns whether the point's numbers stay as they are: the series was reset, or the point has no value. */
   private update(state: StartTimeState, time: bigint, numbers: PointNumbers): boolean {
     const { hasNoValue } = this.reader;
     if (hasNoValue && this.settings.strategy !== "start_time_metric") return true;
+    if (state.batch !== this.batch) {
+      this.changes.push({ state, before: { ...state } });
+      state.batch = this.batch;
+    }
     const { previous, initial } = state;
     const isReset = numbers.isResetSince(previous) || (initial !== undefined && !numbers.canSubtract(initial));
     if (isReset) {
