@@ -1,11 +1,15 @@
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { signalFxExporter } from "../../../src/exporters/vendors/signalfx/component.js";
+import { signalFxSchema } from "../../../src/exporters/vendors/signalfx/config.js";
+import { SignalFxDataPoints } from "../../../src/exporters/vendors/signalfx/data-points.js";
+import type { Destination } from "../../../src/exporters/vendors/vendor-exporter.js";
 import { loadConfig } from "../../../src/runtime/config/load.js";
 import { Registry } from "../../../src/runtime/config/resolve/registry.js";
 import { problemMessage } from "../../../src/runtime/config/text/problem.js";
 import { builtins } from "../../support/builtins.js";
 import { never, refusalOf } from "../harness.js";
-import { attributes, metrics, point, recorded } from "./recorded.js";
+import { attributes, metrics, point, recorded, TIME } from "./recorded.js";
 
 const start = (more: object = {}) =>
   recorded(signalFxExporter, (url) => ({ access_token: "t1", ingest_url: url, ...more }));
@@ -75,6 +79,40 @@ describe("the signalfx exporter", () => {
       { metric: "s_count", value: 2 },
       { metric: "s_sum", value: 7 },
     ]);
+  });
+
+  const histogram = (bound: number, more: object = {}) => ({
+    name: "h",
+    histogram: {
+      aggregationTemporality: 1,
+      dataPoints: [{ timeUnixNano: TIME, count: 3, sum: 12, explicitBounds: [bound], bucketCounts: [2, 1], ...more }],
+    },
+  });
+
+  it("sends all items of a histogram in one request, because a refused one is sent again", async () => {
+    const { exporter, bodies } = await start();
+    const points = Array.from({ length: 4998 }, (_, i) => point(i, { attributes: attributes({ i: String(i) }) }));
+    await exporter.send(metrics({}, { name: "g", gauge: { dataPoints: points } }, histogram(5)), never);
+    const [first, second, ...others] = bodies().map((body) => JSON.parse(body) as Record<string, object[]>);
+    expect([first!["gauge"]!.length, first!["counter"], second!["counter"]!.length]).toEqual([4998, undefined, 4]);
+    expect(others).toEqual([]);
+  });
+
+  it("replaces a dimension of the name le by the bound of a bucket", async () => {
+    const { exporter, bodies } = await start();
+    await exporter.send(metrics({}, histogram(5, { attributes: attributes({ le: "mine", a: "b" }) })), never);
+    const items = JSON.parse(bodies()[0]!) as { counter: { metric: string; dimensions: object }[] };
+    const dimensions = items.counter.filter(({ metric }) => metric === "h_bucket").map((item) => item.dimensions);
+    expect(dimensions).toEqual([
+      { le: "5", a: "b" },
+      { le: "+Inf", a: "b" },
+    ]);
+  });
+
+  it("does not remember the bounds of histograms, which may change with every point", () => {
+    const points = new SignalFxDataPoints(signalFxSchema.parse({ access_token: "t", realm: "us1" }));
+    for (const bound of [123.25, 7]) points.requests(metrics({}, histogram(bound)), 1, {} as Destination);
+    expect(inspect(points, { depth: null, maxArrayLength: null, maxStringLength: null })).not.toContain("123.25");
   });
 
   it("holds the queue for a wrong token", async () => {

@@ -110,7 +110,7 @@ export class S3Client {
 
   /** Reads an object, from byte `start` on. A missing object is a `Refusal` with the status `NoSuchKey`. */
   async getObject(key: string, abort: AbortSignal, start = 0): Promise<S3ObjectStream> {
-    const headers = { "accept-encoding": "identity", ...(start > 0 && { range: `bytes=${start}-` }) };
+    const headers = { "accept-encoding": encodingOf(key), ...(start > 0 && { range: `bytes=${start}-` }) };
     const response = await this.requests.open({ method: "GET", key, headers }, abort);
     if (start > 0 && response.statusCode !== 206) {
       response.destroy();
@@ -259,6 +259,11 @@ function objectOf(content: string, decode: (text: string) => string): S3Object {
     lastModified: Number.isNaN(lastModified) ? 0 : lastModified,
     etag: (xmlElement(content, "ETag") ?? "").replaceAll('"', ""),
   };
+}
+
+/** Google Cloud Storage unpacks objects stored with `content-encoding: gzip`, unless the client takes gzip. */
+function encodingOf(key: string): string {
+  return key.endsWith(".gz") ? "gzip" : "identity";
 }
 
 /** How the keys of a list are to be read. */
