@@ -136,7 +136,12 @@ class JournaldReceiver implements Receiver {
 
   private async read(isFollowing: boolean): Promise<string | undefined> {
     if (this.isStopping) return "";
-    return this.journalctl.read(this.cursor, isFollowing, (lines) => this.take(lines));
+    return this.journalctl.read(
+      this.cursor,
+      isFollowing,
+      (lines) => this.take(lines),
+      (reason) => this.refuse(reason),
+    );
   }
 
   private fail(reason: string): void {
@@ -166,9 +171,13 @@ class JournaldReceiver implements Receiver {
       }
       this.chain.process(entry);
     } catch (error) {
-      this.intake?.refuse(1);
-      this.logUnreadable((error as Error).message);
+      this.refuse((error as Error).message);
     }
+  }
+
+  private refuse(reason: string): void {
+    this.intake?.refuse(1);
+    this.logUnreadable(reason);
   }
 
   /** Sends what was read. Entries that an operator holds are read again after a restart. */

@@ -39,8 +39,8 @@ export class Journalctl {
 
   /**
    * Reads entries from a cursor on, or from the beginning; with `isFollowing` also those that are written later.
-   * `onLines` gets complete lines; the next ones are read when it resolves. Resolves with the reason when the program
-   * ends; undefined if it is at the end.
+   * `onLines` gets complete lines; the next ones are read when it resolves. `onLongLine` is called for an entry that is
+   * too long and left out. Resolves with the reason when the program ends; undefined if it is at the end.
    *
    * The entry of the cursor itself is the first one: `--after-cursor` would leave out another one if the options do not
    * choose that entry. While it follows, journalctl reads entries of one boot only.
@@ -49,6 +49,7 @@ export class Journalctl {
     cursor: string | undefined,
     isFollowing: boolean,
     onLines: (lines: readonly string[]) => Promise<void>,
+    onLongLine: (reason: string) => void,
   ): Promise<string | undefined> {
     const child = this.spawn([
       ...["--utc", "--output=json", "--quiet", ...(isFollowing ? ["--follow", "--no-tail"] : [])],
@@ -65,13 +66,13 @@ export class Journalctl {
     const ended = new Promise<string>((resolve) => {
       child.on("error", (error) => resolve(error.message));
       child.on("close", (code, signal) => {
-        // Without any entry the code is 1.
-        isEnd = !isFollowing && signal === null && stderr === "";
+        // Without any entry the code is 1. With the code 0 it has read all but damaged files, which it complains about.
+        isEnd = !isFollowing && signal === null && (code === 0 || stderr === "");
         resolve(`journalctl ended with ${signal ?? `code ${code}`}`);
       });
     });
     try {
-      await readLines(child, onLines);
+      await readLines(child, onLines, onLongLine);
     } finally {
       child.kill();
       this.child = undefined;
@@ -109,15 +110,29 @@ function environment() {
   return { PATH: environmentVariable("PATH") ?? DEFAULT_PATH, LC_ALL: "C.UTF-8" };
 }
 
-async function readLines(child: ChildProcess, onLines: (lines: readonly string[]) => Promise<void>): Promise<void> {
+async function readLines(
+  child: ChildProcess,
+  onLines: (lines: readonly string[]) => Promise<void>,
+  onLongLine: (reason: string) => void,
+): Promise<void> {
   let parts: Buffer[] = [];
   let size = 0;
-  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+  let isSkipping = false;
+  for await (const read of child.stdout as AsyncIterable<Buffer>) {
+    let chunk = read;
+    if (isSkipping) {
+      const feed = chunk.indexOf(10);
+      if (feed < 0) continue;
+      chunk = chunk.subarray(feed + 1);
+      isSkipping = false;
+    }
     const end = chunk.lastIndexOf(10);
     if (end < 0) {
       parts.push(chunk);
       size += chunk.length;
-      if (size > MAX_LINE_BYTES) throw new Error(`an entry is longer than ${MAX_LINE_BYTES} bytes`);
+      if (size <= MAX_LINE_BYTES) continue;
+      onLongLine(`an entry is longer than ${MAX_LINE_BYTES} bytes`);
+      [parts, size, isSkipping] = [[], 0, true];
       continue;
     }
     const text = Buffer.concat([...parts, chunk.subarray(0, end)]).toString("utf8");

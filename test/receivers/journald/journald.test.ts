@@ -84,6 +84,14 @@ async function journal(...entries: (string | Readonly<Record<string, string>>)[]
   return { directory, offsets_directory };
 }
 
+/** A program that runs a command, which gets the program's path, and then journalctl. */
+async function wrappedJournalctl(command: (program: string) => string): Promise<string> {
+  const program = join(await temporaryDirectory(), "journalctl");
+  writeFileSync(program, `#!/bin/sh\n${command(program)}\nexec /usr/bin/journalctl "$@"\n`);
+  chmodSync(program, 0o755);
+  return program;
+}
+
 const poll = (values: () => unknown) => expect.poll(values, { timeout: patienceMs });
 
 describe.skipIf(!hasJournal)("the journald receiver with a real journal", () => {
@@ -162,10 +170,8 @@ describe.skipIf(!hasJournal)("the journald receiver with a real journal", () => 
 
   it("restarts a journalctl that dies, where it was", async () => {
     const keys = await journal();
-    const program = join(await temporaryDirectory(), "journalctl");
+    const program = await wrappedJournalctl((given) => `echo $$ >> ${given}.pids`);
     const pids = `${program}.pids`;
-    writeFileSync(program, `#!/bin/sh\necho $$ >> ${pids}\nexec /usr/bin/journalctl "$@"\n`);
-    chmodSync(program, 0o755);
     const { messages, logger } = await start({ ...keys, journalctl_path: program });
     write(keys.directory, ["one"]);
     await poll(messages).toEqual(["one"]);
@@ -173,6 +179,28 @@ describe.skipIf(!hasJournal)("the journald receiver with a real journal", () => 
     write(keys.directory, ["two"]);
     await poll(messages).toEqual(["one", "two"]);
     expect(logger.lines[0]!.fields).toMatchObject({ reason: expect.stringContaining("SIGKILL") });
+  });
+
+  it("follows a journal with a damaged file", async () => {
+    const keys = await journal("before");
+    writeFileSync(join(keys.directory, "old.journal"), "LPKSHHRH");
+    const program = await wrappedJournalctl((given) => `echo "$*" >> ${given}.calls`);
+    const { messages, logger } = await start({ ...keys, journalctl_path: program });
+    await poll(() => readFileSync(`${program}.calls`, "utf8")).toContain("--follow");
+    write(keys.directory, ["after"]);
+    await poll(messages).toEqual(["after"]);
+    expect(logger.lines).toEqual([]);
+  });
+
+  it("leaves out an entry that is too long, and reads those behind it", async () => {
+    const keys = await journal();
+    const program = await wrappedJournalctl(
+      () => 'case "$*" in *--output=json*) head -c 40000000 /dev/zero | tr "\\0" x; echo;; esac',
+    );
+    const { messages, logger } = await start({ ...keys, journalctl_path: program });
+    write(keys.directory, ["after"]);
+    await poll(messages).toEqual(["after"]);
+    expect(logger.lines[0]!.fields).toMatchObject({ reason: expect.stringContaining("an entry is longer than") });
   });
 
   it("keeps entries that are refused for now, and does not move the cursor before they are taken", async () => {
