@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { splunkHecExporter } from "../../../src/exporters/vendors/splunkhec/component.js";
+import { Batch } from "../../../src/plugin.js";
 import { never, refusalOf } from "../harness.js";
 import { attributes, logs, metrics, point, recorded, spans } from "./recorded.js";
 
@@ -176,6 +177,20 @@ describe("the splunk_hec exporter", () => {
     const { sink, exporter } = await start();
     sink.respond = (response) => response.writeHead(403).end('{"text":"Invalid token","code":4}');
     expect(await refusalOf(exporter.send(logs({}, {}), never))).toMatchObject({ category: "integration" });
+  });
+
+  it("refuses only the records of a resource whose token Splunk does not know or no header may have", async () => {
+    const { sink, exporter } = await start();
+    sink.respond = (response, { headers }) =>
+      response.writeHead(headers.authorization === "Splunk unknown" ? 403 : 200).end();
+    for (const token of ["unknown", "a\r\nX-Other: b"]) {
+      const parts = [logs({}, {}), logs({ "com.splunk.hec.access_token": token }, {}), logs({}, {})];
+      const batch = Batch.admit("logs", Buffer.concat(parts.map(({ bytes }) => bytes)));
+      const refusal = await refusalOf(exporter.send(batch, never));
+      expect([...refusal.undelivered!.marks]).toEqual([0, 1, 0]);
+      expect(refusal).toMatchObject({ category: "schema", message: expect.stringContaining("access_token") });
+    }
+    expect(sink.requests.every(({ headers }) => headers["x-other"] === undefined)).toBe(true);
   });
 
   it("needs an endpoint and a token", () => {

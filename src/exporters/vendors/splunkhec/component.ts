@@ -1,3 +1,4 @@
+import { type Http1Answer, isHeader } from "#net";
 import { answerReader, HttpPoster } from "#net/sending";
 import { decodeText, message } from "#otlp/bytes";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
@@ -26,11 +27,12 @@ const PROFILING_SCOPE = "otel.profiling";
 function createExporter(config: SplunkHecConfig, context: ExporterContext): VendorExporter {
   const destination = destinationOf(config, context);
   const records = new RecordEvents(config);
-  const tokenOf = (resource: PlainAttributes) => plainValueText(resource[TOKEN_ATTRIBUTE]) || config.token.trim();
+  const ownToken = config.token.trim();
+  const tokenOf = (resource: PlainAttributes) => plainValueText(resource[TOKEN_ATTRIBUTE]) || ownToken;
   const metrics = new MetricEvents(config, tokenOf);
   const to = (token: string, more: Readonly<Record<string, string>> = {}): Destination => ({
-    ...destination,
-    headersOf: () => ({ Authorization: `Splunk ${token}`, ...more }),
+    ...(token === ownToken ? destination : { ...destination, read: (answer) => readForeign(answer, destination) }),
+    headersOf: () => ({ Authorization: authorization(token), ...more }),
   });
   const metricRequests = (batch: Batch): VendorPart[] =>
     [...metrics.ofBatch(batch, context.clock.now())].flatMap(([token, events]) =>
@@ -87,6 +89,26 @@ function destinationOf(config: SplunkHecConfig, context: ExporterContext): Desti
     compression: isPlain ? "none" : "gzip",
     read: (answer) => void read(answer),
   };
+}
+
+/**
+ * Reads the answer to a request with the token of a resource. If Splunk does not know that token, only these records are
+ * refused: a client must not be able to hold the data of all others.
+ */
+function readForeign(answer: Http1Answer, { read }: Destination): ReturnType<Destination["read"]> {
+  if (answer.status === 401 || answer.status === 403) throw badToken("Splunk does not accept it");
+  return read(answer);
+}
+
+function authorization(token: string): string {
+  const value = `Splunk ${token}`;
+  if (!isHeader("Authorization", value)) throw badToken("it has characters that no header may have");
+  return value;
+}
+
+function badToken(reason: string): Refusal {
+  const message = `the token in the resource attribute ${TOKEN_ATTRIBUTE} cannot be used: ${reason}`;
+  return new Refusal("permanent", message, { category: "schema" });
 }
 
 /** Divides events into requests of at most `maxBytes`. Those longer than `maxEventSize` are not sent. */
