@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { coralogixExporter } from "../../../src/exporters/vendors/coralogix/component.js";
@@ -65,6 +66,15 @@ describe("the coralogix exporter", () => {
       { "cx.application.name": "eu", "cx.subsystem.name": "api" },
       { "cx.application.name": "shop", "cx.subsystem.name": "own" },
     ]);
+  });
+
+  it("does not remember long names, which come from the data", async () => {
+    const { server, exporter } = await start({ application_name_attributes: ["service.name"] });
+    const [short, long] = ["a short name", "a long name".repeat(1000)];
+    for (const name of [short, long]) await exporter.send(logs({ "service.name": name }, {}), never);
+    expect(resourceOf("logs", server.received[1]!.body)).toMatchObject({ "cx.application.name": long });
+    const remembered = inspect(exporter, { depth: 3, maxStringLength: null });
+    expect([short, long].map((name) => remembered.includes(name))).toEqual([true, false]);
   });
 
   it("sends OTLP over HTTP if asked to", async () => {

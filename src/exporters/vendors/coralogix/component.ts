@@ -29,6 +29,8 @@ export const coralogixExporter = defineExporter<CoralogixConfig>({
 
 /** How many pairs of names are remembered with their encoded attributes. */
 const MAX_STAMPS = 1000;
+/** Longer names are not remembered: they come from the data, and a thousand of them could fill the memory. */
+const MAX_STAMP_LENGTH = 4096;
 const APPLICATION = "cx.application.name";
 const SUBSYSTEM = "cx.subsystem.name";
 
@@ -54,12 +56,13 @@ class CoralogixExporter extends SignalsExporter {
     const key = JSON.stringify([application, subsystem]);
     let stamp = this.stamps.get(key);
     if (stamp !== undefined) return stamp;
-    if (this.stamps.size >= MAX_STAMPS) this.stamps.clear();
     const attributes = [
       [APPLICATION, application],
       [SUBSYSTEM, subsystem],
     ] as const;
     stamp = new ResourceStamp(new Map(attributes), "always");
+    if (key.length > MAX_STAMP_LENGTH) return stamp;
+    if (this.stamps.size >= MAX_STAMPS) this.stamps.clear();
     this.stamps.set(key, stamp);
     return stamp;
   }
