@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
+import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type ArchivedObject, ArchiveError, type ArchiveSource } from "./archive-source.js";
 
@@ -14,7 +14,7 @@ export function folderSource(folder: string): ArchiveSource {
     transport: "file",
     async *list(prefix, after, abort) {
       await requireFolder(root);
-      yield* walk(root, prefix, after, abort);
+      if (await isInside(root, prefix)) yield* walk(root, prefix, after, abort);
     },
     open: async ({ key }, abort) => readFile(join(root, key), abort),
   };
@@ -25,6 +25,12 @@ async function requireFolder(root: string): Promise<void> {
     throw new ArchiveError(`the folder ${root} cannot be read: ${error.code}`, { cause: error });
   });
   if (!info.isDirectory()) throw new ArchiveError(`${root} is not a folder`);
+}
+
+/** False if a link leads from the path of the prefix to another folder. */
+async function isInside(root: string, prefix: string): Promise<boolean> {
+  const found = await realpath(join(root, prefix)).catch(() => undefined);
+  return found === undefined || found === resolve(await realpath(root), prefix);
 }
 
 /** `prefix` is empty or ends with a slash. A folder sorts as if its name ended with a slash, as the keys of S3 do. */

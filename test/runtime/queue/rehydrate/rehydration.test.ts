@@ -173,6 +173,16 @@ describe("a rehydration", () => {
     expect(await here.run()).toMatchObject({ state: "done", objects: 1, sent: 1 });
   });
 
+  it("does not follow links that stand for its partitions", async () => {
+    const here = await scene();
+    const outside = temporaryFolder();
+    const { name, bytes } = await logObject("secret", ["secret"]);
+    writeObject(outside, archiveKey(NOON, name), bytes);
+    symlinkSync(join(outside, "year=2026"), join(here.folder, "year=2026"));
+    for (const until of ["2026-03-10T13:00:00Z", "2028-01-01T00:00:00Z"])
+      expect(await here.run({ until })).toMatchObject({ state: "done", objects: 0, sent: 0 });
+  });
+
   it("without partitions chooses objects by when they were written", async () => {
     const here = await scene();
     const { name, bytes } = await logObject("a", ["flat"]);
