@@ -35,7 +35,7 @@ export async function* readObject(
   bytes: AsyncIterable<Uint8Array>,
   modifiedAt: number,
 ): AsyncGenerator<Batch> {
-  const plain = limited(compression === undefined ? bytes : decompressed(compression, bytes));
+  const plain = new BytesBeforeFault(limited(compression === undefined ? bytes : decompressed(compression, bytes)));
   const batches =
     format === "otlp_proto"
       ? readRequest(signal, plain)
@@ -44,10 +44,34 @@ export async function* readObject(
         : readTextLines(plain, modifiedAt);
   try {
     for await (const batch of batches) yield* pieces(batch);
+    if (plain.fault !== undefined) throw plain.fault;
   } catch (error) {
+    if (plain.fault !== undefined) throw plain.fault;
     if (isMalformed(error)) throw new ArchiveError(error.message, { fault: "damaged", cause: error });
     if (error instanceof SplitOverflow) throw new ArchiveError(error.message, { fault: "too_large", cause: error });
     throw error;
+  }
+}
+
+/**
+ * The bytes of an object up to its fault, as if it ended there. The fault is kept until everything before it has been
+ * read. Failures that may pass are thrown at once, because the object is read again then.
+ */
+class BytesBeforeFault implements AsyncIterable<Uint8Array> {
+  fault: ArchiveError | undefined;
+  private readonly bytes: AsyncIterable<Uint8Array>;
+
+  constructor(bytes: AsyncIterable<Uint8Array>) {
+    this.bytes = bytes;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    try {
+      yield* this.bytes;
+    } catch (error) {
+      if (!(error instanceof ArchiveError) || error.fault === undefined || error.isTransient) throw error;
+      this.fault = error;
+    }
   }
 }
 
@@ -58,7 +82,7 @@ async function* readRequest(signal: Signal, bytes: AsyncIterable<Uint8Array>): A
 }
 
 /** Reads each line as a request and joins short ones. Leaves out other lines and reports them at the end. */
-async function* readJsonLines(signal: Signal, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
+async function* readJsonLines(signal: Signal, bytes: BytesBeforeFault): AsyncGenerator<Batch> {
   let joined: Batch[] = [];
   let size = 0;
   let bad = 0;
@@ -86,7 +110,7 @@ async function* readJsonLines(signal: Signal, bytes: AsyncIterable<Uint8Array>):
 }
 
 /** Each line is the body of a log record. When it was observed is not known, only when it was archived. */
-async function* readTextLines(bytes: AsyncIterable<Uint8Array>, modifiedAt: number): AsyncGenerator<Batch> {
+async function* readTextLines(bytes: BytesBeforeFault, modifiedAt: number): AsyncGenerator<Batch> {
   const writer = new LogBatchWriter(NOTHING, NOTHING, PIECE_BYTES);
   writer.observedAt(modifiedAt);
   for await (const line of linesOf(bytes)) {
@@ -99,10 +123,11 @@ async function* readTextLines(bytes: AsyncIterable<Uint8Array>, modifiedAt: numb
 
 const NOTHING = new Uint8Array(0);
 
-async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** A line that a fault cuts off is left out. */
+async function* linesOf(bytes: BytesBeforeFault): AsyncGenerator<Uint8Array> {
   const cutter = new LineSplitter(MAX_LINE_BYTES);
   for await (const chunk of bytes) yield* cutter.push(chunk);
-  yield* cutter.end();
+  if (bytes.fault === undefined) yield* cutter.end();
 }
 
 function pieces(batch: Batch): Iterable<Batch> {

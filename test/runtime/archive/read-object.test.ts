@@ -107,6 +107,23 @@ describe("an archived object", () => {
     expect(error).toMatchObject({ fault: "damaged", message: expect.stringContaining("a line is no request") });
   });
 
+  it.each(["json", "binpb", "txt"])(
+    "gives what comes before the end of gzip data that is cut off (%s)",
+    async (ending) => {
+      const format = ({ json: "otlp_json", binpb: "otlp_proto", txt: "body" } as const)[ending as "json"];
+      const parts: Buffer[] = [];
+      for (let i = 0; i < 50; i++) {
+        const { bytes } = await logObject("1", [`${i} ${randomBytes(100).toString("hex")}`], format);
+        parts.push(bytes, Buffer.from(format === "otlp_json" ? "\n" : ""));
+      }
+      const packed = gzipSync(Buffer.concat(parts));
+      const { found, error } = await read(`logs_1.${ending}.gz`, packed.subarray(0, -packed.length / 4), packed.length);
+      expect(error).toMatchObject({ fault: "truncated" });
+      expect(found.length).toBeGreaterThan(20);
+      expect(found.every((text, i) => new RegExp(`^${i} [0-9a-f]{200}$`).test(text))).toBe(true);
+    },
+  );
+
   it("that somebody has encrypted is damaged", async () => {
     for (const ending of ["binpb", "json", "binpb.gz", "json.zst"]) {
       const noise = Buffer.concat([Buffer.from([0xff]), randomBytes(5000)]);
