@@ -14,9 +14,11 @@ const S = 1_000_000_000n;
 type Point = readonly [time: number, value: number | bigint, name?: string];
 
 /** Cumulative points without start times; times are in seconds. */
-function counters(...points: readonly Point[]): Batch {
+const counters = (...points: readonly Point[]) => countersOf({}, ...points);
+
+function countersOf(resource: Tree, ...points: readonly Point[]): Batch {
   const metrics = points.map(([time, value, name = "m"]) => ({ name, sum: sumOf(time, value) }));
-  return encodeTree("metrics", { resourceMetrics: [{ resource: {}, scopeMetrics: [{ scope: {}, metrics }] }] });
+  return encodeTree("metrics", { resourceMetrics: [{ resource, scopeMetrics: [{ scope: {}, metrics }] }] });
 }
 
 const sumOf = (time: number, value: number | bigint): Tree => ({
@@ -129,6 +131,17 @@ describe("metric_start_time", () => {
     step.clock.advance(60_001);
     through(step, counters([20, 5, "other"]));
     expect(through(step, counters([30, 7]))).toEqual([[30, 30, 7]]);
+  });
+
+  it("knows a series that has points when very many other resources have come and gone", () => {
+    const step = setUp();
+    through(step, counters([10, 5]));
+    for (let i = 0; i < 150; i++) {
+      const resource = { attributes: attributes({ long: text("x".repeat(1024 * 1024) + i) }) };
+      through(step, countersOf(resource, [10, 5]));
+      if (i % 50 === 0) through(step, counters([11, 6]));
+    }
+    expect(through(step, counters([20, 7]))).toEqual([[10, 20, 7]]);
   });
 
   it("leaves points of series beyond max_series as they are, and drops them if it should subtract", () => {
