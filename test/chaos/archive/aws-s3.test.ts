@@ -116,7 +116,7 @@ const LARGE: Shape = {
     marshaler: "otlp_json",
     compression: "none",
   },
-  ...{ padding: '"'.repeat(60_000), minSize: 10_000_000, flushTimeout: "5s", timeout: "3s", load: 1000 },
+  ...{ padding: '"'.repeat(60_000), minSize: 10_000_000, flushTimeout: "5s", timeout: "10s", load: 1000 },
 };
 
 describe.each(MOODY_SERVERS)("an archive in %s", (name, start) => {
