@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 
-/** What is shown of the message of a failed test. */
+/** The part of a failed test's message that is shown. */
 const MESSAGE_LINES = 15;
 const LINE_LENGTH = 200;
 

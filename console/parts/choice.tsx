@@ -6,7 +6,7 @@ interface ChoiceProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A labelled list of values, of which one is chosen. */
+/** A field to choose one of several values. */
 export function Choice({ label, value, choices, onChange }: ChoiceProps) {
   return (
     <label class="field">

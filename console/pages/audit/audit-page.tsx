@@ -4,6 +4,7 @@ import { type ApiError, get, query } from "../../api/client.js";
 import type { AuditRecord } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Badge, Empty, Load, Problem } from "../../parts/bits.js";
+import { Choice } from "../../parts/choice.js";
 import { clockText } from "../../parts/format.js";
 import { ScrollText } from "../../parts/scroll-text.js";
 import { Text } from "../../parts/text.js";
@@ -95,28 +96,18 @@ function AuditFilters({ filters }: { filters: Route["query"] }) {
           onInput={(event) => draft.type("actor", event.currentTarget.value)}
         />
       </label>
-      <label class="field">
-        <span>Action</span>
-        <select value={filters["action"] ?? ""} onChange={(event) => show({ action: event.currentTarget.value })}>
-          <option value="">any</option>
-          {AUDITED_ACTIONS.map((action) => (
-            <option key={action} value={action}>
-              {action.replace("_", " ")}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="field">
-        <span>Within</span>
-        <select value={filters["minutes"] ?? ""} onChange={(event) => show({ minutes: event.currentTarget.value })}>
-          <option value="">any time</option>
-          {SPANS.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label="Action"
+        value={filters["action"] ?? ""}
+        choices={[["", "any"], ...AUDITED_ACTIONS.map((action) => [action, action.replace("_", " ")] as const)]}
+        onChange={(action) => show({ action })}
+      />
+      <Choice
+        label="Within"
+        value={filters["minutes"] ?? ""}
+        choices={[["", "any time"], ...SPANS]}
+        onChange={(minutes) => show({ minutes })}
+      />
       <footer>
         <button type="submit" class="primary">
           Filter

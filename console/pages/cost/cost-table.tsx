@@ -191,7 +191,7 @@ function RowDetails({ row, by, query }: DetailProps) {
   );
 }
 
-/** What a service consists of, by signal. */
+/** The parts of a service, by signal. */
 const PARTS_OF_SERVICE = [
   ["pattern", "Its log patterns", "logs"],
   ["span", "Its spans", "traces"],

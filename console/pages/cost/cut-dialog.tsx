@@ -8,6 +8,7 @@ import type { InsightBy } from "../../../src/runtime/contract/insight/insight-sn
 import { query } from "../../api/client.js";
 import { useLoad } from "../../api/use-load.js";
 import { Load } from "../../parts/bits.js";
+import { Choice } from "../../parts/choice.js";
 import { Dialog } from "../../parts/dialog.js";
 import { DiffLines } from "../../parts/diff-view.js";
 import { bytesText, countOf } from "../../parts/format.js";
@@ -69,16 +70,12 @@ export function CutDialog({ by, place, row, onClose }: CutDialogProps) {
           </strong>{" "}
           <span class="dim">{signal}</span>
         </p>
-        <label class="field">
-          <span>How</span>
-          <select value={action} onChange={(event) => setAction(event.currentTarget.value as InsightAction)}>
-            {actions.map((each) => (
-              <option key={each} value={each}>
-                {ACTION_NAMES[each]}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="How"
+          value={action}
+          choices={actions.map((each) => [each, ACTION_NAMES[each]])}
+          onChange={(chosen) => setAction(chosen as InsightAction)}
+        />
         {action === "sample" && (
           <label class="field">
             <span>N</span>
@@ -92,16 +89,7 @@ export function CutDialog({ by, place, row, onClose }: CutDialogProps) {
           </label>
         )}
         {action === "aggregate_label" && (
-          <label class="field">
-            <span>Label</span>
-            <select value={label} onChange={(event) => setLabel(event.currentTarget.value)}>
-              {labels.map((each) => (
-                <option key={each} value={each}>
-                  {each}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Choice label="Label" value={label} choices={labels.map((each) => [each, each])} onChange={setLabel} />
         )}
         <Load of={cut} part="Cut">
           {(answer) => (

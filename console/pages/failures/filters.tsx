@@ -2,6 +2,7 @@ import { FAILURE_REASONS } from "../../../src/runtime/contract/operations/failur
 import { useAbilities } from "../../api/abilities.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
+import { Choice } from "../../parts/choice.js";
 import { useDraft } from "../../parts/use-draft.js";
 import { goTo, linkTo } from "../../route.js";
 
@@ -68,17 +69,12 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
     goTo("failures", [], { view });
   };
   const select = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
-    <label class="field">
-      <span>{label}</span>
-      <select value={draft.values[name] ?? ""} onChange={(event) => apply({ [name]: event.currentTarget.value })}>
-        <option value="">any</option>
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice
+      label={label}
+      value={draft.values[name] ?? ""}
+      choices={[["", "any"], ...options]}
+      onChange={(value) => apply({ [name]: value })}
+    />
   );
   return (
     <form

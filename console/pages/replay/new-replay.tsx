@@ -3,6 +3,7 @@ import { type Abilities, useAbilities } from "../../api/abilities.js";
 import type { DryRun, Exporter, Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Empty, ErrorText, Facts } from "../../parts/bits.js";
+import { Choice } from "../../parts/choice.js";
 import { countText, durationText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { WorkProgress } from "../../parts/work-progress.js";
@@ -159,17 +160,15 @@ function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
   return (
     <form onSubmit={(event) => event.preventDefault()}>
       {abilities?.hasReplayKey("to") && (
-        <label class="field">
-          <span>To</span>
-          <select value={draft.to} onChange={(event) => onChange({ to: event.currentTarget.value })}>
-            <option value="">the exporter that each failed at</option>
-            {data?.exporters.map(({ id, state }) => (
-              <option key={id} value={id}>
-                {state === "UP" ? id : `${id} (${state})`}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="To"
+          value={draft.to}
+          choices={[
+            ["", "the exporter that each failed at"],
+            ...(data?.exporters ?? []).map(({ id, state }) => [id, state === "UP" ? id : `${id} (${state})`] as const),
+          ]}
+          onChange={(to) => onChange({ to })}
+        />
       )}
       <label class="field">
         <span>Entries per second</span>

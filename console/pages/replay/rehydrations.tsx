@@ -4,6 +4,7 @@ import { post, request, segment } from "../../api/client.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Empty, ErrorText, Load, type Tone } from "../../parts/bits.js";
+import { Choice } from "../../parts/choice.js";
 import { bytesText, clockText, countOf } from "../../parts/format.js";
 import { Needs } from "../../parts/needs.js";
 import { Text } from "../../parts/text.js";
@@ -108,16 +109,12 @@ function RehydrationForm({ onStarted }: { onStarted: () => void }) {
           </label>
         </>
       )}
-      <label class="field">
-        <span>To</span>
-        <select value={to} onChange={(event) => setDraft({ ...draft, to: event.currentTarget.value })}>
-          {exporters.map(({ id }) => (
-            <option key={id} value={id}>
-              {id}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label="To"
+        value={to}
+        choices={exporters.map(({ id }) => [id, id])}
+        onChange={(chosen) => setDraft({ ...draft, to: chosen })}
+      />
       <footer>
         <button type="submit" disabled={draft.from.trim() === ""}>
           Estimate

@@ -108,7 +108,7 @@ export class RehydrationRun {
     }
   }
 
-  /** What the exporter takes meanwhile counts, so that the next run does not send it again. */
+  /** Batches that the exporter takes meanwhile count, so that the next run does not send them again. */
   private async endAttempts(): Promise<void> {
     let cancel = () => {};
     const waited = new Promise<void>((resolve) => {
@@ -136,7 +136,7 @@ export class RehydrationRun {
     return "name" in content ? this.readPieces(content.name, fetched) : content.fault;
   }
 
-  /** What to read of an object, or why nothing is read. There is no fault if the condition is about other signals. */
+  /** The name of an object to read, or the reason why nothing is read. There is no fault if the condition is about other signals. */
   private contentOf({ key, size }: ArchivedObject): { name: ObjectName } | { fault: PieceFault | undefined } {
     const left = (fault: ObjectFault, message: string) => ({ fault: { fault, message } });
     const name = parseObjectName(key);
