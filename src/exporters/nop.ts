@@ -6,7 +6,7 @@ export const nopExporter = defineExporter({
   type: "nop",
   summary: "Accepts every batch and discards it.",
   signals: SIGNALS,
-  defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+  defaults: { sending_queue: { enabled: false } },
   schema: z.strictObject({}),
   create: () => ({ send: async () => undefined }),
 });

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { builtinRegistry } from "../../src/agent/builtin-registry.js";
 import { BUILTINS } from "../../src/agent/builtins/builtins.js";
+import type { ExporterFactory } from "../../src/plugin.js";
 import { openConfig } from "../../src/runtime/config/load.js";
+import {
+  completeSettings,
+  uncheckedExporterSettingsSchema,
+} from "../../src/runtime/contract/schema/exporter-settings.js";
 import { builtins } from "../support/builtins.js";
 
 const rootOf = (text: string) => openConfig({ sources: [{ text, name: "c.yaml" }] }).root;
@@ -16,6 +21,19 @@ describe("the list of built-in components", () => {
       const factory = await load();
       expect([factory.kind, factory.type, ...(factory.aliases ?? [])]).toEqual([kind, ...types]);
       expect(factory.kind === "extension" && (factory.onByDefault ?? false)).toBe(onByDefault);
+    },
+  );
+});
+
+describe("every built-in exporter", () => {
+  it.each(BUILTINS.filter(({ kind }) => kind === "exporter").map((builtin) => [builtin.types[0], builtin] as const))(
+    "retries by default when it has a queue: %s",
+    async (_type, { load }) => {
+      const { defaults = {} } = (await load()) as ExporterFactory;
+      const withQueue = { sending_queue: { enabled: true } };
+      const layers = [withQueue, defaults].map((layer) => uncheckedExporterSettingsSchema.parse(layer));
+      const { enabled, max_retries } = completeSettings(...layers).retry_on_failure;
+      expect([enabled, max_retries]).toEqual([true, 5]);
     },
   );
 });

@@ -10,9 +10,9 @@ import { startClients } from "./client.js";
 import { agentConfig } from "./configs.js";
 import { deadLetters } from "./dead-letters.js";
 import { startFaultySink } from "./faulty-sink.js";
-import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
 import { encodeNumbers } from "./numbered.js";
+import { RecordBook } from "./record-book.js";
 import { Victim } from "./victim.js";
 
 let directory: string;
@@ -64,8 +64,8 @@ describe("an outage", () => {
       await victim.end(life % 2 === 0 ? "SIGKILL" : "SIGTERM");
     }
     expect(await deadLetters(queue)).toEqual([]);
-    const ledger = new Ledger();
-    const sink = await startFaultySink(ledger, undefined, 400, port);
+    const book = new RecordBook();
+    const sink = await startFaultySink(book, undefined, 400, port);
     await victim.start();
     await expect.poll(() => sink.requests, { timeout: 60_000 }).toBeGreaterThan(0);
     await victim.end("SIGTERM");
@@ -97,19 +97,19 @@ describe("poison", () => {
     timeout: patience(600_000),
   }, async () => {
     const isPoison = (number: number) => number % 41 === 5;
-    const ledger = new Ledger();
-    const sink = await startFaultySink(ledger, isPoison, 500);
+    const book = new RecordBook();
+    const sink = await startFaultySink(book, isPoison, 500);
     const { queue, victim } = agent(sink.url);
     const startLoad = (port: () => number | undefined) =>
-      startClients({ ledger, dice: new Dice(seed), port, clients: 8, maxRecords: 1, resendUnanswered: true });
+      startClients({ book, dice: new Dice(seed), port, clients: 8, maxRecords: 1, resendUnanswered: true });
     const report = await runCampaign({
-      ...{ seed, ledger, sink, victim, startLoad, say: progress },
+      ...{ seed, book, sink, victim, startLoad, say: progress },
       ...{ kills: kills(8, 0.3), isBad: isPoison },
     });
     const told = () => new Set(victim.lines.flatMap((line) => /"rule":"(\w+)"/.exec(line)?.slice(1) ?? []));
     await victim.end("SIGTERM");
     const dead = await deadLetters(queue);
-    const missing = ledger.missing();
+    const missing = book.missing();
     const text = summary("attempts", { ...report, dead: dead.length });
     expect(
       dead.filter((number) => !isPoison(number)),

@@ -6,20 +6,20 @@ import { runCampaign } from "./campaign.js";
 import { post } from "./client.js";
 import { agentConfig } from "./configs.js";
 import { type FaultySink, startFaultyRelay, startFaultySink } from "./faulty-sink.js";
-import { Ledger } from "./ledger.js";
 import { isLongForm, kills, patience, progress, seed, summary } from "./long-form.js";
 import { encodeNumbers } from "./numbered.js";
+import { RecordBook } from "./record-book.js";
 import { Victim } from "./victim.js";
 
 let directory: string;
-let ledger: Ledger;
+let book: RecordBook;
 let sink: FaultySink;
 const victims: Victim[] = [];
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  ledger = new Ledger();
-  sink = await startFaultySink(ledger);
+  book = new RecordBook();
+  sink = await startFaultySink(book);
 });
 
 afterEach(async () => {
@@ -36,11 +36,11 @@ function born(victim: Victim): Victim {
 /** Hands in so many records, each as a request of its own. */
 async function fill(victim: Victim, entries: number): Promise<void> {
   const client = async () => {
-    while (ledger.acknowledgedCount < entries) {
-      const numbers = ledger.take(1);
+    while (book.acknowledgedCount < entries) {
+      const numbers = book.take(1);
       const answer = await post(victim.port!, undefined, encodeNumbers(numbers));
       expect(answer).toMatchObject({ status: 200 });
-      ledger.acknowledge(numbers);
+      book.acknowledge(numbers);
     }
   };
   await Promise.all(Array.from({ length: 8 }, client));
@@ -62,17 +62,17 @@ describe("an agent with a backlog for a backend that works", () => {
     sink.mood = "ok";
     const requestsBefore = sink.requests;
     let rounds = 0;
-    while (ledger.missing().length > 0) {
+    while (book.missing().length > 0) {
       const heard = sink.requests;
       await victim.start();
       // So many requests are far more entries than so many, as those that wait are merged.
-      await expect.poll(() => ledger.missing().length === 0 || sink.requests >= heard + 20).toBe(true);
+      await expect.poll(() => book.missing().length === 0 || sink.requests >= heard + 20).toBe(true);
       // A killed agent's records that were sent but not noted are sent again, so a stop in between gives it time.
       await victim.end(rounds % 2 === 0 ? "SIGTERM" : "SIGKILL");
       rounds += 1;
-      progress(`${rounds} rounds, ${ledger.missing().length} of ${entries} missing`);
+      progress(`${rounds} rounds, ${book.missing().length} of ${entries} missing`);
     }
-    const report = { entries, rounds, requests: sink.requests - requestsBefore, ...ledger.verdict() };
+    const report = { entries, rounds, requests: sink.requests - requestsBefore, ...book.verdict() };
     const text = summary("a backlog for a backend that works", report);
     expect(report, text).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
     expect(report.requests, text).toBeLessThan(entries / 20);
@@ -91,7 +91,7 @@ describe("an agent with a backlog for a backend that works", () => {
     const queue = join(directory, "queue");
     const victim = born(Victim.agent(directory, agentConfig({ backend: relay.url, queue, batch: false, exporter })));
     const report = await runCampaign({
-      ...{ seed, ledger, say: progress, sink: relay, victim },
+      ...{ seed, book, say: progress, sink: relay, victim },
       kills: kills(9, 0.2),
       resendUnanswered: false,
     });

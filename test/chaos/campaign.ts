@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Dice } from "../support/telemetry/wire-forms.js";
 import { type Clients, startClients } from "./client.js";
 import { BAD_MOODS, type FaultySink } from "./faulty-sink.js";
-import type { Ledger, Verdict } from "./ledger.js";
 import { maxCampaignMs } from "./long-form.js";
+import type { RecordBook, Verdict } from "./record-book.js";
 import type { Victim } from "./victim.js";
 
 /**
@@ -16,7 +16,7 @@ export interface CampaignSettings {
   readonly seed: number;
   readonly kills: number;
   readonly victim: Victim;
-  readonly ledger: CampaignLedger;
+  readonly book: CampaignBook;
   readonly sink: FaultySink;
   readonly resendUnanswered?: boolean;
   /** The clients; without, those that send log records. */
@@ -32,8 +32,8 @@ export interface CampaignSettings {
   readonly say?: (line: string) => void;
 }
 
-/** The part of a ledger that a campaign needs. */
-export interface CampaignLedger {
+/** The part of a book that a campaign needs. */
+export interface CampaignBook {
   readonly acknowledgedCount: number;
   missing(): readonly number[];
 }
@@ -127,27 +127,27 @@ const LIFE_WAITS = 400;
 
 /** A campaign with clients that send log records. */
 export async function runCampaign(
-  settings: CampaignSettings & { readonly ledger: Ledger },
+  settings: CampaignSettings & { readonly book: RecordBook },
 ): Promise<CampaignReport & Verdict> {
-  const { ledger, seed, resendUnanswered = true } = settings;
+  const { book, seed, resendUnanswered = true } = settings;
   const startLogClients = (port: () => number | undefined) =>
-    startClients({ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
+    startClients({ book, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
   const report = await runCampaignOf({ startLoad: startLogClients, ...settings });
-  return { ...report, ...ledger.verdict() };
+  return { ...report, ...book.verdict() };
 }
 
 export async function runCampaignOf(
   settings: CampaignSettings & Required<Pick<CampaignSettings, "startLoad">>,
 ): Promise<CampaignReport> {
-  const { victim, ledger, sink, seed, startLoad, say = () => {} } = settings;
+  const { victim, book, sink, seed, startLoad, say = () => {} } = settings;
   const started = performance.now();
   const dice = new CampaignDice(seed);
   dice.stretch = settings.stretch ?? 1;
   const clients = startLoad(() => victim.port);
   /** Resolves when so many more are acknowledged, or after so many waits. */
   async function acknowledged(more: number, maxWaits: number): Promise<void> {
-    const wanted = ledger.acknowledgedCount + more;
-    for (let waits = 0; waits < maxWaits && ledger.acknowledgedCount < wanted; waits++) await delay(WAIT_MS);
+    const wanted = book.acknowledgedCount + more;
+    for (let waits = 0; waits < maxWaits && book.acknowledgedCount < wanted; waits++) await delay(WAIT_MS);
   }
   const moments: Record<string, number> = {};
   let kills = 0;
@@ -158,13 +158,13 @@ export async function runCampaignOf(
       moments[name] = (moments[name] ?? 0) + 1;
       if (name !== STOP) kills++;
       if (dice.upTo(1) > 0) sink.mood = "ok";
-      say(`seed ${seed}: ${kills} of ${settings.kills} kills, ${ledger.acknowledgedCount} records acknowledged`);
+      say(`seed ${seed}: ${kills} of ${settings.kills} kills, ${book.acknowledgedCount} records acknowledged`);
     }
     sink.mood = "ok";
     await victim.start();
     await delay(WAIT_MS);
     // A busy machine may have acknowledged nothing between two kills; then there would be nothing to miss.
-    await acknowledged(settings.load ?? (ledger.acknowledgedCount === 0 ? 1 : 0), MAX_WAITS);
+    await acknowledged(settings.load ?? (book.acknowledgedCount === 0 ? 1 : 0), MAX_WAITS);
   } finally {
     await clients.stop();
   }
@@ -176,9 +176,9 @@ export async function runCampaignOf(
 
 /** Until nothing acknowledged is missing (or it takes too long), and until the backend hears no more. */
 async function everythingArrived(settings: CampaignSettings): Promise<void> {
-  const { ledger, sink, patienceMs = 60_000, isBad = () => false } = settings;
+  const { book, sink, patienceMs = 60_000, isBad = () => false } = settings;
   const deadline = performance.now() + patienceMs;
-  while (ledger.missing().some((number) => !isBad(number)) && performance.now() < deadline) await delay(20);
+  while (book.missing().some((number) => !isBad(number)) && performance.now() < deadline) await delay(20);
   for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
 }
 

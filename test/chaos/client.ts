@@ -2,8 +2,8 @@ import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Signal } from "../../src/plugin.js";
 import type { Dice } from "../support/telemetry/wire-forms.js";
-import type { Ledger } from "./ledger.js";
 import { encodeNumbers } from "./numbered.js";
+import type { RecordBook } from "./record-book.js";
 
 /**
  * Clients that follow OTLP: what was refused (429, 502, 503, 504) or not answered is sent again with the same numbers
@@ -17,7 +17,7 @@ export interface Clients {
 }
 
 interface Settings {
-  readonly ledger: Ledger;
+  readonly book: RecordBook;
   readonly dice: Dice;
   /** Where the agent listens now; undefined while it does not run. */
   readonly port: () => number | undefined;
@@ -54,26 +54,26 @@ export function startClients(settings: Settings): Clients {
 }
 
 async function send(settings: Settings, agent: Agent, state: { sending: boolean; refusals: number }): Promise<void> {
-  const { ledger, dice } = settings;
+  const { book, dice } = settings;
   let numbers: number[] = [];
   while (state.sending) {
-    if (numbers.length === 0) numbers = ledger.take(1 + dice.upTo(settings.maxRecords - 1));
+    if (numbers.length === 0) numbers = book.take(1 + dice.upTo(settings.maxRecords - 1));
     const port = settings.port();
     const encode = settings.encode ?? ((some: readonly number[]) => encodeNumbers(some, settings.padding));
     const answer = port === undefined ? "not sent" : await post(port, agent, encode(numbers), settings.signal);
     if (answer === "not sent") await delay(PAUSE_MS);
     else if (answer === "unknown") {
-      ledger.loseSight(numbers);
+      book.loseSight(numbers);
       if (!settings.resendUnanswered) numbers = [];
       await delay(PAUSE_MS);
     } else if (answer.status === 200 && answer.body.length === 0) {
-      ledger.acknowledge(numbers);
+      book.acknowledge(numbers);
       numbers = [];
     } else if (RETRYABLE.has(answer.status)) {
       state.refusals++;
       await delay(Math.min(MAX_PAUSE_MS, answer.retryAfterMs));
     } else {
-      ledger.reject(numbers, `${answer.status} ${answer.body.toString("latin1")}`);
+      book.reject(numbers, `${answer.status} ${answer.body.toString("latin1")}`);
       numbers = [];
     }
   }

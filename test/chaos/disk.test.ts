@@ -10,9 +10,9 @@ import { post, startClients } from "./client.js";
 import { agentConfig, journalConfig } from "./configs.js";
 import { copyOf, type Damage, filesBelow, flipBit, kindsBelow, remove, truncateTo } from "./damage.js";
 import { type FaultySink, startFaultySink } from "./faulty-sink.js";
-import { Ledger } from "./ledger.js";
 import { isLongForm } from "./long-form.js";
 import { encodeNumbers } from "./numbered.js";
+import { RecordBook } from "./record-book.js";
 import { Victim } from "./victim.js";
 
 const directory = mkdtempSync(join(tmpdir(), "sluice-disk-"));
@@ -24,8 +24,8 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-async function sinkOf(ledger: Ledger): Promise<FaultySink> {
-  const sink = await startFaultySink(ledger);
+async function sinkOf(book: RecordBook): Promise<FaultySink> {
+  const sink = await startFaultySink(book);
   cleanups.push(() => sink.close());
   return sink;
 }
@@ -44,17 +44,17 @@ function agentOn(queue: string, sink: FaultySink, configOf: ConfigOf = withQueue
 }
 
 /** Sends so many requests of ten records, which must all be acknowledged. */
-async function fill(victim: Victim, ledger: Ledger, requests: number): Promise<void> {
+async function fill(victim: Victim, book: RecordBook, requests: number): Promise<void> {
   for (let i = 0; i < requests; i++) {
-    const numbers = ledger.take(10);
+    const numbers = book.take(10);
     expect(await post(victim.port!, undefined, encodeNumbers(numbers))).toMatchObject({ status: 200 });
-    ledger.acknowledge(numbers);
+    book.acknowledge(numbers);
   }
 }
 
 /** Waits until nothing is missing but what is `lost`, or nothing has come for a while. */
-async function settle(ledger: Ledger, sink: FaultySink, lost = 0): Promise<void> {
-  for (let quiet = 0; quiet < 75 && ledger.missing().length > lost; quiet++) {
+async function settle(book: RecordBook, sink: FaultySink, lost = 0): Promise<void> {
+  for (let quiet = 0; quiet < 75 && book.missing().length > lost; quiet++) {
     const heard = sink.requests;
     await delay(20);
     if (sink.requests > heard) quiet = 0;
@@ -70,12 +70,12 @@ describe.each([
   ["a queue", withQueue],
   ["a journal", withJournal],
 ])("files of %s damaged between two runs", (name, configOf) => {
-  const ledger = new Ledger();
+  const book = new RecordBook();
   const master = join(directory, `master of ${name}`);
   let sink: FaultySink;
 
   beforeAll(async () => {
-    sink = await startFaultySink(ledger);
+    sink = await startFaultySink(book);
     sink.mood = "unavailable";
     // After the second start, the data of the first run is in a table, and the data of the second run is in the log.
     for (let run = 0; run < 2; run++) {
@@ -83,7 +83,7 @@ describe.each([
       mkdirSync(home);
       const victim = Victim.agent(home, configOf(sink.url, master));
       await victim.start();
-      await fill(victim, ledger, 30);
+      await fill(victim, book, 30);
       await victim.end("SIGKILL");
     }
     await sink.close();
@@ -107,7 +107,7 @@ describe.each([
   it.each(damages)("delivers the rest and says what was lost when $title", async (damage) => {
     const queue = copyOf(master, join(directory, `copy-${++serial}`));
     expect(damage.apply(queue), `there are ${kindsBelow(queue).join(", ")}`).toBe(true);
-    const mine = ledger.fork();
+    const mine = book.fork();
     const backend = await sinkOf(mine);
     const victim = agentOn(queue, backend, configOf);
     await victim.start();
@@ -124,7 +124,7 @@ describe.each([
     const queue = copyOf(master, join(directory, `copy-${++serial}`));
     for (const file of filesBelow(queue).filter((name) => /\.(log|ldb)$|CURRENT$|MANIFEST[^/]*$/.test(name)))
       rmSync(file);
-    const mine = ledger.fork();
+    const mine = book.fork();
     const backend = await sinkOf(mine);
     const victim = agentOn(queue, backend, configOf);
     await victim.start();
@@ -134,17 +134,17 @@ describe.each([
 
 describe("a directory that two agents want", () => {
   it("belongs to the first; the second says why it cannot start, and the first goes on", async () => {
-    const ledger = new Ledger();
-    const sink = await sinkOf(ledger);
+    const book = new RecordBook();
+    const sink = await sinkOf(book);
     const queue = join(directory, `shared-${++serial}`);
     const [first, second] = [agentOn(queue, sink), agentOn(queue, sink)];
     await first.start();
-    await fill(first, ledger, 3);
+    await fill(first, book, 3);
     await expect(second.start()).rejects.toThrow(/another process|in use|locked/i);
-    await fill(first, ledger, 3);
-    await settle(ledger, sink);
+    await fill(first, book, 3);
+    await settle(book, sink);
     // Not without duplicates: on a busy machine an answer may come after the sender's 200 ms.
-    expect(ledger.verdict()).toMatchObject({ missing: 0, acknowledged: 60 });
+    expect(book.verdict()).toMatchObject({ missing: 0, acknowledged: 60 });
   });
 });
 
@@ -159,44 +159,44 @@ describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
     },
     async (_, configOf) => {
       const queue = mountTmpfs("size=120m");
-      const ledger = new Ledger();
-      const sink = await sinkOf(ledger);
+      const book = new RecordBook();
+      const sink = await sinkOf(book);
       sink.mood = "unavailable";
       const victim = agentOn(queue, sink, configOf);
       await victim.start();
-      const clients = load(ledger, victim);
+      const clients = load(book, victim);
       while (clients.refusals < 20) await delay(20);
-      expect(ledger.acknowledgedCount).toBeGreaterThan(100);
+      expect(book.acknowledgedCount).toBeGreaterThan(100);
       sink.mood = "ok";
-      const before = ledger.acknowledgedCount;
-      while (ledger.acknowledgedCount < before + 100) await delay(20);
+      const before = book.acknowledgedCount;
+      while (book.acknowledgedCount < before + 100) await delay(20);
       await clients.stop();
-      await expect.poll(() => ledger.missing()).toEqual([]);
-      expect(ledger.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
+      await expect.poll(() => book.missing()).toEqual([]);
+      expect(book.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
       expect(complaints(victim).join("\n")).toMatch(/space|ENOSPC|full/i);
     },
   );
 
   it("survives a kill and a start while the disk is full", { timeout: 600_000 }, async () => {
     const queue = mountTmpfs("size=120m");
-    const ledger = new Ledger();
-    const sink = await sinkOf(ledger);
+    const book = new RecordBook();
+    const sink = await sinkOf(book);
     sink.mood = "unavailable";
     const victim = agentOn(queue, sink);
     await victim.start();
-    const clients = load(ledger, victim);
+    const clients = load(book, victim);
     while (clients.refusals < 20) await delay(20);
     await clients.stop();
     await victim.end("SIGKILL");
     sink.mood = "ok";
     await victim.start();
-    await expect.poll(() => ledger.missing()).toEqual([]);
-    expect(ledger.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
+    await expect.poll(() => book.missing()).toEqual([]);
+    expect(book.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
   });
 
   it("says which directory cannot be written when it is read-only", async () => {
     const queue = mountTmpfs("ro");
-    const sink = await sinkOf(new Ledger());
+    const sink = await sinkOf(new RecordBook());
     const victim = agentOn(queue, sink);
     await expect(victim.start()).rejects.toThrow(queue);
     expect(victim.output).toMatch(/read-only|EROFS|not be written|cannot write/i);
@@ -209,9 +209,9 @@ function moreDamages(): Damage[] {
   return kinds.flatMap((kind) => shares.flatMap((share) => [flipBit(kind, share), truncateTo(kind, share)]));
 }
 
-function load(ledger: Ledger, victim: Victim) {
+function load(book: RecordBook, victim: Victim) {
   const clients = startClients({
-    ledger,
+    book,
     dice: new Dice(1),
     port: () => victim.port,
     clients: 8,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Ledger } from "./ledger.js";
 import { decodeNumbers } from "./numbered.js";
+import type { RecordBook } from "./record-book.js";
 
 /**
  * A backend that misbehaves on command. It notes records only when it keeps them:
@@ -30,7 +30,7 @@ type Keep = (body: Buffer, request: IncomingMessage) => Promise<number>;
 
 /** The far end: what it keeps has arrived. Requests with a record that it cannot stand it refuses as a whole, with this status. */
 export function startFaultySink(
-  ledger: Ledger,
+  book: RecordBook,
   isBad: (number: number) => boolean = () => false,
   status = 400,
   port = 0,
@@ -38,7 +38,7 @@ export function startFaultySink(
   return startFaulty(async (body) => {
     const numbers = decodeNumbers(body);
     if (numbers.some(isBad)) return status;
-    ledger.arrive(numbers);
+    book.arrive(numbers);
     return 200;
   }, port);
 }

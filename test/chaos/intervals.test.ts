@@ -9,20 +9,20 @@ import { runCampaign } from "./campaign.js";
 import { startClients } from "./client.js";
 import { agentConfig } from "./configs.js";
 import { type FaultySink, startFaultySink } from "./faulty-sink.js";
-import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
 import { markOf } from "./numbered.js";
+import { RecordBook } from "./record-book.js";
 import { Victim } from "./victim.js";
 
 let directory: string;
-let ledger: Ledger;
+let book: RecordBook;
 let sink: FaultySink;
 let victim: Victim;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  ledger = new Ledger();
-  sink = await startFaultySink(ledger);
+  book = new RecordBook();
+  sink = await startFaultySink(book);
 });
 
 afterEach(async () => {
@@ -45,7 +45,7 @@ function configWith(signal: Signal, processor: string, keys: object): object {
   };
 }
 
-const settings = () => ({ seed, ledger, sink, victim, say: progress, stretch: 5, kills: kills(8, 0.2) });
+const settings = () => ({ seed, book, sink, victim, say: progress, stretch: 5, kills: kills(8, 0.2) });
 
 describe("an agent that counts equal log records behind a journal", () => {
   it.each([
@@ -83,7 +83,7 @@ describe("an agent that keeps the last point of each series behind a journal", (
     timeout: patience(600_000),
   }, async () => {
     victim = Victim.agent(directory, configWith("metrics", "interval", {}));
-    const load = { ledger, dice: new Dice(seed), clients: 4, maxRecords: 20, resendUnanswered: true, encode };
+    const load = { book, dice: new Dice(seed), clients: 4, maxRecords: 20, resendUnanswered: true, encode };
     const startLoad = (port: () => number | undefined) => startClients({ ...load, port, signal: "metrics" });
     const report = await runCampaign({ ...settings(), startLoad });
     expect(report, summary("interval", report)).toMatchObject({ missing: 0, rejected: 0, strays: 0 });

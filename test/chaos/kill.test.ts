@@ -6,19 +6,19 @@ import { runCampaign } from "./campaign.js";
 import { agentConfig } from "./configs.js";
 import { deadLetters, replayAll } from "./dead-letters.js";
 import { type FaultySink, startFaultyRelay, startFaultySink } from "./faulty-sink.js";
-import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
+import { RecordBook } from "./record-book.js";
 import { Victim } from "./victim.js";
 
 let directory: string;
-let ledger: Ledger;
+let book: RecordBook;
 let sink: FaultySink;
 const victims: Victim[] = [];
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  ledger = new Ledger();
-  sink = await startFaultySink(ledger);
+  book = new RecordBook();
+  sink = await startFaultySink(book);
 });
 
 afterEach(async () => {
@@ -32,7 +32,7 @@ function born(victim: Victim): Victim {
   return victim;
 }
 
-const settings = () => ({ seed, ledger, sink, say: progress });
+const settings = () => ({ seed, book, sink, say: progress });
 
 describe("the oracle", () => {
   it("finds out an agent that acknowledges what it has only in memory", { timeout: 600_000 }, async () => {
@@ -76,13 +76,13 @@ describe("an agent with a queue", () => {
   }, async () => {
     let isFixed = false;
     const isBad = (number: number) => !isFixed && number % 53 === 7;
-    const picky = await startFaultySink(ledger, isBad);
+    const picky = await startFaultySink(book, isBad);
     const queue = join(directory, "queue");
     const victim = born(Victim.agent(directory, agentConfig({ backend: picky.url, queue })));
     const report = await runCampaign({ ...settings(), sink: picky, victim, isBad, kills: kills(8, 0.2) });
     await victim.end("SIGTERM");
     const dead = new Set(await deadLetters(queue));
-    const missing = ledger.missing();
+    const missing = book.missing();
     expect(
       missing.filter((number) => !isBad(number)),
       summary("bad records", report),
@@ -94,7 +94,7 @@ describe("an agent with a queue", () => {
     isFixed = true;
     await replayAll(queue);
     await victim.start();
-    await expect.poll(() => ledger.missing()).toEqual([]);
+    await expect.poll(() => book.missing()).toEqual([]);
     await victim.end("SIGTERM");
     expect(await deadLetters(queue)).toEqual([]);
     await picky.close();

@@ -1,10 +1,10 @@
 import { writeSync } from "node:fs";
 
-const LONG_FORMS = ["chaos", "chaos:brokers"];
+const LONG_FORMS = ["chaos", "chaos:brokers", "chaos:slow-disk"];
 
 /**
  * The short form runs with the other tests; `npm run chaos` is the long one, with a progress line and a summary, and
- * `npm run chaos:brokers` that of brokers and databases alone. CHAOS_KILLS sets another number of kills, CHAOS_SEED repeats a schedule,
+ * `npm run chaos:brokers` that of brokers and databases alone, `npm run chaos:slow-disk` that of a slow disk. CHAOS_KILLS sets another number of kills, CHAOS_SEED repeats a schedule,
  * CHAOS_MINUTES ends each campaign after that time with the kills that it has.
  */
 const WANTED = Number(

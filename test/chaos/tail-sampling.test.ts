@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCampaign } from "./campaign.js";
 import { traceConfig } from "./configs.js";
 import { type FaultySink, startFaultySink } from "./faulty-sink.js";
-import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
+import { RecordBook } from "./record-book.js";
 import { arrivedOfDropped, halves, POLICIES, type SentTrace, startTraceClients } from "./trace-client.js";
 import { Victim } from "./victim.js";
 
@@ -19,14 +19,14 @@ const SAMPLING = {
 };
 
 let directory: string;
-let ledger: Ledger;
+let book: RecordBook;
 let sink: FaultySink;
 let victim: Victim;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  ledger = new Ledger();
-  sink = await startFaultySink(ledger);
+  book = new RecordBook();
+  sink = await startFaultySink(book);
 });
 
 afterEach(async () => {
@@ -47,13 +47,13 @@ describe("an agent that samples traces behind a journal", () => {
       const journal = join(directory, "queue");
       const shape = { backend: sink.url, sampling: SAMPLING, ...(hasQueue && { queue: journal }) };
       victim = Victim.agent(directory, traceConfig(shape, journal));
-      const startLoad = (port: () => number | undefined) => startTraceClients(ledger, sent, DECISION_WAIT_MS / 3, port);
-      const settings = { seed, ledger, sink, victim, say: progress, startLoad, stretch: 5 };
+      const startLoad = (port: () => number | undefined) => startTraceClients(book, sent, DECISION_WAIT_MS / 3, port);
+      const settings = { seed, book, sink, victim, say: progress, startLoad, stretch: 5 };
       const report = await runCampaign({ ...settings, kills: kills(times, share) });
       expect(report, summary(`traces, exporter ${name}`, report)).toMatchObject({ missing: 0, strays: 0 });
       expect(report.acknowledged).toBeGreaterThan(0);
-      expect(arrivedOfDropped(sent, ledger), summary("of dropped traces", report)).toEqual([]);
-      await expect.poll(() => halves(sent, ledger), { timeout: 30_000, interval: 500 }).toEqual([]);
+      expect(arrivedOfDropped(sent, book), summary("of dropped traces", report)).toEqual([]);
+      await expect.poll(() => halves(sent, book), { timeout: 30_000, interval: 500 }).toEqual([]);
     },
   );
 });

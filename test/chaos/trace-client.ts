@@ -2,8 +2,8 @@ import { Agent } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { type SpanInput, spanBatch, traceId } from "../support/sampled.js";
 import { type Answer, type Clients, post, RETRYABLE } from "./client.js";
-import type { Ledger } from "./ledger.js";
 import { markOf } from "./numbered.js";
+import type { RecordBook } from "./record-book.js";
 
 /**
  * Traces come in two halves. The policies below keep a trace of six spans and drop one of four; seen by half, they do the
@@ -32,10 +32,10 @@ interface HalfSent {
 /**
  * Clients that send the second half of a trace with the first half of the next one, so that the traces of a request are
  * decided at different times. A request is sent again until it is acknowledged. Of what was acknowledged within `promptMs`
- * the traces that are to be kept must arrive, and are noted in the ledger.
+ * the traces that are to be kept must arrive, and are noted in the book.
  */
 export function startTraceClients(
-  ledger: Ledger,
+  book: RecordBook,
   sent: SentTrace[],
   promptMs: number,
   port: () => number | undefined,
@@ -45,12 +45,12 @@ export function startTraceClients(
   const client = async () => {
     let last: HalfSent | undefined;
     while (state.sending) {
-      const taken = ledger.take(MAX_SPANS);
+      const taken = book.take(MAX_SPANS);
       const isKept = (taken[0]! / MAX_SPANS) % 3 !== 0;
       const next: HalfSent = { numbers: taken.slice(0, isKept ? 6 : 4), isKept, begunAt: performance.now() };
       const spans = [...(last === undefined ? [] : halfOf(last, 1)), ...halfOf(next, 0)];
       if (!(await postUntilAcknowledged(spanBatch(spans).bytes, agent, port, state))) return;
-      if (last !== undefined) note(ledger, sent, last, promptMs);
+      if (last !== undefined) note(book, sent, last, promptMs);
       last = next;
       await delay(5);
     }
@@ -76,10 +76,10 @@ function halfOf({ numbers }: HalfSent, half: 0 | 1): SpanInput[] {
     .map((number) => ({ trace, span: number.toString(16).padStart(16, "0"), name: markOf(number) }));
 }
 
-function note(ledger: Ledger, sent: SentTrace[], { numbers, isKept, begunAt }: HalfSent, promptMs: number): void {
+function note(book: RecordBook, sent: SentTrace[], { numbers, isKept, begunAt }: HalfSent, promptMs: number): void {
   const isPrompt = performance.now() - begunAt < promptMs;
   sent.push({ numbers, isKept, isPrompt });
-  if (isPrompt && isKept) ledger.acknowledge(numbers);
+  if (isPrompt && isKept) book.acknowledge(numbers);
 }
 
 /** False when the sending has ended first, or the agent will not have it. */
@@ -103,15 +103,15 @@ async function postUntilAcknowledged(
 }
 
 /** Traces that were dropped with all of their spans, but have arrived in part. */
-export function arrivedOfDropped(sent: readonly SentTrace[], ledger: Ledger): SentTrace[] {
-  return sent.filter((trace) => trace.isPrompt && !trace.isKept && arrivedOf(trace, ledger).length > 0);
+export function arrivedOfDropped(sent: readonly SentTrace[], book: RecordBook): SentTrace[] {
+  return sent.filter((trace) => trace.isPrompt && !trace.isKept && arrivedOf(trace, book).length > 0);
 }
 
 /** Traces that have arrived only in part. */
-export function halves(sent: readonly SentTrace[], ledger: Ledger): SentTrace[] {
-  return sent.filter((trace) => ![0, trace.numbers.length].includes(arrivedOf(trace, ledger).length));
+export function halves(sent: readonly SentTrace[], book: RecordBook): SentTrace[] {
+  return sent.filter((trace) => ![0, trace.numbers.length].includes(arrivedOf(trace, book).length));
 }
 
-function arrivedOf({ numbers }: SentTrace, ledger: Ledger): number[] {
-  return numbers.filter((number) => ledger.hasArrived(number));
+function arrivedOf({ numbers }: SentTrace, book: RecordBook): number[] {
+  return numbers.filter((number) => book.hasArrived(number));
 }

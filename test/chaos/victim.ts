@@ -22,11 +22,11 @@ export class Victim {
     this.directory = directory;
   }
 
-  /** The agent, with a config that is written into its directory. */
-  static agent(directory: string, config: object, name = "sluice.json"): Victim {
+  /** The agent, with a config that is written into its directory. `options` are those of Node.js. */
+  static agent(directory: string, config: object, name = "sluice.json", options: readonly string[] = []): Victim {
     const file = join(directory, name);
     writeFileSync(file, JSON.stringify(config));
-    return new Victim([join(project, "bin/sluice.js"), "run", "--config", file], directory);
+    return new Victim([...options, join(project, "bin/sluice.js"), "run", "--config", file], directory);
   }
 
   /** Any other program that logs its port as the agent does. */

@@ -45,8 +45,11 @@ function linesOf(text: string, head: string): (readonly [string, string])[] {
 
 describe("the docs have the tables that the code follows", () => {
   it("of whose failure a call is", () => {
-    const rows = FAILURE_KINDS.map(({ failure, blame }) => [failure, BLAMES[blame]]);
-    expect(page("reliability.md")).toContain(markdownTable(["what happens", "whose failure it is"], rows));
+    const rows = FAILURE_KINDS.map(({ failure, blame, mayBePoison = blame !== "backend" }) => {
+      return [failure, BLAMES[blame], mayBePoison ? "yes" : "no"];
+    });
+    const head = ["what happens", "whose failure it is", "may be poison"];
+    expect(page("reliability.md")).toContain(markdownTable(head, rows));
   });
 
   it("of the rules that make dead letters", () => {

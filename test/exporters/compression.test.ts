@@ -4,10 +4,11 @@ import { otlpHttpExporter } from "../../src/exporters/otlp-http/component.js";
 import { Batch } from "../../src/plugin.js";
 import { type Running, startReceiver } from "../receivers/otlp/harness.js";
 import { wire } from "../receivers/otlp/requests.js";
+import { availableHere } from "../support/telemetry/with-zstd.js";
 import { never, startExporter } from "./harness.js";
 
 /** The compressions that a Collector can be configured to send over HTTP. */
-const COLLECTORS = ["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"];
+const COLLECTORS = availableHere(["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"]);
 
 describe("compression from exporter to receiver", () => {
   let running: Running;
@@ -18,7 +19,7 @@ describe("compression from exporter to receiver", () => {
 
   const transports = [
     ...["none", ...COLLECTORS].map((compression) => ({ over: "HTTP", compression })),
-    ...["none", "gzip", "snappy", "zstd"].map((compression) => ({ over: "gRPC", compression })),
+    ...availableHere(["none", "gzip", "snappy", "zstd"]).map((compression) => ({ over: "gRPC", compression })),
   ];
 
   it.each(transports)("carries $compression over $over", async ({ over, compression }) => {

@@ -139,7 +139,7 @@ describe("the package", () => {
       .filter(
         (line) =>
           line.length > 1200 &&
-          !/^(import|export) \{|new Worker\(|^const (?:HOOKS|PAIRS) = |\bwords\("|redis\.eval\("|^\[\d+, "/.test(
+          !/^(import|export) \{|new Worker\(|^const (?:HOOKS|PAIRS|WATCHDOG_THREAD) = |\bwords\("|redis\.eval\("|^\[\d+, "/.test(
             line.trim(),
           ),
       );

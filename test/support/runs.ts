@@ -1,12 +1,14 @@
-const isFuzzScript = process.env["npm_lifecycle_event"] === "fuzz";
+const script = process.env["npm_lifecycle_event"];
 
-/**
- * How often a law is tried: a few dozen times in the suite, 3,000 times in `npm run fuzz`, or as often as the environment
- * variable FUZZ_RUNS says.
- */
-const WANTED = Number(process.env["FUZZ_RUNS"] ?? (isFuzzScript ? 3000 : 0));
+/** The runs of every law in `npm run fuzz`: 3,000, or what the environment variable FUZZ_RUNS says. 0 elsewhere. */
+const WANTED = Number(process.env["FUZZ_RUNS"] ?? (script === "fuzz" ? 3000 : 0));
 
 export const isFuzzing: boolean = WANTED > 0;
+
+/** The share of its runs that each law has in `npm test`, where new seeds add up over time. */
+const SHARE = script === "test" ? 1 / 4 : 1;
+/** The runs that a law has at least, if it wants as many. */
+const MIN_RUNS = 5;
 
 /**
  * How long `npm run fuzz` takes at most, in milliseconds: FUZZ_MINUTES, or an hour. Half of the time is for the inputs of
@@ -15,10 +17,14 @@ export const isFuzzing: boolean = WANTED > 0;
 export const FUZZ_LIMIT_MS: number = Number(process.env["FUZZ_MINUTES"] ?? 60) * 60_000;
 
 /** About as many laws as `npm run fuzz` tries, one after the other in each of two processes. */
-const LAWS = 110;
+const LAWS = 125;
 const LAW_LIMIT_MS = FUZZ_LIMIT_MS / LAWS;
 
-/** A law that runs out of time holds if it held so far. */
-export function runs(few: number) {
-  return isFuzzing ? { numRuns: WANTED, interruptAfterTimeLimit: LAW_LIMIT_MS } : { numRuns: few };
+/**
+ * How often a law is tried: `wanted` times by `npx vitest run FILE` and `npm run test:laws`, a quarter of that by `npm test`.
+ * When `npm run fuzz` runs out of time, a law holds if it held so far.
+ */
+export function runs(wanted: number) {
+  if (isFuzzing) return { numRuns: WANTED, interruptAfterTimeLimit: LAW_LIMIT_MS };
+  return { numRuns: Math.max(Math.min(wanted, MIN_RUNS), Math.round(wanted * SHARE)) };
 }

@@ -1,57 +1,13 @@
 import { existsSync } from "node:fs";
 import type { Registry } from "#config/resolve";
 import type { MapNode } from "#config/text";
-import { errorMessage } from "#contract/errors";
 import { nearest } from "#contract/schema";
-import { packageVersion } from "#system";
 import { type Command, type CommandContext, type CommandGroup, isGroup, type OptionValues } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
-import { EXIT, processTerminal, type Terminal, UnansweredError, UsageError } from "./terminal.js";
-
-/**
- * Runs the command line of this process and exits once all output is written. Open handles cannot keep the process
- * alive.
- */
-export async function runProcess(process: NodeJS.Process): Promise<void> {
-  // Without a listener Node.js opens its debugger on SIGUSR1, and anyone who can connect to it can run code here.
-  process.on("SIGUSR1", () => {});
-  const onExit = (code: number) => onEarlyExit(process, code);
-  process.once("exit", onExit);
-  let outputError: Error | undefined;
-  const terminal = processTerminal(process, (error) => {
-    outputError ??= error;
-  });
-  const code = await main(process.argv.slice(2), terminal).catch((error: unknown) => reportBug(error, terminal));
-  process.off("exit", onExit);
-  process.exitCode = code;
-  await flushed(process.stdout);
-  if (outputError !== undefined) process.stderr.write(`sluice: cannot write the output: ${outputError.message}\n`);
-  await flushed(process.stderr);
-  process.exit(outputError === undefined ? code : code || EXIT.failed);
-}
-
-function flushed(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => void stream.write("", () => resolve()));
-}
-
-/** Reports an error that no command expects, with source positions in its stack. */
-async function reportBug(error: unknown, { err }: Terminal): Promise<number> {
-  const { sourceStack } = await import("../../runtime/host/errors/source-position.js");
-  err.write(`sluice: this is a bug in Sluice or in a plugin: ${sourceStack(error) || errorMessage(error)}\n`);
-  return EXIT.failed;
-}
-
-/**
- * Exits with an error when the process ends before its command has finished: if a plugin calls process.exit(0), it must
- * not look like success.
- */
-function onEarlyExit(process: NodeJS.Process, code: number): void {
-  if (code !== 0) return;
-  process.exitCode = EXIT.failed;
-  process.stderr.write("sluice: the process ended before its work was done: a plugin called process.exit\n");
-}
+import { isVersion, printVersion } from "./process/version.js";
+import { EXIT, type Terminal, UnansweredError, UsageError } from "./terminal.js";
 
 /** Runs one command line and returns the exit code. */
 export async function main(
@@ -62,7 +18,7 @@ export async function main(
   const [first, ...rest] = argv;
   try {
     if (first === undefined) throw new UsageError("a command is missing");
-    if (first === "--version" || first === "-v") return print(terminal, `${packageVersion()}\n`);
+    if (isVersion(first)) return printVersion(terminal);
     if (first === "--help" || first === "-h") return print(terminal, overview(terminal.out.columns));
     if (first === "help") return print(terminal, helpFor(rest, terminal.out.columns));
     const command = commandOf(first);

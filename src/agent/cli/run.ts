@@ -21,6 +21,7 @@ import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { importsOfRun } from "./plugin-imports.js";
 import { showProblems } from "./show-problems.js";
+import { logStreamErrors } from "./stream-errors.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 import { collectGarbage, tuneV8 } from "./v8.js";
@@ -139,17 +140,14 @@ export async function runConfig(
 ): Promise<number> {
   const { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development, parent } =
     environment;
-  const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { logStreamErrors }, { AgentRehearsals }] =
-    await Promise.all([
-      import("../../runtime/host/agent.js"),
-      import("../../runtime/host/reload/config-reloader.js"),
-      import("../../runtime/host/self-telemetry/self-telemetry.js"),
-      import("./stream-errors.js"),
-      import("../rehearsal/process/agent-rehearsals.js"),
-      loadedMask(), // before the first line is logged
-    ]);
+  const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { AgentRehearsals }] = await Promise.all([
+    import("../../runtime/host/agent.js"),
+    import("../../runtime/host/reload/config-reloader.js"),
+    import("../../runtime/host/self-telemetry/self-telemetry.js"),
+    import("../rehearsal/process/agent-rehearsals.js"),
+    loadedMask(), // before the first line is logged
+  ]);
   restrictNewFiles();
-  tuneV8();
   const output = { stderr: process.stderr, isTerminal: terminal.err.isTerminal };
   const hasWorkers = parent !== undefined && workerCount(config.service.workers) > 1;
   const telemetry = createSelfTelemetry(config, {
@@ -207,6 +205,7 @@ export async function runConfig(
         );
       await development?.onStarted(agent);
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
+      tuneV8();
     },
     stop: (timeoutMs: number) => {
       rehearsals.cancel();

@@ -55,7 +55,7 @@ export function processTerminal(process: NodeJS.Process, onLost: (error: Error) 
     out: outputOf(process.stdout, process.env, onLost),
     err: outputOf(process.stderr, process.env),
     env: process.env,
-    ask: process.stdin.isTTY && process.stderr.isTTY ? (question) => askPerson(question, process) : undefined,
+    ask: process.stderr.isTTY && process.stdin.isTTY ? (question) => askPerson(question, process) : undefined,
   };
 }
 

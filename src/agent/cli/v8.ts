@@ -9,7 +9,8 @@ import { runInNewContext } from "node:vm";
 
 /**
  * Sets values that suit an agent better than V8's defaults. The benchmark does the same in the processes that measure
- * single components.
+ * single components. Call this when the agent has started: V8 rejects code that was compiled with other flags, so all
+ * modules of Node.js that are loaded afterwards are compiled from their source.
  */
 export function tuneV8(): void {
   tuneGarbageCollection();

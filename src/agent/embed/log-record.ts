@@ -11,7 +11,7 @@ import {
   LOG_TIME_TAG,
   LOG_TRACE_ID_TAG,
 } from "#otlp/tags";
-import { telemetryValue } from "./telemetry-value.js";
+import { telemetryValue, UNREADABLE } from "./telemetry-value.js";
 
 /** The six severity names that OpenTelemetry has numbers for. */
 export type SeverityName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";
@@ -71,8 +71,17 @@ export function writeAttributes(
   if (attributes === undefined || attributes === null) return;
   if (attributes instanceof Map) return writeAttributes(writer, Object.fromEntries(attributes), tag);
   for (const key of Object.keys(attributes)) {
-    const value = attributes[key];
+    const value = readAttribute(attributes, key);
     if (value !== undefined) writeAttribute(writer, key, value, tag);
+  }
+}
+
+/** An attribute whose getter throws must not cost the program its record. */
+function readAttribute(attributes: Readonly<Record<string, unknown>>, key: string): unknown {
+  try {
+    return attributes[key];
+  } catch {
+    return UNREADABLE;
   }
 }
 

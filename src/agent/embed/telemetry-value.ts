@@ -36,11 +36,14 @@ export function telemetryValue(value: unknown, walk?: ValueWalk): Value {
   }
 }
 
+/** Stands for a value that throws when it is read. */
+export const UNREADABLE = "[cannot be read]";
+
 function objectValueOrNote(value: object, walk: ValueWalk): Value {
   try {
     return objectValue(value, walk);
   } catch {
-    return "[cannot be read]";
+    return UNREADABLE;
   }
 }
 

@@ -5,7 +5,8 @@ export class FakeClock implements Clock {
   private time = 1_700_000_000_000;
   /** Offset of the wall clock. */
   private offset = 0;
-  private timers: { at: number; run: () => void }[] = [];
+  /** In the order in which they are due. */
+  private readonly timers: { readonly at: number; readonly run: () => void }[] = [];
 
   now(): number {
     return this.time + this.offset;
@@ -22,19 +23,19 @@ export class FakeClock implements Clock {
 
   after(ms: number, run: () => void): () => void {
     const timer = { at: this.time + ms, run };
-    this.timers.push(timer);
+    const before = this.timers.findLastIndex(({ at }) => at <= timer.at);
+    this.timers.splice(before + 1, 0, timer);
     return () => {
-      this.timers = this.timers.filter((other) => other !== timer);
+      const index = this.timers.indexOf(timer);
+      if (index >= 0) this.timers.splice(index, 1);
     };
   }
 
   /** Advances the clock and runs due timers, in order. */
   advance(ms: number): void {
     const end = this.time + ms;
-    for (;;) {
-      const next = this.timers.filter((t) => t.at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.timers = this.timers.filter((timer) => timer !== next);
+    while (this.timers.length > 0 && this.timers[0]!.at <= end) {
+      const next = this.timers.shift()!;
       this.time = next.at;
       next.run();
     }

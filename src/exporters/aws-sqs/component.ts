@@ -12,7 +12,7 @@ import {
   type Signal,
 } from "../../plugin.js";
 import { type AwsSqsExporterConfig, awsSqsExporterSchema } from "./config.js";
-import { entryOf, formerQueue, keyOf } from "./outgoing-message.js";
+import { entryOf, formerQueue } from "./outgoing-message.js";
 import { sendMessages } from "./send-messages.js";
 
 /** Sends messages to SQS. A batch is delivered when SQS has confirmed each of its messages. */
@@ -124,7 +124,7 @@ class AwsSqsExporter implements Exporter {
     if (!isLeft && this.taken.size === 0) return;
     for (const [queue, indexes] of queues) {
       for (const i of indexes) {
-        if (results[i] !== undefined || keyOf(messages[i]!) === undefined) continue;
+        if (results[i] !== undefined) continue;
         const key = takenKey(queue, messages[i]!);
         if (isLeft) this.taken.set(key, true);
         else this.taken.delete(key);
@@ -135,7 +135,7 @@ class AwsSqsExporter implements Exporter {
 }
 
 function takenKey({ name }: SqsQueue, message: WrittenMessage): string {
-  return `${name}/${keyOf(message) ?? ""}`;
+  return `${name}/${message.key}`;
 }
 
 /**

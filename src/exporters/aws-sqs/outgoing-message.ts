@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { formerSource, MESSAGE_HEADERS, type MessageEncoding, type WrittenMessage } from "#brokers";
+import { formerSource, type MessageEncoding, type WrittenMessage } from "#brokers";
 import {
   attributeBytes,
   DEAD_LETTER_SOURCE_ATTRIBUTE,
@@ -19,12 +19,6 @@ export interface SqsEntry {
   readonly MessageDeduplicationId?: string;
 }
 
-/** The same each time the message is sent; undefined if the exporter has no queue. */
-export function keyOf({ headers }: WrittenMessage): string | undefined {
-  const key = headers[MESSAGE_HEADERS.idempotencyKey];
-  return typeof key === "string" && key !== "" ? key : undefined;
-}
-
 /** The name of the queue that a message was in before it became a dead letter, here or at SQS. */
 export function formerQueue({ attributes }: WrittenMessage): string | undefined {
   const arn = attributes[DEAD_LETTER_SOURCE_ATTRIBUTE];
@@ -38,7 +32,7 @@ export function entryOf(
 ): SqsEntry {
   const { text, attributes } = writeSqsBody(message.body, encoding === "otlp_proto");
   const group = groupOf(message, config) ?? (isFifo ? signal : undefined);
-  const key = isFifo && config.deduplication_id === "key" ? keyOf(message) : undefined;
+  const key = isFifo && config.deduplication_id === "key" ? message.key : undefined;
   return {
     MessageBody: text,
     MessageAttributes: toAttributes(message.headers, attributes),

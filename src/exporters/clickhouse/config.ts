@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { tlsClient } from "#net";
-import { wordOrNone } from "#net/otlp";
+import { availableCompression, wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, deprecated, duration, ignored, secret, section } from "../../plugin.js";
 import { parseEndpoint } from "./endpoint.js";
 
@@ -87,7 +87,9 @@ export const clickhouseSchema = z
     create_schema: z.boolean().default(true).meta({
       description: "Create the database and tables if they are missing. Existing tables are never changed.",
     }),
-    compress: wordOrNone(z.preprocess(trueIsLz4, caseInsensitiveEnum(["none", "lz4", "zstd", "gzip", "deflate", "br"])))
+    compress: availableCompression(
+      wordOrNone(z.preprocess(trueIsLz4, caseInsensitiveEnum(["none", "lz4", "zstd", "gzip", "deflate", "br"]))),
+    )
       .default("lz4")
       .meta({ description: "How requests are compressed. br is sent as gzip." }),
     async_insert: z.boolean().default(true).meta({

@@ -26,7 +26,7 @@ export const debugExporter = defineExporter<DebugConfig>({
   signals: SIGNALS,
   // A person who watches wants each record at once and only once. A slow terminal slows the sender down instead of
   // timing out.
-  defaults: { timeout: "0s", sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+  defaults: { timeout: "0s", sending_queue: { enabled: false } },
   schema: debugSchema,
   create: (config, context) => new DebugExporter(config, context, config.output_paths.map(outputOf)),
 });

@@ -1,4 +1,5 @@
 import {
+  entryKeys,
   formerSource,
   type HeaderValue,
   KAFKA_CLIENT,
@@ -135,25 +136,22 @@ class KafkaExporter implements Exporter {
 
   private messagesOf(batch: Batch, options: SendOptions | undefined): KafkaMessage[] {
     const messages: KafkaMessage[] = [];
-    for (const { key, batch: piece } of keyedBatches(batch, keyingOf(this.config, batch.signal))) {
-      this.addMessages(piece, key, options, messages);
+    const keyOfRecord = entryKeys(batch, options);
+    const groups = keyedBatches(batch, keyingOf(this.config, batch.signal));
+    for (const [i, { key, batch: group, records }] of groups.entries()) {
+      const keys: PartKeys = (index) => keyOfRecord(records === undefined ? index : records[index]!);
+      this.addMessages({ batch: group, keys, options: optionsOfPart(options, i, groups.length) }, key, messages);
     }
     return messages;
   }
 
   /** Splits batches that are too large for a message. */
-  private addMessages(
-    batch: Batch,
-    key: Buffer | undefined,
-    options: SendOptions | undefined,
-    to: KafkaMessage[],
-  ): void {
+  private addMessages({ batch, keys, options }: BatchPart, key: Buffer | undefined, to: KafkaMessage[]): void {
     const { topic, encoding } = targetOf(this.config, batch.signal);
     const { max_message_bytes: limit } = this.config.producer;
     const bytes = limit - MESSAGE_OVERHEAD;
-    const pieces = encoding === "otlp_proto" ? splitBatch(batch, { bytes }) : [batch];
-    for (const piece of pieces) {
-      const written = writeMessages(piece, encoding, options);
+    for (const piece of partsOf({ batch, keys, options }, encoding === "otlp_proto" ? { bytes } : {})) {
+      const written = writeMessages(piece.batch, encoding, piece.options, piece.keys);
       const largest = Math.max(...written.map(({ body }) => body.length));
       if (largest <= bytes) {
         for (const { body, headers, attributes } of written) {
@@ -165,10 +163,10 @@ class KafkaExporter implements Exporter {
             headers: headerMap(headers),
           });
         }
-      } else if (piece.count === 1) throw tooLarge(largest, limit);
+      } else if (piece.batch.count === 1) throw tooLarge(largest, limit);
       else
-        for (const half of splitBatch(piece, { records: Math.ceil(piece.count / 2) }))
-          this.addMessages(half, key, options, to);
+        for (const half of partsOf(piece, { records: Math.ceil(piece.batch.count / 2) }))
+          this.addMessages(half, key, to);
     }
   }
 
@@ -186,6 +184,32 @@ class KafkaExporter implements Exporter {
     const blame = ids.some((id) => RECORD_ERRORS.has(id)) ? "entry" : "backend";
     return new Refusal("transient", message, { ...options, blame });
   }
+}
+
+type PartKeys = ReturnType<typeof entryKeys>;
+
+/** Records that are sent together, with the keys that they have one by one, and together as OTLP. */
+interface BatchPart {
+  readonly batch: Batch;
+  readonly keys: PartKeys;
+  readonly options: SendOptions | undefined;
+}
+
+/** No two parts have the same key, and none has that of another record. */
+function partsOf({ batch, keys, options }: BatchPart, limits: Parameters<typeof splitBatch>[1]): BatchPart[] {
+  const batches = splitBatch(batch, limits);
+  let before = 0;
+  return batches.map((each, i) => {
+    const first = before;
+    before += each.count;
+    const own: PartKeys = (index) => keys(first + index);
+    return { batch: each, keys: own, options: optionsOfPart(options, i, batches.length) };
+  });
+}
+
+function optionsOfPart(options: SendOptions | undefined, part: number, parts: number): SendOptions | undefined {
+  if (parts === 1 || !options?.idempotencyKey) return options;
+  return { ...options, idempotencyKey: `${options.idempotencyKey}/${part}` };
 }
 
 const IDEMPOTENT_RETRIES = 20;

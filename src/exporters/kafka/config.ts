@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS } from "#brokers";
-import { wordOrNone } from "#net/otlp";
+import { availableCompression, wordOrNone } from "#net/otlp";
 import { withClient } from "#system";
 import {
   byteSize,
@@ -85,9 +85,9 @@ const keys = z
             description:
               "Which replicas must have a message before it counts as delivered: 1 is the leader; -1 or all means every in-sync replica.",
           }),
-        compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "lz4", "zstd"]))
+        compression: availableCompression(wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "lz4", "zstd"])))
           .default("none")
-          .meta({ description: "How messages are compressed; zstd needs Node.js 22.15." }),
+          .meta({ description: "How messages are compressed; zstd needs Node.js 22.15 or newer." }),
         idempotent: z.boolean().default(false).meta({
           description:
             "The broker stores a message once even if it is sent again after a lost answer. Sends one request at a time, and needs required_acks: all.",
@@ -118,18 +118,11 @@ const keys = z
       if (!config[signal].encoding.startsWith("otlp_"))
         issue([signal, "encoding"], "expected otlp_proto or otlp_json: the others are only for log records");
     }
-    const { idempotent, required_acks: acks, compression } = config.producer;
+    const { idempotent, required_acks: acks } = config.producer;
     if (idempotent && acks === 1) issue(["producer", "required_acks"], "expected all: idempotent needs it");
     if (config.partition_logs_by_trace_id && config.partition_logs_by_resource_attributes)
       issue(["partition_logs_by_trace_id"], "expected one of this and partition_logs_by_resource_attributes");
-    if (compression === "zstd" && !hasZstd())
-      issue(["producer", "compression"], "expected gzip, snappy or lz4: zstd for Kafka needs Node.js 22.15 or newer");
   });
-
-/** The client uses the compression that Node.js provides. */
-function hasZstd(): boolean {
-  return "zstdCompressSync" in process.getBuiltinModule("node:zlib");
-}
 
 export const kafkaExporterSchema = withClient(KAFKA_CLIENT, keys);
 

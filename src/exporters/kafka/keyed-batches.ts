@@ -10,6 +10,8 @@ export interface KeyedBatch {
   /** Undefined if any partition will do. */
   readonly key: Buffer | undefined;
   readonly batch: Batch;
+  /** The indexes of its records in the batch that was split; undefined if it was not. */
+  readonly records?: readonly number[];
 }
 
 /**
@@ -25,9 +27,15 @@ export function keyedBatches(batch: Batch, keying: "trace" | "resource" | undefi
     return known;
   };
   const choose = keying === "trace" ? byTrace(batch, groupOf) : byResource(groupOf);
-  const pieces = partition(batch, SHAPES[batch.signal], 0, choose);
+  const records: number[][] = [];
+  let next = 0;
+  const pieces = partition(batch, SHAPES[batch.signal], 0, (walk, start, end) => {
+    const group = choose(walk, start, end);
+    (records[group] ??= []).push(next++);
+    return group;
+  });
   const keyOf = keying === "trace" ? traceKey : resourceKey;
-  return [...groups].map(([name, index]) => ({ key: keyOf(name), batch: pieces[index]! }));
+  return [...groups].map(([name, index]) => ({ key: keyOf(name), batch: pieces[index]!, records: records[index]! }));
 }
 
 type ChooseGroup = (walk: RecordWalk, start: number, end: number) => number;

@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import {
   ensureNatsStream,
   hasNatsCode,
+  isNatsHeader,
   MESSAGE_HEADERS,
-  NATS_CODES,
   NatsLink,
   type NatsSession,
   natsErrorMessage,
@@ -81,13 +82,15 @@ class NatsExporter implements Exporter {
     await this.prepare(session);
     const { stream, transport } = session;
     const headers = transport.headers();
-    for (const name in message.headers) headers.set(headerName(name), headerValue(message.headers[name]!));
-    const key = message.headers[MESSAGE_HEADERS.idempotencyKey];
+    for (const name in message.headers)
+      if (!isNatsHeader(name)) headers.set(headerName(name), headerValue(message.headers[name]!));
+    const key = headerKey(message.key);
+    headers.set(MESSAGE_HEADERS.idempotencyKey, key);
     try {
       await stream.publish(subject, message.body, {
         headers,
         timeout: CONFIRM_MS,
-        ...(typeof key === "string" && { msgID: key }),
+        msgID: key,
         ...(this.config.stream !== undefined && { expect: { streamName: this.config.stream } }),
       });
     } catch (error) {
@@ -128,6 +131,15 @@ function headerValue(value: WrittenMessage["headers"][string]): string {
   return text.replace(/[\r\n]+/g, " ");
 }
 
+/**
+ * A key that a header cannot hold as it is becomes its hash: without line breaks or surrounding spaces it could be the
+ * key of another message.
+ */
+function headerKey(key: string): string {
+  if (key === key.trim() && !/[\r\n]/.test(key)) return key;
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}
+
 /** Bytes reserved for headers, which count towards the server's limit: names, values and separators. */
 const HEADER_ROOM = 4096;
 
@@ -147,7 +159,7 @@ function refuseTooLarge(messages: readonly WrittenMessage[], maxPayload = Number
  */
 function refusalOfPublish(error: unknown, subject: string, peer: string): Refusal {
   const message = `${peer}: ${subject}: ${natsErrorMessage(error)}`;
-  if (hasNatsCode(error, NATS_CODES.messageTooLarge)) return tooLarge(message, error);
+  if (hasNatsCode(error, "messageTooLarge")) return tooLarge(message, error);
   const { name, code } = (error ?? {}) as { readonly name?: string; readonly code?: unknown };
   const status = typeof code === "number" || typeof code === "string" ? String(code) : name;
   const blame = name === "TimeoutError" ? {} : ({ blame: "backend" } as const);

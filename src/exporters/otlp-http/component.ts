@@ -135,7 +135,7 @@ class OtlpHttpExporter implements Exporter {
   }
 
   private sendBody(endpoint: HttpTarget, body: Body, abort: AbortSignal, signal: Signal, options?: SendOptions) {
-    const own = sendHeaders(options?.idempotencyKey ? options : { ...options, idempotencyKey: this.keys.next() });
+    const own = sendHeaders(options, options?.idempotencyKey || this.keys.next());
     return this.sendTo(endpoint, { endpoint, body, abort, signal, options, own });
   }
 

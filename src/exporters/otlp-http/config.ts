@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { COMPRESSIONS } from "#codecs/compression";
 import { httpClientKeys, httpUrl } from "#net";
-import { wordOrNone } from "#net/otlp";
+import { availableCompression, wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../plugin.js";
 
 export const otlpHttpSchema = z
@@ -13,7 +13,7 @@ export const otlpHttpSchema = z
     traces_endpoint: httpUrl().optional().meta({ description: "Whole URL for traces; nothing is added to it." }),
     metrics_endpoint: httpUrl().optional().meta({ description: "Whole URL for metrics; nothing is added to it." }),
     profiles_endpoint: ignored("there are no profiles pipelines"),
-    compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
+    compression: availableCompression(wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS])))
       .default("gzip")
       .meta({ description: "The compression of bodies." }),
     compression_params: section(

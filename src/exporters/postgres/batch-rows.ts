@@ -1,4 +1,4 @@
-import { MESSAGE_HEADERS } from "#brokers";
+import { keyOfRecord } from "#brokers";
 import { storableKey } from "#brokers/postgres";
 import { jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json";
 import { SPAN_KINDS, STATUS_CODES, TEMPORALITIES } from "#otlp/signals";
@@ -10,7 +10,7 @@ export type Cell = string | null;
 /** A record as a row, in the order of its signal's columns. */
 export interface Row {
   readonly cells: readonly Cell[];
-  /** The sender's key of the message that the record was made of, if any. */
+  /** The key of the message that the record was made of, if any. */
   readonly messageKey: string | undefined;
 }
 
@@ -112,12 +112,10 @@ function readMetric(metric: Tree, owners: readonly Cell[], rows: Row[]): void {
 }
 
 function add(rows: Row[], attributes: Readonly<Record<string, unknown>>, owners: readonly Cell[], cells: Cell[]): void {
-  const key = attributes[KEY_ATTRIBUTE];
+  const key = keyOfRecord(attributes);
   cells.push(jsonText(attributes), ...owners);
-  rows.push({ cells, messageKey: typeof key === "string" && key !== "" ? storableKey(key) : undefined });
+  rows.push({ cells, messageKey: key && storableKey(key) });
 }
-
-const KEY_ATTRIBUTE = `messaging.header.${MESSAGE_HEADERS.idempotencyKey}`;
 
 /** The fields of a data point that have no column: buckets, quantiles, exemplars. */
 function pointData(point: Tree): Cell {

@@ -11,7 +11,7 @@ export interface KeyedRows {
 }
 
 /**
- * A record made of a message has the key of its sender, whatever the way and however often it arrives. All other
+ * A record made of a message has the key of the message, whatever the way and however often it arrives. All other
  * records have the key of their entry, which is stored as a whole or not at all.
  */
 export function keyedRows(rows: readonly Row[], count: number, key: string | undefined): KeyedRows {

@@ -20,7 +20,7 @@ export const prometheusExporter = defineExporter<PrometheusConfig>({
   signals: ["metrics"],
   // The shown values are in memory only. A queue in front of them would not preserve anything that a scrape could not
   // have seen.
-  defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+  defaults: { sending_queue: { enabled: false } },
   workers: "one",
   schema: prometheusSchema,
   listensAt: ({ endpoint, transport }) => [{ address: listenAddress(endpoint, transport), key: ["endpoint"] }],

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   formerSource,
   type MessageEncoding,
@@ -89,10 +89,9 @@ class RabbitmqExporter implements Exporter {
     throw new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_MESSAGE_TOO_LARGE, category: "integration" });
   }
 
-  private publication({ body, headers, attributes }: WrittenMessage, signal: Signal): Publication {
+  private publication({ key, body, headers, attributes }: WrittenMessage, signal: Signal): Publication {
     const { routing, encoding, durable, on_unroutable } = this.config;
     const lastQueue = routing.back_to_queue ? deadLetteredQueue(attributes) : undefined;
-    const key = headers["x-idempotency-key"];
     return {
       exchange: lastQueue === undefined ? routing.exchange : "",
       routingKey: lastQueue ?? (routing.routing_key || ROUTING_KEYS[signal]),
@@ -102,7 +101,7 @@ class RabbitmqExporter implements Exporter {
         persistent: durable,
         mandatory: on_unroutable !== "drop",
         contentType: text(attributes["messaging.message.content_type"]) ?? CONTENT_TYPES[encoding],
-        messageId: shortId(text(attributes["messaging.message.id"]) ?? text(key) ?? randomUUID()),
+        messageId: shortId(text(attributes["messaging.message.id"]) ?? key),
         ...optional("correlationId", text(attributes["messaging.message.conversation_id"])),
         ...optional("type", text(attributes["messaging.message.type"])),
       },

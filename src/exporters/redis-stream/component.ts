@@ -2,7 +2,6 @@ import type { Redis } from "ioredis";
 import {
   connectRedis,
   isRedisReady,
-  MESSAGE_HEADERS,
   redisErrorMessage,
   redisProblem,
   rejectOnAbort,
@@ -85,13 +84,12 @@ class RedisStreamExporter implements Exporter {
 
   private async add(redis: Redis, stream: string, message: WrittenMessage): Promise<void> {
     const { dedup_window } = this.config;
-    const key = message.headers[MESSAGE_HEADERS.idempotencyKey];
     try {
-      if (typeof key !== "string" || dedup_window === 0) await redis.call("XADD", stream, ...this.entryOf(message));
+      if (dedup_window === 0) await redis.call("XADD", stream, ...this.entryOf(message));
       else {
         const { sluiceAddOnce } = redis as unknown as ScriptedRedis;
         const args = [Math.ceil(dedup_window), ...this.entryOf(message)];
-        await sluiceAddOnce.call(redis, stream, `{${stream}}:sluice:${key}`, ...args);
+        await sluiceAddOnce.call(redis, stream, `{${stream}}:sluice:${message.key}`, ...args);
       }
     } catch (error) {
       throw this.refusalOf(error, stream);

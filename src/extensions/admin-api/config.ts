@@ -66,7 +66,7 @@ export const adminApiSchema = z
       .min(1)
       .optional()
       .meta({
-        description: `A file with a token that allows everything, created at every start and readable only by its owner. Default, without tokens and auth: ${DEFAULT_TOKEN_FILE}.`,
+        description: `A file with a token that allows everything, created at every start and readable only by its owner. If another agent uses the file, a number is added to its name. Default, without tokens and auth: ${DEFAULT_TOKEN_FILE}.`,
       }),
   })
   .refine(({ auth, grants }) => (auth === undefined) === (grants === undefined), {

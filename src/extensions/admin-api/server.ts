@@ -35,8 +35,8 @@ interface AdminServerSettings extends Omit<HttpServerPlace, "configPath"> {
   readonly allowedHosts: readonly string[];
   readonly host: Host;
   readonly access: AdminAccess;
-  /** The file with the owner's token. */
-  readonly tokenFile: string | undefined;
+  /** Returns the file with the owner's token, once there is one. */
+  readonly tokenFile: () => string | undefined;
   readonly traceUrl: string | undefined;
   /** The other agents that the console lists. Stopped when the server is closed. */
   readonly agents: OtherAgents;
@@ -151,8 +151,8 @@ async function debugPage(
 
 /** Answers without a token: that this is an agent and, on the same machine, where its owner finds a token. */
 function agentInfo({ socket }: IncomingMessage, { tokenFile }: AdminServerSettings): RouteAnswer {
-  const isLocal = tokenFile !== undefined && isLoopbackHost(plainAddress(socket.remoteAddress));
-  return { body: { name: "sluice", api: 1, ...(isLocal && { token_file: tokenFile }) } };
+  const file = isLoopbackHost(plainAddress(socket.remoteAddress)) ? tokenFile() : undefined;
+  return { body: { name: "sluice", api: 1, ...(file && { token_file: file }) } };
 }
 
 async function respond(

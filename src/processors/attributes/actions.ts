@@ -198,11 +198,17 @@ function doubleOf(old: OttlValue): Value | undefined {
  * doubles are hashed as their 8 bytes. What has no hash there (bytes, lists, maps, nothing) becomes empty.
  */
 function hashValue(attributes: Attributes, key: string): string {
+  const size = attributes.copyAscii(key, hashedText);
+  if (size >= 0) return hash("sha256", (hashedTexts[size] ??= hashedText.subarray(0, size)), "hex");
   const text = attributes.get(key);
   if (typeof text === "string") return hash("sha256", text, "hex");
   const bytes = hashedBytes(exactValue(attributes, key));
   return bytes === undefined ? "" : hash("sha256", bytes, "hex");
 }
+
+/** Holds a text while it is hashed, so that no text is made of it; and its beginnings by size, which are kept. */
+const hashedText = new Uint8Array(128);
+const hashedTexts: (Uint8Array | undefined)[] = new Array(hashedText.length + 1).fill(undefined);
 
 /** The bits of Go's NaN. */
 const GO_NAN = 0x7ff8000000000001n;

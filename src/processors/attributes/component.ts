@@ -1,5 +1,7 @@
+import { editRecordAttributes } from "#otlp/views";
 import {
   type AnyRecordView,
+  type Attributes,
   defineProcessor,
   eachBatch,
   editRecords,
@@ -29,13 +31,15 @@ export const attributesProcessor = defineProcessor<AttributesConfig>({
   refusesSignal: refusesMatches,
   create({ actions, include, exclude }, { logger }) {
     const changes = actions.map(createAction);
-    const isMeant = createRecordSelector(include, exclude);
+    const isForAll = include === undefined && exclude === undefined;
+    const isMeant = isForAll ? undefined : createRecordSelector(include, exclude);
     const warnOfUnknown = unknownClientWarning(actions, logger);
     return eachBatch((batch, { origin }) => {
       warnOfUnknown(origin);
-      return editRecords(batch, (record) => {
-        if (isMeant(record)) for (const change of changes) change(record.attributes, origin);
-      });
+      const edit = (attributes: Attributes) => {
+        for (const change of changes) change(attributes, origin);
+      };
+      return editRecordAttributes(batch, edit, isMeant);
     });
   },
 });

@@ -164,6 +164,7 @@ export function createMatcher(config: MatchConfig): Matcher {
   };
   const allOf = (list: MatchConfig["attributes"], read: (record: AnyRecordView) => Attributes): Matcher[] =>
     (list ?? []).map(({ key, value }) => {
+      if (value === undefined) return (record) => read(record).has(key);
       const test = valueTest(value, isRegexp);
       return (record) => {
         const found = read(record).get(key);
@@ -213,8 +214,7 @@ function textTest(expectedText: string, isRegexp: boolean): (found: string) => b
   return (found) => pattern.test(found);
 }
 
-function valueTest(value: string | number | boolean | undefined, isRegexp: boolean): (found: Value) => boolean {
-  if (value === undefined) return () => true;
+function valueTest(value: string | number | boolean, isRegexp: boolean): (found: Value) => boolean {
   if (typeof value !== "string") return (found) => found === value;
   const test = textTest(value, isRegexp);
   return isRegexp ? (found) => test(textOrEmpty(found)) : (found) => found === value;

@@ -1,9 +1,8 @@
-import { createHmac } from "node:crypto";
 import { latin1 } from "./detect/text/characters.js";
 import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/text/detectors.js";
-import { HASH_PATTERN, MASK, REDACTED } from "./detect/text/treated.js";
-import { HASH_COST, work } from "./detect/text/work.js";
+import { MASK, REDACTED } from "./detect/text/treated.js";
 import { normalised } from "./normalise.js";
+import type { Pseudonyms } from "./pseudonyms.js";
 
 /**
  * Ways to treat a value. `redact` removes a whole field, and replaces a part of one by a fixed text; `allow` leaves the
@@ -15,8 +14,6 @@ import { normalised } from "./normalise.js";
 export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
-const HASHED = new RegExp(`^${HASH_PATTERN}$`);
-
 /** Returns the text that replaces a whole value. */
 export type WholeTreatment = (text: string) => string;
 
@@ -26,8 +23,7 @@ export type WholeTreatment = (text: string) => string;
  */
 export type PartTreatment = (b: Uint8Array, start: number, end: number, detector: number) => string;
 
-/** Only `hash` needs the `key`. */
-export function wholeTreatment(strategy: Strategy, key: string | undefined): WholeTreatment {
+export function wholeTreatment(strategy: Strategy, pseudonyms: Pseudonyms): WholeTreatment {
   switch (strategy) {
     case "mask":
       return () => MASK;
@@ -36,13 +32,13 @@ export function wholeTreatment(strategy: Strategy, key: string | undefined): Who
     case "partial":
       return (text) => partialText([...text]);
     case "hash":
-      return (text) => (HASHED.test(text) ? text : hashValue(key, Buffer.from(text, "utf8")));
+      return (text) => (pseudonyms.isOwn(text) ? text : pseudonyms.of(Buffer.from(text, "utf8")));
     case "allow":
       return (text) => text;
   }
 }
 
-export function partTreatment(strategy: Strategy, key: string | undefined): PartTreatment {
+export function partTreatment(strategy: Strategy, pseudonyms: Pseudonyms): PartTreatment {
   switch (strategy) {
     case "mask":
       return () => MASK;
@@ -51,17 +47,10 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
     case "partial":
       return partialMatch;
     case "hash":
-      return (b, start, end, detector) => hashValue(key, normalised(b, start, end, detector));
+      return (b, start, end, detector) => pseudonyms.of(normalised(b, start, end, detector));
     case "allow":
       return latin1;
   }
-}
-
-/** With the same key, the same value gives the same text. Without the key, guesses cannot be checked. */
-function hashValue(key: string | undefined, value: Uint8Array | string): string {
-  work.spent += HASH_COST;
-  if (key === undefined) throw new Error("no key to hash with");
-  return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;
 }
 
 /** Keeps two characters at each end if the text is long enough. Applying it again changes nothing. */

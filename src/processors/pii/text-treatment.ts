@@ -7,9 +7,10 @@ import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
 import { COUNTRIES, type Country, DETECTORS, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import { type Confidence, THRESHOLDS } from "./detect/text/evidence.js";
 import { ALL_COUNTRIES, areIsolated, matches } from "./detect/text/matches.js";
-import { MASK, TREATED } from "./detect/text/treated.js";
+import { MASK, REDACTED } from "./detect/text/treated.js";
 import { PATTERN_COST, textBudget, work } from "./detect/text/work.js";
 import { CLEAN, CLEAN_WITH_ANY_DIGITS, type Cleanness } from "./fields/unseen-walk.js";
+import { PSEUDONYM_PATTERN, Pseudonyms } from "./pseudonyms.js";
 import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
 interface UserPattern {
@@ -22,6 +23,7 @@ export interface TextTreatmentSettings {
   /** Detectors that are missing here, or whose strategy is `allow`, are off. */
   readonly detectors: ReadonlyMap<string, Strategy>;
   readonly patterns: readonly UserPattern[];
+  /** The key of the strategy hash. */
   readonly hashKey: string | undefined;
   /** Countries whose national numbers are searched; all known countries by default. */
   readonly countries?: readonly Country[] | undefined;
@@ -42,6 +44,7 @@ export class TextTreatment {
   private readonly patterns: readonly UserPattern[];
   /** The optional detectors that are enabled, with their numbers. */
   private readonly people: readonly (readonly [number: number, find: FindPeople])[];
+  readonly pseudonyms: Pseudonyms;
   private readonly treatments: readonly (PartTreatment | undefined)[];
   private readonly replacements: string[] = [];
   /** True if every match is replaced by a mask. */
@@ -63,7 +66,8 @@ export class TextTreatment {
     );
     this.isMasking = strategies.every((strategy) => strategy === "mask" || strategy === "allow");
     this.enabled = DETECTORS.reduce((bits, _, i) => (strategies[i] === "allow" ? bits : bits | (1 << i)), 0);
-    this.treatments = strategies.map((strategy) => partTreatment(strategy, hashKey));
+    this.pseudonyms = new Pseudonyms(hashKey);
+    this.treatments = strategies.map((strategy) => partTreatment(strategy, this.pseudonyms));
   }
 
   /**
@@ -74,6 +78,7 @@ export class TextTreatment {
     matches.countries = this.countries;
     matches.threshold = this.threshold;
     matches.findsPrivateAddresses = this.findsPrivateAddresses;
+    matches.isOwnPseudonym = this.pseudonyms.isOwnValue;
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
     return this.passes === 0 || count === TOO_COSTLY ? count : this.findInText(b, start, end, hints);
@@ -193,7 +198,7 @@ export class TextTreatment {
     work.spent += (end - start) * this.passes * PATTERN_COST;
     const text = Buffer.prototype.utf8Slice.call(b, start, end);
     const merge = (detector: number, places: TextRanges) => {
-      const found = toByteRanges(text, end - start, outsideTreated(text, places));
+      const found = toByteRanges(text, end - start, outsideTreated(text, places, this.pseudonyms));
       const ranges = found.map(([from, to]) => [start + from, start + to] as const);
       if (ranges.length > 0) matches.merge(detector, ranges);
     };
@@ -210,14 +215,24 @@ export class TextTreatment {
 
 const MASK_BYTES = Buffer.from(MASK);
 
+/** Matches all replacements in a text, and what has the form of a pseudonym. */
+const TREATED = new RegExp(`${quote(MASK)}|${quote(REDACTED)}|${PSEUDONYM_PATTERN}`, "g");
+
+function quote(text: string): string {
+  return text.replace(/[*[\]]/g, "\\$&");
+}
+
 type TextRanges = readonly (readonly [from: number, to: number])[];
 
 /**
  * Removes ranges that lie within replacements of an earlier treatment. Both lists are in order, so each entry is read
  * once.
  */
-function outsideTreated(text: string, places: TextRanges): TextRanges {
-  const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
+function outsideTreated(text: string, places: TextRanges, pseudonyms: Pseudonyms): TextRanges {
+  if (places.length === 0) return places;
+  const treated = [...text.matchAll(TREATED)]
+    .filter(([found]) => !found.startsWith("hash(") || pseudonyms.isOwn(found))
+    .map((one) => [one.index, one.index + one[0].length] as const);
   let i = 0;
   return places.filter(([from, to]) => {
     while (i < treated.length && treated[i]![1] < to) i++;

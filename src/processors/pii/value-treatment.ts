@@ -19,6 +19,7 @@ import { MASK } from "./detect/text/treated.js";
 import { TooCostlyError, work } from "./detect/text/work.js";
 import type { FieldRule, FieldRuleSettings, FieldRules } from "./field-rules.js";
 import type { ExtraPlace } from "./fields/rewrite-plans.js";
+import type { Pseudonyms } from "./pseudonyms.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
 import type { TextTreatment, TextTreatmentSettings } from "./text-treatment.js";
 import type { TreatmentCounts } from "./treatment-counts.js";
@@ -38,12 +39,13 @@ export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSe
 }
 
 /** Whether a value has a rule of the config for it, or is one of those that its key makes secret. */
-function isSecretValue(field: FieldRule, text: string): boolean {
+function isSecretValue(field: FieldRule, text: string, pseudonyms: Pseudonyms): boolean {
   if (field.decidedBy === "field") return true;
   if (isTemplate(text)) return false;
   if (field.secrets === "any") return true;
   if (field.secrets === "credentials") return /@|pass|pwd|key|secret|token|sig/i.test(text);
-  if (field.secrets === "no_status") return !isPlaceholderText(text) && !/^[a-z][a-z -]{0,15}$/i.test(text);
+  if (field.secrets === "no_status")
+    return !isPlaceholderText(text, pseudonyms.isOwnValue) && !/^[a-z][a-z -]{0,15}$/i.test(text);
   if (STRONG_PASSWORD.test(text)) return true;
   return text.length >= MIN_RANDOM_LENGTH && /\d/.test(text) && /[a-z]/i.test(text) && !/\s/.test(text);
 }
@@ -98,7 +100,7 @@ export class ValueTreatment {
     this.looksIntoBytes = settings.lookInto?.includes("bytes") ?? false;
     this.looksIntoKeys = settings.lookInto?.includes("keys") ?? false;
     this.wholeTreatments = Object.fromEntries(
-      STRATEGIES.map((strategy) => [strategy, wholeTreatment(strategy, settings.hashKey)]),
+      STRATEGIES.map((strategy) => [strategy, wholeTreatment(strategy, texts.pseudonyms)]),
     ) as Record<Strategy, WholeTreatment>;
   }
 
@@ -260,7 +262,8 @@ export class ValueTreatment {
     }
     if (start === end || strategy === "allow") return true;
     const text = decodeText(rewriter.bytes, start, end);
-    if (!isSecretValue(field, text)) return this.string(rewriter, field, undefined, lengthAt, start, end);
+    if (!isSecretValue(field, text, this.texts.pseudonyms))
+      return this.string(rewriter, field, undefined, lengthAt, start, end);
     const treated = this.wholeTreatments[strategy](text);
     if (treated === text) return true;
     this.counts.countField(field, field.path);
@@ -360,7 +363,7 @@ export class ValueTreatment {
 
   /** Treats a decoded text. In a report it stays unchanged. */
   treatText(text: string, field: FieldRule, strategy: Strategy | undefined): string {
-    if (strategy !== undefined && isSecretValue(field, text)) {
+    if (strategy !== undefined && isSecretValue(field, text, this.texts.pseudonyms)) {
       const treated = text === "" ? text : this.wholeTreatments[strategy](text);
       if (treated !== text) this.counts.countField(field, field.path);
       return treated;

@@ -1,5 +1,6 @@
 import {
   type BrokerSource,
+  keyHeader,
   MessageIntake,
   type MessageIntakeSettings,
   ReadLoop,
@@ -202,14 +203,15 @@ export class SqsSource implements BrokerSource {
     const setback = this.config.as_dead_letters ? describeDeath(incoming) : undefined;
     const outcome = await this.intake.accept(incoming, setback);
     const isDone =
-      outcome.kind === "taken" || (outcome.kind === "rejected" && (await this.setAside(held, outcome.refusal)));
+      outcome.kind === "taken" ||
+      (outcome.kind === "rejected" && (await this.setAside(held, incoming, outcome.refusal)));
     if (isDone) this.deletions.add(held);
     else if (outcome.kind === "returned") await this.held.giveBack(held, 0);
     return isDone;
   }
 
   /** Returns true once the message is in the dead-letter queue. Otherwise gives it back, to be redelivered later. */
-  private async setAside(held: HeldMessage, refusal: Refusal): Promise<boolean> {
+  private async setAside(held: HeldMessage, incoming: SqsMessage, refusal: Refusal): Promise<boolean> {
     const { retry_delays: delays } = this.config;
     const count = receiveCount(held.message);
     if (refusal.kind !== "permanent") {
@@ -217,7 +219,8 @@ export class SqsSource implements BrokerSource {
       return false;
     }
     this.logRejected(refusal);
-    const story = rejectedHeaders(refusal, this.queue.name, this.context.clock.now(), { attempts: count });
+    const failure = rejectedHeaders(refusal, this.queue.name, this.context.clock.now(), { attempts: count });
+    const story = { ...failure, ...keyHeader(incoming, this.context.id) };
     try {
       if (this.deadLetters === undefined) throw refusal;
       await this.deadLetters.add(held.message, story);

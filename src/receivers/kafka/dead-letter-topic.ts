@@ -16,6 +16,8 @@ export interface RejectedMessage {
   readonly offset: bigint;
   readonly record: KafkaRecord;
   readonly refusal: Refusal;
+  /** The header by which the message keeps its key. */
+  readonly keyHeader: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
@@ -38,11 +40,12 @@ export class DeadLetterTopic {
   }
 
   /** Resolves when the brokers have confirmed the message. Rejects with the reason why they have not. */
-  async write({ topic, partition, offset, record, refusal, at }: RejectedMessage): Promise<void> {
+  async write({ topic, partition, offset, record, refusal, keyHeader, at }: RejectedMessage): Promise<void> {
     const { groupId: _, ...connection } = this.connection;
     this.producer ??= new this.kafka.Producer({ ...connection, acks: -1, autocreateTopics: true });
-    const story = rejectedHeaders(refusal, `${topic}/${partition}/${offset}`, at);
-    const own = record.headers.filter(([name]) => !isDeadLetterHeader(String(name ?? "")));
+    const story = { ...rejectedHeaders(refusal, `${topic}/${partition}/${offset}`, at), ...keyHeader };
+    const isOwn = (name: string) => !isDeadLetterHeader(name) && !Object.hasOwn(story, name);
+    const own = record.headers.filter(([name]) => isOwn(String(name ?? "")));
     const headers = new Map(own.map(([name, value]) => [name ?? EMPTY, value ?? EMPTY]));
     for (const [name, value] of Object.entries(story)) headers.set(Buffer.from(name), Buffer.from(value));
     const message = {

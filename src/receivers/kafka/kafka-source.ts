@@ -9,6 +9,7 @@ import {
   type KafkaRecordSet,
   kafkaConnection,
   kafkaErrorMessage,
+  keyHeader,
   MessageIntake,
   ReadLoop,
   renewKafkaTls,
@@ -165,7 +166,7 @@ export class KafkaSource implements BrokerSource {
     for (;;) {
       const outcome = await intake.accept(message, setback);
       if (outcome.kind === "returned") return;
-      if (outcome.kind === "taken" || (await this.setAside(partition, offset, record, outcome.refusal))) break;
+      if (outcome.kind === "taken" || (await this.setAside(partition, offset, message, record, outcome.refusal))) break;
       await this.loop.pause(MAX_WAIT_MS);
       if (this.loop.isStopping) return;
     }
@@ -177,6 +178,7 @@ export class KafkaSource implements BrokerSource {
   private async setAside(
     partition: Partition,
     offset: bigint,
+    incoming: IncomingMessage,
     record: KafkaRecord,
     refusal: Refusal,
   ): Promise<boolean> {
@@ -184,7 +186,8 @@ export class KafkaSource implements BrokerSource {
     const { message_marking } = this.config;
     const at = this.context.clock.now();
     try {
-      await this.deadLetterTopic?.write({ topic, partition: index, offset, record, refusal, at });
+      const message = { topic, partition: index, offset, record, refusal, at };
+      await this.deadLetterTopic?.write({ ...message, keyHeader: keyHeader(incoming, this.context.id) });
       if (this.deadLetterTopic !== undefined) return true;
       this.logRejected(refusal.message);
     } catch (error) {

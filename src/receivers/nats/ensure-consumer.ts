@@ -1,5 +1,5 @@
 import type { Consumer, JetStreamManager } from "@nats-io/jetstream";
-import { ensureNatsStream, hasNatsCode, NATS_CODES, type NatsSession } from "#brokers";
+import { ensureNatsStream, hasNatsCode, type NatsSession } from "#brokers";
 import type { Signal } from "../../plugin.js";
 import { SIGNALS } from "../../plugin.js";
 import type { NatsReceiverConfig } from "./config.js";
@@ -37,7 +37,7 @@ async function consumerConfig(
       throw new Error(`the consumer ${name} has the ack policy ${found.ack_policy}; it must be explicit`);
     return found;
   } catch (error) {
-    if (!hasNatsCode(error, NATS_CODES.consumerNotFound)) throw error;
+    if (!hasNatsCode(error, "consumerNotFound")) throw error;
   }
   const { config: made } = await manager.consumers.add(config.stream, {
     durable_name: name,

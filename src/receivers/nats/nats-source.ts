@@ -3,6 +3,8 @@ import {
   type BrokerSource,
   type Dedup,
   isDeadLetterHeader,
+  isNatsHeader,
+  keyHeader,
   MessageIntake,
   type NatsLink,
   type NatsSession,
@@ -169,9 +171,10 @@ export class NatsSource implements BrokerSource {
     if (subject === undefined) return tryAnswer(() => message.nak(REJECTED_DELAY_MS));
     const headers = transport.headers();
     for (const [name, values] of message.headers ?? [])
-      if (!isDeadLetterHeader(name)) for (const value of values) headers.append(name, value);
+      if (!isDeadLetterHeader(name) && !isNatsHeader(name)) for (const value of values) headers.append(name, value);
     const story = rejectedHeaders(outcome.refusal, message.subject, this.context.clock.now());
-    for (const [name, value] of Object.entries(story)) headers.set(name, value);
+    const kept = keyHeader(new NatsMessage(message), this.context.id);
+    for (const [name, value] of Object.entries({ ...story, ...kept })) headers.set(name, value);
     try {
       await stream.publish(subject, message.data, { headers });
       this.acknowledge(key, message);

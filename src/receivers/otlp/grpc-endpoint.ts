@@ -1,6 +1,7 @@
 import type { Http2SecureServer, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Server, Socket } from "node:net";
 import process from "node:process";
+import { SUPPORTED_ENCODINGS } from "#codecs/compression";
 import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, type ServerListener } from "#contract";
 import { waitAtMost } from "#contract/time";
 import {
@@ -43,7 +44,10 @@ const CHECK_INTERVAL_MS = 500;
 /** How long calls may take that have begun when another receiver takes over, and how often that is checked. */
 const MAX_FINISH_MS = 30_000;
 const FINISH_CHECK_MS = 20;
-const ACCEPTED_ENCODINGS: readonly string[] = ["identity", "gzip", "deflate", "zstd", "snappy", "lz4"];
+const ACCEPTED_ENCODINGS: readonly string[] = [
+  "identity",
+  ...["gzip", "deflate", "zstd", "snappy", "lz4"].filter((name) => SUPPORTED_ENCODINGS.includes(name)),
+];
 
 /**
  * Serves OTLP or another format over gRPC on one port, directly on HTTP/2. Decides from a call's headers whether to

@@ -33,6 +33,7 @@ export function outboxMigration(config: MigrationConfig): string {
     index(own("in_flight"), table, c.claimed_by, c.status, "in_flight"),
     ...(notify_channel === "" ? [] : [notifyTrigger(schema, own("notify"), table, notify_channel)]),
     replayFunction(`${schema}${own("replay")}`, config, c),
+    replayByUuid(`${schema}${own("replay")}`, table, columns.id),
     ...(handled_table === undefined ? [] : [handledTableText(handled_table)]),
   ];
   return `${["BEGIN;", ...parts, "COMMIT;"].join("\n\n")}\n`;
@@ -112,4 +113,19 @@ BEGIN
   IF NOT FOUND THEN RETURN false; END IF;${notify}
   RETURN true;
 END $$;`;
+}
+
+/**
+ * The same function for events whose id is a uuid, with its arguments in the order in which others have it. Other tables
+ * do not get it: with two functions of three arguments the server cannot choose one for arguments without types.
+ */
+function replayByUuid(name: string, table: string, id: string): string {
+  return `DO $do$
+BEGIN
+  IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = ${quoteText(quoteTable(table))}::regclass
+             AND attname = ${quoteText(id)} AND atttypid = 'uuid'::regtype) THEN
+    CREATE OR REPLACE FUNCTION ${name}(event_id uuid, p_new_generation bigint, p_replayed_by text)
+    RETURNS boolean LANGUAGE sql AS $$ SELECT ${name}($1::text, $3, $2) $$;
+  END IF;
+END $do$;`;
 }

@@ -51,8 +51,12 @@ function readPayload(text: string, type: number): Uint8Array {
   return type === BYTEA && text.startsWith("\\x") ? Buffer.from(text.slice(2), "hex") : Buffer.from(text);
 }
 
-/** Turns a row into a message. `setback` says why the message cannot be handled normally. */
-export function rowMessage(row: OutboxRow, table: string): { message: IncomingMessage; setback?: Setback } {
+/** Turns a row into a message with this key. `setback` says why the message cannot be handled normally. */
+export function rowMessage(
+  row: OutboxRow,
+  table: string,
+  idempotencyKey: string,
+): { message: IncomingMessage; setback?: Setback } {
   const { id, key, type, payload, createdMs } = row;
   const facts = {
     "messaging.system": "postgresql",
@@ -62,11 +66,12 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
     ...(type !== null && { "event.name": type }),
   };
   const headers = readHeaders(row.headers);
-  const own = { [MESSAGE_HEADERS.idempotencyKey]: idempotencyKeyOf(row, table) };
+  const own = { [MESSAGE_HEADERS.idempotencyKey]: idempotencyKey };
   const message: IncomingMessage = {
     body: payload ?? new Uint8Array(0),
     headers: { ...(headers ?? { headers: row.headers }), ...own },
     facts,
+    id: `${table}/${id}`,
     ...(createdMs !== null && { sentAtMs: Number(createdMs) }),
   };
   if (payload === null) return { message, setback: unreadable("the row has no payload") };
@@ -74,9 +79,14 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
   return { message };
 }
 
-/** The key of the event: the row's own, or one made of its table and id. */
-export function idempotencyKeyOf({ id, idempotencyKey }: OutboxRow, table: string): string {
-  return idempotencyKey ?? `${table}/${id}`;
+/**
+ * The key of the event: the row's own, or else one made of the receiver, the table, the row's id, and its time if it has
+ * one, because a table that was emptied may count from 1 again. It stays the same if the payload is corrected before a
+ * replay.
+ */
+export function idempotencyKeyOf(row: OutboxRow, table: string, receiver: string): string {
+  const { id, idempotencyKey, createdMs } = row;
+  return idempotencyKey || [receiver, table, createdMs === null ? id : `${id}@${createdMs}`].join("/");
 }
 
 /** A row claimed too often without an outcome is not processed any more: it may be what makes agents crash. */

@@ -255,9 +255,10 @@ export class OutboxSource implements Receiver, MessageSource {
       const message = `the payload is larger than max_message_size, ${max_message_size} bytes; it was not read`;
       return { kind: "rejected", refusal: new Refusal("permanent", message) };
     }
-    const { message, setback } = rowMessage(row, table);
+    const key = idempotencyKeyOf(row, table, this.context.id);
+    const { message, setback } = rowMessage(row, table, key);
     const isPoison = row.claims > max_attempts;
-    const identity = { key: `outbox/${table}/${idempotencyKeyOf(row, table)}`, watch };
+    const identity = { key: `outbox/${table}/${key}`, watch };
     return this.intake.accept(message, isPoison ? poisonSetback(row.claims - 1) : setback, identity);
   }
 

@@ -109,7 +109,7 @@ export class OutboxTable {
     const values = isDeleting ? [] : [counts, ids];
     if (handled_table === undefined) return this.change(client, ids, which, change, values);
     const remember = `, remembered AS (INSERT INTO ${quoteTable(handled_table)} (consumer, idempotency_key)
-      SELECT DISTINCT $${values.length + 2}::text, ${key}::text FROM done WHERE ${key} IS NOT NULL ON CONFLICT DO NOTHING)`;
+      SELECT DISTINCT $${values.length + 2}::text, ${key}::text FROM done WHERE ${key}::text <> '' ON CONFLICT DO NOTHING)`;
     return this.change(client, ids, which, change, [...values, consumer], remember);
   }
 
@@ -241,7 +241,7 @@ export class OutboxTable {
     const created = created_at ? `, floor(extract(epoch FROM ${created_at}) * 1000)::text AS created_ms` : "";
     const handled = config.handled_table
       ? `, EXISTS (SELECT 1 FROM ${quoteTable(config.handled_table)} WHERE consumer = ${quoteText(config.consumer)}
-           AND idempotency_key = ${table}.${idempotency_key}::text) AS handled`
+           AND idempotency_key = NULLIF(${table}.${idempotency_key}::text, '')) AS handled`
       : "";
     return `SELECT ${id}::text AS id${text(column.key, "key")}${text(column.type, "type")}${text(column.headers, "headers")}
         ${text(idempotency_key, "idempotency_key")}${text(claims, "claims")}, ${HISTORY}->-1->>'replayed_by' AS replayed_by${created}${handled}

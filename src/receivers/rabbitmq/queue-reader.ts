@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from "amqplib";
 import {
   type BrokerSource,
   closeConnection,
   type IncomingMessage,
+  keyHeader,
   MessageIntake,
   type MessageIntakeSettings,
   type RabbitClient,
@@ -16,7 +18,7 @@ import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage } from "#net";
 import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
-import { SetAsideMessages } from "./set-aside-messages.js";
+import { type RefusedMessage, SetAsideMessages } from "./set-aside-messages.js";
 import { type DeadLetterTarget, deadLetterTarget, declareTopology } from "./topology.js";
 
 const LAG_INTERVAL_MS = 10_000;
@@ -201,11 +203,16 @@ export class QueueReader implements BrokerSource {
 
   private take(channel: Channel, aside: SetAsideMessages | undefined, message: ConsumeMessage): void {
     const setback = this.config.as_dead_letters ? describeDeath(message) : undefined;
-    void this.intake.accept(new QueueMessage(message, this.queue), setback).then((outcome) => {
+    const incoming = new QueueMessage(message, this.queue);
+    const rejected = () => {
+      const { isIdOfDelivery } = incoming;
+      return { message, isIdOfDelivery, keyHeader: keyHeader(incoming, this.context.id) };
+    };
+    void this.intake.accept(incoming, setback).then((outcome) => {
       try {
         if (outcome.kind === "taken") channel.ack(message);
         else if (outcome.kind === "returned") channel.nack(message, false, true);
-        else this.setAside(channel, aside, message, outcome.refusal);
+        else this.setAside(channel, aside, rejected(), outcome.refusal);
       } catch {
         // The channel is gone: RabbitMQ redelivers the message.
       }
@@ -216,10 +223,10 @@ export class QueueReader implements BrokerSource {
   private setAside(
     channel: Channel,
     aside: SetAsideMessages | undefined,
-    message: ConsumeMessage,
+    rejected: RefusedMessage,
     refusal: Refusal,
   ): void {
-    const settled = this.settleRejected(channel, aside, message, refusal).catch(() => {}); // RabbitMQ redelivers it
+    const settled = this.settleRejected(channel, aside, rejected, refusal).catch(() => {}); // RabbitMQ redelivers it
     this.settling.add(settled);
     void settled.then(() => this.settling.delete(settled));
   }
@@ -227,14 +234,15 @@ export class QueueReader implements BrokerSource {
   private async settleRejected(
     channel: Channel,
     aside: SetAsideMessages | undefined,
-    message: ConsumeMessage,
+    rejected: RefusedMessage,
     refusal: Refusal,
   ): Promise<void> {
+    const { message } = rejected;
     const now = this.context.clock.now();
     const isForNow = refusal.kind !== "permanent" && aside !== undefined;
-    const left = isForNow ? await aside.postpone(message, now) : "exhausted";
+    const left = isForNow ? await aside.postpone(rejected, now) : "exhausted";
     if (left === "postponed") return channel.ack(message);
-    if (left === "exhausted" && (await aside?.deadLetter(message, refusal, now))) return channel.ack(message);
+    if (left === "exhausted" && (await aside?.deadLetter(rejected, refusal, now))) return channel.ack(message);
     if (left === "exhausted" && this.hasDeadLetterExchange) return channel.nack(message, false, false);
     this.logRejected(left === "gone" ? `${refusal.message}; its retry queue is gone` : refusal.message);
     await this.loop.pause(MAX_WAIT_MS);
@@ -273,6 +281,7 @@ class QueueMessage implements IncomingMessage {
   readonly headers: Readonly<Record<string, unknown>>;
   private readonly message: ConsumeMessage;
   private readonly queue: string;
+  private deliveryId: string | undefined;
 
   constructor(message: ConsumeMessage, queue: string) {
     this.message = message;
@@ -296,9 +305,17 @@ class QueueMessage implements IncomingMessage {
     };
   }
 
-  get id(): string | undefined {
+  /** RabbitMQ has no id for a message, so only its sender can give it one that it keeps when it is delivered again. */
+  get id(): string {
     const { messageId } = this.message.properties;
-    return typeof messageId === "string" && messageId !== "" ? `${this.queue}/${messageId}` : undefined;
+    if (!this.isIdOfDelivery) return `${this.queue}/${messageId as string}`;
+    this.deliveryId ??= `${this.queue}#${randomUUID()}`;
+    return this.deliveryId;
+  }
+
+  get isIdOfDelivery(): boolean {
+    const { messageId } = this.message.properties;
+    return typeof messageId !== "string" || messageId === "";
   }
 
   /** AMQP timestamps are seconds, but many senders write milliseconds. */

@@ -6,6 +6,14 @@ import { type DeadLetterTarget, type Declared, declareTopology, retryQueue } fro
 /** Counts how often a message has been in a retry queue. */
 const RETRIES_HEADER = "x-retry-count";
 
+/** A message that is not accepted, and the header by which it keeps its key in another queue. */
+export interface RefusedMessage {
+  readonly message: ConsumeMessage;
+  /** Whether it also needs that header when it comes back to this queue, because it has no `message_id`. */
+  readonly isIdOfDelivery: boolean;
+  readonly keyHeader: Readonly<Record<string, string>>;
+}
+
 interface SetAsideSettings {
   readonly channel: ConfirmChannel;
   readonly queue: string;
@@ -29,39 +37,43 @@ export class SetAsideMessages {
    * in every one. A deleted retry queue is declared again; if it still accepts nothing, returns `gone`. `now` is in
    * milliseconds since the epoch.
    */
-  async postpone(message: ConsumeMessage, now: number): Promise<"postponed" | "exhausted" | "gone"> {
+  async postpone(rejected: RefusedMessage, now: number): Promise<"postponed" | "exhausted" | "gone"> {
     const { queue, channel, declared } = this.settings;
+    const { message } = rejected;
     const retries = retriesOf(message);
     const delay = declared?.retry_delays[retries];
     if (delay === undefined) return "exhausted";
     const target = { exchange: "", routingKey: retryQueue(queue, delay) };
     const headers = { [RETRIES_HEADER]: retries + 1, [FIRST_FAILED]: firstFailedAt(message, now) };
-    if (await this.publish(target, message, headers)) return "postponed";
+    // Dedup knows a message by its id. With another header, RabbitMQ's next copy of it would be another message.
+    const kept = rejected.isIdOfDelivery ? rejected : { ...rejected, keyHeader: {} };
+    if (await this.publish(target, kept, headers)) return "postponed";
     await declareTopology(channel, queue, declared!);
-    return (await this.publish(target, message, headers)) ? "postponed" : "gone";
+    return (await this.publish(target, kept, headers)) ? "postponed" : "gone";
   }
 
   /**
    * Publishes a rejected message to the dead-letter exchange, with headers that say why. Returns false if that is not
    * known, or no queue is bound to it.
    */
-  async deadLetter(message: ConsumeMessage, refusal: Refusal, now: number): Promise<boolean> {
+  async deadLetter(rejected: RefusedMessage, refusal: Refusal, now: number): Promise<boolean> {
     const { target, queue } = this.settings;
     if (target === undefined) return false;
+    const { message } = rejected;
     const rounds = { attempts: retriesOf(message) + 1, firstFailedAt: firstFailedAt(message, now) };
-    return this.publish(target, message, rejectedHeaders(refusal, queue, now, rounds));
+    return this.publish(target, rejected, rejectedHeaders(refusal, queue, now, rounds));
   }
 
   /** Returns false if no queue gets the message: RabbitMQ also confirms messages that it drops. */
   private async publish(
     { exchange, routingKey }: DeadLetterTarget,
-    { content, properties }: ConsumeMessage,
+    { message: { content, properties }, keyHeader }: RefusedMessage,
     more: Readonly<Record<string, string | number>>,
   ): Promise<boolean> {
     // RabbitMQ rejects messages in the name of another user.
     const own = Object.entries(properties.headers ?? {}).filter(([name]) => !isLeftOut(name));
     const { userId: _user, ...others } = properties;
-    const headers = { ...Object.fromEntries(own), ...more };
+    const headers = { ...Object.fromEntries(own), ...keyHeader, ...more };
     const options = { ...others, headers, persistent: true, mandatory: true };
     await new Promise<void>((resolve, reject) => {
       const onConfirm = (error: unknown) => (error ? reject(error) : resolve());

@@ -4,8 +4,10 @@ import {
   type BrokerSource,
   connectRedis,
   type Dedup,
+  type IncomingMessage,
   isDeadLetterHeader,
   isRedisError,
+  keyHeader,
   MessageIntake,
   ReadLoop,
   redisErrorMessage,
@@ -174,10 +176,11 @@ export class StreamSource implements BrokerSource {
 
   private async take(entry: StreamEntry, writer: Redis): Promise<void> {
     this.inProgress.add(entry.id);
-    const outcome = await this.intake.accept(entryMessage(entry, this.stream, this.config.body_field));
+    const message = entryMessage(entry, this.stream, this.config.body_field);
+    const outcome = await this.intake.accept(message);
     if (
       outcome.kind === "taken" ||
-      (outcome.kind === "rejected" && (await this.setAside(entry, outcome.refusal, writer)))
+      (outcome.kind === "rejected" && (await this.setAside(entry, message, outcome.refusal, writer)))
     ) {
       this.unconfirmed.add(entry.id);
       void this.acknowledge(writer);
@@ -211,13 +214,20 @@ export class StreamSource implements BrokerSource {
   }
 
   /** Returns true once the entry is in the dead-letter stream. */
-  private async setAside({ id, fields }: StreamEntry, refusal: Refusal, writer: Redis): Promise<boolean> {
+  private async setAside(
+    { id, fields }: StreamEntry,
+    message: IncomingMessage,
+    refusal: Refusal,
+    writer: Redis,
+  ): Promise<boolean> {
     this.logRejected(refusal);
     const { dead_letter_stream: target } = this.config;
     if (target === undefined) return false;
-    const story = rejectedHeaders(refusal, `${this.stream}/${id}`, this.context.clock.now());
+    const failure = rejectedHeaders(refusal, `${this.stream}/${id}`, this.context.clock.now());
+    const story = { ...failure, ...keyHeader(message, this.context.id) };
     try {
-      const own = fields.filter((_, i) => !isDeadLetterHeader(String(fields[i - (i % 2)])));
+      const isOwn = (name: string) => !isDeadLetterHeader(name) && !Object.hasOwn(story, name);
+      const own = fields.filter((_, i) => isOwn(String(fields[i - (i % 2)])));
       await writer.call("XADD", target, "*", ...own, ...Object.entries(story).flat());
       return true;
     } catch (error) {

@@ -2,7 +2,6 @@ import { isUtf8 } from "node:buffer";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { DecompressError, decompress } from "#codecs/compression";
-import { LogBatchWriter } from "#logs/entries";
 import { Batch, cutBatch, SplitOverflow } from "#otlp";
 import { batchFromJson } from "#otlp/json";
 import { isMalformed, type Signal } from "#otlp/signals";
@@ -20,7 +19,7 @@ const MAX_RESOURCE_BYTES = 64 * 1024 * 1024;
  * long in JSON.
  */
 const MAX_LINE_BYTES = 128 * 1024 * 1024;
-/** zstd is decompressed as a whole, because Node.js 20 has no stream for it. */
+/** zstd is decompressed as a whole, frame by frame. */
 const MAX_ZSTD_BYTES = 256 * 1024 * 1024;
 /** A few megabytes that decompress to more than this are taken for an attack. */
 const MAX_OBJECT_BYTES = 4 * 1024 * 1024 * 1024;
@@ -111,6 +110,7 @@ async function* readJsonLines(signal: Signal, bytes: BytesBeforeFault): AsyncGen
 
 /** Each line is the body of a log record. When it was observed is not known, only when it was archived. */
 async function* readTextLines(bytes: BytesBeforeFault, modifiedAt: number): AsyncGenerator<Batch> {
+  const { LogBatchWriter } = await import("#logs/entries"); // not needed by agents that never rehydrate
   const writer = new LogBatchWriter(NOTHING, NOTHING, PIECE_BYTES);
   writer.observedAt(modifiedAt);
   for await (const line of linesOf(bytes)) {

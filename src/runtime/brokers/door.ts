@@ -2,7 +2,7 @@
 
 export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./clients/nats-config.js";
 export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./clients/nats-link.js";
-export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./clients/nats-stream.js";
+export { ensureNatsStream, hasNatsCode, isNatsHeader } from "./clients/nats-stream.js";
 export { REDIS_CLIENT, redisConnectionKeys } from "./clients/redis-config.js";
 export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProblem } from "./clients/redis-link.js";
 export type { Dedup } from "./dedup/dedup.js";
@@ -49,8 +49,9 @@ export {
   REDELIVERED_ATTRIBUTE,
 } from "./messages/message.js";
 export { MessageIntake, type MessageIntakeSettings } from "./messages/message-intake.js";
+export { keyHeader, keyOfRecord } from "./messages/message-key.js";
 export { rejectOnAbort, sendAll } from "./messages/reject-on-abort.js";
-export { type WrittenMessage, writeMessages } from "./messages/write-messages.js";
+export { entryKeys, type WrittenMessage, writeMessages } from "./messages/write-messages.js";
 export { OldestFirstMap } from "./oldest-first-map.js";
 export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from "./rabbitmq/connection.js";
 export { ReturnedMessages } from "./rabbitmq/returned-messages.js";

@@ -14,6 +14,12 @@ export interface FailureKind {
   /** The description in docs/operate/reliability.md. */
   readonly failure: string;
   readonly blame: Blame | "timeout";
+  /**
+   * Set if the backend is to blame, but what the entry contains may cause the failure too: a record can make a backend
+   * crash or hang, with or without a proxy in front of it. Such an entry ends as poison if others get through. Without
+   * it, the failure has nothing to do with the entry, however often it happens.
+   */
+  readonly mayBePoison?: true;
   /** Statuses, codes and names of errors that identify it; none if only the exporter can tell. */
   readonly names: readonly (string | RegExp)[];
   /**
@@ -30,12 +36,20 @@ export interface FailureKind {
  */
 export const FAILURE_KINDS: readonly FailureKind[] = [
   {
-    failure: "connection refused, reset or closed; host or network unreachable",
+    failure: "connection refused; host or network unreachable",
     blame: "backend",
     names: [
-      ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ENOTCONN", "ESHUTDOWN"],
-      ...["EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH", "ENETDOWN", "ENETRESET", "EADDRNOTAVAIL", "EADDRINUSE"],
-      ...["UND_ERR_SOCKET", "ERR_SOCKET_CLOSED", "ERR_STREAM_PREMATURE_CLOSE", /^ERR_HTTP2_/],
+      ...["ECONNREFUSED", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH", "ENETDOWN", "ENETRESET"],
+      ...["EADDRNOTAVAIL", "EADDRINUSE"],
+    ],
+  },
+  {
+    failure: "connection reset or closed; the answer is not HTTP",
+    blame: "backend",
+    mayBePoison: true,
+    names: [
+      ...["ECONNRESET", "ECONNABORTED", "EPIPE", "ENOTCONN", "ESHUTDOWN"],
+      ...["UND_ERR_SOCKET", "ERR_SOCKET_CLOSED", "ERR_STREAM_PREMATURE_CLOSE", /^ERR_HTTP2_/, /^HPE_/],
     ],
   },
   {
@@ -58,16 +72,24 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
     names: ["ETIMEDOUT", "ESOCKETTIMEDOUT", "UND_ERR_CONNECT_TIMEOUT", "ERR_SOCKET_CONNECTION_TIMEOUT"],
   },
   {
-    failure:
-      "HTTP 408, 429, 502, 503, 504, 507, and 521 to 523, 525, 526, 530 of a proxy that cannot reach the backend",
+    failure: "HTTP 408, 502, 503, 504, and 521 to 523, 525, 526, 530 of a proxy that cannot reach the backend",
     blame: "backend",
-    names: [/^HTTP (408|429|502|503|504|507|521|522|523|525|526|530)$/],
+    mayBePoison: true,
+    names: [/^HTTP (408|502|503|504|521|522|523|525|526|530)$/],
+  },
+  { failure: "HTTP 429, 507", blame: "backend", names: [/^HTTP (429|507)$/] },
+  {
+    failure: "gRPC `UNAVAILABLE`, `CANCELLED`",
+    blame: "backend",
+    mayBePoison: true,
+    names: [],
+    statuses: ["UNAVAILABLE", "CANCELLED"],
   },
   {
-    failure: "gRPC `UNAVAILABLE`, `RESOURCE_EXHAUSTED` with RetryInfo, `CANCELLED`",
+    failure: "gRPC `RESOURCE_EXHAUSTED` with RetryInfo",
     blame: "backend",
     names: [],
-    statuses: ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "CANCELLED"],
+    statuses: ["RESOURCE_EXHAUSTED"],
   },
   {
     failure:
@@ -93,9 +115,26 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
     names: [],
   },
   {
-    failure: "the answer reports success, but cannot be read to the end; a file, pipe or disk cannot be written",
+    failure: "the answer reports success, but cannot be read to the end",
     blame: "backend",
-    names: [ERROR_CODES.SLUICE_UNREADABLE_ANSWER, ERROR_CODES.SLUICE_FILE_WRITE, ERROR_CODES.SLUICE_PRINT],
+    mayBePoison: true,
+    names: [ERROR_CODES.SLUICE_UNREADABLE_ANSWER],
+  },
+  {
+    failure: "a file, pipe or disk cannot be written",
+    blame: "backend",
+    names: [ERROR_CODES.SLUICE_FILE_WRITE, ERROR_CODES.SLUICE_PRINT],
+  },
+  {
+    failure:
+      "a full, exceeded, read-only, broken or missing disk (`ENOSPC`, `EDQUOT`, `EROFS`, `EIO`, `ENXIO`, `ENODEV`, `ESTALE`)",
+    blame: "backend",
+    names: ["ENOSPC", "EDQUOT", "EROFS", "EIO", "ENXIO", "ENODEV", "ESTALE"],
+  },
+  {
+    failure: "the agent has no open files or memory left (`EMFILE`, `ENFILE`, `ENOMEM`, `ENOBUFS`)",
+    blame: "backend",
+    names: ["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"],
   },
   {
     failure:
@@ -123,6 +162,26 @@ export function blameOf(refusal: Refusal): FailureKind["blame"] {
   }
   // A throttling answer says nothing about the entry.
   return refusal.kind === "throttled" ? "backend" : "entry";
+}
+
+/** What is kept of a failed call. */
+interface KeptError {
+  readonly kind: Refusal["kind"];
+  readonly class: string;
+  readonly code: string;
+  readonly status?: string | undefined;
+  readonly blame?: Blame | undefined;
+}
+
+/** Whether the entry may have caused the failure, whoever is blamed. */
+export function mayBePoison({ kind, blame, status, code, class: name }: KeptError): boolean {
+  if (kind !== "transient") return false;
+  if (blame !== "backend") return true;
+  const names = [...(status === undefined ? [] : [{ name: status, isStatus: true }]), { name: code }, { name }];
+  return (
+    names.map((each) => kindNamed({ isStatus: false, ...each })).find((each) => each !== undefined)?.mayBePoison ===
+    true
+  );
 }
 
 interface ErrorName {

@@ -149,7 +149,8 @@ export class Debt {
   /** @internal Divides the debt into parts. `combineRejected` combines the numbers of rejected records of two parts. */
   divide(count: number, combineRejected: CombineRejected = sum): Debt[] {
     this.combineRejected = combineRejected;
-    const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
+    const creditors = [this];
+    const parts = Array.from({ length: count }, () => new Debt(undefined, creditors));
     for (const part of parts) part.moveTo(this.holder);
     this.replaceWithParts(count);
     return parts;

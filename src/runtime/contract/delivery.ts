@@ -61,9 +61,11 @@ export class Delivery {
   /** Returns several deliveries that share this debt. An empty list means a deliberate drop: the debt is accepted. */
   split(parts: readonly (Batch | DeadLetter)[]): Delivery[] {
     if (parts.length === 0) this.accept();
-    if (parts.length === 1) return parts[0] === this.batch ? [this] : [this.createPart(parts[0]!, this.debt)];
+    if (parts.length === 1)
+      return parts[0] === this.batch ? [this] : [this.createPart(parts[0]!, this.debt, this.origin)];
     const debts = this.debt.divide(parts.length);
-    return parts.map((part, i) => this.createPart(part, debts[i]!));
+    const origin = withoutIdentity(this.origin);
+    return parts.map((part, i) => this.createPart(part, debts[i]!, origin));
   }
 
   /** Returns the whole batch this many times, for branches that must all take it. 0 means a deliberate drop. */
@@ -103,10 +105,9 @@ export class Delivery {
     return new Delivery(this.batch, this.origin, debt, this.route, this.setback);
   }
 
-  private createPart(part: Batch | DeadLetter, debt: Debt): Delivery {
+  private createPart(part: Batch | DeadLetter, debt: Debt, origin: Origin): Delivery {
     const [batch, setback] = isDeadLetter(part) ? [part.batch, validateSetback(part.setback)] : [part, this.setback];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
-    const origin = debt === this.debt ? this.origin : withoutIdentity(this.origin);
     return isSame ? this : new Delivery(batch, origin, debt, this.route, setback);
   }
 

@@ -13,7 +13,7 @@ export {
   type ServerAuthenticator,
   type ServerAuthRequest,
 } from "./auth.js";
-export { type Blame, blameOf, type FailureKind } from "./blame.js";
+export { type Blame, blameOf, mayBePoison } from "./blame.js";
 export type { PartialRejection } from "./border/read-answers.js";
 export { entriesOfKey, GroupKey, type KeyedEntry } from "./calls/group-key.js";
 export { type Clock, systemClock } from "./clock.js";

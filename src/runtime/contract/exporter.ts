@@ -9,19 +9,32 @@ export interface SendOptions {
    * entries of the queue has a key that names them all, and they may be merged differently next time.
    */
   readonly idempotencyKey?: string;
+  /**
+   * @internal The entries that the batch consists of, if their records had other keys before: those of a part that was
+   * cut from an entry, and of a dead letter that was forwarded.
+   */
+  readonly entries?: readonly NumberedEntry[];
   /** For a replayed dead letter: its id, and how often it was replayed. */
   readonly replayed?: { readonly id: string; readonly attempt: number };
-  /** Facts about this attempt; absent if the exporter has no queue. For a merged batch they are those of its first entry. */
+  /** Facts about this attempt. For a merged batch they are those of its first entry. */
   readonly delivery?: DeliveryFacts;
   /** @internal The stored client metadata that the exporter's `metadataKeys` name. */
   readonly metadata?: NonNullable<Origin["metadata"]>;
 }
 
+/** @internal An entry, or some of its records by the numbers that they had when it came. */
+interface NumberedEntry {
+  readonly id: string;
+  readonly items: number;
+  /** Runs of consecutive numbers, from 0; undefined if these are all records of the entry. */
+  readonly runs?: readonly (readonly [first: number, count: number])[];
+}
+
 /** Facts about one attempt to send an entry of a queue. Times are milliseconds since the epoch. */
 export interface DeliveryFacts {
-  /** 1 for the first attempt since the entry came, or since it was replayed. */
+  /** 1 for the first attempt since the entry came, or since it was replayed; always 1 without a queue. */
   readonly attempt: number;
-  /** When the entry came into the queue. */
+  /** When the entry came into the queue; without a queue, when this attempt began. */
   readonly firstSeenAt: number;
   /** The receiver that it came from. */
   readonly receiver: string;

@@ -1,11 +1,13 @@
+import cluster from "node:cluster";
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { ServerOptions } from "node:https";
-import type { AddressInfo, Server as NetServer } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import process from "node:process";
 import type { Duplex } from "node:stream";
 import type { Server as TlsServer } from "node:tls";
 import type { Clock, ListenSockets, Logger, ServerListener } from "#contract";
 import { waitAtMost } from "#contract/time";
+import { clientsQuiet } from "./clients-quiet.js";
 import { type ConnectionLimits, connectionLimits } from "./connection-limits.js";
 import type { ListenAddress } from "./endpoint.js";
 import { leaseServer } from "./listen.js";
@@ -63,6 +65,11 @@ export interface ListeningServer {
   /** Closes open connections too, so it resolves almost at once. Does nothing to a server that was taken over. */
   close(): Promise<void>;
   /**
+   * In a worker: takes no more connections, and resolves when the open ones seem to be idle. Until then, the caller
+   * answers requests with `connection: close`, and clients go on with other workers. Elsewhere it resolves at once.
+   */
+  retire(): Promise<void>;
+  /**
    * Takes no more connections, waits until `answered` resolves, and then at most so long for the last answers to reach
    * their clients. The connections of a server that was taken over stay open.
    */
@@ -102,6 +109,11 @@ export async function startHttpServer(settings: HttpServerSettings): Promise<Lis
       const closed = close();
       server.closeAllConnections();
       return closed;
+    },
+    async retire() {
+      if (!lease.isCurrent || !cluster.isWorker) return;
+      NetServer.prototype.close.call(server); // that of HTTP servers also destroys idle connections
+      await clientsQuiet(server, clock);
     },
     async drain(answered, graceMs) {
       if (!lease.isCurrent) {

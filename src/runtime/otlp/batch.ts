@@ -18,13 +18,22 @@ export class Batch {
   /** Number of log records, spans or data points. */
   readonly count: number;
   readonly byteLength: number;
+  /** @internal An upper bound for the values of one record or owner, if the check has counted them; else Infinity. */
+  readonly mostValues: number;
   private chunkList: readonly Uint8Array[];
 
-  private constructor(signal: Signal, chunks: readonly Uint8Array[], count: number, byteLength: number) {
+  private constructor(
+    signal: Signal,
+    chunks: readonly Uint8Array[],
+    count: number,
+    byteLength: number,
+    mostValues = Number.POSITIVE_INFINITY,
+  ) {
     this.signal = signal;
     this.chunkList = chunks;
     this.count = count;
     this.byteLength = byteLength;
+    this.mostValues = mostValues;
   }
 
   /**
@@ -38,9 +47,9 @@ export class Batch {
   /** @internal The same for bytes in pieces, split anywhere. They are not joined. */
   static admitPieces(signal: Signal, pieces: readonly Uint8Array[], maxElements?: number): Batch {
     const byteLength = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    const count = checkRequest(signal, pieces, byteLength, maxElements);
-    const batch = new Batch(signal, pieces, count, byteLength);
-    return count === HAS_DUPLICATE_FIELDS ? Batch.admit(signal, normalForm(signal, batch.bytes)) : batch;
+    const { records, mostValues } = checkRequest(signal, pieces, byteLength, maxElements);
+    const batch = new Batch(signal, pieces, records, byteLength, mostValues);
+    return records === HAS_DUPLICATE_FIELDS ? Batch.admit(signal, normalForm(signal, batch.bytes)) : batch;
   }
 
   /** @internal For bytes made from checked ones; `count` must be correct. */

@@ -48,7 +48,7 @@ export function createIntake({
       if (invalid !== undefined) return Promise.resolve({ ok: false, refusal: invalid });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const { byteLength: bytes, count } = batch;
-      if (hasTooManyValues(signal, batch.bytes, maxRecordValues))
+      if (hasTooManyValues(batch, maxRecordValues))
         return Promise.resolve({ ok: false, refusal: crowdedRefusal(maxRecordValues) });
       tally.taken += count;
       health?.noteMessage();

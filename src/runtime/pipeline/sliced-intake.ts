@@ -2,7 +2,7 @@ import type { Clock, Delivery, GraphPlan } from "#contract";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import { type Batch, cutBatch, type PieceLimits } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import { SLICE_MS, turns } from "#work";
+import { SLICE_MS, Stopwatch, turns } from "#work";
 import { PartialAcceptance } from "./partial-acceptance.js";
 import { type Wholeness, wholenessBehind } from "./plan-paths.js";
 import { type Slice, SliceOutcomes } from "./slice-outcomes.js";
@@ -171,9 +171,9 @@ export class SlicedIntake {
   /** Hands a delivery in as a whole, and measures it. */
   private pass(delivery: Delivery): void {
     if (unitsOf(delivery.batch) < MIN_MEASURED_UNITS) return this.source.next(delivery);
-    const start = performance.now();
+    const stopwatch = new Stopwatch();
     this.source.next(delivery);
-    this.cost.measured(delivery.batch, performance.now() - start);
+    this.cost.measured(delivery.batch, stopwatch.ms);
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Clock, type Delivery, type Exporter, type Logger, limitedLog } from "#contract";
+import { isKeyedEntryId } from "#contract/calls";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
@@ -29,7 +30,6 @@ import { CallTimeout } from "./send/call-timeout.js";
 import { createClassifier } from "./send/classify.js";
 import { isSentAlone, sealEntries } from "./send/seal-entries.js";
 import type { Suspects } from "./send/suspects.js";
-import { isKeyedEntryId } from "./store/format/entry-id.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
 export interface EntryLifecycleServices {
@@ -87,6 +87,8 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   /** Entries that are being sent, grouped by call. */
   private readonly sending = new Set<readonly QueueItem[]>();
   private onEmpty = () => {};
+  /** Whether a health check is under way that a policy has requested. */
+  private isCheckingHealth = false;
   private readonly delivered = new RecentIds();
   private readonly backlog: Backlog;
   private readonly sender: AttemptSender;
@@ -113,6 +115,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     const policy = new AttemptPolicy({
       ...{ ...services, bisections, memory: this.memory },
       canCheckHealth: exporter.check !== undefined,
+      requestHealthCheck: () => this.requestHealthCheck(),
       isEmpty: () => backlog.head.isEmpty,
       onHoldEnd: (key) => backlog.endHold(key),
       onBlamed: (items, error) => backlog.settleRefused(items, error),
@@ -201,7 +204,8 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     const { items } = group;
     if (group.refusal === undefined) this.policy.countAttempt(group);
     this.sending.add(items);
-    for (const item of items) if (item.entry.source.queue !== undefined) item.sentAt = this.services.clock.now();
+    const now = this.services.clock.now();
+    for (const item of items) item.sentAt = now;
     const send = (onResult?: () => void) =>
       this.sender.attempt(group, (result) => {
         onResult?.();
@@ -262,6 +266,16 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.sender.checkHealth((error) => {
       this.policy.reportHealth(permit, error, this.sender.isAborted);
       this.scheduler.releaseSlot();
+    });
+  }
+
+  /** A policy must know whether the backend works. This takes no slot and changes nothing else. */
+  private requestHealthCheck(): void {
+    if (this.services.exporter.check === undefined || this.isCheckingHealth) return;
+    this.isCheckingHealth = true;
+    this.sender.checkHealth((error) => {
+      this.isCheckingHealth = false;
+      if (!this.sender.isAborted) this.policy.countHealthCheck(error === undefined);
     });
   }
 
@@ -327,7 +341,8 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.backlog.flush();
     this.scheduler.pump();
     await this.scheduler.drain();
-    this.sender.stop();
+    // Only a health check can still be under way.
+    this.abortCalls();
     this.acceptWaiting();
   }
 
@@ -335,9 +350,13 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   abort(): void {
     this.admission.abort();
     this.scheduler.abort();
+    this.abortCalls();
+    this.acceptWaiting();
+  }
+
+  private abortCalls(): void {
     const message = `exporter ${this.services.id} was stopped`;
     this.sender.abort(new Refusal("transient", message, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN }));
-    this.acceptWaiting();
   }
 
   /**

@@ -56,6 +56,7 @@ export class BatchIntake {
   /** Never rejects. With a `setback` the batch is kept as a dead letter, whatever its content. */
   async accept(batch: Batch, origin: Partial<Origin>, given?: Setback): Promise<MessageOutcome> {
     let setback = given;
+    let first: Refusal | undefined;
     this.inProgress += 1;
     try {
       for (let tries = 0, refused = 0; !this.isStopping; tries++) {
@@ -69,8 +70,11 @@ export class BatchIntake {
           refused += isBusy(refusal) ? 1 / BUSY_TRIES : 1;
           if (refused >= (this.settings.maxTries ?? Number.POSITIVE_INFINITY)) return this.rejected(batch, refusal);
           await this.wait(refusal, tries);
-        } else if (setback !== undefined) return this.rejected(batch, refusal);
-        else setback = setbackOf(refusal);
+        } else if (setback !== undefined) return this.rejected(batch, first ?? refusal);
+        else {
+          first = refusal;
+          setback = setbackOf(refusal);
+        }
       }
       if (origin.isUnattended) this.refuse(batch.count); // the source will not deliver it again
       return { kind: "returned" };

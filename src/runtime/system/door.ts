@@ -6,5 +6,6 @@ export { fileSignature } from "./file-signature.js";
 export { hasClient, loadClient, missingClient, withClient } from "./load-client.js";
 export { packageFolder, packageVersion } from "./package-info.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./private-files.js";
+export { type HoldOwner, holdName, type ProcessHold } from "./process-hold.js";
 export { isSingleExecutable } from "./single-executable.js";
 export { workerCount } from "./usable-cpus.js";

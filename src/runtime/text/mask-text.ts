@@ -46,7 +46,7 @@ export function maskStrings<T>(value: T, kept: ReadonlySet<string> = NOTHING_KEP
  * anything else: to look would make the detectors build their tables at every start.
  */
 const LISTEN_ADDRESS =
-  /^(?:https?:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]{2,39}\]):\d{1,5}(?:\/metrics)?$/;
+  /^(?:https?:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]{2,39}\]):\d{1,5}(?:\/(?:metrics)?)?$/;
 
 const MASK = "****";
 const NOTHING_KEPT: ReadonlySet<string> = new Set();

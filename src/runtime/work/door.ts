@@ -1,2 +1,2 @@
 /** Turns of the event loop for work that may take long. */
-export { SLICE_MS, SliceTimer, turns } from "./turns.js";
+export { SLICE_MS, SliceTimer, Stopwatch, turns } from "./turns.js";

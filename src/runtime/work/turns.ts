@@ -1,3 +1,5 @@
+import process from "node:process";
+
 /**
  * How long work may hold the event loop before other work gets its turn, in milliseconds. One slice may take longer than
  * estimated, and several may meet in one turn, so this is well below the 100 ms that nothing may exceed.
@@ -13,7 +15,7 @@ class Turns {
   /** The number of slices since the process started. */
   slices = 0;
   private readonly waiting: (() => void)[] = [];
-  private readonly measured: ((now: number) => void)[] = [];
+  private readonly measured: (() => void)[] = [];
   private spentMs = 0;
   private isScheduled = false;
 
@@ -31,12 +33,16 @@ class Turns {
   }
 
   /**
-   * Runs a slice and counts its duration. Returns its duration in milliseconds. `onTurnEnd` gets the duration of the
-   * whole turn, with everything that the slice caused to run later in the turn, before anyone else gets the next turn.
+   * Runs a slice and counts its duration. Returns its duration in milliseconds. `onTurnEnd` gets the cost of the whole
+   * turn (see `Stopwatch`), with everything that the slice caused to run later in the turn, before anyone else gets the
+   * next turn.
    */
   run(slice: () => void, onTurnEnd?: (ms: number) => void): number {
     const start = performance.now();
-    if (onTurnEnd !== undefined) this.measured.push((now) => onTurnEnd(now - start));
+    if (onTurnEnd !== undefined) {
+      const stopwatch = new Stopwatch();
+      this.measured.push(() => onTurnEnd(stopwatch.ms));
+    }
     try {
       slice();
     } finally {
@@ -53,10 +59,7 @@ class Turns {
     setImmediate(() => {
       this.isScheduled = false;
       this.spentMs = 0;
-      if (this.measured.length > 0) {
-        const now = performance.now();
-        for (const tell of this.measured.splice(0)) tell(now);
-      }
+      if (this.measured.length > 0) for (const tell of this.measured.splice(0)) tell();
       if (this.waiting.length > 1) this.schedule();
       this.waiting.shift()?.();
     });
@@ -65,6 +68,30 @@ class Turns {
 
 /** There is one event loop, so all agents of a process share its turns. */
 export const turns = new Turns();
+
+/**
+ * Measures what work costs this thread. Elapsed time alone says little on a busy machine: while others have the
+ * processor, the cheapest work takes long, and slicing it would only make it dearer. CPU time counts other threads, too,
+ * where Node.js cannot tell them apart. So the shorter of both is the cost.
+ */
+export class Stopwatch {
+  private readonly startedAt = performance.now();
+  private readonly startedCpuMs = cpuMs();
+
+  /** The cost so far, in milliseconds. */
+  get ms(): number {
+    return Math.min(performance.now() - this.startedAt, cpuMs() - this.startedCpuMs);
+  }
+}
+
+/** The CPU time of this thread. Node.js before 22.19 has only that of the process. */
+const cpuUsage: () => NodeJS.CpuUsage =
+  (process as { threadCpuUsage?: () => NodeJS.CpuUsage }).threadCpuUsage ?? process.cpuUsage;
+
+function cpuMs(): number {
+  const { user, system } = cpuUsage();
+  return (user + system) / 1000;
+}
 
 /** For a loop that may take long: ask `isOver` from time to time, and then wait for `nextSlice`. */
 export class SliceTimer {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
@@ -19,7 +19,16 @@ function filesReadWith(...names: readonly string[]): Set<string> {
 
 describe("a command that only reads a config with OTLP in and out", () => {
   const read = filesReadWith(
-    ...["main.js", "validate.js", "room-config.js", "room-defaults.js", "otlp.js", "batch.js", "otlp-http.js"],
+    ...[
+      "run-process.js",
+      "room-cli.js",
+      "validate.js",
+      "room-config.js",
+      "room-defaults.js",
+      "otlp.js",
+      "batch.js",
+      "otlp-http.js",
+    ],
   );
 
   it("reads the configs of components", () => {
@@ -30,11 +39,31 @@ describe("a command that only reads a config with OTLP in and out", () => {
     expect(read.size).toBeLessThan(25);
   });
 
-  it.each(["room-ottl.js", "room-pii.js", "room-brokers.js", "room-logs.js", "level-store.js", "server.js"])(
+  it.each(["room-ottl.js", "room-pii.js", "room-brokers.js", "room-logs.js", "room-queue.js", "server.js"])(
     "does not read %s",
     (name) => {
       expect(() => readFileSync(join(BUNDLE, name))).not.toThrow();
       expect([...read]).not.toContain(name);
     },
   );
+});
+
+describe("sluice --version", () => {
+  it("reads no room that a command needs", () => {
+    expect([...filesReadWith("run-process.js")].sort()).toEqual([
+      "rolldown-runtime.js",
+      "room-version.js",
+      "run-process.js",
+    ]);
+  });
+});
+
+describe("a file of the bundle", () => {
+  it("imports no module of Node.js by a statement, because that would read all exports of the module", () => {
+    const heads = readdirSync(BUNDLE)
+      .filter((name) => name.endsWith(".js"))
+      .map((name) => /^(?:import .*\n)*/.exec(readFileSync(join(BUNDLE, name), "utf8"))![0]);
+    expect(heads.join("")).toContain('from "./room-core.js"');
+    expect(heads.join("")).not.toContain('"node:');
+  });
 });

@@ -10,12 +10,13 @@ import {
   type SampledBatch,
   SampleFileError,
 } from "../../../src/agent/rehearsal/sample-file.js";
+import { anyCharacter } from "../../support/any-character.js";
 import { logs } from "../../support/telemetry/batches.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 
 const sampled = fc
   .record({
-    receiver: fc.string({ unit: "binary", minLength: 1 }),
+    receiver: fc.string({ unit: anyCharacter, minLength: 1 }),
     at: fc.integer({ min: 0, max: 4e12 }),
     texts: fc.array(fc.string(), { minLength: 1, maxLength: 5 }),
   })

@@ -11,9 +11,9 @@ import { runCampaignOf } from "../campaign.js";
 import { startClients } from "../client.js";
 import { agentConfig } from "../configs.js";
 import { deadLetters } from "../dead-letters.js";
-import { Ledger } from "../ledger.js";
 import { kills, patience, progress, seed, summary } from "../long-form.js";
 import { decodeNumbers } from "../numbered.js";
+import { RecordBook } from "../record-book.js";
 import { Victim } from "../victim.js";
 import { MOODY_SERVERS, type MoodyS3 } from "./moody-s3.js";
 
@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 /** A record has arrived if an object of the bucket holds it now, however often that object was stored. */
-class ArchiveLedger extends Ledger {
+class ArchiveBook extends RecordBook {
   private readonly s3: MoodyS3;
   private readonly unpack: (body: Buffer) => Buffer;
   private readonly archived = new Map<string, readonly number[]>();
@@ -128,22 +128,22 @@ describe.each(MOODY_SERVERS)("an archive in %s", (name, start) => {
     { timeout: patience(600_000) },
     async (_, shape) => {
       server = await start(shape.isLarge);
-      const ledger = new ArchiveLedger(server, shape.compression === "gzip" ? gunzipSync : (body) => body);
+      const book = new ArchiveBook(server, shape.compression === "gzip" ? gunzipSync : (body) => body);
       victim = Victim.agent(directory, archiveConfig(server.url, join(directory, "queue"), shape));
       const { padding, load } = shape;
       const report = await runCampaignOf({
-        ...{ seed, ledger, sink: server, victim, kills: shape.kills, load, patienceMs: 300_000, say: progress },
+        ...{ seed, book, sink: server, victim, kills: shape.kills, load, patienceMs: 300_000, say: progress },
         startLoad: (port) =>
           startClients({
-            ...{ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered: true },
+            ...{ book, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered: true },
             ...(padding !== undefined && { padding }),
           }),
       });
-      await ledger.count();
+      await book.count();
       await victim.end("SIGTERM");
       const dead = (await deadLetters(join(directory, "queue"))).length;
-      const { objects, largest } = ledger;
-      const verdict = { ...report, ...ledger.verdict(), dead, objects, largest, uploads: server.openUploads() };
+      const { objects, largest } = book;
+      const verdict = { ...report, ...book.verdict(), dead, objects, largest, uploads: server.openUploads() };
       expect(verdict, summary(`${shape.name} (${name})`, verdict)).toMatchObject({
         ...{ missing: 0, unexplained: 0, rejected: 0, strays: 0, dead: 0, uploads: 0 },
       });

@@ -9,8 +9,8 @@ import { until } from "../../support/until.js";
 import { type Clients, startClients } from "../client.js";
 import { agentConfig } from "../configs.js";
 import { type FaultySink, startFaultySink } from "../faulty-sink.js";
-import { Ledger, type Verdict } from "../ledger.js";
 import { kills, progress, seed, summary } from "../long-form.js";
+import { RecordBook, type Verdict } from "../record-book.js";
 import { Victim } from "../victim.js";
 
 /** A broker as the oracle needs it: one of its own, and how the agent writes to it and reads from it. */
@@ -42,13 +42,13 @@ const PAUSE_MS = 3000;
 export async function runBrokerCampaign(start: () => Promise<BrokerUnderTest>): Promise<BrokerVerdict> {
   const started = performance.now();
   const line = await startLine(start);
-  const { broker, ledger, victim, dice } = line;
+  const { broker, book, victim, dice } = line;
   const agentKills = kills(2, 0.04);
   const brokerKills = kills(1, 0.04);
   const pauses = kills(1, 0.01);
   for (let round = 0; round < agentKills; round++) {
     await victim.start();
-    await moreArrives(ledger);
+    await moreArrives(book);
     if (round < brokerKills) {
       await broker.server.kill();
       await delay(dice.upTo(500));
@@ -60,16 +60,16 @@ export async function runBrokerCampaign(start: () => Promise<BrokerUnderTest>): 
       broker.server.resume();
     }
     // Sometimes while the broker is only just back, and sometimes under full load.
-    if (dice.upTo(1) > 0) await moreArrives(ledger);
+    if (dice.upTo(1) > 0) await moreArrives(book);
     else await delay(dice.upTo(300));
     await victim.end("SIGKILL");
-    progress(`${round + 1} rounds, ${ledger.acknowledgedCount} acknowledged, ${ledger.arrivedCount} arrived`);
+    progress(`${round + 1} rounds, ${book.acknowledgedCount} acknowledged, ${book.arrivedCount} arrived`);
   }
   await victim.start();
-  await moreArrives(ledger);
+  await moreArrives(book);
   await everythingArrives(line);
   const seconds = Math.round((performance.now() - started) / 100) / 10;
-  return { seed, agentKills, brokerKills, pauses, seconds, ...ledger.verdict() };
+  return { seed, agentKills, brokerKills, pauses, seconds, ...book.verdict() };
 }
 
 /**
@@ -78,9 +78,9 @@ export async function runBrokerCampaign(start: () => Promise<BrokerUnderTest>): 
  */
 export async function runFullBroker(start: () => Promise<FillableBroker>): Promise<Verdict> {
   const line = await startLine(start);
-  const { broker, ledger, victim } = line;
+  const { broker, book, victim } = line;
   await victim.start();
-  await moreArrives(ledger);
+  await moreArrives(book);
   for (let i = 0; i < SLOW_TURNS; i++) {
     broker.server.pause();
     await delay(200);
@@ -88,18 +88,18 @@ export async function runFullBroker(start: () => Promise<FillableBroker>): Promi
     await delay(20);
   }
   // Where clients are quick, one that fills up by itself may be full by now.
-  const arrived = ledger.arrivedCount;
-  await until(() => expect(ledger.arrivedCount > arrived + 50 || broker.says.test(victim.output)).toBe(true));
+  const arrived = book.arrivedCount;
+  await until(() => expect(book.arrivedCount > arrived + 50 || broker.says.test(victim.output)).toBe(true));
   const { pid } = victim;
   await broker.fill();
   await until(() => expect(victim.output).toMatch(broker.says));
-  const before = ledger.acknowledgedCount;
-  await until(() => expect(ledger.acknowledgedCount, "the agent takes no more").toBeGreaterThan(before + 50));
+  const before = book.acknowledgedCount;
+  await until(() => expect(book.acknowledgedCount, "the agent takes no more").toBeGreaterThan(before + 50));
   await broker.makeRoom();
-  await moreArrives(ledger);
+  await moreArrives(book);
   await everythingArrives(line);
   expect(victim.pid, "the agent has ended").toBe(pid);
-  return ledger.verdict();
+  return book.verdict();
 }
 
 /** A broker that can be out of room. */
@@ -115,7 +115,7 @@ const SLOW_TURNS = 10;
 
 interface Line<B extends BrokerUnderTest> {
   readonly broker: B;
-  readonly ledger: Ledger;
+  readonly book: RecordBook;
   readonly sink: FaultySink;
   readonly clients: Clients;
   readonly victim: Victim;
@@ -125,8 +125,8 @@ interface Line<B extends BrokerUnderTest> {
 /** Clients, the agent that is not running yet, the broker, the last agent and the backend. */
 async function startLine<B extends BrokerUnderTest>(start: () => Promise<B>): Promise<Line<B>> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  const ledger = new Ledger();
-  const sink = await startFaultySink(ledger);
+  const book = new RecordBook();
+  const sink = await startFaultySink(book);
   const broker = await start();
   const dedup = (name: string) => ({ enabled: true, directory: join(directory, name) });
   const receiver = { dedup: dedup("dedup-last") };
@@ -145,15 +145,15 @@ async function startLine<B extends BrokerUnderTest>(start: () => Promise<B>): Pr
   const victim = Victim.agent(directory, middleConfig(broker, backend, directory, dedup("dedup-broker")));
   onTestFinished(() => victim.end("SIGKILL"));
   const port = () => victim.port;
-  const clients = startClients({ ledger, dice, port, clients: 2, maxRecords: 20, resendUnanswered: false });
+  const clients = startClients({ book, dice, port, clients: 2, maxRecords: 20, resendUnanswered: false });
   onTestFinished(() => clients.stop());
-  return { broker, ledger, sink, clients, victim, dice };
+  return { broker, book, sink, clients, victim, dice };
 }
 
 /** Clients stop; all that was acknowledged arrives, and then nothing more. */
-async function everythingArrives({ clients, ledger, sink }: Line<BrokerUnderTest>): Promise<void> {
+async function everythingArrives({ clients, book, sink }: Line<BrokerUnderTest>): Promise<void> {
   await clients.stop();
-  await until(() => expect(ledger.missing().slice(0, 10)).toEqual([]));
+  await until(() => expect(book.missing().slice(0, 10)).toEqual([]));
   for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
 }
 
@@ -167,9 +167,9 @@ export function expectExactlyOnce(name: string, verdict: Verdict): void {
 /** Nothing comes twice any more when the backend has heard nothing for so long. */
 const SILENCE_MS = 3000;
 
-async function moreArrives(ledger: Ledger): Promise<void> {
-  const before = ledger.arrivedCount;
-  await until(() => expect(ledger.arrivedCount).toBeGreaterThan(before + 50));
+async function moreArrives(book: RecordBook): Promise<void> {
+  const before = book.arrivedCount;
+  await until(() => expect(book.arrivedCount).toBeGreaterThan(before + 50));
 }
 
 function middleConfig(

@@ -6,8 +6,8 @@ import { type Postgres, postgresProgram, startPostgres } from "../../support/ser
 import { runCampaign } from "../campaign.js";
 import { agentConfig, traceConfig } from "../configs.js";
 import { startFaultySink } from "../faulty-sink.js";
-import { Ledger } from "../ledger.js";
 import { kills, patience, progress, seed, summary } from "../long-form.js";
+import { RecordBook } from "../record-book.js";
 import { arrivedOfDropped, halves, POLICIES, type SentTrace, startTraceClients } from "../trace-client.js";
 import { Victim } from "../victim.js";
 import { killPostgres } from "./kill-postgres.js";
@@ -26,8 +26,8 @@ const storeIn = (postgres: Postgres) => ({
 
 async function setUp() {
   const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  const ledger = new Ledger();
-  const sink = await startFaultySink(ledger);
+  const book = new RecordBook();
+  const sink = await startFaultySink(book);
   const postgres = await startPostgres();
   onTestFinished(async () => {
     await sink.close();
@@ -41,16 +41,16 @@ async function setUp() {
     onTestFinished(() => victim.end("SIGKILL"));
     return victim;
   };
-  return { directory, ledger, sink, postgres, startVictim };
+  return { directory, book, sink, postgres, startVictim };
 }
 
 describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose queue is in postgres", () => {
   it("delivers what it acknowledged, whenever it or the server is killed", { timeout: patience(240_000) }, async () => {
-    const { directory, ledger, sink, postgres, startVictim } = await setUp();
+    const { directory, book, sink, postgres, startVictim } = await setUp();
     const victim = startVictim(agentConfig({ backend: sink.url, queue: "unused" }));
     const serverKills = kills(1, 0.04);
     const killing = killPostgres(postgres, serverKills);
-    const settings = { seed, ledger, sink, say: progress, stretch: 3, patienceMs: 120_000 };
+    const settings = { seed, book, sink, say: progress, stretch: 3, patienceMs: 120_000 };
     const report = await runCampaign({ ...settings, victim, kills: kills(4, 0.04) });
     await killing;
     const said = summary("queue in postgres", { ...report, serverKills });
@@ -60,7 +60,7 @@ describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose q
   });
 
   it("samples traces whole, whenever it or the server is killed", { timeout: patience(600_000) }, async () => {
-    const { directory, ledger, sink, postgres, startVictim } = await setUp();
+    const { directory, book, sink, postgres, startVictim } = await setUp();
     const sampling = {
       decision_wait: `${DECISION_WAIT_MS}ms`,
       drop_pending_traces_on_shutdown: true,
@@ -68,12 +68,12 @@ describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose q
     };
     const victim = startVictim(traceConfig({ backend: sink.url, sampling, queue: "unused" }, "unused"));
     const sent: SentTrace[] = [];
-    const startLoad = (port: () => number | undefined) => startTraceClients(ledger, sent, DECISION_WAIT_MS / 3, port);
+    const startLoad = (port: () => number | undefined) => startTraceClients(book, sent, DECISION_WAIT_MS / 3, port);
     const serverKills = kills(1, 0.04);
     const killing = killPostgres(postgres, serverKills);
     const settings = {
       seed,
-      ledger,
+      book,
       sink,
       victim,
       say: progress,
@@ -87,8 +87,8 @@ describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose q
     const said = summary("traces, journal in postgres", { ...report, serverKills });
     expect(report, said).toMatchObject({ missing: 0, strays: 0 });
     expect(report.acknowledged, said).toBeGreaterThanOrEqual(LOAD);
-    expect(arrivedOfDropped(sent, ledger), said).toEqual([]);
-    await expect.poll(() => halves(sent, ledger), { timeout: 60_000, interval: 500 }).toEqual([]);
+    expect(arrivedOfDropped(sent, book), said).toEqual([]);
+    await expect.poll(() => halves(sent, book), { timeout: 60_000, interval: 500 }).toEqual([]);
     expect(existsSync(join(directory, "data/queue")), "a journal on the disk").toBe(false);
   });
 });

@@ -52,23 +52,23 @@ export async function runMixed({ home, seed, kills, store, stretch = 1 }: MixedS
     sampled: await sink.http(keepNumbers(spans, "sampled")),
     metrics: await sink.http(
       keepCounts({
-        "chaos.logs": (numbers) => logs.ledger("count of logs").arrive(numbers),
-        "chaos.spans": (numbers) => spans.ledger("count of spans").arrive(numbers),
-        "traces.span.metrics.calls": (numbers) => spans.ledger("span_metrics").arrive(numbers),
+        "chaos.logs": (numbers) => logs.book("count of logs").arrive(numbers),
+        "chaos.spans": (numbers) => spans.book("count of spans").arrive(numbers),
+        "traces.span.metrics.calls": (numbers) => spans.book("span_metrics").arrive(numbers),
       }),
     ),
   };
   const victim = Victim.agent(home, mixedConfig(home, backends, store));
   onTestFinished(() => victim.end("SIGKILL"));
   const missing = () => ({ ...logs.missing(), ...spans.missing() });
-  const ledger = {
+  const book = {
     get acknowledgedCount() {
       return logs.acknowledgedCount + spans.acknowledgedCount;
     },
     missing: () => Object.values(missing()).flat(),
   };
   const startLoad = () => startMixedClients({ victim, dice: new Dice(seed + 1), logs, spans });
-  const settings = { seed, sink, victim, ledger, startLoad, say: progress, load: LOAD, stretch };
+  const settings = { seed, sink, victim, book, startLoad, say: progress, load: LOAD, stretch };
   const report = await runCampaignOf({ ...settings, kills, patienceMs: 120_000 });
   await victim.end("SIGTERM");
   const dead = await deadLetters({ config: join(home, "sluice.json") });

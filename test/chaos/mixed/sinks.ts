@@ -101,11 +101,11 @@ export class Backends implements FaultySink {
 
 /** Keeps records by the numbers in them, and refuses requests with a bad one as a whole. */
 export function keepNumbers(ways: Ways, name: string): Keep {
-  const { ledger, isBad } = ways.all.find((way) => way.name === name)!;
+  const { book, isBad } = ways.all.find((way) => way.name === name)!;
   return (body) => {
     const numbers = decodeNumbers(body);
     if (numbers.some(isBad)) return false;
-    ledger.arrive(numbers);
+    book.arrive(numbers);
     return true;
   };
 }

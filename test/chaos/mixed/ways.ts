@@ -1,9 +1,9 @@
-import { Ledger, type Verdict } from "../ledger.js";
+import { RecordBook, type Verdict } from "../record-book.js";
 
 /** Where records of one kind go to, and who keeps account of what arrives there. */
 export interface Way {
   readonly name: string;
-  readonly ledger: Ledger;
+  readonly book: RecordBook;
   /** Records that need not arrive there: the backend refuses them for good. */
   readonly isBad: (number: number) => boolean;
 }
@@ -15,37 +15,37 @@ export class Ways {
   readonly all: readonly Way[];
 
   constructor(names: readonly string[], bad: Readonly<Record<string, (number: number) => boolean>> = {}) {
-    this.all = names.map((name) => ({ name, ledger: new Ledger(), isBad: bad[name] ?? NONE_BAD }));
+    this.all = names.map((name) => ({ name, book: new RecordBook(), isBad: bad[name] ?? NONE_BAD }));
   }
 
-  ledger(name: string): Ledger {
-    return this.all.find((way) => way.name === name)!.ledger;
+  book(name: string): RecordBook {
+    return this.all.find((way) => way.name === name)!.book;
   }
 
   take(count: number): number[] {
-    return this.all.map(({ ledger }) => ledger.take(count))[0]!;
+    return this.all.map(({ book }) => book.take(count))[0]!;
   }
 
   acknowledge(numbers: readonly number[]): void {
-    for (const { ledger } of this.all) ledger.acknowledge(numbers);
+    for (const { book } of this.all) book.acknowledge(numbers);
   }
 
   loseSight(numbers: readonly number[]): void {
-    for (const { ledger } of this.all) ledger.loseSight(numbers);
+    for (const { book } of this.all) book.loseSight(numbers);
   }
 
   reject(numbers: readonly number[], answer: string): void {
-    for (const { ledger } of this.all) ledger.reject(numbers, answer);
+    for (const { book } of this.all) book.reject(numbers, answer);
   }
 
   get acknowledgedCount(): number {
-    return this.all[0]!.ledger.acknowledgedCount;
+    return this.all[0]!.book.acknowledgedCount;
   }
 
   /** Acknowledged and not arrived, by way. */
   missing(): Readonly<Record<string, readonly number[]>> {
     return Object.fromEntries(
-      this.all.map(({ name, ledger, isBad }) => [name, ledger.missing().filter((number) => !isBad(number))]),
+      this.all.map(({ name, book, isBad }) => [name, book.missing().filter((number) => !isBad(number))]),
     );
   }
 
@@ -53,7 +53,7 @@ export class Ways {
   sums(): Sums {
     const missing = this.missing();
     return Object.fromEntries(
-      this.all.map(({ name, ledger }) => [name, { ...ledger.verdict(), missing: missing[name]!.length }]),
+      this.all.map(({ name, book }) => [name, { ...book.verdict(), missing: missing[name]!.length }]),
     );
   }
 }

@@ -8,8 +8,8 @@ import { spanBatch, traceId } from "../../support/sampled.js";
 import { Dice } from "../../support/telemetry/wire-forms.js";
 import { post, RETRYABLE } from "../client.js";
 import { type FaultySink, startFaultySink } from "../faulty-sink.js";
-import { Ledger } from "../ledger.js";
 import { encodeNumbers, markOf } from "../numbered.js";
+import { RecordBook } from "../record-book.js";
 import { Victim } from "../victim.js";
 import { type SmallDiskShape, type Source, smallDiskConfig } from "./small-disk-config.js";
 
@@ -53,7 +53,7 @@ export async function runOnSmallDisk(seed: number, shape: SmallDiskShape, kills 
   mkdirSync(queue);
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${shape.mebibytes}m`, "tmpfs", queue]);
   const arrivals = shape.exporters.map(() => new Arrivals());
-  const sinks = await Promise.all(arrivals.map((ledger) => startFaultySink(ledger)));
+  const sinks = await Promise.all(arrivals.map((book) => startFaultySink(book)));
   const victim = Victim.agent(
     home,
     smallDiskConfig(
@@ -188,7 +188,7 @@ class SmallDiskRun {
 }
 
 /** The records that have arrived at an exporter's backend. */
-class Arrivals extends Ledger {
+class Arrivals extends RecordBook {
   readonly seen = new Set<number>();
 
   override arrive(numbers: readonly number[]): void {

@@ -8,12 +8,12 @@ import { Dice } from "../../support/telemetry/wire-forms.js";
 import { startClients } from "../client.js";
 import { agentConfig } from "../configs.js";
 import { BAD_MOODS, type FaultySink, startFaultyRelay, startFaultySink } from "../faulty-sink.js";
-import { Ledger } from "../ledger.js";
 import { kills, patience, progress, seed, summary } from "../long-form.js";
+import { RecordBook } from "../record-book.js";
 import { Victim } from "../victim.js";
 
 let directory: string;
-let ledger: Ledger;
+let book: RecordBook;
 let sink: FaultySink;
 let victim: Victim;
 /** The backend: an agent that knows requests again by their idempotency keys. */
@@ -22,8 +22,8 @@ let relay: Awaited<ReturnType<typeof startFaultyRelay>>;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "sluice-workers-"));
-  ledger = new Ledger();
-  sink = await startFaultySink(ledger);
+  book = new RecordBook();
+  sink = await startFaultySink(book);
   const receiver = { dedup: { enabled: true, directory: join(directory, "dedup") } };
   second = Victim.agent(
     directory,
@@ -66,7 +66,7 @@ describe("an agent with several workers", () => {
       victim = Victim.agent(directory, configWith(2, port));
       await victim.start();
       const clients = startClients({
-        ...{ ledger, dice, clients: 6, maxRecords: 20, resendUnanswered: true },
+        ...{ book, dice, clients: 6, maxRecords: 20, resendUnanswered: true },
         port: () => (victim.running ? port : undefined),
       });
       const counts = { worker: 0, parent: 0, reload: 0 };
@@ -91,14 +91,14 @@ describe("an agent with several workers", () => {
           victim.signal("SIGHUP");
           counts.reload += 1;
         }
-        progress(`${done} kills, ${ledger.acknowledgedCount} acknowledged`);
+        progress(`${done} kills, ${book.acknowledgedCount} acknowledged`);
       }
       relay.mood = "ok";
       await clients.stop();
-      const facts = `seed ${seed}, ${JSON.stringify(counts)}, ${ledger.acknowledgedCount} acknowledged\n${victim.lines.slice(-20).join("\n")}`;
-      await expect.poll(() => ledger.missing().length, { timeout: patience(60_000), message: facts }).toBe(0);
+      const facts = `seed ${seed}, ${JSON.stringify(counts)}, ${book.acknowledgedCount} acknowledged\n${victim.lines.slice(-20).join("\n")}`;
+      await expect.poll(() => book.missing().length, { timeout: patience(60_000), message: facts }).toBe(0);
       await victim.end("SIGTERM"); // what is left of the queues is delivered, also what arrived before
-      const report = { ...ledger.verdict(), ...counts };
+      const report = { ...book.verdict(), ...counts };
       const text = `${facts}\n${summary("workers", report)}`;
       expect(report, text).toMatchObject({ missing: 0, rejected: 0, strays: 0, unexplained: 0 });
       expect(report.acknowledged).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeHidden, textRuns } from "../../../console/parts/visible.js";
+import { anyCharacter } from "../../support/any-character.js";
 
 const shown = (text: string) => textRuns(text).map(({ text: part, isHidden }) => (isHidden ? `[${part}]` : part));
 
@@ -18,7 +19,7 @@ describe("a text of strangers", () => {
 
   it("keeps every character, as itself or by name", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter }), (text) => {
         const runs = textRuns(text);
         const back = runs.map(({ text: part, isHidden }) => {
           if (!isHidden) return part;
@@ -33,7 +34,7 @@ describe("a text of strangers", () => {
 describe("escapeHidden", () => {
   it("changes nothing of what JSON means, and hides nothing", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter }), (text) => {
         const json = escapeHidden(JSON.stringify({ text }));
         expect(JSON.parse(json)).toEqual({ text });
         expect(textRuns(json).some(({ isHidden }) => isHidden)).toBe(false);

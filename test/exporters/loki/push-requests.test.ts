@@ -166,9 +166,9 @@ it("keeps bounded memory for large resources that repeat", async () => {
   const batch = encodeTree("logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [{}] }] }] });
   const live = () => liveHeap() + process.memoryUsage().arrayBuffers;
   const before = live();
-  for (let i = 0; i < 300; i++)
+  for (let i = 0; i < 100; i++)
     for (const push of pushesOf(batch, { streams, now: () => NOW }).pushes) await push.encode(new SliceTimer());
-  expect(live() - before).toBeLessThan(25_000_000);
+  expect(live() - before).toBeLessThan(8_000_000);
 });
 
 it("replaces invalid UTF-8 in each line, even if it would be valid together with the next line", async () => {
@@ -222,6 +222,6 @@ it("looks up names of hints in linear time and memory, however many dots they ha
   const hint = (text: string) =>
     pushesOf(logs({ attributes: [attribute("loki.attribute.labels", text)] }), { streams, now: () => NOW });
   expect(hint("a.".repeat(300_000)).pushes).toHaveLength(1);
-  for (let i = 0; i < 300; i++) hint(Array.from({ length: 50 }, (_, n) => `${"a.".repeat(100)}${i}.${n}`).join());
-  expect(live() - before).toBeLessThan(150_000_000);
+  for (let i = 0; i < 100; i++) hint(Array.from({ length: 50 }, (_, n) => `${"a.".repeat(100)}${i}.${n}`).join());
+  expect(live() - before).toBeLessThan(50_000_000);
 });

@@ -8,6 +8,7 @@ import { exporterConformance, type TestBackend } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { type Nats, natsProgram, startNats } from "../../support/servers/nats.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
+import { logsOf } from "../../support/telemetry/ottl.js";
 import { never, refusalOf, startExporter } from "../harness.js";
 
 describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
@@ -72,6 +73,35 @@ describe.skipIf(natsProgram === undefined)("the nats exporter", () => {
     const exporter = await start({ ...config, logs: { ...config.logs, encoding: "text" } });
     for (let i = 0; i < 2; i++) await exporter.send(logs("one", "two"), never, { idempotencyKey: "q-2" });
     expect((await stored(stream)).map(({ data }) => Buffer.from(data).toString())).toEqual(["one", "two"]);
+  });
+
+  it("takes over no header by which the sender told another stream what to do", async () => {
+    const { stream, config } = await newStream();
+    const exporter = await start({ ...config, logs: { ...config.logs, encoding: "text" } });
+    const headers = { "Nats-Expected-Stream": "OTHER", "Nats-Msg-Id": "m-1", tenant: "acme" };
+    const attributes = Object.entries(headers).map(([name, stringValue]) => ({
+      key: `messaging.header.${name}`,
+      value: { stringValue },
+    }));
+    await exporter.send(logsOf({ body: { stringValue: "copy" }, attributes }), never, { idempotencyKey: "q-3" });
+    const [{ header }] = (await stored(stream)) as [Awaited<ReturnType<typeof stored>>[0]];
+    expect([...header.keys()].sort()).toEqual(["Nats-Expected-Stream", "Nats-Msg-Id", "tenant", "x-idempotency-key"]);
+    expect([header.get("Nats-Expected-Stream"), header.get("Nats-Msg-Id")]).toEqual([stream, "q-3"]);
+  });
+
+  it("publishes messages whose keys differ only in what a header cannot hold, each once", async () => {
+    const { stream, config } = await newStream();
+    const exporter = await start({ ...config, logs: { ...config.logs, encoding: "text" } });
+    const keys = ["a b", "a\nb", "a\r\nb", " a b", "\u00fc"];
+    const keyed = keys.map((stringValue) => ({
+      body: { stringValue: "text" },
+      attributes: [{ key: "messaging.header.x-idempotency-key", value: { stringValue } }],
+    }));
+    for (let i = 0; i < 2; i++) await exporter.send(logsOf(...keyed), never, { idempotencyKey: "q-4" });
+    const found = (await stored(stream)).map(({ header }) => header.get("x-idempotency-key"));
+    expect(new Set(found).size).toBe(keys.length);
+    expect(found).toHaveLength(keys.length);
+    expect(found).toEqual(expect.arrayContaining(["a b", "\u00fc"]));
   });
 
   it("creates the stream if configured", async () => {

@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { otlpHttpExporter } from "../../../src/exporters/otlp-http/component.js";
 import { Batch, batchFromJson, type Exporter, Refusal } from "../../../src/plugin.js";
+import { hasZstd } from "../../../src/runtime/codecs/compression/zstd.js";
 import type { ClientAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { encodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { encodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
@@ -434,11 +435,9 @@ describe("otlp_http config", () => {
     const endpoint = "http://x";
     expect(problems({ endpoint, auth: { authenticator: "" } })?.[0]).toMatch(/^auth.authenticator: .*id/);
     expect(problems({ endpoint, compression: "br" })?.[0]).toMatch(/^compression: /);
-    for (const [compression, level] of [
-      ["gzip", 10],
-      ["zstd", 0],
-      ["lz4", 3],
-    ]) {
+    const older = [expect.stringMatching(/^compression: zstd needs Node\.js 22\.15 or newer, .*; use gzip$/)];
+    expect(problems({ endpoint, compression: "zstd" })).toEqual(hasZstd ? undefined : older);
+    for (const [compression, level] of [["gzip", 10], ...(hasZstd ? [["zstd", 0] as const] : []), ["lz4", 3]]) {
       const [problem] = problems({ endpoint, compression, compression_params: { level } })!;
       expect(problem).toMatch(/^compression_params\.level: expected /);
     }

@@ -6,6 +6,7 @@ import { EnvelopeWriter } from "../../../src/exporters/vendors/azuremonitor/enve
 import { recordPages } from "../../../src/exporters/vendors/record-pages.js";
 import { batchFromJson } from "../../../src/plugin.js";
 import { useEnvironment } from "../../../src/runtime/system/environment.js";
+import { runs } from "../../support/runs.js";
 import { never, refusalOf } from "../harness.js";
 import { attributes, logs, metrics, point, recorded, spans, TIME } from "./recorded.js";
 
@@ -195,7 +196,7 @@ describe("the azuremonitor exporter", () => {
           );
         expect(envelopesIn(bodies().at(-1)!)).toEqual(expected);
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 

@@ -116,11 +116,11 @@ describe("the coralogix exporter", () => {
       domain: "eu2.coralogix.com",
       domain_settings: { compression: "none", headers: { a: "domain", b: "domain" } },
       logs: { headers: { a: "logs" } },
-      metrics: { compression: "zstd" },
+      metrics: { compression: "snappy" },
       traces: { endpoint: "other:4317" },
     });
     expect(transports.logs).toMatchObject({ compression: "none", headers: { a: "logs", b: "domain" } });
-    expect(transports.metrics).toMatchObject({ compression: "zstd", headers: { a: "domain" } });
+    expect(transports.metrics).toMatchObject({ compression: "snappy", headers: { a: "domain" } });
     expect(transports.traces).toMatchObject({ compression: "gzip", endpoint: { address: { host: "other" } } });
     expect(transports.traces!.headers).toBeUndefined();
   });

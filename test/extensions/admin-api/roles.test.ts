@@ -1,9 +1,9 @@
-import { lstat, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { adminApi, TokenFile } from "../../../src/extensions/admin-api/component.js";
+import { adminApi } from "../../../src/extensions/admin-api/component.js";
 import { ADMIN_ROLES, type AdminRole } from "../../../src/extensions/admin-api/roles.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { AuthError, type ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
@@ -227,22 +227,6 @@ describe("the token file", () => {
     const token = (await readFile(path, "utf8")).trim();
     expect((await ask("GET", "/exporters", undefined, bearer(token))).status).toBe(200);
     expect((await ask("GET", "", undefined)).body.token_file).toBe(path);
-  });
-
-  it("replaces an existing file, and is not written through a link", async () => {
-    const folder = temporaryFolder();
-    const [path, victim] = [join(folder, "admin-token"), join(folder, "victim")];
-    await writeFile(victim, "precious");
-    await symlink(victim, path);
-    const file = new TokenFile(path);
-    await file.write();
-    expect([await readFile(victim, "utf8"), (await lstat(path)).isSymbolicLink()]).toEqual(["precious", false]);
-    await writeFile(path, "of another agent");
-    await file.remove();
-    expect(await readFile(path, "utf8")).toBe("of another agent");
-    await file.write();
-    await file.remove();
-    await expect(stat(path)).rejects.toThrow("ENOENT");
   });
 
   it("denies access if it cannot be written, and is an error if it is configured", async () => {

@@ -1,9 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { isStartError } from "../../../src/runtime/contract/errors/start-error.js";
 import { FakeClock } from "../../support/fake-clock.js";
+import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
 import { fakeHost, startOpamp } from "./harness.js";
@@ -19,10 +20,11 @@ const serverKeys = (transport: Transport, { wsUrl, httpUrl }: OpampServer, more:
 
 /** Waits for a condition while the clock runs in small steps: fast enough to wait for minutes, slow enough for sockets. */
 function untilWith<T>(clock: FakeClock, check: () => T): Promise<T> {
-  return until(() => {
+  const tick = () => {
     clock.advance(100);
     return check();
-  });
+  };
+  return vi.waitFor(tick, { timeout: CONDITION_LIMIT_MS, interval: 1 });
 }
 
 async function firstMessage({ messages }: OpampServer): Promise<SeenMessage> {

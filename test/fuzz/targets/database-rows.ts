@@ -86,10 +86,10 @@ function runOutbox(input: Buffer): string {
   const rows = (rowsIn(input) ?? []).filter(({ id }) => typeof id === "string");
   const outcomes = rows.flatMap((row) =>
     [17, 25].map((payloadType) => {
-      const { message, setback } = rowMessage(readRow(row, payloadType), "outbox");
-      holdToOtlp(wholeMessage("logs", message));
+      const { message, setback } = rowMessage(readRow(row, payloadType), "outbox", "key");
+      holdToOtlp(wholeMessage("logs", message, "outbox"));
       try {
-        const batch = readMessage("logs", "json", message);
+        const batch = readMessage("logs", "json", message, "outbox");
         holdToOtlp(batch);
         return `${setback?.message ?? "read"}, ${magnitude(batch.byteLength)}`;
       } catch (error) {

@@ -73,7 +73,7 @@ function runMessage(input: Buffer): string {
   const message = entryMessage(entry, "stream", "payload");
   const outcomes = (["text", "raw", "json"] as const).map((encoding) => {
     try {
-      const batch = readMessage("logs", encoding, message);
+      const batch = readMessage("logs", encoding, message, "in");
       holdToOtlp(batch);
       return `${batch.count} in ${magnitude(batch.byteLength)}`;
     } catch (error) {
@@ -81,7 +81,7 @@ function runMessage(input: Buffer): string {
       return shapeOf((error as Error).message);
     }
   });
-  for (const signal of ["logs", "traces", "metrics"] as const) holdToOtlp(wholeMessage(signal, message));
+  for (const signal of ["logs", "traces", "metrics"] as const) holdToOtlp(wholeMessage(signal, message, "in"));
   return outcomes.join();
 }
 

@@ -34,7 +34,7 @@ const XML = "<ErrorResponse><Error><Code>InternalError</Code></Error></ErrorResp
 /** Every message in a server's answer can be kept. */
 function keepMessages(received: unknown): string {
   const messages = readMessages(received).map((message, i) => new SqsMessage(message, "queue", i % 2 === 0));
-  for (const message of messages) holdToOtlp(wholeMessage("logs", message));
+  for (const message of messages) holdToOtlp(wholeMessage("logs", message, "in"));
   return messages.map(({ headers, body }) => `${Object.keys(headers).length}, ${magnitude(body.length)}`).join();
 }
 

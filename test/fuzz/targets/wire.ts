@@ -2,6 +2,7 @@ import { decodeServerToAgent } from "../../../src/extensions/opamp/messages.js";
 import { DecompressError } from "../../../src/runtime/codecs/compression/bounded-output.js";
 import { compress } from "../../../src/runtime/codecs/compression/compress.js";
 import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
+import { hasZstd } from "../../../src/runtime/codecs/compression/zstd.js";
 import { AnswerFormatError } from "../../../src/runtime/net/http1/answer-head.js";
 import { AnswerReader } from "../../../src/runtime/net/http1/answer-reader.js";
 import { grpcFrame, singleFrame } from "../../../src/runtime/net/otlp/grpc-frame.js";
@@ -17,7 +18,7 @@ const OUTPUT_LIMIT = 32 * 1024;
 const CODECS = [
   ["snappy", 8],
   ["x-snappy-framed", 6],
-  ["zstd", 10],
+  ...(hasZstd ? [["zstd", 10] as const] : []),
   ["lz4", 8],
   ["gzip", 2],
   ["zlib", 1],

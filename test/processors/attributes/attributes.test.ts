@@ -1,14 +1,19 @@
 import { createHash } from "node:crypto";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   asDouble,
-  type Batch,
+  Batch,
   batchFromJson,
+  editRecords,
+  encodeTree,
   type Origin,
   type ProcessorContext,
   type ProcessorFactory,
   readRecords,
+  type Value,
 } from "../../../src/plugin.js";
+import { actionSchema, createAction } from "../../../src/processors/attributes/actions.js";
 import { attributesProcessor, resourceProcessor } from "../../../src/processors/attributes/component.js";
 import { Registry } from "../../../src/runtime/config/resolve/registry.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
@@ -16,6 +21,9 @@ import { noMetrics, silentLogger } from "../../../src/runtime/contract/observabi
 import { loadText } from "../../runtime/config/load-text.js";
 import { builtins } from "../../support/builtins.js";
 import { feed, owed } from "../../support/deliveries.js";
+import { runs } from "../../support/runs.js";
+import { anyRequest } from "../../support/telemetry/telemetry-arbitraries.js";
+import { rewritten } from "../../support/telemetry/wire-forms.js";
 
 const context: ProcessorContext = {
   id: "p",
@@ -54,9 +62,9 @@ const request = {
 };
 const batch = batchFromJson("logs", JSON.stringify(request));
 
-function run(factory: ProcessorFactory, config: object, origin: Partial<Origin> = {}): Batch {
+function run(factory: ProcessorFactory, config: object, origin: Partial<Origin> = {}, input = batch): Batch {
   const { source, out } = feed(factory.create(factory.schema.parse(config), context));
-  source.next(owed(batch, origin).delivery);
+  source.next(owed(input, origin).delivery);
   return out[0]!.batch;
 }
 
@@ -164,6 +172,53 @@ describe("the attributes processor", () => {
 
   it("passes an unchanged batch as the same object", () => {
     expect(run(attributesProcessor, { actions: [{ action: "delete", key: "nobody" }] })).toBe(batch);
+  });
+
+  it("gives the bytes that edits of whole records give", () => {
+    const key = fc.constantFrom("a", "b", "a.b", "1", "event.name", "ö");
+    const value = fc.constantFrom<Value>("", "x", 5, 0.5, true, { m: [1] });
+    const action = fc.oneof(
+      fc.record({ action: fc.constantFrom("insert", "update", "upsert"), key, value }),
+      fc.record({ action: fc.constantFrom("insert", "update", "upsert"), key, from_attribute: key }),
+      fc.record({ action: fc.constantFrom("delete", "hash"), key }),
+      fc.record({ action: fc.constantFrom("delete", "hash"), pattern: fc.constantFrom("^a", ".", "^k+$") }),
+      fc.record({ action: fc.constant("convert"), key, converted_type: fc.constantFrom("int", "string") }),
+      fc.record({ action: fc.constant("extract"), key, pattern: fc.constant("(?P<a>.)(?P<c>x?)") }),
+    );
+    const actions = fc.array(action, { minLength: 1, maxLength: 12 });
+    const asViews = (input: Batch, configs: readonly object[]) => {
+      const changes = configs.map((config) => createAction(actionSchema.parse(config)));
+      return editRecords(input, ({ attributes }) => {
+        for (const change of changes) change(attributes, { receiver: "test", transport: "test" });
+      });
+    };
+    fc.assert(
+      fc.property(anyRequest, actions, fc.boolean(), fc.integer(), ({ signal, tree }, actions, isOdd, seed) => {
+        const { bytes } = encodeTree(signal, tree);
+        const oddities = { unknown: true, shuffled: true, padded: true };
+        const input = Batch.admit(signal, isOdd ? rewritten(signal, bytes, oddities, seed) : bytes);
+        const [edited, expected] = [run(attributesProcessor, { actions }, {}, input), asViews(input, actions)];
+        expect(Buffer.compare(edited.bytes, expected.bytes)).toBe(0);
+        expect(edited === input).toBe(expected === input);
+      }),
+      runs(100),
+    );
+  });
+
+  it.each([
+    ["ASCII", "x".repeat(128)],
+    ["longer ASCII", "x".repeat(129)],
+    ["other text", "ä"],
+    ["no text", ""],
+  ])("hashes %s as text", (_, text) => {
+    const actions = [
+      { action: "update", key: "user", value: text },
+      { action: "upsert", key: "copy", from_attribute: "user" },
+    ];
+    const input = run(attributesProcessor, { actions });
+    const hashed = run(attributesProcessor, { actions: [{ action: "hash", pattern: "user|copy" }] }, {}, input);
+    const expected = createHash("sha256").update(text).digest("hex");
+    expect(attributesOf(hashed)).toMatchObject({ user: expected, copy: expected });
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Lease } from "../../../src/processors/rate-limit/lease.js";
+import { runs } from "../../support/runs.js";
 
 const WINDOW = 1000;
 /** Long enough to find violations that a weaker law would allow. */
@@ -56,7 +57,7 @@ describe("leases", () => {
         for (const { at } of uses)
           expect(sum(uses.filter((use) => use.at >= at && use.at < at + WINDOW))).toBeLessThanOrEqual(LIMIT);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type CutState, type CutterSettings, createCutter } from "../../../src/runtime/logs/entries/record-cutter.js";
 import { textEncoding } from "../../../src/runtime/logs/entries/text-encoding.js";
 import { compilePattern } from "../../../src/runtime/text/patterns/pattern.js";
+import { runs } from "../../support/runs.js";
 import { until } from "../../support/until.js";
 import { LogFiles } from "./harness.js";
 
@@ -62,7 +63,7 @@ describe("records do not depend on how a file was written", () => {
         const joined = cutInPieces(piecesOf(whole, places), { maxLogSize, trimsTrailing: false }).join("");
         expect(joined.replaceAll("\r", "")).toBe(whole.toString().replaceAll(/[\r\n]/g, ""));
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -80,7 +81,7 @@ describe("records do not depend on how a file was written", () => {
           .filter((each) => each !== "");
         expect(cutInPieces(piecesOf(whole, places), { multiline })).toEqual(joinedLines);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -94,7 +95,7 @@ describe("records do not depend on how a file was written", () => {
           .filter((each) => each !== "");
         expect(cutInPieces(piecesOf(whole, places), { multiline })).toEqual(expected);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });
@@ -134,7 +135,7 @@ describe("lines do not depend on rotations", () => {
         await files.stop();
         expect(files.bodies.toSorted()).toEqual(written.toSorted());
       }),
-      { numRuns: 15 },
+      runs(15),
     );
   });
 });

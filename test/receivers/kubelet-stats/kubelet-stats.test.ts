@@ -20,7 +20,7 @@ async function start(config: object) {
   return { intake, logger, receiver };
 }
 
-async function firstPoints(config: object): Promise<Point[]> {
+async function firstPoints(config: object): Promise<readonly Point[]> {
   const { intake } = await start(config);
   await until(() => expect(intake.batches.length).toBeGreaterThan(0));
   return pointsOf(intake.batches[0]!);

@@ -114,6 +114,22 @@ describe.skipIf(natsProgram === undefined)("the nats receiver", () => {
     expect(dead?.data).toEqual(new Uint8Array(logs("poison").bytes));
   });
 
+  it("keeps each of several permanently refused messages, although the stream knows their ids", async () => {
+    const { stream, subject, config, state } = await newStream();
+    const intake = new SetbackIntake();
+    intake.answer = () => REFUSED;
+    const expecting = headers();
+    expecting.set("Nats-Expected-Stream", stream);
+    expecting.set("Nats-Expected-Last-Sequence", "1");
+    await client.publish(subject, logs("poison").bytes, { msgID: "m-1" });
+    await client.publish(subject, logs("more poison").bytes, { msgID: "m-2", headers: expecting });
+    await start({ ...config, dead_letter_subject: `${stream}.dead` }, intake);
+    await expect.poll(async () => (await manager.streams.info(stream)).state.messages).toBe(4);
+    await expect.poll(state).toBe(0);
+    const dead = await manager.streams.getMessage(stream, { seq: 3 });
+    expect(dead?.data).toEqual(new Uint8Array(logs("poison").bytes));
+  });
+
   it("leaves permanently refused messages in the stream if there is no such subject", async () => {
     const { subject, config, state } = await newStream();
     const intake = new SetbackIntake();

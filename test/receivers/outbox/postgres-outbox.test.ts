@@ -311,6 +311,50 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
       .toEqual([{ status: "delivered" }]);
   });
 
+  it("is replayed by the id of the event, its new generation and who replays it, if the ids are uuids", async () => {
+    const table = newName("core.outbox");
+    await db.query(`CREATE SCHEMA IF NOT EXISTS core; CREATE TABLE ${table} (id uuid PRIMARY KEY, payload jsonb NOT NULL,
+      position bigint GENERATED ALWAYS AS IDENTITY, created_at timestamptz NOT NULL DEFAULT now(), aggregate_key text,
+      event_type text, headers jsonb, idempotency_key text NOT NULL UNIQUE DEFAULT gen_random_uuid()::text)`);
+    const config = { ...postgres.keys, table, columns: { position: "position" } };
+    for (let i = 0; i < 2; i++) await db.query(outboxMigration(outboxKeys.parse(config)));
+    const id = "8f14e45f-ceea-467f-a0e6-31a1c6e0a0b1";
+    const fail = () => db.query(`UPDATE ${table} SET status = 'failed'`);
+    const replayed = async (call: string, values: readonly unknown[] = []) =>
+      (await db.query(`SELECT ${table}_replay(${call}) AS ok`, [...values])).rows[0].ok;
+    await db.query(`INSERT INTO ${table} (id, payload) VALUES ('${id}', '{}')`);
+    for (const [generation, call, values] of [
+      ["7", "$1::uuid, $2::bigint, $3::text", [id, 7, "sql-direct"]],
+      ["8", `'${id}', 8, 'sql-direct'`, []],
+      ["9", `event_id => '${id}', p_new_generation => 9, p_replayed_by => 'sql-direct'`, []],
+      ["10", `'${id}', 'sql-direct'`, []],
+      ["11", `'${id}', 'sql-direct', 11`, []],
+    ] as const) {
+      await fail();
+      expect([call, await replayed(call, values)]).toEqual([call, true]);
+      const [row] = (await db.query(`SELECT status, generation, failure_history->-1 AS cycle FROM ${table}`)).rows;
+      expect(row).toMatchObject({ status: "pending", generation, cycle: { replayed_by: "sql-direct" } });
+    }
+    expect(await replayed(`'${id}', 12, 'sql-direct'`), "it has not failed").toBe(false);
+  });
+
+  it("hands in each row whose key is empty, whatever the table of handled keys has", async () => {
+    const handled = newName("handled");
+    const keys = { handled_table: handled, consumer: "shop" };
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, keys);
+    await db.query(`ALTER TABLE ${table} DROP CONSTRAINT ${table}_idempotency_key_key`);
+    await db.query(`INSERT INTO ${handled} (consumer, idempotency_key) VALUES ('shop', '')`);
+    for (let n = 0; n < 3; n++) await add({ n }, { idempotency_key: "" });
+    const intake = new SetbackIntake();
+    await start(config, intake);
+    await expect.poll(statuses).toEqual(["delivered", "delivered", "delivered"]);
+    expect(intake.batches).toHaveLength(3);
+    const sent = intake.batches.map(
+      (batch) => plainRecords(batch)[0]!.attributes["messaging.header.x-idempotency-key"],
+    );
+    expect(new Set(sent).size).toBe(3);
+  });
+
   it("settles what it has once the server is back, and hands in nothing twice", async () => {
     const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, { query_timeout: "500ms" });
     await add({ n: 1 });

@@ -7,6 +7,7 @@ import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-se
 import { writeBatches } from "../../../src/receivers/prometheus/series/write-batches.js";
 import { at, attributes, metricsBatch } from "../../exporters/prometheus/metrics.js";
 import { exporterContext, never } from "../../exporters/support.js";
+import { runs } from "../../support/runs.js";
 import { pointsOf, SCRAPE_SETTINGS } from "./harness.js";
 
 const settings = {
@@ -119,7 +120,7 @@ describe("what our exporter shows and our receiver scrapes", () => {
           await exporter.stop!();
         }
       }),
-      { numRuns: 40 },
+      runs(40),
     );
   });
 });

@@ -182,6 +182,23 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     expect(taken).toHaveLength(3);
   });
 
+  it("recognise a message that was in a retry queue by its message_id", async () => {
+    const taken: string[] = [];
+    let tries = 0;
+    const component = judge((batch) => {
+      if (tries++ === 0) throw new Refusal("transient", "not now");
+      taken.push(...bodies(batch));
+    });
+    const receiver = "queue: again, encoding: text, declare: {retry_delays: [10ms]}, dedup: {directory: ''}";
+    await start({ receiver, exporter: "judge: {}", components: [component], durable: false });
+    session.publish("again", "a", { messageId: "m1" });
+    await until(() => expect(taken).toEqual(["a"]));
+    session.publish("again", "a", { messageId: "m1" });
+    session.publish("again", "b", { messageId: "m2" });
+    await until(() => expect(taken).toContain("b"));
+    expect(taken).toEqual(["a", "b"]);
+  });
+
   it("declare a queue with its limits, and publish what is rejected with the reason to an exchange of one's own", async () => {
     await session.channel.assertExchange("graveyard", "topic", { durable: true });
     await session.queue("buried");

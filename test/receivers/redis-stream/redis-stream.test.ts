@@ -191,7 +191,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     const { stream, add, pending, config } = newStream();
     const intake = new SetbackIntake();
     intake.answer = () => REFUSED;
-    await add(logs("poison").bytes, "tenant", "acme");
+    await add(logs("poison").bytes, "tenant", "acme", "constructor", "ann");
     const first = await start(config, intake);
     await until(() => expect(intake.batches).toHaveLength(2));
     expect(await pending()).toBe(1);
@@ -199,7 +199,7 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     await start({ ...config, dead_letter_stream: `${stream}:dead`, claim_after: "100ms" }, intake);
     await expect.poll(pending).toBe(0);
     const [[, fields]] = (await redis.xrange(`${stream}:dead`, "-", "+")) as [[string, string[]]];
-    expect(fields).toEqual(expect.arrayContaining(["tenant", "acme", "x-sluice-error", "never"]));
+    expect(fields).toEqual(expect.arrayContaining(["tenant", "acme", "constructor", "ann", "x-sluice-error", "never"]));
   });
 
   it("waits for its answers when it is stopped", async () => {

@@ -9,11 +9,12 @@ import { exporterContext, never } from "../../exporters/support.js";
 import { agentOf } from "../../support/agent.js";
 import { collectingExporter } from "../../support/collecting-exporter.js";
 import { S3_SERVERS, s3Environment } from "../../support/servers/s3/s3.js";
+import { availableHere } from "../../support/telemetry/with-zstd.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 
 const HOUR = 3_600_000;
 const RECORDS = 20;
-const COMPRESSIONS = ["none", "gzip", "zstd"] as const;
+const COMPRESSIONS = availableHere(["none", "gzip", "zstd"]);
 const FORMS = ["otlp_json", "otlp_proto"].flatMap((format) => COMPRESSIONS.map((packed) => ({ format, packed })));
 const BODY_FORMS = COMPRESSIONS.map((packed) => ({ format: "body", packed }));
 /** Zones whose clocks differ from UTC by whole hours, by half an hour, and not at all. */

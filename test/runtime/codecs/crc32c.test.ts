@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { crc32c } from "../../../src/runtime/codecs/crc32c.js";
+import { runs } from "../../support/runs.js";
 
 /** As the polynomial says, a bit at a time. */
 function bitByBit(bytes: Uint8Array): number {
@@ -32,6 +33,6 @@ test("is the same for bytes at any address and of any length, in one step or two
       expect(crc32c(view)).toBe(sum);
       expect(crc32c(view.subarray(cut), crc32c(view.subarray(0, cut)))).toBe(sum);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });

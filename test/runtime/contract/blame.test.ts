@@ -25,6 +25,15 @@ describe("whose failure a call is", () => {
     expect(blameOf(toRefusal(new AggregateError([withCode("ECONNREFUSED")])))).toBe("backend");
   });
 
+  it("is the backend's when a disk or the machine has nothing left, whoever writes", () => {
+    const ofDisk = ["ENOSPC", "EDQUOT", "EROFS", "EIO", "ENXIO", "ENODEV", "ESTALE"];
+    for (const code of [...ofDisk, "EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]) {
+      expect([code, blameOf(toRefusal(withCode(code)))]).toEqual([code, "backend"]);
+      const wrapped = toRefusal(new Error("cannot append", { cause: withCode(code) }));
+      expect([code, blameOf(wrapped)]).toEqual([code, "backend"]);
+    }
+  });
+
   it("is the backend's when it says that it takes nothing now", () => {
     expect([408, 429, 502, 503, 504, 507].map(ofStatus)).toEqual(Array(6).fill("backend"));
     expect(blameOf(refusalOfGrpc({ code: 14, message: "" }))).toBe("backend");

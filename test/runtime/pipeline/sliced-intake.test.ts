@@ -60,6 +60,11 @@ function planWith(factory: object): GraphPlan {
   return { pipelines: [pipeline], processors, connectors: new Map(), exporters: new Map() } as unknown as GraphPlan;
 }
 
+/** Takes time but no CPU time, as when the processor is busy with others. */
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 describe("an intake", () => {
   it("hands in a large batch as slices, in order and complete", async () => {
     const { got, taken, handIn } = pipelines();
@@ -74,6 +79,16 @@ describe("an intake", () => {
     const batch = numbered(8192);
     await handIn(batch);
     expect(got.map(({ batch: each }) => each)).toEqual([batch]);
+  });
+
+  it("hands in batches unchanged though others have the processor meanwhile", async () => {
+    const { got, handIn } = pipelines(() => {
+      standStill(400);
+      return "accept";
+    });
+    const batches = [numbered(500), numbered(500)];
+    for (const batch of batches) await handIn(batch);
+    expect(got.map(({ batch }) => batch)).toEqual(batches);
   });
 
   it("cuts a batch with a key in the same places each time, and gives every slice a key for its records", async () => {

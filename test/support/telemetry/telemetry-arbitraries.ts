@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { Tree } from "../../../src/runtime/otlp/json/tree.js";
 import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
+import { anyCharacter } from "../any-character.js";
 
 /**
  * Random OTLP requests as trees (see `decodeTree`): every field present or absent, every kind of value, the ends of
@@ -21,7 +22,7 @@ export const uint32 = fc.oneof(fc.constantFrom(0, 1, 127, 128, 2 ** 31, 2 ** 32 
 const int32 = fc.oneof(fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31)), fc.integer());
 export const double = fc.double();
 export const text = fc.oneof(
-  { weight: 24, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
+  { weight: 24, arbitrary: fc.string({ unit: anyCharacter, maxLength: 12 }) },
   {
     weight: 6,
     arbitrary: fc.constantFrom("", "é", "日本語", "\u0000", "\ufeffx", "😀", '"\\\n', "a".repeat(47), "ü".repeat(60)),
@@ -31,7 +32,7 @@ export const text = fc.oneof(
 export const blob = fc.uint8Array({ maxLength: 20 });
 export const key = fc.oneof(
   fc.constantFrom("", "a", "b", "a.b", "event.name", "__proto__", "constructor", "1", "k".repeat(127), "k".repeat(128)),
-  fc.string({ unit: "binary", maxLength: 6 }),
+  fc.string({ unit: anyCharacter, maxLength: 6 }),
 );
 const id = (size: number) =>
   fc.oneof(fc.uint8Array({ minLength: size, maxLength: size }), fc.constant(new Uint8Array(0)));

@@ -32,6 +32,8 @@ export async function workerChild(context: CommandContext): Promise<number> {
   useEnvironment(context.terminal.env);
   readProxies(context.terminal.env);
   cluster.worker!.exitedAfterDisconnect = true; // otherwise Node.js reports success when the parent has ended
+  // Node's cluster module sends messages without a callback. "disconnect" tells that the parent is gone.
+  cluster.worker!.on("error", () => {});
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {}); // the parent decides
   return new Promise((resolve) => {
     const worker = new WorkerProcess(context, resolve);
@@ -146,7 +148,6 @@ class WorkerProcess {
     const { number, count, careful, socketDirectory, key, shutdownTimeoutMs } = assignment;
     await loadedMask(); // before the first line is logged
     restrictNewFiles();
-    tuneV8();
     const { isTerminal } = this.context.terminal.err;
     const fields = { worker: number };
     const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal, fields, role: "worker" });
@@ -170,6 +171,7 @@ class WorkerProcess {
           await telemetry.start();
           await agent.start();
           telemetry.useAuthenticators(agent.authenticators);
+          tuneV8();
           resolve();
         },
         stop: (timeoutMs: number) => agent.stop(timeoutMs),

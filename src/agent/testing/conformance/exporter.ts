@@ -105,6 +105,12 @@ const CASES: Readonly<Record<string, (trial: ExporterHarness) => Promise<void>>>
     await checkShutdown(trial);
   },
 
+  async "is retried by default if it has a queue"({ factory }) {
+    const retry = factory.defaults?.["retry_on_failure"] as { enabled?: unknown; max_retries?: unknown } | undefined;
+    const isOff = retry?.enabled === false || retry?.max_retries === 0;
+    check(!isOff, "its defaults turn retries off, so with a queue the first failure would make a dead letter");
+  },
+
   async "can be stopped twice, without a start, and be started again"(trial) {
     await trial.stop(trial.make());
     const first = await trial.start();

@@ -40,6 +40,28 @@ export const DEAD_LETTER_CASES: StorageCases = {
     assertMatches((await s.store.failed(undefined, 1, "newest"))[0]?.entry, { state: "failed", replays: 7 });
   },
 
+  async "keeps a dead letter that gets an update of the time before it failed"(s) {
+    const [a] = await s.putAll("a");
+    s.store.update(a!.ref, { ...a!.entry, attempts: 1 });
+    const failing = s.store.fail(a!.ref, failedEntry(a!.entry));
+    s.store.update(a!.ref, { ...a!.entry, attempts: 2 });
+    await failing;
+    s.store.update(a!.ref, { ...a!.entry, attempts: 3 });
+    assertEqual(await s.store.find(a!.entry.id), { ref: a!.ref, entry: failedEntry(a!.entry) });
+    await s.reopen();
+    assertEqual(await s.store.find(a!.entry.id), { ref: a!.ref, entry: failedEntry(a!.entry) });
+  },
+
+  async "lists entries in their order although some were updated"(s) {
+    const [a, b, c] = await s.putAll("a", "b", "c");
+    s.store.update(a!.ref, { ...a!.entry, attempts: 1 });
+    assertEqual(await s.pendingTexts(), ["a", "b", "c"]);
+    const first = await s.store.pending(undefined, 2);
+    assertEqual(await s.textsOf([...first, ...(await s.store.pending(b!.ref, 2))]), ["a", "b", "c"]);
+    assertEqual((await s.store.pending(undefined, 1))[0]?.ref, a!.ref);
+    assertEqual((await s.store.pending(b!.ref, 1))[0]?.ref, c!.ref);
+  },
+
   async "replaces an entry by its parts in one step"(s) {
     const [a, b] = await s.putAll("a", "b");
     const parent = { fields: { parent: a!.entry.id, attempts: 1 } };

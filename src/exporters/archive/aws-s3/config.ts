@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { httpUrl } from "#net";
+import { availableCompression } from "#net/otlp";
 import { ignored, section, unsupported } from "../../../plugin.js";
 import { MARSHALERS } from "../object-body.js";
 import { partitionKeys } from "../partition-keys.js";
@@ -35,8 +36,7 @@ const uploader = z.strictObject({
   disable_ssl: z.boolean().default(false).meta({ description: "Use http for AWS. An endpoint has its own scheme." }),
   acl: z.enum(ACLS).default("").meta({ description: "The canned ACL of objects. Default: none is sent." }),
   storage_class: z.enum(STORAGE_CLASSES).default("STANDARD").meta({ description: "The storage class of objects." }),
-  compression: z
-    .enum(["", "none", "gzip", "zstd"])
+  compression: availableCompression(z.enum(["", "none", "gzip", "zstd"]))
     .default("")
     .meta({ description: "Compress objects: gzip (.gz) or zstd (.zst)." }),
   unique_key_func_name: z

@@ -175,11 +175,34 @@ export class AppendFile {
 export async function createDirectories(directory: string, mode: number, fsync: boolean): Promise<void> {
   const first = await mkdir(directory, { recursive: true, mode });
   if (first === undefined) return;
-  for (let created = directory; created.length >= first.length; created = dirname(created)) {
-    // The umask of the process may have removed some permissions.
-    await chmod(created, mode).catch(() => {});
-    if (fsync) await syncDirectory(dirname(created));
+  for (let created = directory; created.length >= first.length; created = dirname(created))
+    await prepareCreated(created, mode, fsync);
+}
+
+/** Like `createDirectories`, but rejects with ENOENT if `folder`, in which the directory is, does not exist. */
+export async function createDirectoriesIn(
+  folder: string,
+  directory: string,
+  mode: number,
+  fsync: boolean,
+): Promise<void> {
+  if (directory === folder) return;
+  try {
+    await mkdir(directory, { mode });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return;
+    if (code !== "ENOENT" || dirname(directory) === folder) throw error;
+    await createDirectoriesIn(folder, dirname(directory), mode, fsync);
+    return createDirectoriesIn(folder, directory, mode, fsync);
   }
+  await prepareCreated(directory, mode, fsync);
+}
+
+async function prepareCreated(directory: string, mode: number, fsync: boolean): Promise<void> {
+  // The umask of the process may have removed some permissions.
+  await chmod(directory, mode).catch(() => {});
+  if (fsync) await syncDirectory(dirname(directory));
 }
 
 async function unusedPath(wanted: string): Promise<string> {

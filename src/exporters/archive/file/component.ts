@@ -27,7 +27,7 @@ export const fileExporter = defineExporter<FileConfig>({
   signals: SIGNALS,
   // The file is as durable as a queue in front of it would be. Without a queue, the sender waits for the write and
   // learns at once when the disk is full.
-  defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+  defaults: { sending_queue: { enabled: false } },
   workers: "one",
   schema: fileSchema,
   create: (config, context) =>

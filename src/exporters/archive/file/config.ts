@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { availableCompression } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
 import { OBJECT_COMPRESSIONS } from "../object-body.js";
 import { partitionKeys } from "../partition-keys.js";
@@ -21,8 +22,7 @@ const partition = z.strictObject({
   format: partitionKeys.format,
   timezone: partitionKeys.timezone,
   file_prefix: partitionKeys.filePrefix,
-  compression: z
-    .enum(OBJECT_COMPRESSIONS)
+  compression: availableCompression(z.enum(OBJECT_COMPRESSIONS))
     .default("none")
     .meta({ description: "Compress files: gzip (.gz) or zstd (.zst)." }),
 });
@@ -47,10 +47,10 @@ const settings = z.strictObject({
     description:
       "Wait for the disk before a batch counts as delivered. With false, data survives a crash of the agent, but not a power loss.",
   }),
-  create_directory: z
-    .boolean()
-    .default(false)
-    .meta({ description: "Create the folder of the file if it is missing; with rotation it is always created." }),
+  create_directory: z.boolean().default(false).meta({
+    description:
+      "Create the folder of the file, or with partition the folder, if it is missing; with rotation it is always created.",
+  }),
   directory_permissions: z
     .string()
     .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0755"' })

@@ -1,10 +1,10 @@
-import { open, rename, unlink } from "node:fs/promises";
+import { open, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ERROR_CODES } from "#contract/errors";
 import { type Batch, type Exporter, type ExporterContext, Refusal, type SendOptions } from "../../../plugin.js";
 import { ObjectBody } from "../object-body.js";
 import { ObjectNames } from "../object-names.js";
-import { createDirectories, syncDirectory, writeAll } from "./append-file.js";
+import { createDirectories, createDirectoriesIn, syncDirectory, writeAll } from "./append-file.js";
 import type { FileConfig } from "./config.js";
 
 /**
@@ -35,6 +35,13 @@ export class PartitionedFiles implements Exporter {
     });
   }
 
+  /** A folder that is missing or not mounted yet is treated like a server that does not answer. */
+  async start(): Promise<void> {
+    if (this.config.create_directory || (await stat(this.folder).catch(() => undefined)) !== undefined) return;
+    const message = `the folder ${this.folder} does not exist; batches are refused until it does`;
+    this.context.logger.warn({ path: this.folder }, message);
+  }
+
   async send(batch: Batch, _abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const { clock, random } = this.context;
     const key = options?.idempotencyKey ?? `${clock.now()} ${random()}`;
@@ -47,9 +54,11 @@ export class PartitionedFiles implements Exporter {
   }
 
   private async write(path: string, body: Uint8Array): Promise<void> {
-    const { fsync, directory_permissions: directoryMode } = this.config;
+    const { fsync, create_directory: createsFolder, directory_permissions: permissions } = this.config;
     const directory = dirname(path);
-    await createDirectories(directory, Number.parseInt(directoryMode, 8), fsync);
+    const mode = Number.parseInt(permissions, 8);
+    if (createsFolder) await createDirectories(directory, mode, fsync);
+    else await createDirectoriesIn(this.folder, directory, mode, fsync);
     const hidden = join(directory, `.${basename(path)}.part`);
     try {
       await this.writeHidden(hidden, body);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { httpClientKeys, httpUrl } from "#net";
+import { availableCompression } from "#net/otlp";
 import { ignored, secret } from "../../../plugin.js";
 
 export const sapmExporterSchema = z.strictObject({
@@ -11,8 +12,7 @@ export const sapmExporterSchema = z.strictObject({
     )
     .meta({ description: "The URL for spans, such as https://ingest.us1.signalfx.com/v2/trace." }),
   access_token: secret().default("").meta({ description: "The access token of the organization." }),
-  compression: z
-    .enum(["", "none", "gzip", "zstd"])
+  compression: availableCompression(z.enum(["", "none", "gzip", "zstd"]))
     .default("gzip")
     .meta({ description: "The compression of requests: gzip, zstd or none." }),
   disable_compression: z.boolean().default(false).meta({ description: "Send requests without compression." }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { httpUrl } from "#net";
+import { availableCompression } from "#net/otlp";
 import { isPlace } from "#text";
 import { ignored, secret, section, unsupported } from "../../../plugin.js";
 import { parseStorageConnection } from "./storage-key.js";
@@ -103,8 +104,7 @@ export const azureBlobSchema = z
       .meta({ description: "The containers, which must exist." }),
     blob_name_format: section(blobNames).prefault({}).meta({ description: "The names of blobs." }),
     format: z.enum(["json", "proto"]).default("json").meta({ description: "OTLP/JSON or protobuf." }),
-    compression: z
-      .enum(["", "none", "gzip", "zstd"])
+    compression: availableCompression(z.enum(["", "none", "gzip", "zstd"]))
       .default("")
       .meta({ description: "Compress blobs: gzip (.gz) or zstd (.zst)." }),
     encodings: unsupported("blobs are OTLP; see format"),

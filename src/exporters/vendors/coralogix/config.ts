@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { httpUrl, parseGrpcTarget } from "#net";
-import { wordOrNone } from "#net/otlp";
+import { availableCompression, wordOrNone } from "#net/otlp";
 import { grpcClientKeys } from "#net/sending";
 import { caseInsensitiveEnum, ignored, SIGNALS, type Signal, secret, section } from "../../../plugin.js";
 
@@ -35,7 +35,7 @@ const transport = z.strictObject({
   endpoint: z
     .preprocess((text) => (isNothing(text) ? undefined : text), grpcClientKeys().endpoint.optional())
     .meta({ description: "host:port; with the prefix http:// without TLS. Default: that of the domain." }),
-  compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
+  compression: availableCompression(wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"])))
     .optional()
     .meta({ description: "The compression of messages. Default: gzip." }),
   proxy_url: z

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { COMPRESSIONS } from "#codecs/compression";
 import { httpClientKeys, httpUrl } from "#net";
-import { wordOrNone } from "#net/otlp";
+import { availableCompression, wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, deprecated, ignored, secret } from "../../../plugin.js";
 
 const BY_QUEUE = "use sending_queue";
@@ -15,7 +15,7 @@ export const logzioSchema = z
     region: z.string().default("").meta({ description: "us, eu, uk, ca or au; other regions mean us." }),
     endpoint: url().meta({ description: "The whole URL, instead of the region's." }),
     custom_endpoint: deprecated(url(), "use endpoint"),
-    compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
+    compression: availableCompression(wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS])))
       .default("gzip")
       .meta({ description: "The compression of bodies." }),
     drain_interval: ignored("use the processor batch"),

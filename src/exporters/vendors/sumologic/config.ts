@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { COMPRESSIONS } from "#codecs/compression";
 import { httpClientKeys, httpUrl } from "#net";
-import { wordOrNone } from "#net/otlp";
+import { availableCompression, wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored } from "../../../plugin.js";
 
 const format = (signal: string) =>
@@ -17,7 +17,7 @@ export const sumologicSchema = z.strictObject({
   metric_format: format("metrics"),
   trace_format: format("traces"),
   client: z.string().default("otelcol").meta({ description: "The client's name, in X-Sumo-Client." }),
-  compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
+  compression: availableCompression(wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS])))
     .default("gzip")
     .meta({ description: "The compression of bodies." }),
   max_request_body_size: ignored("it applies to other formats than otlp only, as in the Collector"),

@@ -1,4 +1,5 @@
 import { createHmac, hash } from "node:crypto";
+import { decodeText, KeyCache } from "#otlp/bytes";
 import { NameCache } from "#otlp/signals";
 import { ByteScan, type Pattern } from "#text/patterns";
 import type { Value } from "../../../plugin.js";
@@ -16,6 +17,10 @@ export class RedactionRules {
   private readonly ownMasks: RegExp | undefined;
   private readonly blockedValues: ByteScan;
   private readonly kinds = new NameCache((key) => this.findKind(key));
+  private readonly keys = new KeyCache<RuledKey>((b, start, end) => {
+    const key = decodeText(b, start, end);
+    return { key, kind: this.kindOf(key) };
+  });
 
   constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
@@ -26,6 +31,11 @@ export class RedactionRules {
 
   kindOf(key: string): KeyKind {
     return this.kinds.get(key);
+  }
+
+  /** Returns the text and the kind of the key [start, end) of `b`. */
+  keyAt(b: Uint8Array, start: number, end: number): RuledKey {
+    return this.keys.get(b, start, end);
   }
 
   get allowsValues(): boolean {
@@ -107,7 +117,12 @@ export class RedactionRules {
   }
 }
 
-type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
+export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
+
+interface RuledKey {
+  readonly key: string;
+  readonly kind: KeyKind;
+}
 
 const ALWAYS_ALLOWED = new Set(
   ["redacted.keys", "redacted.count", "masked.keys", "masked.count", "ignored.count"].map(

@@ -1,4 +1,4 @@
-import { after, findField, type Rewriter, stepOver, varint } from "#otlp/bytes";
+import { after, findField, keyAt, keyEnd, type Rewriter, stepOver, varint } from "#otlp/bytes";
 import { STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 import { HOLDS_NO_TEXT } from "../attribute-values.js";
@@ -7,8 +7,8 @@ import type { AttributeOwner } from "../fields/rewrite-plans.js";
 import { CLEAN, type Cleanness, NOT_CLEAN } from "../fields/unseen-walk.js";
 import { SummaryAttributes } from "../summary-attributes.js";
 import type { RedactionConfig } from "./config.js";
-import { collectorText, RedactionRules } from "./redaction-rules.js";
-import { rewriteAttribute, rewriteValue, type ValueVerdict, type ValueVisitor } from "./rewrite-values.js";
+import { collectorText, type KeyKind, RedactionRules } from "./redaction-rules.js";
+import { keyValue, rewriteAttribute, rewriteValue, type ValueVerdict, type ValueVisitor } from "./rewrite-values.js";
 import { sanitizeUrl } from "./url-sanitizer.js";
 
 /** Keys of one set of attributes, or of a body, by the action taken. */
@@ -19,14 +19,20 @@ interface KeySummary {
   readonly ignored: string[];
 }
 
+const KINDS = ["redacted", "masked", "allowed", "ignored"] as const;
+
 const emptyKeySummary = (): KeySummary => ({ redacted: [], masked: [], allowed: [], ignored: [] });
+
+function clearKeySummary(findings: KeySummary): void {
+  for (const kind of KINDS) if (findings[kind].length > 0) findings[kind].length = 0;
+}
 
 /** State of a message that is being visited. */
 class OpenOwner {
   owner: AttributeOwner = "record";
   readonly summary = new SummaryAttributes();
-  found = emptyKeySummary();
-  inBody = emptyKeySummary();
+  readonly found = emptyKeySummary();
+  readonly inBody = emptyKeySummary();
 }
 
 /**
@@ -64,8 +70,8 @@ export class RedactionVisitor implements FieldVisitor {
     current.owner = owner;
     if (!this.hasSummary) return;
     current.summary.clear();
-    current.found = emptyKeySummary();
-    current.inBody = emptyKeySummary();
+    clearKeySummary(current.found);
+    clearKeySummary(current.inBody);
   }
 
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): Cleanness {
@@ -73,12 +79,11 @@ export class RedactionVisitor implements FieldVisitor {
     if (owner === "link" || owner === "exemplar" || owner === "metric") return NOT_CLEAN;
     const suspects = this.findBlockedInAttribute(rewriter.bytes, start, end);
     if (suspects === 0 && this.skipsWithoutKey) return CLEAN;
-    rewriteAttribute(rewriter, at, lengthAt, start, end, (key, read) => {
-      const verdict = this.verdict(found, key, read, suspects);
-      if (verdict === "keep" && this.hasSummary && key.startsWith("redaction."))
-        summary.remember(rewriter, key, at, lengthAt, end);
-      return verdict;
-    });
+    const b = rewriter.bytes;
+    const { key, kind } = this.rules.keyAt(b, keyAt(b, start, end), keyEnd);
+    const verdict = this.verdict(found, key, kind, b, start, end, suspects);
+    if (verdict !== "keep") rewriteAttribute(rewriter, at, lengthAt, start, end, verdict);
+    else if (this.hasSummary && key.startsWith("redaction.")) summary.remember(rewriter, key, at, lengthAt, end);
     return NOT_CLEAN;
   }
 
@@ -104,22 +109,29 @@ export class RedactionVisitor implements FieldVisitor {
   close(rewriter: Rewriter, _owner: AttributeOwner, end: number, attributesTag: number): void {
     const { summary, found, inBody } = this.owners[--this.depth]!;
     if (!this.hasSummary) return;
-    for (const [prefix, findings] of [
-      ["redaction.", found],
-      ["redaction.body.", inBody],
-    ] as const) {
-      for (const kind of ["redacted", "masked", "allowed", "ignored"] as const) {
-        const keys = findings[kind];
-        if (keys.length === 0) continue;
-        if (this.config.summary === "debug" && kind !== "ignored") {
-          const before = summary.get(`${prefix}${kind}.keys`);
-          const all = typeof before === "string" && before !== "" ? [...keys, ...before.split(",")] : keys;
-          summary.put(rewriter, end, attributesTag, `${prefix}${kind}.keys`, all.sort().join(","));
-        }
-        const count = summary.get(`${prefix}${kind}.count`);
-        const total = keys.length + (typeof count === "number" ? count : 0);
-        summary.put(rewriter, end, attributesTag, `${prefix}${kind}.count`, total);
+    this.summarise(found, "redaction.", summary, rewriter, end, attributesTag);
+    this.summarise(inBody, "redaction.body.", summary, rewriter, end, attributesTag);
+  }
+
+  private summarise(
+    findings: KeySummary,
+    prefix: string,
+    summary: SummaryAttributes,
+    rewriter: Rewriter,
+    end: number,
+    attributesTag: number,
+  ): void {
+    for (const kind of KINDS) {
+      const keys = findings[kind];
+      if (keys.length === 0) continue;
+      if (this.config.summary === "debug" && kind !== "ignored") {
+        const before = summary.get(`${prefix}${kind}.keys`);
+        const all = typeof before === "string" && before !== "" ? [...keys, ...before.split(",")] : keys;
+        summary.put(rewriter, end, attributesTag, `${prefix}${kind}.keys`, all.sort().join(","));
       }
+      const count = summary.get(`${prefix}${kind}.count`);
+      const total = keys.length + (typeof count === "number" ? count : 0);
+      summary.put(rewriter, end, attributesTag, `${prefix}${kind}.count`, total);
     }
   }
 
@@ -141,15 +153,23 @@ export class RedactionVisitor implements FieldVisitor {
     return HOLDS_NO_TEXT[tag] === 1 && !this.config.allTypes && stepOver(b, start) === end ? 0 : -1;
   }
 
-  private verdict(found: KeySummary, key: string, read: () => Value, suspects: number): ValueVerdict {
-    const kind = this.rules.kindOf(key);
+  /** Decides about the KeyValue [start, end). */
+  private verdict(
+    found: KeySummary,
+    key: string,
+    kind: KeyKind,
+    b: Uint8Array,
+    start: number,
+    end: number,
+    suspects: number,
+  ): ValueVerdict {
     if (kind === "ignored" || kind === "redacted") {
       if (this.hasSummary) found[kind].push(key);
       return kind === "ignored" ? "keep" : "remove";
     }
     const isUrl = kind === "plain" && this.config.urlAttributes.has(key);
     if (kind === "plain" && suspects === 0 && !isUrl && !(this.hasSummary && this.rules.allowsValues)) return "keep";
-    const value = read();
+    const value = keyValue(b, start, end);
     const text = typeof value === "string" || this.config.allTypes ? collectorText(value) : "";
     if (this.rules.isAllowedValue(text)) {
       if (this.hasSummary) found.allowed.push(key);

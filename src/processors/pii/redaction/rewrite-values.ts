@@ -1,19 +1,19 @@
 import {
   after,
   bodyEnd,
-  decodeText,
   fieldAt,
   fieldTag,
   findField,
   lengthAt,
   nextBody,
   type Rewriter,
+  readKey,
   readValue,
   stepOver,
   valueAt,
   varint,
 } from "#otlp/bytes";
-import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
+import { ARRAY_VALUE_TAG, ELEMENT_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 
 /**
@@ -32,16 +32,29 @@ export interface ValueVisitor {
   leaf(path: string, value: Value): string | undefined;
 }
 
-/** Changes the attribute whose tag is at `at`, a KeyValue [start, end). "inside" leaves it unchanged. */
+/**
+ * Changes the attribute whose tag is at `at`, a KeyValue [start, end), as decided. "inside" leaves it unchanged.
+ */
 export function rewriteAttribute(
   rewriter: Rewriter,
   at: number,
   lengthAt: number,
   start: number,
   end: number,
-  decide: (key: string, read: () => Value) => ValueVerdict,
+  verdict: ValueVerdict,
 ): void {
-  rewriteKeyValue(rewriter, at, lengthAt, start, end, decide, () => {});
+  if (verdict === "keep" || verdict === "inside") return;
+  if (verdict === "remove") return rewriter.remove(at, end);
+  const b = rewriter.bytes;
+  const valueAt = findField(b, start, end, VALUE_TAG);
+  if (valueAt < 0) return;
+  const size = varint(b, valueAt);
+  const valueStart = after;
+  const outStart = rewriter.outputPosition(start);
+  const outValue = rewriter.outputPosition(valueStart);
+  putText(rewriter, valueStart, valueStart + size, verdict.put);
+  rewriter.closeMessage(valueStart, valueStart + size, outValue, valueStart - valueAt);
+  rewriter.closeMessage(start, end, outStart, start - lengthAt);
 }
 
 /** Changes values in the AnyValue [start, end) whose length is at `lengthAt`. */
@@ -92,46 +105,40 @@ function rewriteElements(
     p = bodyEnd;
     if (containerTag === ARRAY_VALUE_TAG)
       rewriteValue(rewriter, elementAt, start, p, visitor, joinPath(path, `[${index++}]`));
-    else {
-      let memberPath = path;
-      const decide = (key: string, read: () => Value) => {
-        memberPath = joinPath(path, key);
-        return visitor.member(memberPath, key, read);
-      };
-      rewriteKeyValue(rewriter, at, elementAt, start, p, decide, (valueAt, valueStart, valueEnd) =>
-        rewriteValue(rewriter, valueAt, valueStart, valueEnd, visitor, memberPath),
-      );
-    }
+    else rewriteMember(rewriter, at, elementAt, start, p, visitor, path);
   }
 }
 
-function rewriteKeyValue(
+/** Changes a member of the map at `path`. */
+function rewriteMember(
   rewriter: Rewriter,
   at: number,
   lengthAt: number,
   start: number,
   end: number,
-  decide: (key: string, read: () => Value) => ValueVerdict,
-  inside: (valueAt: number, valueStart: number, valueEnd: number) => void,
+  visitor: ValueVisitor,
+  path: string,
 ): void {
   const b = rewriter.bytes;
-  const keyAt = findField(b, start, end, KEY_TAG);
-  const keySize = keyAt < 0 ? 0 : varint(b, keyAt);
-  const key = keyAt < 0 ? "" : decodeText(b, after, after + keySize);
+  const key = readKey(b, start, end);
+  const memberPath = joinPath(path, key);
+  const verdict = visitor.member(memberPath, key, () => keyValue(b, start, end));
+  if (verdict !== "inside") return rewriteAttribute(rewriter, at, lengthAt, start, end, verdict);
   const valueAt = findField(b, start, end, VALUE_TAG);
-  const size = valueAt < 0 ? 0 : varint(b, valueAt);
-  const valueStart = valueAt < 0 ? end : after;
-  const verdict = decide(key, () => readValue(b, valueStart, valueStart + size));
-  if (verdict === "keep" || (valueAt < 0 && verdict !== "remove")) return;
-  if (verdict === "remove") return rewriter.remove(at, end);
+  if (valueAt < 0) return;
+  const size = varint(b, valueAt);
+  const valueStart = after;
   const outStart = rewriter.outputPosition(start);
-  if (verdict === "inside") inside(valueAt, valueStart, valueStart + size);
-  else {
-    const outValue = rewriter.outputPosition(valueStart);
-    putText(rewriter, valueStart, valueStart + size, verdict.put);
-    rewriter.closeMessage(valueStart, valueStart + size, outValue, valueStart - valueAt);
-  }
+  rewriteValue(rewriter, valueAt, valueStart, valueStart + size, visitor, memberPath);
   rewriter.closeMessage(start, end, outStart, start - lengthAt);
+}
+
+/** The value of the KeyValue [start, end); null if it has none. */
+export function keyValue(b: Uint8Array, start: number, end: number): Value {
+  const valueAt = findField(b, start, end, VALUE_TAG);
+  if (valueAt < 0) return null;
+  const size = varint(b, valueAt);
+  return readValue(b, after, after + size);
 }
 
 /** Puts a text in the place of the AnyValue [start, end). */

@@ -11,7 +11,11 @@ const DEFAULT_SALT = "default-hash-seed";
 export function probabilisticPolicy(percentage: number, salt: string): Evaluate {
   const threshold = shareOfUint64(percentage / 100);
   const seeded = fnv64(FNV64_START, Buffer.from(salt === "" ? DEFAULT_SALT : salt));
-  return ({ id }) => fnv64(seeded, Buffer.from(id, "latin1")) <= threshold;
+  const idBytes = Buffer.alloc(16);
+  return ({ id }) => {
+    idBytes.write(id, "latin1");
+    return fnv64(seeded, idBytes) <= threshold;
+  };
 }
 
 /** Returns a share of 2^64 - 1, rounded to 64 significant bits and then truncated. */

@@ -16,11 +16,11 @@ export interface SplitEntry {
   isRefusedPermanently: boolean;
 }
 
-/** An entry, and some of its traces. */
-export type EntryTraces = readonly [entry: SplitEntry, traces: readonly string[]];
+/** An entry, some of its traces, and the number of its parts with these traces. */
+export type EntryTraces = readonly [entry: SplitEntry, traces: readonly string[], parts: number];
 
 /** The decision about a trace. */
-export interface NotedDecision {
+interface NotedDecision {
   readonly id: string;
   readonly isSampled: boolean;
 }
@@ -72,23 +72,31 @@ export class DecisionNotes {
   }
 
   /**
-   * Registers an entry that arrived in this many parts. `late` are its traces that were decided before. These decisions
-   * are noted again on first arrival: if the entry is read again after a restart, later decisions about other spans of
+   * Registers an entry that arrived in this many parts. `lateKept` and `lateDropped` are its traces that were decided
+   * before. These decisions are noted again on first arrival: if the entry is read again after a restart, later decisions about other spans of
    * the same traces must not be applied to it. Returns undefined if the position is unknown or the entry has ended.
    */
-  split(position: number | undefined, parts: number, late: readonly NotedDecision[]): SplitEntry | undefined {
+  split(
+    position: number | undefined,
+    parts: number,
+    lateKept: readonly string[],
+    lateDropped: readonly string[],
+  ): SplitEntry | undefined {
     if (position === undefined) return undefined;
     const entry = { position, openParts: parts, willComeAgain: false, isRefusedPermanently: false };
     if (this.hasEnded(entry)) return undefined;
     const known = this.fates.get(position);
-    this.decided(late.filter(({ id }) => known?.has(id) !== true));
-    for (const { id, isSampled } of late) this.setFates(position, [id], isSampled ? "sampled" : "dropped");
+    const unknown = (ids: readonly string[]) => (known === undefined ? ids : ids.filter((id) => !known.has(id)));
+    this.decided(unknown(lateKept), unknown(lateDropped));
+    this.setFates(position, lateKept, "sampled");
+    this.setFates(position, lateDropped, "dropped");
     return entry;
   }
 
-  decided(decisions: readonly NotedDecision[]): void {
+  /** Notes the decisions about these traces. */
+  decided(sampled: readonly string[], dropped: readonly string[]): void {
     if (this.earlier?.isNeededFrom(this.journal.firstPosition) === false) this.earlier = undefined;
-    if (decisions.length > 0) this.journal.write(encodeDecisions(decisions));
+    if (sampled.length + dropped.length > 0) this.journal.write(encodeDecisions(sampled, dropped));
   }
 
   /** Returns undefined if the state is not known for this entry. */
@@ -111,8 +119,8 @@ export class DecisionNotes {
   /** Records that these parts of entries were accepted, because their traces were delivered or dropped. */
   accepted(parts: readonly EntryTraces[], fate: "delivered" | "dropped"): void {
     const traces = new Map<SplitEntry, string[]>();
-    for (const [entry, ids] of parts) {
-      entry.openParts -= 1;
+    for (const [entry, ids, count] of parts) {
+      entry.openParts -= count;
       const known = traces.get(entry);
       if (known === undefined) traces.set(entry, [...ids]);
       else known.push(...ids);
@@ -127,8 +135,8 @@ export class DecisionNotes {
    * read again.
    */
   refused(parts: readonly EntryTraces[], isPermanent: boolean): void {
-    for (const [entry, ids] of parts) {
-      entry.openParts -= 1;
+    for (const [entry, ids, count] of parts) {
+      entry.openParts -= count;
       entry.willComeAgain ||= !isPermanent;
       entry.isRefusedPermanently ||= isPermanent;
       if (!this.hasEnded(entry)) this.setFates(entry.position, ids, "sampled");
@@ -146,6 +154,7 @@ export class DecisionNotes {
   }
 
   private setFates(position: number, ids: readonly string[], fate: TraceFate): void {
+    if (ids.length === 0) return;
     const known = this.fates.get(position) ?? new Map<string, TraceFate>();
     this.fates.set(position, known);
     for (const id of ids) known.set(id, fate);
@@ -161,19 +170,16 @@ const ID_BYTES = 16;
  */
 const MAX_BYTES_PER_DECISION = 500;
 
-function encodeDecisions(decisions: readonly NotedDecision[]): Uint8Array {
-  const sampled = decisions.filter(({ isSampled }) => isSampled);
-  const others = decisions.filter(({ isSampled }) => !isSampled);
-  const note = Buffer.allocUnsafe(5 + decisions.length * ID_BYTES);
+function encodeDecisions(sampled: readonly string[], dropped: readonly string[]): Uint8Array {
+  const note = Buffer.allocUnsafe(5 + (sampled.length + dropped.length) * ID_BYTES);
   note[0] = DECIDED;
-  note.writeUInt32LE(sampled.length, 1);
-  [...sampled, ...others].forEach(({ id }, i) => {
-    note.write(id, 5 + i * ID_BYTES, "latin1");
-  });
+  let at = note.writeUInt32LE(sampled.length, 1);
+  for (const id of sampled) at += note.write(id, at, "latin1");
+  for (const id of dropped) at += note.write(id, at, "latin1");
   return note;
 }
 
-function encodeDeliveries(delivered: readonly EntryTraces[]): Uint8Array {
+function encodeDeliveries(delivered: readonly (readonly [entry: SplitEntry, traces: readonly string[]])[]): Uint8Array {
   const length = delivered.reduce((sum, [, ids]) => sum + 12 + ids.length * ID_BYTES, 1);
   const note = Buffer.allocUnsafe(length);
   note[0] = DELIVERED;

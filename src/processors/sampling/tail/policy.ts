@@ -5,9 +5,14 @@ export interface WholeTrace {
   /** The id as sixteen characters, one for each byte. */
   readonly id: string;
   readonly spanCount: number;
+  /** Whether any span of the trace passes the test. Unlike `batch`, this copies nothing. */
+  anySpan(test: SpanTest): boolean;
   /** Built on first access, because many policies do not read the spans. */
   readonly batch: Batch;
 }
+
+/** Tests a span: the message [start, end) of these bytes. */
+export type SpanTest = (b: Uint8Array, start: number, end: number) => boolean;
 
 /** Returns whether a policy wants this trace. Throws if it cannot tell. */
 export type Evaluate = (trace: WholeTrace) => boolean;

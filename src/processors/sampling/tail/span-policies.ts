@@ -1,6 +1,8 @@
+import { bodyEnd, fieldTag, nextBody, stepOver, valueAt, varint } from "#otlp/bytes";
+import { SPAN_STATUS_TAG, STATUS_CODE_TAG } from "#otlp/tags";
 import { anyMatches, type Condition, type ErrorMode, errorHandler } from "#ottl";
 import { type AnyRecordView, type Batch, readRecords, type SpanView, type Value } from "../../../plugin.js";
-import type { CreatePolicy, Evaluate } from "./policy.js";
+import type { CreatePolicy, Evaluate, SpanTest } from "./policy.js";
 
 /** Policies that read spans and their resources. */
 
@@ -36,7 +38,19 @@ export function latencyPolicy(over: number, upTo: number): Evaluate {
 }
 
 export function statusCodePolicy(codes: ReadonlySet<number>): Evaluate {
-  return ({ batch }) => anySpan(batch, (span) => codes.has(span.status.code));
+  const hasCode: SpanTest = (b, start, end) => codes.has(statusCode(b, start, end));
+  return (trace) => trace.anySpan(hasCode);
+}
+
+function statusCode(b: Uint8Array, start: number, end: number): number {
+  const body = nextBody(b, start, end, SPAN_STATUS_TAG);
+  const stop = bodyEnd;
+  let code = 0;
+  for (let p = body; p >= 0 && p < stop; ) {
+    p = stepOver(b, p);
+    if (fieldTag === STATUS_CODE_TAG) code = varint(b, valueAt); // of several the last one counts
+  }
+  return code;
 }
 
 export function traceFlagsPolicy(): Evaluate {

@@ -5,7 +5,7 @@ import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from ".
 import type { TailSamplingConfig } from "./config.js";
 import { Decider } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
-import { DecisionNotes, type EntryTraces } from "./decision-notes.js";
+import { DecisionNotes, type EntryTraces, type SplitEntry } from "./decision-notes.js";
 import { type Decision, TailMetrics } from "./metrics.js";
 import { spansOf, takeOverNotes } from "./take-over-notes.js";
 import { batchOfSlices, maxBytesOf, type SpanSlice, sliceByTrace } from "./trace-slices.js";
@@ -22,9 +22,15 @@ const MAX_BYTES_PER_ROUND = 4 * 1024 * 1024;
 
 /** The spans of a delivery: those of traces that still wait, and late spans of traces that were decided before. */
 export interface SortedSpans {
-  readonly waiting: [id: string, slices: SpanSlice[]][];
-  readonly lateKept: [id: string, slices: SpanSlice[]][];
-  readonly lateDropped: [id: string, slices: SpanSlice[]][];
+  readonly waiting: ReadonlyMap<string, SpanSlice[]>;
+  readonly lateKept: LateSpans;
+  readonly lateDropped: LateSpans;
+}
+
+/** Traces by their ids, and their spans together. */
+interface LateSpans {
+  readonly ids: string[];
+  readonly slices: SpanSlice[];
 }
 
 const EMPTY_BATCH = Batch.empty("traces");
@@ -56,7 +62,7 @@ export class TailSampler {
   /** Undefined if the pipeline's intake is not durable: then only senders send data again. */
   private readonly notes: DecisionNotes | undefined;
   /** Traces that are decided but not settled or passed on yet. */
-  private round: { readonly trace: WaitingTrace; readonly isSampled: boolean }[] = [];
+  private round = { sampled: [] as WaitingTrace[], dropped: [] as WaitingTrace[] };
 
   /** `takenOver` has traces that another worker sampled before it was gone, with spans that it had not delivered. */
   constructor(
@@ -89,38 +95,44 @@ export class TailSampler {
 
   /** Sorts the spans of a delivery without changing anything yet. Throws a `Refusal` if there is no room for them. */
   sort({ batch, origin }: Delivery): SortedSpans {
-    const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: [] };
-    for (const [id, slices] of sliceByTrace(batch)) {
+    const waiting = sliceByTrace(batch);
+    const lateKept: LateSpans = { ids: [], slices: [] };
+    const lateDropped: LateSpans = { ids: [], slices: [] };
+    waiting.forEach((slices, id) => {
       const fate = this.notes?.fateOf(origin.position, id);
-      if (fate === "delivered") continue;
-      const isTakenOver = this.takenOver.has(id) || undefined;
-      const decision = fate === undefined ? (this.decisions.get(id) ?? isTakenOver) : fate === "sampled";
-      if (decision === undefined) sorted.waiting.push([id, slices]);
-      else if (decision) sorted.lateKept.push([id, slices]);
-      else sorted.lateDropped.push([id, slices]);
-    }
-    if (this.config.refusesOverflow) this.refuseOverflow(sorted.waiting.map(([id]) => id));
-    return sorted;
+      const decision = fate === undefined ? this.earlierDecision(id) : fate !== "dropped";
+      if (decision === undefined) return;
+      waiting.delete(id);
+      if (fate === "delivered") return;
+      const late = decision ? lateKept : lateDropped;
+      late.ids.push(id);
+      for (const slice of slices) late.slices.push(slice);
+    });
+    if (this.config.refusesOverflow) this.refuseOverflow([...waiting.keys()]);
+    return { waiting, lateKept, lateDropped };
+  }
+
+  private earlierDecision(id: string): boolean | undefined {
+    return this.decisions.get(id) ?? (this.takenOver.has(id) || undefined);
   }
 
   /** Takes over the sorted spans and their debt. */
   take(delivery: Delivery, { waiting, lateKept, lateDropped }: SortedSpans): void {
     const { batch, origin } = delivery;
-    const late = lateKept.flatMap(([, slices]) => slices);
+    const late = lateKept.slices;
     const lateBatches = late.length === 0 ? [] : [late.length === batch.count ? batch : batchOfSlices(late)];
-    const parts = delivery.split([...waiting.map(() => EMPTY_BATCH), ...lateBatches]);
-    const entry = this.notes?.split(origin.position, parts.length, [
-      ...lateKept.map(([id]) => ({ id, isSampled: true })),
-      ...lateDropped.map(([id]) => ({ id, isSampled: false })),
-    ]);
-    const letGo = lateDropped.reduce((sum, [, slices]) => sum + slices.length, 0);
-    if (letGo > 0) this.metrics.lateDropped.add(letGo);
+    const parts = delivery.split([...new Array<Batch>(waiting.size).fill(EMPTY_BATCH), ...lateBatches]);
+    const entry = this.notes?.split(origin.position, parts.length, lateKept.ids, lateDropped.ids);
+    if (lateDropped.slices.length > 0) this.metrics.lateDropped.add(lateDropped.slices.length);
     if (late.length > 0) {
       this.metrics.lateKept.add(late.length);
-      this.passOn(parts.at(-1)!, entry === undefined ? [] : [[entry, lateKept.map(([id]) => id)]]);
+      this.passOn(parts.at(-1)!, entry === undefined ? [] : [[entry, lateKept.ids, 1]]);
     }
     const hold: HeldDelivery = { bytes: batch.byteLength, traces: 0, entry };
-    for (const [i, [id, slices]] of waiting.entries()) this.addWaiting(id, slices, parts[i]!, hold);
+    let i = 0;
+    waiting.forEach((slices, id) => {
+      this.addWaiting(id, slices, parts[i++]!, hold);
+    });
     this.makeRoom();
     this.endRound();
     this.setTimer(0);
@@ -185,18 +197,17 @@ export class TailSampler {
     const isSampled = decision === "sampled";
     this.metrics.decided(decision);
     this.decisions.remember(trace.id, isSampled);
-    this.round.push({ trace, isSampled });
+    (isSampled ? this.round.sampled : this.round.dropped).push(trace);
   }
 
   /** Notes the decisions since the last round. Only then are dropped traces accepted and the others passed on. */
   private endRound(): void {
-    const { round } = this;
-    if (round.length === 0) return;
-    this.round = [];
-    this.notes?.decided(round.map(({ trace, isSampled }) => ({ id: trace.id, isSampled })));
-    const decided = (wanted: boolean) => round.filter((r) => r.isSampled === wanted).map(({ trace }) => trace);
-    this.drop(decided(false));
-    for (const traces of mergeGroups(decided(true))) this.send(traces);
+    const { sampled, dropped } = this.round;
+    if (sampled.length + dropped.length === 0) return;
+    this.round = { sampled: [], dropped: [] };
+    this.notes?.decided(idsOf(sampled), idsOf(dropped));
+    this.drop(dropped);
+    for (const traces of mergeGroups(sampled)) this.send(traces);
   }
 
   private drop(traces: readonly WaitingTrace[]): void {
@@ -287,11 +298,22 @@ export function createDecisionNotes(journal: JournalNotes, config: TailSamplingC
   return new DecisionNotes(journal, config.sampledCacheSize + config.nonSampledCacheSize);
 }
 
-/** Returns the entries that these traces came with, once for each of their parts, with the id of the trace. */
+/** Returns the entries that these traces came with. A trace is named once for each of its parts. */
 function entriesOf(traces: readonly WaitingTrace[]): EntryTraces[] {
-  return traces.flatMap(({ id, heldDeliveries }) =>
-    heldDeliveries.flatMap(({ entry }) => (entry === undefined ? [] : [[entry, [id]] as const])),
-  );
+  const idsByEntry = new Map<SplitEntry, string[]>();
+  for (const { id, heldDeliveries } of traces) {
+    for (const { entry } of heldDeliveries) {
+      if (entry === undefined) continue;
+      const ids = idsByEntry.get(entry);
+      if (ids === undefined) idsByEntry.set(entry, [id]);
+      else ids.push(id);
+    }
+  }
+  return Array.from(idsByEntry, ([entry, ids]) => [entry, ids, ids.length]);
+}
+
+function idsOf(traces: readonly WaitingTrace[]): string[] {
+  return traces.map(({ id }) => id);
 }
 
 /** Groups traces that were decided together into batches of a limited size. */

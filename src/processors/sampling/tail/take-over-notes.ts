@@ -29,9 +29,14 @@ export function takeOverNotes(
   const earlier = new DecisionNotes(journal, 0);
   const decisions = new Map<string, boolean>();
   earlier.restore((id, isSampled) => void decisions.set(id, isSampled));
-  const decided = [...decisions].map(([id, isSampled]) => ({ id, isSampled }));
-  for (const { id, isSampled } of decided) remember(id, isSampled);
-  for (let i = 0; i < decided.length; i += DECISIONS_PER_NOTE) to.decided(decided.slice(i, i + DECISIONS_PER_NOTE));
+  const decided = [...decisions];
+  for (const [id, isSampled] of decided) remember(id, isSampled);
+  const idsOf = (some: typeof decided, wanted: boolean) =>
+    some.filter(([, isSampled]) => isSampled === wanted).map(([id]) => id);
+  for (let i = 0; i < decided.length; i += DECISIONS_PER_NOTE) {
+    const some = decided.slice(i, i + DECISIONS_PER_NOTE);
+    to.decided(idsOf(some, true), idsOf(some, false));
+  }
   return (position, batch) =>
     spansOf(batch, (id) => {
       const fate = earlier.fateOf(position, id);

@@ -40,14 +40,15 @@ export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
 /** Builds a batch of these spans, each with its surroundings. Fields of a request are written once. */
 export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   const writer = new WireWriter(maxBytesOf(slices));
-  const requests = new Set<readonly FieldRange[]>();
+  let requests: Set<readonly FieldRange[]> | undefined;
   let frame: SpanFrame | undefined;
   for (let i = 0; i < slices.length; i++) {
     const first = slices[i]!;
     if (first.frame !== frame) {
       if (frame !== undefined) closeFrame(writer);
       frame = first.frame;
-      if (frame.request.length > 0 && !requests.has(frame.request)) {
+      if (frame.request.length > 0 && requests?.has(frame.request) !== true) {
+        requests ??= new Set();
         requests.add(frame.request);
         copyRanges(writer, frame.bytes, frame.request);
       }

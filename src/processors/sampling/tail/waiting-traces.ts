@@ -1,6 +1,6 @@
 import type { Batch, Delivery } from "../../../plugin.js";
 import type { SplitEntry } from "./decision-notes.js";
-import type { WholeTrace } from "./policy.js";
+import type { SpanTest, WholeTrace } from "./policy.js";
 import { batchOfSlices, isSameSpan, type SpanSlice } from "./trace-slices.js";
 
 /** A delivery that has arrived. Its bytes stay in memory and its debt stays open until its last trace is decided. */
@@ -15,10 +15,10 @@ export interface HeldDelivery {
 /** A trace that is not decided yet: its spans, and the debts that wait for the decision. */
 export class WaitingTrace implements WholeTrace {
   readonly id: string;
-  readonly slices: SpanSlice[] = [];
+  slices: SpanSlice[] = NOTHING;
   /** Parts of the deliveries that contained spans of the trace. Their batches are empty. */
-  readonly deliveryParts: Delivery[] = [];
-  readonly heldDeliveries: HeldDelivery[] = [];
+  deliveryParts: Delivery[] = NOTHING;
+  heldDeliveries: HeldDelivery[] = NOTHING;
   bytes = 0;
   deadline: number;
   hasEarlierDeadline = false;
@@ -37,6 +37,11 @@ export class WaitingTrace implements WholeTrace {
     return this.slices.length;
   }
 
+  anySpan(test: SpanTest): boolean {
+    for (const { frame, start, end } of this.slices) if (test(frame.bytes, start, end)) return true;
+    return false;
+  }
+
   get batch(): Batch {
     this.builtBatch ??= batchOfSlices(this.slices);
     return this.builtBatch;
@@ -47,8 +52,8 @@ export class WaitingTrace implements WholeTrace {
    * once, and the same decision settles both requests.
    */
   add(slices: readonly SpanSlice[], part: Delivery, hold: HeldDelivery): number {
-    this.deliveryParts.push(part);
-    this.heldDeliveries.push(hold);
+    this.deliveryParts = appended(this.deliveryParts, part);
+    this.heldDeliveries = appended(this.heldDeliveries, hold);
     let repeated = 0;
     for (const slice of slices) if (!this.addSpan(slice)) repeated++;
     this.builtBatch = undefined;
@@ -56,9 +61,9 @@ export class WaitingTrace implements WholeTrace {
   }
 
   private addSpan(slice: SpanSlice): boolean {
-    const isNew = this.knownSpans?.add(slice) ?? !this.slices.some((other) => isSameSpan(other, slice));
+    const isNew = this.knownSpans?.add(slice) ?? !this.has(slice);
     if (!isNew) return false;
-    this.slices.push(slice);
+    this.slices = appended(this.slices, slice);
     this.bytes += slice.end - slice.start;
     if (this.knownSpans === undefined && this.slices.length > MAX_LINEAR_SPANS) {
       this.knownSpans = new KnownSpans();
@@ -66,9 +71,24 @@ export class WaitingTrace implements WholeTrace {
     }
     return true;
   }
+
+  private has(slice: SpanSlice): boolean {
+    for (const other of this.slices) if (isSameSpan(other, slice)) return true;
+    return false;
+  }
 }
 
 const MAX_LINEAR_SPANS = 16;
+
+/** Lists begin with this one and are replaced by `appended`. */
+const NOTHING: never[] = [];
+
+/** Most lists here have one item. An empty list that is pushed to makes room for 17. */
+function appended<T>(list: T[], item: T): T[] {
+  if (list.length === 0) return [item];
+  list.push(item);
+  return list;
+}
 
 /** The spans of a large trace by their ids. If many have the same id, or none, by their whole content. */
 class KnownSpans {

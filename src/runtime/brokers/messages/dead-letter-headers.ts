@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { Setback } from "#contract";
-import { ERROR_CODES, type Refusal } from "#contract/errors";
-import { type DeadLetterAttributes, deadLetterOf } from "#contract/operations";
+import { ERROR_CODES, errorClass, type Refusal } from "#contract/errors";
+import { type DeadLetterAttributes, deadLetterOf, type FailureReason } from "#contract/operations";
 import { HEADER_ATTRIBUTE } from "./message.js";
 
 /** Headers of a dead letter that leaves us. Their names are the same for all brokers; docs/operate/dead-letters.md has the table. */
@@ -60,16 +60,26 @@ export function deadLetterHeaders(story: DeadLetterStory): Record<string, string
   return headers;
 }
 
-/** The headers of a message that can be neither accepted nor kept, and is set aside. `at` is the time, in ms. */
+/**
+ * The headers of a message that can be neither accepted nor kept, and is set aside: they say of the refusal what the
+ * entry of a queue would. `at` is the time, in ms.
+ */
 export function rejectedHeaders(
-  { code, message, failedIn }: Refusal,
+  refusal: Refusal,
   source: string,
   at: number,
   more: Partial<DeadLetterStory> = {},
 ): Record<string, string> {
+  const { message: error, exporter = refusal.failedIn } = refusal;
   const when = { attempts: 1, firstFailedAt: at, failedAt: at };
-  const what = { errorClass: code, error: message, reason: "rejected", source, exporter: failedIn };
+  const what = { errorClass: errorClass(refusal), error, reason: reasonOf(refusal), source, exporter };
   return deadLetterHeaders({ ...what, ...when, ...more });
+}
+
+/** A message that no exporter refused was rejected on its way there. */
+function reasonOf({ kind, exporter }: Refusal): FailureReason {
+  if (kind !== "permanent") return "retry_exhausted";
+  return exporter === undefined ? "rejected" : "permanent";
 }
 
 /** The story of a record that was forwarded as a dead letter; undefined for every other record. */

@@ -19,6 +19,7 @@ import {
   sqlState,
 } from "../postgres/postgres-link.js";
 import type { EventHandledConfig } from "./handler-config.js";
+import type { MessageKey } from "./message-key.js";
 import { rejectOnAbort } from "./reject-on-abort.js";
 
 const GOODBYE_MS = 2000;
@@ -73,7 +74,7 @@ export class HandledEvents {
   }
 
   /** Runs the work in a transaction unless its key is known. Resolves with whether the work was done now. */
-  async handleOnce(key: string, abort: AbortSignal, work: (client: Client) => Promise<unknown>): Promise<boolean> {
+  async handleOnce(key: MessageKey, abort: AbortSignal, work: (client: Client) => Promise<unknown>): Promise<boolean> {
     const client = await this.connect(abort);
     try {
       const isNew = await rejectOnAbort(this.config.endpoint, abort, this.run(client, storableKey(key), abort, work));

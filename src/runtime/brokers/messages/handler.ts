@@ -6,7 +6,8 @@ import { OldestFirstMap } from "../oldest-first-map.js";
 import { sourceOf } from "./dead-letter-headers.js";
 import { HandledEvents } from "./handled-events.js";
 import { type HandlerConfig, handlerSchema } from "./handler-config.js";
-import { HEADER_ATTRIBUTE, MESSAGE_HEADERS, RECEIVE_COUNT_ATTRIBUTE, REDELIVERED_ATTRIBUTE } from "./message.js";
+import { HEADER_ATTRIBUTE, RECEIVE_COUNT_ATTRIBUTE, REDELIVERED_ATTRIBUTE } from "./message.js";
+import type { MessageKey } from "./message-key.js";
 import { type WrittenMessage, writeMessages } from "./write-messages.js";
 
 /** A message as a handler gets it: the sender's body and headers. */
@@ -25,7 +26,8 @@ export interface HandlerMessage {
   /** Further facts about the message: `messaging.message.id`, `messaging.destination.name` and so on. */
   readonly attributes: Readonly<Record<string, unknown>>;
   /**
-   * The same each time the message is handled, also after restarts and replays: the sender's own key, or one of ours.
+   * The same each time the message is handled, also after restarts and replays, and never that of another message: the
+   * sender's own key, or one of ours. Never empty.
    */
   readonly idempotencyKey: string;
   /** Only for a message that was a dead letter: its id, and how often it was replayed. */
@@ -42,7 +44,7 @@ interface HandlerDelivery {
   readonly attempt: number;
   /** Whether it may have been handled before: it is tried again, was replayed, or the broker says that it has sent it before. */
   readonly redelivered: boolean;
-  /** When the message came into the queue of the handler. */
+  /** When the message came into the queue of the handler; without a queue, when this attempt began. */
   readonly firstSeenAt: Date;
   /** The queue, topic, stream or table, and for Kafka `topic/partition/offset`; the receiver if there is none. */
   readonly source: string;
@@ -127,17 +129,18 @@ class Handler implements Exporter {
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
-    for (const message of messagesOf(batch, options)) {
-      await this.keys.once(message.idempotencyKey, () => this.handleMessage(message, abort));
+    for (const written of writeMessages(batch, "raw", options)) {
+      const message = toMessage(written, options);
+      await this.keys.once(written.key, () => this.handleMessage(written.key, message, abort));
     }
     return undefined;
   }
 
-  private async handleMessage(message: HandlerMessage, abort: AbortSignal): Promise<void> {
+  private async handleMessage(key: MessageKey, message: HandlerMessage, abort: AbortSignal): Promise<void> {
     const { events, handle } = this;
     if (events === undefined) await handle(message, { abort });
     else
-      await events.handleOnce(message.idempotencyKey, abort, (client) =>
+      await events.handleOnce(key, abort, (client) =>
         handle(message, { abort, client: client as HandlerContext["client"] & object }),
       );
   }
@@ -146,11 +149,7 @@ class Handler implements Exporter {
 /** Sends waiting messages one by one, because the timeout is for a single message. */
 const ONE_BY_ONE = { merge_backlog: false };
 
-function messagesOf(batch: Batch, options: SendOptions | undefined): HandlerMessage[] {
-  return writeMessages(batch, "raw", options).map((written) => toMessage(written, options));
-}
-
-function toMessage({ body, headers, attributes }: WrittenMessage, options: SendOptions | undefined): HandlerMessage {
+function toMessage({ key, body, attributes }: WrittenMessage, options: SendOptions | undefined): HandlerMessage {
   const text = () => Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8");
   const own = Object.entries(attributes).filter(([name]) => name.startsWith(HEADER_ATTRIBUTE));
   return {
@@ -159,7 +158,7 @@ function toMessage({ body, headers, attributes }: WrittenMessage, options: SendO
     json: <T>(schema?: { parse(value: unknown): T }) => parseJson(text(), schema),
     headers: Object.fromEntries(own.map(([name, value]) => [name.slice(HEADER_ATTRIBUTE.length), value])),
     attributes,
-    idempotencyKey: String(headers[MESSAGE_HEADERS.idempotencyKey] ?? ""),
+    idempotencyKey: key,
     replayed: options?.replayed,
     delivery: deliveryOf(attributes, options),
   };
@@ -202,8 +201,7 @@ class HandledKeys {
   private readonly running = new Map<string, Promise<void>>();
 
   /** Does the work unless this was done for the key before. A second copy waits for the first one. */
-  async once(key: string, work: () => Promise<void>): Promise<void> {
-    if (key === "") return work();
+  async once(key: MessageKey, work: () => Promise<void>): Promise<void> {
     for (let other = this.running.get(key); other !== undefined; other = this.running.get(key))
       await other.catch(() => {});
     if (this.handled.has(key)) return;

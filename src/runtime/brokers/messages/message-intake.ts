@@ -5,7 +5,8 @@ import type { Batch } from "#otlp";
 import { isMalformed } from "#otlp/signals";
 import { BatchIntake, type BatchIntakeSettings, type MessageOutcome } from "#receiving";
 import type { Dedup, HandIn } from "../dedup/dedup.js";
-import { type IncomingMessage, MESSAGE_HEADERS, type MessageEncoding } from "./message.js";
+import type { IncomingMessage, MessageEncoding } from "./message.js";
+import { sentKey } from "./message-key.js";
 import { readMessage, wholeMessage } from "./read-message.js";
 
 export interface MessageIntakeSettings extends BatchIntakeSettings {
@@ -25,12 +26,14 @@ export interface MessageIntakeSettings extends BatchIntakeSettings {
 export class MessageIntake {
   private readonly settings: MessageIntakeSettings;
   private readonly batches: BatchIntake;
+  private readonly receiver: string;
   private readonly inProgress = new Set<Promise<unknown>>();
 
   /** The receiver must have a pipeline for the signal. */
   constructor(settings: MessageIntakeSettings, context: ReceiverContext) {
     this.settings = settings;
     this.batches = new BatchIntake(settings, context);
+    this.receiver = context.id;
   }
 
   /**
@@ -42,7 +45,7 @@ export class MessageIntake {
     const reason = setback ?? unread;
     const origin = { ...this.originOf(message), ...identity };
     const { dedup } = this.settings;
-    const key = dedup && keyOf(message);
+    const key = dedup && lastingKey(message);
     if (dedup === undefined || key === undefined || batch.count === 0)
       return this.batches.accept(batch, origin, reason);
     const outcome = this.acceptOnce(dedup, key, message, batch, origin, reason);
@@ -85,15 +88,15 @@ export class MessageIntake {
     const { length } = message.body;
     if (length > maxMessageBytes) {
       const reason = `the message has ${length} bytes; max_message_size is ${maxMessageBytes}`;
-      return { batch: wholeMessage(signal, message), setback: unreadable(reason) };
+      return { batch: wholeMessage(signal, message, this.receiver), setback: unreadable(reason) };
     }
     try {
-      const batch = readMessage(signal, encoding, message);
+      const batch = readMessage(signal, encoding, message, this.receiver);
       return { batch: complete?.(batch, message) ?? batch };
     } catch (error) {
       if (!isMalformed(error)) throw error;
       const reason = `the message is not ${signal} in ${encoding}: ${error.message}`;
-      return { batch: wholeMessage(signal, message), setback: unreadable(reason) };
+      return { batch: wholeMessage(signal, message, this.receiver), setback: unreadable(reason) };
     }
   }
 
@@ -109,7 +112,6 @@ export class MessageIntake {
   }
 }
 
-/** Where a message came from and what it is about, for metrics. */
 /** A message is redelivered if one of its entries must be; the others are then recognised as duplicates. */
 function outcomeOfAll(outcomes: readonly MessageOutcome[]): MessageOutcome {
   const isDeadLetter = (outcome: MessageOutcome) => outcome.kind === "taken" && outcome.setback !== undefined;
@@ -120,6 +122,7 @@ function outcomeOfAll(outcomes: readonly MessageOutcome[]): MessageOutcome {
   );
 }
 
+/** Where a message came from and what it is about, for metrics. */
 function labelsOf({ facts, headers }: IncomingMessage): Pick<Origin, "queue" | "event"> {
   const queue = facts["messaging.destination.name"];
   if (typeof queue !== "string") return {};
@@ -128,10 +131,9 @@ function labelsOf({ facts, headers }: IncomingMessage): Pick<Origin, "queue" | "
   return event === undefined ? { queue } : { queue, event: event as string };
 }
 
-/** The sender's key, or else the broker's id. */
-function keyOf({ headers, id }: IncomingMessage): string | undefined {
-  const given = headers[MESSAGE_HEADERS.idempotencyKey];
-  return typeof given === "string" && given !== "" ? given : id;
+/** The sender's key, or else the broker's id; undefined if the broker will give the message another id next time. */
+function lastingKey({ headers, id, isIdOfDelivery = false }: IncomingMessage): string | undefined {
+  return sentKey(headers) ?? (isIdOfDelivery ? undefined : id);
 }
 
 const NOT_TAKEN: Outcome = { ok: false, refusal: new Refusal("transient", "the message was not accepted") };

@@ -5,8 +5,10 @@ export interface IncomingMessage {
   readonly headers: Readonly<Record<string, unknown>>;
   /** Metadata from the broker under OpenTelemetry's names: `messaging.message.id` and so on. */
   readonly facts: Readonly<Record<string, unknown>>;
-  /** The broker's id of the message, the same for each delivery; undefined when it has none. */
-  readonly id?: string | undefined;
+  /** By which the source knows the message: the same for each delivery, unless `isIdOfDelivery`. */
+  readonly id: string;
+  /** Whether the source cannot tell a second delivery of the message from another message: each delivery has its own id. */
+  readonly isIdOfDelivery?: boolean;
   /** Time of sending, if known. */
   readonly sentAtMs?: number | undefined;
 }

@@ -4,19 +4,26 @@ import { anyValue, batchFromJson, encodeTree, keyValues } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { isMalformed, MalformedError } from "#otlp/signals";
 import { HEADER_ATTRIBUTE, type IncomingMessage, type MessageEncoding } from "./message.js";
+import { KEY_ATTRIBUTE, keyStamp } from "./message-key.js";
 
 /**
  * Decodes the records of a message. OTLP bytes are kept as they are; `text`, `raw` and `json` become one log record
- * with the headers and the broker's metadata as attributes. Throws a `MalformedError` when the body is invalid.
+ * with the headers, the broker's metadata and the key of the message as attributes. Throws a `MalformedError` when the
+ * body is invalid.
  */
-export function readMessage(signal: Signal, encoding: MessageEncoding, message: IncomingMessage): Batch {
+export function readMessage(
+  signal: Signal,
+  encoding: MessageEncoding,
+  message: IncomingMessage,
+  receiver: string,
+): Batch {
   switch (encoding) {
     case "otlp_proto":
       return Batch.admit(signal, message.body);
     case "otlp_json":
       return batchFromJson(signal, message.body);
     default:
-      return recordOf(signal, anyValue(readBody(encoding, message.body)), message);
+      return recordOf(signal, anyValue(readBody(encoding, message.body)), message, receiver);
   }
 }
 
@@ -24,8 +31,8 @@ export function readMessage(signal: Signal, encoding: MessageEncoding, message: 
  * A whole message in one record, for the dead letter of an unreadable message. The bytes become the body of a log
  * record; spans and data points get an attribute for it.
  */
-export function wholeMessage(signal: Signal, message: IncomingMessage): Batch {
-  return recordOf(signal, { bytesValue: message.body }, message);
+export function wholeMessage(signal: Signal, message: IncomingMessage, receiver: string): Batch {
+  return recordOf(signal, { bytesValue: message.body }, message, receiver);
 }
 
 function readBody(encoding: "text" | "raw" | "json", body: Uint8Array): unknown {
@@ -49,8 +56,12 @@ function decodeUtf8(body: Uint8Array): string {
   }
 }
 
-function recordOf(signal: Signal, body: Tree, { headers, facts, sentAtMs = 0 }: IncomingMessage): Batch {
-  const attributes = [...keyValues(facts), ...Object.keys(headers).flatMap((name) => headerValues(headers, name))];
+function recordOf(signal: Signal, body: Tree, message: IncomingMessage, receiver: string): Batch {
+  const { headers, facts, sentAtMs = 0 } = message;
+  const attributes = [
+    ...keyValues({ ...facts, [KEY_ATTRIBUTE]: keyStamp(message, receiver) }),
+    ...Object.keys(headers).flatMap((name) => headerValues(headers, name)),
+  ];
   return encodeTree(signal, CARRIERS[signal](body, attributes, nanoseconds(sentAtMs)));
 }
 

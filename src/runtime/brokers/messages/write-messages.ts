@@ -11,25 +11,34 @@ import {
   type MessageEncoding,
   type OutgoingMessage,
 } from "./message.js";
+import { keyInEntry, keyOfRecord, type MessageKey, sentKey, uniqueKey } from "./message-key.js";
 
 /** An encoded message, and the attributes of its record; with OTLP the attributes are in the body. */
 export interface WrittenMessage extends OutgoingMessage {
+  /** Also in the headers. */
+  readonly key: MessageKey;
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
 /**
  * Encodes a batch as messages: one OTLP message, or one message per log record with the record's body and its
  * `messaging.header.*` attributes as headers. Reading and writing a message with the same encoding gives the same
- * message.
+ * message. `keys` has the keys of all records, for callers that have divided a batch.
  */
-export function writeMessages(batch: Batch, encoding: MessageEncoding, options?: SendOptions): WrittenMessage[] {
+export function writeMessages(
+  batch: Batch,
+  encoding: MessageEncoding,
+  options?: SendOptions,
+  keys = entryKeys(batch, options),
+): WrittenMessage[] {
   if (encoding === "otlp_proto" || encoding === "otlp_json") {
     const body = encoding === "otlp_proto" ? batch.bytes : batchToJsonBytes(batch);
-    return [{ body, headers: { ...sentHeaders(options), ...storyOfBatch(batch) }, attributes: {} }];
+    const key = (options?.idempotencyKey || uniqueKey()) as MessageKey;
+    const headers = { [MESSAGE_HEADERS.idempotencyKey]: key, ...replayHeaders(options), ...storyOfBatch(batch) };
+    return [{ body, key, headers, attributes: {} }];
   }
   const records = logRecords(decodeTree(batch));
-  const keys = keysOfRecords(options?.idempotencyKey, records.length);
-  return records.map((record, i) => writeRecord(record, encoding, { ...options, idempotencyKey: keys[i] }));
+  return records.map((record, i) => writeRecord(record, encoding, options, keys(i)));
 }
 
 /** The headers of a forwarded dead letter, from its resources; undefined for all other batches. */
@@ -45,31 +54,45 @@ function storyOfBatch(batch: Batch): Record<string, string> | undefined {
   return undefined;
 }
 
+/** Gives the key of a record that was not made from a message, by its index in the batch. */
+type KeyOfIndex = (index: number) => MessageKey;
+
 /**
  * A record has the same key each time it is sent, whatever it is sent with: the key of its entry, and its index there.
+ * Without a queue nobody says what the records are, so each gets a key of its own.
  */
-function keysOfRecords(key: string | undefined, records: number): (string | undefined)[] {
-  if (key === undefined) return [];
-  const entries = entriesOfKey(key, records) ?? [{ id: key, items: records }];
-  return entries.flatMap(({ id, items }) => Array.from({ length: items }, (_, i) => (items === 1 ? id : `${id}/${i}`)));
+export function entryKeys({ count }: Batch, { idempotencyKey, entries }: SendOptions = {}): KeyOfIndex {
+  if (!idempotencyKey) return uniqueKey;
+  const named = entries ?? entriesOfKey(idempotencyKey, count) ?? [{ id: idempotencyKey, items: count }];
+  const keys = named.flatMap(keysOfEntry);
+  return (index) => keys[index] ?? uniqueKey();
+}
+
+function keysOfEntry({ id, items, runs }: NonNullable<SendOptions["entries"]>[number]): MessageKey[] {
+  if (items === 1 && runs === undefined) return [keyInEntry(id, undefined)];
+  const numbered = runs ?? [[0, items]];
+  return numbered.flatMap(([first, count]) => Array.from({ length: count }, (_, i) => keyInEntry(id, first + i)));
 }
 
 function writeRecord(
   { record, resource }: ResourceRecord,
   encoding: "text" | "raw" | "json",
-  options: SentFacts,
+  options: SendOptions | undefined,
+  ownKey: MessageKey,
 ): WrittenMessage {
   const attributes = plainObject(record.attributes);
+  const key = keyOfRecord(attributes) ?? ownKey;
   const story = storyOfRecord(resource(), attributes);
   const traceparent = story && traceParentOf(record);
-  // The sender's own key takes precedence: those who saw the message before know it by that key.
+  const own = ownHeaders(attributes, options?.replayed !== undefined || story !== undefined);
   const headers = {
-    ...sentHeaders(options),
+    ...replayHeaders(options),
     ...(traceparent && { traceparent }),
-    ...ownHeaders(attributes, options.replayed !== undefined || story !== undefined),
+    ...own,
+    ...(sentKey(own) !== key && { [MESSAGE_HEADERS.idempotencyKey]: key }),
     ...(story && deadLetterHeaders(story)),
   };
-  return { body: writeBody(plainValue(record.body), encoding), headers, attributes };
+  return { body: writeBody(plainValue(record.body), encoding), key, headers, attributes };
 }
 
 function writeBody(body: unknown, encoding: "text" | "raw" | "json"): Uint8Array {
@@ -78,18 +101,13 @@ function writeBody(body: unknown, encoding: "text" | "raw" | "json"): Uint8Array
   return Buffer.from(jsonText(body));
 }
 
-/** Facts about a message that become headers. */
-type SentFacts = Pick<SendOptions, "replayed"> & { readonly idempotencyKey?: string | undefined };
-
-function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<string, HeaderValue> {
-  const headers: Record<string, HeaderValue> = {};
-  if (idempotencyKey !== undefined) headers[MESSAGE_HEADERS.idempotencyKey] = idempotencyKey;
-  if (replayed !== undefined) {
-    headers[MESSAGE_HEADERS.replayed] = "true";
-    headers[MESSAGE_HEADERS.originalId] = replayed.id;
-    headers[MESSAGE_HEADERS.replayAttempt] = String(replayed.attempt);
-  }
-  return headers;
+function replayHeaders({ replayed }: SendOptions = {}): Record<string, string> {
+  if (replayed === undefined) return {};
+  return {
+    [MESSAGE_HEADERS.replayed]: "true",
+    [MESSAGE_HEADERS.originalId]: replayed.id,
+    [MESSAGE_HEADERS.replayAttempt]: String(replayed.attempt),
+  };
 }
 
 /**

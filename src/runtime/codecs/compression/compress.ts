@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { encodeLz4 } from "./lz4.js";
 import { encodeSnappyBlock, encodeSnappyFrames } from "./snappy.js";
-import { encodeZstd } from "./zstd-encode.js";
+import { compressZstd } from "./zstd.js";
 
 /** The compressions for request bodies. */
 export const COMPRESSIONS = ["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"] as const;
@@ -26,7 +26,7 @@ export function compress(compression: Compression, bytes: Uint8Array, level?: nu
     case "lz4":
       return encodeLz4(bytes);
     case "zstd":
-      return nodeZstd ? nodeZstd(bytes, level) : encodeZstd(bytes);
+      return compressZstd(bytes, level ?? 1, MAX_SYNC_BYTES);
   }
 }
 
@@ -49,26 +49,4 @@ function isSmall(bytes: Uint8Array): boolean {
 /** Level 1 by default: telemetry repeats so much that level 6 saves only 1 % more and takes twice the time. */
 export function gzip(bytes: Uint8Array, level = 1): Buffer | Promise<Buffer> {
   return isSmall(bytes) ? zlib.gzipSync(bytes, { level }) : gzipAsync(bytes, { level, chunkSize: CHUNK_BYTES });
-}
-
-/** The zstd functions of Node.js 22.15 and newer, which the types of the oldest supported version lack. */
-interface ZstdOfNode {
-  zstdCompressSync?(bytes: Uint8Array, options: object): Buffer;
-  zstdCompress?(bytes: Uint8Array, options: object, callback: (error: Error | null, packed: Buffer) => void): void;
-  readonly constants: { readonly ZSTD_c_compressionLevel?: number };
-}
-
-const nodeZstd = createNodeZstd(zlib as ZstdOfNode);
-
-function createNodeZstd({ zstdCompressSync, zstdCompress, constants }: ZstdOfNode) {
-  if (zstdCompressSync === undefined || zstdCompress === undefined) return undefined;
-  return (bytes: Uint8Array, level = 1): Buffer | Promise<Buffer> => {
-    const options = { params: { [constants.ZSTD_c_compressionLevel ?? 100]: level } };
-    if (isSmall(bytes)) return zstdCompressSync(bytes, options);
-    return new Promise((resolve, reject) => {
-      zstdCompress(bytes, { ...options, chunkSize: CHUNK_BYTES }, (error, packed) =>
-        error ? reject(error) : resolve(packed),
-      );
-    });
-  };
 }

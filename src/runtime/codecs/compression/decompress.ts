@@ -2,30 +2,13 @@ import * as zlib from "node:zlib";
 import { BoundedOutput, type DecompressBounds, DecompressError, noRoom, tooLarge } from "./bounded-output.js";
 import { decodeLz4 } from "./lz4.js";
 import { decodeSnappyBlock, decodeSnappyFrames, isFramedSnappy } from "./snappy.js";
-import { decodeZstd } from "./zstd-decode.js";
+import { decompressZstd, hasZstd, ZSTD_MISSING } from "./zstd.js";
 
 /**
  * Undoes Content-Encoding of untrusted input: output stops at a limit and is reserved as it appears, so a few kilobytes
  * that decompress to gigabytes cost no more than the limit.
  */
 type CreateDecompressor = (bytes: Uint8Array) => zlib.Gunzip;
-
-const withZstd = zlib as typeof zlib & {
-  createZstdDecompress?: () => zlib.Gunzip;
-  zstdDecompressSync?: (bytes: Uint8Array) => Buffer;
-};
-
-/** Node.js 22 accepts zstd data whose end is missing, so part of a request would count as all of it. */
-function refusesCutZstd(): boolean {
-  try {
-    withZstd.zstdDecompressSync?.(ZSTD_START);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-const ZSTD_START = Uint8Array.of(0x28);
 
 const STREAM_OPTIONS = { chunkSize: 64 * 1024 };
 
@@ -37,26 +20,35 @@ const STREAMS: Readonly<Record<string, CreateDecompressor>> = {
   // RFC 9110 says deflate has zlib's wrapping, but some clients leave it out.
   deflate: (bytes) =>
     (bytes[0]! & 15) === 8 ? zlib.createInflate(STREAM_OPTIONS) : zlib.createInflateRaw(STREAM_OPTIONS),
-  ...(withZstd.createZstdDecompress && refusesCutZstd() && { zstd: () => withZstd.createZstdDecompress!() }),
 };
 
 /** Writes the output piece by piece. Throws a RangeError for damaged input. */
 type Decoder = (input: Buffer, output: BoundedOutput) => Generator<void>;
 
-/** Encodings that Node.js lacks, or has only in some versions. */
+/** Encodings that Node.js lacks. */
 const DECODERS: Readonly<Record<string, Decoder>> = {
-  zstd: decodeZstd,
   snappy: (input, output) => (isFramedSnappy(input) ? decodeSnappyFrames : decodeSnappyBlock)(input, output),
   "x-snappy-framed": decodeSnappyFrames,
   lz4: decodeLz4,
 };
 
 /** Names of the supported encodings. */
-export const SUPPORTED_ENCODINGS: readonly string[] = [...new Set([...Object.keys(STREAMS), ...Object.keys(DECODERS)])];
+export const SUPPORTED_ENCODINGS: readonly string[] = [
+  ...Object.keys(STREAMS),
+  ...(hasZstd ? ["zstd"] : []),
+  ...Object.keys(DECODERS),
+];
 
-/** Only throws or rejects with a `DecompressError`. `encoding` must be one of `SUPPORTED_ENCODINGS`. */
+/**
+ * Only throws or rejects with a `DecompressError`. `encoding` must be one of `SUPPORTED_ENCODINGS`, or zstd, which is
+ * refused where Node.js lacks it.
+ */
 export function decompress(encoding: string, bytes: Buffer, bounds: DecompressBounds): Buffer | Promise<Buffer> {
   if (bytes.length === 0) throw new DecompressError("corrupt", `no ${encoding} data`);
+  if (encoding === "zstd") {
+    if (!hasZstd) throw new DecompressError("corrupt", ZSTD_MISSING);
+    return decompressZstd(bytes, bounds);
+  }
   if (!Object.hasOwn(STREAMS, encoding)) return decodeInTurns(encoding, DECODERS[encoding]!, bytes, bounds);
   return (encoding === "gzip" ? gunzipSmall(bytes, bounds) : undefined) ?? decompressStream(encoding, bytes, bounds);
 }

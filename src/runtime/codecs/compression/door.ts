@@ -13,3 +13,4 @@ export {
   writeCopies,
   writeLiterals,
 } from "./snappy.js";
+export { hasZstd, ZSTD_MISSING } from "./zstd.js";

@@ -6,13 +6,14 @@ import { refusalOfSetback, type Setback } from "../dead-letter.js";
 import { HeldDebts } from "../debt.js";
 import { type Delivery, metadataFor } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
-import { Refusal, toRefusal } from "../errors/refusal.js";
-import type { Exporter } from "../exporter.js";
+import { copyRefusal, Refusal, toRefusal } from "../errors/refusal.js";
+import type { Exporter, SendOptions } from "../exporter.js";
 import { limitedLog } from "../limited-log.js";
 import type { Counter, Metrics } from "../observability.js";
 import type { Batching, OutletFactory } from "../operators/outlet.js";
 import { completeSettings } from "../schema/exporter-settings.js";
 import { type CallWithDeadline, Deadlines, Semaphore } from "./call-limits.js";
+import { keyedEntryId } from "./keyed-entry-id.js";
 import { MergeWhileBusy } from "./merge-while-busy.js";
 
 /** More concurrent sends make no exporter faster, and each needs its own buffers. */
@@ -24,6 +25,7 @@ const ABORT_GRACE_MS = 1000;
 /** A send that is under way or waits for its turn. */
 interface PendingSend extends CallWithDeadline {
   readonly delivery: Delivery;
+  readonly pipeline: string;
   readonly controller: AbortController;
   hasTurn: boolean;
   isEnded: boolean;
@@ -69,7 +71,7 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     const refusal = toRefusal(error);
     counters[delivery.batch.signal].failed.add(delivery.batch.count);
     logFailure(refusal);
-    delivery.refuse(refusal);
+    delivery.refuse(copyRefusal(refusal, { exporter: id }));
   };
   /** Ends a call once. An exporter may still return after its call was abandoned. */
   const end = (call: PendingSend, settle: typeof onSent | typeof onFailed, result: unknown) => {
@@ -98,16 +100,29 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     call.cancelGrace = clock.after(ABORT_GRACE_MS, () => fail(call, refusal));
   };
   const deadlines = new Deadlines<PendingSend>(clock, timeoutMs, onTimeout);
+  /** Written out, because objects made of parts would be most of what a request allocates here. */
+  const optionsOf = ({ pipeline, delivery: { origin } }: PendingSend): SendOptions => {
+    const metadata = metadataFor(exporter, origin.metadata);
+    const { receiver } = origin;
+    const firstSeenAt = clock.now();
+    const delivery =
+      timeoutMs === 0
+        ? { attempt: 1, firstSeenAt, receiver }
+        : { attempt: 1, firstSeenAt, receiver, deadlineAt: firstSeenAt + timeoutMs };
+    if (origin.key === undefined) return metadata === undefined ? { delivery } : { delivery, metadata };
+    const idempotencyKey = keyedEntryId(id, pipeline, origin.key);
+    return metadata === undefined ? { delivery, idempotencyKey } : { delivery, idempotencyKey, metadata };
+  };
   const send = (call: PendingSend) => {
     call.hasTurn = true;
-    callExporter(exporter, call).then(
+    callExporter(exporter, call, optionsOf(call)).then(
       (answer) => end(call, onSent, answer),
       (error: unknown) => fail(call, error),
     );
   };
 
-  const begin = (delivery: Delivery, onEnded?: () => void) => {
-    const call = createCall(delivery, controllers.take(), onEnded);
+  const begin = (delivery: Delivery, pipeline: string, onEnded?: () => void) => {
+    const call = createCall(delivery, pipeline, controllers.take(), onEnded);
     sending += 1;
     heldDebts.add(delivery.debt);
     deadlines.add(call);
@@ -123,7 +138,9 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     const wanted = batching?.get(pipeline);
     const known = wanted && mergers.get(wanted);
     if (wanted === undefined || known !== undefined) return known;
-    const merger = new MergeWhileBusy(wanted, exporter, clock, (merged) => begin(merged, () => merger.sent()));
+    const merger = new MergeWhileBusy(wanted, exporter, clock, (merged) =>
+      begin(merged, pipeline, () => merger.sent()),
+    );
     mergers.set(wanted, merger);
     return merger;
   };
@@ -132,7 +149,7 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     accept(delivery, pipeline) {
       if (delivery.setback !== undefined) return settleSetback(delivery, delivery.setback);
       const merger = mergerFor(pipeline);
-      if (merger === undefined) return begin(delivery);
+      if (merger === undefined) return begin(delivery, pipeline);
       heldDebts.add(delivery.debt);
       merger.add(delivery);
     },
@@ -155,9 +172,15 @@ export const directOutlet: OutletFactory = (outletSettings) => {
   };
 };
 
-function createCall(delivery: Delivery, controller: AbortController, onEnded?: () => void): PendingSend {
+function createCall(
+  delivery: Delivery,
+  pipeline: string,
+  controller: AbortController,
+  onEnded?: () => void,
+): PendingSend {
   return {
     delivery,
+    pipeline,
     controller,
     hasTurn: false,
     isEnded: false,
@@ -170,10 +193,13 @@ function createCall(delivery: Delivery, controller: AbortController, onEnded?: (
 }
 
 /** An exporter may throw synchronously, or return a plain value. */
-function callExporter(exporter: Exporter, { delivery, controller }: PendingSend): Promise<unknown> {
+function callExporter(
+  exporter: Exporter,
+  { delivery, controller }: PendingSend,
+  options: SendOptions,
+): Promise<unknown> {
   try {
-    const metadata = metadataFor(exporter, delivery.origin.metadata);
-    return Promise.resolve(exporter.send(delivery.batch, controller.signal, metadata && { metadata }));
+    return Promise.resolve(exporter.send(delivery.batch, controller.signal, options));
   } catch (error) {
     return Promise.reject(error);
   }

@@ -6,6 +6,7 @@ export {
   BUSY_RETRY_AFTER_MS,
   chooseRefusal,
   copyRefusal,
+  errorClass,
   isGenericCode,
   isRefusal,
   Refusal,

@@ -23,6 +23,8 @@ export interface RefusalOptions {
   readonly unexpected?: boolean;
   /** @internal The component that failed on this very batch. Not set if the batch was refused together with others. */
   readonly failedIn?: string;
+  /** @internal The exporter that refused the batch, if it has no queue. */
+  readonly exporter?: string | undefined;
   /** @internal See `Undelivered`. */
   readonly undelivered?: Undelivered | undefined;
 }
@@ -84,6 +86,8 @@ export class Refusal extends Error {
   /** @internal */
   readonly failedIn: string | undefined;
   /** @internal */
+  readonly exporter: string | undefined;
+  /** @internal */
   readonly undelivered: Undelivered | undefined;
 
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
@@ -96,6 +100,7 @@ export class Refusal extends Error {
     this.blame = BLAMES.has(options.blame) ? options.blame : undefined;
     this.unexpected = options.unexpected ?? false;
     this.failedIn = optionalText(options.failedIn);
+    this.exporter = optionalText(options.exporter);
     this.undelivered = options.undelivered;
   }
 }
@@ -149,6 +154,18 @@ function asKnownRefusal(error: unknown): Refusal | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * A stable name for the kind of failure: the backend's status, a code, or the name of the error. A refusal that says
+ * nothing more than its kind has the code of its kind.
+ */
+export function errorClass({ status, code, cause }: Refusal): string {
+  if (status !== undefined) return status;
+  if (!isGenericCode(code) || !(cause instanceof Error)) return code;
+  // `fetch` has the code of the socket one level below its own error.
+  const codes = [cause, cause.cause].map((error) => (error as { code?: unknown } | undefined)?.code);
+  return codes.find((each) => typeof each === "string") ?? cause.name;
 }
 
 const BLAMES: ReadonlySet<unknown> = new Set(["backend", "entry"]);

@@ -68,6 +68,8 @@ export interface Entry {
   readonly failure?: Failure;
   /** The entry this one was split from, when bad records were separated from good ones. */
   readonly parent?: string;
+  /** @internal For a part and for a forwarded copy: the entry in which its records were numbered. */
+  readonly numbering?: RecordNumbers;
   /**
    * Identifies the config that the agent ran with when the entry came or was replayed. `replays` counts its replays.
    */
@@ -98,6 +100,13 @@ export interface Entry {
    * `isDead`, it stays a dead letter when it has arrived.
    */
   readonly arriving?: { readonly from: string; readonly isDead?: boolean };
+}
+
+/** @internal Numbers of records in the entry that they came in. */
+interface RecordNumbers {
+  readonly id: string;
+  /** Runs of consecutive numbers, from 0; undefined if these are all records of the entry. */
+  readonly runs?: readonly (readonly [first: number, count: number])[];
 }
 
 /** One change of an entry's payload. `revision` counts the changes; 0 is the original payload. */

@@ -151,11 +151,17 @@ const retryOnFailure = section(
           .boolean()
           .optional()
           .meta({ description: "Give up entries that keep failing with the same error while others succeed." }),
-        failures: z.number().int().min(2).optional().meta({ description: "Failures in a row with the same error." }),
-        window: duration().optional().meta({ description: "Time within which these failures must happen." }),
-        max_chance: z.number().positive().max(1).optional().meta({
-          description: "Maximum probability that a good entry is mistaken for poison; 1: any other success is enough.",
+        failures: z.number().int().min(2).optional().meta({ description: "Number of failures with the same error." }),
+        window: duration()
+          .optional()
+          .meta({ description: "Time within which these failures must happen, without the duration of the calls." }),
+        max_failure_rate: z.number().min(0).max(1).optional().meta({
+          description: "Maximum share of failures among the other calls in this time.",
         }),
+        min_successes: z.number().int().positive().optional().meta({
+          description: "Number of other entries that must be delivered after the first failure.",
+        }),
+        max_chance: ignored("use max_failure_rate and min_successes"),
       }),
     )
       .optional()
@@ -467,7 +473,7 @@ export const DEFAULT_SETTINGS = {
     jitter: "full",
     randomization_factor: 0.5,
     rate_limit: { per_second: 100, burst: 100, on_excess: "delay" },
-    poison: { enabled: true, failures: 3, window: "60s", max_chance: 0.000001 },
+    poison: { enabled: true, failures: 3, window: "60s", max_failure_rate: 0.1, min_successes: 20 },
     retry_on: [],
     permanent_on: [],
     blame_backend_on: [],

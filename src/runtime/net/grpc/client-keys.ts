@@ -2,7 +2,7 @@ import { z } from "zod";
 import { authReference, caseInsensitiveEnum, duration, ignored, lazySection, unsupported } from "#contract/schema";
 import { grpcTarget } from "../endpoint.js";
 import { httpHeaders } from "../http-headers.js";
-import { wordOrNone } from "../otlp/sending.js";
+import { availableCompression, wordOrNone } from "../otlp/sending.js";
 import { tlsClient } from "../tls-config.js";
 
 const keepalive = () =>
@@ -24,7 +24,7 @@ export function grpcClientKeys() {
       .superRefine(refuseReserved)
       .nullish()
       .meta({ description: "Metadata that every call gets, such as credentials." }),
-    compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
+    compression: availableCompression(wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"])))
       .default("gzip")
       .meta({
         description: "Compression of messages; snappy means its framing format, as in the Collector.",

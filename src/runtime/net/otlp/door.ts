@@ -15,5 +15,12 @@ export {
 } from "./refusals.js";
 export { decodeResponse, encodeResponse } from "./response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./rpc-status.js";
-export { checkByEmptyExport, resendIfStale, SendKeys, sendHeaders, wordOrNone } from "./sending.js";
+export {
+  availableCompression,
+  checkByEmptyExport,
+  resendIfStale,
+  SendKeys,
+  sendHeaders,
+  wordOrNone,
+} from "./sending.js";
 export { contentTypeOf, encodingOf, OTLP_SERVICES, type OtlpEncoding, serviceOfGrpcPath } from "./services.js";

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
+import { hasZstd, ZSTD_MISSING } from "#codecs/compression";
 import { IDEMPOTENCY_HEADER, type SendOptions } from "#contract";
 import { type Refusal, toRefusal } from "#contract/errors";
 import type { Batch } from "#otlp";
@@ -15,18 +16,25 @@ export function wordOrNone<Words extends z.ZodType>(words: Words) {
   return z.preprocess((value) => (value === "" ? "none" : value), words);
 }
 
+/** Schema of a compression: refuses zstd where Node.js lacks it. */
+export function availableCompression<Words extends z.ZodType>(words: Words): Words {
+  return words.refine((word) => hasZstd || word !== "zstd", { error: `${ZSTD_MISSING}; use gzip` });
+}
+
 /**
  * Headers or metadata of one send: the idempotency key, and for a replayed dead letter its id and number of replays.
  */
-export function sendHeaders({ idempotencyKey, replayed }: SendOptions = {}): Record<string, string> {
-  return {
-    ...(idempotencyKey && { [IDEMPOTENCY_HEADER]: idempotencyKey }),
-    ...(replayed && {
-      "x-replayed": "true",
-      "x-original-id": replayed.id,
-      "x-replay-attempt": String(replayed.attempt),
-    }),
-  };
+export function sendHeaders(
+  options: SendOptions = {},
+  idempotencyKey = options.idempotencyKey,
+): Record<string, string> {
+  const { replayed } = options;
+  const headers: Record<string, string> = idempotencyKey ? { [IDEMPOTENCY_HEADER]: idempotencyKey } : {};
+  if (replayed === undefined) return headers;
+  headers["x-replayed"] = "true";
+  headers["x-original-id"] = replayed.id;
+  headers["x-replay-attempt"] = String(replayed.attempt);
+  return headers;
 }
 
 /**

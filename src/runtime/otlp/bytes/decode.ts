@@ -6,12 +6,15 @@ import {
   fieldTag,
   fixed32,
   fixed64,
+  highHalf,
   LENGTH_DELIMITED,
+  lowHalf,
   skip,
   stepOver,
   valueAt,
   varint,
   varint64,
+  varintHalves,
 } from "./wire.js";
 
 /**
@@ -102,21 +105,21 @@ export function decodeValue(field: Field, b: Uint8Array, p: number, end: number)
 }
 
 function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
-  const value = varint64(b, p);
+  varintHalves(b, p);
   decodedEnd = after;
   switch (field.type) {
     case "uint64":
-      return value;
+      return varint64(b, p);
     case "int64":
-      return BigInt.asIntN(64, value);
+      return BigInt.asIntN(64, varint64(b, p));
     case "bool":
-      return value !== 0n;
+      return (lowHalf | highHalf) !== 0;
     case "sint32":
-      return Number(BigInt.asIntN(32, (BigInt.asUintN(32, value) >> 1n) ^ -(value & 1n)));
+      return (lowHalf >>> 1) ^ -(lowHalf & 1);
     case "uint32":
-      return Number(BigInt.asUintN(32, value));
+      return lowHalf;
     default:
-      return Number(BigInt.asIntN(32, value));
+      return lowHalf | 0;
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Batch } from "../batch.js";
 import { dataPointMessage } from "../bytes/messages.js";
+import { Attributes } from "../views/attributes.js";
 import { DataPointView } from "../views/data-point-view.js";
 import { FrameOwners } from "../views/frame-owners.js";
 import { LogRecordView } from "../views/log-record-view.js";
+import { recordAttributesTag } from "../views/record-reader.js";
 import type { RecordOwners } from "../views/record-view.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../views/record-walk.js";
 import { SpanView } from "../views/span-view.js";
@@ -26,6 +28,32 @@ export type RecordVerdict = "drop" | "keep" | undefined | void;
  */
 export function editRecords(batch: Batch, edit: (record: AnyRecordView) => RecordVerdict): Batch {
   return new RecordWalk(batch).run(new EditingVisitor(edit));
+}
+
+/**
+ * Does the same for a function that changes only the attributes of each record. All records are shown as one object, so
+ * that none is made for each. Records for which `isMeant` is false are left as they are; it must not change them.
+ */
+export function editRecordAttributes(
+  batch: Batch,
+  edit: (attributes: Attributes) => void,
+  isMeant?: (record: AnyRecordView) => boolean,
+): Batch {
+  const walk = new RecordWalk(batch);
+  const views = new RecordViews(walk);
+  const attributes = new Attributes(walk.bytes, 0, 0, 0);
+  return walk.run({
+    visit(_, start, end) {
+      if (isMeant !== undefined && !isMeant(views.at(start, end))) return KEEP;
+      attributes.moveTo(start, end, recordAttributesTag(walk));
+      edit(attributes);
+      if (attributes.changed) {
+        attributes.encodeInto(walk.beginRecord());
+        walk.endRecord();
+      }
+      return KEEP;
+    },
+  });
 }
 
 /**

@@ -1,14 +1,6 @@
-import {
-  byteText,
-  encodedKey,
-  findAttribute,
-  hasKey,
-  indexAttributes,
-  keyAt,
-  keyEnd,
-  readKey,
-} from "../bytes/key-value.js";
-import { KEY_TAG, VALUE_TAG } from "../bytes/tags.generated.js";
+import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
+import { byteText, encodedKey, findAttribute, indexAttributes, readKey } from "../bytes/key-value.js";
+import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../bytes/tags.generated.js";
 import {
   attributeValue,
   DoubleValue,
@@ -19,46 +11,29 @@ import {
   writeKeyValue,
   writeValue,
 } from "../bytes/value.js";
-import { bodyEnd, nextBody } from "../bytes/wire.js";
+import { after, bodyEnd, fieldAt, nextBody, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
+import { type AttributeChange, AttributeChanges, DELETED, RawValue } from "./attribute-changes.js";
 
-const DELETED = Symbol("deleted");
 /**
  * The number of lookups that scan the message. For further lookups the positions are read once into a map: otherwise
  * looking up every key of a record with very many attributes would take quadratic time.
  */
 const MAX_WALKS = 32;
 /**
- * Up to this many changed keys are compared one by one while the attributes are written; more are looked up in a set.
- */
-const MAX_COMPARED_KEYS = 8;
-
-/** An encoded value, for moving it without decoding: a whole double stays a double. */
-class RawValue {
-  readonly bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes;
-  }
-}
-
-type AttributeChange = Value | RawValue | typeof DELETED;
-
-/**
  * The attributes of a record, resource, scope, span event or data point, read from the bytes on demand. Changes are
  * kept beside the bytes and visible at once; they reach the batch when the record is written.
  */
 export class Attributes {
   private readonly bytes: Uint8Array;
-  private readonly start: number;
-  private readonly end: number;
-  private readonly tag: number;
-  private changes: Map<string, AttributeChange> | undefined;
-  /** The keys of the changes in UTF-8. */
-  private changedKeys: Uint8Array[] | undefined;
-  /** The same keys in the form of `byteText`, once there are many. */
-  private changedKeyTexts: Set<string> | undefined;
+  private start: number;
+  private end: number;
+  private tag: number;
+  private changes: AttributeChanges | undefined;
   private walks = 0;
+  private lastKey: string | undefined;
+  /** The result of the last `find`. */
+  private lastAt = -1;
   private positions: Map<string, number> | undefined;
 
   /** Attributes are the fields with this tag in the message [start, end). */
@@ -69,8 +44,19 @@ export class Attributes {
     this.tag = tag;
   }
 
+  /** @internal Forgets everything, and stands for the attributes of another message of the same bytes from now on. */
+  moveTo(start: number, end: number, tag: number): void {
+    this.start = start;
+    this.end = end;
+    this.tag = tag;
+    this.changes?.clear();
+    this.walks = 0;
+    this.lastKey = undefined;
+    this.positions = undefined;
+  }
+
   get changed(): boolean {
-    return this.changes !== undefined;
+    return this.changes !== undefined && this.changes.size > 0;
   }
 
   /** The value, or undefined if there is no such attribute; null is an attribute without a value. */
@@ -104,7 +90,7 @@ export class Attributes {
    * true if there was one.
    */
   rename(key: string, to: string): boolean {
-    const value = this.changes?.has(key) ? this.changes.get(key) : this.rawValue(key);
+    const value = this.storedValue(key);
     if (value === undefined || value === DELETED) return false;
     if (key === to) return true;
     this.change(key, DELETED);
@@ -114,7 +100,7 @@ export class Attributes {
 
   /** @internal Copies a value as it is encoded, so a whole double stays a double. Returns true if there was one. */
   copy(key: string, to: string): boolean {
-    const value = this.changes?.has(key) ? this.changes.get(key) : this.rawValue(key);
+    const value = this.storedValue(key);
     if (value === undefined || value === DELETED) return false;
     this.change(to, value);
     return true;
@@ -123,12 +109,32 @@ export class Attributes {
   /** @internal The bytes of the attribute's AnyValue, which tell whole doubles from integers. */
   encoded(key: string): Uint8Array | undefined {
     const change = this.changes?.get(key);
-    if (change === undefined) return this.rawValue(key)?.bytes;
+    if (change === undefined) return this.rawValue(key)?.encoded();
     if (change === DELETED) return undefined;
-    if (change instanceof RawValue) return change.bytes;
+    if (change instanceof RawValue) return change.encoded();
     const writer = new WireWriter();
     writeValue(writer, change);
     return writer.bytes.subarray(0, writer.length);
+  }
+
+  /**
+   * @internal Copies an attribute's text in ASCII to `target` and returns its size. Returns -1 if it is anything else,
+   * if it was changed, or if it is larger than the target.
+   */
+  copyAscii(key: string, target: Uint8Array): number {
+    const b = this.bytes;
+    const at = this.changes?.get(key) === undefined ? this.find(key) : -1;
+    const value = at < 0 ? -1 : anyValueAt(b, at);
+    if (value < 0 || value === anyValueEnd || b[value] !== STRING_VALUE_TAG) return -1;
+    const size = varint(b, value + 1);
+    const start = after;
+    if (start + size !== anyValueEnd || size > target.length) return -1;
+    for (let i = 0; i < size; i++) {
+      const byte = b[start + i]!;
+      if (byte > 127) return -1;
+      target[i] = byte;
+    }
+    return size;
   }
 
   /** Each key once, in the order of the bytes, new ones at the end. */
@@ -168,15 +174,30 @@ export class Attributes {
    * @internal For the owner's encoder: whether a change replaces the attribute whose KeyValue is [start, end) of `b`.
    */
   replaces(b: Uint8Array, start: number, end: number): boolean {
-    const keys = this.changedKeys!;
-    if (keys.length > MAX_COMPARED_KEYS) return this.replacesOneOfMany(b, start, end);
-    for (let i = 0; i < keys.length; i++) if (hasKey(b, start, end, keys[i]!)) return true;
-    return false;
+    return this.changes!.replaces(b, start, end);
+  }
+
+  /** @internal Writes the body of the message, nothing of which changes but its attributes. */
+  encodeInto(writer: WireWriter): void {
+    const { bytes, end } = this;
+    let copied = this.start;
+    for (let p = copied; (p = nextBody(bytes, p, end, this.tag)) >= 0; ) {
+      const at = fieldAt;
+      const body = p;
+      p = bodyEnd;
+      if (!this.replaces(bytes, body, p)) continue;
+      writer.copy(bytes, copied, at);
+      copied = p;
+    }
+    writer.copy(bytes, copied, end);
+    this.writeChanges(writer);
   }
 
   /** @internal For the owner's encoder: writes the new and changed attributes, each with its tag. */
   writeChanges(writer: WireWriter): void {
-    for (const [key, value] of this.changes ?? []) {
+    const { changes } = this;
+    for (let i = 0; changes !== undefined && i < changes.size; i++) {
+      const { key, value } = changes.at(i);
       if (value === DELETED) continue;
       writer.varint(this.tag);
       writer.begin(key.length + (typeof value === "string" ? value.length : 0) + 6);
@@ -188,36 +209,36 @@ export class Attributes {
 
   /** Returns the same position as `findAttribute`. */
   private find(key: string): number {
+    if (key !== this.lastKey) {
+      this.lastAt = this.search(encodedKey(key));
+      this.lastKey = key;
+    }
+    return this.lastAt;
+  }
+
+  private search(utf8: Uint8Array): number {
     if (this.walks < MAX_WALKS) {
       this.walks += 1;
-      return findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+      return findAttribute(this.bytes, this.start, this.end, this.tag, utf8);
     }
     this.positions ??= indexAttributes(this.bytes, this.start, this.end, this.tag);
-    const utf8 = encodedKey(key);
     return this.positions.get(byteText(utf8, 0, utf8.length)) ?? -1;
   }
 
-  private noteChangedKey(utf8: Uint8Array): void {
-    this.changedKeys!.push(utf8);
-    this.changedKeyTexts?.add(byteText(utf8, 0, utf8.length));
-  }
-
-  private replacesOneOfMany(b: Uint8Array, start: number, end: number): boolean {
-    this.changedKeyTexts ??= new Set(this.changedKeys!.map((utf8) => byteText(utf8, 0, utf8.length)));
-    return this.changedKeyTexts.has(byteText(b, keyAt(b, start, end), keyEnd));
+  private storedValue(key: string): AttributeChange | undefined {
+    const change = this.changes?.get(key); // null is a value
+    return change === undefined ? this.rawValue(key) : change;
   }
 
   private rawValue(key: string): RawValue | undefined {
     const at = this.find(key);
     if (at < 0) return undefined;
     const [from, to] = valueRange(this.bytes, at);
-    return new RawValue(this.bytes.subarray(from, to));
+    return new RawValue(this.bytes, from, to);
   }
 
   private change(key: string, value: AttributeChange): void {
-    this.changes ??= new Map();
-    this.changedKeys ??= [];
-    if (!this.changes.has(key)) this.noteChangedKey(encodedKey(key));
+    this.changes ??= new AttributeChanges();
     this.changes.set(key, value);
   }
 }
@@ -226,11 +247,12 @@ function writeRaw(writer: WireWriter, key: string, value: RawValue): void {
   writer.byte(KEY_TAG);
   writer.text(key);
   writer.byte(VALUE_TAG);
-  writer.lengthDelimited(value.bytes);
+  writer.varint(value.end - value.start);
+  writer.copy(value.bytes, value.start, value.end);
 }
 
 /** A value as it will be read after it was written. */
 function valueWhenRead(value: Value | RawValue): Value {
-  if (value instanceof RawValue) return readValue(value.bytes, 0, value.bytes.length);
+  if (value instanceof RawValue) return readValue(value.bytes, value.start, value.end);
   return value instanceof DoubleValue ? value.double : value;
 }

@@ -1,6 +1,13 @@
 /** The records of a batch: walks, views and edits. */
 
-export { type AnyRecordView, editRecords, type RecordVerdict, RecordViews, readRecords } from "../edit/edit-records.js";
+export {
+  type AnyRecordView,
+  editRecordAttributes,
+  editRecords,
+  type RecordVerdict,
+  RecordViews,
+  readRecords,
+} from "../edit/edit-records.js";
 export { editRecordsAsync } from "../edit/edit-records-async.js";
 export type { Attributes } from "./attributes.js";
 export type { DataPointView } from "./data-point-view.js";

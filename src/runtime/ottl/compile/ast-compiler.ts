@@ -3,7 +3,7 @@ import type { FunctionSpec, Lambda } from "../functions/function-spec.js";
 import { CONTEXTS, type ContextName } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";
 import { getAtKeys } from "../paths/indexing.js";
-import type { Getter, PathAccess, PathKey } from "../paths/path-access.js";
+import type { Getter, MayMatch, PathAccess, PathKey } from "../paths/path-access.js";
 import type { PathSpec, PathTable } from "../paths/path-table.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type {
@@ -17,7 +17,7 @@ import type {
   StatementNode,
 } from "../syntax/ast.js";
 import { calculate, type MathOperator, negate } from "../values/arithmetic.js";
-import { type Comparison, compare } from "../values/compare.js";
+import { type Comparison, compare, compareDoubles } from "../values/compare.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";
 import { MAX_TEXT_LENGTH, textTooLong } from "../values/limits.js";
 import { type OttlMap, type OttlValue, typeName } from "../values/value.js";
@@ -147,6 +147,10 @@ export class AstCompiler implements Compiler {
     return node.kind === "literal" ? node.value : undefined;
   }
 
+  mayMatch(node: AstNode): MayMatch | undefined {
+    return node.kind === "path" ? this.access(node).mayMatch : undefined;
+  }
+
   private access(node: PathNode): PathAccess {
     const local = this.localAccess(node);
     if (local !== undefined) return local;
@@ -176,6 +180,7 @@ export class AstCompiler implements Compiler {
         constant: (inner) => this.constant(inner),
         converter: (innerName, inner) => this.converter(innerName, inner),
         lambda: (inner) => this.lambda(inner),
+        mayMatch: () => undefined,
       };
       return spec.compile(bindArguments(spec, call, compiler));
     };
@@ -331,6 +336,7 @@ export class AstCompiler implements Compiler {
     return (
       this.attributeTest(node.left, node.right, operator) ??
       this.attributeTest(node.right, node.left, operator) ??
+      this.numberTest(node) ??
       this.anyComparison(node)
     );
   }
@@ -339,6 +345,15 @@ export class AstCompiler implements Compiler {
     const a = this.value(left);
     const b = this.value(right);
     return (ctx) => compare(a(ctx), b(ctx), operator);
+  }
+
+  /** Compares a small integer with a constant. */
+  private numberTest({ left, operator, right }: CompareNode): Predicate | undefined {
+    const constant = this.constant(right);
+    if (left.kind !== "path" || (typeof constant !== "bigint" && typeof constant !== "number")) return undefined;
+    const { number } = this.access(left);
+    const limit = Number(constant);
+    return number && ((ctx) => compareDoubles(number(ctx), limit, operator));
   }
 
   private attributeTest(path: AstNode, other: AstNode, operator: Comparison): Predicate | undefined {

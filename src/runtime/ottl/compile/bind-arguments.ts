@@ -7,7 +7,7 @@ import {
   signature,
 } from "../functions/function-spec.js";
 import { cachedPattern, compileGlob, compilePattern, type Pattern } from "../functions/text/pattern.js";
-import type { Getter, PathAccess } from "../paths/path-access.js";
+import type { Getter, MayMatch, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { Argument, AstNode, CallNode, LambdaNode } from "../syntax/ast.js";
 import { isValueError, OttlError, OttlSyntaxError } from "../values/error.js";
@@ -22,6 +22,8 @@ export interface Compiler {
   constant(node: AstNode): OttlValue | undefined;
   converter(name: string, node: AstNode): (input: Getter) => Getter;
   lambda(node: LambdaNode): Lambda;
+  /** Undefined if it takes decoding the value to tell. */
+  mayMatch(node: AstNode): MayMatch | undefined;
 }
 
 /**
@@ -145,6 +147,10 @@ class BoundArguments implements CallArguments {
       if (isValueError(error)) this.reject(name, error.message);
       throw error;
     }
+  }
+
+  mayMatch(name: string, pattern: string): MayMatch | undefined {
+    return typeof this.constant(pattern) === "string" ? this.compiler.mayMatch(this.node(name)) : undefined;
   }
 
   path(name: string): PathAccess {

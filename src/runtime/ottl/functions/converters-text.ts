@@ -205,7 +205,9 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     compile(args) {
       const target = args.any("target");
       const pattern = args.pattern("pattern");
+      const mayMatch = args.mayMatch("target", "pattern");
       return (ctx) => {
+        if (mayMatch?.(ctx, pattern(ctx)) === false) return false;
         const text = toText(target(ctx));
         return text !== null && pattern(ctx).test(text);
       };

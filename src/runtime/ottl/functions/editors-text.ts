@@ -28,8 +28,7 @@ function applyFormat(format: string, text: string): string {
   return format.replace("%s", () => text);
 }
 
-function patternReplacer(args: CallArguments): Replace {
-  const regex = args.pattern("regex_pattern");
+function patternReplacer(args: CallArguments, regex = args.pattern("regex_pattern")): Replace {
   const replacement = args.text("replacement");
   const finish = replacementConverter(args);
   if (finish === undefined) return (ctx, text) => replaceAll(regex(ctx), text, replacement(ctx));
@@ -47,10 +46,17 @@ function globReplacer(args: CallArguments): Replace {
   };
 }
 
-function replaceOne(args: CallArguments, replace: Replace) {
+function replaceOne(args: CallArguments) {
   const target = args.path("target");
   const replacement = args.text("replacement");
+  const mayMatch = args.mayMatch("target", "regex_pattern");
+  const pattern = args.pattern("regex_pattern");
+  const replace = patternReplacer(args, pattern);
   return (ctx: RecordContext): OttlValue => {
+    if (mayMatch?.(ctx, pattern(ctx)) === false) {
+      replacement(ctx);
+      return null;
+    }
     const text = target.get(ctx);
     if (typeof text !== "string") {
       if (text !== null) replacement(ctx); // an invalid replacement fails even if there is nothing to replace
@@ -97,7 +103,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
     summary:
       "Replaces matches of the pattern in a text. The replacement may name groups ($1 or a name in braces); `function` converts it, `replacement_format` (with one %s) formats it.",
     example: 'replace_pattern(body, "password=\\\\S+", "password=***")',
-    compile: (args) => replaceOne(args, patternReplacer(args)),
+    compile: replaceOne,
   },
   {
     name: "replace_all_patterns",

@@ -1,5 +1,5 @@
 import type { ContextName } from "../paths/context.js";
-import type { Getter, PathAccess } from "../paths/path-access.js";
+import type { Getter, MayMatch, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { OttlDuration, OttlMap, OttlTime, OttlValue } from "../values/value.js";
 import type { Pattern } from "./text/pattern.js";
@@ -71,6 +71,8 @@ export interface CallArguments {
   items(name: string): readonly Getter[];
   texts(name: string): readonly ((ctx: RecordContext) => string)[];
   pattern(name: string): (ctx: RecordContext) => Pattern;
+  /** For the target of a pattern that is a literal: tells in most cases without decoding that there is no match. */
+  mayMatch(name: string, pattern: string): MayMatch | undefined;
   path(name: string): PathAccess;
   converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined;
   /** A lambda with this number of parameters. */

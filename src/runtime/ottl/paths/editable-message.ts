@@ -19,7 +19,7 @@ import { LOG_BODY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Pattern } from "#text/patterns";
 import { checkSize } from "../values/limits.js";
 import { type OttlMap, type OttlValue, sameValue } from "../values/value.js";
-import { checkStorable, isSurelyStorable, readOttlMap, readOttlValue } from "../values/wire-value.js";
+import { checkStorable, isSurelyStorable, mayMatchEncoded, readOttlMap, readOttlValue } from "../values/wire-value.js";
 import { type KnownKey, knownKey, type MatchingKeys } from "./known-keys.js";
 import { DELETED, MessageEdits } from "./message-edits.js";
 
@@ -86,6 +86,14 @@ export class EditableMessage {
     if (at < 0) return null;
     const value = anyValueAt(this.bytes, at);
     return value < 0 ? null : readOttlValue(this.bytes, value, anyValueEnd);
+  }
+
+  /** Whether the pattern may match in an attribute; also true if it is no text, or has changed. */
+  mayMatch(key: string, encoded: Uint8Array, pattern: Pattern): boolean {
+    if (this.edits?.attribute(key) !== undefined) return true;
+    const at = findAttribute(this.bytes, this.start, this.end, this.attributesTag, encoded);
+    const value = at < 0 ? -1 : anyValueAt(this.bytes, at);
+    return value < 0 || mayMatchEncoded(this.bytes, value, anyValueEnd, pattern);
   }
 
   hasAttribute(key: string, encoded: Uint8Array): boolean {

@@ -15,6 +15,7 @@ import { OttlError } from "../values/error.js";
 import { OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
 import type { EditableMessage } from "./editable-message.js";
 import type { PathAccess, SelectMessage } from "./path-access.js";
+import type { RecordContext } from "./record-context.js";
 
 /** Paths to single fields of a message, by the field's OTLP/JSON name. */
 
@@ -38,6 +39,8 @@ export function writeField(message: EditableMessage, field: Field, value: unknow
 /** Converts one kind of field between its decoded form and the language. */
 export interface FieldCodec {
   readonly type: string;
+  /** Whether the decoded form is a number, although it is an integer in the language. */
+  readonly isNumber?: true;
   read(raw: TreeValue | undefined): OttlValue;
   /** Throws if the value does not fit. */
   write(value: OttlValue): unknown;
@@ -75,9 +78,10 @@ export const BOOLEAN_FIELD: FieldCodec = {
 };
 
 /** An integer of any wire type; values out of range are truncated as in Go's conversions. */
-function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
+function integerCodec(cut: (value: bigint) => bigint, isNumber?: true): FieldCodec {
   return {
     type: "int",
+    ...(isNumber && { isNumber }),
     read: (raw) => BigInt.asIntN(64, BigInt((raw as number | bigint | undefined) ?? 0)),
     write: (value) => {
       if (typeof value !== "bigint") throw typeMismatch("int", value);
@@ -86,13 +90,13 @@ function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
   };
 }
 
-export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value));
+export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value), true);
 /** The flags of a span: a value out of range is an error. */
 export const STRICT_UINT32_FIELD = integerCodec((value) => {
   if (value < 0n || value > 0xffff_ffffn) throw new OttlError(`${value} does not fit into an unsigned 32-bit integer`);
   return value;
-});
-export const INT32_FIELD = integerCodec((value) => BigInt.asIntN(32, value));
+}, true);
+export const INT32_FIELD = integerCodec((value) => BigInt.asIntN(32, value), true);
 export const UINT64_FIELD = integerCodec((value) => BigInt.asUintN(64, value));
 export const INT64_FIELD = integerCodec((value) => BigInt.asIntN(64, value));
 
@@ -163,10 +167,17 @@ function optionalFieldAccess(
 /** Access to a single value. */
 export function fieldAccess(select: SelectMessage, name: string, conversion: FieldCodec): PathAccess {
   const read = (message: EditableMessage, field: Field) => conversion.read(readField(message, field));
-  return optionalFieldAccess(select, name, read, (message, field, value) => {
+  const access = optionalFieldAccess(select, name, read, (message, field, value) => {
     const written = conversion.write(value);
     if (!sameValue(read(message, field), value)) writeField(message, field, written);
   });
+  if (conversion.isNumber === undefined) return access;
+  const number = (ctx: RecordContext) => {
+    const message = select(ctx);
+    const field = message.type.byName.get(name);
+    return field === undefined ? Number.NaN : Number(readField(message, field) ?? 0);
+  };
+  return { ...access, number };
 }
 
 /** Access to a repeated numeric field as a list. */

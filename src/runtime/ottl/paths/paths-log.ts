@@ -1,10 +1,11 @@
 import { after, varint, WireWriter } from "#otlp/bytes";
 import { LOG_BODY_TAG } from "#otlp/tags";
+import type { Pattern } from "#text/patterns";
 import { plainText } from "../values/conversions.js";
 import { OttlError } from "../values/error.js";
 import { encodedSize } from "../values/limits.js";
 import { isMap, type OttlValue, sameValue, typeName } from "../values/value.js";
-import { checkStorable, readOttlValue, writeOttlValue } from "../values/wire-value.js";
+import { checkStorable, mayMatchEncoded, readOttlValue, writeOttlValue } from "../values/wire-value.js";
 import type { EditableMessage } from "./editable-message.js";
 import { typeMismatch } from "./field-access.js";
 import { getAtKeys, setAtKeys } from "./indexing.js";
@@ -58,6 +59,15 @@ function readBodyAt(bytes: Uint8Array, at: number): OttlValue {
   return readOttlValue(bytes, after, after + size);
 }
 
+function mayMatchBody(message: EditableMessage, pattern: Pattern): boolean {
+  const { edits, bytes } = message;
+  if (edits !== undefined && (edits.bodyText !== undefined || edits.fields.has(BODY_FIELD))) return true;
+  const at = message.find(LOG_BODY_TAG);
+  if (at < 0) return true;
+  const size = varint(bytes, at);
+  return mayMatchEncoded(bytes, after, after + size, pattern);
+}
+
 function writeBody(message: EditableMessage, value: OttlValue): void {
   const current = readBody(message);
   checkStorable(value, current);
@@ -82,7 +92,11 @@ function writeBody(message: EditableMessage, value: OttlValue): void {
 const scratch = new WireWriter(4096);
 
 function wholeBody(): PathAccess {
-  return { get: (ctx) => readBody(ctx.record), set: (ctx, value) => writeBody(ctx.record, value) };
+  return {
+    get: (ctx) => readBody(ctx.record),
+    set: (ctx, value) => writeBody(ctx.record, value),
+    mayMatch: (ctx, pattern) => mayMatchBody(ctx.record, pattern),
+  };
 }
 
 function bodyAtKeys(keys: readonly PathKey[]): PathAccess {

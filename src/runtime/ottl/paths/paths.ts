@@ -141,6 +141,7 @@ function oneAttribute(select: SelectMessage, key: string): PathAccess {
     attribute: { select, key, encoded },
     get: (ctx) => select(ctx).attribute(key, encoded),
     set: (ctx, value) => select(ctx).setAttribute(key, encoded, value),
+    mayMatch: (ctx, pattern) => select(ctx).mayMatch(key, encoded, pattern),
   };
 }
 

@@ -70,7 +70,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-function compareDoubles(a: number, b: number, op: Comparison): boolean {
+export function compareDoubles(a: number, b: number, op: Comparison): boolean {
   switch (op) {
     case "==":
       return a === b;

@@ -20,6 +20,7 @@ import {
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
+import type { Pattern } from "#text/patterns";
 import { OttlError } from "./error.js";
 import { checkSize, checkWork, MAX_TEXT_LENGTH, recordWork, spendOnText } from "./limits.js";
 import {
@@ -80,6 +81,16 @@ export function isEncodedText(b: Uint8Array, start: number, end: number, text: s
   if (size !== encoded.length) return false;
   for (let i = 0; i < size; i++) if (b[p + i] !== encoded[i]) return false;
   return true;
+}
+
+/**
+ * Whether the pattern may match in the AnyValue in [start, end) as text; true unless it is a text in the usual form. A
+ * long one counts as work, so it is left to `readOttlValue`.
+ */
+export function mayMatchEncoded(b: Uint8Array, start: number, end: number, pattern: Pattern): boolean {
+  if (start >= end || end - start > LONG_TEXT || b[start] !== STRING_VALUE_TAG) return true;
+  const size = varint(b, start + 1);
+  return after + size !== end || pattern.mayMatch(b, after, end);
 }
 
 /** Whether the AnyValue in [start, end) is nil: empty, or empty bytes. */

@@ -1,4 +1,5 @@
 import { type Delivery, type Logger, limitedLog, type MessageWatch, type Setback } from "#contract";
+import { keyedEntryId } from "#contract/calls";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Entry } from "#contract/operations";
 import { piecesOf } from "#contract/operators";
@@ -7,7 +8,6 @@ import type { DeadLetterFacts } from "../dead-letters/dead-letter-facts.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import { keyedEntryId } from "../store/format/entry-id.js";
 import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 import { ZERO_AMOUNT } from "../store/store.js";
 import { Capacity, type Incoming, Overflow, type Size } from "./capacity.js";

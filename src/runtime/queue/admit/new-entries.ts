@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock, Delivery, Exporter, MessageWatch, Origin } from "#contract";
+import { keyedEntryId } from "#contract/calls";
 import { Refusal } from "#contract/errors";
 import { type Batching, metadataFor } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
@@ -8,7 +9,6 @@ import { readRecords } from "#otlp/views";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/client-metadata.js";
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
-import { keyedEntryId } from "../store/format/entry-id.js";
 import type { NewEntry } from "../store/store.js";
 
 export interface NewEntryServices {

@@ -3,6 +3,7 @@ import { StartError } from "#contract/errors";
 import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
+import { wholeNumbering } from "../entry/numbering.js";
 import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js";
 import { walkDeadLetters } from "../store/walk-dead-letters.js";
 import { type Controls, isDeleted } from "./dead-letters.js";
@@ -171,7 +172,7 @@ export class DeadLetterForwarder {
     const { exporter, id, pipeline, source } = entry;
     const { clock } = this.services;
     const generation = this.services.generation();
-    const fields = { id: copyId(entry), forwardOf: { exporter, id } };
+    const fields = { id: copyId(entry), forwardOf: { exporter, id }, numbering: wholeNumbering(entry) };
     return { batch: withAttributes(batch, entry), pipeline, source, enqueuedAt: clock.now(), generation, fields };
   }
 }

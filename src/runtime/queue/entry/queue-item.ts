@@ -26,14 +26,13 @@ export interface QueueItem {
   dueAt: number;
   /** Whether the retry limiter has admitted the item. */
   hasRetryTurn: boolean;
-  /** Number of requests with other entries that timed out. The item is sent with fewer entries each time. */
-  groupTimeouts: number;
   /**
-   * The time for retries ended in a request with other entries, which may have been to blame. So the last attempt is
-   * made alone.
+   * The maximum number of entries in its next request. It becomes smaller when a request with other entries failed and
+   * one of them may be to blame.
    */
-  mustBeAlone: boolean;
-  failureStreak: FailureStreak | undefined;
+  maxTogether: number;
+  /** The calls of the item that failed; see PoisonDetector. */
+  failedCalls: { readonly first: FailedCall; readonly last: FailedCall[] } | undefined;
   /** Whether the item waits because the backend refuses everything. */
   isHeld: boolean;
   /**
@@ -43,7 +42,7 @@ export interface QueueItem {
   refused: { readonly firstAt: number; readonly sinceOvertaken: number } | undefined;
   /** The number of the item's call. Calls are numbered only after such a refusal. */
   callNumber: number | undefined;
-  /** When the current attempt began, for entries of messages; milliseconds since the epoch. */
+  /** When the current attempt began, in milliseconds since the epoch. */
   sentAt: number | undefined;
   /** Set if the item is to become a dead letter but has not been written as one yet. */
   deadLetterCause: DeadLetterCause | undefined;
@@ -85,7 +84,7 @@ export function createQueueItem(
   // make others fail.
   const isSuspect = entry.parent !== undefined || entry.replays > 0;
   const isAlone = isSuspect || entry.isSealed === true;
-  const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
+  const nothing = { batch: undefined, delivery: undefined, failedCalls: undefined, deadLetterCause: undefined };
   const notRefused = { isHeld: false, refused: undefined, callNumber: undefined, sentAt: undefined };
   return {
     ref,
@@ -97,8 +96,7 @@ export function createQueueItem(
     lastTriedAt: triedAt,
     dueAt,
     hasRetryTurn: false,
-    groupTimeouts: 0,
-    mustBeAlone: false,
+    maxTogether: Number.POSITIVE_INFINITY,
     ...nothing,
     ...notRefused,
   };
@@ -169,12 +167,24 @@ export function withDelay(entry: Entry, delayMs: number): Entry {
   return { ...entry, history: [...entry.history.slice(0, -1), { ...last, delayMs: Math.round(delayMs) }] };
 }
 
-/** An entry's last failures. Kept with the entry while it is in memory. */
-export interface FailureStreak {
-  class: string;
-  /**
-   * The last failures in a row: the time of each, and the exporter's numbers of successful and failed calls at that
-   * time.
-   */
-  readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
+/** How many calls of an exporter have succeeded and failed. */
+export interface CallCounts {
+  readonly succeeded: number;
+  readonly failed: number;
+}
+
+/** A failed call of an entry, with the exporter's counts after it. Kept with the entry while it is in memory. */
+export interface FailedCall extends CallCounts {
+  /** Monotonic time. */
+  readonly at: number;
+  /** How long it took. */
+  readonly tookMs: number;
+  /** The class of the error; undefined if the entry cannot have caused it, or was not alone. */
+  readonly class: string | undefined;
+  /** The counts at the beginning of the poison window that ends with this call. */
+  readonly before: CallCounts;
+  /** Entries that the backend took. */
+  readonly delivered: number;
+  /** Calls and health checks that succeeded: each proves that the backend works. */
+  readonly proofs: number;
 }

@@ -50,6 +50,7 @@ export class QueueMetrics {
   readonly partialSuccess: Counter;
   readonly unreadable: Counter;
   readonly lost: Counter;
+  readonly repaired: Counter;
   private readonly failedCalls: Readonly<Record<Blame, Counter>>;
   private readonly notifications: Readonly<Record<"sent" | "failed", Counter>>;
   private readonly healthChecks: Readonly<Record<"well" | "ill", Counter>>;
@@ -118,6 +119,10 @@ export class QueueMetrics {
     this.lost = count(
       "sluice_queue_lost_entries",
       "Entries that were in the queue before the agent started and are lost.",
+    );
+    this.repaired = count(
+      "sluice_queue_repaired_entries",
+      "Dead letters that an older version had overwritten and that are listed again.",
     );
     const checks = "Health checks of the exporter while its circuit breaker was open.";
     this.healthChecks = {

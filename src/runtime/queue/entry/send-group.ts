@@ -134,11 +134,10 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  * that happened, the smaller the groups become. The last attempt is made for each entry alone, so none is given up
  * because of others in its request.
  */
-function maxEntriesWith({ entry: { attempts }, groupTimeouts, mustBeAlone }: QueueItem, maxRetries: number): number {
-  const failures = attempts + groupTimeouts;
-  if (failures === 0) return NO_LIMIT;
-  if (mustBeAlone || failures >= maxRetries) return 1;
-  return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (failures - 1)));
+function maxEntriesWith({ entry: { attempts }, maxTogether }: QueueItem, maxRetries: number): number {
+  if (attempts === 0) return maxTogether;
+  if (attempts >= maxRetries) return 1;
+  return Math.min(maxTogether, Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1))));
 }
 
 /** The idempotency key of a request for these items. */

@@ -8,6 +8,7 @@ import {
   type PartialRejection,
   possiblyRejected,
 } from "#contract";
+import { isKeyedEntryId } from "#contract/calls";
 import type { Refusal } from "#contract/errors";
 import type { AttemptError, Entry } from "#contract/operations";
 import type { EntrySettlement } from "#contract/operators";
@@ -29,7 +30,6 @@ import { type Backoff, createBackoff, maxDelay } from "../send/backoff.js";
 import { createClassifier } from "../send/classify.js";
 import { RecentCalls } from "../send/recent-calls.js";
 import type { Suspects } from "../send/suspects.js";
-import { isKeyedEntryId } from "../store/format/entry-id.js";
 import { type EntryRef, isEntryGone, type QueueStore, STORE_RETRY_MS, type StoredEntry } from "../store/store.js";
 import { ComponentFailures } from "./component-failures.js";
 import { Window } from "./window.js";

@@ -19,9 +19,11 @@ export class DamageReporter {
   }
 
   /** Reports what was found when the store was opened or reopened. */
-  reportOpening({ lostEntries, lostBounds, corruptEntries, setAside }: OpenReport): void {
+  reportOpening({ lostEntries, lostBounds, corruptEntries, repairedEntries = 0, setAside }: OpenReport): void {
     const { logger, metrics, store } = this.services;
     this.reportedCorrupt = store.stats.corrupt;
+    metrics.repaired.add(repairedEntries);
+    if (repairedEntries > 0) logger.error({ repairedEntries }, describeRepair(repairedEntries));
     if (lostEntries + corruptEntries === 0 && setAside === undefined) return;
     metrics.unreadable.add(corruptEntries);
     metrics.lost.add(lostEntries);
@@ -60,6 +62,11 @@ export function describeLoss({ lostEntries, lostBounds }: Pick<OpenReport, "lost
   if (atMost === undefined)
     return atLeast === 0 ? "an unknown number of entries is lost" : `at least ${entries(atLeast)} lost`;
   return atLeast === 0 ? `at most ${entries(atMost)} lost` : `at least ${atLeast} and at most ${entries(atMost)} lost`;
+}
+
+export function describeRepair(repaired: number): string {
+  const what = repaired === 1 ? "1 dead letter" : `${repaired} dead letters`;
+  return `${what} had lost the cause of the failure, because an older version overwrote it: listed again, with the last error that is known`;
 }
 
 function entries(count: number): string {

@@ -16,7 +16,7 @@ import { PostgresTable } from "../store/remote/postgres-table.js";
 import { RemoteStore } from "../store/remote/remote-store.js";
 import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore } from "../store/store.js";
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
-import { describeLoss } from "./damage-reporter.js";
+import { describeLoss, describeRepair } from "./damage-reporter.js";
 import {
   directoryNameOf,
   exporterOfDirectory,
@@ -165,10 +165,12 @@ async function queuesIn(directory: string): Promise<{ exporter: string; path: st
 }
 
 function damageMessages(exporter: string, report: OpenReport): string[] {
-  const { lostEntries, corruptEntries, setAside } = report;
-  if (lostEntries + corruptEntries === 0 && setAside === undefined) return [];
+  const { lostEntries, corruptEntries, repairedEntries = 0, setAside } = report;
+  const repair = repairedEntries === 0 ? [] : [`the queue of ${exporter}: ${describeRepair(repairedEntries)}`];
+  if (lostEntries + corruptEntries === 0 && setAside === undefined) return repair;
   const kept = setAside === undefined ? "" : `; the files as they were are in ${setAside}`;
   return [
+    ...repair,
     `the queue of ${exporter} was damaged and has been repaired: ${describeLoss(report)}, ${corruptEntries} could not be read${kept}`,
   ];
 }

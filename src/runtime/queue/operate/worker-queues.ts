@@ -1,3 +1,4 @@
+import { isKeyedEntryId } from "#contract/calls";
 import { type MoveRecord, Moves } from "../dead-letters/change/moves.js";
 import type { Controls } from "../dead-letters/dead-letters.js";
 import {
@@ -8,7 +9,6 @@ import {
 } from "../dead-letters/exporter-control.js";
 import { waitUntil } from "../dead-letters/replay.js";
 import { MOVES_ID, type OperatorRecords } from "../records/operator-records.js";
-import { isKeyedEntryId } from "../store/format/entry-id.js";
 import { isRecordsId, RecordLog } from "../store/record-log.js";
 import { isEntryGone, isStoreError, type QueueStore, STORE_RETRY_MS, type StoredEntry } from "../store/store.js";
 import { type AdoptedAsTheyAre, Adoption, type AdoptionServices, failureOf, type PlannedMove } from "./adoption.js";

@@ -188,8 +188,8 @@ export class Backlog {
     const deliveries = item.delivery?.split(shares.map(({ batch }) => batch));
     for (const [i, { stored, batch }] of shares.entries()) {
       const share = this.head.addPart(stored, batch, deliveries?.[i]);
-      const { mustBeAlone, failingSince, failureStreak } = item;
-      this.retryIn(Object.assign(share, { mustBeAlone, failingSince, failureStreak }), ms);
+      const { maxTogether, failingSince, failedCalls } = item;
+      this.retryIn(Object.assign(share, { maxTogether, failingSince, failedCalls }), ms);
     }
   }
 

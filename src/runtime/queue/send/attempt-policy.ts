@@ -36,6 +36,8 @@ export interface AttemptPolicyServices {
   readonly memory: BackendMemory;
   /** Whether the exporter has a health check, so that a probe needs no entry. */
   readonly canCheckHealth: boolean;
+  /** Checks the exporter's health, if it can, and reports a success with `countHealthCheck`. */
+  readonly requestHealthCheck: () => void;
   /** Whether no entry is pending. Then only a health check can tell whether the backend works again. */
   readonly isEmpty: () => boolean;
   /** Called when entries held under this key no longer have to wait. */
@@ -153,13 +155,20 @@ export class AttemptPolicy {
    */
   reportHealth(permit: Permit, error: AttemptError | undefined, isCancelled: boolean): void {
     const isHealthy = error === undefined;
-    if (!isHealthy && !isCancelled) this.recent.setLastError(error);
+    if (isHealthy) this.failures.checkSucceeded();
+    else if (!isCancelled) this.recent.setLastError(error);
     this.services.metrics.healthChecked(isHealthy);
     const hasAnswered = isHealthy || (error.status !== undefined && error.blame === "entry");
     if (hasAnswered) this.healthyEpoch = permit.epoch;
     const isConclusive = this.services.isEmpty();
     const result = isHealthy ? "success" : "failure";
     this.breaker.report(permit, isCancelled || (hasAnswered && !isConclusive) ? "cancelled" : result);
+  }
+
+  /** Counts a health check that was made beside the calls. The breaker does not depend on it. */
+  countHealthCheck(isHealthy: boolean): void {
+    this.services.metrics.healthChecked(isHealthy);
+    if (isHealthy) this.failures.checkSucceeded();
   }
 
   /**
@@ -239,7 +248,7 @@ export class AttemptPolicy {
     { sent, partial }: Extract<AttemptResult, { kind: "delivered" }>,
   ): GroupOutcome {
     this.breaker.report(permit, "success");
-    this.failures.succeeded();
+    this.failures.succeeded(items.length);
     this.recent.sent();
     this.ramp.succeeded(items.length);
     this.noteSuccess();
@@ -283,7 +292,7 @@ export class AttemptPolicy {
   ): GroupOutcome {
     const wasTaken = marks.includes(0);
     this.breaker.report(permit, wasTaken ? "success" : "answered");
-    const blamed = this.failures.blame(group.items[0]!, isOutage ? { ...error, blame: "backend" } : error);
+    const blamed = this.failures.blamePartly(group, isOutage ? { ...error, blame: "backend" } : error);
     if (wasTaken) group.bisection?.taken(1);
     return this.failures.partlySent(group, batches, blamed, { marks });
   }
@@ -301,16 +310,13 @@ export class AttemptPolicy {
       return this.refused(group, batches, cause, wasProbe);
     }
     this.ramp.failed();
-    const [first] = group.items as [QueueItem];
-    const error = this.failures.blame(first, cause);
-    this.lastFailed = first;
+    const judged = this.failures.blame(group, cause);
+    this.lastFailed = group.items[0];
     this.breaker.report(permit, "failure");
-    if (error.blame === "backend") this.noteFailure(error);
+    if (judged.error.blame === "backend") this.noteFailure(judged.error);
+    if (judged.poison === "unproven") this.services.requestHealthCheck();
     // Opening the breaker is logged elsewhere, so only failures with a closed breaker are logged here.
-    return this.failures.failed(group, error, {
-      isTimeout: cause.blame === undefined,
-      isLogged: this.breaker.state === "closed",
-    });
+    return this.failures.failed(group, judged, this.breaker.state === "closed");
   }
 
   /** Holds the entries if the backend refuses everything. Otherwise the data is to blame, whatever the status says. */

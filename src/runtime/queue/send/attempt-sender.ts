@@ -5,6 +5,7 @@ import { isRefusal, type Refusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
 import { Batch } from "#otlp";
 import type { PreparedBatch, PrepareReplayed } from "../dead-letters/exporter-control.js";
+import { namedEntry } from "../entry/numbering.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import { idempotencyKeyOf, type SendGroup } from "../entry/send-group.js";
 import type { QueueStore } from "../store/store.js";
@@ -81,10 +82,6 @@ export class AttemptSender {
     this.services.timeout.abortAll(refusal);
   }
 
-  stop(): void {
-    this.services.timeout.stop();
-  }
-
   /** Calls the exporter's health check. `done` gets no error if the exporter is healthy. */
   checkHealth(done: (error: AttemptError | undefined) => void): void {
     this.services.timeout.run(
@@ -139,10 +136,12 @@ function sendOptionsOf(items: readonly QueueItem[], deadlineAt: number | undefin
   const { receiver } = source;
   const facts = { attempt: calls + 1, firstSeenAt: enqueuedAt, receiver };
   const delivery = deadlineAt === undefined ? facts : { ...facts, deadlineAt };
-  if (replays === 0 && metadata === undefined) return { idempotencyKey, delivery };
+  const isRenumbered = items.some(({ entry }) => entry.numbering !== undefined);
+  if (replays === 0 && metadata === undefined && !isRenumbered) return { idempotencyKey, delivery };
   return {
     idempotencyKey,
     delivery,
+    ...(isRenumbered && { entries: items.map(({ entry }) => namedEntry(entry)) }),
     ...(replays > 0 && { replayed: { id, attempt: replays } }),
     ...(metadata && { metadata: new Map(Object.entries(metadata)) }),
   };

@@ -4,6 +4,7 @@ import { type Batch, splitBatch } from "#otlp";
 import { SHAPES } from "#otlp/bytes";
 import { partition, partitionByMarks } from "#otlp/edit";
 import { Bisection } from "../entry/bisection.js";
+import { numberingOf } from "../entry/numbering.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 
@@ -20,7 +21,7 @@ export function isWorthBisecting(error: AttemptError): boolean {
 
 /**
  * Returns the parts of an entry as entries of their own. They keep the age and the failure history of the entry, and
- * their `parent` is the entry that was cut first. An entry that cannot be cut gives one part.
+ * their `parent` is the entry that was cut first, in which their records are numbered. An entry that cannot be cut gives one part.
  */
 export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): NewEntry[] {
   const { pipeline, source, enqueuedAt, generation, cycles, replays, history, firstFailedAt, lastError } = entry;
@@ -36,8 +37,15 @@ export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): N
     ...(orderKey !== undefined && { orderKey }),
     ...(metadata !== undefined && { metadata, ...(batchKey !== undefined && { batchKey }) }),
   };
+  let before = 0;
   const parts = cut(batch, sizes).filter((part) => part.count > 0);
-  return parts.map((part) => ({ batch: part, pipeline, source, enqueuedAt, generation, fields }));
+  return parts.map((part) => {
+    const first = before;
+    before += part.count;
+    const indexes = Array.from({ length: part.count }, (_, i) => first + i);
+    const numbered = { ...fields, numbering: numberingOf(entry, indexes) };
+    return { batch: part, pipeline, source, enqueuedAt, generation, fields: numbered };
+  });
 }
 
 /**
@@ -48,12 +56,14 @@ export function undeliveredShares(entry: Entry, batch: Batch, marks: Uint16Array
   const { pipeline, source, enqueuedAt, generation, id, ...fields } = entry;
   const numbers = [...new Set(marks)].filter((mark) => mark !== 0);
   let index = 0;
+  const marked = (number: number) => [...marks.keys()].filter((i) => marks[i] === number);
   const count = Math.max(...numbers) + 1;
   const batches = partition(batch, SHAPES[batch.signal], count, () => marks[index++]!);
-  return numbers.map((number, i) => ({
-    ...{ batch: batches[number]!, pipeline, source, enqueuedAt, generation },
-    fields: i === 0 ? { ...fields, id } : fields,
-  }));
+  return numbers.map((number, i) => {
+    const numbered = { ...fields, numbering: numberingOf(entry, marked(number)) };
+    const share = { batch: batches[number]!, pipeline, source, enqueuedAt, generation };
+    return { ...share, fields: i === 0 ? { ...numbered, id } : numbered };
+  });
 }
 
 /**

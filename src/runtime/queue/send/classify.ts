@@ -1,6 +1,6 @@
-import { blameOf, type FailureKind } from "#contract";
+import { blameOf } from "#contract";
 import type { Refusal, RefusalCategory, RefusalKind } from "#contract/errors";
-import { isGenericCode, toRefusal } from "#contract/errors";
+import { errorClass, toRefusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
 import { maskText } from "#text";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
@@ -45,7 +45,7 @@ export function createClassifier(rules: ClassifyRules): Classify {
   const toAttemptError = rules.keepStack === true ? describeWithStack : describe;
   return (error) => {
     const refusal = toRefusal(error);
-    const name = classOf(refusal);
+    const name = errorClass(refusal);
     const matches = (match: RuleMatcher) => match(name, refusal);
     const kind = kindOf(refusal.kind, retry.some(matches), permanent.some(matches));
     const blame = backend.some(matches) ? "backend" : entry.some(matches) ? "entry" : blameOf(refusal);
@@ -55,7 +55,7 @@ export function createClassifier(rules: ClassifyRules): Classify {
   };
 }
 
-function withBlame(error: AttemptError, blame: FailureKind["blame"]): AttemptError {
+function withBlame(error: AttemptError, blame: ReturnType<typeof blameOf>): AttemptError {
   return error.kind === "permanent" || blame === "timeout" ? error : { ...error, blame };
 }
 
@@ -108,17 +108,6 @@ function maskedText(text: string, length: number): string {
 
 /** The maximum number of characters of a credential, such as a long signed token. */
 const MAX_SECRET = 4000;
-
-/** Returns a stable name for the kind of failure: the backend's status, a code, or the error's name. */
-function classOf(refusal: Refusal): string {
-  if (refusal.status !== undefined) return refusal.status;
-  if (!isGenericCode(refusal.code)) return refusal.code;
-  const { cause } = refusal;
-  if (!(cause instanceof Error)) return "unknown";
-  // `fetch` has the code of the socket one level below its own error.
-  const codes = [cause, cause.cause].map((error) => (error as { code?: unknown } | undefined)?.code);
-  return codes.find((code) => typeof code === "string") ?? cause.name;
-}
 
 type RuleMatcher = (name: string, refusal: Pick<Refusal, "code"> & { readonly status?: string | undefined }) => boolean;
 

@@ -4,12 +4,13 @@ import type { AttemptError } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
-import { type FailureStreak, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
+import { type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { recordsOf, type SendGroup } from "../entry/send-group.js";
-import type { EntryRef } from "../store/store.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import type { Bisections } from "./bisect.js";
+import { BlameJudge } from "./blame-judge.js";
+import { PoisonDetector, type PoisonVerdict } from "./poison-detector.js";
 import type { RecentCalls } from "./recent-calls.js";
 
 export interface FailurePolicyServices {
@@ -22,7 +23,14 @@ export interface FailurePolicyServices {
   readonly recent: RecentCalls;
 }
 
-/** A failed call that may be retried. */
+/** A failed call that may be retried, with the decision on who is to blame. */
+export interface JudgedFailure {
+  readonly error: AttemptError;
+  readonly poison: PoisonVerdict;
+  /** Whether one of several entries may be to blame, so that they are retried in smaller requests. */
+  readonly isWorthDividing: boolean;
+}
+
 interface CallFailure {
   readonly error: AttemptError;
   /** Whether the failure uses up an attempt of each entry. */
@@ -57,32 +65,45 @@ export class FailurePolicy {
     });
   }
 
-  /** To be called when a call succeeded. */
-  succeeded(): void {
-    this.poison.succeeded();
+  /** To be called when a call for this many entries succeeded. */
+  succeeded(entries: number): void {
+    this.poison.callSucceeded(entries);
     this.judge.succeeded(this.services.clock.monotonic());
   }
 
-  /** Counts a failed call, given its first entry, and returns its error with the blame decided. */
-  blame(item: QueueItem, error: AttemptError): AttemptError {
-    const blame = this.judge.decide(item, error);
+  /** To be called when a health check succeeded. */
+  checkSucceeded(): void {
+    this.poison.checkSucceeded();
+  }
+
+  /** Counts a failed call and decides who is to blame: poison is, whatever its failure looks like. */
+  blame({ items }: SendGroup, error: AttemptError): JudgedFailure {
+    const [first] = items as [QueueItem];
+    const tookMs = first.sentAt === undefined ? 0 : Math.max(0, this.services.clock.now() - first.sentAt);
+    const poison = this.poison.callFailed(items, error, tookMs);
+    const isWorthDividing = error.blame !== "backend" || this.judge.hasSucceededSince(first);
+    const judged = this.judge.decide(first, error);
+    return { error: this.counted(error, poison === "poison" ? "entry" : judged), poison, isWorthDividing };
+  }
+
+  /** The same for a call that one of several servers did not take its share of. Its entries are retried alone. */
+  blamePartly({ items }: SendGroup, error: AttemptError): AttemptError {
+    return this.counted(error, this.judge.decide(items[0]!, error));
+  }
+
+  private counted(error: AttemptError, blame: Blame): AttemptError {
     const blamed = error.blame === blame ? error : { ...error, blame };
     this.services.metrics.callFailed(blame);
     this.services.recent.failed(blamed);
     return blamed;
   }
 
-  /** Decides on the entries of a failed call. The error is the one that `blame` returned. */
-  failed(
-    group: SendGroup,
-    error: AttemptError,
-    { isTimeout, isLogged }: { readonly isTimeout: boolean; readonly isLogged: boolean },
-  ): GroupOutcome {
-    const { items } = group;
+  /** Decides on the entries of a failed call. */
+  failed({ items }: SendGroup, { error, poison, isWorthDividing }: JudgedFailure, isLogged: boolean): GroupOutcome {
     const counts = error.blame === "entry";
-    if (isTimeout && !counts) noteTimeout(items);
-    const isPoison = this.isPoison(group, error);
+    if (isWorthDividing) sendFewerTogether(items);
     const delays = new Map<number, number>();
+    const isPoison = poison === "poison";
     const failure = { error, counts, isPoison, isAlone: items.length === 1, requestItems: recordsOf(items) };
     const outcomes = outcomeOfEach(items, (item) => this.failedEntry(item, failure, delays));
     if (isLogged) this.log(error, delays);
@@ -112,7 +133,7 @@ export class FailurePolicy {
         this.services.bisections.delivered(item);
         return { kind: "delivered", sent: batch };
       }
-      item.mustBeAlone = true;
+      item.maxTogether = 1;
       const isOneShare = isUniform(own);
       const outcome = this.failedEntry(item, isOneShare ? failure : { ...failure, counts: false }, delays);
       if (isOneShare || outcome.kind !== "retry") return outcome;
@@ -120,14 +141,6 @@ export class FailurePolicy {
     });
     this.log(error, delays);
     return outcomes;
-  }
-
-  private isPoison({ items }: SendGroup, error: AttemptError): boolean {
-    const [item] = items as [QueueItem];
-    if (items.length === 1 && error.blame === "entry") return this.poison.failed(item, error);
-    this.poison.failedTogether();
-    item.failureStreak = undefined;
-    return false;
   }
 
   /**
@@ -147,7 +160,7 @@ export class FailurePolicy {
     if (item.entry.attempts > max_retries && counts) return deadLetter("max_retries", error);
     if (this.isOutOfTime(item)) {
       if (isAlone || !counts) return deadLetter("max_elapsed_time", error);
-      item.mustBeAlone = true;
+      item.maxTogether = 1;
     }
     if (isPoison) return deadLetter("poison", error);
     const { calls } = item.entry;
@@ -168,9 +181,14 @@ export class FailurePolicy {
   }
 }
 
-/** A timeout may be due to the size of the request, so its entries will be sent in smaller requests. */
-function noteTimeout(items: readonly QueueItem[]): void {
-  if (items.length > 1) for (const item of items) item.groupTimeouts += 1;
+/** How many times fewer entries are sent together after each failure but the first, so that the bad ones are soon alone. */
+const DIVISOR = 8;
+
+/** The first failure may be the beginning of an outage, which must not end in many small requests. */
+function sendFewerTogether(items: readonly QueueItem[]): void {
+  if (items.length === 1) return;
+  const fewer = Math.max(1, Math.floor(items.length / DIVISOR));
+  for (const item of items) item.maxTogether = item.maxTogether === Number.POSITIVE_INFINITY ? items.length : fewer;
 }
 
 /** Whether the whole request went to one server and its refusal is final by the config. */
@@ -180,95 +198,4 @@ export function isRefusedPermanently({ kind }: AttemptError, { marks }: Undelive
 
 function isUniform(marks: Uint16Array): boolean {
   return marks.every((mark) => mark === marks[0]);
-}
-
-/**
- * Decides who is to blame for a failed call: the entry or the backend. The table of failures
- * (runtime/contract/blame.ts) decides most cases; calls that timed out are decided here. The entry is to blame if other
- * entries get through: another call has succeeded since the entry was last tried, and no other entry has failed since
- * that success. Otherwise the backend may hang, and the entry keeps its attempts.
- */
-class BlameJudge {
-  /** The first entry that failed since the last success. */
-  private failed: EntryRef | undefined;
-  private hasSeveral = false;
-  /** Monotonic time of the last success of any entry: the wall clock may be set back meanwhile. */
-  private succeededAt = Number.NEGATIVE_INFINITY;
-
-  decide({ ref, lastTriedAt, queuedSince }: QueueItem, error: AttemptError): Blame {
-    const isOnlyOne = !this.hasSeveral && (this.failed ?? ref) === ref;
-    const haveOthersSucceeded = this.succeededAt >= Math.max(lastTriedAt, queuedSince);
-    const blame = error.blame ?? (isOnlyOne && haveOthersSucceeded ? "entry" : "backend");
-    // A failure that the backend's answer blames on the entry is no sign of an outage.
-    if (error.blame !== "entry") this.noteFailure(ref);
-    return blame;
-  }
-
-  succeeded(at: number): void {
-    this.succeededAt = at;
-    this.failed = undefined;
-    this.hasSeveral = false;
-  }
-
-  private noteFailure(ref: EntryRef): void {
-    this.hasSeveral ||= (this.failed ?? ref) !== ref;
-    this.failed ??= ref;
-  }
-}
-
-/** The number of failures remembered per entry, unless the settings ask for more. */
-const MAX_SNAPSHOTS = 16;
-
-type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
-
-/**
- * Finds poison entries, which are not worth sending again: they failed with the same error at least `failures` times
- * within `window`, while so many other calls succeeded that this is unlikely to be chance. If the entry were like the
- * others, each of its calls would fail with a probability equal to the share of failed calls in that time (including
- * its own), and all n calls with the n-th power of it. Below `max_chance`, the entry is to blame. Throttling is never
- * the entry's fault.
- */
-export class PoisonDetector {
-  private readonly settings: PoisonSettings;
-  private readonly clock: Clock;
-  private successes = 0;
-  private failures = 0;
-
-  constructor(settings: PoisonSettings, clock: Clock) {
-    this.settings = settings;
-    this.clock = clock;
-  }
-
-  succeeded(): void {
-    this.successes += 1;
-  }
-
-  /** Records a failed call for several entries. It is not known which of them is to blame. */
-  failedTogether(): void {
-    this.failures += 1;
-  }
-
-  /** Records a failure that is not permanent. Returns true if the entry is poison. */
-  failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
-    this.failures += 1;
-    const { enabled, failures, window } = this.settings;
-    if (!enabled || error.kind !== "transient") {
-      entry.failureStreak = undefined;
-      return false;
-    }
-    if (entry.failureStreak?.class !== error.class) entry.failureStreak = { class: error.class, snapshots: [] };
-    const { snapshots } = entry.failureStreak;
-    const at = this.clock.monotonic();
-    snapshots.push({ at, successes: this.successes, failures: this.failures });
-    const maxSnapshots = Math.max(MAX_SNAPSHOTS, failures);
-    while (snapshots.length > maxSnapshots || at - snapshots[0]!.at > window) snapshots.shift();
-    return snapshots.length >= failures && this.isUnlikelyByChance(snapshots);
-  }
-
-  private isUnlikelyByChance(snapshots: FailureStreak["snapshots"]): boolean {
-    const [first, last] = [snapshots[0]!, snapshots.at(-1)!];
-    const succeeded = last.successes - first.successes;
-    const failed = last.failures - first.failures + 1;
-    return (failed / (failed + succeeded)) ** snapshots.length < this.settings.max_chance;
-  }
 }

@@ -1,6 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { sequenceOfId } from "./format/entry-id.js";
+import { hasState } from "./format/entry-value.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";
@@ -174,13 +175,18 @@ export class LevelReads {
     }
   }
 
-  /** Sets an entry aside. Returns false if it was removed while it was being read, which is not damage. */
+  /**
+   * Sets an entry aside. Returns false if it was changed or removed while it was being read, so that it must be read
+   * again.
+   */
   private async quarantine(ref: EntryRef): Promise<boolean> {
     const { database, commitChange } = this.services;
     const { infos, meta } = this.state;
+    const before = this.changesDuringReads.info(ref);
     const { info, values, possibleOrigin } = await loadDamagedEntry(database.current, ref, meta);
     return commitChange([], 1000, (transaction) => {
-      if (info === undefined || this.changesDuringReads.info(ref) === null) return false;
+      const hasChanged = this.changesDuringReads.info(ref) !== before || transaction.infos.has(ref);
+      if (info === undefined || before === null || hasChanged) return false;
       if (transaction.info(ref) === undefined) infos.set(ref, info);
       transaction.quarantine(ref, values);
       if (possibleOrigin !== undefined) transaction.restoreOrigin(possibleOrigin);
@@ -210,8 +216,10 @@ export class LevelReads {
   private withLatestChanges({ ref, entry, info, batch }: FoundEntry): StoredEntry {
     if (this.changesDuringReads.info(ref) === undefined) this.state.infos.set(ref, info);
     if (batch !== undefined) this.state.payloads.set(ref, batch);
-    const changed = this.lazyChanges.unwrittenUpdate(ref) ?? this.changesDuringReads.entry(ref);
-    return { ref, entry: changed === undefined ? entry : { ...changed, state: entry.state } };
+    const written = this.changesDuringReads.entry(ref) ?? entry;
+    const update = this.lazyChanges.unwrittenUpdate(ref);
+    const isNewer = update !== undefined && hasState(update, written.state);
+    return { ref, entry: isNewer ? { ...update, state: written.state } : written };
   }
 
   /** Whether an entry that was read still exists and is still in that state. */

@@ -84,6 +84,16 @@ export interface LevelStoreOptions {
  * layout, what each durability survives, and how damage is found.
  *
  * All changes go through one group commit, and into memory once LevelDB has written them. `LevelReads` reads.
+ *
+ * For one entry, the order of calls is the order in memory and the order on disk:
+ *
+ * - Changes wait in one line, in the order of the calls. Each is applied to the state that the changes before it left,
+ *   and a write carries the newest state at the time of the write. After a failed commit, the changes that are tried
+ *   again stay in front of all later ones.
+ * - An update may replace an earlier one only while both would be neighbours in that line; see `LazyChanges`.
+ * - A commit that was reported as failed may have been written. So a change that is tried again must do no harm then: an
+ *   update made in one state of an entry is ignored in another one, and a removed entry stays removed.
+ * - A read sees the last commit, whichever commits were made during it, and unwritten updates of that state.
  */
 export class LevelStore implements QueueStore {
   private readonly settings: LevelStoreSettings;
@@ -160,10 +170,7 @@ export class LevelStore implements QueueStore {
       retryMs: 1000,
       maxBytes: () => disk.plan.maxCommit,
     });
-    this.lazyChanges = new LazyChanges({
-      add: (change) => this.commits.add(change),
-      onUpdated: (ref, entry) => this.changesDuringReads.noteUpdate(ref, entry),
-    });
+    this.lazyChanges = new LazyChanges({ add: (change) => this.commits.add(change) });
     this.notes = new LevelNotes({
       add: (change) => this.lifecycle === "open" && this.commits.add(change),
       db: () => this.database.current,
@@ -417,6 +424,7 @@ export class LevelStore implements QueueStore {
   ) =>
     new Promise<T>((resolve, reject) => {
       this.checkOpen();
+      this.lazyChanges.closeUpdates(refs);
       let result: T;
       const apply = (transaction: Transaction) => {
         result = work(transaction);
@@ -424,9 +432,11 @@ export class LevelStore implements QueueStore {
       this.commits.add({ refs, bytes, lazy: false, apply, done: () => resolve(result), fail: reject });
     });
 
-  private onCommitted({ infos, failed, removed, meta }: Transaction): void {
-    this.changesDuringReads.noteCommit(infos);
-    for (const watcher of this.failedWatchers) for (const ref of infos.keys()) watcher.changed(ref, failed.get(ref));
+  private onCommitted(transaction: Transaction): void {
+    const { infos, entries, removed, meta } = transaction;
+    this.changesDuringReads.noteCommit(transaction);
+    for (const watcher of this.failedWatchers)
+      for (const [ref, info] of infos) watcher.changed(ref, info?.state === "failed" ? entries.get(ref) : undefined);
     for (const [ref, info] of infos) if (info === null) this.lazyChanges.onUncounted(ref);
     this.compactor.noteRemoved(removed);
     this.summaryFile.write(meta);

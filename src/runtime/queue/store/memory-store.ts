@@ -1,7 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { entryId, newIdTag } from "./format/entry-id.js";
-import { createEntry } from "./format/entry-value.js";
+import { createEntry, hasState } from "./format/entry-value.js";
 import {
   adjustAmount,
   alreadyOpenError,
@@ -69,7 +69,8 @@ export class MemoryStore implements QueueStore {
 
   update(ref: EntryRef, entry: Entry): void {
     const stored = this.entries.get(ref);
-    if (this.isOpen && stored !== undefined) this.set(ref, stored, { ...entry, state: stored.entry.state });
+    if (this.isOpen && stored !== undefined && hasState(entry, stored.entry.state))
+      this.set(ref, stored, { ...entry, state: stored.entry.state });
   }
 
   async fail(ref: EntryRef, entry: Entry): Promise<void> {

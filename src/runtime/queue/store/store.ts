@@ -19,7 +19,10 @@ export interface QueueStore {
   put(entry: NewEntry): Promise<StoredEntry>;
   /** Removes a delivered entry with the next commit. After a crash before that, the entry is sent again. */
   ack(ref: EntryRef): void;
-  /** Stores what an attempt changed in an entry. Like `ack`, it is written with the next commit. */
+  /**
+   * Stores what an attempt changed in an entry. Like `ack`, it is written with the next commit, and never over a later
+   * change of the entry. Ignored if the entry is in another state by now.
+   */
   update(ref: EntryRef, entry: Entry): void;
   /** Turns an entry into a dead letter. Its ref stays. */
   fail(ref: EntryRef, entry: Entry): Promise<void>;
@@ -212,6 +215,8 @@ export interface OpenReport {
    */
   readonly lostBounds?: { readonly atLeast: number; readonly atMost: number | undefined } | undefined;
   readonly corruptEntries: number;
+  /** Number of dead letters whose failure an older version has overwritten, and which are listed again; none if unset. */
+  readonly repairedEntries?: number;
   /** Where the damaged files were moved, if the store was repaired. */
   readonly setAside: string | undefined;
 }

@@ -73,6 +73,8 @@ export class HttpEndpoint {
   readonly open = new Set<HttpExchange>();
   readonly handedIn = new InFlightCounter();
   readonly refusals: RequestRefusals;
+  /** Set when requests are still processed, but not on the same connection as the ones before. */
+  closesConnections = false;
   isStopping = false;
   private readonly context: ReceiverContext;
   private readonly settings: HttpEndpointSettings;
@@ -140,11 +142,14 @@ export class HttpEndpoint {
   }
 
   /**
-   * Requests that are still being read get a retryable error; requests that were handed in get their answer. If another
-   * receiver has taken the server over, requests that have begun are read to their end.
+   * A worker first goes on for a moment, and closes connections with its answers: other workers take the next requests.
+   * Then requests that are still being read get a retryable error; requests that were handed in get their answer. If
+   * another receiver has taken the server over, requests that have begun are read to their end.
    */
   async stop(): Promise<void> {
     if (this.server?.isHandedOver) await this.finishOpen();
+    this.closesConnections = true;
+    await this.server?.retire();
     this.isStopping = true;
     await this.server?.drain(() => {
       for (const exchange of [...this.open]) exchange.refuse(this.refusals.shuttingDown);
@@ -177,6 +182,7 @@ export class HttpEndpoint {
   }
 
   private handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
+    if (this.closesConnections) response.shouldKeepAlive = false;
     if (this.isStopping) return this.refuseUnread(request, response, this.refusals.shuttingDown);
     // Browsers send no credentials with a preflight request.
     if (request.method === "OPTIONS" && this.cors && this.routeOf(request.url ?? "/") !== undefined)
@@ -257,7 +263,7 @@ export class HttpEndpoint {
   ) {
     this.countRefused(answer);
     // A client that asked for 100-continue may or may not send its body anyway.
-    if (this.isStopping || request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
     const encoding = this.encodingOf(request);
     const headers = [...this.extraHeaders(request), ...extraHeaders];
     request.on("error", () => {});

@@ -99,7 +99,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   }
 
   private extraHeaders(): HeaderList {
-    if (this.endpoint.isStopping) this.response.shouldKeepAlive = false;
+    if (this.endpoint.closesConnections) this.response.shouldKeepAlive = false;
     return this.endpoint.extraHeaders(this.request);
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { DecompressError } from "#codecs/compression";
+import { DecompressError, hasZstd, ZSTD_MISSING } from "#codecs/compression";
 import type { Outcome } from "#contract";
 import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
 import { type ErrorAnswer, GRPC_STATUS, type OtlpEncoding } from "#net/otlp";
@@ -111,7 +111,8 @@ export function standardRefusals(name: string, contentTypes: string): RequestRef
       return answer(404, GRPC_STATUS.UNIMPLEMENTED, message);
     },
     wrongCompression: (compression, accepted) => {
-      const message = `Content-Encoding ${compression} is not accepted; use ${accepted}`;
+      const reason = compression === "zstd" && !hasZstd ? ` (${ZSTD_MISSING})` : "";
+      const message = `Content-Encoding ${compression} is not accepted${reason}; use ${accepted}`;
       return answer(415, GRPC_STATUS.INVALID_ARGUMENT, message);
     },
     tooLarge,

@@ -59,7 +59,7 @@ export const httpServerKeys = (defaultEndpoint: string) => ({
     }),
   compression_algorithms: z.array(z.string()).optional().meta({
     description:
-      'Content-Encodings to accept; "" means no encoding. Default: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
+      'Content-Encodings to accept; "" means no encoding. Default: gzip, zlib, deflate, snappy, x-snappy-framed, lz4, and zstd with Node.js 22.15 or newer.',
   }),
   response_headers: httpHeaders()
     .superRefine(rejectFramingHeaders)

@@ -210,8 +210,8 @@ function sentOutcome(outcome: Outcome): SentOutcome {
     const { rejected, message } = outcome;
     return { rejected, message, rejectedOfAll: possiblyRejected(outcome) - rejected };
   }
-  const { kind, message, code, retryAfterMs, category, status, blame, failedIn } = outcome.refusal;
-  const given = { code, retryAfterMs, category, status, blame, failedIn };
+  const { kind, message, code, retryAfterMs, category, status, blame, failedIn, exporter } = outcome.refusal;
+  const given = { code, retryAfterMs, category, status, blame, failedIn, exporter };
   const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return { kind, message, options };
 }

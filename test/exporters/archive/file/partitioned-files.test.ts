@@ -60,6 +60,27 @@ describe("the file exporter with partition", () => {
     expect(isRefusal(error) && [error.kind, error.code]).toEqual(["transient", "SLUICE_FILE_WRITE"]);
   });
 
+  it("refuses batches while its folder is missing, and creates it only with create_directory", async () => {
+    const parent = await temporaryDirectory();
+    const folder = join(parent, "mount");
+    const exporter = exporterOf(folder, {});
+    await exporter.start?.();
+    const refused = async () => {
+      const error = await exporter.send(logs("x"), never, optionsOf("1")).catch((thrown: unknown) => thrown);
+      expect(isRefusal(error) && [error.kind, error.status]).toEqual(["transient", "ENOENT"]);
+      expect(await readdir(parent)).toEqual([]);
+    };
+    await refused();
+    await mkdir(folder);
+    await exporter.send(logs("x"), never, optionsOf("1"));
+    await exporter.send(logs("y"), never, optionsOf("2"));
+    expect((await filesIn(folder)).length).toBe(2);
+    await rm(folder, { recursive: true });
+    await refused();
+    await exporterOf(folder, {}, { create_directory: true }).send(logs("x"), never, optionsOf("1"));
+    expect((await filesIn(folder)).length).toBe(1);
+  });
+
   it("leaves nothing behind of a file that it cannot complete", async () => {
     const folder = await temporaryDirectory();
     const exporter = exporterOf(folder, { format: "%Y" });

@@ -3,13 +3,14 @@ import { expect, it } from "vitest";
 import { labelsOf } from "../../../../src/exporters/prometheus/remote-write/remote-series.js";
 import { WriteRequestV1 } from "../../../../src/exporters/prometheus/remote-write/write-request.js";
 import { decompress } from "../../../../src/runtime/codecs/compression/decompress.js";
+import { anyCharacter } from "../../../support/any-character.js";
 import { runs } from "../../../support/runs.js";
 import { BASE_MS } from "../metrics.js";
 import { readV1 } from "./write-server.js";
 
 const texts = fc.oneof(
   fc.constantFrom("", "GET", "POST", "/api/v2/resource-1/items", "/api/v2/resource-10/items", "a", "eu-west-1"),
-  fc.string({ unit: "binary", maxLength: 200 }),
+  fc.string({ unit: anyCharacter, maxLength: 200 }),
 );
 const labelSets = fc.dictionary(fc.constantFrom("__address__", "a", "ab", "job", "route", "z"), texts, { maxKeys: 6 });
 const series = fc.record({ name: fc.constantFrom("m", "http_requests_total", "x".repeat(300)), labels: labelSets });

@@ -5,6 +5,7 @@ import {
   ThresholdSampler,
   type ThresholdSamplerSettings,
 } from "../../../../src/processors/sampling/probabilistic/threshold-sampler.js";
+import { anyCharacter } from "../../../support/any-character.js";
 import { runs } from "../../../support/runs.js";
 import { type Oddities, rewritten, unknownFields } from "../../../support/telemetry/wire-forms.js";
 import { consistentThreshold, hashed, LISTS, naively, type SampledSignal } from "./naive-sampler.js";
@@ -30,7 +31,7 @@ const PLAIN_KEYS = [
 ];
 const text = fc.oneof(
   fc.constantFrom("", "a", "08", "8000", "ffffffffffffff", "x".repeat(125), "x".repeat(126), "y".repeat(200)),
-  fc.string({ unit: "binary", maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
 );
 const otherValue = fc.oneof(
   fc.constant({}),

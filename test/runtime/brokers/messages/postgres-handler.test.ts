@@ -10,9 +10,10 @@ import {
 } from "../../../../src/plugin.js";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
-
+import { runPipeline } from "../../../../src/testing.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../../support/servers/postgres.js";
 import { until } from "../../../support/until.js";
+import { ModelBroker } from "./broker-model.js";
 
 /** A message with this key. */
 function message(key: string, body: object = {}): Batch {
@@ -65,6 +66,28 @@ describe.skipIf(postgresProgram === undefined)("a handler with event_handled", (
     expect((await db.query("SELECT consumer, idempotency_key FROM handled WHERE idempotency_key = 'k1'")).rows).toEqual(
       [{ consumer: "book", idempotency_key: "k1" }],
     );
+  });
+
+  it("handles each message without a key once, over restarts, without a queue, whatever older versions remember", async () => {
+    await (await handler(insert)).send(message("k0"), never);
+    await db.query("INSERT INTO handled (consumer, idempotency_key) VALUES ('book', '') ON CONFLICT DO NOTHING");
+    const losing = new ModelBroker(() => true, false);
+    const event_handled = { ...postgres.keys, table: "handled" };
+    const plugins = [losing.receiver(), defineHandler({ type: "book", handle: insert })];
+    const yaml = JSON.stringify({
+      receivers: { model: {} },
+      exporters: { book: { event_handled, sending_queue: { enabled: false } } },
+      service: { pipelines: { logs: { receivers: ["model"], exporters: ["book"] } } },
+    });
+    for (let n = 0; n < 4; n++) losing.publish({ serial: String(n), body: "{}", key: n === 3 ? "" : undefined });
+    for (let starts = 0; starts < 2; starts++) {
+      const pipeline = await runPipeline(yaml, { plugins });
+      await until(() => expect(losing.isIdle).toBe(true));
+      await pipeline.stop();
+    }
+    const { rows } = await db.query("SELECT key FROM effects WHERE key <> 'k0'");
+    expect(new Set(rows.map(({ key }) => key)).size).toBe(4);
+    expect(rows).toHaveLength(4);
   });
 
   it("writes neither the key nor the effect when the handler fails, and handles the message again", async () => {

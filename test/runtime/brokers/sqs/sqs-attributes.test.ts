@@ -2,13 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attributeBytes, fromAttributes, toAttributes } from "../../../../src/runtime/brokers/sqs/sqs-attributes.js";
 import { BASE64_ATTRIBUTE, readSqsBody, writeSqsBody } from "../../../../src/runtime/brokers/sqs/sqs-body.js";
+import { anyCharacter } from "../../../support/any-character.js";
 import { runs } from "../../../support/runs.js";
 
 /** The characters that SQS accepts: see the reference of SendMessage. */
 const VALID_TEXT = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u;
 const VALID_NAME = /^(?!(aws|amazon)\.)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/i;
 
-const anyText = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constant(""));
+const anyText = fc.oneof(fc.string(), fc.string({ unit: anyCharacter }), fc.constant(""));
 const anyName = fc.oneof(anyText, fc.stringMatching(/^[a-z.-]{1,12}$/), fc.constantFrom("__proto__", "AWS.x", "a..b"));
 const anyValue = fc.oneof(anyText, fc.boolean().map(String), fc.integer(), fc.uint8Array({ maxLength: 20 }));
 const anyHeaders = fc.array(fc.tuple(anyName, anyValue), { maxLength: 15 }).map((pairs) => Object.fromEntries(pairs));
@@ -73,7 +74,7 @@ describe("the body of a message of SQS", () => {
   it("comes back as it was, whatever its bytes are", () => {
     const anyBytes = fc.oneof(
       fc.uint8Array(),
-      fc.string({ unit: "binary" }).map((text) => new TextEncoder().encode(text)),
+      fc.string({ unit: anyCharacter }).map((text) => new TextEncoder().encode(text)),
     );
     fc.assert(
       fc.property(anyBytes, fc.boolean(), (bytes, isBinary) => {

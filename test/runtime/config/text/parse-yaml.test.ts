@@ -5,6 +5,7 @@ import { nodeAt, placeOf, toPlain } from "../../../../src/runtime/config/text/no
 import { parseYaml } from "../../../../src/runtime/config/text/parse-yaml.js";
 import type { Problem } from "../../../../src/runtime/config/text/problem.js";
 import { SourceText } from "../../../../src/runtime/config/text/source-text.js";
+import { runs } from "../../../support/runs.js";
 import { brief, loadText, problemsIn } from "../load-text.js";
 
 function parse(text: string) {
@@ -216,7 +217,7 @@ describe("any text", () => {
           expect(problems.length).toBeGreaterThan(0);
         },
       ),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -231,7 +232,7 @@ describe("any text", () => {
           expect(loadText(text).config).toBeUndefined();
         },
       ),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });

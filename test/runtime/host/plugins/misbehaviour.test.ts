@@ -351,13 +351,14 @@ describe("a plugin's exporter that cannot be understood", () => {
   it("is named when it does not start", async () => {
     const { lines, logger } = keptLog();
     const clock = new FakeClock();
-    let begin = () => {};
+    let begin: (() => void) | undefined;
     const start = () => new Promise<void>((resolve) => (begin = resolve));
     const plugin = defineExporter({ type: "mine", create: () => ({ start, send: async () => undefined }) });
     const starting = run(plugin, { logger, clock });
+    await expect.poll(() => begin).toBeDefined();
     await clock.pass(11_000);
     expect(lines).toEqual([": exporters.mine has not started after 10 s"]);
-    begin();
+    begin!();
     await starting;
   });
 });

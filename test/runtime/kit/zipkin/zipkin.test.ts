@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { zipkinSpansOf } from "../../../../src/exporters/zipkin/to-zipkin.js";
 import { batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { ZipkinBatchWriter } from "../../../../src/receivers/zipkin/from-zipkin.js";
+import { runs } from "../../../support/runs.js";
 
 const back = (spans: readonly unknown[], parsesTags = false) => {
   const writer = new ZipkinBatchWriter(parsesTags);
@@ -111,7 +112,7 @@ describe("spans of Zipkin", () => {
         const returned = back(toZipkin(request));
         expect(normal(returned)).toEqual(normal(request));
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 

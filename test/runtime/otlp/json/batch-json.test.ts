@@ -27,7 +27,7 @@ it("has no list of numbers where the bytes have an empty one, also in front of a
 });
 
 it.each(['"', ""])("refuses an endless row of digits as malformed, with %s around it", (quote) => {
-  const digits = quote + "9".repeat(20_000_000) + quote;
+  const digits = quote + "9".repeat(4_000_000) + quote;
   for (const name of ["timeUnixNano", "severityNumber", "unknownName"]) {
     const json = Buffer.from(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"${name}":${digits}}]}]}]}`);
     if (name === "unknownName") expect(batchFromJson("logs", json).count).toBe(1);

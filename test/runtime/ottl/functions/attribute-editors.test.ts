@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
+import { runs } from "../../../support/runs.js";
 
 const BEFORE = [
   'set(attributes["a.new"], "u-7")',
@@ -52,7 +53,7 @@ describe("editors of all attributes", () => {
           attributesAfter(attributes, [...before, ...inMap]),
         );
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 

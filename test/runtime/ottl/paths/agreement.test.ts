@@ -120,6 +120,35 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
     );
   });
 
+  it("conditions that need no decoded value agree with those that do", () => {
+    const pairs = [
+      ...fields
+        .filter(({ kind }) => kind === "int")
+        .flatMap(({ path }) => [
+          [`${path} < 2`, `2 > ${path}`],
+          [`${path} == 0`, `0 == ${path}`],
+          [`${path} != 1`, `1 != ${path}`],
+          [`${path} >= 1.5`, `1.5 <= ${path}`],
+        ]),
+      ...owners.flatMap(({ path }) =>
+        [".*a.*", "^é", "1$", "^$", "\ufffd"].map((pattern) => [
+          `IsMatch(${path}["a"], "${pattern}")`,
+          `IsMatch(${path}["a"], Concat(["${pattern}"], ""))`,
+        ]),
+      ),
+    ].map((pair) => pair.map((text) => compileCondition(text, context)));
+    fc.assert(
+      fc.property(batchesFor(context), (batch) => {
+        for (const [quick, decoding] of pairs) {
+          const decided = forEach(batch, context, (scene) => quick!.matches(scene));
+          const expected = forEach(batch, context, (scene) => decoding!.matches(scene));
+          expectSame([quick!.text, decided], [quick!.text, expected]);
+        }
+      }),
+      runs(10),
+    );
+  });
+
   it("setting a path to what it is leaves the same batch", () => {
     const attributes = owners.flatMap(({ path }) => KEYS.map((key) => `${path}[${JSON.stringify(key)}]`));
     const statements = [...Object.keys(PATHS[context]), ...attributes]

@@ -12,7 +12,7 @@ const { parentPort, threadId } = require("node:worker_threads");
 parentPort.on("message", ({ statements: [what] }) => {
   if (what === "loop") for (;;);
   const list = [];
-  if (what === "fill") for (let i = 0; ; i++) list.push({ i, text: "x" + i });
+  if (what === "fill") for (;;) list.push(new Array(100_000).fill(0.5));
   if (what === "exit") process.exit(0);
   if (what === "fail") throw new Error("broken");
   if (what !== "wait") parentPort.postMessage({ json: String(threadId) });

@@ -22,7 +22,8 @@ beforeEach(() => {
 afterEach(cleanUp);
 
 /** Refuses everything for good, until the test changes that. */
-const refusing = { isWell: false, taken: [] as Batch[] };
+const noTable = new Refusal("permanent", "no such table", { status: "HTTP 400", category: "business" });
+const refusing = { isWell: false, taken: [] as Batch[], refusal: noTable };
 const bad = defineExporter({
   type: "bad",
   summary: "test",
@@ -30,15 +31,14 @@ const bad = defineExporter({
   schema: z.strictObject({}),
   create: () => ({
     async send(batch) {
-      if (!refusing.isWell)
-        throw new Refusal("permanent", "no such table", { status: "HTTP 400", category: "business" });
+      if (!refusing.isWell) throw refusing.refusal;
       refusing.taken.push(batch);
       return undefined;
     },
   }),
 });
 beforeEach(() => {
-  Object.assign(refusing, { isWell: false, taken: [] });
+  Object.assign(refusing, { isWell: false, taken: [], refusal: noTable });
 });
 
 const yaml =
@@ -112,6 +112,15 @@ describe("a dead letter that is forwarded", () => {
     const state = async () => (await deadLetters(agent))[0]?.forwarded;
     await expect.poll(state).toMatchObject({ to: "collect", state: "delivered" });
     expect(agent.metrics.value("sluice_dead_letters_forwarded", { exporter: "bad", to: "collect" })).toBe(1);
+  });
+
+  it("has the code of its kind as its class when the refusal says no more", async () => {
+    refusing.refusal = new Refusal("permanent", "an order without an id");
+    const agent = await start();
+    await agent.hand(logs("one"));
+    await expect.poll(() => copies.count).toBe(1);
+    expect(resourceOf(copies.batches[0]!)["sluice.dead_letter.error"]).toBe("SLUICE_PERMANENT");
+    expect((await deadLetters(agent))[0]!.failure!.error.class).toBe("SLUICE_PERMANENT");
   });
 
   it("becomes no dead letter of the other exporter when that refuses it: the failure is noted on it", async () => {

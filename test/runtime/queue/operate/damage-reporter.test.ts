@@ -37,6 +37,17 @@ describe("a store that fails", () => {
   });
 });
 
+describe("a store that has repaired dead letters", () => {
+  it("tells how many they were", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const open = store.open.bind(store);
+    store.open = async () => ({ ...(await open()), repairedEntries: 2 });
+    const queue = await startQueue({ store });
+    expect(queue.metrics.value("sluice_queue_repaired_entries")).toBe(2);
+    expect(queue.lines.filter(({ level }) => level === "error")).toHaveLength(1);
+  });
+});
+
 describe("a store that sets entries aside while it is read", () => {
   it("counts and logs each once, even if its turn had come", async () => {
     const store = new MemoryStore({ exporter: "out" });

@@ -27,7 +27,7 @@ describe("classification", () => {
       ["transient", "UNAVAILABLE"],
       ["transient", "ECONNREFUSED"],
       ["transient", "TypeError"],
-      ["transient", "unknown"],
+      ["transient", "SLUICE_TRANSIENT"],
     ]);
   });
 

@@ -12,7 +12,7 @@ describe("an outage", () => {
       },
     });
     for (const body of numbers(30)) queue.send(body);
-    await queue.pass(3 * 24 * 3_600_000, 3_600_000);
+    await queue.pass(2 * 24 * 3_600_000, 3_600_000);
     expect(queue.outlet.status()).toMatchObject({ state: "DOWN", breaker: { state: "open" }, queue: { entries: 30 } });
     isDown = false;
     await queue.pass(60_000, 500);

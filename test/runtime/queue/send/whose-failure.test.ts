@@ -194,3 +194,52 @@ describe("a call without an answer in time", () => {
     expect(queue.taken).toHaveLength(35);
   });
 });
+
+describe("an outage in which everything is answered 500", () => {
+  it.each([
+    ["500 to everything, 10 consumers", failing, true, 10],
+    ["500 to everything, 1 consumer", failing, true, 1],
+    ["500 to everything, no breaker", failing, false, 10],
+    ["500 to the poison, nothing to others", hangs, true, 10],
+  ])(
+    "makes no dead letter of good entries, and the bad entry ends when it is over: %s",
+    async (_what, outage, hasBreaker, num_consumers) => {
+      let isDown = true;
+      const queue = await startQueue({
+        settings: { circuit_breaker: { enabled: hasBreaker }, sending_queue: { num_consumers } },
+        backend: async (...call) => {
+          if (call[0].includes("poison")) throw http(500);
+          return isDown ? outage(...call) : undefined;
+        },
+      });
+      for (const body of ["poison", ...numbers(320)]) queue.send(body);
+      // Several times as long as all attempts of an entry take.
+      await queue.pass(40 * 60_000, 10_000);
+      expect((await queue.deadLetters()).length).toBeLessThanOrEqual(outage === hangs ? 1 : 0);
+      isDown = false;
+      for (let i = 0; i < 600; i++) {
+        queue.send(`later ${i}`);
+        await queue.pass(1000);
+      }
+      expect(new Set(queue.taken).size).toBe(920);
+      expect((await queue.deadLetters()).map(({ items, failure }) => [items, failure?.error.class])).toEqual([
+        [1, "HTTP 500"],
+      ]);
+    },
+  );
+
+  it("spends attempts if there are few entries, because all of them may be bad", async () => {
+    const queue = await startQueue({ backend: failing });
+    for (const body of numbers(20)) queue.send(body);
+    await queue.pass(LONG, 10_000);
+    expect(new Set((await failures(queue)).map(([, rule]) => rule))).toEqual(new Set(["max_retries"]));
+    expect(await queue.deadLetters()).toHaveLength(20);
+  });
+
+  it("spends attempts if a handler throws, because the failure is not an answer", async () => {
+    const queue = await startQueue({ backend: throws, settings: { circuit_breaker: { enabled: false } } });
+    for (const body of numbers(100)) queue.send(body);
+    await queue.pass(600_000, 1000);
+    expect(await queue.deadLetters()).toHaveLength(100);
+  });
+});

@@ -49,7 +49,7 @@ describe("a queue directory in use", () => {
   });
 
   it("holds no native memory of former openings", async () => {
-    const openings = 40;
+    const openings = 20;
     const before = await liveNativeReferences();
     for (let i = 0; i < openings; i++) {
       await store.close();

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compileExpression } from "../../../../src/runtime/text/expressions/expression.js";
 import { ExpressionError } from "../../../../src/runtime/text/expressions/expression-error.js";
+import { runs } from "../../../support/runs.js";
 
 const scope = {
   body: "GET /cart 200",
@@ -127,7 +128,7 @@ describe("expressions", () => {
           expect(error).toBeInstanceOf(ExpressionError);
         }
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ByteScan } from "../../../../src/runtime/text/patterns/byte-scan.js";
 import { compilePattern } from "../../../../src/runtime/text/patterns/pattern.js";
+import { runs } from "../../../support/runs.js";
 import { patterns, texts } from "./random-patterns.js";
 
 function scan(sources: readonly string[], bytes: Uint8Array): number {
@@ -46,7 +47,7 @@ describe("a scan of bytes for patterns", () => {
           }
         }
       }),
-      { numRuns: 150 },
+      runs(150),
     );
   });
 
@@ -57,14 +58,14 @@ describe("a scan of bytes for patterns", () => {
         const pattern = compilePattern(source);
         if (pattern.test(Buffer.from(list).toString())) expect(scan([source], Buffer.from(list)), source).toBe(1);
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 
   it("gives up its table, and no match, when texts are too unlike", () => {
     const scanned = new ByteScan([compilePattern("a.{12}b.{12}c")]);
     const random = fc.sample(fc.array(fc.constantFrom("a", "b", "d"), { minLength: 3000, maxLength: 3000 }), {
-      numRuns: 20,
+      ...runs(20),
       seed: 1,
     });
     for (const text of random) {

@@ -14,6 +14,7 @@ import {
 } from "../../../../src/plugin.js";
 
 import { cleanUp } from "../../../support/fed-agent.js";
+import { runs } from "../../../support/runs.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { listOf, recordsOf } from "../../../support/telemetry/trees.js";
 import { until } from "../../../support/until.js";
@@ -130,7 +131,7 @@ service:
         const traces = views.map(({ seen }) => new Set(names(seen).map(traceOf)));
         expect(new Set(traces.flatMap((each) => [...each])).size).toBe(traces.reduce((sum, { size }) => sum + size, 0));
       }),
-      { numRuns: 50 },
+      runs(50),
     );
   });
 });

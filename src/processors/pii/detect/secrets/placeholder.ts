@@ -19,9 +19,9 @@ const WORDS = new RegExp(
   ].join("|")})$`,
   "i",
 );
-/** Template variables, and replacements that this processor has written. */
+/** Template variables, and masks that this processor has written. */
 const TEMPLATE =
-  /^(?:\*+|\u2022+|[a-z]+ \*{3,}|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|hash\([\da-f]{32}\).*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*|_\w+\(.*|[a-z]+(?:_[a-z]+)+\(.*|[a-z_]+(?:\.[a-z_]+){2,})$/i;
+  /^(?:\*+|\u2022+|[a-z]+ \*{3,}|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*|_\w+\(.*|[a-z]+(?:_[a-z]+)+\(.*|[a-z_]+(?:\.[a-z_]+){2,})$/i;
 const VARIABLE = /^(?:\$(?:[A-Z_][A-Z\d_]*|[a-z_]+)|%(?:[a-z]|[A-Z_]+%))$/;
 /** Paths, which follow `pwd` and options that name files. */
 const PATH =
@@ -54,16 +54,15 @@ function isBracketedText(b: Uint8Array, p: number): boolean {
 
 /** Whether the text is a template variable or a mask. */
 export function isTemplate(text: string): boolean {
-  return (
-    text.length <= MAX_LENGTH && !HASHED.test(text) && (TEMPLATE.test(text) || VARIABLE.test(text) || PATH.test(text))
-  );
+  return text.length <= MAX_LENGTH && (TEMPLATE.test(text) || VARIABLE.test(text) || PATH.test(text));
 }
 
-/** A replacement of the strategy hash, which that strategy recognises itself. */
-const HASHED = /^hash\(/;
-
 /** Whether the text stands in the place of a value. */
-export function isPlaceholderText(text: string): boolean {
+export function isPlaceholderText(text: string, isOwnPseudonym = matches.isOwnPseudonym): boolean {
+  if (text.startsWith("hash(")) {
+    matches.readsDigits = true;
+    if (isOwnPseudonym(text)) return true;
+  }
   if (text.slice(0, 12).includes(MASK) || TEMPLATE.test(text) || VARIABLE.test(text)) return true;
   if (PATH.test(text) || WORDS.test(text)) return true;
   if (/^[a-z]+(?::[A-Za-z_-]+){2,}$/.test(text)) return true; // the key of a cache

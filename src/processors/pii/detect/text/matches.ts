@@ -69,6 +69,8 @@ class Matches {
   hasBarePosition = false;
   /** Whether addresses of private networks are found without a label, too. */
   findsPrivateAddresses = false;
+  /** Whether the text begins with a value that is a pseudonym which the present treatment has made. */
+  isOwnPseudonym: (text: string) => boolean = () => false;
   /** A bit for each built-in detector that is enabled. */
   enabled = 0;
   /** Holds 1 for each country whose national numbers are enabled, in the order of `COUNTRIES`. */

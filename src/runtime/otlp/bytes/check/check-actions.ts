@@ -18,6 +18,7 @@ export const SPAN_ID = 10;
 export const PACKED_FIXED64 = 11;
 export const PACKED_VARINT = 12;
 export const WRONG_TYPE = 13;
+export const REPEATED_BYTES = 14;
 
 export const ACTION_MASK = 15;
 /** Each singular field of a message has its own bit in an entry; the members of a oneof share one. */

@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { MalformedError } from "../../signals/malformed.js";
 import type { Signal } from "../../signals/signal.js";
 import { REQUEST } from "../messages.js";
@@ -5,7 +6,7 @@ import { type WasmFunction, WasmSource } from "../wasm/wasm-source.js";
 import { FAULTS, HAS_DUPLICATES, malformed, tooManyElements } from "./check-faults.js";
 import { checkInJavaScript } from "./check-in-javascript.js";
 import { checkTable, messageOf, numberOf } from "./check-table.js";
-import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./check-walk.js";
+import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, MOST_VALUES_AT, TABLE_AT } from "./check-walk.js";
 
 /**
  * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.
@@ -25,19 +26,32 @@ import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./chec
 /** Result of `checkRequest` if a singular field or a second member of a oneof was repeated. */
 export const HAS_DUPLICATE_FIELDS = HAS_DUPLICATES;
 
+export interface CheckResult {
+  /** The number of log records, spans or data points, or `HAS_DUPLICATE_FIELDS`. */
+  readonly records: number;
+  /**
+   * An upper bound for the values of any one record, resource, scope or metric, as `hasTooManyValues` counts them. It
+   * is at most the number of values between the starts of two records, twice. Infinity if nothing is known.
+   */
+  readonly mostValues: number;
+}
+
 /**
- * Returns the number of records (log records, spans or data points) or `HAS_DUPLICATE_FIELDS`. Throws a
- * `MalformedError` with the offset, also for more than `maxElements` messages: records, attributes, values and all
- * others.
+ * Throws a `MalformedError` with the offset, also for more than `maxElements` messages: records, attributes, values and
+ * all others.
  */
 export function checkRequest(
   signal: Signal,
   pieces: readonly Uint8Array[],
   byteLength: number,
   maxElements = MAX_ELEMENTS,
-): number {
+): CheckResult {
   const checker = checkerFor(byteLength);
-  if (checker === undefined) return checkInJavaScript(signal, pieces, byteLength, maxElements);
+  if (checker === undefined) {
+    warnOnce();
+    const records = checkInJavaScript(signal, pieces, byteLength, maxElements);
+    return { records, mostValues: Number.POSITIVE_INFINITY };
+  }
   const { bytes, run } = checker;
   let p = INPUT_AT;
   for (const piece of pieces) {
@@ -46,7 +60,11 @@ export function checkRequest(
   }
   const found = run(p - INPUT_AT, REQUEST_ENTRIES[signal], Math.min(maxElements, MAX_ELEMENTS));
   if (found < HAS_DUPLICATES) throw faultOf(found, bytes);
-  return found;
+  return { records: found, mostValues: 2 * numberAt(bytes, MOST_VALUES_AT) };
+}
+
+function numberAt(memory: Uint8Array, at: number): number {
+  return (memory[at]! | (memory[at + 1]! << 8) | (memory[at + 2]! << 16) | (memory[at + 3]! << 24)) >>> 0;
 }
 
 const MAX_ELEMENTS = 0xffffffff;
@@ -77,6 +95,16 @@ function checkerFor(byteLength: number): Checker | undefined {
 
 function createChecker(byteLength: number): Checker | undefined {
   return checkers.create(byteLength, TABLE_AT, checkTable());
+}
+
+let hasWarned = false;
+
+function warnOnce(): void {
+  if (hasWarned) return;
+  hasWarned = true;
+  const advice = "start Node.js without --jitless and without a limit on the address space (ulimit -v)";
+  const message = `OTLP requests are checked without WebAssembly, which takes up to 19 times as long; ${advice}`;
+  process.emitWarning(message, "SluiceWarning");
 }
 
 function faultOf(fault: number, memory: Uint8Array): MalformedError {

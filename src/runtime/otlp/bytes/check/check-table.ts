@@ -9,6 +9,7 @@ import {
   MESSAGE_SHIFT,
   PACKED_FIXED64,
   PACKED_VARINT,
+  REPEATED_BYTES,
   SKIP_BYTES,
   SKIP_FIXED32,
   SKIP_FIXED64,
@@ -63,7 +64,8 @@ function actionsOf(field: Field): [tag: number, action: number][] {
   if (field.message !== undefined) return [[field.tag, descendAction(field.message)]];
   if (field.type === "id") return [[field.tag, field.idBytes === 16 ? TRACE_ID : SPAN_ID]];
   const single: [number, number] = [field.tag, SKIP_ACTIONS[field.tag & 7]!];
-  if (!field.repeated || !isPackable(field)) return [single];
+  if (!field.repeated) return [single];
+  if (!isPackable(field)) return [[field.tag, REPEATED_BYTES]];
   const packed = (field.tag & 7) === VARINT ? PACKED_VARINT : PACKED_FIXED64;
   return [single, [(field.number << 3) | LENGTH_DELIMITED, packed]];
 }

@@ -48,6 +48,7 @@ import {
   MESSAGE_SHIFT,
   PACKED_FIXED64,
   PACKED_VARINT,
+  REPEATED_BYTES,
   SINGULAR_MASK,
   SKIP_BYTES,
   SKIP_FIXED32,
@@ -71,8 +72,10 @@ import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
  * four bytes at a time.
  */
 
-/** The memory layout: a fault, the stack, the table of messages, the request. */
+/** The memory layout: a fault, the most values, the stack, the table of messages, the request. */
 export const FAULT_AT = 0;
+/** After a check: see `CheckResult.mostValues`. */
+export const MOST_VALUES_AT = 12;
 const STACK_AT = 64;
 export const TABLE_AT = 4096;
 const LEVEL_BYTES = 12;
@@ -105,6 +108,11 @@ const action = variable();
 const elements = variable();
 const records = variable();
 const duplicates = variable();
+/** Values that are no elements: the bytes of packed numbers, and repeated strings. */
+const extraValues = variable();
+/** Elements and extra values before the last record, and the most between the starts of two records. */
+const valuesBefore = variable();
+const mostValues = variable();
 /** For length-delimited values: the length and the end. */
 const size = variable();
 const stop = variable();
@@ -255,10 +263,26 @@ const skipPlainValue = (label: string): WasmCode =>
     next,
   );
 
+/**
+ * Called where a record starts, and at the end: everything since the record before is a part of that record or of the
+ * owners around this one.
+ */
+const endRun = (): WasmCode =>
+  steps(
+    set(value, subtract(add(elements, extraValues), valuesBefore)),
+    when(greater(value, mostValues), set(mostValues, value)),
+    set(valuesBefore, add(elements, extraValues)),
+  );
+
 /** At the end of a message: continues after it in the enclosing one, or returns the results. */
 const ascend: WasmCode = steps(
   when(greater(elements, maxElements), fail("tooManyElements", p)),
-  when(equal(level, STACK_AT), give(choose(duplicates, HAS_DUPLICATES, records))),
+  when(
+    equal(level, STACK_AT),
+    endRun(),
+    store(MOST_VALUES_AT, 0, mostValues),
+    give(choose(duplicates, HAS_DUPLICATES, records)),
+  ),
   set(level, subtract(level, LEVEL_BYTES)),
   set(end, load(level)),
   set(entries, load(level, 4)),
@@ -300,6 +324,7 @@ const skipId = (bytes: number, fault: keyof typeof FAULTS): WasmCode =>
 /** Skips consecutive numbers without tags. */
 const skipPacked: WasmCode = steps(
   readLength(),
+  set(extraValues, add(extraValues, size)),
   when(equal(action, PACKED_FIXED64), when(and(size, 7), fail("oddPacked", at)), set(p, stop), next),
   loop("numbers", when(less(p, stop), skipVarint(stop), jump("numbers"))),
   next,
@@ -324,6 +349,7 @@ const ACTIONS = labels(
     [SPAN_ID]: "span id",
     [PACKED_FIXED64]: "packed",
     [PACKED_VARINT]: "packed",
+    [REPEATED_BYTES]: "repeated bytes",
     [WRONG_TYPE]: "wrong type",
   },
   "unknown",
@@ -353,12 +379,13 @@ const walk: WasmCode = steps(
       ["varint", steps(skipVarint(end), next)],
       ["64 bits", skipFixed(8)],
       ["32 bits", skipFixed(4)],
+      ["repeated bytes", steps(count(extraValues), jump("bytes"))],
       ["bytes", steps(readLength(), set(p, stop), next)],
       ["trace id", skipId(16, "traceId")],
       ["span id", skipId(8, "spanId")],
       ["packed", skipPacked],
       ["wrong type", fail("wrongType", at)],
-      ["record", steps(count(records), jump("message"))],
+      ["record", steps(count(records), endRun(), jump("message"))],
       ["value", skipPlainValue("message")],
       ["key and value", skipPlainKeyValues("message")],
       ["message", descend],

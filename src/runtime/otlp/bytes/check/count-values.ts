@@ -1,14 +1,17 @@
-import { SIGNALS, type Signal } from "../../signals/signal.js";
+import type { Batch } from "../../batch.js";
+import { SIGNALS } from "../../signals/signal.js";
 import { type Field, type Message, REQUEST } from "../messages.js";
 import { after, fieldTag, LENGTH_DELIMITED, stepOver, valueAt, varint } from "../wire.js";
 
 /**
  * Whether a record, resource, scope or metric of the request has more than `limit` values: attributes, events, links,
- * exemplars, buckets, quantiles, and the items of lists and maps in them. A value takes at least one byte, so only
- * messages with more than `limit` bytes are looked into.
+ * exemplars, buckets, quantiles, and the items of lists and maps in them. Ordinary requests are answered from what the
+ * check counted, without another look at their bytes. Of others, only messages with more than `limit` bytes are looked
+ * into, because a value takes at least one.
  */
-export function hasTooManyValues(signal: Signal, b: Uint8Array, limit: number): boolean {
-  return b.length > limit && isCrowdedContainer(b, 0, b.length, REQUEST[signal], limit);
+export function hasTooManyValues(batch: Batch, limit: number): boolean {
+  if (batch.mostValues <= limit || batch.byteLength <= limit) return false;
+  return isCrowdedContainer(batch.bytes, 0, batch.byteLength, REQUEST[batch.signal], limit);
 }
 
 function isCrowdedContainer(b: Uint8Array, start: number, end: number, message: Message, limit: number): boolean {

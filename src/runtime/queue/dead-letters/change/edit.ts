@@ -3,6 +3,7 @@ import { AdminError, type DeadLetterEdit, type Entry, revisionOf } from "#contra
 import type { Batch } from "#otlp";
 import { batchFromJson, findUnknownMember } from "#otlp/json";
 import { isMalformed, type Signal } from "#otlp/signals";
+import { numberingAfterEdit } from "../../entry/numbering.js";
 import { replacementOf } from "../../store/format/entry-value.js";
 import type { StoredEntry } from "../../store/store.js";
 import { excerptOf } from "../batch-excerpt.js";
@@ -61,8 +62,11 @@ async function replacePayload(
   { clock, logger, originals }: EditServices,
 ): Promise<Entry> {
   const at = clock.now();
-  await originals.keep(entry, await store.payload(ref), at);
-  const edited = withEdit(entry, { at, by, ...(reason !== undefined && { reason }) });
+  const original = await store.payload(ref);
+  await originals.keep(entry, original, at);
+  const numbered =
+    batch.count === original.count ? entry : { ...entry, numbering: numberingAfterEdit(entry, original, batch) };
+  const edited = withEdit(numbered, { at, by, ...(reason !== undefined && { reason }) });
   const failure = { ...edited.failure!, ...excerptOf(batch) };
   const [stored] = await store.replace(ref, [replacementOf({ ...edited, failure }, batch)]);
   logger.info({ id: entry.id, by, revision: revisionOf(edited) }, "a dead letter was edited");

@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 /** Returns a permanent entry id. A sequence number is never used twice under the same tag. */
 export function entryId(tag: string, sequence: number): string {
   return `${tag}-${sequence}`;
@@ -15,18 +13,3 @@ export function sequenceOfId(id: string): number | undefined {
 export function newIdTag(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-
-/**
- * Returns the id of an entry that its sender identifies by a key. It is the same each time the entry comes, in every
- * agent with such an exporter and pipeline. Stores count from 1, so none of them creates such an id.
- */
-export function keyedEntryId(exporter: string, pipeline: string, key: string): string {
-  const name = JSON.stringify([exporter, pipeline, key]);
-  return entryId(createHash("sha256").update(name).digest("hex").slice(0, KEYED_TAG_LENGTH), 0);
-}
-
-export function isKeyedEntryId(id: string): boolean {
-  return id.endsWith("-0");
-}
-
-const KEYED_TAG_LENGTH = 32;

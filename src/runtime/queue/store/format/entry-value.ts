@@ -31,6 +31,11 @@ export function infoOf(ref: EntryRef, head: EntryHead, changed: boolean): EntryI
   return { id, state, items, bytes, enqueuedAt, chunks: head.chunks, origin: head.origin ?? ref, changed };
 }
 
+/** Whether an entry is in this state, as far as a store distinguishes them. */
+export function hasState(entry: Entry, state: Entry["state"]): boolean {
+  return (entry.state === "failed") === (state === "failed");
+}
+
 export function headOf(ref: EntryRef, entry: Entry, info: Pick<EntryInfo, "chunks" | "origin">): EntryHead {
   return { entry, chunks: info.chunks, ...(info.origin === ref ? {} : { origin: info.origin }) };
 }

@@ -27,6 +27,11 @@ export interface Meta {
   readonly corrupt: number;
   /** Checksum over the refs of all entries. A store written by an older version has none until it is empty. */
   readonly refSum?: RefSum | undefined;
+  /**
+   * Whether no dead letter can have been overwritten by an earlier update of its entry. Older versions did not order
+   * these changes.
+   */
+  readonly hasOrderedChanges?: boolean | undefined;
 }
 
 /** An order-independent checksum that distinguishes sets of entries. */
@@ -65,6 +70,7 @@ export function newMeta(exporter: string): Meta {
     moved: 0,
     corrupt: 0,
     refSum: NO_REFS,
+    hasOrderedChanges: true,
   };
 }
 

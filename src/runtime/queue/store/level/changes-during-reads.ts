@@ -1,6 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { EntryInfo } from "../format/entry-value.js";
 import type { EntryRef } from "../store.js";
+import type { Transaction } from "./transaction.js";
 
 /**
  * Changes that were committed while a read is under way, because the read may have seen the earlier state. They are
@@ -27,17 +28,15 @@ export class ChangesDuringReads {
     await Promise.allSettled([...this.activeReads]);
   }
 
-  /** `infos` has entries as a commit left them; null stands for removed ones. */
-  noteCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>): void {
+  /** To be called with each commit, in order. */
+  noteCommit({ infos, entries }: Pick<Transaction, "infos" | "entries">): void {
     if (this.activeReads.size === 0) return;
     for (const [ref, info] of infos) {
       this.infos.set(ref, info);
-      this.entries.delete(ref);
+      const entry = entries.get(ref);
+      if (entry === undefined) this.entries.delete(ref);
+      else this.entries.set(ref, entry);
     }
-  }
-
-  noteUpdate(ref: EntryRef, entry: Entry): void {
-    if (this.activeReads.size > 0) this.entries.set(ref, entry);
   }
 
   /** Undefined if nothing has changed; null if the entry was removed. */
@@ -45,6 +44,7 @@ export class ChangesDuringReads {
     return this.infos.get(ref);
   }
 
+  /** The entry as the last commit left it, if that made it a dead letter or updated it. */
   entry(ref: EntryRef): Entry | undefined {
     return this.entries.get(ref);
   }

@@ -1,19 +1,27 @@
 import type { Entry } from "#contract/operations";
-import type { EntryInfo } from "../format/entry-value.js";
+import { type EntryInfo, hasState } from "../format/entry-value.js";
 import type { Amount, EntryRef } from "../store.js";
 import { adjustAmount, ZERO_AMOUNT } from "../store.js";
 import type { StoreChange } from "./group-commit.js";
-import type { Transaction } from "./transaction.js";
 
 export interface LazyChangesSettings {
   readonly add: (change: StoreChange) => void;
-  /** Called when an update has been written. */
-  readonly onUpdated: (ref: EntryRef, entry: Entry) => void;
+}
+
+/** An update that is not written yet. `entry` is undefined if an acknowledgement has made it pointless. */
+interface UnwrittenUpdate {
+  entry: Entry | undefined;
+  /** Whether a later update may still take its place among the changes that wait. */
+  isOpen: boolean;
 }
 
 /**
  * Acknowledgements and updates. No caller waits for them, so they are written with the next commit. Until then this
  * class knows what the store does not reflect yet.
+ *
+ * They are written in the order of the calls, like all changes; see `LevelStore`. An update replaces the one before it
+ * only while that one waits, is the last change of its entry, and is for the same state. Otherwise it is added behind
+ * the others.
  */
 export class LazyChanges {
   private readonly settings: LazyChangesSettings;
@@ -23,7 +31,8 @@ export class LazyChanges {
    */
   private readonly unwrittenAcks = new Map<EntryRef, EntryInfo | undefined>();
   private ackedAmount = ZERO_AMOUNT;
-  private readonly unwrittenUpdates = new Map<EntryRef, Entry>();
+  /** The last update of each entry. */
+  private readonly unwrittenUpdates = new Map<EntryRef, UnwrittenUpdate>();
 
   constructor(settings: LazyChangesSettings) {
     this.settings = settings;
@@ -44,7 +53,7 @@ export class LazyChanges {
 
   /** The last update of the entry, if it is not written yet. */
   unwrittenUpdate(ref: EntryRef): Entry | undefined {
-    return this.unwrittenUpdates.get(ref);
+    return this.unwrittenUpdates.get(ref)?.entry;
   }
 
   /** `info` is the known info of a pending entry. */
@@ -52,7 +61,7 @@ export class LazyChanges {
     if (this.unwrittenAcks.has(ref)) return;
     this.unwrittenAcks.set(ref, info);
     if (info !== undefined) this.ackedAmount = adjustAmount(this.ackedAmount, info, 1);
-    this.unwrittenUpdates.delete(ref);
+    this.forgetUpdate(ref);
     const done = () => {
       this.onUncounted(ref);
       this.unwrittenAcks.delete(ref);
@@ -68,29 +77,51 @@ export class LazyChanges {
     this.unwrittenAcks.set(ref, undefined);
   }
 
-  /** If an entry is updated several times, only the last update is written. */
+  /** If an entry is updated several times before a commit, only the last update is written. */
   update(ref: EntryRef, entry: Entry): void {
     if (this.unwrittenAcks.has(ref)) return;
-    const isWaiting = this.unwrittenUpdates.has(ref);
-    this.unwrittenUpdates.set(ref, entry);
-    if (isWaiting) return;
-    let written: Entry | undefined;
-    const apply = (transaction: Transaction) => {
-      written = this.unwrittenUpdates.get(ref);
-      if (written !== undefined) transaction.update(ref, written);
-    };
-    const done = () => {
-      const latest = this.unwrittenUpdates.get(ref);
-      this.unwrittenUpdates.delete(ref);
-      if (written !== undefined) this.settings.onUpdated(ref, written);
-      if (latest !== undefined && latest !== written) this.update(ref, latest);
-    };
-    this.settings.add({ refs: [ref], bytes: 1000, lazy: true, apply, done, fail: done });
+    const last = this.unwrittenUpdates.get(ref);
+    if (last?.isOpen && last.entry !== undefined && hasState(last.entry, entry.state)) last.entry = entry;
+    else this.addUpdate(ref, { entry, isOpen: true });
+  }
+
+  /** To be called when another change of these entries is added, so that later updates are written after it. */
+  closeUpdates(refs: readonly EntryRef[]): void {
+    if (this.unwrittenUpdates.size === 0) return;
+    for (const ref of refs) {
+      const update = this.unwrittenUpdates.get(ref);
+      if (update !== undefined) update.isOpen = false;
+    }
   }
 
   clear(): void {
     this.unwrittenAcks.clear();
     this.ackedAmount = ZERO_AMOUNT;
     this.unwrittenUpdates.clear();
+  }
+
+  private addUpdate(ref: EntryRef, update: UnwrittenUpdate): void {
+    this.unwrittenUpdates.set(ref, update);
+    const done = () => {
+      if (this.unwrittenUpdates.get(ref) === update) this.unwrittenUpdates.delete(ref);
+    };
+    this.settings.add({
+      refs: [ref],
+      bytes: 1000,
+      lazy: true,
+      apply(transaction) {
+        update.isOpen = false;
+        if (update.entry !== undefined) transaction.update(ref, update.entry);
+      },
+      done,
+      fail: done,
+    });
+  }
+
+  private forgetUpdate(ref: EntryRef): void {
+    const update = this.unwrittenUpdates.get(ref);
+    if (update === undefined) return;
+    update.entry = undefined;
+    this.unwrittenUpdates.delete(ref);
   }
 }

@@ -7,6 +7,7 @@ import { chunkKey, endOfRange, idKey, type KeyRange, RANGES, refKey, refOf } fro
 import type { Meta } from "../format/meta.js";
 import type { EntryRef, StoredEntry, StoredFacts, WantedPayload } from "../store.js";
 import type { LevelDb } from "./level-db.js";
+import { withKnownFailure } from "./open/lost-failure.js";
 
 /** An entry that cannot be read. Callers that catch it set the entry aside and continue. */
 export class UnreadableEntryError extends Error {
@@ -39,7 +40,7 @@ export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry 
     f === undefined ? decodeHead<EntryHead>(RANGES.entry, ref, p) : decodeHead<EntryHead>(RANGES.failed, ref, f);
   if (head === undefined) throw new UnreadableEntryError(ref);
   const now = f === undefined ? (decodeHead<EntryHead>(RANGES.update, ref, u) ?? head) : head;
-  return { ref, entry: now.entry, info: infoOf(ref, now, u !== undefined) };
+  return { ref, entry: withKnownFailure(now.entry), info: infoOf(ref, now, u !== undefined) };
 }
 
 /** Returns the ref of an id that does not contain it. */
@@ -117,7 +118,7 @@ export async function failedAfter(
     const ref = refOf(key);
     const head = decodeHead<EntryHead>(RANGES.failed, ref, value);
     if (head === undefined) throw new UnreadableEntryError(ref);
-    return { ref, entry: head.entry, info: infoOf(ref, head, false) };
+    return { ref, entry: withKnownFailure(head.entry), info: infoOf(ref, head, false) };
   });
 }
 
@@ -134,7 +135,7 @@ export async function failedFactsAfter(
     const ref = refOf(key);
     const read = unframeBytes(RANGES.failed, ref, 0, value);
     if (read === undefined) throw new UnreadableEntryError(ref);
-    const entry = () => (JSON.parse(read.head.toString()) as EntryHead).entry;
+    const entry = () => withKnownFailure((JSON.parse(read.head.toString()) as EntryHead).entry);
     return { ref, facts: decodeFacts(read.body) ?? factsOf(entry()), entry };
   });
 }

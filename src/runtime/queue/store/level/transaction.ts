@@ -6,6 +6,7 @@ import {
   createEntry,
   type EntryHead,
   type EntryInfo,
+  hasState,
   headOf,
   infoOf,
   isIndexed,
@@ -46,8 +47,8 @@ export interface RemovedPayload {
 export class Transaction {
   /** Entries as this transaction leaves them; null for removed ones. */
   readonly infos = new Map<EntryRef, EntryInfo | null>();
-  /** Those entries that are dead letters. */
-  readonly failed = new Map<EntryRef, Entry>();
+  /** Those entries that are dead letters or were updated. */
+  readonly entries = new Map<EntryRef, Entry>();
   readonly removed: RemovedPayload[] = [];
   readonly meta: { -readonly [K in keyof Meta]: Meta[K] };
   private onlyAdds = true;
@@ -90,7 +91,7 @@ export class Transaction {
     if (entry.state === "failed") this.putFailed(ref, head);
     if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
     this.indexId(entry.id, ref);
-    this.setInfo(ref, infoOf(ref, head, false), entry);
+    this.setInfo(ref, infoOf(ref, head, false), entry.state === "failed" ? entry : undefined);
     return { ref, entry };
   }
 
@@ -113,9 +114,13 @@ export class Transaction {
     for (const key of keys) this.writer.del(key);
   }
 
+  /**
+   * Ignores an update that was made when the entry was in another state. It is older than the change of state, and comes
+   * after it only if a commit that was reported as failed had been written.
+   */
   update(ref: EntryRef, entry: Entry): void {
     const info = this.info(ref);
-    if (info === undefined) return;
+    if (info === undefined || !hasState(entry, info.state)) return;
     this.onlyAdds = false;
     const changed = { ...entry, state: info.state };
     const head = headOf(ref, changed, info);
@@ -247,8 +252,8 @@ export class Transaction {
     if (info !== null) this.count(info, 1);
     this.sumRef(ref, Number(info !== null) - Number(before !== undefined));
     this.infos.set(ref, info);
-    if (info?.state === "failed" && entry !== undefined) this.failed.set(ref, entry);
-    else this.failed.delete(ref);
+    if (entry !== undefined) this.entries.set(ref, entry);
+    else this.entries.delete(ref);
   }
 
   private sumRef(ref: EntryRef, change: number): void {

@@ -43,8 +43,11 @@ export class EntryIndex {
 
   /** Adds an entry, or changes the state of an existing one. */
   set(ref: EntryRef, entry: Entry): void {
-    this.forget(ref);
     const entries = entry.state === "failed" ? this.failedEntries : this.pendingEntries;
+    const before = entries.get(ref);
+    // An entry that stays in its state keeps its place in the order.
+    if (before === undefined) this.forget(ref);
+    else this.count(before, -1);
     entries.set(ref, entry);
     this.refs.set(entry.id, ref);
     this.count(entry, 1);

@@ -2,7 +2,7 @@ import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { Keyring } from "../encryption/keyring.js";
 import { entryId } from "../format/entry-id.js";
-import { createEntry } from "../format/entry-value.js";
+import { createEntry, hasState } from "../format/entry-value.js";
 import { IdReservations } from "../level/id-reservations.js";
 import {
   alreadyOpenError,
@@ -49,6 +49,8 @@ const FLUSH_LIMIT_MS = 5000;
  * A queue on a server, for agents without a disk. The entries are in memory without their payloads. Every change goes
  * to the server first, and into memory when the server has it. If the agent dies, entries whose acknowledgement was not
  * written yet are sent again.
+ *
+ * For one entry, the order of calls is the order on the server and in memory; see `TableWriter`.
  *
  * After a disconnect, the store reconnects until it succeeds and then reads everything again, because it is not known
  * whether the last commit was made. Until then it refuses new entries, and entries in memory can be listed but not
@@ -127,7 +129,7 @@ export class RemoteStore implements QueueStore {
 
   update(ref: EntryRef, entry: Entry): void {
     const known = this.isOpen ? this.index.get(ref) : undefined;
-    if (known === undefined) return;
+    if (known === undefined || !hasState(entry, known.state)) return;
     const updated = { ...entry, state: known.state };
     this.index.set(ref, updated);
     this.writer.update(ref, updated);
@@ -136,7 +138,6 @@ export class RemoteStore implements QueueStore {
   async fail(ref: EntryRef, entry: Entry): Promise<void> {
     this.get(ref);
     const failed: Entry = { ...entry, state: "failed" };
-    this.writer.forgetUpdate(ref);
     await this.writer.write({
       moves: [{ from: ref, to: ref, entry: failed }],
       apply: () => this.index.get(ref) !== undefined && this.index.set(ref, failed),
@@ -159,10 +160,11 @@ export class RemoteStore implements QueueStore {
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {
     for (const { ref } of changes) this.getFailed(ref);
     const unique = [...new Map(changes.map((change) => [change.ref, change])).values()];
-    const moves = unique.map(({ ref, entry }) => {
-      this.writer.forgetUpdate(ref);
-      return { from: ref, to: ++this.lastRef, entry: { ...entry, state: "pending" as const } };
-    });
+    const moves = unique.map(({ ref, entry }) => ({
+      from: ref,
+      to: ++this.lastRef,
+      entry: { ...entry, state: "pending" as const },
+    }));
     const apply = () => {
       for (const { from, to, entry } of moves) {
         this.index.remove(from);
@@ -178,7 +180,6 @@ export class RemoteStore implements QueueStore {
     const there = [...new Set(refs)].filter((ref) => this.index.get(ref) !== undefined);
     for (let at = 0; at < there.length; at += DELETED_AT_ONCE) {
       const deletes = there.slice(at, at + DELETED_AT_ONCE);
-      for (const ref of deletes) this.writer.forgetUpdate(ref);
       const apply = () => {
         for (const ref of deletes) this.index.remove(ref);
       };
@@ -244,7 +245,6 @@ export class RemoteStore implements QueueStore {
           return { ref, entry: createEntry(each, ids[i] ?? entryId(this.tag, ref), this.exporter) };
         });
         const inserts = stored.map(({ ref, entry }, i) => ({ ref, entry, payload: fresh[i]!.batch.bytes }));
-        for (const ref of deletes) this.writer.forgetUpdate(ref);
         const change: WantedChange = {
           ...others,
           inserts,

@@ -1,4 +1,5 @@
 import type { Entry } from "#contract/operations";
+import { hasState } from "../format/entry-value.js";
 import type { EntryRef, Note, NoteNumber, StoreError } from "../store.js";
 import type { EntryTable, TableChange } from "./entry-table.js";
 
@@ -25,6 +26,9 @@ const RETRY_MS = 1000;
  * Writes changes in order. Changes that come while a commit is under way are written together in the next. Changes
  * without a waiting caller (acknowledgements, updates, notes) are included and kept until they are written. No
  * acknowledgement is written before earlier notes.
+ *
+ * An update is written once, in its newest form, and not in the same commit as another change of its entry. When that
+ * change is written, updates that wait are older than it, or of a state that the entry no longer has, and are dropped.
  */
 export class TableWriter {
   private readonly table: EntryTable;
@@ -83,7 +87,7 @@ export class TableWriter {
     if (numbers.length > 0) this.startSoon();
   }
 
-  /** To be called when another change writes this entry, including its latest update. */
+  /** To be called when an entry is set aside. */
   forgetUpdate(ref: EntryRef): void {
     this.updated.delete(ref);
   }
@@ -92,8 +96,15 @@ export class TableWriter {
     return this.acknowledged.has(ref);
   }
 
+  /**
+   * Returns what is known about an entry that was read from the server. A change of state whose answer was lost is newer
+   * than an update of the former state.
+   */
   latest(ref: EntryRef, entry: Entry): Entry {
-    return this.updated.get(ref) ?? entry;
+    const updated = this.updated.get(ref);
+    if (updated === undefined || hasState(updated, entry.state)) return updated ?? entry;
+    this.updated.delete(ref);
+    return entry;
   }
 
   /** Rejects waiting and new changes. Changes without a waiting caller are kept. */
@@ -161,6 +172,8 @@ export class TableWriter {
     for (const number of change.removedNotes) this.removedNotes.delete(number);
     for (const [ref, entry] of updates) if (this.updated.get(ref) === entry) this.updated.delete(ref);
     for (const { wanted, resolve } of taken) {
+      for (const { from } of wanted.moves ?? []) this.updated.delete(from);
+      for (const ref of wanted.deletes ?? []) this.updated.delete(ref);
       wanted.apply();
       resolve();
     }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../../src/runtime/otlp/batch.js";
 import { hasTooManyValues } from "../../../../../src/runtime/otlp/bytes/check/count-values.js";
-import { decodeTree } from "../../../../../src/runtime/otlp/json/tree.js";
+import { decodeTree, encodeTree } from "../../../../../src/runtime/otlp/json/tree.js";
 import { SIGNALS } from "../../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../../support/runs.js";
 import { referenceEncode } from "../../../../support/telemetry/otlp-reference.js";
@@ -41,8 +41,8 @@ describe.each(SIGNALS)("the values of a record in %s", (signal) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
         const most = mostValues(decodeTree(batch));
         // packed integers count by their bytes, which may be more than their number
-        if (most > 0) expect(hasTooManyValues(signal, batch.bytes, most - 1)).toBe(true);
-        if (signal !== "metrics") expect(hasTooManyValues(signal, batch.bytes, most)).toBe(false);
+        if (most > 0) expect(hasTooManyValues(batch, most - 1)).toBe(true);
+        if (signal !== "metrics") expect(hasTooManyValues(batch, most)).toBe(false);
       }),
       runs(100),
     );
@@ -52,20 +52,43 @@ describe.each(SIGNALS)("the values of a record in %s", (signal) => {
 const attributes = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ key: `k${i}`, value: { intValue: BigInt(i) } }));
 
+/** Each takes one byte as a varint. */
+const numbers = Array.from({ length: 101 }, (_, i) => BigInt(i));
+
+function withEntity(idKeys: string[]): Batch {
+  const resource = { entityRefs: [{ type: "host", idKeys }] };
+  const tree = { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [{ severityNumber: 9 }] }] }] };
+  return encodeTree("logs", tree);
+}
+
 it.each([
   ["attributes of a log record", () => logsOf({ attributes: attributes(101) })],
   ["items of a list", () => logsOf({ body: { arrayValue: { values: attributes(101).map(({ value }) => value) } } })],
   ["entries of a map", () => logsOf({ body: { kvlistValue: { values: attributes(101) } } })],
   ["events of a span", () => spansOf({ events: attributes(101).map(({ key }) => ({ name: key })) })],
   ["attributes of an event", () => spansOf({ events: [{ name: "e", attributes: attributes(101) }] })],
+  ["buckets of a histogram", () => metricsOf({ name: "m", histogram: { dataPoints: [{ bucketCounts: numbers }] } })],
+  [
+    "buckets of an exponential histogram",
+    () => metricsOf({ name: "m", exponentialHistogram: { dataPoints: [{ positive: { bucketCounts: numbers } }] } }),
+  ],
+  ["keys of an entity", () => withEntity(numbers.map(String))],
   ["attributes of a point", () => metricsOf({ name: "m", gauge: { dataPoints: [{ attributes: attributes(101) }] } })],
 ])("finds too many %s", (_, batch) => {
   const { signal, bytes } = batch();
-  expect(hasTooManyValues(signal, bytes, 100)).toBe(true);
-  expect(hasTooManyValues(signal, bytes, 102)).toBe(false);
+  const received = Batch.admit(signal, bytes);
+  expect(hasTooManyValues(received, 100)).toBe(true);
+  expect(hasTooManyValues(received, 102)).toBe(false);
 });
 
 it("does not add up the values of different records", () => {
+  const batch = logsOf({ attributes: attributes(90) }, { attributes: attributes(90) });
+  expect(hasTooManyValues(batch, 100)).toBe(false);
+});
+
+it("joins no pieces of an ordinary request", () => {
   const { signal, bytes } = logsOf({ attributes: attributes(90) }, { attributes: attributes(90) });
-  expect(hasTooManyValues(signal, bytes, 100)).toBe(false);
+  const batch = Batch.admitPieces(signal, [bytes.subarray(0, 500), bytes.subarray(500)]);
+  expect(hasTooManyValues(batch, 200)).toBe(false);
+  expect(batch.chunks).toHaveLength(2);
 });

@@ -33,6 +33,14 @@ async function addFailed(store: QueueStore, cause: number): Promise<StoredEntry>
   return { ref, entry: failed(entry, cause) };
 }
 
+/** One for each cause, several at a time. */
+async function addAllFailed(store: QueueStore, causes: readonly number[]): Promise<StoredEntry[]> {
+  const added: StoredEntry[] = [];
+  for (let i = 0; i < causes.length; i += 100)
+    added.push(...(await Promise.all(causes.slice(i, i + 100).map((cause) => addFailed(store, cause)))));
+  return added;
+}
+
 async function all(store: QueueStore): Promise<StoredEntry[]> {
   const found: StoredEntry[] = [];
   for await (const stored of walkDeadLetters(store)) found.push(stored);
@@ -118,7 +126,8 @@ describe.each([
     const store = await make();
     await store.open();
     const dead: StoredEntry[] = [];
-    for (let n = 0; n < 600; n++) dead.push(await addFailed(store, n % 5));
+    const causes = Array.from({ length: 600 }, (_, n) => n % 5);
+    dead.push(...(await addAllFailed(store, causes)));
     const index = new FailureIndex(store);
     const ready = index.ready();
     await Promise.all([
@@ -135,8 +144,7 @@ describe.each([
   it("is read again when there is room for causes that were not remembered", async () => {
     const store = await make();
     await store.open();
-    const dead: StoredEntry[] = [];
-    for (let n = 0; n < 2010; n++) dead.push(await addFailed(store, n));
+    const dead = await addAllFailed(store, [...Array(2010).keys()]);
     const indexes = new FailureIndexes();
     const control = { store } as never;
     await indexes.ready([control]);

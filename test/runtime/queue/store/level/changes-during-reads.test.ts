@@ -68,3 +68,17 @@ it("fills a page of dead letters even if some are removed while it reads", async
   }
   expect(await textsIn(store, "failed")).toEqual(["b", "c"]);
 });
+
+it("reads a dead letter as it was written, also while another read began before its last update", async () => {
+  const [a, b] = await putAll("a", "b");
+  await store.fail(a!.ref, failedEntry(a!.entry));
+  const dead = failedEntry(b!.entry);
+  let found: unknown;
+  meanwhile = async () => {
+    store.update(b!.ref, { ...b!.entry, attempts: 1 });
+    await store.fail(b!.ref, dead);
+    found = await store.find(b!.entry.id);
+  };
+  await store.failed(undefined, 10, "oldest");
+  expect(found).toEqual({ ref: b!.ref, entry: dead });
+});

@@ -3,6 +3,11 @@ import { join } from "node:path";
 import { TABLE_FILE } from "../../leveldb-files/data-files.js";
 
 const MIB = 1024 * 1024;
+/**
+ * Maximum size of the write buffers of all stores together. They are memory outside of the heap that fills up slowly,
+ * and nothing frees it before a buffer is full. A store whose buffer is being written out has a second one for a moment.
+ */
+const WRITE_BUFFERS = 128 * MIB;
 
 /** The free space for this process on the disk of a directory, and the size of the disk, in bytes. */
 export interface DiskReading {
@@ -26,7 +31,7 @@ export interface DiskPlan {
    * is needed.
    */
   readonly ballast: number;
-  /** Maximum size of a store's log, and therefore of the tables that LevelDB makes from it. */
+  /** Maximum size of a store's log, which LevelDB also keeps in memory, and of the tables that it makes from it. */
   readonly writeBuffer: number;
   readonly maxTable: number;
   /** Maximum size of a commit. */
@@ -49,7 +54,7 @@ export function planFor(room: number, stores = 1): DiskPlan {
   return {
     reserve,
     ballast: Math.floor(reserve / 2),
-    writeBuffer,
+    writeBuffer: Math.min(writeBuffer, Math.max(MIB, Math.floor(WRITE_BUFFERS / stores))),
     maxTable: clamp(writeBuffer / 4, MIB, 4 * MIB),
     maxCommit: Math.min(writeBuffer, 8 * MIB),
     compactAfter: clamp(room / (4 * (stores + 1)), MIB, 32 * MIB),

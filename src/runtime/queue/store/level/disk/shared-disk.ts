@@ -50,9 +50,10 @@ export class SharedDisk {
   private readonly readDisk: ReadDisk;
   private readonly now: () => number;
   private readonly users = new Set<DiskUser>();
-  private stores = 0;
+  /** Directories of the stores that are open, or are going to be. A reload opens a store in the same directory again. */
+  private readonly stores = new Set<string>();
   private plannedStores = 0;
-  private maxDepth = 0;
+  private readonly depths = new Map<string, number>();
   /** Free space and ballast at the last measurement, minus everything claimed since. */
   private available = 0;
   private claimedSince = 0;
@@ -73,14 +74,20 @@ export class SharedDisk {
     this.now = now;
   }
 
-  /** To be called for every store that will use the disk. */
-  addStore(): void {
-    this.stores++;
+  /** To be called for every store that will use the disk, before any of them is opened. */
+  addStore(directory: string): void {
+    this.stores.add(directory);
   }
 
-  /** Returns the depth of a journal. Journals are opened after all stores that they hand on to. */
-  nextDepth(): number {
-    return ++this.maxDepth;
+  removeStore(directory: string): void {
+    this.stores.delete(directory);
+  }
+
+  /** Returns the depth of a journal. Journals are first opened after all stores that they hand on to. */
+  depthOf(directory: string): number {
+    const depth = this.depths.get(directory) ?? this.depths.size + 1;
+    this.depths.set(directory, depth);
+    return depth;
   }
 
   use(user: DiskUser): void {
@@ -93,8 +100,8 @@ export class SharedDisk {
 
   /** Plans the use of the disk as it is now, unless there is a plan for the same number of stores. */
   async makePlan(): Promise<void> {
-    if (this.plannedStores === this.stores) return;
-    const { stores } = this;
+    const { size: stores } = this.stores;
+    if (this.plannedStores === stores) return;
     const [{ free }, size] = await Promise.all([this.look(), sizeWithStores(this.root)]);
     this.plan = planFor(free + size, stores);
     this.plannedStores = stores;
@@ -219,7 +226,7 @@ export class SharedDisk {
   private requiredBytes(bytes: number, depth: number | "new"): number {
     const { reserve } = this.plan;
     if (depth === "new") return reserve + bytes;
-    return Math.ceil(reserve * (0.5 + (0.5 * depth) / (this.maxDepth + 1)));
+    return Math.ceil(reserve * (0.5 + (0.5 * depth) / (this.depths.size + 1)));
   }
 
   private grant(bytes: number): void {

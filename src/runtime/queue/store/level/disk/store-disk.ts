@@ -21,7 +21,7 @@ export class StoreDisk {
     this.directory = directory;
     this.shared = shared;
     this.isJournal = isJournal;
-    shared.addStore();
+    shared.addStore(directory);
   }
 
   get plan(): DiskPlan {
@@ -54,13 +54,16 @@ export class StoreDisk {
     this.shared.use(user);
   }
 
+  /** To be called when the store is closed. */
   leave(user: DiskUser): void {
     this.shared.leave(user);
+    this.shared.removeStore(this.directory);
   }
 
-  /** To be called when the store is first opened. */
+  /** To be called when the store is first opened. Its predecessor in the same directory is closed by then. */
   makePlan(): Promise<void> {
-    this.depth ??= this.isJournal ? this.shared.nextDepth() : 0;
+    this.shared.addStore(this.directory);
+    this.depth ??= this.isJournal ? this.shared.depthOf(this.directory) : 0;
     return this.shared.makePlan();
   }
 

@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
-import { makePrivate, makePrivateDirectory } from "#system";
+import { makePrivate, makePrivateDirectory, type ProcessHold } from "#system";
 import { closedError, type OpenReport } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
-import { type DirectoryHold, holdDirectory } from "./directory-hold.js";
+import { holdDirectory } from "./directory-hold.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
 export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
@@ -30,7 +30,7 @@ export class Database {
   private readonly settings: DatabaseSettings;
   private db: LevelDb | undefined;
   /** Kept while the database is closed in order to be reopened. */
-  private hold: DirectoryHold | undefined;
+  private hold: ProcessHold | undefined;
   private heldInode = 0;
   private lastWork: Promise<unknown> = Promise.resolve();
   private mustReopen = false;

@@ -64,6 +64,7 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
     summary: summaries.newest,
     isNew: summaries.newest === undefined && summaries.damagedPaths.length === 0,
     isDamaged: state.isDamaged || unfinished !== undefined,
+    now: options.now(),
     noteLoss: (loss) => setRepair(directory, { folder: setAside.path, ...greaterLoss(loss, unfinished) }),
   };
   // A full disk must not keep a store from being opened and drained.

@@ -19,6 +19,7 @@ import { decodeHead, firstPending, scanKeys, scanRows } from "../reader.js";
 import type { LogEvidence } from "./log-evidence.js";
 import { countLost, type KeyInterval } from "./lost-entries.js";
 import { type Loss, lossOf, NO_LOSS } from "./marks.js";
+import { repairOverwritten } from "./overwritten.js";
 import { recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";
 
@@ -42,6 +43,8 @@ export interface StoreEvidence {
   readonly logs: LogEvidence;
   /** The damaged key ranges of the tables; undefined if the database was rebuilt. */
   readonly damagedKeys: readonly KeyInterval[] | undefined;
+  /** The time of the opening. */
+  readonly now: number;
   /** Records the loss before the counters are corrected, because afterwards it could not be determined again. */
   readonly noteLoss: (loss: Loss) => Promise<void>;
 }
@@ -54,8 +57,20 @@ export async function reconcileStore(db: LevelDb, exporter: string, evidence: St
   const meta = written === undefined ? undefined : await countAdded(db, written);
   if (meta === undefined && !evidence.hadData && stored === undefined) return startEmpty(db, exporter, evidence);
   const checked = meta === undefined || evidence.isDamaged ? undefined : await checkCounters(db, meta);
-  if (checked === undefined) return recountStore(db, exporter, written, evidence);
-  return detectLostTail(db, checked, evidence);
+  const reconciled =
+    checked === undefined
+      ? await recountStore(db, exporter, written, evidence)
+      : await detectLostTail(db, checked, evidence);
+  return written?.hasOrderedChanges ? reconciled : repairDeadLetters(db, reconciled, evidence.now);
+}
+
+/** Reads all dead letters once, after the store was used by a version that could overwrite them. */
+async function repairDeadLetters(db: LevelDb, reconciled: ReconciledStore, now: number): Promise<ReconciledStore> {
+  const repairedEntries = await repairOverwritten(db, now);
+  const meta = { ...reconciled.meta, hasOrderedChanges: true };
+  await db.put(META_KEY, encodeMeta(meta), { sync: true });
+  if (repairedEntries === 0) return { ...reconciled, meta };
+  return { ...reconciled, meta, report: { ...reconciled.report, repairedEntries } };
 }
 
 /**

@@ -187,7 +187,7 @@ async function loadHeads<T>(db: LevelDb, range: KeyRange, writer: PagedWriter) {
 }
 
 /** Collects writes and writes them page by page. */
-class PagedWriter implements KeyValueWriter {
+export class PagedWriter implements KeyValueWriter {
   private readonly db: LevelDb;
   private batch: ReturnType<LevelDb["batch"]>;
 

@@ -143,6 +143,29 @@ describe("the disk that the stores of a directory share", () => {
     });
   });
 
+  it("is divided among the stores as before after one was closed and opened again many times", async () => {
+    const { disk, shared, stores } = await diskWith(320 * MIB, 1, 2);
+    const roomOf = async (journal: StoreDisk) => {
+      disk.free = shared.plan.reserve;
+      await fill(journal);
+      const room = takenBy.get(journal)!;
+      journal.written(room);
+      return room;
+    };
+    const before = [await roomOf(stores[2]!), await roomOf(stores[1]!)];
+    for (let i = 0; i < 20; i++) {
+      // A reload creates the successor of a store before it closes the store.
+      const successor = new StoreDisk(storeDirectory(1), shared, true);
+      stores[1]!.leave({ compactNow: () => {}, onRoom: () => {} });
+      stores[1] = successor;
+      await successor.makePlan();
+    }
+    disk.free = 320 * MIB;
+    await new StoreDisk(storeDirectory(3), shared, false).makePlan();
+    expect(shared.plan.writeBuffer / planFor(320 * MIB, 4).writeBuffer).toBeCloseTo(1, 2);
+    expect([await roomOf(stores[2]!), await roomOf(stores[1]!)]).toEqual(before);
+  });
+
   it("lets one store compact at a time", async () => {
     const { shared } = await diskWith(60 * MIB);
     let running = 0;
@@ -171,6 +194,16 @@ it("is mostly used for any size and number of stores, and the writes of LevelDB 
       expect(2 * (writeBuffer + maxCommit)).toBeLessThanOrEqual(ballast);
     }),
   );
+});
+
+it("is written through buffers that take at most 128 MiB of memory together", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 30, max: 1_000_000 }), fc.integer({ min: 1, max: 128 }), (room, stores) => {
+      const { writeBuffer } = planFor(room * MIB, stores);
+      expect(stores * writeBuffer).toBeLessThanOrEqual(128 * MIB);
+    }),
+  );
+  expect([1, 4, 8].map((stores) => planFor(1e6 * MIB, stores).writeBuffer / MIB)).toEqual([32, 32, 16]);
 });
 
 describe("ballasts of earlier versions, one in each store's directory", () => {

@@ -5,7 +5,7 @@
  * taken. At-least-once means that every acknowledged record arrives. Exactly-once, as far as a receiver of the agent
  * can give it, means that no record arrives more often than it was acknowledged or may have been taken.
  */
-export class Ledger {
+export class RecordBook {
   private next = 0;
   private readonly acknowledged = new Map<number, number>();
   private readonly unknown = new Map<number, number>();
@@ -16,8 +16,8 @@ export class Ledger {
   strays = 0;
 
   /** The same up to now, with a future of its own. */
-  fork(): Ledger {
-    const copy = new Ledger();
+  fork(): RecordBook {
+    const copy = new RecordBook();
     copy.next = this.next;
     for (const [number, times] of this.acknowledged) copy.acknowledged.set(number, times);
     for (const [number, times] of this.unknown) copy.unknown.set(number, times);
