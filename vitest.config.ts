@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -20,12 +21,39 @@ if (hasKafkaClient)
 
 /** What `npm test` leaves to `npm run test:extended`: it takes long, or needs a broker, a database or a browser. */
 const EXTENDED = [
-  "test/{bench,chaos,differential,fuzz,packaging,security}/**/*.test.ts",
+  "test/{acceptance,bench,chaos,differential,fuzz,packaging,security}/**/*.test.ts",
   "test/console/*.test.ts",
   "test/**/*.slow.test.ts",
   "test/**/{kafka,rabbitmq,nats,redis,postgres,aws-sqs}*/**/*.test.ts",
   "test/**/{kafka,rabbitmq,nats,redis,postgres,aws-sqs}*.test.ts",
 ];
+
+/**
+ * What CI leaves to `npm run test:nightly`, because it takes minutes on its own: the benchmarks, the worst records for
+ * every component, and all chaos but the heart of it: kills, slow and damaged disks, retries, reloads and one database.
+ */
+const NIGHTLY = [
+  "test/bench/{bench,soak,ledger-regress.slow}.test.ts",
+  "test/chaos/{archive,mixed,preloaded,small-disk,workers}/**/*.test.ts",
+  "test/chaos/{backlog,disk,operate}.test.ts",
+  "test/chaos/brokers/{kafka,nats,rabbitmq,redis,sqs}.test.ts",
+  "test/security/worst/**/*.test.ts",
+];
+
+/** The files of each npm script that does not name its own. */
+const PARTS: Readonly<Record<string, { readonly include: string[]; readonly exclude?: string[] }>> = {
+  test: { include: ["test/**/*.test.ts"], exclude: EXTENDED },
+  "test:extended": { include: EXTENDED },
+  "test:extended:short": { include: EXTENDED, exclude: NIGHTLY },
+  "test:nightly": { include: NIGHTLY },
+  "test:laws": { include: ["test/**/*.test.ts"], exclude: [...EXTENDED, ...filesWithoutLaws()] },
+};
+
+/**
+ * The seed of all laws in this run: fast-check names it when one fails. Every run has another, unless the environment says
+ * which.
+ */
+const lawSeed = process.env["FUZZ_SEED"] ?? String(Math.floor(Math.random() * 2 ** 31));
 
 /** Small files whose tests take minutes. */
 const LONG = /test\/(chaos\/brokers|chaos\/store-damage|bench\/soak|security\/worst|packaging\/supply-chain)/;
@@ -48,9 +76,11 @@ const DOORS = [
 export default defineConfig({
   resolve: { alias: isScript ? [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] : DOORS },
   test: {
-    include: script === "test:extended" ? EXTENDED : ["test/**/*.test.ts"],
-    exclude: script === "test" ? EXTENDED : [],
-    globalSetup: isScript ? ["test/support/build.ts"] : [],
+    ...(PARTS[script ?? ""] ?? { include: ["test/**/*.test.ts"], exclude: [] }),
+    globalSetup: isScript ? ["test/support/setup/build.ts"] : [],
+    setupFiles: ["test/support/setup/laws.ts"],
+    env: { LAW_SEED: lawSeed },
+    reporters: isScript ? ["default", "./test/support/setup/budgets.ts"] : ["default"],
     testTimeout: TEST_LIMIT_MS,
     hookTimeout: TEST_LIMIT_MS,
     teardownTimeout: TEST_LIMIT_MS,
@@ -65,3 +95,11 @@ export default defineConfig({
     server: { deps: { external: [/\/dist\//] } },
   },
 });
+
+/** `npm test` has already tried them in full. */
+function filesWithoutLaws(): string[] {
+  if (script !== "test:laws") return [];
+  const names = readdirSync(new URL("test/", import.meta.url), { recursive: true, encoding: "utf8" });
+  const files = names.filter((name) => name.endsWith(".test.ts")).map((name) => `test/${name}`);
+  return files.filter((file) => !readFileSync(new URL(file, import.meta.url), "utf8").includes('from "fast-check"'));
+}

@@ -23,17 +23,28 @@ const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false,
  * plugin door would be one file, read at every start. A module goes into the first group that matches.
  */
 const ROOMS = [
+  // The files that `sluice --version` needs.
+  file("room-version", ["runtime/system/package-info.js", "agent/cli/terminal.js", "agent/cli/process/version.js"]),
   // Every command that reads a config needs all of these, and each file takes the best part of a millisecond.
   file("room-config", [
     "runtime/config",
     "runtime/host/errors",
-    "runtime/host/plugins/exported-components.js",
-    "runtime/host/plugins/load-config-with-plugins.js",
+    "runtime/host/plugins",
     "agent/builtin-registry.js",
     "agent/builtins",
     "agent/cli/config-sources.js",
     "agent/cli/load-from-arguments.js",
     "agent/cli/show-problems.js",
+  ]),
+  // The files that every command line needs before its command is known.
+  file("room-cli", [
+    "agent/cli/(?:main|command|help|parse-arguments).js",
+    "agent/cli/(?:[a-z-]+/)?commands.js",
+    "agent/cli/agent/(?:find-agent|operator|send-request).js",
+    "agent/cli/print/fit-line.js",
+    "agent/cli/rehearse/fail-on.js",
+    "agent/cli/workers/assignment.js",
+    "agent/rehearsal/process/rehearsal-command.js",
   ]),
   // The extensions that every agent has.
   file("room-defaults", [
@@ -52,6 +63,15 @@ const ROOMS = [
     "extensions/admin-api/agents/other-agents.js",
     "extensions/admin-api/agents/read-agent.js",
   ]),
+  // The files that every agent runs.
+  file("room-host", ["runtime/host", "runtime/pipeline", "runtime/work"]),
+  file("room-run", [
+    "agent/cli/(?:plugin-imports|run|stream-errors|supervise|v8).js",
+    "agent/mask-batch.js",
+    "agent/rehearsal/fail-conditions.js",
+    "agent/rehearsal/process/(?:agent-rehearsals|child-frames|config-snapshots|rehearsal-process).js",
+  ]),
+  file("room-queue", ["extensions/reliability", "runtime/queue"]),
   // Only receivers of log entries use it, and it needs the room of logs.
   file("room-logs", ["runtime/logs", "runtime/receiving/entry-stream.js"]),
   file("room-net", ["runtime/net", "runtime/codecs"]),
@@ -132,6 +152,33 @@ const fewAttributes = {
 };
 
 /**
+ * Takes modules of Node.js from `process.getBuiltinModule`. An import statement would also read all exports of such a
+ * module, which loads what some of them stand for, such as WebSocket in node:http: a seventh of the start.
+ */
+const builtins = {
+  name: "builtins",
+  /** @param {unknown} _options @param {Record<string, { type: string, code: string }>} files */
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) {
+      // Only the statements at the head of a file: other lines may be text, such as that of a file to create.
+      if (file.type === "chunk") file.code = file.code.replace(/^(?:(?:import|\/\/|#!).*\n)+/, takeBuiltins);
+    }
+  },
+};
+
+/** @param {string} head keeps its lines, so that source maps stay true */
+function takeBuiltins(head) {
+  return head.replace(
+    /^import (?:(?:\* as )?([\w$]+))?(?:, )?(\{.+\})? from ("node:.+");$/gm,
+    (_, whole, some, module) =>
+      [whole, some?.replaceAll(" as ", ": ")]
+        .filter(Boolean)
+        .map((target) => `const ${target} = globalThis.process.getBuiltinModule(${module});`)
+        .join(" "),
+  );
+}
+
+/**
  * Every component's main module is called component.js, so its file in the bundle is named after its folder.
  * @param {{ name: string, moduleIds: string[] }} chunk
  */
@@ -142,9 +189,9 @@ function chunkName({ name, moduleIds }) {
 
 const bundle = await rolldown({
   cwd: root,
-  plugins: [fewAttributes, sourceMaps],
+  plugins: [fewAttributes, sourceMaps, builtins],
   input: {
-    main: "dist/agent/cli/main.js",
+    "run-process": "dist/agent/cli/process/run-process.js",
     index: "dist/index.js",
     ottl: "dist/ottl.js",
     pino: "dist/pino.js",

@@ -628,6 +628,7 @@ export const ROOMS = [
     path: "src/agent/cli/agent/",
     purpose: "`sluice status` and `sluice exporter`, and requests to a running agent",
   },
+  { path: "src/agent/cli/process/", purpose: "the process of a command: its exit, and `sluice --version`" },
   { path: "src/agent/cli/print/", purpose: "output of commands: tables, times, sizes" },
   { path: "src/agent/cli/completion/", purpose: "`sluice completion`: one file per shell" },
   { path: "src/agent/cli/config-tests/", purpose: "`sluice test`: runs a config on test records" },

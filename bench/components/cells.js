@@ -2,6 +2,7 @@ import { COLLECTING_CELLS } from "./cells/collecting.js";
 import { CONNECTOR_CELLS } from "./cells/connectors.js";
 import { EXPORTER_CELLS } from "./cells/exporters.js";
 import { EXTENSION_CELLS } from "./cells/extensions.js";
+import { FILE_LOG_CELLS } from "./cells/file-log.js";
 import { LISTENING_CELLS } from "./cells/listening.js";
 import { PROCESSOR_CELLS } from "./cells/processors.js";
 
@@ -17,7 +18,7 @@ import { PROCESSOR_CELLS } from "./cells/processors.js";
  *
  * @typedef {{ port?: number, turn?(): Promise<number>, count?(): number, until?(count: number): Promise<void> }} Side
  * @typedef {Side & { count(): number, bare?: Side, stop(): Promise<void> }} Running
- * @typedef {{ target: number, grpc: number[] }} CellSetting
+ * @typedef {{ target: number, grpc: number[], scrapeSeconds?: number }} CellSetting
  * @typedef {{ port: number, arrived(count: number): Promise<void> }} DrivenSide
  * @typedef {{ of: string, unit: string, base?: string, goal?: number, goalBlockMs?: number, makesOthers?: true,
  *   missing?(): string | undefined, drive?(at: DrivenSide): Promise<() => Promise<number>>,
@@ -26,6 +27,7 @@ import { PROCESSOR_CELLS } from "./cells/processors.js";
  */
 export const CELLS = {
   ...COLLECTING_CELLS,
+  ...FILE_LOG_CELLS,
   ...LISTENING_CELLS,
   ...PROCESSOR_CELLS,
   ...CONNECTOR_CELLS,
@@ -44,7 +46,6 @@ export const MEASURED_ELSEWHERE = {
   "receiver/nats": "lib/brokers/nats.js",
   "receiver/aws_sqs": "lib/brokers/sqs.js",
   "receiver/outbox": "postgres.js",
-  "receiver/file_log": "scenarios/receivers/file-log.js",
   "receiver/file": "scenarios/receivers/rehydrate.js",
   "receiver/aws_s3": "scenarios/receivers/rehydrate.js",
   "processor/batch": "lib/sluice-config.js",

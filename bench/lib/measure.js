@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
  *
  * @typedef {{ generator: import("./processes/role.js").Role, sink: import("./processes/role.js").Role }} Roles
  * @typedef {{ signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding, records: number,
- *   concurrency: number, seconds: number, settle: number, rate?: number, sinkRate?: number, hits?: number }} Load
+ *   concurrency: number, seconds: number, settle: number, rate?: number, sinkRate?: number, hits?: number, hasTraceIds?: boolean }} Load
  * @typedef {{ atMs: number, rssBytes: number, rssAnonBytes: number | null }} Sample
  * @typedef {Record<string, any> & { samples: Sample[] }} Round what the clients, the sink and the system say of it
  */

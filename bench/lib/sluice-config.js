@@ -6,7 +6,7 @@
  * @param {import("./subjects.js").Place} place
  */
 export function sluiceConfig(place) {
-  const { ports, signal, intake, queue, folder } = place;
+  const { ports, signal, intake, queue, folder, workers } = place;
   const processors = { ...place.processors, ...batchOf(place) };
   const reliability = queue === undefined ? {} : { reliability: { directory: `${folder}/queue` } };
   const exporters = exportersOf(place);
@@ -26,6 +26,7 @@ export function sluiceConfig(place) {
       service: {
         extensions: ["health_check", ...Object.keys(reliability)],
         telemetry: { metrics: { level: "none" }, logs: { level: "warn" } },
+        ...(workers === undefined ? {} : { workers }),
         ...(intake === undefined ? {} : { intake: { max_bytes: intake } }),
         pipelines: {
           [signal]: {

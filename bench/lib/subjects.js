@@ -8,7 +8,7 @@ import { sluiceConfig } from "./sluice-config.js";
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
  * @typedef {{ ports: Ports, signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding,
  *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue,
- *   processors?: Record<string, object>, batching?: Batching, client?: string }} Place processors come before the batch
+ *   processors?: Record<string, object>, batching?: Batching, client?: string, workers?: number }} Place processors come before the batch
  *   processor; client: how the bare forwarder sends
  * @typedef {"with" | "without"} Batching a batch processor with its defaults, or none; else one with the place's settings
  * @typedef {{ durability: "fsync" | "process", exporter?: object, beside?: number }} Queue

@@ -1,6 +1,7 @@
 import { existsSync, openSync, readSync } from "node:fs";
 import { tuneV8 } from "../../dist/agent/cli/v8.js";
 import { CELLS } from "../components/cells.js";
+import { meterCalls } from "../ledger/meter.js";
 import { serve } from "../lib/processes/role.js";
 import { untilSeconds } from "../lib/until-seconds.js";
 
@@ -21,6 +22,7 @@ let isWatching = false;
 let longestTurnNs = 0;
 
 serve({
+  ...meterCalls,
   start: async ({ cell, setting }) => {
     running = await CELLS[cell].start(setting);
     const { port, bare } = running;
@@ -28,6 +30,12 @@ serve({
   },
   /** Takes turns for this long, of the component or its counterpart; returns the number of records. */
   turns: ({ seconds, isBare }) => untilSeconds(seconds, /** @type {() => Promise<number>} */ (side(isBare)?.turn)),
+  /** The same this many times. */
+  times: async ({ times }) => {
+    let records = 0;
+    for (let i = 0; i < times; i++) records += (await running?.turn?.()) ?? 0;
+    return records;
+  },
   /** Resolves when this many records have come out; a machine that takes longer is too busy to measure anything. */
   until: ({ count, isBare }) =>
     new Promise((resolve, reject) => {

@@ -9,7 +9,7 @@ import { Tally } from "../lib/tally.js";
  * returns the tally. Closed loop: every connection sends its next request when the previous one was answered. Open
  * loop, with a `rate` in requests per second: requests are sent when they are due, if a connection is free.
  *
- * @typedef {{ port: number, concurrency: number, rate?: number } & import("../lib/load/supply.js").Load} Plan
+ * @typedef {{ port: number, concurrency: number, rate?: number, pieceBytes?: number } & import("../lib/load/supply.js").Load} Plan
  * @typedef {{ connection: HttpConnection | GrpcConnection, next: import("../lib/load/supply.js").Supply,
  *   number: number, sentAt: number }} Client
  */
@@ -44,17 +44,18 @@ function makeClient(next) {
   const connection =
     plan.encoding === "grpc"
       ? new GrpcConnection(plan.port, answered, plan.signal)
-      : new HttpConnection(plan.port, answered);
+      : new HttpConnection(plan.port, answered, { pieceBytes: plan.pieceBytes });
   /** @type {Client} */
   const client = { connection, next, number: -1, sentAt: 0 };
   return client;
 }
 
 /**
- * Sends for this long, or until this many requests are sent.
- * @param {{ seconds: number, requests?: number }} options
+ * Sends for this long, or until this many requests are sent. With `keepOpen` the connections stay for another run,
+ * whose tally includes this one.
+ * @param {{ seconds: number, requests?: number, keepOpen?: boolean }} options
  */
-async function run({ seconds, requests = Number.POSITIVE_INFINITY }) {
+async function run({ seconds, requests = Number.POSITIVE_INFINITY, keepOpen = false }) {
   const start = performance.now();
   tally.startedAt = start;
   sending = true;
@@ -67,7 +68,7 @@ async function run({ seconds, requests = Number.POSITIVE_INFINITY }) {
   await done;
   clearTimeout(patience);
   clearTimeout(end);
-  for (const client of clients) client.connection.close();
+  if (!keepOpen) for (const client of clients) client.connection.close();
   const elapsedMs = performance.now() - start;
   tally.failed += underway;
   underway = 0;

@@ -1,6 +1,6 @@
 import http from "node:http";
 import { gunzipSync } from "node:zlib";
-import { Ledger } from "../lib/ledger.js";
+import { DeliveredRecords } from "../lib/delivered-records.js";
 import { eachToken } from "../lib/load/token.js";
 import { serve } from "../lib/processes/role.js";
 
@@ -13,7 +13,7 @@ import { serve } from "../lib/processes/role.js";
  * @typedef {"ok" | "down" | "unavailable"} Mood
  */
 const BUCKET_MS = 100;
-let ledger = new Ledger(0, 1);
+let arrived = new DeliveredRecords(0, 1);
 let requests = 0;
 let rate = 0;
 let turn = 0;
@@ -47,11 +47,11 @@ server.requestTimeout = 0;
 
 function take(/** @type {Buffer} */ body, /** @type {http.IncomingHttpHeaders} */ headers) {
   requests++;
-  const before = ledger.delivered;
-  eachToken(headers["content-encoding"] === "gzip" ? gunzipSync(body) : body, ledger.note);
+  const before = arrived.delivered;
+  eachToken(headers["content-encoding"] === "gzip" ? gunzipSync(body) : body, arrived.note);
   since.first ??= performance.now();
-  count("records", ledger.delivered - before);
-  return ledger.delivered - before;
+  count("records", arrived.delivered - before);
+  return arrived.delivered - before;
 }
 
 function count(/** @type {"requests" | "records"} */ what, /** @type {number} */ much) {
@@ -77,7 +77,7 @@ serve({
       server.listen(port, "127.0.0.1", () => resolve(/** @type {any} */ (server.address()).port));
     }),
   begin: ({ run, perRequest, rate: limit = 0 }) => {
-    ledger = new Ledger(run, perRequest);
+    arrived = new DeliveredRecords(run, perRequest);
     requests = 0;
     rate = limit;
     turn = 0;
@@ -89,7 +89,7 @@ serve({
     since = { mood: performance.now(), first: undefined };
     return since.mood - began;
   },
-  progress: () => ({ delivered: ledger.delivered, requests }),
+  progress: () => ({ delivered: arrived.delivered, requests }),
   /** Milliseconds from the change of mood to the first accepted request, and the run in tenths of a second. */
   history: () => ({
     firstMs: since.first === undefined ? null : since.first - since.mood,
@@ -97,5 +97,5 @@ serve({
     requests: Array.from(timeline.requests, (n) => n ?? 0),
     records: Array.from(timeline.records, (n) => n ?? 0),
   }),
-  compare: (acknowledged) => ({ ...ledger.compare(acknowledged), requests }),
+  compare: (acknowledged) => ({ ...arrived.compare(acknowledged), requests }),
 });

@@ -12,16 +12,19 @@ import { MIN_POINTS } from "./slope.js";
 export const HELP = `Usage: npm run soak -- [options]
 
 Runs a started agent under load, with backends that fail, and finds out whether the bytes that are live after a garbage
-collection grow. Exit code 0: they do not; 1: they do, or the run was too short to tell; 2: wrong command line.
+collection grow. Exit code 0: they do not; 1: they do, or the run was too short to tell, or resident memory grows in the
+last half; 2: wrong command line.
 
   --minutes n       length, with the warm-up (default: SOAK_MINUTES, or 60)
   --warmup n        minutes that do not count (default: a fifth of the length)
   --rate n          records a second that clients send (default: 500)
   --max-growth n    MiB an hour that live bytes may grow (default: 4)
+  --max-resident-growth n   the same for resident memory, in the last half of the measurement (default: 30)
   --parts a,b       the parts of the config that are switched on (default: all; "none" for the queues alone)
   --each            each of these parts alone, one after the other, and the queues alone
   --as-shipped      parts with the bounds they have when the config says nothing, not with small ones
   --cycle n         seconds from one outage to the next (default: 60)
+  --reloads n       reloads of the config in each cycle, each with a change (default: 2; 0 for none)
   --sample n        seconds from one sample to the next (default: 5)
   --snapshots dir   write heap snapshots after the warm-up and at the end
   --import file     load a module into the agent, such as one that leaks, to try the check
@@ -51,8 +54,10 @@ function interpret(/** @type {string[]} */ argv) {
       minutes: { ...text, default: process.env["SOAK_MINUTES"] ?? "60" },
       rate: { ...text, default: "500" },
       "max-growth": { ...text, default: "4" },
+      "max-resident-growth": { ...text, default: "30" },
       parts: { ...text, default: Object.keys(PARTS).join() },
       cycle: { ...text, default: "60" },
+      reloads: { ...text, default: "2" },
       sample: { ...text, default: "5" },
       import: { ...text, multiple: true, default: [] },
       ...{ warmup: text, snapshots: text, each: flag, "as-shipped": flag, json: flag, list: flag, help: flag },
@@ -68,12 +73,14 @@ function interpret(/** @type {string[]} */ argv) {
   return {
     groups: values.each ? [[], ...parts.map((part) => [part])] : [parts],
     maxGrowth: positive(values["max-growth"], "--max-growth") * MIB,
+    maxResidentGrowth: positive(values["max-resident-growth"], "--max-resident-growth") * MIB,
     progressSeconds: Math.max(sampleSeconds, seconds / 120),
     plan: {
       seconds,
       warmupSeconds,
       cycleSeconds,
       sampleSeconds,
+      reloads: atLeastZero(values.reloads, "--reloads"),
       rate: positive(values.rate, "--rate"),
       asShipped: values["as-shipped"],
       snapshots: values.snapshots,
@@ -101,4 +108,8 @@ function partsOf(/** @type {string} */ names) {
 function positive(/** @type {string} */ value, /** @type {string} */ option) {
   if (!(Number(value) > 0)) throw new Error(`${option}: "${value}" is not a number above 0`);
   return Number(value);
+}
+
+function atLeastZero(/** @type {string} */ value, /** @type {string} */ option) {
+  return value === "0" ? 0 : positive(value, option);
 }

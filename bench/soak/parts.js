@@ -118,7 +118,7 @@ export function soakConfig(names, ports, folder, asShipped) {
   return {
     extensions: {
       health_check: { endpoint: `127.0.0.1:${ports.health}` },
-      admin: { endpoint: `127.0.0.1:${ports.admin}` },
+      admin: { endpoint: `127.0.0.1:${ports.admin}`, token_file: `${folder}/token` },
       reliability: { directory: `${folder}/queue` },
     },
     receivers: { otlp: receiver(ports.http, ports.grpc), ...(has("dedup") && { "otlp/again": again(ports, folder) }) },

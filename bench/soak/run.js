@@ -1,3 +1,4 @@
+import { median } from "../lib/statistics.js";
 import { formatTable, show } from "../lib/table.js";
 import { HELP, listing, parseOptions, UsageError } from "./options.js";
 import { PARTS } from "./parts.js";
@@ -11,6 +12,8 @@ const MEASURES = {
   arrayBuffers: ({ arrayBuffers }) => arrayBuffers,
   rssAnon: ({ rssAnon }) => rssAnon ?? Number.NaN,
 };
+/** The measurement is shown in this many parts of equal length. */
+const PARTS_OF_TIME = 4;
 
 const ALL = Object.keys(PARTS).length;
 /**
@@ -30,8 +33,13 @@ try {
   process.exitCode = isUsage ? 2 : 1;
 }
 
-/** @typedef {{ parts: string, verdict: import("./slope.js").Verdict, slopes: Record<string, import("./slope.js").Slope>,
- *   calmCycles: number, from: number, to: number } & import("./soak.js").Run} Result */
+/**
+ * @typedef {import("./slope.js").Verdict} Verdict
+ * @typedef {{ parts: string, verdict: Verdict, resident: Verdict, lastHalf: import("./slope.js").Slope,
+ *   slopes: Record<string, import("./slope.js").Slope>, calmCycles: number, from: number, to: number,
+ *   medians: Record<string, number>[] } & import("./soak.js").Run} Result
+ *   resident: whether RssAnon grows in the last half of the measurement; lastHalf: how fast
+ */
 
 async function main(/** @type {string[]} */ argv) {
   const options = parseOptions(argv);
@@ -42,8 +50,8 @@ async function main(/** @type {string[]} */ argv) {
   for (const parts of options.groups) results.push(await runOne(parts, options));
   if (options.json)
     print(`${JSON.stringify({ maxGrowthPerHour: options.maxGrowth, node: process.version, results }, null, 2)}\n`);
-  else print(formatTable(toTable(results, options)));
-  return results.every(({ verdict }) => verdict === "flat") ? 0 : 1;
+  else for (const table of [toTable(results, options), toTimeTable(results)]) print(formatTable(table));
+  return results.every(({ verdict, resident }) => verdict === "flat" && resident !== "grows") ? 0 : 1;
 }
 
 /** @param {readonly string[]} parts @param {import("./options.js").Options} options @returns {Promise<Result>} */
@@ -67,10 +75,38 @@ async function runOne(parts, options) {
       return [key, slopeOf(leastOfEachCycle(points, plan.cycleSeconds))];
     }),
   );
+  const lastHalf = residentSlope(run.samples, plan);
+  const resident = verdictOf(lastHalf, options.maxResidentGrowth);
+  const medians = mediansOverTime(run.samples, plan);
   const live = measured.map(MEASURES.live);
   const verdict = verdictOf(slopes["live"], options.maxGrowth);
   const calmCycles = new Set(measured.map(({ at }) => Math.floor(at / plan.cycleSeconds))).size;
-  return { parts: name, verdict, slopes, calmCycles, from: Math.min(...live), to: Math.max(...live), ...run };
+  const found = { verdict, resident, lastHalf, slopes, medians };
+  return { parts: name, ...found, calmCycles, from: Math.min(...live), to: Math.max(...live), ...run };
+}
+
+/**
+ * Resident memory rises for longer than live bytes, until the allocator and LevelDB's write buffers have what they need
+ * at most. So only the last half counts, with all samples: a backlog takes little of it.
+ *
+ * @param {import("./soak.js").Sample[]} samples @param {Omit<import("./soak.js").Plan, "parts">} plan
+ */
+function residentSlope(samples, { seconds, warmupSeconds, cycleSeconds }) {
+  const points = samples
+    .filter(({ at }) => at > (seconds + warmupSeconds) / 2)
+    .map((sample) => ({ at: sample.at, value: MEASURES.rssAnon(sample) }));
+  return slopeOf(leastOfEachCycle(points, cycleSeconds));
+}
+
+/** @param {import("./soak.js").Sample[]} samples @param {Omit<import("./soak.js").Plan, "parts">} plan */
+function mediansOverTime(samples, { seconds, warmupSeconds }) {
+  const length = (seconds - warmupSeconds) / PARTS_OF_TIME;
+  return Array.from({ length: PARTS_OF_TIME }, (_, i) => {
+    const from = warmupSeconds + i * length;
+    const within = samples.filter(({ at }) => at > from && at <= from + length);
+    const medianOf = (/** @type {(sample: import("./soak.js").Sample) => number} */ value) => median(within.map(value));
+    return Object.fromEntries(Object.entries(MEASURES).map(([key, value]) => [key, medianOf(value)]));
+  });
 }
 
 /** @returns {import("../lib/table.js").Table} */
@@ -83,27 +119,45 @@ function toTable(/** @type {Result[]} */ results, /** @type {import("./options.j
       "99 %",
       "heap",
       "array buffers",
-      "RssAnon",
+      "RssAnon, last half",
+      "99 %",
       "live MiB",
       "cycles",
       "records",
+      "reloads",
       "CPU",
       "verdict",
+      "RssAnon",
     ],
-    rows: results.map(({ parts, slopes, calmCycles, from, to, sent, cpu, verdict }) => [
+    rows: results.map(({ parts, slopes, lastHalf, calmCycles, from, to, sent, reloads, cpu, verdict, resident }) => [
       parts,
       mib(slopes["live"].perHour),
       `${mib(slopes["live"].low)} to ${mib(slopes["live"].high)}`,
       mib(slopes["heap"].perHour),
       mib(slopes["arrayBuffers"].perHour),
-      mib(slopes["rssAnon"].perHour),
+      mib(lastHalf.perHour),
+      `${mib(lastHalf.low)} to ${mib(lastHalf.high)}`,
       `${mib(from)} to ${mib(to)}`,
       show(calmCycles),
       show(sent),
+      show(reloads),
       show(cpu, 2),
       verdict,
+      resident,
     ]),
     note: `live: heap and external memory after a collection, the least of each cycle of outages in which the queues were drained. undecided: run it longer, or with fewer records (${MIN_POINTS} cycles at least).`,
+  };
+}
+
+/** @returns {import("../lib/table.js").Table} */
+function toTimeTable(/** @type {Result[]} */ results) {
+  return {
+    title: "memory in MiB after a collection, the median of each quarter after the warm-up",
+    columns: ["parts", "of", ...["first", "second", "third", "last"]],
+    rows: results.flatMap(({ parts, medians }) =>
+      Object.keys(MEASURES).map((key) => [parts, key, ...medians.map((quarter) => mib(quarter[key]))]),
+    ),
+    note: "RssAnon also has garbage, freed memory that the allocator keeps, and LevelDB's write buffers.",
   };
 }
 

@@ -6,15 +6,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import { freePort, waitOpen } from "../lib/processes/ports.js";
 import { startRole } from "../lib/processes/role.js";
 import { soakConfig } from "./parts.js";
+import { reloadedConfig } from "./reloads.js";
 
 /**
  * One soak: an agent with these parts under load, with its backends failing in cycles and its live bytes sampled.
  *
  * @typedef {{ at: number, mood: string, waiting: number } & import("./live-bytes.js").LiveBytes} Sample
  *   at: seconds since the load began; waiting: bytes in the queues of all exporters
- * @typedef {{ samples: Sample[], sent: number, requests: number, cpu: number }} Run cpu: of one core, on average
+ * @typedef {{ samples: Sample[], sent: number, requests: number, reloads: number, cpu: number }} Run
+ *   reloads: those that replaced something; cpu: of one core, on average
  * @typedef {{ parts: readonly string[], seconds: number, rate: number, cycleSeconds: number, sampleSeconds: number,
- *   warmupSeconds: number, asShipped: boolean, imports: readonly string[], snapshots: string | undefined }} Plan
+ *   warmupSeconds: number, reloads: number, asShipped: boolean, imports: readonly string[],
+ *   snapshots: string | undefined }} Plan reloads: in each cycle
  */
 const HERE = import.meta.url;
 const SLUICE = new URL("../../bin/sluice.js", HERE);
@@ -41,14 +44,18 @@ export async function soak(plan, progress) {
   try {
     const refuseBadRecords = plan.parts.includes("dead_letters");
     const ports = { ...(await choosePorts()), ...(await backends.call("listen", { refuseBadRecords })) };
-    agent = await startAgent(plan, ports, folder);
+    const config = soakConfig(plan.parts, ports, folder, plan.asShipped);
+    agent = await startAgent(plan, ports, folder, config);
     await clients.call("start", { http: ports.http, grpc: ports.grpc, rate: plan.rate });
     const ended = new AbortController();
-    const looking = lookAround(plan, ports, ended.signal);
-    const samples = await watch(plan, { agent, backends, clients, ports }, progress).finally(() => ended.abort());
-    await looking;
+    const call = operatorCalls(ports.admin, tokenFile(folder));
+    const [samples, reloads] = await Promise.all([
+      watch(plan, { agent, backends, clients, ports }, progress).finally(() => ended.abort()),
+      reloadAgain(plan, { file: configFile(folder), config, call }, ended.signal),
+      lookAround(plan, ports, call, ended.signal),
+    ]);
     const { requests } = await backends.call("counts");
-    return { samples, sent: await clients.call("sent"), requests, cpu: cpuOf(samples) };
+    return { samples, sent: await clients.call("sent"), requests, reloads, cpu: cpuOf(samples) };
   } catch (error) {
     throw new Error(`the soak has ended: ${error}\n${readFileSync(join(folder, "agent.log"), "utf8").slice(-4000)}`);
   } finally {
@@ -57,14 +64,18 @@ export async function soak(plan, progress) {
   }
 }
 
+const configFile = (/** @type {string} */ folder) => join(folder, "sluice.json");
+const tokenFile = (/** @type {string} */ folder) => join(folder, "token");
+
 async function choosePorts() {
   const names = ["http", "grpc", "again", "admin", "health", "prometheus"];
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()])));
 }
 
-async function startAgent(/** @type {Plan} */ plan, /** @type {any} */ ports, /** @type {string} */ folder) {
-  const file = join(folder, "sluice.json");
-  await writeFile(file, JSON.stringify(soakConfig(plan.parts, ports, folder, plan.asShipped), null, 2));
+/** @param {Plan} plan @param {any} ports @param {string} folder @param {object} config */
+async function startAgent(plan, ports, folder, config) {
+  const file = configFile(folder);
+  await writeFile(file, JSON.stringify(config));
   const modules = [new URL("./live-bytes.js", HERE).href, ...plan.imports];
   const agent = startRole(SLUICE, {
     args: ["run", "--config", file],
@@ -129,15 +140,56 @@ function moodAt(/** @type {number} */ seconds, /** @type {number} */ cycleSecond
   return "ok";
 }
 
-/** Sends the requests of an open console and of Prometheus. */
-async function lookAround(/** @type {Plan} */ plan, /** @type {any} */ ports, /** @type {AbortSignal} */ ended) {
-  const api = `http://127.0.0.1:${ports.admin}/api/v1`;
+/** @typedef {(path: string, init?: RequestInit) => Promise<Response>} Call to the admin API, with the owner's token */
+
+/** The token is read for each call, because a reload of the extension makes a new one. @returns {Call} */
+function operatorCalls(/** @type {number} */ port, /** @type {string} */ file) {
+  return async (path, init) => {
+    const authorization = `Bearer ${readFileSync(file, "utf8").trim()}`;
+    const headers = { authorization, "content-type": "application/json" };
+    return fetch(`http://127.0.0.1:${port}/api/v1/${path}`, { ...init, headers });
+  };
+}
+
+/**
+ * Returns how many reloads have replaced what they were to change. The agent rolls one back if a part does not end in
+ * time, which happens on a busy machine.
+ *
+ * @param {Plan} plan @param {{ file: string, config: object, call: Call }} agent @param {AbortSignal} ended
+ */
+async function reloadAgain({ cycleSeconds, reloads }, { file, config, call }, ended) {
+  const request = { method: "POST", body: "{}", signal: ended };
+  let applied = 0;
+  for (let n = 1; reloads > 0; n++) {
+    await delay((cycleSeconds / reloads) * 1000, undefined, { signal: ended }).catch(() => {});
+    if (ended.aborted) break;
+    await writeFile(file, JSON.stringify(reloadedConfig(config, n)));
+    const { outcome } = await call("config/reload", request).then(
+      async (answer) => /** @type {{ outcome: string }} */ (await answer.json()),
+      () => ({ outcome: "not answered" }),
+    );
+    if (outcome === "applied") applied++;
+  }
+  return applied;
+}
+
+/**
+ * Sends the requests of an open console and of Prometheus.
+ *
+ * @param {Plan} plan @param {any} ports @param {Call} call @param {AbortSignal} ended
+ */
+async function lookAround(plan, ports, call, ended) {
   const hasAdmin = plan.parts.includes("admin");
   while (!ended.aborted) {
-    if (plan.parts.includes("prometheus")) await read(`http://127.0.0.1:${ports.prometheus}/metrics`);
-    for (const path of hasAdmin ? PAGES : []) await read(`${api}/${path}`);
-    const briefly = AbortSignal.any([ended, AbortSignal.timeout(1000)]);
-    await Promise.all((hasAdmin ? STREAMS : []).map((path) => read(`${api}/${path}`, briefly)));
+    const limit = AbortSignal.timeout(10_000);
+    if (plan.parts.includes("prometheus"))
+      await read(fetch(`http://127.0.0.1:${ports.prometheus}/metrics`, { signal: limit }));
+    for (const path of hasAdmin ? PAGES : []) await read(call(path, { signal: limit }));
+    const briefly = new AbortController();
+    const reading = (hasAdmin ? STREAMS : []).map((path) => read(call(path, { signal: briefly.signal })));
+    await delay(1000);
+    briefly.abort();
+    await Promise.all(reading);
     await delay(plan.sampleSeconds * 1000, undefined, { signal: ended }).catch(() => {});
   }
 }
@@ -145,9 +197,9 @@ async function lookAround(/** @type {Plan} */ plan, /** @type {any} */ ports, /*
 const PAGES = ["graph", "exporters", "dead-letters?limit=20", "dead-letters/groups", "audit"];
 const STREAMS = ["live", "tap?at=otlp&rate=50"];
 
-async function read(/** @type {string} */ url, /** @type {AbortSignal} */ signal = AbortSignal.timeout(10_000)) {
+async function read(/** @type {Promise<Response>} */ asked) {
   try {
-    await (await fetch(url, { signal })).arrayBuffer();
+    await (await asked).arrayBuffer();
   } catch {
     // it was ended, or the agent is busy: the response does not matter here
   }

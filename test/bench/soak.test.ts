@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { Registry } from "../../src/runtime/config/resolve/registry.js";
+import { isEmptyPlan, reloadPlan } from "../../src/runtime/host/reload/reload-plan.js";
 import { builtins } from "../support/builtins.js";
 import { TEST_LIMIT_MS } from "../support/limits.js";
 
@@ -12,8 +13,13 @@ interface PartsModule {
   soakConfig(parts: readonly string[], ports: object, folder: string, asShipped: boolean): object;
 }
 
-const file = new URL("../../bench/soak/parts.js", import.meta.url).href;
-const { PARTS, soakConfig } = (await import(file)) as PartsModule;
+interface ReloadsModule {
+  reloadedConfig(first: object, n: number): object;
+}
+
+const moduleOf = (name: string): Promise<unknown> => import(new URL(`../../bench/soak/${name}`, import.meta.url).href);
+const { PARTS, soakConfig } = (await moduleOf("parts.js")) as PartsModule;
+const { reloadedConfig } = (await moduleOf("reloads.js")) as ReloadsModule;
 
 const MIB = 1024 * 1024;
 
@@ -35,6 +41,28 @@ describe("the config of a soak", () => {
   });
 });
 
+describe("the reloads of a soak", () => {
+  const names = "http grpc again admin health prometheus steady failing grpcBackend".split(" ");
+  const ports = Object.fromEntries(names.map((name, i) => [name, 20_000 + i]));
+  const registry = new Registry(builtins);
+  const load = (config: object) =>
+    loadConfig({ sources: [{ text: JSON.stringify(config), name: "soak.json" }], registry });
+
+  it.each([
+    ["no part", []],
+    ["all parts", Object.keys(PARTS)],
+  ] as const)("give a valid config that differs from the last one, with %s", (_name, parts) => {
+    const first = soakConfig(parts, ports, "/tmp/soak", false);
+    let before = load(first).config!;
+    for (let n = 1; n <= 30; n++) {
+      const { config, problems } = load(reloadedConfig(first, n));
+      expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
+      expect(isEmptyPlan(reloadPlan(before, config!))).toBe(false);
+      before = config!;
+    }
+  });
+});
+
 /** They wait for most of their time, so they wait together. */
 describe.concurrent("npm run soak, in short", () => {
   const SHORT = ["--cycle=6", "--sample=1", "--rate=500", "--json"];
@@ -51,6 +79,8 @@ describe.concurrent("npm run soak, in short", () => {
     expect(new Set(result.samples.map(({ mood }: { mood: string }) => mood)).size).toBeGreaterThan(1);
     for (const { heap, external, arrayBuffers } of result.samples)
       for (const bytes of [heap, external, arrayBuffers]) expect(bytes).toBeGreaterThan(0);
+    expect(result.medians).toHaveLength(4);
+    expect(["flat", "grows", "undecided"]).toContain(result.resident);
     expect(result.sent).toBeGreaterThan(5000);
     expect(result.requests).toBeGreaterThan(100);
   });
@@ -62,7 +92,7 @@ describe.concurrent("npm run soak, in short", () => {
     const { code, stdout } = await runSoak(...easy, COARSE, leak);
     const [result] = JSON.parse(stdout).results;
     expect(result.verdict).toBe("grows");
-    expect(result.slopes.arrayBuffers.perHour).toBeGreaterThan(400 * MIB);
+    expect(result.slopes.arrayBuffers.perHour).toBeGreaterThan(100 * MIB); // half of it, and slower on a busy machine
     expect(code).toBe(1);
   });
 

@@ -19,7 +19,7 @@ export const COLLECTING_CELLS = {
   "prometheus receiver, a page of text": {
     of: "receiver/prometheus",
     unit: "sample",
-    start: ({ target }) => startScraping(target),
+    start: startScraping,
   },
   "host_metrics, all but processes one by one": {
     of: "receiver/host_metrics",
@@ -459,7 +459,9 @@ async function startHost(/** @type {string[]} */ scrapers) {
 }
 
 /** Scraping has its own interval, and is compared with the real Prometheus: see scenarios/components.js. */
-async function startScraping(/** @type {number} */ target) {
+async function startScraping(
+  /** @type {import("../cells.js").CellSetting} */ { target, scrapeSeconds = SCRAPE_SECONDS },
+) {
   const came = new EventEmitter();
   let [samples, count] = [0, 0];
   const intake = openIntake((batch) => {
@@ -469,7 +471,7 @@ async function startScraping(/** @type {number} */ target) {
   });
   const job = {
     job_name: "bench",
-    scrape_interval: `${SCRAPE_SECONDS}s`,
+    scrape_interval: `${scrapeSeconds}s`,
     static_configs: [{ targets: [`127.0.0.1:${target}`] }],
   };
   const keys = { config: { scrape_configs: [job] } };

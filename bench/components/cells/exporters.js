@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as zlib from "node:zlib";
 import { Batch } from "../../../dist/plugin.js";
 import { silentLogger } from "../../../dist/runtime/contract/observability.js";
 import { useEnvironment } from "../../../dist/runtime/system/environment.js";
@@ -68,10 +69,12 @@ export const EXPORTER_CELLS = {
   ),
   "jaeger exporter": cell("jaeger", "span", ({ grpc }) => overGrpc(grpc[0]), traces),
   "aws_s3, OTLP/JSON, gzip": cell("aws_s3", "record", ({ target }) => archiveTo(target, "gzip")),
-  "aws_s3, protobuf, zstd": cell("aws_s3", "record", ({ target }) => ({
-    ...archiveTo(target, "zstd"),
-    marshaler: "otlp_proto",
-  })),
+  ...("zstdCompressSync" in zlib && {
+    "aws_s3, protobuf, zstd": cell("aws_s3", "record", ({ target }) => ({
+      ...archiveTo(target, "zstd"),
+      marshaler: "otlp_proto",
+    })),
+  }),
   "azureblob, OTLP/JSON": cell("azureblob", "record", ({ target }) => ({
     auth: {
       type: "connection_string",

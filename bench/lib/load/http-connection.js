@@ -14,9 +14,13 @@ const LAST_CHUNK = "\r\n0\r\n\r\n";
 const NO_ANSWER = { status: 0, retryAfter: false };
 
 export class HttpConnection {
-  /** @param {number} port @param {(answer: Answer) => void} answered */
-  constructor(port, answered) {
+  /**
+   * `pieceBytes`: a request leaves in pieces of this size, a millisecond apart, so that the server reads each by itself.
+   * @param {number} port @param {(answer: Answer) => void} answered @param {{ pieceBytes?: number | undefined }} [options]
+   */
+  constructor(port, answered, { pieceBytes = Number.POSITIVE_INFINITY } = {}) {
     this.port = port;
+    this.pieceBytes = pieceBytes;
     this.answered = answered;
     /** @type {net.Socket | undefined} */
     this.socket = undefined;
@@ -67,6 +71,11 @@ export class HttpConnection {
 
   write(/** @type {Buffer} */ request) {
     const { socket } = this;
+    if (request.length > this.pieceBytes) {
+      socket?.write(request.subarray(0, this.pieceBytes));
+      setTimeout(() => this.write(request.subarray(this.pieceBytes)), 1);
+      return;
+    }
     this.unwritten = 1;
     socket?.write(request, () => {
       if (socket !== this.socket) return;

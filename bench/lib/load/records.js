@@ -148,6 +148,14 @@ export function protoRequest(signal, records, run = 0, request = 0, hits = 0) {
   return field(1, [resource, field(2, [scope, ...items])]);
 }
 
+/** Where the trace ids of a request in protobuf are. @param {Buffer} body @returns {number[]} */
+export function traceIdOffsets(body) {
+  const id = Buffer.from(TRACE_ID, "hex");
+  const offsets = [];
+  for (let at = body.indexOf(id); at >= 0; at = body.indexOf(id, at + id.length)) offsets.push(at);
+  return offsets;
+}
+
 /** A request as OTLP/JSON. @param {Signal} signal @param {number} records @returns {Buffer} */
 export function jsonRequest(signal, records, run = 0, request = 0, hits = 0) {
   const { list, json } = SHAPES[signal];

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { jsonRequest, protoRequest } from "./records.js";
+import { jsonRequest, protoRequest, traceIdOffsets } from "./records.js";
 import { stamp, tokenOffsets } from "./token.js";
 
 /**
@@ -10,13 +10,15 @@ import { stamp, tokenOffsets } from "./token.js";
  * as delivered as often as its request was acknowledged.
  *
  * @typedef {"proto" | "json" | "gzip" | "grpc"} Encoding
- * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number, hits?: number }} Load
- *   hits: of a thousand records, how many have personal data, `THREE_IN_EACH` or `NUMBER_IN_EACH`
+ * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number, hits?: number,
+ *   hasTraceIds?: boolean }} Load hits: of a thousand records, how many have personal data, `THREE_IN_EACH` or
+ *   `NUMBER_IN_EACH`; hasTraceIds: ten spans in protobuf are a trace of their own, else all are in one
  * @typedef {{ number: number, bytes: Buffer }} Request
  * @typedef {() => Request} Supply one connection's
  */
 export const ENCODINGS = ["proto", "json", "gzip", "grpc"];
 const POOL = 64;
+const TRACE_SPANS = 10;
 
 /** Returns a function that makes a supply for each connection. @param {Load} load @returns {() => Supply} */
 export function supplies(load) {
@@ -26,6 +28,7 @@ export function supplies(load) {
 function patched(/** @type {Load} */ load) {
   const template = frame(load, encode(load, 0));
   const offsets = tokenOffsets(template);
+  const traceIds = load.hasTraceIds ? traceIdOffsets(template) : [];
   if (offsets.length !== load.records) throw new Error(`${offsets.length} tokens in ${load.records} records`);
   let last = -1;
   return () => {
@@ -33,6 +36,11 @@ function patched(/** @type {Load} */ load) {
     return () => {
       const number = ++last;
       stamp(bytes, offsets, load.run, number);
+      for (const [i, at] of traceIds.entries())
+        bytes.writeUInt32BE(
+          number,
+          bytes.writeUInt16BE(Math.floor(i / TRACE_SPANS), bytes.writeUInt16BE(load.run, at)),
+        );
       return { number, bytes };
     };
   };

@@ -14,8 +14,8 @@ import { HAS_PROC, usageOf } from "./usage.js";
  * open its port, or exits by itself, the error contains its last output.
  *
  * @typedef {{ name: string, port: number, ports: import("../subjects.js").Ports, readyMs: number,
- *   usage(): Promise<import("./usage.js").Usage | undefined>, stop(): Promise<void>, kill(): Promise<void> }} Running
- *   kill ends it with SIGKILL
+ *   usage(): Promise<import("./usage.js").Usage | undefined>, stop(): Promise<void>, kill(): Promise<void>, reload(): void }} Running
+ *   kill ends it with SIGKILL; reload asks it to read its config again
  * @typedef {Omit<import("../subjects.js").Place, "ports" | "folder"> & { sink: number, profile?: string | undefined,
  *   folder?: string }} Setting a folder given stays when the subject ends
  */
@@ -63,7 +63,8 @@ export async function startSubject(subject, { sink, profile, folder: given, ...s
     await stop();
     throw new SubjectError(`${subject.name} did not open port ${port}:\n${said()}`);
   }
-  return { name: subject.name, port, ports, readyMs, usage: () => usageOf(child), stop, kill: killNow };
+  const reload = () => void child.kill("SIGHUP");
+  return { name: subject.name, port, ports, readyMs, usage: () => usageOf(child), stop, kill: killNow, reload };
 }
 
 /** @param {import("../subjects.js").Subject} subject @param {number} sink */

@@ -2,7 +2,7 @@
  * Counts deliveries per record of the current run, indexed by request * recordsPerRequest + index. Compared with the
  * acknowledgements of each request, this distinguishes lost records from duplicates.
  */
-export class Ledger {
+export class DeliveredRecords {
   /** @param {number} run @param {number} perRequest records in a request */
   constructor(run, perRequest) {
     this.run = run;
