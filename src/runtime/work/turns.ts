@@ -7,21 +7,35 @@ import process from "node:process";
 export const SLICE_MS = 20;
 
 /**
- * Shares the event loop between pieces of work that may take long. Such work is cut into slices of about
- * `SLICE_MS`, waits for its turn before each slice, and reports the slice's duration. However many are waiting, one of
- * them gets the next turn of the event loop, in the order they asked. In between, the event loop serves everything else.
+ * Shares the event loop between pieces of work that may take long. Such work is cut into slices, and asks between two of
+ * them whether the turn of the event loop is over. A turn lasts about `SLICE_MS`, whoever spends it: a hundred clients
+ * whose data arrive together have one turn, not one each. Whoever has more to do waits for `next`. However many are
+ * waiting, one of them gets the next turn, in the order they asked. In between, the event loop serves everything else.
  */
 class Turns {
   /** The number of slices since the process started. */
   slices = 0;
   private readonly waiting: (() => void)[] = [];
   private readonly measured: (() => void)[] = [];
-  private spentMs = 0;
+  /** When the first work of this turn began, if there was any. */
+  private startedAt: number | undefined;
   private isScheduled = false;
+
+  /** Called by work that may take long when it begins. Returns when the first such work of this turn began. */
+  begin(): number {
+    this.startedAt ??= performance.now();
+    this.schedule();
+    return this.startedAt;
+  }
+
+  /** Whether work that is under way has to wait for the next turn. */
+  get isOver(): boolean {
+    return performance.now() - this.begin() > SLICE_MS;
+  }
 
   /** Whether another slice may begin in the current turn of the event loop. */
   get hasTime(): boolean {
-    return this.spentMs < SLICE_MS && this.waiting.length === 0;
+    return this.waiting.length === 0 && !this.isOver;
   }
 
   /** Resolves when the caller may begin its next slice. */
@@ -38,6 +52,7 @@ class Turns {
    * next turn.
    */
   run(slice: () => void, onTurnEnd?: (ms: number) => void): number {
+    this.begin();
     const start = performance.now();
     if (onTurnEnd !== undefined) {
       const stopwatch = new Stopwatch();
@@ -47,8 +62,6 @@ class Turns {
       slice();
     } finally {
       this.slices++;
-      this.spentMs += performance.now() - start;
-      this.schedule();
     }
     return performance.now() - start;
   }
@@ -58,7 +71,7 @@ class Turns {
     this.isScheduled = true;
     setImmediate(() => {
       this.isScheduled = false;
-      this.spentMs = 0;
+      this.startedAt = undefined;
       if (this.measured.length > 0) for (const tell of this.measured.splice(0)) tell();
       if (this.waiting.length > 1) this.schedule();
       this.waiting.shift()?.();
@@ -95,15 +108,16 @@ function cpuMs(): number {
 
 /** For a loop that may take long: ask `isOver` from time to time, and then wait for `nextSlice`. */
 export class SliceTimer {
-  private startedAt = performance.now();
-
-  get isOver(): boolean {
-    return performance.now() - this.startedAt > SLICE_MS;
+  constructor() {
+    turns.begin();
   }
 
-  async nextSlice(): Promise<void> {
+  get isOver(): boolean {
+    return turns.isOver;
+  }
+
+  nextSlice(): Promise<void> {
     turns.slices++;
-    await turns.next();
-    this.startedAt = performance.now();
+    return turns.next();
   }
 }

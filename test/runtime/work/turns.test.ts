@@ -1,6 +1,6 @@
 import { setImmediate as nextLoop } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { SLICE_MS, turns } from "../../../src/runtime/work/turns.js";
+import { SLICE_MS, SliceTimer, turns } from "../../../src/runtime/work/turns.js";
 
 /** Holds the event loop for this long. */
 function spin(ms: number): void {
@@ -42,6 +42,16 @@ describe("turns of the event loop", () => {
     expect(turns.hasTime).toBe(false);
     await turns.next();
     expect(turns.hasTime).toBe(true);
+  });
+
+  it("gives everybody who works in a turn one turn together", async () => {
+    await nextLoop();
+    const first = new SliceTimer();
+    spin(SLICE_MS + 1);
+    const second = new SliceTimer();
+    expect([first.isOver, second.isOver]).toEqual([true, true]);
+    await second.nextSlice();
+    expect([first.isOver, second.isOver]).toEqual([false, false]);
   });
 
   it("counts slices, also those that throw", () => {
