@@ -1,4 +1,5 @@
 import type { CutState, RecordCutter, RecordSink } from "#logs/entries";
+import { turns } from "#work";
 import type { ReceiverContext } from "../../plugin.js";
 import type { BatchSender } from "./batch-sender.js";
 import { type FileContent, GzipContent, PlainContent } from "./content.js";
@@ -82,6 +83,7 @@ export class FileReader {
   private async readContent(file: TrackedFile, content: FileContent, isIdle: boolean): Promise<boolean> {
     const { table, output, sender, cutter, context } = this.services;
     for (let turn = MAX_TURN_BYTES; turn > 0 && !this.isStopping; ) {
+      if (!turns.hasTime) await turns.next();
       const { offset, records, isSkipping } = file.position;
       const window = output.window(this.windowSize);
       const size = await content.read(window, window.length, offset);
@@ -98,7 +100,7 @@ export class FileReader {
       file.hasPartialRecord = done < size;
       turn -= done;
       if (output.byteLength >= BATCH_SIZE) await output.send(sender);
-      if (isEnd) return false;
+      if (isEnd && !state.hasMore) return false;
       this.windowSize = done > 0 ? WINDOW_SIZE : Math.max(WINDOW_SIZE, cutter.minWindow);
     }
     return true;

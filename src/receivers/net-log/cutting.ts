@@ -1,8 +1,12 @@
 import { type CutState, type CutterSettings, createCutter, type RecordSink, textEncoding } from "#logs/entries";
 import { compilePattern } from "#text/patterns";
+import { turns } from "#work";
 import type { TcpConfig, UdpConfig } from "./config.js";
 
-/** Cuts a connection's data into records. Returns how many bytes of the window are finished with. */
+/**
+ * Cuts a connection's data into records. Returns how many bytes of the window are finished with. If the turn is over
+ * before the end, it sets `hasMore`.
+ */
 export type Cut = (window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink) => number;
 
 /** No UDP packet is longer. */
@@ -42,11 +46,18 @@ function cutterSettings(
 /** A pattern that never matches: the end of a text before its beginning. */
 const NEVER_MATCHES = "\\z.\\A";
 
+/** After so many messages the clock is looked at. */
+const MESSAGES_PER_LOOK = 32;
+
 /** Cuts messages that are preceded by their length (RFC 6587). Data without a length goes to `fallback`. */
 export function octetCounting(maxOctets: number, fallback: Cut): Cut {
   return (window, state, isEnd, sink) => {
     let from = 0;
-    for (;;) {
+    for (let messages = 0; ; messages++) {
+      if (messages > 0 && messages % MESSAGES_PER_LOOK === 0 && turns.isOver) {
+        state.hasMore = true;
+        return from;
+      }
       const rest = window.subarray(from);
       const [head, digits] = /^(\d{1,7}) (?=<|$)/.exec(rest.subarray(0, 9).toString("latin1")) ?? [];
       if (head === undefined) {

@@ -11,6 +11,7 @@ import {
   portOf,
   reloadServerTls,
 } from "#net";
+import { WorkQueue } from "#work";
 import type { ReceiverContext } from "../../plugin.js";
 import type { TcpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
@@ -27,6 +28,8 @@ export class TcpInput {
   private readonly output: EntryOutput;
   private readonly path: readonly string[];
   private readonly connections = new Map<Socket, Connection>();
+  /** Of connections that are closed and have data left. */
+  private readonly ends = new Set<Promise<void>>();
   private lease: LeasedServer | undefined;
   private stopReloading = () => {};
 
@@ -71,7 +74,7 @@ export class TcpInput {
 
   /** Reads on after a pause. */
   resume(): void {
-    for (const socket of this.connections.keys()) socket.resume();
+    for (const [socket, { isBusy }] of this.connections) if (!isBusy) socket.resume();
   }
 
   /**
@@ -83,10 +86,12 @@ export class TcpInput {
     this.lease = undefined;
     this.stopReloading();
     if (lease?.isCurrent === false) return this.handOver(lease);
-    for (const [socket, connection] of this.connections) {
-      connection.end();
+    const ends = [...this.connections].map(([socket, connection]) => {
+      const end = connection.end();
       socket.destroy();
-    }
+      return end;
+    });
+    await Promise.all([...ends, ...this.ends]);
     if (lease !== undefined) await new Promise<void>((resolve) => lease.server.close(() => resolve()));
   }
 
@@ -100,7 +105,8 @@ export class TcpInput {
 
   /** `former` has read the connection before. */
   private take(socket: Socket, former?: Connection): void {
-    const connection = new Connection(this.cut, this.output, this.config.add_attributes ? peerOf(socket) : {}, former);
+    const peer = this.config.add_attributes ? peerOf(socket) : {};
+    const connection = new Connection({ cut: this.cut, output: this.output, peer, former }, () => this.readOn(socket));
     this.connections.set(socket, connection);
     socket.setTimeout(this.config.connection_idle_timeout);
     connection.attach(socket, {
@@ -108,63 +114,99 @@ export class TcpInput {
       timeout: () => socket.destroy(),
       data: (chunk: Buffer) => {
         connection.push(chunk);
-        if (this.output.isFull) socket.pause();
+        if (this.output.isFull || connection.isBusy) socket.pause();
       },
       close: () => {
-        connection.end();
         this.connections.delete(socket);
+        const end = connection.end();
+        this.ends.add(end);
+        void end.then(() => this.ends.delete(end));
       },
     });
-    if (former !== undefined) socket.resume();
+    if (former !== undefined) this.readOn(socket);
+  }
+
+  private readOn(socket: Socket): void {
+    if (this.connections.get(socket)?.isBusy === false && !this.output.isFull) socket.resume();
   }
 }
 
-/** Data of a connection that does not form a whole record yet. */
+interface ConnectionSettings {
+  readonly cut: Cut;
+  readonly output: EntryOutput;
+  readonly peer: LogMap;
+  /** Has read the connection before. */
+  readonly former?: Connection | undefined;
+}
+
+/** Data of a connection that was not cut into records yet. */
 class Connection {
   private readonly cut: Cut;
   private readonly sink: { takeText(bytes: Buffer, from: number, to: number): void; takeBytes(bytes: Buffer): void };
+  private readonly work: WorkQueue;
   private state: { offset: number; isSkipping: boolean; records: number } & CutState = {
     offset: 1,
     isSkipping: false,
     records: 0,
   };
   private rest: Buffer = Buffer.alloc(0);
-  /** Ends what `attach` began. */
-  detach = () => {};
+  private isEnd = false;
+  private removeListeners = () => {};
 
-  /** Goes on with the data of `former`, if the connection was read before. */
-  constructor(cut: Cut, output: EntryOutput, peer: LogMap, former?: Connection) {
-    if (former !== undefined) {
-      this.rest = former.rest;
-      this.state = { ...former.state };
-    }
+  /** `onIdle` is called after work that had to wait for a turn. */
+  constructor({ cut, output, peer, former }: ConnectionSettings, onIdle: () => void) {
     this.cut = cut;
+    this.work = new WorkQueue(onIdle);
     this.sink = {
       takeText: (bytes, from, to) => output.take(bytes.toString("utf8", from, to), peer),
       takeBytes: (bytes) => output.take(Buffer.from(bytes), peer),
     };
+    if (former === undefined) return;
+    this.state = { ...former.state };
+    this.push(former.rest);
+  }
+
+  /** Whether data wait for a turn of the event loop. */
+  get isBusy(): boolean {
+    return this.work.isBusy;
   }
 
   attach(socket: Socket, listeners: Readonly<Record<string, (...details: never[]) => void>>): void {
     const all = Object.entries(listeners) as [string, () => void][];
     for (const [event, listener] of all) socket.on(event, listener);
-    this.detach = () => {
+    this.removeListeners = () => {
       for (const [event, listener] of all) socket.off(event, listener);
     };
   }
 
+  /** Ends what `attach` began. What was not cut yet is left to the next one. */
+  detach(): void {
+    this.removeListeners();
+    this.work.clear();
+  }
+
   push(chunk: Buffer): void {
-    this.read(this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]), false);
+    this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    if (!this.isBusy) this.work.add(() => this.read());
   }
 
-  /** The remaining data may be longer than one record. */
-  end(): void {
-    while (this.rest.length > 0) this.read(this.rest, true);
+  /** Resolves when all data are records. What remains may be longer than one. */
+  async end(): Promise<void> {
+    this.isEnd = true;
+    this.work.add(() => this.read());
+    await this.work.done();
   }
 
-  private read(window: Buffer, isEnd: boolean): void {
-    const done = this.cut(window, this.state, isEnd, this.sink);
-    this.rest = window.subarray(isEnd && done === 0 ? window.length : done);
+  /** Returns false if the turn is over. */
+  private read(): boolean {
+    const { state } = this;
+    do {
+      state.hasMore = false;
+      const done = this.cut(this.rest, state, this.isEnd, this.sink);
+      const isStuck = this.isEnd && done === 0 && !state.hasMore;
+      this.rest = this.rest.subarray(isStuck ? this.rest.length : done);
+    } while (this.isEnd && !state.hasMore && this.rest.length > 0);
+    return !state.hasMore;
   }
 }
 

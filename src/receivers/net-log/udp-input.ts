@@ -1,12 +1,15 @@
 import type { RemoteInfo } from "node:dgram";
-import type { LogMap } from "#logs/entries";
+import type { CutState, LogMap, RecordSink } from "#logs/entries";
 import { type HostPort, type LeasedUdpSocket, leaseUdpSocket, listenAddress } from "#net";
+import { WorkQueue } from "#work";
 import { type Counter, limitedLog, type ReceiverContext } from "../../plugin.js";
 import type { UdpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";
 
 const FIRST_PRINTABLE = 0x20;
+/** Packets whose lines wait for a turn of the event loop may have so many bytes together. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
 /**
  * Receives UDP packets. Senders get no answer: packets that cannot be taken are counted, and the log mentions them from
@@ -21,6 +24,8 @@ export class UdpInput {
   private readonly path: readonly string[];
   private readonly refused: Counter;
   private readonly logRefused: (reason: string) => void;
+  private readonly work = new WorkQueue();
+  private waitingBytes = 0;
   private lease: LeasedUdpSocket | undefined;
 
   /** `path` is the path of the config section, for errors. */
@@ -57,18 +62,28 @@ export class UdpInput {
     const { lease } = this;
     this.lease = undefined;
     await lease?.close();
+    await this.work.done();
   }
 
   private take(packet: Buffer, peer: RemoteInfo): void {
-    if (this.output.isFull) {
+    if (this.output.isFull || this.waitingBytes > MAX_WAITING_BYTES) {
       this.refused.add(1);
       this.logRefused("too many records are already waiting");
       return;
     }
     const attributes = this.config.add_attributes ? this.attributesOf(peer, this.lease!) : {};
-    this.cut(this.trimmed(packet), { offset: 1, isSkipping: false, records: 0 }, true, {
+    const sink: RecordSink = {
       takeText: (bytes, from, to) => this.output.take(bytes.toString("utf8", from, to), attributes),
       takeBytes: (bytes) => this.output.take(Buffer.from(bytes), attributes),
+    };
+    const state: CutState = { offset: 1, isSkipping: false, records: 0 };
+    let rest = this.trimmed(packet);
+    this.waitingBytes += packet.length;
+    this.work.add(() => {
+      state.hasMore = false;
+      rest = rest.subarray(this.cut(rest, state, true, sink));
+      if (!state.hasMore) this.waitingBytes -= packet.length;
+      return !state.hasMore;
     });
   }
 

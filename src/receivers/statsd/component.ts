@@ -1,5 +1,6 @@
 import { type HostPort, listenAddress } from "#net";
 import { BatchIntake } from "#receiving";
+import { type Step, turns } from "#work";
 import { type Batch, defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { aggregationSettings, StatsdAggregation } from "./aggregation.js";
 import { type StatsdConfig, statsdSchema } from "./config.js";
@@ -26,6 +27,9 @@ const isUdp = (transport: string) => transport.startsWith("udp");
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
 /** With names and tags of this size, everything is handed on before the interval ends. */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
+
+/** After so many lines the clock is looked at. */
+const LINES_PER_LOOK = 64;
 
 class StatsdReceiver implements Receiver, LineSink {
   private readonly config: StatsdConfig;
@@ -89,16 +93,21 @@ class StatsdReceiver implements Receiver, LineSink {
     await this.intake?.stop();
   }
 
-  take(text: string, ip: string | undefined, port: number | undefined): void {
+  take(text: string, ip: string | undefined, port: number | undefined): Step {
     const now = this.context.clock.now();
-    for (let at = 0; at < text.length; ) {
-      const feed = text.indexOf("\n", at);
-      const end = feed < 0 ? text.length : feed;
-      const line = text.slice(at, end).trim();
-      if (line !== "") this.takeLine(line, ip, port, now);
-      at = end + 1;
-    }
-    if (this.isLarge && !this.isFlushing) void this.flush();
+    let at = 0;
+    return () => {
+      for (let lines = 1; at < text.length; lines++) {
+        const feed = text.indexOf("\n", at);
+        const end = feed < 0 ? text.length : feed;
+        const line = text.slice(at, end).trim();
+        if (line !== "") this.takeLine(line, ip, port, now);
+        at = end + 1;
+        if (lines % LINES_PER_LOOK === 0 && turns.isOver) return false;
+      }
+      if (this.isLarge && !this.isFlushing) void this.flush();
+      return true;
+    };
   }
 
   refuse(reason: string): void {

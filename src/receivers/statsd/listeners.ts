@@ -9,6 +9,7 @@ import {
   listenAddress,
   portOf,
 } from "#net";
+import { type Step, WorkQueue } from "#work";
 import type { ReceiverContext } from "../../plugin.js";
 import type { StatsdConfig } from "./config.js";
 
@@ -16,8 +17,8 @@ import type { StatsdConfig } from "./config.js";
 export interface LineSink {
   /** Whether nothing more can be taken for now. */
   readonly isFull: boolean;
-  /** Takes lines that are separated by line feeds. */
-  take(text: string, ip: string | undefined, port: number | undefined): void;
+  /** Returns the work of taking lines that are separated by line feeds. */
+  take(text: string, ip: string | undefined, port: number | undefined): Step;
   /** Something could not be taken. */
   refuse(reason: string): void;
 }
@@ -31,6 +32,8 @@ export interface StatsdListener {
 
 const MAX_CONNECTIONS = 1000;
 const LINE_FEED = 10;
+/** Packets whose lines wait for a turn of the event loop may have so many bytes together. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
 /** Packets that arrive while the sink is full are refused: their senders cannot be told to wait. */
 export async function listenForPackets(
@@ -38,18 +41,33 @@ export async function listenForPackets(
   context: ReceiverContext,
   sink: LineSink,
 ): Promise<StatsdListener> {
+  const work = new WorkQueue();
+  let waitingBytes = 0;
+  const take = (packet: Buffer, step: Step) => {
+    waitingBytes += packet.length;
+    work.add(() => {
+      const isDone = step();
+      if (isDone) waitingBytes -= packet.length;
+      return isDone;
+    });
+  };
   const lease = await leaseUdpSocket({
     address: udpAddress(config),
     configPath: ["endpoint"],
     sockets: context.sockets,
     onMessage(packet, { address, port }) {
-      if (sink.isFull) sink.refuse("too much is waiting to be delivered");
-      else sink.take(packet.toString(), address, port);
+      const isFull = sink.isFull || waitingBytes > MAX_WAITING_BYTES;
+      if (isFull) sink.refuse("too much is waiting to be delivered");
+      else take(packet, sink.take(packet.toString(), address, port));
     },
     onError: (error) => context.logger.error({ error: error.message }, "UDP socket error"),
   });
   const { port } = lease.socket.address();
-  return { port, resume: () => {}, stop: () => lease.close() };
+  const stop = async () => {
+    await lease.close();
+    await work.done();
+  };
+  return { port, resume: () => {}, stop };
 }
 
 function udpAddress({ endpoint, transport }: StatsdConfig): HostPort {
@@ -64,6 +82,8 @@ export class StreamListener implements StatsdListener {
   private readonly maxLineSize: number;
   private readonly sink: LineSink;
   private readonly connections = new Map<Socket, StatsdConnection>();
+  /** Connections that are closed and may have lines left. */
+  private readonly closed = new Set<StatsdConnection>();
   private lease: LeasedServer | undefined;
 
   constructor({ max_line_size: maxLineSize }: StatsdConfig, sink: LineSink) {
@@ -96,30 +116,43 @@ export class StreamListener implements StatsdListener {
   }
 
   resume(): void {
-    for (const socket of this.connections.keys()) socket.resume();
+    for (const [socket, { isBusy }] of this.connections) if (!isBusy) socket.resume();
   }
 
   /** If another receiver has taken over the server, it gets the connections with what is no whole line yet. */
   async stop(): Promise<void> {
     const { lease } = this;
     this.lease = undefined;
-    for (const [socket, connection] of this.connections) {
-      connection.detach(socket);
-      if (lease?.isCurrent === false) lease.server.emit(HANDED_OVER, socket, connection);
-      else {
-        connection.end();
-        socket.destroy();
-      }
-    }
+    const open = [...this.connections];
     this.connections.clear();
+    await Promise.all(open.map(([socket, connection]) => leave(socket, connection, lease)));
+    await Promise.all([...this.closed].map((connection) => connection.done()));
     if (lease?.isCurrent) await new Promise<void>((resolve) => lease.server.close(() => resolve()));
   }
 
   private open(socket: Socket, connection: StatsdConnection): void {
     this.connections.set(socket, connection);
-    connection.attach(socket, () => this.connections.delete(socket));
-    socket.resume();
+    connection.attach(socket, () => {
+      this.connections.delete(socket);
+      this.closed.add(connection);
+      void connection.done().then(() => this.closed.delete(connection));
+    });
+    if (!connection.isBusy) socket.resume();
   }
+}
+
+/** Hands a connection over, or ends it. */
+async function leave(socket: Socket, connection: StatsdConnection, lease: LeasedServer | undefined): Promise<void> {
+  connection.detach(socket);
+  socket.pause();
+  await connection.done();
+  if (lease?.isCurrent === false && !socket.destroyed) {
+    lease.server.emit(HANDED_OVER, socket, connection);
+    return;
+  }
+  connection.end();
+  socket.destroy();
+  await connection.done();
 }
 
 /** The lines of one connection. */
@@ -130,10 +163,22 @@ class StatsdConnection {
   /** Whether the rest of a line that is too long is skipped. */
   private isSkipping = false;
   private listeners: Readonly<Record<string, (chunk: Buffer) => void>> = {};
+  private onIdle = () => {};
+  private readonly work = new WorkQueue(() => this.onIdle());
 
   constructor(maxLineSize: number, sink: LineSink) {
     this.maxLineSize = maxLineSize;
     this.sink = sink;
+  }
+
+  /** Whether lines wait for a turn of the event loop. */
+  get isBusy(): boolean {
+    return this.work.isBusy;
+  }
+
+  /** Resolves when all lines so far are taken. */
+  done(): Promise<void> {
+    return this.work.done();
   }
 
   /** A connection that takes over this one's data. */
@@ -146,10 +191,13 @@ class StatsdConnection {
 
   attach(socket: Socket, onClose: () => void): void {
     const { remoteAddress, remotePort } = socket;
+    this.onIdle = () => {
+      if (!this.sink.isFull) socket.resume();
+    };
     this.listeners = {
       data: (chunk) => {
         this.push(chunk, remoteAddress, remotePort);
-        if (this.sink.isFull) socket.pause();
+        if (this.sink.isFull || this.isBusy) socket.pause();
       },
       close: () => {
         this.end(remoteAddress, remotePort);
@@ -161,13 +209,14 @@ class StatsdConnection {
   }
 
   detach(socket: Socket): void {
+    this.onIdle = () => {};
     socket.on("error", () => {});
     for (const [event, listener] of Object.entries(this.listeners)) socket.off(event, listener);
   }
 
   /** Takes a last line that no line feed has ended. */
   end(ip?: string, port?: number): void {
-    if (this.rest.length > 0) this.sink.take(this.rest.toString(), ip, port);
+    if (this.rest.length > 0) this.work.add(this.sink.take(this.rest.toString(), ip, port));
     this.rest = Buffer.alloc(0);
   }
 
@@ -179,7 +228,7 @@ class StatsdConnection {
     const whole = this.rest.length === 0 ? lines : Buffer.concat([this.rest, lines]);
     this.rest = Buffer.alloc(0);
     this.isSkipping = false;
-    if (whole.length > 0) this.sink.take(whole.toString(), ip, port);
+    if (whole.length > 0) this.work.add(this.sink.take(whole.toString(), ip, port));
     this.keep(chunk.subarray(last + 1));
   }
 

@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { Pattern } from "#text/patterns";
+import { turns } from "#work";
 import type { TextEncoding } from "./text-encoding.js";
 
 /** Receives the records of a window in order. The bytes are valid only during the call. */
@@ -19,6 +20,8 @@ export interface CutState {
   isSkipping: boolean;
   /** The number of records found, including empty ones. */
   records: number;
+  /** Set when the turn of the event loop was over before the end of the window: cut again in another turn. */
+  hasMore?: boolean;
 }
 
 export interface CutterSettings {
@@ -39,6 +42,8 @@ export interface CutterSettings {
 export abstract class RecordCutter {
   protected readonly settings: CutterSettings;
   private isValid = true;
+  /** Work since the clock was last looked at. */
+  private units = 0;
 
   constructor(settings: CutterSettings) {
     this.settings = settings;
@@ -58,6 +63,15 @@ export abstract class RecordCutter {
   /** Validates the bytes once, so records need not be validated one by one. */
   protected checkText(bytes: Buffer): void {
     this.isValid = this.settings.encoding.isUtf8 && isUtf8(bytes);
+  }
+
+  /** Called after each record of this many bytes. Whether the rest of the window has to wait for another turn. */
+  protected mustStop(bytes: number, state: CutState): boolean {
+    this.units += UNITS_PER_RECORD + bytes;
+    if (this.units < UNITS_PER_LOOK) return false;
+    this.units = 0;
+    state.hasMore = turns.isOver;
+    return state.hasMore;
   }
 
   /** Emits the record [from, to), in pieces if it is too long. */
@@ -116,6 +130,10 @@ export abstract class RecordCutter {
   }
 }
 
+/** What a record costs apart from its bytes, in bytes. */
+const UNITS_PER_RECORD = 256;
+const UNITS_PER_LOOK = 16_384;
+
 /** Each line is a record. */
 export class LineCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
@@ -130,7 +148,9 @@ export class LineCutter extends RecordCutter {
       if (state.isSkipping && truncates) state.isSkipping = false;
       else if (to > from) this.emit(window, from, to, state, sink);
       else state.records++;
+      const bytes = next - from;
       from = next;
+      if (this.mustStop(bytes, state)) return from;
     }
     return this.emitRest(window, from, state, isEnd, sink);
   }
@@ -148,6 +168,7 @@ export class PatternCutter extends RecordCutter {
     let lastEnd = -1;
     for (const [start, to] of spans) {
       if (to >= window.length && !isEnd) break; // the match may continue after the window
+      const before = from;
       if (isStart) {
         if (lastEnd >= 0 && start <= lastEnd) continue;
         this.emitUnlessSkipped(window, end, start, state, sink);
@@ -159,6 +180,8 @@ export class PatternCutter extends RecordCutter {
         end = to;
       }
       lastEnd = to;
+      // The first record is there when the second one begins.
+      if (from > before && this.mustStop(from - before, state)) return from;
     }
     if (isStart && omitsPattern && end > from) {
       // An omitted pattern stays in front of its record until the record is complete; otherwise it would not be found
@@ -185,7 +208,9 @@ export class BytesCutter extends RecordCutter {
       const to = Math.min(window.length, from + maxLogSize);
       state.records++;
       sink.takeBytes(window.subarray(from, to), state.offset + from, state.records);
+      const bytes = to - from;
       from = to;
+      if (this.mustStop(bytes, state)) break;
     }
     return from;
   }
