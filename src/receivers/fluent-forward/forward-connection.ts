@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { encodeAttributes, LogBatchWriter } from "#logs/entries";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { BatchIntake } from "#receiving";
+import { turns } from "#work";
 import type { Batch, Intake, ReceiverContext } from "../../plugin.js";
 import { countRecords, type ForwardEvent, readEvent } from "./forward-event.js";
 import { ValueScanner } from "./message-pack.js";
@@ -220,6 +221,7 @@ export class ForwardConnection {
         const end = this.scanner.end(this.bytes, this.length);
         if (end === undefined) break;
         yield await readEvent(this.bytes.subarray(from, end), reserve, writer);
+        if (turns.isOver) await turns.next();
         from = end;
         this.scanner = new ValueScanner(end);
       }

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { decompress } from "#codecs/compression";
 import {
   encodeAttributes,
@@ -9,6 +8,7 @@ import {
   setValue,
   writeEntry,
 } from "#logs/entries";
+import { turns } from "#work";
 import { MAX_VALUES, MessagePackError, MessagePackReader, packText, ValueScanner } from "./message-pack.js";
 import { PlainEntry } from "./plain-entry.js";
 
@@ -27,8 +27,8 @@ const MAX_UNPACKED_BYTES = 64 * 1024 * 1024;
 const VALUE_BYTES = 64;
 /** Clients send about 30 bytes; the chunk id is held until the client has read its acknowledgement. */
 const MAX_CHUNK_BYTES = 4096;
-/** The number of records read before yielding to other work. */
-const RECORDS_PER_TURN = 1000;
+/** After so many values, and with each larger record, the clock is looked at. */
+const VALUES_PER_LOOK = 1000;
 /** The number of values read before more memory is reserved. */
 const VALUES_AT_ONCE = 10_000;
 
@@ -70,6 +70,7 @@ async function writeEvent(bytes: Buffer, reserve: Reserve, out: LogBatchWriter):
     await readEntries(unpacked, tag, reserve, out, () => !unpacked.isAtEnd);
     return { acknowledgement: acknowledgementOf(options) };
   }
+  reader.beginRecord();
   readRecord(reader, tag, out);
   reserveValues(reader.valueCount, reserve);
   return { acknowledgement: acknowledgementOf(readOptions(reader, size === 4)) };
@@ -139,7 +140,13 @@ async function readEntries(
 ): Promise<void> {
   const plain = new PlainEntry(encodeAttributes({ [TAG_ATTRIBUTE]: tag }));
   let reserved = 0;
+  let looked = 0;
   for (let read = 0; isMore(read); ) {
+    if (reader.valueCount - looked >= VALUES_PER_LOOK) {
+      looked = reader.valueCount;
+      if (turns.isOver) await turns.next();
+    }
+    reader.beginRecord();
     if (reader.plain(plain)) out.add(plain.size, plain.write);
     else {
       if (reader.array() !== 2) throw new MessagePackError("expected entries of a time and a record");
@@ -150,7 +157,6 @@ async function readEntries(
       reserveValues(reader.valueCount - reserved, reserve);
       reserved = reader.valueCount;
     }
-    if (read % RECORDS_PER_TURN === 0) await nextTurn();
   }
   reserveValues(reader.valueCount - reserved, reserve);
 }

@@ -11,6 +11,8 @@ export class MessagePackError extends Error {
 const MAX_DEPTH = 32;
 /** More values in one event are rejected: each takes a few bytes on the wire and many more in memory. */
 export const MAX_VALUES = 1_000_000;
+/** A record is read in one go. By default, the agent takes ten thousand values of a record. */
+const MAX_RECORD_VALUES = 50_000;
 
 /**
  * Finds where a value ends while its bytes arrive in pieces, without looking at any byte twice. Each header says how
@@ -109,6 +111,8 @@ export class MessagePackReader {
   private readonly bytes: Buffer;
   private at = 0;
   private valuesLeft = MAX_VALUES;
+  /** How many values are left behind the largest record that may be next. */
+  private valuesBehind = 0;
 
   constructor(bytes: Buffer) {
     this.bytes = bytes;
@@ -124,6 +128,11 @@ export class MessagePackReader {
 
   get nextKind(): ValueHead["kind"] {
     return this.peek().kind;
+  }
+
+  /** To be called in front of each record. */
+  beginRecord(): void {
+    this.valuesBehind = Math.max(0, this.valuesLeft - MAX_RECORD_VALUES);
   }
 
   /** Reads an entry if it is a plain one. Otherwise reads nothing and returns false. */
@@ -266,7 +275,9 @@ export class MessagePackReader {
   }
 
   private countValue(): void {
-    if (--this.valuesLeft < 0) throw new MessagePackError(`there are more than ${MAX_VALUES} values`);
+    if (--this.valuesLeft >= this.valuesBehind) return;
+    const [place, most] = this.valuesBehind === 0 ? ["an event", MAX_VALUES] : ["a record", MAX_RECORD_VALUES];
+    throw new MessagePackError(`there are more than ${most} values in ${place}`);
   }
 
   private peek(): ValueHead {

@@ -257,8 +257,8 @@ describe("the fluent_forward receiver", () => {
   const large = (options: Packable): [string, number, Packable][] => [
     ["a large event", 2, ["t", [[1, { log: "x".repeat(2_000_000) }], ...entries("b")], options]],
     ["unpacked bytes", 1, ["t", gzipSync(pack([1, { log: "x".repeat(2_000_000) }])), { compressed: "gzip" }]],
-    ["values", 1, ["t", pack([1, { log: Array.from({ length: 50_000 }, () => 1) }]), options]],
-    ["one record", 1, ["t", 1, { log: Array.from({ length: 50_000 }, () => 1) }, options]],
+    ["values", 1, ["t", pack([1, { log: Array.from({ length: 40_000 }, () => 1) }]), options]],
+    ["one record", 1, ["t", 1, { log: Array.from({ length: 40_000 }, () => 1) }, options]],
   ];
 
   it.each(large({}))(
