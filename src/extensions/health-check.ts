@@ -41,7 +41,7 @@ const schema = z.strictObject({
     .string()
     .startsWith("/", { error: "expected a path such as /health" })
     .default("/")
-    .meta({ description: "The path of the health check; / stands for every path." }),
+    .meta({ harmless: true, description: "The path of the health check; / stands for every path." }),
   response_body: section(
     z.strictObject({
       healthy: z.string().optional().meta({ description: "The body while the agent is ready." }),

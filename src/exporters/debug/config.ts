@@ -27,7 +27,7 @@ export const debugSchema = z.strictObject({
     .array(z.string().min(1, "expected stdout, stderr or the path of a file"))
     .min(1)
     .default(["stdout"])
-    .meta({ description: "Where to print: stdout, stderr, or files to append to." }),
+    .meta({ privileged: true, description: "Where to print: stdout, stderr, or files to append to." }),
   use_internal_logger: ignored("telemetry is written to output_paths, never into the agent's own log"),
 });
 

@@ -26,7 +26,10 @@ const token = () =>
         .regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hexadecimal digits, as sluice admin-token prints it")
         .optional()
         .meta({ description: "The SHA-256 of the token, as sluice admin-token prints it." }),
-      token: secret().min(16, "expected at least 16 characters").optional().meta({ description: "The token itself." }),
+      token: secret()
+        .min(16, "expected at least 16 characters")
+        .optional()
+        .meta({ privileged: true, description: "The token itself." }),
       roles: roles(),
     })
     .refine(({ hash, token }) => (hash === undefined) !== (token === undefined), "expected either hash or token");
@@ -46,6 +49,7 @@ export const adminApiSchema = z
       .optional()
       .meta({ description: `Default: ${DEFAULT_ENDPOINT}; with the default, a port in use is only a warning.` }),
     allowed_hosts: z.array(z.string()).default([]).meta({
+      privileged: true,
       description: "Host names under which the API may be reached, besides localhost, its own host and IP addresses.",
     }),
     trace_url: z
@@ -54,18 +58,21 @@ export const adminApiSchema = z
       .optional()
       .meta({ description: "URL of the console's links to traces; {trace_id} is replaced by the id in hex." }),
     tls: lazySection(tlsServer).optional().meta({ description: "Serve https." }),
-    tokens: z.array(lazySchema(token)).optional().meta({ description: "Tokens and their roles." }),
-    auth: authReference("server").optional().meta({ description: "An extension that authenticates callers." }),
+    tokens: z.array(lazySchema(token)).optional().meta({ privileged: true, description: "Tokens and their roles." }),
+    auth: authReference("server")
+      .optional()
+      .meta({ privileged: true, description: "An extension that authenticates callers." }),
     grants: z
       .array(lazySchema(grant))
       .optional()
-      .meta({ description: "Roles of clients that `auth` has authenticated." }),
+      .meta({ privileged: true, description: "Roles of clients that `auth` has authenticated." }),
     agents: otherAgents().default([]),
     token_file: z
       .string()
       .min(1)
       .optional()
       .meta({
+        privileged: true,
         description: `A file with a token that allows everything, created at every start and readable only by its owner. If another agent uses the file, a number is added to its name. Default, without tokens and auth: ${DEFAULT_TOKEN_FILE}.`,
       }),
   })

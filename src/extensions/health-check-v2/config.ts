@@ -16,7 +16,7 @@ const path = (name: string, isOn: boolean, what: string) =>
         .string()
         .startsWith("/", { error: `expected a path such as ${name}` })
         .default(name)
-        .meta({ description: `The path of ${what}.` }),
+        .meta({ harmless: true, description: `The path of ${what}.` }),
       include_attributes: ignored("components have no attributes beside their state"),
     }),
   )
@@ -59,7 +59,7 @@ export const healthCheckV2Schema = z
       .string()
       .startsWith("/", { error: "expected a path such as /health" })
       .default("/")
-      .meta({ description: "The path of the health check without use_v2." }),
+      .meta({ harmless: true, description: "The path of the health check without use_v2." }),
     response_body: section(
       z.strictObject({
         healthy: z.string().default("").meta({ description: "The body while the agent is ready." }),

@@ -116,7 +116,7 @@ export const opampSchema = z.strictObject({
         .string()
         .min(1, "expected a directory such as ./data/opamp")
         .default("./data/opamp")
-        .meta({ description: "Where the identity and the config of the server are kept." }),
+        .meta({ privileged: true, description: "Where the identity and the config of the server are kept." }),
     }),
   )
     .prefault({})

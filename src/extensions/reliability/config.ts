@@ -31,7 +31,7 @@ const directorySchema = z
   .string()
   .min(1, "expected a directory such as ./data/queue")
   .default("./data/queue")
-  .meta({ description: "Where the sending queues are kept, one directory for each exporter." });
+  .meta({ privileged: true, description: "Where the sending queues are kept, one directory for each exporter." });
 
 /** Whether pipelines that hold deliveries get a journal by default: not if queues are turned off. */
 export function keepsJournals({ sending_queue }: ExporterSettings): boolean {

@@ -49,7 +49,7 @@ const ownKeys = {
     .string()
     .min(1)
     .default("./data/offsets")
-    .meta({ description: "The directory for the position; each receiver has its own file there." }),
+    .meta({ privileged: true, description: "The directory for the position; each receiver has its own file there." }),
 };
 
 const filePrefix = z.string().default("").meta({ description: "What the names of objects begin with." });
@@ -103,7 +103,7 @@ export const awsS3ReceiverSchema = z
 export const fileReceiverSchema = z
   .strictObject({
     ...timeKeys,
-    path: z.string().min(1).meta({ description: "The folder with the archive." }),
+    path: z.string().min(1).meta({ harmless: true, description: "The folder with the archive." }),
     partition_format: partitionFormat("The path of partitions in the folder, with %Y, %m, %d, %H and %M.").default(
       MINUTE_PARTITIONS,
     ),

@@ -158,7 +158,7 @@ const fileKeys = {
     .string()
     .min(1)
     .default("./data/offsets")
-    .meta({ description: "The directory for read offsets; each receiver has its own file there." }),
+    .meta({ privileged: true, description: "The directory for read offsets; each receiver has its own file there." }),
   header: section(header).optional().meta({
     description: "The first lines of every file, as attributes of its records. Needs `start_at: beginning`.",
   }),

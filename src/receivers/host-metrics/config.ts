@@ -120,7 +120,10 @@ export const hostMetricsSchema = z.strictObject({
   root_path: z
     .string()
     .default("")
-    .meta({ description: "Where the machine's root file system is mounted, for an agent in a container: /hostfs." }),
+    .meta({
+      harmless: true,
+      description: "Where the machine's root file system is mounted, for an agent in a container: /hostfs.",
+    }),
   scrapers: section(
     z.strictObject({
       ...scraperKeys,

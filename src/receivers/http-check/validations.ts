@@ -19,6 +19,7 @@ export const validationSchema = section(
     contains: text().meta({ description: "A text that the body must contain." }),
     not_contains: text().meta({ description: "A text that it must not contain." }),
     json_path: checked(parseJsonPath).meta({
+      harmless: true,
       description: "The path of a value that the body, which is JSON, must have: status, items.0.name, items.#.",
     }),
     equals: z

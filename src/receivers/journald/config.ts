@@ -23,18 +23,20 @@ export const journaldSchema = z
       .string()
       .default("journalctl")
       .refine((path) => path.trim() !== "", "expected the name or the path of a program")
-      .meta({ description: "The program that reads the journal." }),
+      .meta({ privileged: true, description: "The program that reads the journal." }),
     root_path: z
       .string()
       .default("")
       .refine((path) => path === "" || isAbsolute(path), "expected an absolute path")
-      .meta({ description: "A directory in which the program runs with chroot, which needs root's rights." }),
-    directory: z
-      .string()
-      .min(1)
-      .nullish()
-      .meta({ description: "The directory with the files of the journal. Default: the machine's own journal." }),
-    files: texts("Files of the journal, or patterns of their names, instead of a directory."),
+      .meta({
+        privileged: true,
+        description: "A directory in which the program runs with chroot, which needs root's rights.",
+      }),
+    directory: z.string().min(1).nullish().meta({
+      harmless: true,
+      description: "The directory with the files of the journal. Default: the machine's own journal.",
+    }),
+    files: texts("Files of the journal, or patterns of their names, instead of a directory.").meta({ harmless: true }),
     start_at: z
       .enum(["end", "beginning"])
       .default("end")
@@ -70,7 +72,7 @@ export const journaldSchema = z
       .string()
       .min(1)
       .default("./data/offsets")
-      .meta({ description: "The directory for the position; each receiver has its own file there." }),
+      .meta({ privileged: true, description: "The directory for the position; each receiver has its own file there." }),
     retry_on_failure: ignored("temporarily refused records are always retried until they are accepted"),
     id: ignored("the receiver's id is written before the colon"),
     type: ignored("the receiver's type already says it"),

@@ -21,7 +21,7 @@ const storageKeys = {
     .string()
     .min(1)
     .default("./data/offsets")
-    .meta({ description: "The directory for positions; each receiver has its own file there." }),
+    .meta({ privileged: true, description: "The directory for positions; each receiver has its own file there." }),
 };
 
 const namespacePattern = z

@@ -27,8 +27,8 @@ const apiConfig = z.strictObject({
     }),
   context: unsupported(NO_KUBECONFIG),
   api_server: httpUrl().optional().meta({ description: "The API server, when the agent runs outside of its cluster." }),
-  token_file: z.string().optional().meta({ description: "A file with the token for it." }),
-  ca_file: z.string().optional().meta({ description: "CA certificates for checking its certificate." }),
+  token_file: z.string().optional().meta({ harmless: true, description: "A file with the token for it." }),
+  ca_file: z.string().optional().meta({ harmless: true, description: "CA certificates for checking its certificate." }),
 });
 
 export const kubeletStatsSchema = z
@@ -49,13 +49,22 @@ export const kubeletStatsSchema = z
           "How the agent authenticates to the kubelet: with a certificate, with its pod's service account, or not at all.",
       }),
     context: unsupported(NO_KUBECONFIG),
-    ca_file: z.string().optional().meta({ description: "CA certificates for checking the kubelet's certificate." }),
-    cert_file: z.string().optional().meta({ description: "The client certificate, with auth_type tls." }),
-    key_file: z.string().optional().meta({ description: "The private key of the certificate." }),
+    ca_file: z
+      .string()
+      .optional()
+      .meta({ harmless: true, description: "CA certificates for checking the kubelet's certificate." }),
+    cert_file: z
+      .string()
+      .optional()
+      .meta({ harmless: true, description: "The client certificate, with auth_type tls." }),
+    key_file: z.string().optional().meta({ harmless: true, description: "The private key of the certificate." }),
     token_file: z
       .string()
       .optional()
-      .meta({ description: "A file with the token, with auth_type serviceAccount. Default: that of the pod." }),
+      .meta({
+        harmless: true,
+        description: "A file with the token, with auth_type serviceAccount. Default: that of the pod.",
+      }),
     insecure_skip_verify: z
       .boolean()
       .default(false)

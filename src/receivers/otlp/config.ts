@@ -9,9 +9,9 @@ const urlPath = (path: string) => z.string().startsWith("/", "expected a path su
 const httpSchema = () =>
   z.strictObject({
     ...httpServerKeys("127.0.0.1:4318"),
-    traces_url_path: urlPath("/v1/traces").meta({ description: "The path for traces." }),
-    metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path for metrics." }),
-    logs_url_path: urlPath("/v1/logs").meta({ description: "The path for logs." }),
+    traces_url_path: urlPath("/v1/traces").meta({ harmless: true, description: "The path for traces." }),
+    metrics_url_path: urlPath("/v1/metrics").meta({ harmless: true, description: "The path for metrics." }),
+    logs_url_path: urlPath("/v1/logs").meta({ harmless: true, description: "The path for logs." }),
   });
 
 /** Long enough for clients that send rarely; they connect again with their next call. */

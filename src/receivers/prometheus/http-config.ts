@@ -7,11 +7,11 @@ const TLS_VERSIONS = ["TLS10", "TLS11", "TLS12", "TLS13"] as const;
 
 const tlsSection = z.strictObject({
   ca: secret().optional().meta({ description: "Certificates to trust instead of the system's, as text." }),
-  ca_file: z.string().optional().meta({ description: "The same as a file." }),
+  ca_file: z.string().optional().meta({ harmless: true, description: "The same as a file." }),
   cert: secret().optional().meta({ description: "The certificate to show, as text." }),
-  cert_file: z.string().optional().meta({ description: "The same as a file." }),
+  cert_file: z.string().optional().meta({ harmless: true, description: "The same as a file." }),
   key: secret().optional().meta({ description: "The private key of the certificate, as text." }),
-  key_file: z.string().optional().meta({ description: "The same as a file." }),
+  key_file: z.string().optional().meta({ harmless: true, description: "The same as a file." }),
   server_name: z.string().optional().meta({ description: "The name that the certificate of the server must have." }),
   insecure_skip_verify: z.boolean().default(false).meta({ description: "Accept any certificate; for tests only." }),
   min_version: z.enum(TLS_VERSIONS).default("TLS12").meta({ description: "The oldest version that is spoken." }),
@@ -23,9 +23,15 @@ const tlsSection = z.strictObject({
 
 const basicSection = z.strictObject({
   username: text().optional().meta({ description: "The name of the user." }),
-  username_file: z.string().optional().meta({ description: "The same in a file, read for every request." }),
+  username_file: z
+    .string()
+    .optional()
+    .meta({ harmless: true, description: "The same in a file, read for every request." }),
   password: secret().optional().meta({ description: "The password." }),
-  password_file: z.string().optional().meta({ description: "The same in a file, read for every request." }),
+  password_file: z
+    .string()
+    .optional()
+    .meta({ harmless: true, description: "The same in a file, read for every request." }),
   username_ref: unsupported("use username or username_file"),
   password_ref: unsupported("use password or password_file"),
 });
@@ -33,14 +39,17 @@ const basicSection = z.strictObject({
 const authorizationSection = z.strictObject({
   type: z.string().default("Bearer").meta({ description: "The scheme of the Authorization header." }),
   credentials: secret().optional().meta({ description: "The credentials after the scheme." }),
-  credentials_file: z.string().optional().meta({ description: "The same in a file, read for every request." }),
+  credentials_file: z
+    .string()
+    .optional()
+    .meta({ harmless: true, description: "The same in a file, read for every request." }),
   credentials_ref: unsupported("use credentials or credentials_file"),
 });
 
 const headerValues = z.strictObject({
   values: z.array(z.string()).default([]).meta({ description: "Values of the header." }),
   secrets: z.array(secret()).default([]).meta({ description: "Values that are not printed." }),
-  files: z.array(z.string()).default([]).meta({ description: "Files whose contents are values." }),
+  files: z.array(z.string()).default([]).meta({ harmless: true, description: "Files whose contents are values." }),
 });
 
 /** Keys of all HTTP clients of Prometheus, for scrapes and discoveries. */
@@ -48,8 +57,8 @@ export function httpClientConfigKeys() {
   return {
     basic_auth: section(basicSection).optional().meta({ description: "User and password." }),
     authorization: section(authorizationSection).optional().meta({ description: "An Authorization header." }),
-    bearer_token: secret().optional().meta({ description: "A token: the old form of authorization." }),
-    bearer_token_file: z.string().optional().meta({ description: "The same in a file." }),
+    bearer_token: secret().optional().meta({ harmless: true, description: "A token: the old form of authorization." }),
+    bearer_token_file: z.string().optional().meta({ harmless: true, description: "The same in a file." }),
     oauth2: unsupported(
       "tokens of an OAuth 2.0 server are not fetched for scrapes; write one to a file for credentials_file",
     ),

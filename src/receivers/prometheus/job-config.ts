@@ -136,7 +136,7 @@ export const scrapeJobSchema = z.strictObject({
     )
     .nullish()
     .meta({ description: "Parameters of the URL." }),
-  metrics_path: z.string().default("/metrics").meta({ description: "The path of the URL." }),
+  metrics_path: z.string().default("/metrics").meta({ harmless: true, description: "The path of the URL." }),
   scheme: z.enum(["http", "https"]).default("http").meta({ description: "http or https." }),
   enable_compression: z.boolean().default(true).meta({ description: "Ask for gzip." }),
   fallback_scrape_protocol: z

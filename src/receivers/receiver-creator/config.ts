@@ -97,7 +97,7 @@ export const receiverCreatorSchema = z.strictObject({
     .record(z.string().regex(/^[A-Za-z]\w*(\/\S+)?$/, "expected type or type/name"), template)
     .nullish()
     .transform((written) => written ?? {})
-    .meta({ description: "Receivers that are started for endpoints, each under its id." }),
+    .meta({ privileged: true, description: "Receivers that are started for endpoints, each under its id." }),
   resource_attributes: section(z.strictObject(attributesByType))
     .prefault({})
     .meta({ description: "Resource attributes by type of endpoint." }),

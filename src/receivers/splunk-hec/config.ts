@@ -20,9 +20,13 @@ const ack = z.strictObject({
 export const splunkHecReceiverSchema = z.strictObject({
   ...httpServerKeys("127.0.0.1:8088"),
   raw_path: urlPath("/services/collector/raw").meta({
+    harmless: true,
     description: "The path for raw text; all other paths accept events.",
   }),
-  health_path: urlPath("/services/collector/health").meta({ description: "The path of a page for health checks." }),
+  health_path: urlPath("/services/collector/health").meta({
+    harmless: true,
+    description: "The path of a page for health checks.",
+  }),
   splitting: z
     .enum(["line", "none"])
     .default("line")

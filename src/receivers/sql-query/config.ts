@@ -97,7 +97,10 @@ export const sqlQuerySchema = z
       .string()
       .min(1)
       .default("./data/offsets")
-      .meta({ description: "The directory for tracking values; each receiver has its own file there." }),
+      .meta({
+        privileged: true,
+        description: "The directory for tracking values; each receiver has its own file there.",
+      }),
     telemetry: ignored("statements are not logged"),
   })
   .superRefine((config, context) => {

@@ -25,8 +25,11 @@ export const webhookEventSchema = z
   .strictObject({
     ...httpServerKeys(""),
     endpoint: listenEndpoint().meta({ description: "Where to listen." }),
-    path: urlPath("/events").meta({ description: "Where events are POSTed." }),
-    health_path: urlPath("/health_check").meta({ description: "The path of a page for health checks." }),
+    path: urlPath("/events").meta({ harmless: true, description: "Where events are POSTed." }),
+    health_path: urlPath("/health_check").meta({
+      harmless: true,
+      description: "The path of a page for health checks.",
+    }),
     max_request_body_size: byteSize()
       .default(DEFAULT_MAX_BYTES)
       .meta({ description: "Bytes of a request after decompression; 0 means 20 MiB." }),

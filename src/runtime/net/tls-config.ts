@@ -5,11 +5,17 @@ const VERSIONS = ["1.0", "1.1", "1.2", "1.3"] as const;
 
 /** TLS keys of servers and clients, with the Collector's names. Files are in PEM. */
 const common = {
-  ca_file: z.string().optional().meta({ description: "Certificates to trust instead of the system's." }),
+  ca_file: z
+    .string()
+    .optional()
+    .meta({ harmless: true, description: "Certificates to trust instead of the system's." }),
   ca_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
-  cert_file: z.string().optional().meta({ description: "The certificate, followed by its intermediate certificates." }),
+  cert_file: z
+    .string()
+    .optional()
+    .meta({ harmless: true, description: "The certificate, followed by its intermediate certificates." }),
   cert_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
-  key_file: z.string().optional().meta({ description: "The private key of the certificate." }),
+  key_file: z.string().optional().meta({ harmless: true, description: "The private key of the certificate." }),
   key_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
   min_version: version("1.2"),
   max_version: version("1.3"),
@@ -35,7 +41,7 @@ export function tlsServer() {
     client_ca_file: z
       .string()
       .optional()
-      .meta({ description: "If set, clients must present a certificate signed by one of these." }),
+      .meta({ harmless: true, description: "If set, clients must present a certificate signed by one of these." }),
     client_ca_file_reload: ignored("client_ca_file is reloaded with the other files, every reload_interval"),
     reload_interval: duration().optional().meta({ description: "How often the files are reloaded." }),
   });

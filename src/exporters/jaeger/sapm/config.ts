@@ -11,7 +11,7 @@ export const sapmExporterSchema = z.strictObject({
       httpUrl(),
     )
     .meta({ description: "The URL for spans, such as https://ingest.us1.signalfx.com/v2/trace." }),
-  access_token: secret().default("").meta({ description: "The access token of the organization." }),
+  access_token: secret().default("").meta({ harmless: true, description: "The access token of the organization." }),
   compression: availableCompression(z.enum(["", "none", "gzip", "zstd"]))
     .default("gzip")
     .meta({ description: "The compression of requests: gzip, zstd or none." }),

@@ -81,11 +81,17 @@ const k8sResolver = z.strictObject({
   token_file: z
     .string()
     .optional()
-    .meta({ description: "The token file for the API server. Default: that of the pod's service account." }),
+    .meta({
+      harmless: true,
+      description: "The token file for the API server. Default: that of the pod's service account.",
+    }),
   ca_file: z
     .string()
     .optional()
-    .meta({ description: "The CA of the API server's certificate. Default: that of the pod's service account." }),
+    .meta({
+      harmless: true,
+      description: "The CA of the API server's certificate. Default: that of the pod's service account.",
+    }),
 });
 
 const resolver = z

@@ -39,7 +39,10 @@ const auth = z
     tenant_id: z.string().optional().meta({ description: "The tenant of the application." }),
     client_id: z.string().optional().meta({ description: "The id of the application or of the managed identity." }),
     client_secret: secret().optional().meta({ description: "The secret of the application." }),
-    federated_token_file: z.string().optional().meta({ description: "The file with the token of the workload." }),
+    federated_token_file: z
+      .string()
+      .optional()
+      .meta({ harmless: true, description: "The file with the token of the workload." }),
   })
   .superRefine((written, context) => {
     for (const key of NEEDED[written.type])

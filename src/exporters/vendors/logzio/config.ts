@@ -11,7 +11,7 @@ export const logzioSchema = z
   .strictObject({
     account_token: secret()
       .refine((token) => token.trim() !== "", "expected a token")
-      .meta({ description: "The token of the Logz.io account." }),
+      .meta({ harmless: true, description: "The token of the Logz.io account." }),
     region: z.string().default("").meta({ description: "us, eu, uk, ca or au; other regions mean us." }),
     endpoint: url().meta({ description: "The whole URL, instead of the region's." }),
     custom_endpoint: deprecated(url(), "use endpoint"),

@@ -8,7 +8,7 @@ const url = () => z.preprocess((text) => (text === "" ? undefined : text), httpU
 
 export const signalFxSchema = z
   .strictObject({
-    access_token: secret().default("").meta({ description: "The access token of the organization." }),
+    access_token: secret().default("").meta({ harmless: true, description: "The access token of the organization." }),
     realm: z.string().default("").meta({ description: "The realm, such as us1." }),
     ingest_url: url().meta({
       description: "The URL for data points. Default: https://ingest.<realm>.observability.splunkcloud.com.",

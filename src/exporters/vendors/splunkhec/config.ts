@@ -20,7 +20,7 @@ export const splunkHecSchema = z
     endpoint: httpUrl().meta({
       description: "The URL of the HTTP Event Collector. Without a path it is that of /services/collector.",
     }),
-    token: secret().default("").meta({ description: "The token of the HTTP Event Collector." }),
+    token: secret().default("").meta({ harmless: true, description: "The token of the HTTP Event Collector." }),
     source: z.string().default("").meta({ description: "The source of events that have none." }),
     sourcetype: z.string().default("").meta({ description: "The source type of events that have none." }),
     index: z.string().default("").meta({ description: "The index of events that have none." }),

@@ -25,12 +25,12 @@ const otherAgent = () =>
       console_url: agentUrl()
         .optional()
         .meta({ description: "The address of its console for people's browsers; default: `url`." }),
-      token: secret().optional().meta({ description: "A token with the role view." }),
+      token: secret().optional().meta({ harmless: true, description: "A token with the role view." }),
       token_file: z
         .string()
         .min(1)
         .optional()
-        .meta({ description: "A file with the token; it is read for each request." }),
+        .meta({ harmless: true, description: "A file with the token; it is read for each request." }),
       tls: lazySection(tlsClient).optional().meta({ description: "Certificates and versions of TLS, for https." }),
     })
     .refine(

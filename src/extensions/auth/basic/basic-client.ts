@@ -7,17 +7,15 @@ import { WatchedFile } from "../watched-file.js";
 export const clientAuth = z
   .strictObject({
     username: z.string().optional().meta({ description: "The user." }),
-    username_file: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: "A file with the user, which overrides username; reloaded when it changes." }),
+    username_file: z.string().min(1).optional().meta({
+      harmless: true,
+      description: "A file with the user, which overrides username; reloaded when it changes.",
+    }),
     password: secret().optional().meta({ description: "The password." }),
-    password_file: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: "A file with the password, which overrides password; reloaded when it changes." }),
+    password_file: z.string().min(1).optional().meta({
+      harmless: true,
+      description: "A file with the password, which overrides password; reloaded when it changes.",
+    }),
   })
   .refine(({ username, username_file }) => username || username_file, {
     path: ["username"],

@@ -9,7 +9,7 @@ const htpasswd = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file of users and hashes (htpasswd -B); reloaded when it changes." }),
+      .meta({ privileged: true, description: "A file of users and hashes (htpasswd -B); reloaded when it changes." }),
     inline: secret()
       .superRefine((text, context) => {
         try {
@@ -20,6 +20,7 @@ const htpasswd = z
       })
       .optional()
       .meta({
+        privileged: true,
         description: "Users and hashes. They override those of the file. Passwords may be plain text.",
       }),
   })

@@ -22,7 +22,11 @@ const header = z
       )
       .meta({ description: "The name of the header." }),
     value: secret().optional().meta({ description: "Its value." }),
-    value_file: z.string().min(1).optional().meta({ description: "A file with its value; reloaded when it changes." }),
+    value_file: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ harmless: true, description: "A file with its value; reloaded when it changes." }),
     from_context: z
       .string()
       .min(1)

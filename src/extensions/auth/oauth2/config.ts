@@ -9,13 +9,12 @@ export const oauth2ClientSchema = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: "A file with the id, which overrides client_id." }),
+      .meta({ harmless: true, description: "A file with the id, which overrides client_id." }),
     client_secret: secret().optional().meta({ description: "The secret of this client." }),
-    client_secret_file: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: "A file with the secret, which overrides client_secret; read for each token." }),
+    client_secret_file: z.string().min(1).optional().meta({
+      harmless: true,
+      description: "A file with the secret, which overrides client_secret; read for each token.",
+    }),
     token_url: httpUrl().meta({ description: "The URL of the token endpoint." }),
     scopes: z
       .array(z.string())

@@ -5,13 +5,13 @@ const providerKeys = {
   issuer_url: z
     .string()
     .refine(isIssuerUrl, "expected a URL such as https://auth.example.com; http only on this machine")
-    .meta({ description: "Who issues the tokens: their `iss`; its keys are found below it." }),
+    .meta({ privileged: true, description: "Who issues the tokens: their `iss`; its keys are found below it." }),
   audience: z.string().min(1).optional().meta({ description: "The required audience: one of the token's `aud`." }),
   ignore_audience: z.boolean().default(false).meta({ description: "Accept tokens for any audience." }),
   issuer_ca_path: z
     .string()
     .optional()
-    .meta({ description: "Certificates to trust for the issuer, instead of the system's." }),
+    .meta({ privileged: true, description: "Certificates to trust for the issuer, instead of the system's." }),
   username_claim: z.string().optional().meta({ description: "The claim that names the client. Default: sub." }),
   groups_claim: z
     .string()

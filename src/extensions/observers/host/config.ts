@@ -11,7 +11,10 @@ export const hostObserverSchema = z.strictObject({
   root_path: z
     .string()
     .default("")
-    .meta({ description: "Where the machine's root directory is mounted, if the agent runs in a container." }),
+    .meta({
+      harmless: true,
+      description: "Where the machine's root directory is mounted, if the agent runs in a container.",
+    }),
 });
 
 export type HostObserverConfig = z.infer<typeof hostObserverSchema>;

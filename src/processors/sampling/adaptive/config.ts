@@ -67,7 +67,7 @@ const load = z.strictObject({
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const valueRule = z
   .strictObject({
-    path: z.string().min(1).meta({ description: "The attribute, such as attributes.order.total." }),
+    path: z.string().min(1).meta({ harmless: true, description: "The attribute, such as attributes.order.total." }),
     gt: z.number().optional().meta({ description: "Greater than this." }),
     lt: z.number().optional().meta({ description: "Less than this." }),
     equals: scalar.optional().meta({ description: "Equal to this value." }),

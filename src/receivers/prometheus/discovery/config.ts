@@ -54,7 +54,7 @@ const fileSchema = z.strictObject({
       z.string().regex(/^[^*]*(\*[^/*]*)?\.(json|yml|yaml)$/, "expected a path that ends with .json, .yml or .yaml"),
     )
     .min(1)
-    .meta({ description: "Paths; the name of a file may have a star in it." }),
+    .meta({ harmless: true, description: "Paths; the name of a file may have a star in it." }),
   refresh_interval: prometheusDuration()
     .default(300_000)
     .meta({ description: "How often files are reloaded. Changes are noticed within five seconds in any case." }),

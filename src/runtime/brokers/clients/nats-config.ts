@@ -9,12 +9,15 @@ const auth = () =>
   z.strictObject({
     user: z.string().optional().meta({ description: "The name of a user." }),
     password: secret().optional().meta({ description: "The user's password." }),
-    token: secret().optional().meta({ description: "A token, instead of user and password." }),
+    token: secret().optional().meta({ harmless: true, description: "A token, instead of user and password." }),
     nkey_file: z
       .string()
       .optional()
-      .meta({ description: "The file with the seed of a user's NKey, as `nk -gen user` writes it." }),
-    creds_file: z.string().optional().meta({ description: "The file with a user's JWT and seed, as `nsc` writes it." }),
+      .meta({ harmless: true, description: "The file with the seed of a user's NKey, as `nk -gen user` writes it." }),
+    creds_file: z
+      .string()
+      .optional()
+      .meta({ harmless: true, description: "The file with a user's JWT and seed, as `nsc` writes it." }),
   });
 
 /** Connection keys that the NATS receiver and exporter share. */

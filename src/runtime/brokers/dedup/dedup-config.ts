@@ -20,10 +20,10 @@ const dedup = () =>
       .default(100_000)
       .meta({ description: "Limit for the number of remembered keys." }),
     ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
-    directory: z
-      .string()
-      .default("./data/dedup")
-      .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
+    directory: z.string().default("./data/dedup").meta({
+      privileged: true,
+      description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.',
+    }),
     ...sharedStateKeys,
   });
 

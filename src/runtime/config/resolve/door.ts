@@ -1,6 +1,6 @@
 /** The registry of component types, and a config as it is resolved. */
 
-export { overlap } from "./check-listeners.js";
+export { metricListeners, overlap } from "./check-listeners.js";
 export { currentType, noEffectReason } from "./other-types.js";
 export { flowYaml, otlpInstead } from "./otlp-vendors.js";
 export { Registry, RegistryError } from "./registry.js";

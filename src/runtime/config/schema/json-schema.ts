@@ -159,6 +159,8 @@ function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
   const { format, ignored, unsupported, instead } = metaOf(schema);
   for (const note of [
     "secret",
+    "privileged",
+    "harmless",
     "ignored",
     "unsupported",
     "instead",

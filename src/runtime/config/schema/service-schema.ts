@@ -185,6 +185,11 @@ export const serviceSchema = z.strictObject({
       description:
         "How many processes share the work and the ports. auto: one for each CPU that the agent may use. See docs/operate/workers.md.",
     }),
+  allow: z.array(z.string()).default([]).meta({
+    privileged: true,
+    description:
+      "Privileged keys that configs from afar may change, such as file.path or journald.*. See docs/components/extensions/opamp.md.",
+  }),
   shutdown_timeout: duration().default(10_000).meta({
     description:
       "How long a stop may take to deliver data. After that, undelivered data is refused, so its senders keep it.",

@@ -39,6 +39,13 @@ export interface SchemaMeta {
   readonly unsupported?: string;
   readonly format?: string;
   readonly description?: string;
+  /**
+   * The value names a program, a file to write, or who may use the agent, so a change from afar is refused unless the
+   * agent's own files allow it.
+   */
+  readonly privileged?: boolean;
+  /** The value looks like one of these, and is none. */
+  readonly harmless?: boolean;
   /** The content is unknown, so it may hold secrets. */
   readonly opaque?: boolean;
   /** The value is the id of an extension that authenticates this side of a connection. */

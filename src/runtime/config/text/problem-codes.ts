@@ -170,6 +170,11 @@ export const PROBLEMS = {
     cause: "An environment variable refers to itself, directly or through others.",
     action: "Break the circle.",
   },
+  remote_privilege: {
+    cause:
+      "A config from afar changes a privileged key: one that names a program, a file to write, a listener or who may use the agent.",
+    action: "Change it in the agent's own files, or name the key under `service: {allow: [...]}` there.",
+  },
   remote_takeover: {
     cause: "A management server sent a config that changes or removes the extension through which it was sent.",
     action: "Leave the extension out of the remote config. Change it in the agent's own files.",

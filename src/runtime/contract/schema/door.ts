@@ -1,7 +1,7 @@
 /** Building blocks of config schemas, and the keys that every exporter has. */
 
 export { authReference, extensionReference } from "./auth-reference.js";
-export { isZod, PARSED_ONCE } from "./config-schema.js";
+export { configSchema, isZod, PARSED_ONCE } from "./config-schema.js";
 export {
   type CompleteSettings,
   completeSettings,

@@ -4,6 +4,7 @@ import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import { type Problem, problemLine } from "#config/text";
 import type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "#contract/operations";
 import type { ConfigCandidate } from "./config-reloader.js";
+import { privilegedChanges } from "./privileged-changes.js";
 import { authenticatorsIn } from "./reload-plan.js";
 
 type Load = (files: readonly RemoteConfigFile[]) => Promise<LoadedConfig>;
@@ -20,7 +21,7 @@ interface ShownProblem {
 /**
  * The files that a management server has sent, which are merged after those named by `--config` and before `--set`. They are
  * part of every reload. The extension that has kept them must stay as the agent's own files say: a server cannot
- * replace itself.
+ * replace itself. Privileged keys must stay, too.
  */
 export class RemoteSources implements RemoteConfigControl {
   private files: readonly RemoteConfigFile[] = [];
@@ -66,7 +67,11 @@ export class RemoteSources implements RemoteConfigControl {
     const whole = await this.loadWith(files);
     if (files.length === 0 || whole.config === undefined) return whole;
     const own = await this.loadWith([]);
-    return own.config === undefined ? own : withoutTakeover(own.config, whole.config, whole);
+    if (own.config === undefined) return own;
+    const problems = [...takeovers(own.config, whole.config), ...privilegedChanges(own.config, whole.config)];
+    if (problems.length === 0) return whole;
+    const { config: _, ...rest } = whole;
+    return { ...rest, problems: [...problems, ...whole.problems] };
   }
 
   /** The files that are part of the config now. */
@@ -100,25 +105,22 @@ async function keptFiles({ extensions }: ResolvedConfig): Promise<RemoteConfigFi
   return (await Promise.all(kept)).flat();
 }
 
-function withoutTakeover(own: ResolvedConfig, whole: ResolvedConfig, loaded: LoadedConfig): LoadedConfig {
+function takeovers(own: ResolvedConfig, whole: ResolvedConfig): Problem[] {
   const takers = [...own.extensions.values()].filter(({ factory }) => factory.remoteConfig !== undefined);
   const changed = withAuthenticators(takers, own).filter(
     ({ config, id }) => !isDeepStrictEqual(config, whole.extensions.get(id)?.config),
   );
-  if (changed.length === 0) return loaded;
-  const { config: _, ...rest } = loaded;
   const why = (id: string) =>
     takers.some((taker) => taker.id === id)
       ? "takes remote configs"
       : "gives credentials for the server of remote configs";
-  const problems = changed.map(({ id, path }) => ({
-    severity: "error" as const,
-    code: "remote_takeover" as const,
+  return changed.map(({ id, path }) => ({
+    severity: "error",
+    code: "remote_takeover",
     place: undefined,
     path,
     message: `a remote config cannot change or remove the extension ${id}, which ${why(id)}`,
   }));
-  return { ...rest, problems: [...problems, ...loaded.problems] };
 }
 
 /** The extensions, and those that give them credentials. */

@@ -20,8 +20,11 @@ export const kubernetesApiKeys = {
   kube_api_qps: ignored(QUEUED),
   kube_api_burst: ignored(QUEUED),
   api_server: httpUrl().optional().meta({ description: "The API server, when the agent runs outside of its cluster." }),
-  token_file: z.string().optional().meta({ description: "A file with the token for it." }),
-  ca_file: z.string().optional().meta({ description: "The CA certificates that verify the API server." }),
+  token_file: z.string().optional().meta({ harmless: true, description: "A file with the token for it." }),
+  ca_file: z
+    .string()
+    .optional()
+    .meta({ harmless: true, description: "The CA certificates that verify the API server." }),
 };
 
 const apiKeys = z.strictObject(kubernetesApiKeys);

@@ -8,7 +8,7 @@ import { RemoteSources } from "../../../../src/runtime/host/reload/remote-source
 import { builtins } from "../../../support/builtins.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 
-const own = (directory: string) => `
+const own = (directory: string, allow: string) => `
 extensions:
   opamp:
     server: { ws: { endpoint: "ws://127.0.0.1:1", auth: { authenticator: bearertokenauth } } }
@@ -20,12 +20,13 @@ exporters: { nop: null }
 service:
   extensions: [opamp, bearertokenauth]
   pipelines: { logs: { receivers: [otlp], exporters: [nop] } }
+  ${allow}
 `;
 const registry = new Registry(builtins);
 
-function sources(directory = temporaryFolder()) {
+function sources(directory = temporaryFolder(), allow = "") {
   const load = async (files: readonly RemoteConfigFile[]) =>
-    loadConfig({ sources: [{ text: own(directory), name: "own.yaml" }, ...files], registry });
+    loadConfig({ sources: [{ text: own(directory, allow), name: "own.yaml" }, ...files], registry });
   return { remote: new RemoteSources(load), directory };
 }
 
@@ -99,5 +100,64 @@ describe("the sources of a remote config", () => {
     remote.useReload(async () => Promise.reject(new Error("bug")));
     expect(await remote.apply([])).toEqual({ isApplied: false, problems: ["Error: bug"] });
     expect(pipelines(await remote.load())).toEqual(["logs", "traces"]);
+  });
+
+  const refused = async (remote: RemoteSources, text: string) => {
+    let problems: readonly string[] = [];
+    remote.useReload(async ({ load }) => {
+      const loaded = await load();
+      problems = loaded.problems.filter(({ code }) => code === "remote_privilege").map(({ path }) => path ?? "");
+      const shown = loaded.problems.map(({ severity, message }) => ({ severity, message }));
+      return { outcome: loaded.config === undefined ? "failed" : "applied", problems: shown };
+    });
+    const applied = await remote.apply([{ name: "remote config", text }]);
+    if (problems.length === 0) expect(applied).toEqual({ isApplied: true, problems: [] });
+    else expect(applied.isApplied).toBe(false);
+    return problems;
+  };
+  const withPipeline = (config: string, { receiver = "otlp", exporter = "nop" }) =>
+    `${config}\nservice: { pipelines: { logs/more: { receivers: [${receiver}], exporters: [${exporter}] } } }`;
+
+  const PROGRAM = withPipeline('receivers: { journald: { Journalctl_Path: "./evil" } }', { receiver: "journald" });
+  const FILE = withPipeline("exporters: { file: { path: /etc/cron.d/evil } }", { exporter: "file" });
+  const TOKEN = `extensions: { admin: { endpoint: "127.0.0.1:0", tokens: [{ name: evil, token: "0123456789abcdef", roles: [configure] }] } }
+service: { extensions: [opamp, bearertokenauth, admin] }`;
+
+  it.each([
+    ["names a program", PROGRAM, "receivers.journald.journalctl_path"],
+    ["names a file to write", FILE, "exporters.file.path"],
+    ["plants a token", TOKEN, "extensions.admin.tokens"],
+    [
+      "opens a port to others",
+      "receivers: { otlp: { protocols: { http: { endpoint: 0.0.0.0:4318 } } } }",
+      "receivers.otlp.protocols.http.endpoint",
+    ],
+    [
+      "shows the agent's metrics to others",
+      "service: { telemetry: { metrics: { address: 0.0.0.0:8888 } } }",
+      "service.telemetry.metrics",
+    ],
+    ["allows itself more", "service: { allow: ['*'] }", "service.allow"],
+    [
+      "starts receivers by rules",
+      withPipeline(
+        "receivers: { receiver_creator: { watch_observers: [], receivers: { journald: { rule: 'type == \"port\"', config: { journalctl_path: ./evil } } } } }",
+        { receiver: "receiver_creator" },
+      ),
+      "receivers.receiver_creator.receivers",
+    ],
+  ])("are refused when one %s, until the agent's own files allow it", async (_, text, path) => {
+    expect(await refused(sources().remote, text)).toEqual([path]);
+    const key = path.replace(/^(receivers|exporters|extensions)\./, "");
+    expect(await refused(sources(undefined, `allow: ["${key}"]`).remote, text)).toEqual([]);
+    expect(await refused(sources(undefined, "allow: ['*']").remote, text)).toEqual([]);
+  });
+
+  it("may change everything else", async () => {
+    const text = withPipeline(
+      "receivers: { file_log: { include: [/var/log/*.log] } }\nexporters: { otlp_http: { endpoint: https://backend.example } }",
+      { receiver: "file_log", exporter: "otlp_http" },
+    );
+    expect(await refused(sources().remote, text)).toEqual([]);
   });
 });

@@ -10,15 +10,14 @@ const queueKey = () =>
         .string()
         .regex(/^[\w.-]{1,64}$/, { error: "expected a short name such as 2026-01" })
         .meta({ description: "The name of the key in messages and in the queue." }),
-      file: configPath().optional().meta({
-        description: "A file with the key: 32 bytes, raw or in hexadecimal or base64.",
-      }),
-      key: secret().optional().meta({ description: "The key in hexadecimal or base64, from an environment variable." }),
-      command: z
-        .array(z.string().min(1))
-        .min(1)
+      file: configPath()
         .optional()
-        .meta({ description: "A program with arguments that prints the key, for example from a key service." }),
+        .meta({ harmless: true, description: "A file with the key: 32 bytes, raw or in hexadecimal or base64." }),
+      key: secret().optional().meta({ description: "The key in hexadecimal or base64, from an environment variable." }),
+      command: z.array(z.string().min(1)).min(1).optional().meta({
+        privileged: true,
+        description: "A program with arguments that prints the key, for example from a key service.",
+      }),
     })
     .superRefine((written, context) => {
       if (SOURCES.filter((source) => written[source] !== undefined).length === 1) return;
