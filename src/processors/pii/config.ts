@@ -85,13 +85,10 @@ const rawSchema = z.strictObject({
     .default("mask")
     .meta({ description: "The default strategy of detectors, patterns and secret keys." }),
   hash_key: secret().optional().meta({ description: "The key of the hash strategy; at least 16 bytes." }),
-  hash_key_file: configPath()
-    .optional()
-    .meta({
-      harmless: true,
-      description:
-        "A file with the key, relative to the folder of the config; leading and trailing spaces are ignored.",
-    }),
+  hash_key_file: configPath().optional().meta({
+    harmless: true,
+    description: "A file with the key, relative to the folder of the config; leading and trailing spaces are ignored.",
+  }),
   detectors: section(
     z.strictObject(
       Object.fromEntries([

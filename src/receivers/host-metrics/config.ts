@@ -117,13 +117,10 @@ export const hostMetricsSchema = z.strictObject({
   metadata_collection_interval: duration().default(300_000).meta({
     description: "How often a pipeline of logs gets an event that there is this host; 0 means only at the start.",
   }),
-  root_path: z
-    .string()
-    .default("")
-    .meta({
-      harmless: true,
-      description: "Where the machine's root file system is mounted, for an agent in a container: /hostfs.",
-    }),
+  root_path: z.string().default("").meta({
+    harmless: true,
+    description: "Where the machine's root file system is mounted, for an agent in a container: /hostfs.",
+  }),
   scrapers: section(
     z.strictObject({
       ...scraperKeys,

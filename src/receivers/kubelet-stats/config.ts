@@ -58,13 +58,10 @@ export const kubeletStatsSchema = z
       .optional()
       .meta({ harmless: true, description: "The client certificate, with auth_type tls." }),
     key_file: z.string().optional().meta({ harmless: true, description: "The private key of the certificate." }),
-    token_file: z
-      .string()
-      .optional()
-      .meta({
-        harmless: true,
-        description: "A file with the token, with auth_type serviceAccount. Default: that of the pod.",
-      }),
+    token_file: z.string().optional().meta({
+      harmless: true,
+      description: "A file with the token, with auth_type serviceAccount. Default: that of the pod.",
+    }),
     insecure_skip_verify: z
       .boolean()
       .default(false)

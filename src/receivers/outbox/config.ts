@@ -86,14 +86,11 @@ export const outboxKeys = z
         "A row that was claimed more often than this, because agents exited before they had stored it, becomes a dead letter without being processed.",
     }),
     max_lag: maxLagKey,
-    directory: z
-      .string()
-      .default("./data/outbox")
-      .meta({
-        privileged: true,
-        description:
-          'Where the agent keeps its name, by which it recognises its rows after a restart; "": it gets a new name each time.',
-      }),
+    directory: z.string().default("./data/outbox").meta({
+      privileged: true,
+      description:
+        'Where the agent keeps its name, by which it recognises its rows after a restart; "": it gets a new name each time.',
+    }),
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)
       .meta({ description: "Rows with larger payloads are dead letters, or fail without being fetched." }),

@@ -93,14 +93,10 @@ export const sqlQuerySchema = z
     storage: z.string().nullish().meta({
       description: "Accepted for compatibility with the Collector: tracking values are always kept on disk.",
     }),
-    offsets_directory: z
-      .string()
-      .min(1)
-      .default("./data/offsets")
-      .meta({
-        privileged: true,
-        description: "The directory for tracking values; each receiver has its own file there.",
-      }),
+    offsets_directory: z.string().min(1).default("./data/offsets").meta({
+      privileged: true,
+      description: "The directory for tracking values; each receiver has its own file there.",
+    }),
     telemetry: ignored("statements are not logged"),
   })
   .superRefine((config, context) => {

@@ -28,13 +28,10 @@ const partition = z.strictObject({
 });
 
 const settings = z.strictObject({
-  path: z
-    .string()
-    .min(1, { error: "expected the path of a file" })
-    .meta({
-      privileged: true,
-      description: "The file, or with partition the folder; a relative path begins where the agent was started.",
-    }),
+  path: z.string().min(1, { error: "expected the path of a file" }).meta({
+    privileged: true,
+    description: "The file, or with partition the folder; a relative path begins where the agent was started.",
+  }),
   partition: section(partition).optional().meta({
     description: "Write one file per batch into folders by time, laid out as by aws_s3, instead of one file.",
   }),

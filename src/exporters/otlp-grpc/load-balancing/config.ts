@@ -78,20 +78,14 @@ const k8sResolver = z.strictObject({
     .url({ protocol: /^https?$/, error: "expected a URL such as https://10.0.0.1:6443" })
     .optional()
     .meta({ description: "The API server. Default: that of the cluster the agent runs in." }),
-  token_file: z
-    .string()
-    .optional()
-    .meta({
-      harmless: true,
-      description: "The token file for the API server. Default: that of the pod's service account.",
-    }),
-  ca_file: z
-    .string()
-    .optional()
-    .meta({
-      harmless: true,
-      description: "The CA of the API server's certificate. Default: that of the pod's service account.",
-    }),
+  token_file: z.string().optional().meta({
+    harmless: true,
+    description: "The token file for the API server. Default: that of the pod's service account.",
+  }),
+  ca_file: z.string().optional().meta({
+    harmless: true,
+    description: "The CA of the API server's certificate. Default: that of the pod's service account.",
+  }),
 });
 
 const resolver = z
