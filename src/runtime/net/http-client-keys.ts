@@ -49,7 +49,10 @@ export function httpClientKeys() {
 /** The parsed keys. */
 export type HttpClientConfig = z.infer<z.ZodObject<ReturnType<typeof httpClientKeys>>>;
 
-/** The defaults of these keys, for a client whose config has only some of them. */
+let defaults: HttpClientConfig | undefined;
+
+/** The defaults of these keys, for a client whose config has only some of them. S3 asks for them with every request. */
 export function httpClientDefaults(): HttpClientConfig {
-  return z.object(httpClientKeys()).parse({});
+  defaults ??= z.object(httpClientKeys()).parse({});
+  return { ...defaults };
 }
