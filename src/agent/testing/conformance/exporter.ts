@@ -34,7 +34,7 @@ export function exporterConformance(factory: ExporterFactory, options: ExporterC
   return suiteOf(Object.fromEntries(cases), options);
 }
 
-const MANY = 40;
+const MANY = 20;
 
 const CASES: Readonly<Record<string, (trial: ExporterHarness) => Promise<void>>> = {
   async "delivers every record once, with many sends at the same time"(trial) {
