@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readSample } from "../../../../src/agent/rehearsal/sample-file.js";
 import { batchToJson } from "../../../../src/plugin.js";
@@ -44,7 +45,10 @@ async function whileSending<T>(body: string, work: Promise<T>): Promise<T> {
   });
   const json = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: body } }] }] }] });
   const url = `http://127.0.0.1:${agent.ports.http}/v1/logs`;
-  while (!isDone) await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: json });
+  while (!isDone) {
+    await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: json });
+    await pause(10);
+  }
   return done;
 }
 
