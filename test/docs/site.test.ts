@@ -52,16 +52,15 @@ describe("the site of the pages", () => {
     for (const { target } of site.pages) expect(htmlOf(target)).toContain("default-src 'none'");
   });
 
+  const scope = { MiniSearch } as unknown as {
+    sluiceSearch: { index: never; options: never };
+    sluiceFind: (index: MiniSearch, text: string) => { id: string }[];
+  };
+  for (const script of ["search-index.js", "query.js"]) new Function("globalThis", htmlOf(script))(scope);
+  const index = MiniSearch.loadJS(scope.sluiceSearch.index, scope.sluiceSearch.options);
+
   /** The results of the site's search, the best first. */
-  function search(text: string): string[] {
-    const scope = { MiniSearch } as unknown as {
-      sluiceSearch: { index: never; options: never };
-      sluiceFind: (index: MiniSearch, text: string) => { id: string }[];
-    };
-    for (const script of ["search-index.js", "query.js"]) new Function("globalThis", htmlOf(script))(scope);
-    const { index, options } = scope.sluiceSearch;
-    return scope.sluiceFind(MiniSearch.loadJS(index, options), text).map(({ id }) => id);
-  }
+  const search = (text: string) => scope.sluiceFind(index, text).map(({ id }) => id);
 
   it("finds a section by its words, by their beginnings and with a slip", () => {
     expect(search("SluiceBreakerOpen")[0]).toBe("docs/operate/runbook.html#sluicebreakeropen");

@@ -13,7 +13,7 @@ import { availableHere } from "../../support/telemetry/with-zstd.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 
 const HOUR = 3_600_000;
-const RECORDS = 20;
+const RECORDS = 6;
 const COMPRESSIONS = availableHere(["none", "gzip", "zstd"]);
 const FORMS = ["otlp_json", "otlp_proto"].flatMap((format) => COMPRESSIONS.map((packed) => ({ format, packed })));
 const BODY_FORMS = COMPRESSIONS.map((packed) => ({ format: "body", packed }));
