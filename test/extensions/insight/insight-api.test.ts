@@ -15,7 +15,7 @@ service:
     traces: {receivers: [hand], exporters: [nop]}
 `;
 const READ_ALL =
-  "insight: {places: [exporters, receivers], sampling_ratio: 1, price: {nop: {per_gb: 2, per_million_records: 5, per_thousand_series: 30}}}";
+  "insight: {places: [exporters, receivers], sampling_ratio: 1, max_memory: 2MiB, price: {nop: {per_gb: 2, per_million_records: 5, per_thousand_series: 30}}}";
 
 function logsOf(
   service: string,

@@ -244,7 +244,7 @@ describe("the memory of insight", () => {
     const word = (i: number) => i.toString(36).replace(/\d/g, (digit) => "ghijklmnop"[Number(digit)]!);
     const before = liveHeap() + liveArrayBuffers();
     const { pass, ask, meter } = newMeter();
-    for (let i = 0; i < 50; i++) {
+    for (let i = 0; i < 25; i++) {
       const services: Record<string, string[]> = {};
       for (let j = 0; j < 1000; j++)
         services[`service-${i}-${j}`] = [`${word(i * 1000 + j)} ${word(j)}ed ${"w".repeat(j % 40)} at last`];

@@ -136,10 +136,10 @@ describe("metric_start_time", () => {
   it("knows a series that has points when very many other resources have come and gone", () => {
     const step = setUp();
     through(step, counters([10, 5]));
-    for (let i = 0; i < 150; i++) {
+    for (let i = 0; i < 80; i++) {
       const resource = { attributes: attributes({ long: text("x".repeat(1024 * 1024) + i) }) };
       through(step, countersOf(resource, [10, 5]));
-      if (i % 50 === 0) through(step, counters([11, 6]));
+      if (i % 25 === 0) through(step, counters([11, 6]));
     }
     expect(through(step, counters([20, 7]))).toEqual([[10, 20, 7]]);
   });

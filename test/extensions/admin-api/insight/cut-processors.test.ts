@@ -95,7 +95,9 @@ async function leaving(change: Partial<CutRequest>, by = "service", batch = traf
       pipelines: { [signal]: { receivers: ["hand"], processors: Object.keys(processors), exporters: ["nop"] } },
     },
   };
-  const { ask, hand } = await startRunningApi(stringify(config), { extensions: "insight: {sampling_ratio: 1}" });
+  const { ask, hand } = await startRunningApi(stringify(config), {
+    extensions: "insight: {sampling_ratio: 1, max_memory: 2MiB}",
+  });
   expect(await hand(batch)).toMatchObject({ ok: true });
   const { rows } = (await ask("GET", `/insight?by=${by}`)).body;
   return new Map<string, number>(rows.map(({ name, records }: { name: string; records: number }) => [name, records]));

@@ -12,7 +12,8 @@ import { violations } from "../../../support/json-schema.js";
 
 const project = join(import.meta.dirname, "../../../..");
 const create = () => eachRecord(() => "keep");
-const schema = configJsonSchema(new Registry(builtins));
+const registry = new Registry(builtins);
+const schema = configJsonSchema(registry);
 
 /** All example configs, and all YAML of the documentation that loads without a problem. */
 const configs = ["config", "docs"].flatMap((folder) =>
@@ -26,8 +27,7 @@ const configs = ["config", "docs"].flatMap((folder) =>
 );
 const valid = configs.filter(
   ({ name, text }) =>
-    name.endsWith(".yaml") ||
-    loadConfig({ sources: [{ text, name }], registry: new Registry(builtins) }).config !== undefined,
+    name.endsWith(".yaml") || loadConfig({ sources: [{ text, name }], registry }).config !== undefined,
 );
 
 const around = (section: string) => `${section}\nservice: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}`;
