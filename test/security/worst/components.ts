@@ -59,6 +59,15 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   "transform, copying from the resource": {
     processor: { transform: statements('set(attributes["copy"], resource.attributes["k"])') },
   },
+  "transform, XML": {
+    signals: ["logs"],
+    processor: {
+      transform: statements(
+        'set(attributes["found"], GetXML(body, "//a//b"))',
+        'set(body, RemoveXML(body, "//b[following-sibling::b]"))',
+      ),
+    },
+  },
   pii: { processor: { pii: {} } },
   redaction: { processor: { redaction: { allow_all_keys: true, blocked_values: ["4[0-9]{12}"] } } },
   groupbyattrs: { processor: { groupbyattrs: { keys: ["k1", "id"] } } },

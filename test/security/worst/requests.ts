@@ -66,6 +66,9 @@ export const WORST_REQUESTS: Readonly<Record<Signal, Readonly<Record<string, () 
         ),
       ),
     "a long text": () => log(message(5, text(1, "a text of words and numbers 42; ".repeat(500_000)))),
+    "XML with very many elements": () => log(message(5, text(1, `<a>${"<b/>".repeat(98_000)}</a>`))),
+    "XML nested as deep as allowed": () =>
+      log(message(5, text(1, `${"<a>".repeat(99)}${"<b/>".repeat(5000)}${"</a>".repeat(99)}`.repeat(10)))),
     "a list as body": () => log(message(5, message(5, times(MOST_VALUES, message(1, text(1, "a")))))),
     "a large resource of many records": () =>
       message(

@@ -32,6 +32,12 @@ export function checkWork(): void {
     throw new OttlError("the record is too large for that many statements that read all of it");
 }
 
+/** Counts work of this many units and on a text of this length. Throws once it is too much. */
+export function spendWork(units: number, length = 0): void {
+  recordWork.spent += units + length / CHARACTERS_PER_UNIT;
+  checkWork();
+}
+
 export function recordTooLarge(maxSize: number): OttlError {
   return new OttlError(`the record would be too large: more than ${maxSize} bytes (service.max_record_size)`);
 }

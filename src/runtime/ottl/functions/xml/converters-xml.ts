@@ -1,11 +1,15 @@
 import type { RecordContext } from "../../paths/record-context.js";
 import { isOttlError, OttlError } from "../../values/error.js";
+import { spendWork } from "../../values/limits.js";
 import type { OttlMap, OttlValue } from "../../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import { addChild, innerText, parseXml, removeNode, writeXml, type XmlNode, xmlNode } from "./xml-tree.js";
+import { addChild, addXml, escapeXml, isPlain, parseXml, writeXml, type XmlNode, xmlNode } from "./xml-tree.js";
 import { compileXPath, type XPath } from "./xpath.js";
 
 /** Converters of XML. */
+
+/** The work for making a map of an element. */
+const MAP_WORK = 4;
 
 function xpathArgument(args: CallArguments, otherwise?: string): XPath {
   try {
@@ -14,10 +18,6 @@ function xpathArgument(args: CallArguments, otherwise?: string): XPath {
     if (isOttlError(error)) args.reject("x_path", error.message);
     throw error;
   }
-}
-
-function isPlain(node: XmlNode): boolean {
-  return node.type === "element" || node.type === "document";
 }
 
 function copyOf(node: XmlNode): XmlNode {
@@ -34,13 +34,13 @@ function compileGet(args: CallArguments) {
   return (ctx: RecordContext): string => {
     const text = target(ctx);
     if (text === "") return "";
-    const result = xmlNode("document", "");
+    const parts: string[] = [];
     for (const node of select(parseXml(text))) {
-      if (node.type === "element" || node.type === "text") addChild(result, copyOf(node));
-      else if (node.type === "attribute" || node.type === "cdata")
-        addChild(result, xmlNode("text", "", innerText(node)));
+      if (node.type === "element") addXml(node, parts);
+      else if (node.type === "text" || node.type === "attribute" || node.type === "cdata")
+        parts.push(escapeXml(node.text));
     }
-    return writeXml(result);
+    return parts.join("");
   };
 }
 
@@ -68,7 +68,7 @@ function compileRemove(args: CallArguments) {
     const text = target(ctx);
     if (text === "") return "";
     const document = parseXml(text);
-    for (const node of select(document)) removeNode(node);
+    for (const node of select(document)) node.isRemoved = true;
     return writeXml(document);
   };
 }
@@ -82,18 +82,18 @@ function compileAttributesToElements(args: CallArguments) {
       if (node.type !== "attribute") continue;
       const element = xmlNode("element", node.name);
       addChild(element, xmlNode("text", "", node.text));
-      const owner = node.parent!;
-      removeNode(node);
-      addChild(owner, element);
+      node.isRemoved = true;
+      addChild(node.parent!, element);
     }
     return writeXml(document);
   };
 }
 
-/** Wraps text that is next to elements or other text in its own element. */
-function wrapTexts(node: XmlNode, name: string): void {
-  if (!isPlain(node)) return;
-  for (const child of node.children) if (child.type === "element") wrapTexts(child, name);
+/** Wraps text that is next to elements or other text in its own element, except in nodes that are done already. */
+function wrapTexts(node: XmlNode, name: string, done: Set<XmlNode>): void {
+  if (!isPlain(node) || done.has(node)) return;
+  done.add(node);
+  for (const child of node.children) if (child.type === "element") wrapTexts(child, name, done);
   const texts = node.children.filter(({ type }) => type === "text");
   const elements = node.children.filter(({ type }) => type === "element");
   if (texts.length === 0 || texts.length + elements.length <= 1) return;
@@ -111,7 +111,8 @@ function compileTextToElements(args: CallArguments) {
   const name = args.literalText("element_name", "") || "value";
   return (ctx: RecordContext): string => {
     const document = parseXml(target(ctx));
-    for (const node of select(document)) wrapTexts(node, name);
+    const done = new Set<XmlNode>();
+    for (const node of select(document)) wrapTexts(node, name, done);
     return writeXml(document);
   };
 }
@@ -122,6 +123,7 @@ function localName(name: string): string {
 
 /** An element as a map of its tag, content, attributes and children. */
 function elementMap(element: XmlNode): OttlMap {
+  spendWork(MAP_WORK);
   const map: OttlMap = new Map([["tag", localName(element.name)]]);
   const texts = element.children.filter(({ type }) => type === "text" || type === "cdata");
   const content = texts.map(({ text }) => text.trim()).join("");
@@ -142,6 +144,7 @@ function parseToMap(text: string): OttlMap {
 
 /** Elements by name: text as text, others as maps, elements with the same name as a list. Attributes are left out. */
 function simplifiedMap(parent: XmlNode): OttlMap {
+  spendWork(MAP_WORK);
   const elements = parent.children.filter(({ type }) => type === "element");
   const counts = new Map<string, number>();
   for (const { name } of elements) counts.set(localName(name), (counts.get(localName(name)) ?? 0) + 1);

@@ -1,10 +1,10 @@
 import { OttlError } from "../../values/error.js";
-import { MAX_ITEMS, tooManyItems } from "../../values/limits.js";
+import { MAX_ITEMS, spendWork, tooManyItems } from "../../values/limits.js";
 
 /**
  * XML as a tree. The reader makes one pass over the text. It knows the five entities of XML and numeric character
  * references, and nothing that a document could define itself, so no document grows while it is read. Nothing outside
- * of it is ever fetched.
+ * of it is ever fetched. Reading and writing count as work on the record.
  */
 export interface XmlNode {
   readonly type: "document" | "element" | "attribute" | "text" | "cdata" | "comment" | "instruction" | "directive";
@@ -14,26 +14,36 @@ export interface XmlNode {
   attributes: XmlNode[];
   children: XmlNode[];
   parent: XmlNode | undefined;
+  /** Position in the parent's list of children. */
+  index: number;
   /** Nodes are created in document order. */
   readonly order: number;
+  /** The last step of an XPath that came to this node. */
+  mark: number;
+  /** Nodes that have been removed are not written. */
+  isRemoved: boolean;
 }
 
-const MAX_DEPTH = 500;
+/** Functions that walk a tree may recurse: it is no deeper than this. */
+const MAX_DEPTH = 100;
+/** Work, in values read: for making a node, for writing one, and for a character that is replaced. */
+const NODE_WORK = 3;
+const WRITE_WORK = 3;
+const REPLACE_WORK = 2;
+/** Most nodes have no attributes or no children. They share this list, which nobody adds to. */
+const NONE: XmlNode[] = [];
 let made = 0;
 
 export function xmlNode(type: XmlNode["type"], name: string, text = "", parent?: XmlNode): XmlNode {
-  return { type, name, text, attributes: [], children: [], parent, order: ++made };
+  spendWork(NODE_WORK);
+  const order = ++made;
+  return { type, name, text, attributes: NONE, children: NONE, parent, index: 0, order, mark: 0, isRemoved: false };
 }
 
 export function addChild(parent: XmlNode, child: XmlNode): void {
   child.parent = parent;
-  parent.children.push(child);
-}
-
-export function removeNode(node: XmlNode): void {
-  const siblings = node.type === "attribute" ? node.parent?.attributes : node.parent?.children;
-  const index = siblings?.indexOf(node) ?? -1;
-  if (index >= 0) siblings!.splice(index, 1);
+  if (parent.children === NONE) parent.children = [];
+  child.index = parent.children.push(child) - 1;
 }
 
 /**
@@ -41,10 +51,12 @@ export function removeNode(node: XmlNode): void {
  * ignored.
  */
 export function parseXml(text: string): XmlNode {
+  spendWork(0, text.length);
   return new XmlReader(text).document();
 }
 
 const NAME = /[A-Za-z_:\u0080-\uffff][-.\w:\u0080-\uffff]*/y;
+const [LESS, GREATER] = [0x3c, 0x3e];
 const SPACES = /[ \t\r\n]*/y;
 
 class XmlReader {
@@ -77,7 +89,9 @@ class XmlReader {
       }
     }
     const first = root.children.findIndex(({ type }) => type === "element");
-    root.children = root.children.filter(({ type }, i) => i > first || type !== "text");
+    const kept = root.children.filter(({ type }, i) => i > first || type !== "text");
+    root.children = NONE;
+    for (const child of kept) addChild(root, child);
     if (current !== root) throw this.problem(`<${current.name}> is not closed`);
     if (!root.children.some(({ type }) => type === "element")) throw this.problem("there is no element");
     return root;
@@ -110,8 +124,9 @@ class XmlReader {
     const from = this.at + 2;
     let open = 0;
     for (let p = this.at; p < this.text.length; p++) {
-      if (this.text[p] === "<") open++;
-      else if (this.text[p] === ">" && --open === 0) {
+      const code = this.text.charCodeAt(p);
+      if (code === LESS) open++;
+      else if (code === GREATER && --open === 0) {
         this.at = p + 1;
         return this.text.slice(from, p);
       }
@@ -148,6 +163,7 @@ class XmlReader {
     if (value.includes("<")) throw this.problem(`there is a < in the value of ${name}`);
     this.at = end + 1;
     if (++this.nodes > MAX_ITEMS) throw tooManyItems();
+    if (element.attributes === NONE) element.attributes = [];
     element.attributes.push(xmlNode("attribute", name, this.unescape(value), element));
   }
 
@@ -176,13 +192,19 @@ class XmlReader {
   }
 
   private unescape(text: string): string {
-    const plain = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
-    if (!plain.includes("&")) return plain;
-    return plain.replace(/&([^;&\s]{0,10};)?/g, (_, name: string | undefined) => {
-      const character = name === undefined ? undefined : entity(name.slice(0, -1));
+    const plain = text.includes("\r") ? replaceEach(text, /\r\n?/g, () => "\n") : text;
+    let start = 0;
+    let unescaped = "";
+    for (let at = plain.indexOf("&"); at >= 0; at = plain.indexOf("&", start)) {
+      spendWork(REPLACE_WORK);
+      const reference = plain.slice(at + 1, at + MAX_ENTITY_LENGTH);
+      const end = reference.indexOf(";");
+      const character = end < 0 ? undefined : entity(reference.slice(0, end));
       if (character === undefined) throw this.problem("no such entity");
-      return character;
-    });
+      unescaped += plain.slice(start, at) + character;
+      start = at + end + 2;
+    }
+    return start === 0 ? plain : unescaped + plain.slice(start);
   }
 
   private add(parent: XmlNode, node: XmlNode): void {
@@ -195,6 +217,8 @@ class XmlReader {
   }
 }
 
+/** With the signs around its name. */
+const MAX_ENTITY_LENGTH = 12;
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 function entity(name: string): string | undefined {
@@ -207,9 +231,19 @@ function entity(name: string): string | undefined {
 
 /** The content of a node as text, without markup. */
 export function innerText(node: XmlNode): string {
-  if (node.type === "text" || node.type === "cdata" || node.type === "attribute") return node.text;
-  if (node.type !== "element" && node.type !== "document") return "";
-  return node.children.map(innerText).join("");
+  const parts: string[] = [];
+  addTexts(node, parts);
+  return parts.length === 1 ? parts[0]! : parts.join("");
+}
+
+function addTexts(node: XmlNode, parts: string[]): void {
+  spendWork(1, node.text.length);
+  if (node.type === "text" || node.type === "cdata" || node.type === "attribute") parts.push(node.text);
+  else if (isPlain(node)) for (const child of node.children) addTexts(child, parts);
+}
+
+export function isPlain({ type }: XmlNode): boolean {
+  return type === "element" || type === "document";
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -220,28 +254,46 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-function escapeXml(text: string): string {
-  return text.replace(/[&<>"']/g, (c) => ESCAPES[c]!);
+export function escapeXml(text: string): string {
+  return replaceEach(text, /[&<>"']/g, (c) => ESCAPES[c]!);
+}
+
+/** As `text.replace`, which however finds everything before it replaces anything, so that it cannot be stopped. */
+function replaceEach(text: string, pattern: RegExp, replacement: (found: string) => string): string {
+  let start = 0;
+  let replaced = "";
+  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) {
+    spendWork(REPLACE_WORK);
+    replaced += text.slice(start, found.index) + replacement(found[0]);
+    start = pattern.lastIndex;
+  }
+  return start === 0 ? text : replaced + text.slice(start);
 }
 
 /** The document as text. */
 export function writeXml(node: XmlNode): string {
-  switch (node.type) {
-    case "document":
-      return node.children.map(writeXml).join("");
-    case "text":
-      return escapeXml(node.text);
-    case "cdata":
-      return `<![CDATA[${node.text}]]>`;
-    case "comment":
-      return `<!--${node.text}-->`;
-    case "instruction":
-      return `<?${node.name}${node.text === "" ? "" : ` ${node.text}`}?>`;
-    case "directive":
-      return `<!${node.text}>`;
-    case "attribute":
-      return "";
+  const parts: string[] = [];
+  addXml(node, parts);
+  return parts.join("");
+}
+
+/** Adds the parts of the node's text to a list. */
+export function addXml(node: XmlNode, parts: string[]): void {
+  if (node.isRemoved) return;
+  const { type, name, text } = node;
+  spendWork(WRITE_WORK, text.length + 2 * name.length);
+  if (type === "text") parts.push(escapeXml(text));
+  else if (type === "cdata") parts.push(`<![CDATA[${text}]]>`);
+  else if (type === "comment") parts.push(`<!--${text}-->`);
+  else if (type === "instruction") parts.push(`<?${name}${text === "" ? "" : ` ${text}`}?>`);
+  else if (type === "directive") parts.push(`<!${text}>`);
+  else if (type === "attribute") parts.push(` ${name}="${escapeXml(text)}"`);
+  else if (type === "document") for (const child of node.children) addXml(child, parts);
+  else {
+    parts.push("<", name);
+    for (const attribute of node.attributes) addXml(attribute, parts);
+    parts.push(">");
+    for (const child of node.children) addXml(child, parts);
+    parts.push("</", name, ">");
   }
-  const attributes = node.attributes.map(({ name, text }) => ` ${name}="${escapeXml(text)}"`).join("");
-  return `<${node.name}${attributes}>${node.children.map(writeXml).join("")}</${node.name}>`;
 }

@@ -1,10 +1,11 @@
 import { OttlError } from "../../values/error.js";
+import { spendWork } from "../../values/limits.js";
 import { innerText, type XmlNode } from "./xml-tree.js";
 
 /**
  * The part of XPath that selects nodes: paths of steps (`/a//b/@c`, `..`, `*`, `text()`, `comment()`, `node()`) with
  * predicates of positions, comparisons, `and`, `or`, and the functions in `FUNCTIONS`; several paths with `|` between
- * them.
+ * them. Every visit of a node, every predicate and every text that is compared counts as work on the record.
  */
 export type XPath = (document: XmlNode) => XmlNode[];
 
@@ -14,19 +15,16 @@ interface Focus {
   readonly node: XmlNode;
   readonly position: number;
   readonly size: number;
-  readonly budget: { left: number };
+  readonly root: XmlNode;
 }
 
 type Expression = (focus: Focus) => XPathValue;
-
-/** Limits node visits: a path with many // may visit a node again and again. */
-const MAX_VISITS = 2_000_000;
 
 /** Throws an `OttlError` with the reason if the path is invalid. */
 export function compileXPath(text: string): XPath {
   const expression = new XPathParser(text).whole();
   return (document) => {
-    const value = expression({ node: document, position: 1, size: 1, budget: { left: MAX_VISITS } });
+    const value = expression({ node: document, position: 1, size: 1, root: document });
     if (!Array.isArray(value)) throw new OttlError("the XPath gives a value, not nodes");
     return value;
   };
@@ -34,6 +32,13 @@ export function compileXPath(text: string): XPath {
 
 const TOKEN =
   /\s*(\/\/|\.\.|::|!=|<=|>=|[/.@*|=<>()[\],+-]|"[^"]*"|'[^']*'|\d+(?:\.\d+)?|[A-Za-z_][-.\w]*(?::[A-Za-z_*][-.\w]*)?)/y;
+/** Work, in values read: for a visit of a node, a step, a token of a predicate, and a comparison of a sort. */
+const VISIT_WORK = 1;
+const STEP_WORK = 1;
+const TOKEN_WORK = 1;
+const SORT_WORK = 0.25;
+const SPACE_WORK = 0.25;
+const COMPARISONS_PER_UNIT = 512;
 const MAX_DEPTH = 50;
 const MAX_LENGTH = 10_000;
 
@@ -52,53 +57,65 @@ function tokensOf(text: string): string[] {
 }
 
 type NodeTest = (node: XmlNode) => boolean;
-type Axis = (node: XmlNode, budget: Focus["budget"]) => Iterable<XmlNode>;
 
 interface Step {
   readonly axis: Axis;
   readonly test: NodeTest;
-  readonly predicates: readonly Expression[];
+  readonly predicates: readonly Predicate[];
 }
 
-function visit(budget: Focus["budget"]): void {
-  if (--budget.left < 0) throw new OttlError("the XPath visits too many nodes");
+interface Predicate {
+  readonly holds: Expression;
+  /** What each evaluation costs, besides the nodes and texts that it reads. */
+  readonly work: number;
 }
 
-function* descendants(node: XmlNode, budget: Focus["budget"]): Generator<XmlNode> {
-  for (const child of node.children) {
-    visit(budget);
-    yield child;
-    yield* descendants(child, budget);
+/**
+ * Calls `visit` for the nodes on an axis, in the order of the axis. If `visit` returns false, the rest is left out: for
+ * the axes of descendants what is below this node, for the others what follows it.
+ */
+type Axis = (node: XmlNode, visit: (node: XmlNode) => boolean) => void;
+
+function descendants(node: XmlNode, visit: (node: XmlNode) => boolean): void {
+  for (let at = node.children[0]; at !== undefined; ) {
+    const goesDown = visit(at);
+    at = (goesDown ? at.children[0] : undefined) ?? nextOutside(at, node);
   }
 }
 
-function* ancestors(node: XmlNode): Generator<XmlNode> {
-  for (let up = node.parent; up !== undefined; up = up.parent) yield up;
+/** The next node in the document that is neither below this one nor outside of the top node. */
+function nextOutside(node: XmlNode, top: XmlNode): XmlNode | undefined {
+  for (let at = node; at !== top; at = at.parent!) {
+    const next = at.parent!.children[at.index + 1];
+    if (next !== undefined) return next;
+  }
+  return undefined;
 }
 
-function siblings(node: XmlNode, step: 1 | -1): XmlNode[] {
-  const all = node.parent?.children ?? [];
-  const index = all.indexOf(node);
-  return step === 1 ? all.slice(index + 1) : all.slice(0, Math.max(0, index)).reverse();
+function ancestors(node: XmlNode, visit: (node: XmlNode) => boolean): void {
+  for (let up = node.parent; up !== undefined && visit(up); ) up = up.parent;
+}
+
+function siblings(node: XmlNode, direction: 1 | -1, visit: (node: XmlNode) => boolean): void {
+  const all = node.type === "attribute" ? [] : (node.parent?.children ?? []);
+  for (let i = node.index + direction; all[i] !== undefined && visit(all[i]!); ) i += direction;
 }
 
 const AXES: Readonly<Record<string, Axis>> = {
-  child: (node) => node.children,
-  attribute: (node) => node.attributes,
-  self: (node) => [node],
-  parent: (node) => (node.parent === undefined ? [] : [node.parent]),
+  child(node, visit) {
+    for (const child of node.children) visit(child);
+  },
+  attribute(node, visit) {
+    for (const attribute of node.attributes) visit(attribute);
+  },
+  self: (node, visit) => void visit(node),
+  parent: (node, visit) => void (node.parent !== undefined && visit(node.parent)),
   descendant: descendants,
-  *"descendant-or-self"(node, budget) {
-    yield node;
-    yield* descendants(node, budget);
-  },
+  "descendant-or-self": (node, visit) => void (visit(node) && descendants(node, visit)),
   ancestor: ancestors,
-  *"ancestor-or-self"(node) {
-    yield node;
-    yield* ancestors(node);
-  },
-  "following-sibling": (node) => siblings(node, 1),
-  "preceding-sibling": (node) => siblings(node, -1),
+  "ancestor-or-self": (node, visit) => void (visit(node) && ancestors(node, visit)),
+  "following-sibling": (node, visit) => siblings(node, 1, visit),
+  "preceding-sibling": (node, visit) => siblings(node, -1, visit),
 };
 
 const NODE_TESTS: Readonly<Record<string, NodeTest>> = {
@@ -166,7 +183,7 @@ class XPathParser {
     if (this.peek() !== "|") return first;
     const paths = [first];
     while (this.take("|")) paths.push(this.primary());
-    return (focus) => [...new Set(paths.flatMap((path) => nodesOf(path(focus))))];
+    return (focus) => withoutDuplicates(paths.flatMap((path) => nodesOf(path(focus))));
   }
 
   private primary(): Expression {
@@ -220,8 +237,8 @@ class XPathParser {
       steps.push(this.step());
     }
     return (focus) => {
-      let nodes = [absolute ? rootOf(focus.node) : focus.node];
-      for (const step of steps) nodes = takeStep(nodes, step, focus.budget);
+      let nodes = [absolute ? focus.root : focus.node];
+      for (const step of steps) nodes = takeStep(nodes, step, focus.root);
       return nodes;
     };
   }
@@ -260,10 +277,11 @@ class XPathParser {
     return (node) => node.type === kind && node.name === name;
   }
 
-  private predicates(): Expression[] {
-    const list: Expression[] = [];
+  private predicates(): Predicate[] {
+    const list: Predicate[] = [];
     while (this.take("[")) {
-      list.push(this.or());
+      const start = this.at;
+      list.push({ holds: this.or(), work: (this.at - start) * TOKEN_WORK });
       this.expect("]");
     }
     return list;
@@ -290,31 +308,70 @@ class XPathParser {
 
 const ANY_DEPTH: Step = { axis: AXES["descendant-or-self"]!, test: () => true, predicates: [] };
 
-function takeStep(nodes: readonly XmlNode[], { axis, test, predicates }: Step, budget: Focus["budget"]): XmlNode[] {
-  const found = new Set<XmlNode>();
-  for (const node of nodes) {
-    let candidates: XmlNode[] = [];
-    for (const candidate of axis(node, budget)) {
-      visit(budget);
-      if (test(candidate)) candidates.push(candidate);
-    }
-    for (const predicate of predicates) {
-      const size = candidates.length;
-      candidates = candidates.filter((candidate, i) => {
-        const value = predicate({ node: candidate, position: i + 1, size, budget });
-        return typeof value === "number" ? value === i + 1 : isTrue(value);
-      });
-    }
-    for (const candidate of candidates) found.add(candidate);
-  }
-  const all = [...found];
-  return nodes.length > 1 ? all.sort((a, b) => a.order - b.order) : all;
+/** Steps are numbered to tell which nodes the current one has come to. */
+let lastMark = 0;
+
+function takeStep(nodes: readonly XmlNode[], step: Step, root: XmlNode): XmlNode[] {
+  spendWork(STEP_WORK);
+  const found = step.predicates.length === 0 ? passingNodes(nodes, step) : chosenNodes(nodes, step, root);
+  return nodes.length > 1 ? inDocumentOrder(found) : found;
 }
 
-function rootOf(node: XmlNode): XmlNode {
-  let root = node;
-  while (root.parent !== undefined) root = root.parent;
-  return root;
+/**
+ * A walk that comes to a node where another walk along the same axis has been ends there: that one has found the rest.
+ * So each node is visited about once, however many walks there are.
+ */
+function passingNodes(nodes: readonly XmlNode[], { axis, test }: Step): XmlNode[] {
+  const mark = ++lastMark;
+  const found: XmlNode[] = [];
+  const visit = (node: XmlNode) => {
+    spendWork(VISIT_WORK);
+    if (node.mark === mark) return false;
+    node.mark = mark;
+    if (test(node)) found.push(node);
+    return true;
+  };
+  for (const node of nodes) axis(node, visit);
+  return found;
+}
+
+/** Predicates may ask for positions, so every walk has to visit all of its nodes. */
+function chosenNodes(nodes: readonly XmlNode[], { axis, test, predicates }: Step, root: XmlNode): XmlNode[] {
+  const found: XmlNode[] = [];
+  for (const node of nodes) {
+    let candidates: XmlNode[] = [];
+    axis(node, (candidate) => {
+      spendWork(VISIT_WORK);
+      if (test(candidate)) candidates.push(candidate);
+      return true;
+    });
+    for (const predicate of predicates) candidates = candidates.filter(predicateOf(predicate, candidates.length, root));
+    for (const candidate of candidates) found.push(candidate);
+  }
+  return withoutDuplicates(found);
+}
+
+function predicateOf({ holds, work }: Predicate, size: number, root: XmlNode) {
+  return (node: XmlNode, index: number): boolean => {
+    spendWork(work);
+    const value = holds({ node, position: index + 1, size, root });
+    return typeof value === "number" ? value === index + 1 : isTrue(value);
+  };
+}
+
+function withoutDuplicates(nodes: readonly XmlNode[]): XmlNode[] {
+  const mark = ++lastMark;
+  return nodes.filter((node) => {
+    const isNew = node.mark !== mark;
+    node.mark = mark;
+    return isNew;
+  });
+}
+
+function inDocumentOrder(nodes: XmlNode[]): XmlNode[] {
+  if (nodes.every((node, i) => i === 0 || nodes[i - 1]!.order < node.order)) return nodes;
+  spendWork(nodes.length * Math.log2(nodes.length) * SORT_WORK);
+  return nodes.sort((a, b) => a.order - b.order);
 }
 
 function nodesOf(value: XPathValue): XmlNode[] {
@@ -340,8 +397,15 @@ function toNumber(value: XPathValue): number {
 
 /** A comparison with nodes holds if it holds for any of them. */
 function compareValues(a: XPathValue, operator: string, b: XPathValue): boolean {
-  if (Array.isArray(a)) return a.some((node) => compareValues(innerText(node), operator, b));
+  if (Array.isArray(a)) {
+    const others = Array.isArray(b) ? b.map(innerText) : [b];
+    return a.some((node) => {
+      const text = innerText(node);
+      return others.some((other) => compareValues(text, operator, other));
+    });
+  }
   if (Array.isArray(b)) return b.some((node) => compareValues(a, operator, innerText(node)));
+  spendWork(VISIT_WORK, typeof a === "string" ? a.length : 0);
   if (operator === "=" || operator === "!=") {
     const equal = typeof a === "number" || typeof b === "number" ? toNumber(a) === toNumber(b) : a === b;
     return equal === (operator === "=");
@@ -352,6 +416,23 @@ function compareValues(a: XPathValue, operator: string, b: XPathValue): boolean 
   return operator === ">" ? x > y : x >= y;
 }
 
+/** A search may compare every character of one text with every character of the other. */
+function containsText(text: string, part: string): boolean {
+  spendWork((text.length * part.length) / COMPARISONS_PER_UNIT);
+  return text.includes(part);
+}
+
+function characterCount(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function normalizeSpace(text: string): string {
+  spendWork(text.length * SPACE_WORK);
+  return text.trim().replace(/\s+/g, " ");
+}
+
 type XPathFunction = (focus: Focus, args: readonly XPathValue[]) => XPathValue;
 
 const FUNCTIONS: Readonly<Record<string, XPathFunction>> = {
@@ -359,14 +440,11 @@ const FUNCTIONS: Readonly<Record<string, XPathFunction>> = {
   last: ({ size }) => size,
   not: (_, [value = false]) => !isTrue(value),
   count: (_, [value = []]) => nodesOf(value).length,
-  contains: (_, [a, b]) => toText(a).includes(toText(b)),
+  contains: (_, [a, b]) => containsText(toText(a), toText(b)),
   "starts-with": (_, [a, b]) => toText(a).startsWith(toText(b)),
   "ends-with": (_, [a, b]) => toText(a).endsWith(toText(b)),
-  "string-length": ({ node }, [value]) => [...toText(value ?? [node])].length,
-  "normalize-space": ({ node }, [value]) =>
-    toText(value ?? [node])
-      .trim()
-      .replace(/\s+/g, " "),
+  "string-length": ({ node }, [value]) => characterCount(toText(value ?? [node])),
+  "normalize-space": ({ node }, [value]) => normalizeSpace(toText(value ?? [node])),
   string: ({ node }, [value]) => toText(value ?? [node]),
   number: ({ node }, [value]) => toNumber(value ?? [node]),
   concat: (_, args) => args.map(toText).join(""),
