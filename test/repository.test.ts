@@ -57,6 +57,16 @@ interface Workflow {
 }
 
 describe(".github", () => {
+  it("pins every action by its commit, and says its version", () => {
+    const folder = join(project, ".github/workflows");
+    const lines = readdirSync(folder).flatMap((name) => read(`.github/workflows/${name}`).split("\n"));
+    const uses = lines.filter((line) => /^\s*(?:- )?["']?uses["']?\s*:/.test(line));
+    expect(uses).not.toEqual([]);
+    expect(
+      uses.filter((line) => !/^\s*(?:- )?uses: [\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line)),
+    ).toEqual([]);
+  });
+
   const jobsOf = (name: string) => Object.values((parse(read(`.github/workflows/${name}.yaml`)) as Workflow).jobs);
   const jobs = jobsOf("test");
   const commands = [...jobs, ...jobsOf("release")].flatMap(({ steps }) => steps.map(({ run }) => run ?? ""));
