@@ -1,11 +1,9 @@
-import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import type { Clock, ComponentContext } from "#contract";
 import { environmentVariable } from "#system";
 import { RenewedCredentials } from "../auth/renewed-credentials.js";
 import { assumeRole, assumeRoleWithWebIdentity } from "./assume-role.js";
-import { type FetchedKeys, FILE_LIFETIME_MS, keysOf, noCredentials } from "./aws-keys.js";
+import { type FetchedKeys, keysOf, noCredentials } from "./aws-keys.js";
+import { fromProfile } from "./aws-profile.js";
 import { fromContainer, fromInstance } from "./metadata-endpoints.js";
 import type { AwsCredentials } from "./sign.js";
 
@@ -45,19 +43,20 @@ async function fetchKeys(source: AwsKeySource, clock: Clock): Promise<FetchedKey
 
 /**
  * Returns AWS keys from the first of these sources that has any: the environment, the role of a web identity in the
- * environment, the shared credentials file, the endpoint of an ECS or EKS container, and the metadata of an EC2
- * instance. If there are none, rejects with a `Refusal` that holds the queue.
+ * environment, the profile in the shared files, the endpoint of an ECS or EKS container, and the metadata of an EC2
+ * instance. If there are none, or none for a profile that the environment names, rejects with a `Refusal` that holds
+ * the queue.
  */
 async function findAwsCredentials(clock: Clock): Promise<FetchedKeys> {
   const found =
     fromEnvironment() ??
     (await fromWebIdentity(clock)) ??
-    (await fromFile()) ??
+    (await fromProfile()) ??
     (await fromContainer(clock)) ??
     (await fromInstance(clock));
   if (found !== undefined) return found;
   throw noCredentials(
-    "neither the environment, nor the shared credentials file, nor a container endpoint, nor the instance's metadata has AWS keys",
+    "neither the environment, nor the shared files, nor a container endpoint, nor the instance's metadata has AWS keys",
   );
 }
 
@@ -75,24 +74,4 @@ async function fromWebIdentity(clock: Clock): Promise<FetchedKeys | undefined> {
   if (file === undefined || arn === undefined) return undefined;
   const sessionName = environmentVariable("AWS_ROLE_SESSION_NAME");
   return assumeRoleWithWebIdentity({ arn, sessionName, region: undefined, clock }, file);
-}
-
-async function fromFile(): Promise<FetchedKeys | undefined> {
-  const path = environmentVariable("AWS_SHARED_CREDENTIALS_FILE") ?? join(homedir(), ".aws", "credentials");
-  const text = await readFile(path, "utf8").catch(() => "");
-  const profile = profileIn(text, environmentVariable("AWS_PROFILE") ?? "default");
-  const { aws_access_key_id: id, aws_secret_access_key: secret, aws_session_token: token } = profile;
-  return keysOf(id, secret, token, FILE_LIFETIME_MS);
-}
-
-function profileIn(text: string, name: string): Partial<Record<string, string>> {
-  const keys: Record<string, string> = {};
-  let isWanted = false;
-  for (const line of text.split(/\r?\n/)) {
-    const section = /^\s*\[\s*(?:profile\s+)?(.+?)\s*\]/.exec(line)?.[1];
-    if (section !== undefined) isWanted = section === name;
-    const [, key, value] = (isWanted && /^\s*([\w]+)\s*=\s*(.*?)\s*$/.exec(line)) || [];
-    if (key !== undefined) keys[key.toLowerCase()] = value!;
-  }
-  return keys;
 }

@@ -9,7 +9,11 @@ import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { contextOf } from "../requests.js";
 
-const NOWHERE = { AWS_SHARED_CREDENTIALS_FILE: "/nowhere/credentials", AWS_EC2_METADATA_DISABLED: "true" };
+const NOWHERE = {
+  AWS_SHARED_CREDENTIALS_FILE: "/nowhere/credentials",
+  AWS_CONFIG_FILE: "/nowhere/config",
+  AWS_EC2_METADATA_DISABLED: "true",
+};
 const KEYS = { AWS_ACCESS_KEY_ID: "AKIDENV", AWS_SECRET_ACCESS_KEY: "s3cret" };
 afterEach(() => useEnvironment({}));
 
@@ -23,6 +27,14 @@ async function started(environment: Record<string, string>, config: object = {},
     return extension.clientAuthenticator!.authorize({ method: "POST", url, headers: {}, body: Buffer.from("x") });
   };
   return { ...context, authorize };
+}
+
+async function sharedFiles(credentials: string, config: string) {
+  const folder = temporaryFolder();
+  const files = { AWS_SHARED_CREDENTIALS_FILE: join(folder, "credentials"), AWS_CONFIG_FILE: join(folder, "config") };
+  await writeFile(files.AWS_SHARED_CREDENTIALS_FILE, credentials);
+  await writeFile(files.AWS_CONFIG_FILE, config);
+  return files;
 }
 
 describe("sigv4auth", () => {
@@ -56,6 +68,47 @@ describe("sigv4auth", () => {
     await writeFile(file, profile("AKIDTWO"));
     clock.advance(301_000);
     expect((await authorize())["authorization"]).toContain("AKIDTWO");
+  });
+
+  it.each([
+    [
+      "does not exist",
+      "[other]\naws_access_key_id=a\naws_secret_access_key=s\n",
+      "",
+      /profile work.*does not exist in/,
+    ],
+    ["has no secret", "[work]\naws_access_key_id=a\n", "", /profile work.*has no keys in/],
+    ["needs a process", "", "[profile work]\ncredential_process = /bin/keys\n", /profile work.*by credential_process/],
+    ["needs single sign-on", "", "[profile work]\nsso_session = my\n", /profile work.*by sso_session/],
+    ["is another kind of section", "", "[work]\naws_access_key_id=a\naws_secret_access_key=s\n", /does not exist/],
+  ])("uses no other keys if the profile of AWS_PROFILE %s", async (_, credentials, config, message) => {
+    const sink = await startSink();
+    onTestFinished(() => sink.close());
+    sink.respond = (response) => response.end(JSON.stringify({ AccessKeyId: "AKIDOTHER", SecretAccessKey: "s" }));
+    const { authorize } = await started({
+      ...(await sharedFiles(credentials, config)),
+      AWS_PROFILE: "work",
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://127.0.0.1:${sink.port}/creds`,
+    });
+    const error = await authorize().catch((refusal: unknown) => refusal);
+    expect(error).toMatchObject({ kind: "permanent", status: "HTTP 401", message: expect.stringMatching(message) });
+    expect(sink.requests).toEqual([]);
+  });
+
+  it("names the files in which it looked for a profile", async () => {
+    const files = await sharedFiles("", "");
+    const { authorize } = await started({ ...files, AWS_PROFILE: "work" });
+    const names = `${files.AWS_SHARED_CREDENTIALS_FILE} and ${files.AWS_CONFIG_FILE}`;
+    await expect(authorize()).rejects.toThrow(names);
+  });
+
+  it("uses the keys of a profile that is only in the config file", async () => {
+    const config = "[default]\naws_access_key_id=AKIDDEFAULT\naws_secret_access_key=s\n[profile work]\n";
+    const files = await sharedFiles("", `${config}aws_access_key_id = AKIDWORK\naws_secret_access_key = s=/+\n`);
+    expect((await (await started({ ...files, AWS_PROFILE: "work" })).authorize())["authorization"]).toContain(
+      "AKIDWORK",
+    );
+    expect((await (await started(files)).authorize())["authorization"]).toContain("AKIDDEFAULT");
   });
 
   it("asks the endpoint of its container, with its token, and again before the keys end", async () => {
