@@ -61,10 +61,10 @@ type NodeTest = (node: XmlNode) => boolean;
 interface Step {
   readonly axis: Axis;
   readonly test: NodeTest;
-  readonly predicates: readonly Predicate[];
+  readonly predicates: readonly StepPredicate[];
 }
 
-interface Predicate {
+interface StepPredicate {
   readonly holds: Expression;
   /** What each evaluation costs, besides the nodes and texts that it reads. */
   readonly work: number;
@@ -277,8 +277,8 @@ class XPathParser {
     return (node) => node.type === kind && node.name === name;
   }
 
-  private predicates(): Predicate[] {
-    const list: Predicate[] = [];
+  private predicates(): StepPredicate[] {
+    const list: StepPredicate[] = [];
     while (this.take("[")) {
       const start = this.at;
       list.push({ holds: this.or(), work: (this.at - start) * TOKEN_WORK });
@@ -351,7 +351,7 @@ function chosenNodes(nodes: readonly XmlNode[], { axis, test, predicates }: Step
   return withoutDuplicates(found);
 }
 
-function predicateOf({ holds, work }: Predicate, size: number, root: XmlNode) {
+function predicateOf({ holds, work }: StepPredicate, size: number, root: XmlNode) {
   return (node: XmlNode, index: number): boolean => {
     spendWork(work);
     const value = holds({ node, position: index + 1, size, root });
