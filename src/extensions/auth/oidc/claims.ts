@@ -1,6 +1,6 @@
 import type { AuthenticatedClient } from "#contract";
 import type { ProviderConfig } from "./config.js";
-import { invalidToken, type Jwt } from "./jwt.js";
+import { invalidToken, type UnverifiedToken } from "./token.js";
 
 /** Tolerated difference from the issuer's clock. */
 const SKEW_MS = 60_000;
@@ -20,7 +20,7 @@ const RESERVED_ATTRIBUTES = new Set(["subject", "tenant", "authenticator", "memb
  * not valid now. `now` is in milliseconds.
  */
 export function clientOfClaims(
-  { claims }: Jwt,
+  { claims }: UnverifiedToken,
   provider: ProviderConfig,
   authenticator: string,
   now: number,
@@ -39,7 +39,10 @@ export function clientOfClaims(
   return { client: { authenticator, subject, ...(tenant !== undefined && { tenant }), attributes }, forMs };
 }
 
-function attributesOf(claims: Jwt["claims"], groupsClaim: string | undefined): AuthenticatedClient["attributes"] {
+function attributesOf(
+  claims: UnverifiedToken["claims"],
+  groupsClaim: string | undefined,
+): AuthenticatedClient["attributes"] {
   const attributes: Record<string, string | readonly string[]> = {};
   for (const [name, value] of Object.entries(claims).slice(0, MAX_ATTRIBUTES)) {
     const isOurs = TOKEN_CLAIMS.has(name) || RESERVED_ATTRIBUTES.has(name.toLowerCase());

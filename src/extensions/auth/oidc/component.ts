@@ -5,7 +5,7 @@ import { defineExtension, type Extension, type ExtensionContext, StartError } fr
 import { clientOfClaims } from "./claims.js";
 import { type OidcConfig, oidcSchema, type ProviderConfig } from "./config.js";
 import { IssuerKeys } from "./issuer-keys.js";
-import { invalidToken, isSignedBy, parseJwt } from "./jwt.js";
+import { invalidToken, parseToken } from "./token.js";
 
 /** Authenticates by tokens that an issuer has signed (OpenID Connect, JWT). */
 export const oidc = defineExtension<OidcConfig>({
@@ -54,19 +54,14 @@ class Oidc implements Extension, ServerAuthenticator {
     return this.gate.authenticate(request, shown, (credentials) => this.verify(credentials));
   }
 
-  private verify(shown: string): VerifiedCredentials | Promise<VerifiedCredentials> {
-    const token = /^bearer +(\S+)$/i.exec(shown)?.[1];
-    const jwt = parseJwt(token ?? "");
-    const found = this.providers.get(String(jwt.claims["iss"]));
+  private async verify(shown: string): Promise<VerifiedCredentials> {
+    const token = parseToken(/^bearer +(\S+)$/i.exec(shown)?.[1] ?? "");
+    const found = this.providers.get(String(token.claims["iss"]));
     if (found === undefined) throw invalidToken();
     // Everything that needs no key is checked first, so that an expired token never causes keys to be fetched.
-    const verified = clientOfClaims(jwt, found.config, this.context.id, this.context.clock.now());
-    const keys = found.keys.find(jwt);
-    const check = (candidates: Awaited<typeof keys>) => {
-      if (candidates.some((key) => isSignedBy(jwt, key))) return verified;
-      throw invalidToken();
-    };
-    return keys instanceof Promise ? keys.then(check) : check(keys);
+    const { client, forMs } = clientOfClaims(token, found.config, this.context.id, this.context.clock.now());
+    const keysForMs = await found.keys.verify(token.text, token.keyId);
+    return { client, forMs: Math.min(forMs, keysForMs) };
   }
 
   private async createProvider(config: ProviderConfig): Promise<Provider> {
@@ -77,7 +72,10 @@ class Oidc implements Extension, ServerAuthenticator {
         : await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
             throw new StartError(`cannot read ${file}: ${error.code}`, ["issuer_ca_path"], { cause: error });
           });
-    return { config, keys: new IssuerKeys(issuer, ca, this.context) };
+    const { clock, logger } = this.context;
+    const { refresh: refreshMs, max_stale: maxStaleMs } = config.jwks;
+    const onWithdrawn = () => this.gate.forget();
+    return { config, keys: new IssuerKeys({ issuer, ca, refreshMs, maxStaleMs, clock, logger, onWithdrawn }) };
   }
 }
 

@@ -1,5 +1,25 @@
 import { z } from "zod";
+
 import { isLoopbackHost } from "#net";
+import { duration, section } from "../../../plugin.js";
+
+/** Keys are not fetched more often. */
+const MIN_STALE_MS = 10_000;
+
+const jwks = section(
+  z.strictObject({
+    refresh: duration().prefault("10m").meta({ description: "The age at which keys are fetched again." }),
+    max_stale: duration()
+      .prefault("1h")
+      .meta({ description: "The age from which on keys are not accepted, also if the issuer does not answer." }),
+  }),
+)
+  .refine(({ refresh, max_stale }) => refresh <= max_stale, {
+    path: ["refresh"],
+    message: "expected a refresh that is not longer than max_stale",
+  })
+  .refine(({ max_stale }) => max_stale >= MIN_STALE_MS, { path: ["max_stale"], message: "expected 10s or more" })
+  .prefault({});
 
 const providerKeys = {
   issuer_url: z
@@ -12,6 +32,7 @@ const providerKeys = {
     .string()
     .optional()
     .meta({ privileged: true, description: "Certificates to trust for the issuer, instead of the system's." }),
+  jwks: jwks.meta({ description: "How long the issuer's keys are used." }),
   username_claim: z.string().optional().meta({ description: "The claim that names the client. Default: sub." }),
   groups_claim: z
     .string()

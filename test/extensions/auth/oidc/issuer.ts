@@ -6,6 +6,8 @@ import { onTestFinished } from "vitest";
 
 export interface KeyPair {
   readonly id: string;
+  /** More members of the published key. */
+  readonly more?: object;
   readonly publicKey: KeyObject;
   readonly privateKey: KeyObject;
 }
@@ -26,7 +28,13 @@ export async function startIssuer(...keys: KeyPair[]) {
     if (!isDiscovery) state.fetches += 1;
     const body = isDiscovery
       ? { issuer: state.url, jwks_uri: `${state.url}/keys`, ...state.discovery }
-      : { keys: state.keys.map(({ id, publicKey }) => ({ ...publicKey.export({ format: "jwk" }), kid: id })) };
+      : {
+          keys: state.keys.map(({ id, publicKey, more }) => ({
+            ...publicKey.export({ format: "jwk" }),
+            kid: id,
+            ...more,
+          })),
+        };
     response.end(JSON.stringify(body));
   });
   server.listen(0, "127.0.0.1");

@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { oidc } from "../../../../src/extensions/auth/oidc/component.js";
+import { useProxyEnvironment } from "../../../../src/runtime/net/proxy/proxy.js";
+import { startProxy } from "../../../runtime/net/proxy/connect-proxy.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { bearer, contextOf, head, refusalOf } from "../requests.js";
 import { ec, ed25519, type KeyPair, rsa, startIssuer, token } from "./issuer.js";
@@ -54,6 +56,7 @@ describe("oidc", () => {
     ["ES384", ec("k", "P-384")],
     ["ES512", ec("k", "P-521")],
     ["EdDSA", ed25519("k")],
+    ["Ed25519", ed25519("k")],
   ] as [string, KeyPair][])("verifies %s", async (algorithm, key) => {
     const { ask, claims, kindOf } = await started({}, [key]);
     const shown = token(key, claims(), algorithm);
@@ -118,6 +121,90 @@ describe("oidc", () => {
       expect(await kindOf(shown)).toBe("unauthenticated");
     },
   );
+
+  const HOUR = 3_600_000;
+
+  it.each([
+    ["a day of rest", 24 * HOUR, {}],
+    ["the time that max_stale says", 61_000, { jwks: { refresh: "30s", max_stale: "1m" } }],
+  ])("rejects tokens of a withdrawn key after %s", async (_, idleMs, config) => {
+    const next = rsa("next");
+    const { issuer, clock, claims, ask, kindOf } = await started(config);
+    const exp = Math.floor(clock.now() / 1000) + 200_000;
+    expect(await ask(token(main, claims({ exp })))).toMatchObject({ subject: "joe" });
+    issuer.keys = [next];
+    clock.advance(idleMs);
+    expect(await kindOf(token(main, claims({ exp, jti: "1" })))).toBe("unavailable");
+    expect(await ask(token(next, claims({ exp })))).toMatchObject({ subject: "joe" });
+    clock.advance(10_000);
+    expect(await kindOf(token(main, claims({ exp, jti: "2" })))).toBe("unauthenticated");
+  });
+
+  it("accepts no key that is older than max_stale while the issuer is down", async () => {
+    const { issuer, clock, claims, ask, kindOf } = await started();
+    const claimed = claims({ exp: Math.floor(clock.now() / 1000) + 72 * 3600 });
+    expect(await ask(token(main, claimed))).toMatchObject({});
+    issuer.down = true;
+    clock.advance(HOUR - 120_000);
+    expect(await ask(token(main, { ...claimed, jti: "1" }))).toMatchObject({});
+    clock.advance(120_000);
+    expect(await kindOf(token(main, claimed))).toBe("unavailable");
+    expect(await kindOf(token(main, { ...claimed, jti: "1" }))).toBe("unavailable"); // verified two minutes ago
+    clock.advance(72 * HOUR - 2 * HOUR);
+    expect(await kindOf(token(main, { ...claimed, jti: "2" }))).toBe("unavailable");
+    issuer.down = false;
+    clock.advance(10_000);
+    expect(await ask(token(main, { ...claimed, jti: "3" }))).toMatchObject({});
+  });
+
+  it("fetches keys again when they are ten minutes old, and forgets verified tokens if one is withdrawn", async () => {
+    const other = rsa("other");
+    const { issuer, clock, claims, ask, kindOf } = await started({}, [main, other]);
+    const shown = token(main, claims({ exp: Math.floor(clock.now() / 1000) + 7200 }));
+    expect(await ask(token(main, claims()))).toMatchObject({});
+    clock.advance(590_000);
+    expect(await ask(shown)).toMatchObject({});
+    expect(issuer.fetches).toBe(1);
+    issuer.keys = [other];
+    clock.advance(11_000);
+    expect(await ask(shown)).toMatchObject({}); // it was verified some seconds ago
+    expect(await ask(token(other, claims({ exp: Math.floor(clock.now() / 1000) + 600 })))).toMatchObject({});
+    await expect.poll(() => issuer.fetches).toBe(2);
+    await expect.poll(() => kindOf(shown)).toBe("unavailable");
+    clock.advance(10_000);
+    expect(await kindOf(shown)).toBe("unauthenticated");
+  });
+
+  it("ages keys also while the machine sleeps", async () => {
+    const { issuer, clock, claims, ask, kindOf } = await started();
+    const exp = Math.floor(clock.now() / 1000) + 72 * 3600;
+    expect(await ask(token(main, claims({ exp })))).toMatchObject({});
+    issuer.down = true;
+    const wall = clock.now.bind(clock);
+    clock.now = () => wall() + 2 * HOUR;
+    expect(await kindOf(token(main, claims({ exp, jti: "1" })))).toBe("unavailable");
+  });
+
+  it.each([
+    ["is for encryption", { use: "enc" }],
+    ["is not for verifying", { key_ops: ["encrypt"] }],
+    ["is for another algorithm", { alg: "RS512" }],
+    ["was published with its secret part", { d: "AQAB" }],
+  ])("uses no key that %s", async (_, more) => {
+    const { claims, kindOf } = await started({}, [{ ...main, more }]);
+    expect(await kindOf(token(main, claims()))).not.toBeUndefined();
+  });
+
+  it("fetches keys through the proxy of the environment", async () => {
+    const proxy = await startProxy();
+    onTestFinished(() => proxy.close());
+    proxy.status = 502;
+    useProxyEnvironment({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` });
+    onTestFinished(() => useProxyEnvironment({}));
+    const { claims, kindOf } = await started({ issuer_url: "https://auth.example.com" });
+    expect(await kindOf(token(main, claims({ iss: "https://auth.example.com" })))).toBe("unavailable");
+    expect(proxy.seen[0]).toEqual(["CONNECT", "auth.example.com:443", undefined]);
+  });
 
   it("finds keys that the issuer has changed, and keeps the old ones while it is down", async () => {
     const next = rsa("next");
@@ -211,6 +298,8 @@ describe("oidc", () => {
     [{ issuer_url: "https://a.example" }, "expected an audience, or ignore_audience: true"],
     [{ issuer_url: "http://a.example", audience: "x" }, "http only on this machine"],
     [{ providers: [{ issuer_url: "https://a.example" }] }, "expected an audience"],
+    [{ issuer_url: "https://a.example", audience: "x", jwks: { refresh: "2h" } }, "not longer than max_stale"],
+    [{ issuer_url: "https://a.example", audience: "x", jwks: { refresh: "1s", max_stale: "5s" } }, "10s or more"],
   ])("reports what is missing in %j", (config, message) => {
     expect(oidc.schema.safeParse(config).error?.issues[0]?.message).toContain(message);
   });
