@@ -60,7 +60,7 @@ export interface FailCondition {
 
 /** Reads `drop>1%` or `errors>0`; returns undefined for any other text. */
 export function parseFailCondition(text: string): FailCondition | undefined {
-  const [, name, operator, number, percent] = /^\s*(\w+)\s*(>=?)\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/.exec(text) ?? [];
+  const [, name, operator, number, percent] = /^(\w+)\s*(>=?)\s*(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim()) ?? [];
   const measure = Object.hasOwn(MEASURES, name ?? "") ? MEASURES[name!] : undefined;
   if (measure === undefined) return undefined;
   const limit = Number(number);

@@ -69,7 +69,7 @@ export function splitStatement(text: string): RouteText {
   return { condition: rest, editor: isRoute ? undefined : text, offset: text.length - rest.length };
 }
 
-/** The pattern always matches, so it never backtracks. */
+// Linear: the pattern always matches, so it never backtracks.
 const SPLIT_AT_WHERE = /^((?:"(?:[^"\\]|\\.)*"|(?!\bwhere\b).)*)(?:where\b(.*))?/s;
 
 function recordTestOf({ conditions, statements }: CompiledGroup): RecordTest {

@@ -139,7 +139,7 @@ function textOf(value: Value): string | undefined {
   return value.toExponential().replace(/e-(\d)$/, "e-0$1");
 }
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const NUMBER = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 const INFINITE = /^([+-]?)inf(inity)?$/i;
 
 /** The value as a number; 0 for a text that is not a number. */

@@ -67,6 +67,7 @@ export function hex(bytes: TreeValue | undefined): string {
 
 /** 12,345 */
 export function withThousandsSeparators(number: number): string {
+  // At most 25 characters.
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 

@@ -243,6 +243,7 @@ class OtlpHttpExporter implements Exporter {
 }
 
 function isWebPage(body: Uint8Array): boolean {
+  // At most 512 characters.
   return /^\s*(?:<!--.{0,200}?-->\s*)?<(?:!doctype\s+html|html)[\s>]/is.test(
     Buffer.from(body.subarray(0, 512)).toString("utf8"),
   );

@@ -69,7 +69,7 @@ class HealthCheckV2 implements Extension {
       sockets,
       answer: async (path: string, request: IncomingMessage) => {
         await context.host.refresh?.();
-        return this.answer(path, new URLSearchParams(/\?(.*)$/.exec(request.url ?? "")?.[1]));
+        return this.answer(path, new URLSearchParams((request.url ?? "").split("?").slice(1).join("?")));
       },
       refuse: auth && rejectUnauthenticated(serverAuthenticator(auth, context)),
     });

@@ -51,6 +51,7 @@ function textOf(value: Value): string {
 function plainNumber(value: number): string {
   const text = String(value);
   if (!text.includes("e")) return text === "Infinity" ? "+Inf" : text === "-Infinity" ? "-Inf" : text;
+  // At most 130 characters.
   return Math.abs(value) >= 1 ? BigInt(value).toString() : value.toFixed(100).replace(/0+$/, "");
 }
 

@@ -67,7 +67,7 @@ function partialMatch(b: Uint8Array, start: number, end: number, detector: numbe
   const text = latin1(b, start, end);
   switch (detector) {
     case EMAIL:
-      return text.replace(/^([^\x80-\xff]|[\x80-\xff][\x80-\xbf]*)[^@%]*(?:%(?!40)[^@%]*)*(@|%40)/, `$1${MASK}$2`);
+      return partialEmail(text);
     case IPV4:
       return `${text.split(".").slice(0, 2).join(".")}.${MASK}`;
     case IPV6:
@@ -82,3 +82,10 @@ const LAST_FOUR = new Set(
     DETECTORS.indexOf(name as never),
   ),
 );
+
+/** Keeps the first character, which may have several bytes, and the host. */
+function partialEmail(address: string): string {
+  const [first = ""] = /^(?:[\x80-\xff][\x80-\xbf]*|.)/s.exec(address) ?? [];
+  const end = address.slice(first.length).search(/@|%40/);
+  return end < 0 ? address : first + MASK + address.slice(first.length + end);
+}

@@ -44,6 +44,7 @@ export function toHex({ high, low }: Bits56): string {
 /** Returns a threshold as it is written: without trailing zeros, "0" for `ALWAYS`, and "" for `NEVER`. */
 export function thresholdText(threshold: Bits56): string {
   if (threshold.high === HALF_RANGE) return "";
+  // At most 14 characters.
   return toHex(threshold).replace(/0+$/, "") || "0";
 }
 

@@ -82,6 +82,7 @@ export class FaroObject {
     const [, date, clock, fraction = ""] = (typeof value === "string" && TIME.exec(value)) || [];
     if (date === undefined || clock === undefined || !isDay(date))
       throw this.wrong(name, "a time such as 2026-01-31T12:00:00Z");
+    // At most 3 characters.
     const digits = fraction.slice(0, 3).replace(/0+$/, "");
     return `${date}T${clock}${digits === "" ? "" : `.${digits}`}Z`;
   }

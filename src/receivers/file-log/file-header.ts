@@ -1,5 +1,6 @@
 import { OperatorChain } from "#logs";
 import { LogEntry, type LogMap, type TextEncoding } from "#logs/entries";
+import { withoutEnd } from "#text";
 import { compilePattern, type Pattern } from "#text/patterns";
 import type { ReceiverContext } from "../../plugin.js";
 import type { FileLogConfig } from "./config.js";
@@ -41,7 +42,7 @@ export class FileHeader {
     let at = 0;
     while (at < bytes.length) {
       const end = encoding.lineEnd(bytes, at);
-      const line = encoding.decode(bytes.subarray(at, end)).replace(/^[\ufeff\r\n]+|[\r\n]+$/g, "");
+      const line = withoutEnd(encoding.decode(bytes.subarray(at, end)).replace(/^[\ufeff\r\n]+/, ""), "\r\n");
       if (!this.pattern.test(line)) return { length: at, attributes: this.attributes };
       this.chain.process(new LogEntry(line, {}, {}, undefined));
       at = end;

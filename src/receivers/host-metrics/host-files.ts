@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readFile, readlink } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { withoutEnd } from "#text";
 
 /** The unit of CPU time in /proc, the same on every Linux that runs Node.js. */
 export const TICKS_PER_SECOND = 100;
@@ -11,7 +12,7 @@ export class HostFiles {
   private syncReads = 0;
 
   constructor(root: string) {
-    this.root = root.replace(/\/+$/, "");
+    this.root = withoutEnd(root, "/");
   }
 
   /** The process whose mounts and network are the machine's own. In a container the agent's are different. */

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { basename } from "node:path";
 import { MetricOutput, PointCollector } from "#receiving";
+import { withoutEnd } from "#text";
 import type { ScraperConfigs } from "./config.js";
 import { nameFilter } from "./device-scrapers.js";
 import { type HostFiles, numbersIn, TICKS_PER_SECOND } from "./host-files.js";
@@ -58,7 +59,7 @@ export function processScraper(files: HostFiles, config: ScraperConfigs["process
   async function measure(pid: string, machine: Machine, now: typeof before) {
     const { bootMs, nowMs } = machine;
     const stat = parseStat(await files.readProcess(pid, "stat"));
-    const command = (await files.read(`${pid}/cmdline`)).slice(0, MAX_COMMAND_LINE).replace(/\0+$/, "").split("\0");
+    const command = withoutEnd((await files.read(`${pid}/cmdline`)).slice(0, MAX_COMMAND_LINE), "\0").split("\0");
     const name = fullName(stat.name, command[0]!);
     if (!isWanted(name)) return undefined;
     const startMs = bootMs + (stat.startTicks / TICKS_PER_SECOND) * 1000;

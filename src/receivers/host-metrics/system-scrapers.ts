@@ -46,7 +46,7 @@ async function readCpuInfo(files: HostFiles) {
   const megahertz = new Map<string, number>();
   let [cpu, socket] = ["", ""];
   for (const line of await files.lines("cpuinfo")) {
-    const [key = "", value = ""] = line.split(/\s*:\s*/);
+    const [key = "", value = ""] = line.split(":").map((part) => part.trim());
     if (key === "processor") cpu = `cpu${value}`;
     if (key === "physical id") socket = value;
     if (key === "core id") cores.add(`${socket} ${value}`);

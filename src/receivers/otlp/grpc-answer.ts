@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { encodeGrpcMessage, encodeStatus, GRPC_STATUS, grpcFrame, type RpcStatus } from "#net/otlp";
+import { withoutEnd } from "#text";
 import type { Clock } from "../../plugin.js";
 
 const ERROR_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
@@ -38,7 +39,7 @@ export function answerError(
     "grpc-message": encodeGrpcMessage(status.message),
   };
   if (status.retryAfterMs !== undefined) {
-    headers["grpc-status-details-bin"] = encodeStatus(status, "proto").toString("base64").replace(/=+$/, "");
+    headers["grpc-status-details-bin"] = withoutEnd(encodeStatus(status, "proto").toString("base64"), "=");
   }
   sendHeadersAndClose(stream, headers, clock);
 }

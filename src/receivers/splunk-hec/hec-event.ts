@@ -60,7 +60,7 @@ function secondsOf(value: unknown): number {
 
 /** A text as Splunk's clients write numbers; undefined if it is none. */
 export function numberOf(text: string): number | undefined {
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
+  return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
 }
 
 /** Clients send seconds, milliseconds, microseconds or nanoseconds, which can be told by their size. */

@@ -58,7 +58,7 @@ function parseMysql(text: string): FoundSource {
   if (slash < 0) throw new Error("expected user:password@tcp(host:port)/database");
   const [head, tail] = [text.slice(0, slash), text.slice(slash + 1)];
   const at = head.lastIndexOf("@");
-  const [, username = "", password = ""] = at < 0 ? [] : (/^([^:]*):?(.*)$/s.exec(head.slice(0, at)) ?? []);
+  const [, username = "", password = ""] = at < 0 ? [] : (/^([^:]*)(?::(.*))?$/s.exec(head.slice(0, at)) ?? []);
   const [, network = "tcp", address = ""] = /^(\w*)(?:\((.*)\))?$/s.exec(head.slice(at + 1)) ?? [];
   if (!/^\w*(\(.*\))?$/s.test(head.slice(at + 1)) || !/^(|tcp|tcp4|tcp6|unix)$/.test(network))
     throw new Error("expected the address as tcp(host:port) or unix(/path)");
@@ -112,6 +112,7 @@ function urlValues(text: string): Map<string, string> {
 /** Values with spaces are in single quotes; a backslash stands before a quote or another backslash. */
 function keyValues(text: string): Map<string, string> {
   const values = new Map<string, string>();
+  // Linear: it starts once, and no two of its parts take the same character.
   const pair = /\s*([\w.]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?=\s|$)/sy;
   let end = 0;
   for (let match = pair.exec(text); match !== null; match = pair.exec(text)) {

@@ -109,7 +109,7 @@ function numberOf({ value_type, value_column }: MetricConfig, text: string | und
   return undefined;
 }
 
-const DOUBLE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const DOUBLE = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const SPECIAL: ReadonlyMap<string, number> = new Map([
   ["nan", Number.NaN],
   ...["inf", "+inf", "infinity", "+infinity"].map((text) => [text, Number.POSITIVE_INFINITY] as const),

@@ -3,6 +3,8 @@
  * as expected stays as it is.
  */
 
+import { withoutEnd } from "#text";
+
 /** A double as Go prints it: with an exponent of at least two digits if that is below -4 or above 5. */
 export function doubleText(text: string): string {
   const value = Number(text);
@@ -28,7 +30,7 @@ export function timeText(text: string): string {
   const [, date, clock, fraction = "", sign, hours, minutes = "00"] = TIME.exec(text) ?? [];
   if (date === undefined && clock === undefined) return text;
   if (date === "0000-00-00") return "0001-01-01T00:00:00Z";
-  const digits = fraction.replace(/0+$/, "");
+  const digits = withoutEnd(fraction, "0");
   const isUtc = sign === undefined || (Number(hours) === 0 && Number(minutes) === 0);
   const zone = isUtc ? "Z" : `${sign}${hours}:${minutes}`;
   return `${date ?? "0000-01-01"}T${clock ?? "00:00:00"}${digits === "" ? "" : `.${digits}`}${zone}`;

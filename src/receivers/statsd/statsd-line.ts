@@ -64,7 +64,7 @@ export function parseDescription(text: string, options: LineOptions): StatsdDesc
   return { name, type, attributes: sorted, weight, timeSeconds };
 }
 
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /** Returns NaN for what is no finite number. */
 export function statsdNumber(text: string): number {

@@ -10,6 +10,7 @@ export interface ObjectName {
 }
 
 /** `<file_prefix><signal>_<unique>.<format>[.<compression>]`, as the Collector's exporter `awss3` names objects. */
+// At most 1,024 characters, because it is a part of a key in S3 or of a path.
 const NAME = /^(.*)(logs|traces|metrics)_[^/]*?\.(json|binpb|txt|body)(?:\.(gz|zst))?$/s;
 const FORMATS = { json: "otlp_json", binpb: "otlp_proto", txt: "body", body: "body" } as const;
 const COMPRESSIONS = { gz: "gzip", zst: "zstd" } as const;

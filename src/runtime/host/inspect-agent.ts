@@ -87,5 +87,5 @@ function watchEdges(edges: readonly GraphEdge[], flows: Flows, watcher: EdgeWatc
 
 function configIn(shown: Readonly<Record<string, unknown>>, { kind, name }: GraphNode): unknown {
   const components = Object.entries((shown[`${kind}s`] ?? {}) as Record<string, unknown>);
-  return components.find(([id]) => id.replace(/\s*\/\s*/, "/").trim() === name)?.[1];
+  return components.find(([id]) => id.replace(/\s/g, "") === name)?.[1];
 }

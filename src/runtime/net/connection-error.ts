@@ -25,7 +25,7 @@ export function connectionErrorMessage(error: unknown): string {
  * reason.
  */
 export function plainTlsMessage(message: string): string {
-  const [, reason] = /[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];
+  const [, reason] = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];
   if (reason === undefined) return message;
   return `TLS failed: ${reason}${NOT_TLS.test(reason) ? " (does the server use TLS on this port?)" : ""}`;
 }

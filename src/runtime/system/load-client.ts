@@ -62,7 +62,7 @@ function findClient(name: string): string | undefined {
 }
 
 /** An @ that does not begin a scope. */
-const VERSION = /(?<!^)@[^/]*$/;
+const VERSION = /(?<!^)@[^/@]*$/;
 
 function isObject(value: unknown): value is object {
   return (typeof value === "object" || typeof value === "function") && value !== null;

@@ -21,3 +21,4 @@ export { type LayoutPart, parseGoLayout, parseLayout } from "./time/time-layout.
 export { type TimeNames, timeNames } from "./time/time-names.js";
 export { parseTime } from "./time/time-parse.js";
 export { isPlace, placeName, type TimeZone, UTC, type ZonedTime, zoneAt, zoneAtInstant } from "./time/time-zones.js";
+export { withoutEnd } from "./without-end.js";

@@ -109,11 +109,8 @@ function typeOf(kind: ScaffoldKind, name: string): string {
 }
 
 function suggestedName(name: string): string | undefined {
-  const corrected = name
-    .replace(/([a-z])([A-Z])/g, "$1-$2")
-    .toLowerCase()
-    .replace(/[^a-z0-9-]+/g, "-")
-    .replace(/^[^a-z]+|-+$/g, "");
+  const lowerCase = name.replace(/([a-z])([A-Z])/g, "$1-$2").toLowerCase();
+  const corrected = lowerCase.replace(/[^a-z0-9]+/g, "-").replace(/^[^a-z]+|-$/g, "");
   return corrected === "" ? undefined : `did you mean "${corrected}"?`;
 }
 

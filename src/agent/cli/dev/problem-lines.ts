@@ -79,7 +79,8 @@ function stripError(file: string): string | undefined {
 
 /** The report begins with the place, the line, and a mark below it. */
 function placeIn(report: string, file: string): string | undefined {
-  const line = /^.*:(\d+)$/m.exec(report)?.[1];
+  const line = /:(\d+)$/m.exec(report)?.[1];
+  // Linear: it starts once in a line.
   const message = /^\w*Error\b.*$/m.exec(report)?.[0];
   const [, source, caret] = report.split("\n");
   const excerpt = [source, caret].filter((each) => each?.trim()).map((each) => `\n  ${each}`);

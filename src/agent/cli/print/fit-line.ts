@@ -1,5 +1,6 @@
 /** Fits lines with colours into a width. */
 
+// Linear: what begins with this character ends before the next one.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
 const PARTS = /\u001b\[[0-9;]*m|[\s\S]/gu;
 const RESET = "\u001b[0m";
@@ -42,6 +43,7 @@ export function wrapLine(line: string, columns: number, indent = ""): string[] {
     const isLast = end >= rest.length;
     lines.push(`${lead}${colour}${isLast ? rest : head}`);
     if (isLast) return lines;
+    // Linear: what begins with this character ends before the next one.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
     colour = (colour + head).match(/\u001b\[[0-9;]*m/g)?.at(-1) ?? "";
     if (colour === RESET) colour = "";

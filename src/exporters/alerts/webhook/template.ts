@@ -9,7 +9,8 @@ export interface TemplateProblem {
   readonly message: string;
 }
 
-const PLACEHOLDER = /\{\{(.*?)\}\}/gs;
+// Linear: a placeholder ends before the next one begins.
+const PLACEHOLDER = /\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}/g;
 const PATH = /^\s*([a-z_]+)((?:\.[A-Za-z_][A-Za-z0-9_]*|\["(?:[^"\\]|\\.)*"\])*)\s*$/;
 const STEP = /\.([A-Za-z_][A-Za-z0-9_]*)|\["((?:[^"\\]|\\.)*)"\]/g;
 const MAX_DEPTH = 32;

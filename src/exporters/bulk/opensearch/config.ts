@@ -3,7 +3,7 @@ import { httpClientKeys, httpUrl } from "#net";
 import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
 
-const DATE_FORMAT = /^(yyyy|yy|MM|dd|HH|mm|ss|[-._+])*$/;
+const DATE_FORMAT = /^(?:yy|MM|dd|HH|mm|ss|[-._+])*$/;
 
 const dateFormat = (index: string) =>
   z

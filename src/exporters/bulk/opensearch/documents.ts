@@ -79,7 +79,7 @@ function indexOf(
 ): string {
   const pattern = config[`${signal}_index`];
   if (pattern === "") return `ss4o_${signal}-${config.dataset}-${config.namespace}`;
-  return pattern.replace(/%\{([^}]+)\}/g, (_whole, key: string) => {
+  return pattern.replace(/%\{([^{}]+)\}/g, (_whole, key: string) => {
     const ownNames: PlainAttributes = {
       "scope.name": owner.scopeName || undefined,
       "scope.version": owner.scopeVersion || undefined,

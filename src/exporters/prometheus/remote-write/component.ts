@@ -96,7 +96,7 @@ const REFUSED_SAMPLES =
   /out[- ]of[- ](order|bounds)|too[- ]old|too[- ]far|duplicate (sample|timestamp)|new-value-for-timestamp/i;
 
 /** Prometheus 2 answers 500 to an inconsistent histogram, however often it is sent. */
-const BAD_HISTOGRAM = /observations found in buckets|histogram.*(spans?|buckets?|negative)/i;
+const BAD_HISTOGRAM = /observations found in buckets|histogram.{0,200}?(spans?|buckets?|negative)/i;
 
 /** Late samples are well-formed; only the store no longer accepts their time. */
 function classify(refusal: Refusal): Refusal {

@@ -109,6 +109,7 @@ const SEVERITY_TEXT = labelOf("otel.severity_text");
 const STATUSES = SEVERITY_NUMBER_NAMES.map((name, number) =>
   Buffer.from(
     `,"status":"${String(name ?? "")
+      // At most 6 characters.
       .replace(/\d+$/, "")
       .toLowerCase()}","otel.severity_number":${number}`,
   ),

@@ -73,7 +73,7 @@ function createExporter(config: GoogleCloudConfig, context: ExporterContext): Go
   };
   const settings = {
     project: config.project,
-    userAgent: config.user_agent.replace(/\s*\{\{version\}\}/g, ""),
+    userAgent: config.user_agent.replace(/\s?\{\{version\}\}/g, ""),
     hasQuotaProject: config.destination_project_quota,
   };
   return new GoogleExporter(settings, context, [monitoring, tracing, logging], requestsOf);

@@ -47,7 +47,7 @@ function createExporter(config: GoogleManagedPrometheusConfig, context: Exporter
   });
   const settings = {
     project: config.project,
-    userAgent: config.user_agent.replace(/\s*\{\{version\}\}/g, ""),
+    userAgent: config.user_agent.replace(/\s?\{\{version\}\}/g, ""),
     hasQuotaProject: config.destination_project_quota,
   };
   return new GoogleExporter(settings, context, [monitoring], (batch, _project, to) =>

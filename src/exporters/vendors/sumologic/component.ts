@@ -1,3 +1,4 @@
+import { withoutEnd } from "#text";
 import { defineExporter, limitedLog, SIGNALS, type Signal } from "../../../plugin.js";
 import { otlpSender, SignalsExporter } from "../otlp-sender.js";
 import { type SumologicConfig, sumologicSchema } from "./config.js";
@@ -24,6 +25,6 @@ export const sumologicExporter = defineExporter<SumologicConfig>({
 function signalUrl(endpoint: URL, signal: Signal): URL {
   const url = new URL(endpoint);
   const suffix = `/v1/${signal}`;
-  if (!url.pathname.endsWith(suffix)) url.pathname = url.pathname.replace(/\/*$/, suffix);
+  if (!url.pathname.endsWith(suffix)) url.pathname = withoutEnd(url.pathname, "/") + suffix;
   return url;
 }

@@ -204,6 +204,6 @@ function idOf(type: string, { action, name, label }: CutRequest, more = ""): str
     .join("_")
     .replace(/[^A-Za-z0-9]+/g, "_")
     .slice(0, MAX_SLUG)
-    .replace(/^_+|_+$/g, "");
+    .replace(/^_|_$/g, "");
   return `${type}/${slug.toLowerCase() || "cut"}`;
 }

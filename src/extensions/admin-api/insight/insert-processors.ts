@@ -27,7 +27,7 @@ export function insertProcessors(config: Config, { processors, pipelines, isFirs
   const service = asRecord(config["service"]);
   const all = asRecord(service["pipelines"]);
   const changed: [string, Config][] = Object.entries(all)
-    .filter(([id]) => pipelines.includes(id.replace(/\s*\/\s*/, "/").trim()))
+    .filter(([id]) => pipelines.includes(id.replace(/\s/g, "")))
     .map(([id, each]) => {
       const pipeline = asRecord(each);
       const before = Array.isArray(pipeline["processors"]) ? (pipeline["processors"] as string[]) : [];

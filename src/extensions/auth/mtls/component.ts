@@ -93,7 +93,8 @@ function namesOf({ subject, subjectaltname = "" }: PeerCertificate): Names {
  */
 function parseAlternativeNames(text: string): [type: string, value: string][] {
   const found: [string, string][] = [];
-  for (const [, type, quoted, plain] of text.matchAll(/([A-Za-z ]+):(?:("(?:[^"\\]|\\.)*")|([^,]*))(?:, |$)/g)) {
+  // Linear: a value that is not matched ends before the next comma.
+  for (const [, type, quoted, plain] of text.matchAll(/([A-Za-z ]{1,40}):(?:("(?:[^"\\]|\\.)*")|([^,]*))(?:, |$)/g)) {
     found.push([type!, quoted === undefined ? plain! : (JSON.parse(quoted) as string)]);
   }
   return found;

@@ -52,7 +52,7 @@ class SigV4Auth implements Extension {
  * be configured.
  */
 function serviceAndRegion(host: string, { service, region }: SigV4Config): { service: string; region: string } {
-  const [, name = "", between = ""] = /^([a-z-]+?)(?:-[^.]*)?\.([a-z0-9-]+)\./.exec(host) ?? [];
+  const [, name = "", between = ""] = /^([a-z]+)(?:-[^.]*)?\.([a-z0-9-]+)\./.exec(host) ?? [];
   const known = SERVICES_BY_HOST[name];
   return { service: service || (known ?? ""), region: region || (known === undefined ? "" : between) };
 }

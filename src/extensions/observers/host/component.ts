@@ -1,3 +1,4 @@
+import { withoutEnd } from "#text";
 import { defineExtension, type Extension, type ExtensionContext, limitedLog } from "../../../plugin.js";
 import { EndpointList } from "../endpoint-list.js";
 import { type HostObserverConfig, hostObserverSchema } from "./config.js";
@@ -33,7 +34,7 @@ class HostObserver implements Extension {
   }
 
   private poll(): () => void {
-    const root = this.config.root_path.replace(/\/+$/, "");
+    const root = withoutEnd(this.config.root_path, "/");
     let cancel = () => {};
     let isStopped = false;
     const read = async () => {

@@ -82,5 +82,5 @@ function priorityOf(value: Value): Bits56 | undefined {
 
 function parseNumber(text: string): number | undefined {
   if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -1 : 1;
-  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
+  return /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
 }

@@ -50,6 +50,7 @@ export class TraceState {
 
   private read(text: string): void {
     this.isValid = text.length <= MAX_LENGTH; // checked first, because long texts take long
+    // At most 1,024 characters.
     const members = this.isValid ? text.split(",").map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")) : [];
     if (!members.every((member) => member === "" || MEMBER.test(member))) this.isValid = false;
     if (!this.isValid) return;
@@ -109,6 +110,7 @@ export const MAX_VALUE = 256;
 const MAX_TENANT = 241;
 const MAX_SYSTEM = 14;
 const MAX_OT = 256;
+// At most 1,024 characters.
 const MEMBER =
   /^(?:[a-z][a-z0-9_\-*/]*|[a-z0-9][a-z0-9_\-*/]*@[a-z][a-z0-9_\-*/]*)=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 const OT = /^[a-z][a-z0-9]*:[A-Za-z0-9._-]*(?:;[a-z][a-z0-9]*:[A-Za-z0-9._-]*)*$/;

@@ -118,7 +118,7 @@ function serverOf({ endpoint }: SqsConnectionConfig, { queue_url: url }: SqsQueu
 function errorOf({ status, headers, body }: Http1Answer, json: Readonly<Record<string, unknown>>): SqsError {
   const { __type: type, message, Message } = json;
   const named = typeof type === "string" ? type : headers.get("x-amzn-errortype");
-  const code = named?.replace(/^.*#/, "").replace(/:.*$/, "") || `HTTP ${status}`;
+  const code = named?.slice(named.lastIndexOf("#") + 1).split(":", 1)[0] || `HTTP ${status}`;
   const text = message ?? Message ?? body.subarray(0, 300).toString("utf8");
   return { code, message: String(text), isSenderFault: status < 500, httpStatus: status };
 }

@@ -12,6 +12,7 @@ export interface SqsError {
 }
 
 /** Queues and keys for encryption can be created and repaired; the message is not at fault. */
+// Linear: what repeats starts once.
 const MISSING = /NonExistentQueue$|^(QueueDoesNotExist|QueueDeletedRecently|Kms\w+)$/;
 const TOO_LARGE = /^BatchRequestTooLong|^MessageTooLong|must be shorter than|message (is )?too (long|large)/i;
 

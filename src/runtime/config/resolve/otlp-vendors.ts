@@ -45,7 +45,10 @@ export const OTLP_VENDORS: Readonly<Record<string, OtlpVendor>> = {
     }),
   ),
   dynatrace: http(
-    (text) => text("endpoint", "https://<environment>.live.dynatrace.com").replace(/(\/api.*)?\/?$/, "/api/v2/otlp"),
+    (text) =>
+      text("endpoint", "https://<environment>.live.dynatrace.com")
+        .replace(/\/$|\/api[\s\S]*/, "")
+        .concat("/api/v2/otlp"),
     (text) => ({ Authorization: `Api-Token ${text("api_token")}` }),
   ),
   elastic: http(

@@ -32,7 +32,7 @@ export function problemsFromIssues(issues: readonly ZodIssue[], parsed: CheckedN
 function withoutConsequences(problems: readonly Problem[]): Problem[] {
   const misspelt = problems.filter(({ code, suggestion }) => code === "unknown_key" && suggestion !== undefined);
   const maps = misspelt.map(({ path }) => path.slice(0, path.lastIndexOf(".")));
-  const meant = misspelt.map(({ suggestion }, i) => `${maps[i]}.${/"(.+)"\?$/.exec(suggestion!)?.[1]}`);
+  const meant = misspelt.map(({ suggestion }, i) => `${maps[i]}.${suggestion!.split('"')[1]}`);
   return problems.filter(({ code, path }) => {
     if (code === "missing_key") return !meant.includes(path);
     return code !== "wrong_value" || !maps.includes(path);

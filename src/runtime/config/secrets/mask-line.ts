@@ -3,10 +3,12 @@ import type { SourceText } from "../text/source-text.js";
 import { isSecretKey } from "./find-secrets.js";
 import { withoutSecretTexts } from "./secret-text.js";
 
+// Linear: it starts once, and no two of its parts take the same character.
 const KEY = /^\s*(?:- +)*(?:"([^"]*)"|'([^']*)'|([\w./@-]+))\s*:(?=\s|$)/;
-const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
+const ITEM = /^(?:- *)+(?:[\w./][\w./-]*)?$/;
 const INLINE =
-  /((?:pass\w*|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$|[\]},])(\S.*)$/i;
+  // Linear: what a name starts is read up to its first value, and lines have no breaks.
+  /((?:pass\w{0,40}|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$|[\]},])(\S.*)$/i;
 
 /** A key called just `key` usually names an attribute; if it holds a secret, its schema says so. */
 const PLAIN_KEY = /(?<=(?:^|[{,])\s*(?:- +)*)key:\s/;
@@ -33,7 +35,7 @@ function maskInline(line: string): string {
 export function maskBrokenLine(source: SourceText, line: number): string | undefined {
   const text = lineText(source, line);
   const key = keyOf(text);
-  if (key === undefined) return ITEM.test(text) && !inSecretSection(source, line) ? text : undefined;
+  if (key === undefined) return ITEM.test(text.trim()) && !inSecretSection(source, line) ? text : undefined;
   if (!isSecretKey(key) && !inSecretSection(source, line)) {
     return withoutSecretTexts(text.replace(INLINE, `$1${REDACTED}`));
   }

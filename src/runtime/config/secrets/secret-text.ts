@@ -15,25 +15,40 @@ export function withoutSecretTexts(text: string): string {
     );
   let shown = "";
   let at = 0;
-  for (const { 0: whole, 1: origin, 2: rest, index } of cleared.matchAll(URL_TEXT)) {
-    shown += masked(cleared.slice(at, index), isRandom) + origin + masked(withoutNamedSecrets(rest!), isRandomInPath);
-    at = index + whole.length;
+  for (let colon = cleared.indexOf("://"); colon >= 0; colon = cleared.indexOf("://", colon + 1)) {
+    const start = schemeStart(cleared, at, colon);
+    if (start === colon) continue;
+    AFTER_SCHEME.lastIndex = colon;
+    const [whole, origin, rest] = AFTER_SCHEME.exec(cleared)!;
+    shown += masked(cleared.slice(at, start), isRandom) + cleared.slice(start, colon) + origin;
+    shown += masked(withoutNamedSecrets(rest!), isRandomInPath);
+    at = colon + whole.length;
+    colon = at - 1;
   }
   return shown + masked(cleared.slice(at), isRandom);
 }
 
 /** Keys with a vendor's well-known prefix, JSON Web Tokens, and private keys in PEM. */
 const KNOWN_KEY =
+  // Linear: a prefix starts a key, or is followed by less than 12 of its characters.
   /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|(?<![\w-])(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|sk-|[sr]k_(?:live|test)_|whsec_|SG\.|hv[sb]\.|npm_|pypi-|do[opr]_v1_|shp(?:at|ss|ca)_|AIza|dt0[a-z]\d\d\.|NRAK-|glsa_|glc_|eyJ)[\w.+/=-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
 
 /** `password=...`, `Bearer ...`; a value that begins like a pattern or a placeholder is not a secret. */
 const ASSIGNED =
+  // Linear: what follows a name is a value, or else one run of spaces or one word.
   /((?<![a-z])(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|accountkey|sharedaccesskey)\s*=\s*(?![[*<({$%\\.^|)])|\b(?:bearer|basic)\s+(?=[\w.~+/=-]*[\d=]))[^\s"',;&)}\]]{4,}/gi;
 
 /** `attributes["api_key"], "..."`, also in comparisons. */
 const LITERAL = /(\["([^"]+)"\]\s*(?:,|==|!=)\s*)"(?:[^"\\]|\\.)+"/g;
 
-const URL_TEXT = /([a-z][a-z0-9+.-]*:\/\/[^/?#\s"']*)([^\s"']*)/gi;
+const AFTER_SCHEME = /(:\/\/[^/?#\s"']*)([^\s"']*)/y;
+
+/** Where the name of a scheme starts that ends at `end`; `end` if there is none. */
+function schemeStart(text: string, from: number, end: number): number {
+  let start = end;
+  for (let i = end - 1; i >= from && /[a-z0-9+.-]/i.test(text[i]!); i--) if (/[a-z]/i.test(text[i]!)) start = i;
+  return start;
+}
 
 function masked(text: string, isSecret: (word: string) => boolean): string {
   return text.replace(/(?<!0x)[A-Za-z0-9+_~-]{12,}={0,2}/g, (word) => (isSecret(word) ? REDACTED : word));
@@ -52,6 +67,7 @@ const LONG_RUN = /[A-Za-z0-9]{20,}/g;
 
 /** Contains letters and digits, and not only a year or version at the end. */
 function isMixed(run: string): boolean {
+  // Linear: a second digit ends the search.
   return /[A-Za-z]/.test(run) && /\d.*\d/.test(run) && !/^[A-Za-z]+\d{1,4}$/.test(run);
 }
 

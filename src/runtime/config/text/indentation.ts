@@ -76,6 +76,7 @@ function dashesOf(text: string): number {
 
 /** Whether a line is a key with a value on the same line. */
 function hasValue(text: string): boolean {
+  // Linear: it starts once, and a colon and the spaces behind it are read once.
   return /^(?:- +)*[^\s'"[{|>&*][^'"]*?:\s+[^\s#|>&]/.test(text);
 }
 

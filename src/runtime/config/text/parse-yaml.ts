@@ -249,6 +249,7 @@ function isMergeKey(key: unknown): boolean {
  */
 function findTooDeep(text: string): number | undefined {
   let open = 0;
+  // Linear: at most 1,000 steps from each start.
   for (const match of text.matchAll(/[[{\]}]|(?:[-?:][ \t]+){1000}/g)) {
     if (match[0].length > 1) return match.index;
     open += match[0] === "[" || match[0] === "{" ? 1 : -1;

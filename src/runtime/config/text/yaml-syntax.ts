@@ -73,10 +73,14 @@ function openingOf(document: Document.Parsed, text: string, { message, pos }: YA
   return opening;
 }
 
+/** The search for substitutions that need quotes takes long in longer lines. */
+const MAX_SHOWN_LINE = 300;
+
 function unquotedSubstitution(source: SourceText, at: number): { offset: number; text: string } | undefined {
   const range = source.lineRange(source.placeAt(at).line);
   if (range === undefined) return undefined;
-  const text = source.text.slice(range.start, range.end);
+  const text = source.text.slice(range.start, Math.min(range.end, range.start + MAX_SHOWN_LINE));
+  // At most 300 characters.
   const match = /(?:^|[^$])[[{](?:[^"']*[\s,])?([^\s"',[\]{}]*\$\{[^}]*\}[^\s"',[\]{}]*)/.exec(text);
   if (match?.[1] === undefined) return undefined;
   return { offset: range.start + match.index + match[0].length - match[1].length, text: match[1] };

@@ -18,7 +18,7 @@ export type RecordPattern = (record: AnyRecordView) => boolean;
 
 /** Returns the pattern, or a sentence about why the text is not valid. */
 export function parseRecordPattern(text: string): RecordPattern | { readonly problem: string } {
-  const conditions = text.split(/\s+and\s+/i).map((part) => parseCondition(part.trim()));
+  const conditions = text.split(/\sand\s/i).map((part) => parseCondition(part.trim()));
   const problem = conditions.find((condition) => typeof condition !== "function");
   if (problem !== undefined) return problem;
   const all = conditions as RecordPattern[];
@@ -46,10 +46,11 @@ export function glob(text: string): (candidate: string) => boolean {
   };
 }
 
-const CONDITION = /^([^\s=!<>]+)\s*(?:(!=|<=|>=|=|<|>)\s*(.*))?$/s;
+const CONDITION = /^([^\s=!<>]+)\s*(?:(!=|<=|>=|=|<|>)(.*))?$/s;
 
 function parseCondition(text: string): RecordPattern | { readonly problem: string } {
-  const [, subject, operator, operand = ""] = CONDITION.exec(text) ?? [];
+  const [, subject, operator, written = ""] = CONDITION.exec(text) ?? [];
+  const operand = written.trimStart();
   if (subject === undefined) return { problem: `${JSON.stringify(text)} is not a pattern; ${EXAMPLES}` };
   if (subject === "severity") return parseSeverity(operator, operand);
   const attribute = /^(attributes|resource)\.(.+)$/.exec(subject);

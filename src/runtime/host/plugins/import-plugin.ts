@@ -77,7 +77,7 @@ function noTypeScript(): ImportFailure {
 }
 
 function notInstalled(name: string, message: string): ImportFailure {
-  const importer = / imported from (.+?)$/m.exec(message)?.[1];
+  const importer = message.split(" imported from ")[1]?.split("\n", 1)[0];
   const problem = `imports "${name}", which cannot be found${importer === undefined ? "" : ` from ${importer}`}`;
   const isPath = /^[./]|^file:/.test(name);
   return { code: "plugin_import", problem, suggestion: isPath ? undefined : `npm install ${name}` };

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
+import { withoutEnd } from "#text";
 import type { Pattern } from "#text/patterns";
 import { turns } from "#work";
 import type { TextEncoding } from "./text-encoding.js";
@@ -123,7 +124,7 @@ export abstract class RecordCutter {
     }
     let text = encoding.decode(bytes.subarray(from, to));
     if (trimsLeading) text = text.replace(/^[\0 \t\r\n]+/, "");
-    if (trimsTrailing) text = text.replace(/[ \t\r\n]+$/, "");
+    if (trimsTrailing) text = withoutEnd(text, " \t\r\n");
     if (text === "") return;
     const encoded = Buffer.from(text);
     sink.takeText(encoded, 0, encoded.length, offset, state.records);

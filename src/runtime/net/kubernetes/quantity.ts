@@ -20,7 +20,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 /** Parses a Kubernetes quantity such as 250m, 1.5, 512Mi or 1e3. Returns 0 for invalid and negative values. */
 export function quantityOf(value: unknown): number {
   if (typeof value === "number") return Math.max(0, value);
-  const match = /^\+?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([+-]?\d{1,3}))$/.exec(String(value));
+  const match = /^\+?(\d+(?:\.\d*)?|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([+-]?\d{1,3}))$/.exec(String(value));
   if (match === null) return 0;
   const [, digits, suffix = "", exponent] = match;
   const amount = exponent === undefined ? Number(digits) * SUFFIXES[suffix]! : Number(`${digits}e${exponent}`);

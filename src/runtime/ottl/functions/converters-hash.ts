@@ -1,5 +1,6 @@
 import { hash, randomBytes, randomUUID } from "node:crypto";
 import { FNV64_START, fnv64, murmur3, murmur3x128, xxh3, xxh128 } from "#codecs";
+import { withoutEnd } from "#text";
 import { OttlError } from "../values/error.js";
 import { OttlId, type OttlValue } from "../values/value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
@@ -74,7 +75,7 @@ function decoderOf(encoding: string): ((bytes: Buffer) => string) | undefined {
 function encodeBase64(text: string, variant: string): string {
   if (!Object.hasOwn(BASE64, variant)) throw new OttlError(`the variant is one of ${Object.keys(BASE64).join(", ")}`);
   const { encoding, padded } = BASE64[variant]!;
-  const encoded = Buffer.from(text).toString(encoding).replace(/=+$/, "");
+  const encoded = withoutEnd(Buffer.from(text).toString(encoding), "=");
   return padded ? encoded.padEnd(Math.ceil(encoded.length / 4) * 4, "=") : encoded;
 }
 

@@ -103,6 +103,7 @@ function rfc3339(time: OttlTime): string {
   const local = time.nanos + BigInt(time.zone.offsetSeconds) * 1_000_000_000n;
   const fraction = ((local % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
   const date = dateOf((local - fraction) / 1_000_000n);
+  // At most 9 characters.
   const decimals = fraction === 0n ? "" : `.${String(fraction).padStart(9, "0").replace(/0+$/, "")}`;
   return `${date.toISOString().slice(0, 19)}${decimals}${offsetText(time.zone.offsetSeconds)}`;
 }

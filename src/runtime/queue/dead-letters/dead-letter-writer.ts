@@ -169,13 +169,16 @@ const MAX_MESSAGE_LENGTH = 500;
 
 /** Replaces the parts of a message that vary between similar failures with placeholders. */
 function normalizeMessage(message: string): string {
-  return message
-    .slice(0, MAX_MESSAGE_LENGTH)
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>")
-    .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, "<time>")
-    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, "<address>")
-    .replace(/\b(?:0x)?(?=[a-z]*\d)[0-9a-f]{8,}\b/gi, "<id>")
-    .replace(/[A-Za-z0-9_-]*\d[A-Za-z0-9_-]*/g, (word) => (word.length >= 20 ? "<id>" : word.replace(/\d+/g, "<n>")))
-    .replace(/\s+/g, " ")
-    .trim();
+  return (
+    message
+      .slice(0, MAX_MESSAGE_LENGTH)
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>")
+      .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, "<time>")
+      .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, "<address>")
+      .replace(/\b(?:0x)?(?=[a-z]*\d)[0-9a-f]{8,}\b/gi, "<id>")
+      // At most 1,000 characters, because marks are longer than some of what they replace.
+      .replace(/[A-Za-z0-9_-]*\d[A-Za-z0-9_-]*/g, (word) => (word.length >= 20 ? "<id>" : word.replace(/\d+/g, "<n>")))
+      .replace(/\s+/g, " ")
+      .trim()
+  );
 }

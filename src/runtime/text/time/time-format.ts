@@ -1,4 +1,5 @@
 import { TextError } from "../text-error.js";
+import { withoutEnd } from "../without-end.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
 import type { ZonedTime } from "./time-zones.js";
 
@@ -44,7 +45,7 @@ export function formatTime(parts: readonly LayoutPart[], time: ZonedTime): strin
       if (part.kind === "text") return part.text;
       if (part.kind === "field") return fieldText(part.field, calendar, time);
       const digits = String(calendar.nanosecond).padStart(9, "0").slice(0, part.digits);
-      const shown = part.exact ? digits : digits.replace(/0+$/, "");
+      const shown = part.exact ? digits : withoutEnd(digits, "0");
       return shown === "" ? "" : part.separator + shown;
     })
     .join("");
@@ -140,9 +141,7 @@ function formatBelowSecond(nanos: bigint): string {
 
 function withDecimals(value: bigint, digits: number): string {
   const scale = 10n ** BigInt(digits);
-  const fraction = String(value % scale)
-    .padStart(digits, "0")
-    .replace(/0+$/, "");
+  const fraction = withoutEnd(String(value % scale).padStart(digits, "0"), "0");
   return `${value / scale}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
@@ -172,6 +171,7 @@ export function parseGoDuration(text: string): bigint {
     text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
   if (match === null) throw new TextError(`${JSON.stringify(text.slice(0, 40))} is not a duration`);
   let nanos = 0n;
+  // At most 100 characters.
   for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
     const scale = UNITS[unit!]!;
     nanos += BigInt(whole || 0) * scale;

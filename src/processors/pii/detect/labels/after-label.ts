@@ -260,6 +260,7 @@ function mayEndSentence(b: Uint8Array, start: number): boolean {
 function isRouterSecret(b: Uint8Array, start: number): boolean {
   work.spent += TEXT_COST;
   const before = latin1(b, Math.max(matches.lastEnd, start - MAX_ROUTER_LINE), start);
+  // At most 64 characters.
   return /(?:^|\s)(?:enable|username \S+(?: privilege \d+)?) (?:secret|password) (?:\d )?$/.test(before);
 }
 

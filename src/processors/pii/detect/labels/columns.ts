@@ -1,3 +1,4 @@
+import { withoutEnd } from "#text";
 import { latin1 } from "../text/characters.js";
 import { matches } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
@@ -89,6 +90,7 @@ const PIPE = 124;
 const NEWLINE = 10;
 const RETURN = 13;
 const CLOSE = 41;
+// At most 600 characters.
 const INSERT = /\(([^()]{1,300})\)\s*values?\s*\(/i;
 
 /** The fields of a patient in HL7, by number. */
@@ -101,7 +103,9 @@ const PID: readonly number[] = Array.from({ length: 21 }, (_, field) => {
 
 function namesIn(list: string, delimiter: string): readonly number[] {
   const text = Buffer.from(list, "latin1").toString();
-  return text.split(delimiter).map((name) => labelOfKey(name.replace(/^[\s"'`[\]|]+|[\s"'`[\]|]+$/g, "")));
+  return text
+    .split(delimiter)
+    .map((name) => labelOfKey(withoutEnd(name.replace(/^[\s"'`[\]|]+/, ""), " \t\r\n\v\f\"'`[]|")));
 }
 
 const columns = new ColumnLabels();

@@ -120,6 +120,7 @@ function endsOption(b: Uint8Array, p: number): boolean {
 }
 
 /** A password that a pipe gives to `sudo -S`. */
+// At most 160 characters.
 const PIPED = /(?:echo|printf|<<<) +(?:-n )?["']?([^"'|\n]{3,64}?)["']? *\| *sudo $/;
 
 function findPiped(b: Uint8Array, p: number): number {

@@ -51,6 +51,7 @@ export function findInProse(b: Uint8Array, p: number): number {
 }
 
 /** The password among the operands of htpasswd and chpasswd, which come before the `passwd` of these words. */
+// At most 80 characters.
 const OPERANDS =
   /^passwd(?: -[a-zA-Z]*b[a-zA-Z]*(?: -[a-zA-Z]+)* (?:[^\s"']*[/.][^\s"']* )?["']?[\w.@-]+["']? (["']?)| <<< ["']?[\w.-]+:())/;
 

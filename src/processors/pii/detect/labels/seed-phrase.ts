@@ -9,6 +9,7 @@ import { labelEndingAt } from "./labels.js";
 const PHRASE = "hrase";
 const WORDS = "ords";
 /** Twelve to twenty-four short words, after the word that names them. */
+// At most 264 characters.
 const SEED =
   /^(?:phrase|words)["')\]]*(?: (?:is|are|was|were|as|used))?[ :=]{1,3}["'[(]{0,2}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![a-z])/i;
 const WORDS_BEFORE =

@@ -94,6 +94,7 @@ function findNewSecret(b: Uint8Array, start: number): number {
   if (!/^["']? (?:to|auf|zu) ["']?$/.test(latin1(b, matches.lastEnd, start))) return NOT_FOUND;
   const before = matches.starts[matches.count - 1]!;
   if (!/ (?:from|von) ["']?$/.test(latin1(b, Math.max(matches.floor, before - 8), before))) return NOT_FOUND;
+  // At most 40 characters.
   const value = /^[^\s"']{4,40}/.exec(latin1(b, start, Math.min(matches.end, start + 41)))?.[0].replace(/[.,;)]+$/, "");
   return value === undefined ? NOT_FOUND : matches.propose(ASSIGNED_SECRET, start, start + value.length, FORM | PLACE);
 }

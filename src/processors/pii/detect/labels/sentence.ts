@@ -27,6 +27,7 @@ const LINK_BEFORE = new RegExp(
   "i",
 );
 /** Words about passwords after which something else is named. */
+// At most 96 characters.
 const ABOUT =
   /polic|rule|hash|algorithm|encod|encrypt|file|length|level|version|manager|module|plugin|field|column|least|minimum|min\b|must|should|expire|histor|user\s*$|user:|key\s*["']?$|retr|attempt|error|fail|code:|reason|id:|request|status|at:|by:|from:|since|date|time/i;
 /** A verb after which the password that was tried is quoted. */
@@ -35,6 +36,7 @@ const TRIED =
 /** The name of a constant as the first argument of a call: `define('DB_PASSWORD', `. */
 const NAMED_ARGUMENT = /\(\s?["']([\w.-]{2,40})["'], ?["']$/;
 /** Calls that take a password after a user. */
+// At most 96 characters.
 const LOGIN_CALL =
   /(?:sp_addlogin |\bPDO(?:->__construct)?\(|mysqli(?:_connect)?\(|mysqli->__construct\(|ldap_bind\([^"']{1,20}|auth=\(|BasicAuth\(|basic_auth\(?|signInWithEmailAndPassword\([^"']*)["'][^"'\n]{1,60}["'](?:, ?["'][^"'\n]{1,40}["'])?, ?["']$/i;
 /** Calls that take a user in a variable, and then a password. */

@@ -35,6 +35,7 @@ export function findVin(b: Uint8Array, start: number): number {
   for (let p = start; p < stop; p++) if ((CHARACTER_BITS[b[p]!]! & (UPPER | DIGIT)) === 0) return NOT_FOUND;
   work.spent += CHECK_COST + TEXT_COST;
   const word = latin1(b, start, stop);
+  // At most 17 characters.
   if (start < matches.lastEnd || !VIN.test(word) || !/[A-Z].*[A-Z]/.test(word) || isInWord(b, start, matches.floor))
     return NOT_FOUND;
   let sum = 0;

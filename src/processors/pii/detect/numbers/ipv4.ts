@@ -140,6 +140,7 @@ function followsWord(b: Uint8Array, start: number): boolean {
 }
 
 /** Words before an address, with what may stand between them. */
+// At most 48 characters.
 const ADDRESS_WORD =
   /(?:^|[^a-z])(?:ip(?:v4|_?addr(?:ess)?)?|addr(?:ess)?|host(?:name)?|peer|remote|src|dst|source|destination|dest|from|via|gateway|gw|dns|nameserver|resolver|ping|router|node|endpoint|forwarded|forwarded-for|x-real-ip|by|for|of|to|at|quelle|ziel|von|adresu|adresa?|adresy|adresse|direcci\xc3\xb3n|endere\xc3\xa7o|indirizzo|quell-ip|origen|desde|origine|depuis|origem|ip-?adresse?|(?:un|de)?ban(?:ned|ning)?|block(?:ed|ing)?|allow(?:ed)?|den(?:y|ied)|whitelist(?:ed)?|blacklist(?:ed)?|connected|connecting|attacker|scanner|visitor|user|login|resolved|resolves|lookup|traceroute|whois|nmap|ssh|telnet|curl|neighbor|bgp|route|lease|dhcp\w*|requester|caller|origin|sender|mx|mail|relay|proxy|upstream|backend|anfrage)["']{0,2}[ =:>([<@,]{1,4}["']{0,2}$/i;
 /** Words that name both a program with a version and the address of a computer: a sign must follow them. */
@@ -164,6 +165,7 @@ function namesAddress(b: Uint8Array, start: number, stop: number, first: number)
 const MAX_NEXT = 24;
 const NEXT_VERSION =
   /^["']? ?(?:to|->|=>|\xe2\x86\x92|bis|auf|na|a|vers|\.\.\.?|\xe2\x80\x93|-) ?["']?v?(\d{1,3})\.\d+\.\d+/;
+// At most 48 characters.
 const VERSION_BEFORE =
   /(?:^|[^\d.])v?(\d{1,3})\.\d+\.\d+(?:\.\d+)*["']? ?(?:to|->|=>|\xe2\x86\x92|bis|auf|na|a|vers|\.\.\.?|\xe2\x80\x93|-) ?["']?v?$/;
 

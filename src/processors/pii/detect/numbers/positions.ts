@@ -6,8 +6,10 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /** A latitude and a longitude with five decimals or more. */
+// At most 64 characters.
 const PAIR = /^-?([0-8]?\d)\.\d{5,16}, ?-?(1?\d?\d)\.\d{5,16}(?![\d.]|, ?-?\d+(?!\d*z\b))/;
 /** Labels in front of a person's position. */
+// At most 32 characters.
 const BEFORE_PAIR =
   /(?:\b(?:at|near|around|from|to|towards|in|position|location|gps|fix|geo\w*|home|user\S{0,20})|[?&]\w{1,8}=|@)[ :=]{0,2}[([]?$/i;
 /** Words about a person's position, further in front of it. */

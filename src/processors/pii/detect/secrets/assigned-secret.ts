@@ -31,6 +31,7 @@ import { findPrivateKey } from "./private-key.js";
 import { areRandomLetters } from "./random-letters.js";
 
 /** Schemes that may stand before the secret of an `Authorization`. The detector bearer_token handles the others. */
+// At most 64 characters.
 const AUTH_SCHEME =
   /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey|negotiate|ntlm|flyv1|[A-Z][A-Za-z\d-]{2,20}(?= +[\w.~+/=-]{20,}(?!\S))) +/i;
 /** Schemes that a list of names and values follows. */
@@ -65,6 +66,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
 function isResourceName(b: Uint8Array, p: number): boolean {
   if (b[p] !== COLON || label.start <= matches.floor || b[label.start - 1] !== COLON) return false;
   work.spent += TEXT_COST;
+  // At most 64 characters.
   return /\barn:[a-z-]+:[^\s"']*$/.test(latin1(b, Math.max(matches.floor, p - MAX_NEAR), p));
 }
 
@@ -79,6 +81,7 @@ const CODE_NEAR = new RegExp(
 /** Words behind which a code is something else. */
 const OTHER_CODE =
   /(?:err|fehler|status|http|exit|post|zip|reason|result|response|return|promo|coupon|currency|country|area|product|item|\bsku|airport|iata|dress|source|qr)\S{0,12} $/i;
+// At most 12 characters.
 const SENT_CODE = /^(?:\d{5,8}|\d{3}[- ]\d{3}|\d\d[- ]\d\d[- ]\d\d|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{6,8})(?![\w.:/-])/;
 /** Four digits are a code only behind a sign, because errors have such codes too. */
 const SHORT_CODE = /^\d{4}(?![\w.:/-])/;
@@ -103,6 +106,7 @@ export function findSentCode(b: Uint8Array, start: number): number {
 }
 
 /** Hexadecimal and other keys that are too long and too random to be anything else. */
+// At most 72 characters.
 const SOME_KEY =
   /^(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{48}|[\da-f]{64}|(?=[a-z]*[A-Z\d]*\d)(?=[^A-Z]*[A-Z])[A-Za-z\d_-]{24,64}={0,2})(?![\w.:/-])/i;
 

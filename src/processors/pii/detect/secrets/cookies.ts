@@ -7,6 +7,7 @@ import { isPlaceholderText } from "./placeholder.js";
 /** Attributes of `Set-Cookie`, which are no cookies. */
 const ATTRIBUTE = /^(?:path|domain|expires|max-age|samesite|secure|httponly|priority|partitioned|version|comment)$/i;
 /** Names of cookies that keep what a visitor prefers. */
+// At most 2,048 characters.
 const PREFERENCE =
   /^_{0,2}(?:theme|skin|lang(?:uage)?|locale|i18n\w*|currency|country|region|tz|time_?zone|units?|\w*consent\w*|gdpr|ccpa|dnt|sidebar|layout|colou?r\w*|dark_?mode|font\w*|view|sort|order|page_?size|per_?page|zoom|volume|quality|ab_?\w*|variant|experiment|bucket|banner\w*|dismissed\w*|seen\w*|tour\w*|utm_\w+)$/i;
 const MIN_NAMED = 4;
@@ -38,5 +39,6 @@ function isSecret(name: string, value: string): boolean {
   if (ATTRIBUTE.test(name) || PREFERENCE.test(name) || isPlaceholderText(value)) return false;
   if (value.length >= MIN_NAMED && labelOfKey(name) !== NO_LABEL) return true;
   if (/^\d+$/.test(value)) return value.length >= MIN_DIGITS;
+  // At most 2,048 characters.
   return value.length >= MIN_RANDOM && (/\d/.test(value) || /[A-Z].*[a-z].*[A-Z]|^[a-z]{20,}$/.test(value));
 }

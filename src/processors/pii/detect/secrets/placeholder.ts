@@ -20,6 +20,7 @@ const WORDS = new RegExp(
   "i",
 );
 /** Template variables, and masks that this processor has written. */
+// At most 2,048 characters.
 const TEMPLATE =
   /^(?:\*+|\u2022+|[a-z]+ \*{3,}|\$(?:\{.*|\(.*|env:.*|\d)|%(?:\(\w+\)s|\{.*)|@\w+$|:\w+$|\?|#\{.*|\{\{?[\w .$-]*\}?\}|\{\{.*|<[\w ./:-]*>|\[[\w .-]*\]|\(.{0,20}(?:hidden|masked|redacted|removed).*|\*{3,}.*|.{0,3}\*{4,}.*|[xX]{4,}.*|os\.(?:environ|getenv).*|process\.env.*|getenv.*|ENV\[.*|env\..*|secrets?\..*|var\..*|vault:.*|file:.*|ref\+.*|!vault.*|arn:aws:.*|_\w+\(.*|[a-z]+(?:_[a-z]+)+\(.*|[a-z_]+(?:\.[a-z_]+){2,})$/i;
 const VARIABLE = /^(?:\$(?:[A-Z_][A-Z\d_]*|[a-z_]+)|%(?:[a-z]|[A-Z_]+%))$/;

@@ -52,7 +52,9 @@ function findBasic(b: Uint8Array, start: number): number {
   if (stop - start < 4) return NOT_FOUND;
   work.spent += 3 * TEXT_COST + stop - start;
   const decoded = Buffer.from(latin1(b, start, stop), "base64").toString("latin1");
-  return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(decoded) ? matches.propose(BEARER_TOKEN, start, stop, UNIQUE_FORM) : NOT_FOUND;
+  return decoded.includes(":") && /^\P{Cc}*$/u.test(decoded)
+    ? matches.propose(BEARER_TOKEN, start, stop, UNIQUE_FORM)
+    : NOT_FOUND;
 }
 
 /** Finds user and password in a URL whose `://` begins at `p`. */
@@ -78,6 +80,7 @@ export function findUrlCredentials(b: Uint8Array, p: number): number {
 /** Whether user and password are words that documentation uses for them: `USER:PASSWORD@`, `<user>:<pass>@`. */
 function isSample(b: Uint8Array, start: number, colon: number, at: number): boolean {
   work.spent += TEXT_COST;
+  // At most 65 characters.
   return /^[<[{$%(]*user(?:name)?[>\]}%)]*:[<[{$%(]*(?:pass(?:word|wd)?|pwd|secret|\*+|x{3,})[>\]}%)]*$|:\*{3,}$|:\$(?:\{\w+\}|\w+)$|:%\w+%$|:\{\{.*\}\}$/i.test(
     `${latin1(b, start, Math.min(colon, start + 32))}:${latin1(b, colon + 1, Math.min(at, colon + 33))}`,
   );

@@ -1,5 +1,7 @@
 /** Writes doubles as Go does, digit for digit: halves round to the even digit. */
 
+import { withoutEnd } from "#text";
+
 const MAX_DECIMALS = 1100;
 
 /** Formats by the verb of Sprintf; undefined if the verb is not for doubles. */
@@ -48,7 +50,7 @@ function generalText(absolute: number, precision: number): string {
   const significant = Math.max(1, Math.min(MAX_DECIMALS, precision));
   const [written, power] = exponentialText(absolute, significant - 1).split("e") as [string, string];
   const exponent = Number(power);
-  const digits = written.replace(".", "").replace(/0+$/, "") || "0";
+  const digits = withoutEnd(written.replace(".", ""), "0") || "0";
   const limit = significant > digits.length && digits.length >= exponent + 1 ? digits.length : significant;
   if (exponent >= -4 && exponent < limit) return plainDigits(digits, exponent);
   return `${digits[0]}${digits.length > 1 ? `.${digits.slice(1)}` : ""}e${twoDigits(exponent)}`;
@@ -112,6 +114,7 @@ function hexText(absolute: number): string {
   if (absolute === 0) return "0x0p+00";
   const { mantissa, exponent } = partsOf(absolute);
   const bits = mantissa.toString(2).length - 1;
+  // At most 13 characters.
   const fraction = (mantissa << BigInt(52 - bits)).toString(16).slice(1).replace(/0+$/, "");
   return `0x1${fraction === "" ? "" : `.${fraction}`}p${twoDigits(exponent + bits)}`;
 }

@@ -77,7 +77,8 @@ class GrokExpander {
     if (depth > MAX_DEPTH) throw new OttlError("the patterns refer to each other in a circle");
     this.length += text.length;
     if (this.length > MAX_PATTERN_LENGTH) throw new OttlError("the pattern is too long");
-    return text.replace(/%\{(\w+)(?::([^:}]+))?(?::(\w+))?\}|\(\?P?<([^>=!]+)>/g, (_, name, field, type, group) => {
+    // Linear: a name ends before the next character that begins one.
+    return text.replace(/%\{(\w+)(?::([^:}]+))?(?::(\w+))?\}|\(\?P?<([^<>=!]+)>/g, (_, name, field, type, group) => {
       if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
       const pattern = this.customPatterns.get(name) ?? BUILT_IN.get(name);
       if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);

@@ -16,6 +16,7 @@ function isMapped(bytes: Buffer): boolean {
 function writtenBytes(text: string): Buffer | undefined {
   if (isIPv4(text)) return Buffer.from(text.split(".").map(Number));
   if (!isIPv6(text) || text.includes("%")) return undefined;
+  // At most 45 characters, because it is an IPv6 address.
   const tail = /\d+\.\d+\.\d+\.\d+$/.exec(text)?.[0];
   const hex = tail === undefined ? text : `${text.slice(0, -tail.length)}${wordsOf(tail)}`;
   const [before, after] = hex.split("::") as [string, string?];

@@ -1,3 +1,4 @@
+import { withoutEnd } from "#text";
 import { OttlError } from "../../values/error.js";
 import { MAX_ITEMS, tooManyItems } from "../../values/limits.js";
 import type { OttlMap } from "../../values/value.js";
@@ -47,8 +48,9 @@ function cefExtensions(text: string): OttlMap {
   const map: OttlMap = new Map();
   let previous: { key: string; from: number } | undefined;
   const finish = (end: number) => {
-    if (previous !== undefined) map.set(previous.key, unescapeCef(text.slice(previous.from, end).replace(/ +$/, "")));
+    if (previous !== undefined) map.set(previous.key, unescapeCef(withoutEnd(text.slice(previous.from, end), " ")));
   };
+  // Linear: a name starts behind a space and contains none.
   const key = /(?:^| )([A-Za-z0-9_]+)=/g;
   for (let match = key.exec(text); match !== null; match = key.exec(text)) {
     finish(match.index);

@@ -1,6 +1,7 @@
 import { OttlError } from "../../values/error.js";
 import type { OttlMap } from "../../values/value.js";
 
+// Linear: every text matches at once, each part up to the first character that cannot be in it.
 const URL_PATTERN = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
 
 /** The parts of an absolute or relative URL under the names of the semantic conventions. */

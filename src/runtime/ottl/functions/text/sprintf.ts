@@ -18,8 +18,9 @@ interface Spec {
   readonly precision: number | undefined;
 }
 
+// Linear: an index ends before the next one, and any character can be the verb.
 const DIRECTIVE =
-  /%([-+# 0]*)(\[[^\]]*\])?(\d+|\*)?(?:(\.)(\[[^\]]*\])?(\d+|\*)?)?(\[[^\]]*\])?(.)|%([-+# 0]*)(?:\d+)?(?:\.\d*)?$/gsu;
+  /%([-+# 0]*)(\[[^[\]]*\])?(\d+|\*)?(?:(\.)(\[[^[\]]*\])?(\d+|\*)?)?(\[[^[\]]*\])?(.)|%([-+# 0]*)(?:\d+)?(?:\.\d*)?$/gsu;
 
 class Formatter {
   private readonly values: readonly OttlValue[];

@@ -1,6 +1,7 @@
 import type { OttlMap } from "../../values/value.js";
 
 /** Browsers and clients by typical parts of their header; the first match counts. */
+// At most 2,048 characters.
 const AGENTS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["Googlebot", /Googlebot\/([\d.]+)/],
   ["bingbot", /bingbot\/([\d.]+)/],
@@ -21,6 +22,7 @@ const AGENTS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["IE", /(?:MSIE |Trident\/.*rv:)([\d.]+)/],
 ];
 
+// At most 2,048 characters.
 const SYSTEMS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["iOS", /(?:iPhone|iPad|iPod).* OS ([\d_]+)/],
   ["iOS", /\biOS ([\d.]+)/],
