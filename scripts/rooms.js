@@ -65,6 +65,7 @@ export const ROOMS = [
       "text for terminals; masking of text from outside; lines, delimited fields, diffs; the error for invalid text",
     imports: ["otlp"],
   },
+  { path: "src/runtime/text/json/", purpose: "the reader of JSON from outside, with its bounds" },
   { path: "src/runtime/text/patterns/", purpose: "patterns that match in linear time" },
   {
     path: "src/runtime/text/expressions/",
@@ -136,7 +137,7 @@ export const ROOMS = [
   {
     path: "src/runtime/logs/",
     purpose: "the log operators, which parse and change log entries",
-    imports: ["otlp", "text", "contract", "system"],
+    imports: ["otlp", "work", "text", "contract", "system"],
   },
   {
     path: "src/runtime/logs/entries/",
@@ -156,7 +157,7 @@ export const ROOMS = [
   {
     path: "src/runtime/brokers/",
     purpose: "shared by receivers and exporters of brokers",
-    imports: ["otlp", "contract", "system", "net", "receiving"],
+    imports: ["otlp", "text", "contract", "system", "net", "receiving"],
   },
   { path: "src/runtime/brokers/clients/", purpose: "connections to NATS and Redis" },
   { path: "src/runtime/brokers/kafka/", purpose: "connections to a Kafka cluster, and the names of its errors" },

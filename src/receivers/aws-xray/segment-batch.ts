@@ -21,6 +21,7 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
+import { parseJson } from "#text/json";
 import { asMembers, malformedSegment, type SegmentAttributes } from "./segment-members.js";
 import { type SegmentSpan, type SegmentSpans, spansOf } from "./segment-spans.js";
 
@@ -58,7 +59,7 @@ export class SegmentBatch {
 
 function parsed(json: Buffer, name: string): unknown {
   try {
-    return JSON.parse(json.toString());
+    return parseJson(json.toString());
   } catch {
     throw malformedSegment(`${name} is no JSON`);
   }

@@ -10,7 +10,7 @@ import {
   type RequestFormat,
   standardRefusals,
 } from "#receiving/requests";
-import { JsonValues } from "#text";
+import { type JsonBounds, JsonReader } from "#text/json";
 import { SliceTimer } from "#work";
 import { type Batch, MalformedError, type ReceiverContext } from "../../plugin.js";
 import { type FaroJson, FaroObject, unreadablePayload } from "./faro-object.js";
@@ -23,18 +23,8 @@ const PREFLIGHT: FormatAnswer = {
   headers: [...["Access-Control-Allow-Methods", "POST, OPTIONS"], ...["Access-Control-Allow-Headers", "Content-Type"]],
   body: "",
 };
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST, COMMA, COLON] = Buffer.from("{}[],:") as unknown as [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-];
-/** A record and the metadata are parsed in one go, so they must not have very many values. */
-const MAX_VALUES = 10_000;
-/** For the same reason they must not be very long. */
-const MAX_VALUE_BYTES = 1024 * 1024;
+/** A record and the metadata are parsed in one go, and what is in the metadata is written for every record. */
+const BOUNDS: JsonBounds = { maxValues: 10_000, maxBytes: 1024 * 1024 };
 /** The SDK sends six. Other members are skipped. */
 const MAX_MEMBERS = 1000;
 /** Every record repeats the metadata, so a request with much metadata and many records may grow to this only. */
@@ -79,25 +69,19 @@ class FaroPayload {
     this.maxElements = maxElements;
     this.members = this.readMembers();
     const meta = this.members.get("meta");
-    this.meta = new FaroObject(meta === undefined ? undefined : nextValue(new JsonValues(meta)), "meta");
+    this.meta = new FaroObject(meta === undefined ? undefined : (readerOf(meta).next() as FaroJson), "meta");
   }
 
   private readMembers(): Map<string, Buffer> {
     const members = new Map<string, Buffer>();
-    const values = new JsonValues(this.json);
-    if (!values.take(OPEN_OBJECT)) throw unreadablePayload("it is no JSON object");
-    if (!values.take(CLOSE_OBJECT)) {
-      let count = 0;
-      do {
-        if (++count > MAX_MEMBERS) throw unreadablePayload("it has too many members");
-        const name = nextValue(values);
-        if (typeof name !== "string" || !values.take(COLON)) throw unreadablePayload("it is no valid JSON");
-        values.skip();
-        members.set(name, this.json.subarray(values.start, values.end));
-      } while (values.take(COMMA));
-      if (!values.take(CLOSE_OBJECT)) throw unreadablePayload("it is no valid JSON");
+    const values = readerOf(this.json);
+    let count = 0;
+    for (const name of values.members()) {
+      if (++count > MAX_MEMBERS) throw unreadablePayload("it has too many members");
+      values.skip();
+      members.set(name, this.json.subarray(values.start, values.end));
     }
-    if (values.hasNext) throw unreadablePayload("text follows the JSON object");
+    values.expectEnd();
     return members;
   }
 
@@ -136,24 +120,17 @@ class FaroPayload {
   private *elements(list: FaroList): Generator<FaroObject> {
     const json = this.members.get(list);
     if (json === undefined || json.equals(NULL)) return;
-    const values = new JsonValues(json);
-    if (!values.take(OPEN_LIST)) throw unreadablePayload(`${list}: expected a list`);
-    if (values.take(CLOSE_LIST)) return;
+    const values = readerOf(json, `${list}: `);
     let index = 0;
-    do yield new FaroObject(nextValue(values), `${list}[${index++}]`);
-    while (values.take(COMMA));
-    if (!values.take(CLOSE_LIST) || values.hasNext) throw unreadablePayload(`${list}: it is no valid JSON`);
+    for (const _ of values.elements()) yield new FaroObject(values.next() as FaroJson, `${list}[${index++}]`);
+    values.expectEnd();
   }
 }
 
 const NULL = Buffer.from("null");
 
-function nextValue(values: JsonValues): FaroJson {
-  try {
-    return values.next(MAX_VALUES, MAX_VALUE_BYTES) as FaroJson;
-  } catch (error) {
-    throw unreadablePayload((error as Error).message);
-  }
+function readerOf(json: Buffer, place = ""): JsonReader {
+  return new JsonReader(json, (reason) => unreadablePayload(`${place}${reason}`), BOUNDS);
 }
 
 /** Attributes of the resource. The first three are there even if they are empty, as in the Collector. */

@@ -131,7 +131,7 @@ export class TcpInput {
   }
 }
 
-interface ConnectionSettings {
+interface LineConnectionSettings {
   readonly cut: Cut;
   readonly output: EntryOutput;
   readonly peer: LogMap;
@@ -154,7 +154,7 @@ class Connection {
   private removeListeners = () => {};
 
   /** `onIdle` is called after work that had to wait for a turn. */
-  constructor({ cut, output, peer, former }: ConnectionSettings, onIdle: () => void) {
+  constructor({ cut, output, peer, former }: LineConnectionSettings, onIdle: () => void) {
     this.cut = cut;
     this.work = new WorkQueue(onIdle);
     this.sink = {

@@ -1,6 +1,7 @@
 import { type IncomingMessage, MESSAGE_HEADERS } from "#brokers";
 import type { TextRow } from "#brokers/postgres";
 import { ERROR_CODES } from "#contract/errors";
+import { parseJson } from "#text/json";
 import type { Setback } from "../../plugin.js";
 
 /** A claimed row. Its values are text, except for the payload, which is bytes. */
@@ -98,7 +99,7 @@ export function poisonSetback(claims: number): Setback {
 function readHeaders(text: string | null): Record<string, unknown> | undefined {
   if (text === null) return {};
   try {
-    const headers: unknown = JSON.parse(text);
+    const headers: unknown = parseJson(text);
     if (headers === null) return {};
     return typeof headers === "object" && !Array.isArray(headers) ? (headers as Record<string, unknown>) : undefined;
   } catch {

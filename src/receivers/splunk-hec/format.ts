@@ -7,7 +7,7 @@ import {
   type RequestRefusals,
   standardRefusals,
 } from "#receiving/requests";
-import { JsonValues } from "#text";
+import { JsonReader } from "#text/json";
 import { SliceTimer } from "#work";
 import type { ReceiverContext } from "../../plugin.js";
 import type { SplunkHecReceiverConfig } from "./config.js";
@@ -25,9 +25,7 @@ import { isFlat, metricsOf, type ReceivedEvent, readEvent } from "./hec-event.js
 import { HecLogWriter, HecMetricWriter } from "./write-events.js";
 
 const RAW = "other/raw";
-const [OPEN_LIST, CLOSE_LIST, COMMA] = Buffer.from("[],") as unknown as [number, number, number];
-/** An event is parsed in one go, so it must not have very many values. */
-const MAX_VALUES = 100_000;
+const OPEN_LIST = 0x5b;
 const UUID = /^(?:urn:uuid:|\{)?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?$/i;
 
 /** Events as JSON, one after the other or as a list, and raw text. */
@@ -108,25 +106,15 @@ class HecRequest {
 
   /** Rejects with a `HecError` if an event cannot be taken. */
   async readEvents(body: Buffer): Promise<RequestBatches> {
-    const values = new JsonValues(body);
+    const values = new JsonReader(body, () => HecError.invalidFormat());
     if (!values.hasNext) throw HecError.invalidFormat();
-    if (values.take(OPEN_LIST)) await this.readList(values);
-    else
-      while (values.hasNext) {
-        this.add(readEvent(nextValue(values)));
-        values.take(COMMA);
-        if (this.timer.isOver) await this.timer.nextSlice();
-      }
-    return { batches: [...this.logs.finish(), ...this.metrics.finish()], success: HEC_OK };
-  }
-
-  private async readList(values: JsonValues): Promise<void> {
-    if (values.take(CLOSE_LIST)) throw new HecError(NO_DATA);
-    do {
-      this.add(readEvent(nextValue(values)));
+    for (const _ of values.isAt(OPEN_LIST) ? values.elements() : eventsIn(values)) {
+      this.add(readEvent(values.next()));
       if (this.timer.isOver) await this.timer.nextSlice();
-    } while (values.take(COMMA));
-    if (!values.take(CLOSE_LIST) || values.hasNext) throw HecError.invalidFormat();
+    }
+    values.expectEnd();
+    if (this.count === 0) throw new HecError(NO_DATA);
+    return { batches: [...this.logs.finish(), ...this.metrics.finish()], success: HEC_OK };
   }
 
   private add(event: ReceivedEvent): void {
@@ -160,12 +148,9 @@ class HecRequest {
   }
 }
 
-function nextValue(values: JsonValues): unknown {
-  try {
-    return values.next(MAX_VALUES);
-  } catch {
-    throw HecError.invalidFormat();
-  }
+/** Stops in front of each event; between two of them there may be blanks or a comma. */
+function* eventsIn(values: JsonReader): Generator<void> {
+  for (; values.hasNext; values.skipComma()) yield;
 }
 
 /** The parameter `time` of raw text, in seconds. */

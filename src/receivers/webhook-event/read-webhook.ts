@@ -3,7 +3,7 @@ import { encodeAttributes, encodeScope, LogBatchWriter, type LogMap, newLogMap, 
 import { LOG_ATTRIBUTES_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { ReceivedHead } from "#receiving/requests";
 import { packageVersion } from "#system";
-import { JsonValues } from "#text";
+import { JsonReader } from "#text/json";
 import { compilePattern, type Pattern } from "#text/patterns";
 import { SliceTimer } from "#work";
 import { type Batch, MalformedError, type ReceiverContext } from "../../plugin.js";
@@ -83,31 +83,24 @@ function* linesOf(body: Buffer): Generator<Buffer> {
  * body without any is a record.
  */
 function* jsonOf(body: Buffer): Generator<Buffer> {
-  const values = new JsonValues(body);
+  const values = new JsonReader(body, (reason, at) => new MalformedError(reason, at));
   if (!values.hasNext) yield body;
-  while (values.hasNext) {
-    values.skip();
-    const value = body.subarray(values.start, values.end);
-    if (isJson(value)) yield value;
-    else {
-      yield values.start === firstByte(body) ? body : body.subarray(values.start);
+  for (let from = 0; values.hasNext; from = values.end) {
+    if (!isJson(values)) {
+      yield from === 0 ? body : body.subarray(values.start);
       return;
     }
+    yield body.subarray(values.start, values.end);
   }
-}
-
-function firstByte(body: Buffer): number {
-  const values = new JsonValues(body);
-  return values.hasNext ? values.end : 0;
 }
 
 /** Larger values take too long to parse; they count as JSON. */
 const MAX_PARSED_BYTES = 1024 * 1024;
 
-function isJson(value: Buffer): boolean {
-  if (value.length > MAX_PARSED_BYTES) return true;
+function isJson(values: JsonReader): boolean {
   try {
-    JSON.parse(value.toString());
+    values.skip();
+    if (values.end - values.start <= MAX_PARSED_BYTES) values.parse();
     return true;
   } catch {
     return false;

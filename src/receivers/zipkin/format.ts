@@ -7,11 +7,11 @@ import {
   type RequestRefusals,
   standardRefusals,
 } from "#receiving/requests";
+import { JsonReader } from "#text/json";
 import { SliceTimer } from "#work";
-import { type Batch, type Clock, isMalformed } from "../../plugin.js";
+import { type Batch, type Clock, isMalformed, MalformedError } from "../../plugin.js";
 import { ZipkinBatchWriter } from "./from-zipkin.js";
 import { ZipkinV1Batch } from "./from-zipkin-v1.js";
-import { JsonElements } from "./json-elements.js";
 import { ProtoSpanList } from "./read-proto.js";
 import { ScannedSpans } from "./scanned-spans.js";
 
@@ -79,17 +79,17 @@ class ZipkinProtoRequest implements SpanRequest {
 
 class ZipkinV1Request implements SpanRequest {
   private readonly batch: ZipkinV1Batch;
-  private readonly elements: JsonElements;
+  private readonly list: JsonSpanList;
   private count = 0;
 
   constructor(json: Buffer, parsesTags: boolean, clock: Clock) {
     this.batch = new ZipkinV1Batch(parsesTags, () => clock.now());
-    this.elements = new JsonElements(json);
+    this.list = new JsonSpanList(json);
   }
 
   addNext(): boolean {
-    if (!this.elements.hasNext) return false;
-    this.batch.add(this.elements.next(), this.count++);
+    if (!this.list.hasNext()) return false;
+    this.batch.add(this.list.reader.next(), this.count++);
     return true;
   }
 
@@ -98,10 +98,28 @@ class ZipkinV1Request implements SpanRequest {
   }
 }
 
+/** The spans in the list that a request consists of. */
+export class JsonSpanList {
+  readonly reader: JsonReader;
+  private readonly elements: Generator<void>;
+
+  constructor(json: Buffer) {
+    this.reader = new JsonReader(json, (reason, at) => new MalformedError(reason, at));
+    this.elements = this.reader.elements();
+  }
+
+  /** Whether there is another span. The reader is in front of it, and the caller reads it. */
+  hasNext(): boolean {
+    if (this.elements.next().done !== true) return true;
+    this.reader.expectEnd();
+    return false;
+  }
+}
+
 /** Spans as JSON of version 2. */
 export class ZipkinRequest implements SpanRequest {
   private readonly writer: ZipkinBatchWriter;
-  private readonly elements: JsonElements;
+  private readonly list: JsonSpanList;
   /** Reads most spans. Undefined if all of them have to be parsed. */
   private readonly scanned: ScannedSpans | undefined;
   private count = 0;
@@ -109,18 +127,19 @@ export class ZipkinRequest implements SpanRequest {
   /** With `parsesTags`, tags that look like numbers or booleans are converted. */
   constructor(json: Buffer, parsesTags: boolean) {
     this.writer = new ZipkinBatchWriter(parsesTags);
-    this.elements = new JsonElements(json);
+    this.list = new JsonSpanList(json);
     this.scanned = parsesTags || !isUtf8(json) ? undefined : new ScannedSpans(json);
   }
 
   /** Returns false at the end of the list. */
   addNext(): boolean {
-    const { elements, scanned } = this;
-    if (!elements.hasNext) return false;
-    const end = scanned === undefined ? -1 : scanned.add(elements.at);
-    if (end >= 0) elements.skipTo(end);
+    const { list, scanned } = this;
+    if (!list.hasNext()) return false;
+    const { reader } = list;
+    const end = scanned === undefined ? -1 : scanned.add(reader.end);
+    if (end >= 0) reader.end = end;
     else {
-      const spans = this.writer.add(elements.next(), this.count);
+      const spans = this.writer.add(reader.next(), this.count);
       scanned?.learn(spans);
     }
     this.count += 1;

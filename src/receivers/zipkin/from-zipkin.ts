@@ -15,6 +15,7 @@ import {
   SPAN_TRACE_ID_TAG,
   SPAN_TRACE_STATE_TAG,
 } from "#otlp/tags";
+import { parseJson } from "#text/json";
 import {
   ENDPOINT_KEYS,
   isResourceKey,
@@ -247,7 +248,7 @@ const EVENT_END = /\}\|(\d{1,9})$/;
 
 function parsedAttributes(json: string): Tree[] | undefined {
   try {
-    return keyValues(JSON.parse(json) as Record<string, unknown>);
+    return keyValues(parseJson(json) as Record<string, unknown>);
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { parseJson } from "#text/json";
 import { isLogMap, type LogValue, setValue } from "./entries/log-value.js";
 
 const MIN_INT = -(2n ** 63n);
@@ -14,7 +15,7 @@ const MARK = `number ${randomUUID()} `;
  * begin with JSON, or has a number that is too large for a double.
  */
 export function parseJsonWithInts(text: string): LogValue {
-  return withNumbers(JSON.parse(markNumbers(text)) as LogValue);
+  return withNumbers(parseJson(markNumbers(text)) as LogValue);
 }
 
 /** Replaces numbers that JSON.parse would round, or whose form it would forget, by marked texts. */

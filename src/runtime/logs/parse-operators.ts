@@ -1,4 +1,5 @@
 import { parseCsvRow, parseKeyValue } from "#text";
+import { parseJson } from "#text/json";
 import { compilePattern, type Pattern } from "#text/patterns";
 import { boundOf } from "./entries/entry-growth.js";
 import type { LogEntry } from "./entries/log-entry.js";
@@ -110,7 +111,7 @@ export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { reado
 export function parseJsonMap(text: string, parsesInts = false): LogMap {
   let parsed: LogValue;
   try {
-    parsed = parsesInts ? parseJsonWithInts(text) : (JSON.parse(text) as LogValue);
+    parsed = parsesInts ? parseJsonWithInts(text) : (parseJson(text) as LogValue);
   } catch {
     throw new Error("the text is not JSON");
   }
@@ -149,7 +150,7 @@ export class JsonArrayParser extends ParserOperator {
 function parseJsonList(text: string): LogValue[] {
   let plain: unknown;
   try {
-    plain = JSON.parse(text);
+    plain = parseJson(text);
   } catch {
     throw new Error("the text is not JSON");
   }

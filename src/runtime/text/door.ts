@@ -2,7 +2,6 @@
 
 export { parseCsvRow, parseKeyValue } from "./delimited-text.js";
 export { type DiffLine, diffLines, diffValues, withContext } from "./diff-lines.js";
-export { JsonValues } from "./json-values.js";
 export { maskRecordText, maskStrings, maskText, useTextMask } from "./mask-text.js";
 export { toSnakeCase } from "./snake-case.js";
 export { splitLines } from "./split-lines.js";

@@ -4,10 +4,9 @@ import { type Batch, batchFromJson, isMalformed } from "../../../src/plugin.js";
 import { SegmentBatch } from "../../../src/receivers/aws-xray/segment-batch.js";
 import { CompactProtocol } from "../../../src/receivers/otlp/jaeger/compact-protocol.js";
 import { batchOfMessage, JAEGER_FORMAT } from "../../../src/receivers/otlp/jaeger/format.js";
-import { ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
+import { JsonSpanList, ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
 import { ZipkinV1Batch } from "../../../src/receivers/zipkin/from-zipkin-v1.js";
-import { JsonElements } from "../../../src/receivers/zipkin/json-elements.js";
 import { ProtoSpanList } from "../../../src/receivers/zipkin/read-proto.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
@@ -121,8 +120,8 @@ const otherZipkinTargets: readonly FuzzTarget[] = [
     run: (json) =>
       runSpans(() => {
         const batch = new ZipkinV1Batch(false, () => 1);
-        const elements = new JsonElements(json);
-        for (let i = 0; elements.hasNext; i++) batch.add(elements.next(), i);
+        const list = new JsonSpanList(json);
+        for (let i = 0; list.hasNext(); i++) batch.add(list.reader.next(), i);
         return batch.finish();
       }),
   },
@@ -177,8 +176,8 @@ function readSpans(json: Buffer): Batch {
 
 function parsedSpans(json: Buffer, parsesTags: boolean): Batch {
   const writer = new ZipkinBatchWriter(parsesTags);
-  const elements = new JsonElements(json);
-  for (let i = 0; elements.hasNext; i++) writer.add(elements.next(), i);
+  const list = new JsonSpanList(json);
+  for (let i = 0; list.hasNext(); i++) writer.add(list.reader.next(), i);
   return writer.finish();
 }
 

@@ -199,11 +199,11 @@ describe("the faro receiver", () => {
   });
 
   it.each([
-    ["no JSON", "no", "no JSON object"],
-    ["a list", [], "no JSON object"],
-    ["half a payload", '{"logs":[{"message":"a"}', "no valid JSON"],
-    ["text behind the payload", "{} x", "text follows"],
-    ["a broken record", '{"logs":[{"message":}]}', "Unexpected token"],
+    ["no JSON", "no", "expected an object"],
+    ["a list", [], "expected an object"],
+    ["half a payload", '{"logs":[{"message":"a"}', "the JSON ends within a value"],
+    ["text behind the payload", "{} x", "expected nothing after the JSON"],
+    ["a broken record", '{"logs":[{"message":}]}', "expected valid JSON"],
     ["a list that is none", { logs: {} }, "logs: expected a list"],
     ["a record that is none", { logs: [7] }, "logs[0]: expected an object"],
     ["a message that is none", { logs: [{}, { message: 7 }] }, "logs[1].message: expected a text"],

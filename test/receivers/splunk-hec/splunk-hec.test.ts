@@ -195,10 +195,10 @@ describe("the splunk_hec receiver", () => {
   it("takes an event with many metrics, but not with as many dimensions for each", async () => {
     const { metrics, post } = await start();
     const members = (prefix: string, value: unknown) =>
-      Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`${prefix}${i}`, value]));
+      Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`${prefix}${i}`, value]));
     const fields = members("metric_name:m", 1);
     expect((await post(JSON.stringify({ event: "metric", fields: { ...fields, a: "x" } }))).status).toBe(200);
-    expect(metrics.batches.map(({ count }) => count)).toEqual([20_000]);
+    expect(metrics.batches.map(({ count }) => count)).toEqual([9000]);
     const wide = { event: "metric", fields: { ...fields, ...members("d", "x") } };
     expect(await answerOf(await post(JSON.stringify(wide)))).toEqual([400, { text: "Invalid data format", code: 6 }]);
     expect(metrics.batches.length).toBe(1);

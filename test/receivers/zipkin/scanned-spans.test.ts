@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
+import { JsonSpanList, ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
-import { JsonElements } from "../../../src/receivers/zipkin/json-elements.js";
 import { ScannedSpans } from "../../../src/receivers/zipkin/scanned-spans.js";
 import { anyCharacter } from "../../support/any-character.js";
 import { runs } from "../../support/runs.js";
@@ -20,8 +19,8 @@ function read(json: Buffer): string {
 function parse(json: Buffer): string {
   try {
     const writer = new ZipkinBatchWriter(false);
-    const elements = new JsonElements(json);
-    for (let i = 0; elements.hasNext; i++) writer.add(elements.next(), i);
+    const list = new JsonSpanList(json);
+    for (let i = 0; list.hasNext(); i++) writer.add(list.reader.next(), i);
     return Buffer.from(writer.finish().bytes).toString("hex");
   } catch (error) {
     return String(error);
@@ -153,15 +152,16 @@ describe("spans of Zipkin that are read from the bytes of their JSON", () => {
 
   it("are parsed only where their resource and scope appear for the first time", () => {
     const other = { ...PLAIN, localEndpoint: { serviceName: "cart" } };
-    const list = [PLAIN, PLAIN, other, PLAIN, other].map((each) => JSON.stringify(each));
-    const json = Buffer.from(`[${list.join(",")}]`);
+    const spans = [PLAIN, PLAIN, other, PLAIN, other].map((each) => JSON.stringify(each));
+    const json = Buffer.from(`[${spans.join(",")}]`);
     const scanned = new ScannedSpans(json);
     const writer = new ZipkinBatchWriter(false);
-    const elements = new JsonElements(json);
-    const isScanned = list.map((_, i) => {
-      const end = scanned.add(elements.at);
-      if (end < 0) scanned.learn(writer.add(elements.next(), i));
-      else elements.skipTo(end);
+    const list = new JsonSpanList(json);
+    const isScanned = spans.map((_, i) => {
+      list.hasNext();
+      const end = scanned.add(list.reader.end);
+      if (end < 0) scanned.learn(writer.add(list.reader.next(), i));
+      else list.reader.end = end;
       return end >= 0;
     });
     expect(isScanned).toEqual([false, true, false, true, true]);

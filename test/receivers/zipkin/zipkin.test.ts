@@ -46,14 +46,14 @@ describe("the zipkin receiver", () => {
   });
 
   it.each([
-    ["", "expected a JSON list"],
-    ["{}", "expected a JSON list"],
-    ["[", "the JSON ends"],
-    ["[{]", "the JSON ends"],
+    ["", "expected a list"],
+    ["{}", "expected a list"],
+    ["[", "expected a value"],
+    ["[{]", "expected valid JSON"],
     ['["', "the JSON ends within a text"],
     ["[1,]", "span 0: expected an object"],
     ["[{}] x", "span 0: traceId: expected an id"],
-    [JSON.stringify([SPAN]).concat("x"), "nothing after the list"],
+    [JSON.stringify([SPAN]).concat("x"), "nothing after the JSON"],
     [JSON.stringify([{ ...SPAN, id: "0" }]), "span 0: id: expected an id"],
     [JSON.stringify([SPAN, { ...SPAN, traceId: "g" }]), "span 1: traceId: expected an id"],
     [JSON.stringify([{ ...SPAN, timestamp: -1 }]), "span 0: timestamp: expected a number of microseconds"],
@@ -61,7 +61,7 @@ describe("the zipkin receiver", () => {
     [JSON.stringify([{ ...SPAN, tags: { a: 1 } }]), 'span 0: tags["a"]: expected a text'],
     [JSON.stringify([{ ...SPAN, annotations: [null] }]), "span 0: annotations[0]: expected an object"],
     [JSON.stringify([{ ...SPAN, localEndpoint: { port: 70_000 } }]), "span 0: localEndpoint.port: expected a port"],
-    ["[".repeat(100_000), "the JSON ends"],
+    ["[".repeat(100_000), "nested more than 200 deep"],
   ])("answers 400 to %j and still serves", async (body, message) => {
     const { intake, port } = await start();
     const answer = await post(port, body);

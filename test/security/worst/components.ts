@@ -62,10 +62,13 @@ export const WORST_CASES: Readonly<Record<string, WorstCase>> = {
   "transform, XML": {
     signals: ["logs"],
     processor: {
-      transform: statements(
-        'set(attributes["found"], GetXML(body, "//a//b"))',
-        'set(body, RemoveXML(body, "//b[following-sibling::b]"))',
-      ),
+      transform: {
+        error_mode: "ignore",
+        log_statements: [
+          'set(log.attributes["found"], GetXML(log.body, "//a//b"))',
+          'set(log.body, RemoveXML(log.body, "//b[following-sibling::b]"))',
+        ],
+      },
     },
   },
   pii: { processor: { pii: {} } },

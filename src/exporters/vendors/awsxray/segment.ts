@@ -11,6 +11,7 @@ import {
 } from "#otlp/json";
 import { micros, toMicros } from "#otlp/signals";
 import { SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
+import { parseJson } from "#text/json";
 import { AWS_ACCOUNT, AWS_MEMBERS, XRAY_ANNOTATIONS, XRAY_METADATA_PREFIX } from "#traces";
 import type { Tree } from "../../../plugin.js";
 import { VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
@@ -219,7 +220,7 @@ function receivedParts(attributes: PlainAttributes, areAllAnnotations: boolean):
 function metadataMembers(value: unknown): object | undefined {
   if (typeof value !== "string" || !value.startsWith("{")) return undefined;
   try {
-    return JSON.parse(value) as object;
+    return parseJson(value) as object;
   } catch {
     return undefined;
   }

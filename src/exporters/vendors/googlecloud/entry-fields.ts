@@ -1,4 +1,5 @@
 import { plainValueText } from "#otlp/json";
+import { parseJson } from "#text/json";
 
 const REQUEST_TEXTS: ReadonlySet<string> = new Set([
   ...["requestMethod", "requestUrl", "userAgent", "remoteIp", "serverIp", "referer", "protocol"],
@@ -32,7 +33,7 @@ export function sourceLocationOf(attribute: unknown): object | undefined {
 function structureOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
   let map: unknown = value;
   try {
-    if (typeof value === "string") map = JSON.parse(value);
+    if (typeof value === "string") map = parseJson(value);
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import type { Exporter, ExporterContext, ExporterFactory, SendOptions } from "#c
 import { defineExporter } from "#contract";
 import type { Batch } from "#otlp";
 import { MalformedError } from "#otlp/signals";
+import { ONLY_DEPTH, parseJson } from "#text/json";
 import { OldestFirstMap } from "../oldest-first-map.js";
 import { sourceOf } from "./dead-letter-headers.js";
 import { HandledEvents } from "./handled-events.js";
@@ -155,7 +156,7 @@ function toMessage({ key, body, attributes }: WrittenMessage, options: SendOptio
   return {
     body,
     text,
-    json: <T>(schema?: { parse(value: unknown): T }) => parseJson(text(), schema),
+    json: <T>(schema?: { parse(value: unknown): T }) => parseBody(text(), schema),
     headers: Object.fromEntries(own.map(([name, value]) => [name.slice(HEADER_ATTRIBUTE.length), value])),
     attributes,
     idempotencyKey: key,
@@ -177,10 +178,10 @@ function deliveryOf(attributes: WrittenMessage["attributes"], options: SendOptio
   };
 }
 
-function parseJson<T>(text: string, schema: { parse(value: unknown): T } | undefined): T {
+function parseBody<T>(text: string, schema: { parse(value: unknown): T } | undefined): T {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text, ONLY_DEPTH);
   } catch (cause) {
     throw new MalformedError(`the message is not JSON: ${(cause as Error).message}`, -1, { cause });
   }

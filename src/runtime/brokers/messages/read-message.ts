@@ -3,6 +3,7 @@ import type { Tree } from "#otlp/bytes";
 import { anyValue, batchFromJson, encodeTree, keyValues } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { isMalformed, MalformedError } from "#otlp/signals";
+import { ONLY_DEPTH, parseJson } from "#text/json";
 import { HEADER_ATTRIBUTE, type IncomingMessage, type MessageEncoding } from "./message.js";
 import { KEY_ATTRIBUTE, keyStamp } from "./message-key.js";
 
@@ -40,7 +41,7 @@ function readBody(encoding: "text" | "raw" | "json", body: Uint8Array): unknown 
   const text = decodeUtf8(body);
   if (encoding === "text") return text;
   try {
-    return JSON.parse(text);
+    return parseJson(text, ONLY_DEPTH);
   } catch (cause) {
     throw new MalformedError(`the body is not JSON: ${(cause as Error).message}`, -1, { cause });
   }

@@ -1,3 +1,4 @@
+import { parseJson } from "#text/json";
 import { DEAD_LETTER_HEADERS, isDeadLetterHeader } from "../messages/dead-letter-headers.js";
 import { type HeaderValue, MESSAGE_HEADERS } from "../messages/message.js";
 
@@ -118,7 +119,7 @@ function packedText(headers: object): string {
 function unpack(text: string | undefined): [string, HeaderValue][] | undefined {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text ?? "");
+    parsed = parseJson(text ?? "");
   } catch {
     return undefined;
   }

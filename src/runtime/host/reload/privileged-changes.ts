@@ -7,7 +7,7 @@ import { configSchema, glob } from "#contract/schema";
 import { formatAddress, isLoopbackHost, type ListenAddress } from "#net";
 
 /** What the check reads of a component. */
-interface Checked {
+interface CheckedComponent {
   readonly factory: Pick<ComponentFactory, "type" | "schema"> & { listensAt?(config: never): readonly Listener[] };
   readonly config: unknown;
   readonly written: unknown;
@@ -39,8 +39,8 @@ export function privilegedChanges(own: ResolvedConfig, whole: ResolvedConfig): P
   }
   for (const section of SECTIONS) {
     const before: ReadonlyMap<string, unknown> = own[section];
-    for (const [id, spec] of whole[section] as ReadonlyMap<string, Checked>) {
-      const former = before.get(id) as Checked | undefined;
+    for (const [id, spec] of whole[section] as ReadonlyMap<string, CheckedComponent>) {
+      const former = before.get(id) as CheckedComponent | undefined;
       const { type } = spec.factory;
       for (const key of changedKeys(former, spec)) refuse([spec.path, key].join("."), `${type}.${key}`);
       for (const key of newListeners(former, spec)) refuse([spec.path, key].join("."), `${type}.${key}`);
@@ -49,7 +49,7 @@ export function privilegedChanges(own: ResolvedConfig, whole: ResolvedConfig): P
   return problems;
 }
 
-function changedKeys(former: Checked | undefined, now: Checked): Set<string> {
+function changedKeys(former: CheckedComponent | undefined, now: CheckedComponent): Set<string> {
   const [before, after] = [former && valuesOf(former), valuesOf(now)].map((values) => values ?? NOTHING);
   const changed = new Set<string>();
   for (const path of new Set([...before!.keys(), ...after!.keys()])) {
@@ -59,12 +59,12 @@ function changedKeys(former: Checked | undefined, now: Checked): Set<string> {
   return changed;
 }
 
-function valuesOf({ factory, written }: Checked): ReadonlyMap<string, PrivilegedValue> {
+function valuesOf({ factory, written }: CheckedComponent): ReadonlyMap<string, PrivilegedValue> {
   return privilegedValues(configSchema(factory.schema), written);
 }
 
 /** The keys of addresses that other machines can reach, and that the component did not listen on. */
-function newListeners(former: Checked | undefined, now: Checked): Set<string> {
+function newListeners(former: CheckedComponent | undefined, now: CheckedComponent): Set<string> {
   const addresses = new Set(
     former === undefined ? [] : listenersOf(former).map(({ address }) => formatAddress(address)),
   );
@@ -74,7 +74,7 @@ function newListeners(former: Checked | undefined, now: Checked): Set<string> {
   return new Set(added.map(({ key }) => key.join(".")));
 }
 
-function listenersOf({ factory, config }: Checked): readonly Listener[] {
+function listenersOf({ factory, config }: CheckedComponent): readonly Listener[] {
   return factory.listensAt?.(config as never) ?? [];
 }
 

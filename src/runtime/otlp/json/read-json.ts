@@ -40,7 +40,7 @@ export function readJson(
   out: WireWriter,
   maxElements: number,
 ): { count: number; isNormal: boolean } {
-  const reader = new JsonReader(isUtf8(json) ? json : replaceNonUtf8(json), out, maxElements);
+  const reader = new RequestReader(isUtf8(json) ? json : replaceNonUtf8(json), out, maxElements);
   reader.request(planOf(message));
   return { count: reader.count, isNormal: !reader.hasDuplicates };
 }
@@ -50,7 +50,7 @@ function replaceNonUtf8(json: Uint8Array): Uint8Array {
   return Buffer.from(Buffer.prototype.utf8Slice.call(json, 0, json.length));
 }
 
-class JsonReader {
+class RequestReader {
   count = 0;
   hasDuplicates = false;
   private readonly cursor: JsonCursor;

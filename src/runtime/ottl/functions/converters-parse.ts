@@ -1,5 +1,6 @@
 import { NameCache } from "#otlp/signals";
 import { parseCsvRow, parseKeyValue } from "#text";
+import { MAX_JSON_DEPTH, ONLY_DEPTH, parseJson } from "#text/json";
 import { compareText } from "../values/compare.js";
 import { plainText } from "../values/conversions.js";
 import { isValueError, OttlError } from "../values/error.js";
@@ -87,7 +88,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     example: 'ParseJSON(body)["user"]["id"]',
     compile(args) {
       const target = args.text("target");
-      return (ctx) => parseJson(target(ctx));
+      return (ctx) => jsonValue(target(ctx));
     },
   },
   {
@@ -252,14 +253,12 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
   },
 ];
 
-const MAX_JSON_DEPTH = 200;
-
 /** JSON as values of the language; every number is a double. */
-function parseJson(text: string): OttlValue {
+function jsonValue(text: string): OttlValue {
   if (text.length > MAX_CHARACTERS) throw new OttlError(`the JSON is longer than ${MAX_CHARACTERS} characters`);
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseJson(text, ONLY_DEPTH);
   } catch (error) {
     throw new OttlError(`not valid JSON: ${error instanceof Error ? error.message.slice(0, 120) : ""}`);
   }

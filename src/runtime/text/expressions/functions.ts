@@ -1,3 +1,4 @@
+import { parseJson } from "../json/parse-json.js";
 import { ExpressionError } from "./expression-error.js";
 import { now, readDate, readDuration } from "./times.js";
 import { asList, asNumber, asText, compare, type ExpressionValue, isEqual, isMap, member, typeName } from "./values.js";
@@ -59,9 +60,9 @@ function toFloat(value: ExpressionValue): number {
   return asNumber(number, "float");
 }
 
-function parseJson(value: ExpressionValue): ExpressionValue {
+function fromJson(value: ExpressionValue): ExpressionValue {
   try {
-    return JSON.parse(asText(value, "fromJSON")) as ExpressionValue;
+    return parseJson(asText(value, "fromJSON")) as ExpressionValue;
   } catch {
     throw new ExpressionError("fromJSON cannot read the text");
   }
@@ -197,5 +198,5 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
     shift((a, by) => BigInt.asUintN(64, a) >> by),
   ),
   toJSON: (value) => toJson(value, 2),
-  fromJSON: parseJson,
+  fromJSON: fromJson,
 };

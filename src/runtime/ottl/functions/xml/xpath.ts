@@ -58,7 +58,7 @@ function tokensOf(text: string): string[] {
 
 type NodeTest = (node: XmlNode) => boolean;
 
-interface Step {
+interface LocationStep {
   readonly axis: Axis;
   readonly test: NodeTest;
   readonly predicates: readonly StepPredicate[];
@@ -226,7 +226,7 @@ class XPathParser {
 
   private path(): Expression {
     const absolute = this.peek() === "/" || this.peek() === "//";
-    const steps: Step[] = [];
+    const steps: LocationStep[] = [];
     if (this.take("//")) steps.push(ANY_DEPTH, this.step());
     else if (this.take("/")) {
       if (this.beginsStep()) steps.push(this.step());
@@ -247,7 +247,7 @@ class XPathParser {
     return /^(?:[A-Za-z_*.@]|\.\.)/.test(this.peek());
   }
 
-  private step(): Step {
+  private step(): LocationStep {
     if (this.take("..")) return { axis: AXES["parent"]!, test: () => true, predicates: this.predicates() };
     if (this.take(".")) return { axis: AXES["self"]!, test: () => true, predicates: this.predicates() };
     let axis = this.take("@") ? "attribute" : "child";
@@ -306,12 +306,12 @@ class XPathParser {
   }
 }
 
-const ANY_DEPTH: Step = { axis: AXES["descendant-or-self"]!, test: () => true, predicates: [] };
+const ANY_DEPTH: LocationStep = { axis: AXES["descendant-or-self"]!, test: () => true, predicates: [] };
 
 /** Steps are numbered to tell which nodes the current one has come to. */
 let lastMark = 0;
 
-function takeStep(nodes: readonly XmlNode[], step: Step, root: XmlNode): XmlNode[] {
+function takeStep(nodes: readonly XmlNode[], step: LocationStep, root: XmlNode): XmlNode[] {
   spendWork(STEP_WORK);
   const found = step.predicates.length === 0 ? passingNodes(nodes, step) : chosenNodes(nodes, step, root);
   return nodes.length > 1 ? inDocumentOrder(found) : found;
@@ -321,7 +321,7 @@ function takeStep(nodes: readonly XmlNode[], step: Step, root: XmlNode): XmlNode
  * A walk that comes to a node where another walk along the same axis has been ends there: that one has found the rest.
  * So each node is visited about once, however many walks there are.
  */
-function passingNodes(nodes: readonly XmlNode[], { axis, test }: Step): XmlNode[] {
+function passingNodes(nodes: readonly XmlNode[], { axis, test }: LocationStep): XmlNode[] {
   const mark = ++lastMark;
   const found: XmlNode[] = [];
   const visit = (node: XmlNode) => {
@@ -336,7 +336,7 @@ function passingNodes(nodes: readonly XmlNode[], { axis, test }: Step): XmlNode[
 }
 
 /** Predicates may ask for positions, so every walk has to visit all of its nodes. */
-function chosenNodes(nodes: readonly XmlNode[], { axis, test, predicates }: Step, root: XmlNode): XmlNode[] {
+function chosenNodes(nodes: readonly XmlNode[], { axis, test, predicates }: LocationStep, root: XmlNode): XmlNode[] {
   const found: XmlNode[] = [];
   for (const node of nodes) {
     let candidates: XmlNode[] = [];
