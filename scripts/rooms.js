@@ -147,7 +147,7 @@ export const ROOMS = [
   {
     path: "src/runtime/receiving/",
     purpose: "shared by receivers: intake, counters, streams of log entries and their cursors",
-    imports: ["otlp", "codecs", "contract", "system", "net", "logs"],
+    imports: ["otlp", "work", "codecs", "contract", "system", "net", "logs"],
   },
   {
     path: "src/runtime/receiving/requests/",

@@ -24,6 +24,7 @@ exporters: { file: { path: ${join(folder, "own.jsonl")} } }
 service:
   telemetry: { metrics: { level: none } }
   extensions: [opamp, reliability, health_check, admin]
+  allow: [file.path]
   pipelines: { logs: { receivers: [otlp], exporters: [file] } }
 `;
 

@@ -21,7 +21,6 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
-import { parseJson } from "#text/json";
 import { asMembers, malformedSegment, type SegmentAttributes } from "./segment-members.js";
 import { type SegmentSpan, type SegmentSpans, spansOf } from "./segment-spans.js";
 
@@ -59,7 +58,7 @@ export class SegmentBatch {
 
 function parsed(json: Buffer, name: string): unknown {
   try {
-    return parseJson(json.toString());
+    return JSON.parse(json.toString());
   } catch {
     throw malformedSegment(`${name} is no JSON`);
   }

@@ -1,6 +1,6 @@
 import { encodeAttributes, LogBatchWriter, newLogMap } from "#logs/entries";
 import { ResourceStamp } from "#otlp";
-import { batchFromJson } from "#otlp/json";
+import { batchFromJsonInSteps } from "#otlp/json";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import {
   type FormatAnswer,
@@ -11,7 +11,7 @@ import {
   standardRefusals,
 } from "#receiving/requests";
 import { type JsonBounds, JsonReader } from "#text/json";
-import { SliceTimer } from "#work";
+import type { Steps } from "#work";
 import { type Batch, MalformedError, type ReceiverContext } from "../../plugin.js";
 import { type FaroJson, FaroObject, unreadablePayload } from "./faro-object.js";
 import { addRecord, type FaroList, MetaLine } from "./log-lines.js";
@@ -40,11 +40,11 @@ export function faroFormat(context: ReceiverContext): RequestFormat {
     encodingOf: (contentType) => (contentType === JSON_TYPE ? "other" : undefined),
     answerHead: ({ method }: ReceivedHead) => (method === "OPTIONS" ? PREFLIGHT : undefined),
     answerError: ({ httpStatus, message }) => refusal(httpStatus, message),
-    async toBatches(_head, _encoding, pieces, maxElements): Promise<RequestBatches> {
+    *toBatches(_head, _encoding, pieces, maxElements): Steps<RequestBatches> {
       const payload = new FaroPayload(joinPieces(pieces), maxElements);
       const { logs, traces } = context.intakes;
-      const spans = traces === undefined ? undefined : payload.spans();
-      const records = logs === undefined ? undefined : await payload.records(context.clock.now());
+      const spans = traces === undefined ? undefined : yield* payload.spans();
+      const records = logs === undefined ? undefined : yield* payload.records(context.clock.now());
       return { batches: [records, spans].filter((batch) => batch !== undefined), success: TAKEN };
     },
   };
@@ -86,25 +86,24 @@ class FaroPayload {
   }
 
   /** The spans, with the attributes of the app; undefined if there are none. */
-  spans(): Batch | undefined {
+  *spans(): Steps<Batch | undefined> {
     const json = this.members.get("traces");
     if (json === undefined || json.equals(NULL)) return undefined;
-    const batch = batchFromJson("traces", json, this.maxElements);
+    const batch = yield* batchFromJsonInSteps("traces", json, this.maxElements);
     return batch.count === 0 ? undefined : new ResourceStamp(appAttributes(this.meta), "always").apply(batch);
   }
 
   /** The other lists as log records; undefined if they are empty. */
-  async records(observedMs: number): Promise<Batch | undefined> {
+  *records(observedMs: number): Steps<Batch | undefined> {
     const meta = new MetaLine(this.meta);
     const writer = new LogBatchWriter(this.resource(), new Uint8Array(0), this.json.length + 256);
     writer.observedAt(observedMs);
-    const timer = new SliceTimer();
     for (const list of LISTS)
       for (const record of this.elements(list)) {
         addRecord(writer, list, record, meta);
         if (writer.count > this.maxElements || writer.byteLength > MAX_BATCH_BYTES)
           throw new MalformedError("the request has too many records; send it in parts", -1);
-        if (timer.isOver) await timer.nextSlice();
+        yield;
       }
     return writer.count === 0 ? undefined : writer.finish();
   }

@@ -1,12 +1,13 @@
 import { encodingOf, serviceOfGrpcPath } from "#net/otlp";
+import { batchFromJsonInSteps } from "#otlp/json";
 import { joinPieces, type RequestFormat, standardRefusals } from "#receiving/requests";
-import { Batch, batchFromJson, type Signal } from "../../plugin.js";
+import { Batch, type Signal } from "../../plugin.js";
 
 /** A format that is also spoken over gRPC. */
 export interface GrpcFormat extends RequestFormat {
   /** Returns undefined if there is no such method. */
   signalOfGrpcPath(path: string | undefined): Signal | undefined;
-  toBatch(...request: Parameters<NonNullable<RequestFormat["toBatch"]>>): Batch;
+  toBatch: NonNullable<RequestFormat["toBatch"]>;
 }
 
 /** OTLP in protobuf and JSON. */
@@ -16,6 +17,6 @@ export const OTLP_FORMAT: GrpcFormat = {
   encodingOf,
   toBatch(signal, encoding, body, maxElements) {
     if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
-    return batchFromJson(signal, joinPieces(body), maxElements);
+    return batchFromJsonInSteps(signal, joinPieces(body), maxElements);
   },
 };

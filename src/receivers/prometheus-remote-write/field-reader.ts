@@ -4,7 +4,7 @@ import { MalformedError } from "../../plugin.js";
 const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
 
 /** A longer list of numbers takes more memory than any real one. */
-const MAX_NUMBERS = 100_000;
+const MAX_NUMBERS = 40_000;
 
 const names = new KeyCache<string>(decodeText);
 

@@ -1,5 +1,4 @@
 import { joinPieces, type RequestFormat, standardRefusals } from "#receiving/requests";
-import { SliceTimer } from "#work";
 import { readRequest } from "./read-request.js";
 import { KnownResources, RemoteWriteBatch } from "./remote-write-batch.js";
 
@@ -24,11 +23,10 @@ export function remoteWriteFormat(): RequestFormat {
       contentType: "text/plain; charset=utf-8",
       body: `${message}\n`,
     }),
-    async toBatches(_head, encoding, pieces, maxElements) {
-      const timer = new SliceTimer();
+    *toBatches(_head, encoding, pieces, maxElements) {
       const request = readRequest(joinPieces(pieces), encoding === V2, maxElements);
       const batch = new RemoteWriteBatch(request, resources, maxElements);
-      while (batch.addNext()) if (timer.isOver) await timer.nextSlice();
+      yield* batch.read();
       const { samples, histograms, exemplars } = batch.written;
       return {
         batches: batch.finish(),

@@ -1,3 +1,4 @@
+import type { Steps } from "#work";
 import { MalformedError } from "../../plugin.js";
 import { FieldReader } from "./field-reader.js";
 import { EXEMPLAR, LABEL, SAMPLE, V1_REQUEST, V1_SERIES, V2_METADATA, V2_REQUEST, V2_SERIES } from "./tags.js";
@@ -44,36 +45,43 @@ export interface WrittenSeries {
 /** A request that is read series by series: objects for all of them would take many times its size. */
 export interface SeriesRequest {
   readonly bytes: Buffer;
+  /** Reads the symbols and exemplars, which series need. Stops from time to time. */
+  prepare(): Steps<void>;
   /** Reads the next series; undefined at the end. Throws a `MalformedError` if it is invalid. */
   nextSeries(): WrittenSeries | undefined;
-  /** Exemplars by the labels of their series. Prometheus sends them as series of their own. */
-  exemplars(): Map<string, readonly WrittenExemplar[]>;
+  /** By the labels of their series. Prometheus sends them as series of their own. */
+  readonly exemplars: Map<string, WrittenExemplar[]>;
 }
 
-/** Throws a `MalformedError` if the bytes are no request, or hold more than `maxElements` symbols. */
+/** Its methods throw a `MalformedError` if the bytes are no request, or hold more than `maxElements` symbols. */
 export function readRequest(bytes: Buffer, isV2: boolean, maxElements: number): SeriesRequest {
-  const symbols = new Symbols(isV2 ? readSymbols(bytes, maxElements) : []);
+  const texts: string[] = [];
+  const symbols = new Symbols(texts);
   const read = isV2 ? (reader: FieldReader) => readV2Series(reader, symbols) : readV1Series;
   const seriesField = isV2 ? V2_REQUEST.timeseries : V1_REQUEST.timeseries;
   const exemplarsField = isV2 ? V2_SERIES.exemplars : V1_SERIES.exemplars;
   const reader = new FieldReader(bytes);
+  const found = new Map<string, WrittenExemplar[]>();
   return {
     bytes,
-    nextSeries() {
-      while (reader.step()) if (reader.field === seriesField) return read(reader.message());
-      return undefined;
-    },
-    exemplars() {
-      const found = new Map<string, WrittenExemplar[]>();
+    exemplars: found,
+    *prepare() {
+      if (isV2) yield* readSymbols(bytes, texts, maxElements);
+      let fields = 0;
       for (const each = new FieldReader(bytes); each.step(); ) {
+        if (++fields % FIELDS_PER_STEP === 0) yield;
         if (each.field !== seriesField || !hasField(each.message(), exemplarsField)) continue;
         const { labels, exemplars } = read(each.message());
         const key = seriesKey(labels);
         const known = found.get(key);
         if (known === undefined) found.set(key, exemplars);
         else for (const exemplar of exemplars) known.push(exemplar);
+        yield;
       }
-      return found;
+    },
+    nextSeries() {
+      while (reader.step()) if (reader.field === seriesField) return read(reader.message());
+      return undefined;
     },
   };
 }
@@ -90,15 +98,19 @@ function hasField(reader: FieldReader, field: number): boolean {
 
 /** Where the value of a sample is that has none: it is 0. */
 export const NO_VALUE = -1;
-/** More samples of one series are no series. */
-const MAX_SAMPLES = 1_000_000;
+/** A series is read and written in one go. Real ones have a few of each. */
+const MAX_SAMPLES = 100_000;
+const MAX_LABELS = 20_000;
+const MAX_EXEMPLARS = 10_000;
+const FIELDS_PER_STEP = 1000;
 
-function readSymbols(bytes: Buffer, maxElements: number): string[] {
-  const symbols: string[] = [];
-  for (const reader = new FieldReader(bytes); reader.step(); )
-    if (reader.field === V2_REQUEST.symbols && symbols.push(reader.text()) > maxElements)
+function* readSymbols(bytes: Buffer, into: string[], maxElements: number): Steps<void> {
+  let fields = 0;
+  for (const reader = new FieldReader(bytes); reader.step(); ) {
+    if (++fields % FIELDS_PER_STEP === 0) yield;
+    if (reader.field === V2_REQUEST.symbols && into.push(reader.text()) > maxElements)
       throw new MalformedError("the request has too many symbols", -1);
-  return symbols;
+  }
 }
 
 function addSample(samples: WrittenSample[], reader: FieldReader): void {
@@ -113,7 +125,7 @@ function readV1Series(reader: FieldReader): WrittenSeries {
   while (reader.step()) {
     if (reader.field === V1_SERIES.labels) readLabel(reader.message(), labels);
     else if (reader.field === V1_SERIES.samples) addSample(samples, reader.message());
-    else if (reader.field === V1_SERIES.exemplars) exemplars.push(readV1Exemplar(reader.message()));
+    else if (reader.field === V1_SERIES.exemplars) addExemplar(exemplars, readV1Exemplar(reader.message()));
     else if (reader.field === V1_SERIES.histograms) histograms.push(reader.message());
   }
   return { labels, type: METRIC_TYPE.unspecified, help: "", unit: "", samples, histograms, exemplars };
@@ -126,7 +138,11 @@ function readLabel(reader: FieldReader, into: string[]): void {
     if (reader.field === LABEL.name) name = reader.name();
     else if (reader.field === LABEL.value) value = reader.text();
   }
-  into.push(name, value);
+  if (into.push(name, value) > MAX_LABELS) throw new MalformedError("a series has too many labels", -1);
+}
+
+function addExemplar(exemplars: WrittenExemplar[], exemplar: WrittenExemplar): void {
+  if (exemplars.push(exemplar) > MAX_EXEMPLARS) throw new MalformedError("a series has too many exemplars", -1);
 }
 
 function readV1Exemplar(reader: FieldReader): WrittenExemplar {
@@ -160,7 +176,7 @@ function readV2Series(reader: FieldReader, symbols: Symbols): WrittenSeries {
     if (reader.field === V2_SERIES.labelsRefs) reader.uints(refs);
     else if (reader.field === V2_SERIES.samples) addSample(samples, reader.message());
     else if (reader.field === V2_SERIES.histograms) histograms.push(reader.message());
-    else if (reader.field === V2_SERIES.exemplars) exemplars.push(readV2Exemplar(reader.message(), symbols));
+    else if (reader.field === V2_SERIES.exemplars) addExemplar(exemplars, readV2Exemplar(reader.message(), symbols));
     else if (reader.field === V2_SERIES.metadata)
       for (const metadata = reader.message(); metadata.step(); ) {
         if (metadata.field === V2_METADATA.type) type = metadata.uint();
@@ -184,6 +200,7 @@ function readV2Exemplar(reader: FieldReader, symbols: Symbols): WrittenExemplar 
 }
 
 function labelsOf(refs: readonly number[], symbols: Symbols): string[] {
+  if (refs.length > MAX_LABELS) throw new MalformedError("a series has too many labels", -1);
   if (refs.length % 2 !== 0) throw new MalformedError("a label has a name and no value", -1);
   return refs.map((ref) => symbols.at(ref));
 }

@@ -41,6 +41,7 @@ import {
   SCOPE_VERSION_TAG,
 } from "#otlp/tags";
 import { packageVersion } from "#system";
+import type { Steps } from "#work";
 import { MalformedError } from "../../plugin.js";
 import {
   CUSTOM_BUCKETS,
@@ -88,6 +89,7 @@ export class KnownResources {
 }
 
 const MAX_RESOURCES = 1000;
+const MAX_METRICS = 10_000;
 const MAX_RESOURCE_LENGTH = 64 * 1024;
 /** Labels are repeated in every point, so a request may grow, but to this only. */
 const MAX_BATCH_BYTES = 64 * 1024 * 1024;
@@ -147,11 +149,12 @@ export class RemoteWriteBatch {
   /** How much of the request was taken. */
   readonly written = { samples: 0, histograms: 0, exemplars: 0 };
   private readonly request: SeriesRequest;
-  /** Those that no point has yet. */
-  private readonly exemplars: Map<string, readonly WrittenExemplar[]>;
   private readonly known: KnownResources;
   private readonly maxPoints: number;
   private readonly resources = new Map<string, WrittenResource>();
+  private readonly out = new WireWriter(65_536);
+  /** Those of all resources that are not written yet. */
+  private metrics = 0;
   private readonly labelWriter = new WireWriter();
   /** Of the last series: the next one mostly has the same, and comparing is faster than making keys. */
   private lastOwner: { readonly labels: SeriesLabels; readonly resource: WrittenResource } | undefined;
@@ -161,23 +164,29 @@ export class RemoteWriteBatch {
 
   constructor(request: SeriesRequest, known: KnownResources, maxPoints: number) {
     this.request = request;
-    this.exemplars = request.exemplars();
     this.known = known;
     this.maxPoints = maxPoints;
   }
 
-  /** Adds the next series; false at the end. Throws a `MalformedError` if it is invalid. */
-  addNext(): boolean {
-    const series = this.request.nextSeries();
-    if (series === undefined) return false;
+  /** Reads the request, and stops from time to time. Throws a `MalformedError` if it is invalid. */
+  *read(): Steps<void> {
+    const { request } = this;
+    yield* request.prepare();
+    for (let series = request.nextSeries(); series !== undefined; series = request.nextSeries()) {
+      yield* this.add(series);
+      yield;
+    }
+  }
+
+  private *add(series: WrittenSeries): Steps<void> {
     const labels = readLabels(series.labels);
     const resource = this.resourceOf(labels);
     if (labels.name === "target_info") this.addTargetInfo(series, labels, resource);
     else {
       if (series.samples.length > 0) this.addSamples(series, labels, resource);
-      if (series.histograms.length > 0) this.addHistograms(series, labels, resource);
+      if (series.histograms.length > 0) yield* this.addHistograms(series, labels, resource);
     }
-    return true;
+    if (this.resources.size >= MAX_RESOURCES || this.metrics >= MAX_METRICS) this.writeResources();
   }
 
   private resourceOf(labels: SeriesLabels): WrittenResource {
@@ -230,9 +239,10 @@ export class RemoteWriteBatch {
     this.written.samples += series.samples.length;
   }
 
-  private addHistograms(series: WrittenSeries, labels: SeriesLabels, resource: WrittenResource): void {
+  private *addHistograms(series: WrittenSeries, labels: SeriesLabels, resource: WrittenResource): Steps<void> {
     let exemplars = this.exemplarsOf(series);
     for (const message of series.histograms) {
+      yield;
       const histogram = readHistogram(message, this.request.bytes);
       // OTLP has no gauges of histograms.
       if (histogram.isGauge || !this.addHistogram(histogram, series, labels, resource, exemplars)) continue;
@@ -279,10 +289,11 @@ export class RemoteWriteBatch {
 
   /** The first point of a series gets its exemplars, even if the request has several series with the same labels. */
   private exemplarsOf(series: WrittenSeries): readonly WrittenExemplar[] {
-    if (this.exemplars.size === 0) return [];
+    const { exemplars } = this.request;
+    if (exemplars.size === 0) return [];
     const key = seriesKey(series.labels);
-    const found = this.exemplars.get(key) ?? [];
-    this.exemplars.delete(key);
+    const found = exemplars.get(key) ?? [];
+    exemplars.delete(key);
     this.written.exemplars += found.length;
     return found;
   }
@@ -324,6 +335,7 @@ export class RemoteWriteBatch {
       const [unit, points] = [ucumUnit(sentUnit), new WireWriter(256)];
       metric = { scope, name, sentUnit, unit, form: metricForm, description: "", points };
       scope.metrics.set(key, metric);
+      this.metrics++;
     }
     this.lastMetric = metric;
     return metric;
@@ -331,9 +343,17 @@ export class RemoteWriteBatch {
 
   finish(): Batch[] {
     if (this.count === 0) return [];
-    const writer = new WireWriter(this.size);
-    for (const resource of this.resources.values()) if (resource.scopes.size > 0) writeResource(writer, resource);
-    return [Batch.trusted("metrics", Buffer.from(writer.written()), this.count)];
+    this.writeResources();
+    return [Batch.trusted("metrics", Buffer.from(this.out.written()), this.count)];
+  }
+
+  /** Writes the points so far, lest very many resources or metrics are written in one go. Later points are in others. */
+  private writeResources(): void {
+    for (const resource of this.resources.values()) if (resource.scopes.size > 0) writeResource(this.out, resource);
+    this.resources.clear();
+    this.metrics = 0;
+    this.lastOwner = undefined;
+    this.lastMetric = undefined;
   }
 }
 

@@ -1,3 +1,4 @@
+import { validUtf8 } from "#otlp/bytes";
 import {
   type FormatAnswer,
   joinPieces,
@@ -8,7 +9,7 @@ import {
   standardRefusals,
 } from "#receiving/requests";
 import { JsonReader } from "#text/json";
-import { SliceTimer } from "#work";
+import type { Steps } from "#work";
 import type { ReceiverContext } from "../../plugin.js";
 import type { SplunkHecReceiverConfig } from "./config.js";
 import {
@@ -36,10 +37,10 @@ export function hecFormat(config: SplunkHecReceiverConfig, context: ReceiverCont
     answerError: hecErrorAnswer,
     answerHead: (head) => answerHead(head, config.health_path),
     encodingOf: (_type, url) => (hasLogs && pathOf(url) === config.raw_path ? RAW : "other"),
-    async toBatches(head, encoding, pieces, maxElements) {
+    *toBatches(head, encoding, pieces, maxElements) {
       const body = joinPieces(pieces);
       const request = new HecRequest(config, context, tokenOf(head, config), maxElements);
-      return encoding === RAW ? request.readRaw(body, queryOf(head)) : request.readEvents(body);
+      return yield* encoding === RAW ? request.readRaw(body, queryOf(head)) : request.readEvents(body);
     },
   };
 }
@@ -92,7 +93,6 @@ class HecRequest {
   private readonly splitting: SplunkHecReceiverConfig["splitting"];
   private readonly logs: HecLogWriter;
   private readonly metrics: HecMetricWriter;
-  private readonly timer = new SliceTimer();
   private readonly maxEvents: number;
   private count = 0;
 
@@ -104,13 +104,13 @@ class HecRequest {
     this.metrics = new HecMetricWriter(config.hec_metadata_to_otel_attrs, token);
   }
 
-  /** Rejects with a `HecError` if an event cannot be taken. */
-  async readEvents(body: Buffer): Promise<RequestBatches> {
+  /** Throws a `HecError` if an event cannot be taken. */
+  *readEvents(body: Buffer): Steps<RequestBatches> {
     const values = new JsonReader(body, () => HecError.invalidFormat());
     if (!values.hasNext) throw HecError.invalidFormat();
     for (const _ of values.isAt(OPEN_LIST) ? values.elements() : eventsIn(values)) {
       this.add(readEvent(values.next()));
-      if (this.timer.isOver) await this.timer.nextSlice();
+      yield;
     }
     values.expectEnd();
     if (this.count === 0) throw new HecError(NO_DATA);
@@ -133,16 +133,16 @@ class HecRequest {
     this.logs.add(event);
   }
 
-  async readRaw(body: Buffer, query: URLSearchParams): Promise<RequestBatches> {
+  *readRaw(body: Buffer, query: URLSearchParams): Steps<RequestBatches> {
     const [host, source, sourcetype, index] = ["host", "source", "sourcetype", "index"].map(
       (name) => query.get(name) ?? "",
     ) as [string, string, string, string];
     const owner = { event: undefined, fields: {}, host, source, sourcetype, index, time: rawTime(query) };
-    const text = body.toString();
+    const text = (yield* validUtf8(body)).toString();
     for (const line of this.splitting === "none" ? [text] : linesOf(text)) {
       this.logs.add({ ...owner, event: line });
       if (++this.count > this.maxEvents) throw HecError.invalidFormat();
-      if (this.timer.isOver) await this.timer.nextSlice();
+      yield;
     }
     return { batches: [...this.logs.finish()], success: HEC_OK };
   }

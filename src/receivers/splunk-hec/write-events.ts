@@ -39,15 +39,21 @@ interface OwnedEvents {
 
 /** Points repeat the dimensions of their event, and resources repeat the token. Together each may take this many bytes. */
 const MAX_REPEATED_BYTES = 64 * 1024 * 1024;
+/** An event is written in one go. */
+const MAX_REPEATED_IN_EVENT = 16 * 1024 * 1024;
 /** Up to this many kinds of metadata are compared with those of an event, which is faster than making a key. */
 const FEW_OWNERS = 8;
+/** A request may have a million kinds of metadata. This many are kept apart, lest all of them are written in one go. */
+const MAX_OWNERS = 1000;
 
 /** The scope containers of a request, one for each combination of metadata. */
 class OwnedItems {
   private readonly names: HecAttributeNames;
   private readonly token: string;
   private readonly owners = new Map<string, OwnedEvents>();
-  private readonly first: OwnedEvents[] = [];
+  private first: OwnedEvents[] = [];
+  private readonly out = new WireWriter();
+  private resources = 0;
 
   constructor(names: HecAttributeNames, token: string) {
     this.names = names;
@@ -60,7 +66,7 @@ class OwnedItems {
     const key = JSON.stringify([owner.host, owner.source, owner.sourcetype, owner.index]);
     let known = this.owners.get(key);
     if (known === undefined) {
-      // Small at first: a request may have a million kinds of metadata.
+      if (this.owners.size === MAX_OWNERS) this.writeOwners();
       known = { owner, items: new WireWriter(this.owners.size < FEW_OWNERS ? 1024 : 64) };
       this.owners.set(key, known);
       if (this.first.length < FEW_OWNERS) this.first.push(known);
@@ -71,10 +77,18 @@ class OwnedItems {
   /** Throws a `HecError` if the request would become too long. */
   finish(signal: Signal, count: number): Batch[] {
     if (count === 0) return [];
-    if (this.owners.size * this.token.length > MAX_REPEATED_BYTES) throw HecError.invalidFormat();
+    this.writeOwners();
+    return [Batch.trusted(signal, Buffer.from(this.out.written()), count)];
+  }
+
+  /** Writes the containers so far; events that are added later have others, even if their metadata is the same. */
+  private writeOwners(): void {
+    this.resources += this.owners.size;
+    if (this.resources * this.token.length > MAX_REPEATED_BYTES) throw HecError.invalidFormat();
     let size = 0;
     for (const { items } of this.owners.values()) size += items.length + 200;
-    const writer = new WireWriter(size);
+    const writer = this.out;
+    writer.reserve(size);
     for (const { owner, items } of this.owners.values()) {
       writer.byte(RESOURCE_CONTAINER_TAG);
       writer.begin(items.length + 100);
@@ -87,7 +101,8 @@ class OwnedItems {
       writer.lengthDelimited(items.written());
       writer.end();
     }
-    return [Batch.trusted(signal, Buffer.from(writer.written()), count)];
+    this.owners.clear();
+    this.first = [];
   }
 
   /** Two kinds of metadata may go to the same attribute, which has the value of the last. */
@@ -164,11 +179,12 @@ export class HecMetricWriter {
       if (key === "" || key === "_value" || key.startsWith("metric_name") || field === null) continue;
       writeAttribute(dimensions, NUMBER_ATTRIBUTES_TAG, key, goText(field));
     }
+    const repeated = dimensions.length * metrics.length;
+    this.size += repeated;
     for (const [name, value] of metrics) {
       const number = typeof value === "string" ? numberOf(value) : value;
       if (typeof number !== "number") continue;
-      this.size += dimensions.length;
-      if (this.size > MAX_REPEATED_BYTES) throw HecError.invalidFormat();
+      if (repeated > MAX_REPEATED_IN_EVENT || this.size > MAX_REPEATED_BYTES) throw HecError.invalidFormat();
       this.addPoint(event, name, number);
     }
   }

@@ -35,10 +35,10 @@ export function webhookFormat(config: WebhookEventConfig, context: ReceiverConte
     encodingOf: () => "other",
     answerHead: (head) => answerHead(head, config),
     answerError: ({ httpStatus, message }) => refusal(httpStatus, message),
-    async toBatches(head, _encoding, pieces, maxElements) {
+    *toBatches(head, _encoding, pieces, maxElements) {
       const body = joinPieces(pieces);
       checkSignature(head, body, config);
-      return { batches: [await reader.read(head, body, maxElements)], success: TAKEN };
+      return { batches: [yield* reader.read(head, body, maxElements)], success: TAKEN };
     },
   };
 }

@@ -1,11 +1,11 @@
-import { isUtf8 } from "node:buffer";
 import { encodeAttributes, encodeScope, LogBatchWriter, type LogMap, newLogMap, setValue } from "#logs/entries";
+import { validUtf8 } from "#otlp/bytes";
 import { LOG_ATTRIBUTES_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { ReceivedHead } from "#receiving/requests";
 import { packageVersion } from "#system";
 import { JsonReader } from "#text/json";
 import { compilePattern, type Pattern } from "#text/patterns";
-import { SliceTimer } from "#work";
+import type { Steps } from "#work";
 import { type Batch, MalformedError, type ReceiverContext } from "../../plugin.js";
 import type { WebhookEventConfig } from "./config.js";
 
@@ -31,19 +31,18 @@ export class WebhookReader {
     this.headerPattern = pattern === "" ? undefined : compilePattern(pattern);
   }
 
-  /** Rejects with a `MalformedError` if the request has too many records. Bytes that are no UTF-8 are replaced. */
-  async read(head: ReceivedHead, body: Buffer, maxRecords: number): Promise<Batch> {
-    const text = isUtf8(body) ? body : Buffer.from(body.toString());
+  /** Throws a `MalformedError` if the request has too many records. Bytes that are no UTF-8 are replaced. */
+  *read(head: ReceivedHead, body: Buffer, maxRecords: number): Steps<Batch> {
+    const text = yield* validUtf8(body);
     const resource = encodeAttributes(queryOf(head), RESOURCE_ATTRIBUTES_TAG);
     const writer = new LogBatchWriter(resource, this.scope, text.length + 256);
     writer.observedAt(this.context.clock.now());
     const attributes = encodeAttributes(this.headersOf(head), LOG_ATTRIBUTES_TAG);
-    const timer = new SliceTimer();
     for (const record of this.recordsOf(text)) {
       writer.addText(record, 0, record.length, attributes);
       if (writer.count > maxRecords || writer.byteLength > MAX_BATCH_BYTES)
         throw new MalformedError("the request has too many records; send it in parts", -1);
-      if (timer.isOver) await timer.nextSlice();
+      yield;
     }
     return writer.finish();
   }

@@ -8,7 +8,6 @@ import {
   standardRefusals,
 } from "#receiving/requests";
 import { JsonReader } from "#text/json";
-import { SliceTimer } from "#work";
 import { type Batch, type Clock, isMalformed, MalformedError } from "../../plugin.js";
 import { ZipkinBatchWriter } from "./from-zipkin.js";
 import { ZipkinV1Batch } from "./from-zipkin-v1.js";
@@ -20,7 +19,11 @@ export function zipkinFormat(parsesStringTags: boolean, clock: Clock): RequestFo
   return {
     refusals: zipkinRefusals(),
     encodingOf,
-    toBatch: (_signal, encoding, body) => batchOf(requestOf(joinPieces(body), encoding)),
+    *toBatch(_signal, encoding, body) {
+      const request = requestOf(joinPieces(body), encoding);
+      while (request.addNext()) yield;
+      return request.finish();
+    },
     successText: ({ message }) => message,
   };
 
@@ -49,12 +52,6 @@ interface SpanRequest {
   finish(): Batch;
 }
 
-async function batchOf(request: SpanRequest): Promise<Batch> {
-  const timer = new SliceTimer();
-  while (request.addNext()) if (timer.isOver) await timer.nextSlice();
-  return request.finish();
-}
-
 class ZipkinProtoRequest implements SpanRequest {
   private readonly writer: ZipkinBatchWriter;
   private readonly list: ProtoSpanList;
@@ -69,6 +66,7 @@ class ZipkinProtoRequest implements SpanRequest {
     const span = this.list.next();
     if (span === undefined) return false;
     this.writer.add(span, this.count++);
+    if (this.writer.isCrowded) this.writer.endGroups();
     return true;
   }
 
@@ -141,6 +139,10 @@ export class ZipkinRequest implements SpanRequest {
     else {
       const spans = this.writer.add(reader.next(), this.count);
       scanned?.learn(spans);
+      if (this.writer.isCrowded) {
+        this.writer.endGroups();
+        scanned?.forget();
+      }
     }
     this.count += 1;
     return true;

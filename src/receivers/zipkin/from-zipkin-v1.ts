@@ -1,4 +1,4 @@
-import type { Batch } from "#otlp";
+import { Batch } from "#otlp";
 import { encodeTree, keyValues } from "#otlp/json";
 import { MalformedError } from "#otlp/signals";
 import { ZIPKIN_TAGS } from "#traces";
@@ -16,9 +16,12 @@ interface V1Endpoint {
 /** A span and the service that it belongs to. */
 interface V1Span {
   readonly span: object;
+  /** How many spans, events and attributes it is. */
+  readonly parts: number;
   readonly endpoint: V1Endpoint;
 }
 
+const MAX_PARTS = 10_000;
 const UNKNOWN_SERVICE = "unknown-service";
 
 /** Kinds in OTLP by the annotations that tell of a message being sent or received. */
@@ -30,6 +33,9 @@ const KINDS: Readonly<Record<string, number>> = { cs: 3, cr: 3, ms: 4, mr: 5, ss
  */
 export class ZipkinV1Batch {
   private readonly spans = new Map<string, { readonly endpoint: V1Endpoint; readonly spans: object[] }>();
+  private readonly written: Batch[] = [];
+  /** Of the spans that are objects still. */
+  private parts = 0;
   private readonly parsesTags: boolean;
   private readonly now: () => number;
 
@@ -40,19 +46,34 @@ export class ZipkinV1Batch {
 
   /** Throws a `MalformedError` that says what is wrong with the span; `place` is its index in the list. */
   add(json: unknown, place: number): void {
-    const { span, endpoint } = this.read(objectOf(json, place), place);
+    const { span, endpoint, parts } = this.read(objectOf(json, place), place);
     const key = JSON.stringify([endpoint.serviceName, endpoint.ipv4, endpoint.ipv6, endpoint.port]);
     const known = this.spans.get(key);
     if (known === undefined) this.spans.set(key, { endpoint, spans: [span] });
     else known.spans.push(span);
+    this.parts += parts;
+    if (this.parts > MAX_PARTS) this.write();
   }
 
   finish(): Batch {
+    this.write();
+    const bytes = Buffer.concat(this.written.map((each) => each.bytes));
+    return Batch.trusted(
+      "traces",
+      bytes,
+      this.written.reduce((sum, { count }) => sum + count, 0),
+    );
+  }
+
+  /** Encodes the spans so far, so that very many are neither objects at the same time nor encoded in one go. */
+  private write(): void {
     const resourceSpans = [...this.spans.values()].map(({ endpoint, spans }) => ({
       resource: { attributes: keyValues(resourceOf(endpoint)) },
       scopeSpans: [{ scope: {}, spans }],
     }));
-    return encodeTree("traces", { resourceSpans } as Parameters<typeof encodeTree>[1]);
+    this.written.push(encodeTree("traces", { resourceSpans } as Parameters<typeof encodeTree>[1]));
+    this.spans.clear();
+    this.parts = 0;
   }
 
   private read(json: V1Json, place: number): V1Span {
@@ -77,7 +98,8 @@ export class ZipkinV1Batch {
       ...(status !== undefined && { status }),
     };
     const isUnknown = endpoint.serviceName === UNKNOWN_SERVICE && component !== "";
-    return { span, endpoint: isUnknown ? { ...endpoint, serviceName: component } : endpoint };
+    const parts = 1 + events.length + Object.keys(attributes).length;
+    return { span, parts, endpoint: isUnknown ? { ...endpoint, serviceName: component } : endpoint };
   }
 
   private readTags(tags: readonly V1Json[], place: number) {

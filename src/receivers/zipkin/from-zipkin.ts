@@ -46,6 +46,7 @@ interface Scope {
  */
 export class ZipkinBatchWriter {
   private readonly groups = new Map<string, SpanGroup>();
+  private readonly out = new WireWriter(65_536);
   private readonly parsesTags: boolean;
 
   /** With `parsesTags`, tags that look like numbers or booleans are converted. */
@@ -70,8 +71,14 @@ export class ZipkinBatchWriter {
     return spans;
   }
 
-  finish(): Batch {
-    const out = new WireWriter(65_536);
+  /** Whether there are so many groups that `endGroups` is due, lest all of them are written in one go at the end. */
+  get isCrowded(): boolean {
+    return this.groups.size >= MAX_GROUPS;
+  }
+
+  /** Writes the groups so far. Spans that are added later are in groups of their own. */
+  endGroups(): void {
+    const { out } = this;
     for (const { owners, scope, spans } of this.groups.values()) {
       out.byte(RESOURCE_CONTAINER_TAG);
       out.begin(owners.length + scope.length + spans.length + 16);
@@ -83,7 +90,12 @@ export class ZipkinBatchWriter {
       out.end();
       out.end();
     }
-    return Batch.admit("traces", out.written());
+    this.groups.clear();
+  }
+
+  finish(): Batch {
+    this.endGroups();
+    return Batch.admit("traces", this.out.written());
   }
 
   private groupOf(resource: readonly (readonly [string, string])[], scope: Scope): SpanGroup {
@@ -92,12 +104,14 @@ export class ZipkinBatchWriter {
     if (group === undefined) {
       const attributes = keyValues(Object.fromEntries(resource));
       const owners = encoded("ResourceSpans", { resource: { attributes } });
-      group = { owners, scope: encoded("ScopeSpans", { scope }), spans: new WireWriter(1024) };
+      group = { owners, scope: encoded("ScopeSpans", { scope }), spans: new WireWriter(256) };
       this.groups.set(key, group);
     }
     return group;
   }
 }
+
+const MAX_GROUPS = 1000;
 
 /** Lengths keep the parts of the key apart. */
 function groupKey(resource: readonly (readonly [string, string])[], { name, version }: Scope): string {

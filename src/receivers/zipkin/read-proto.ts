@@ -113,7 +113,8 @@ function fieldsOf(message: Buffer): ZipkinFields {
   const fields: [number, bigint | Buffer][] = [];
   for (let at = 0; at < message.length; ) {
     const [tag, value, end] = fieldAt(message, at);
-    fields.push([tag, value]);
+    if (fields.push([tag, value]) > MAX_FIELDS)
+      throw new MalformedError(`a span has more than ${MAX_FIELDS} tags and annotations`, -1);
     at = end;
   }
   return fields;
@@ -133,6 +134,8 @@ function fieldAt(bytes: Buffer, start: number): [tag: number, value: bigint | Bu
   return [Number(tag), bytes.subarray(from, end), end];
 }
 
+/** A span is read in one go. */
+const MAX_FIELDS = 20_000;
 const MAX_TAG = 0xffff_ffffn;
 const MAX_VARINT_BYTES = 10;
 

@@ -78,6 +78,12 @@ export class ScannedSpans {
     if (this.isReadable) this.spansByOwner.set(this.owner.textIn(this.json), spans);
   }
 
+  /** Forgets what `learn` was told. */
+  forget(): void {
+    this.lastSpans = undefined;
+    this.spansByOwner.clear();
+  }
+
   private spansOfOwner(): WireWriter | undefined {
     if (this.lastSpans !== undefined && this.owner.equals(this.lastOwner, this.json)) return this.lastSpans;
     this.lastSpans = this.spansByOwner.get(this.owner.textIn(this.json));

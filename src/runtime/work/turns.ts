@@ -106,6 +106,42 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
+/** Work that may take long, and stops between its steps, each of which is short. */
+export type Steps<T> = Generator<void, T>;
+
+/** Does the work in as many turns of the event loop as it needs: at once if one is enough. */
+export function inTurns<T>(work: Steps<T>): T | Promise<T> {
+  turns.begin();
+  const done = doneInTurn(work);
+  return done === undefined ? laterInTurns(work) : done.value;
+}
+
+async function laterInTurns<T>(work: Steps<T>): Promise<T> {
+  for (;;) {
+    turns.slices++;
+    await turns.next();
+    const done = doneInTurn(work);
+    if (done !== undefined) return done.value;
+  }
+}
+
+/** Undefined if the turn was over before the work was done. */
+function doneInTurn<T>(work: Steps<T>): { readonly value: T } | undefined {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step;
+    if (turns.isOver) return undefined;
+  }
+}
+
+/** Does the work without a stop. */
+export function atOnce<T>(work: Steps<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /** For a loop that may take long: ask `isOver` from time to time, and then wait for `nextSlice`. */
 export class SliceTimer {
   constructor() {

@@ -10,6 +10,7 @@ import type { WebhookEventConfig } from "../../../src/receivers/webhook-event/co
 import { webhookFormat } from "../../../src/receivers/webhook-event/format.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { BodyEncoding, RequestFormat } from "../../../src/runtime/receiving/requests/request-format.js";
+import { atOnce } from "../../../src/runtime/work/door.js";
 import { v1Request, v2Request } from "../../receivers/prometheus-remote-write/write-request.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
@@ -43,7 +44,7 @@ const webhooks = webhookFormat(
 async function runRequest(format: RequestFormat, encoding: BodyEncoding, input: Buffer): Promise<string> {
   let batches: readonly Batch[];
   try {
-    ({ batches } = await format.toBatches!(HEAD, encoding, [input], MAX_ELEMENTS));
+    ({ batches } = atOnce(format.toBatches!(HEAD, encoding, [input], MAX_ELEMENTS)));
   } catch (error) {
     assert(isMalformed(error) || error instanceof HecError, `threw ${error}`);
     return shapeOf((error as Error).message);

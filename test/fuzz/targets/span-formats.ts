@@ -8,6 +8,7 @@ import { JsonSpanList, ZipkinRequest } from "../../../src/receivers/zipkin/forma
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
 import { ZipkinV1Batch } from "../../../src/receivers/zipkin/from-zipkin-v1.js";
 import { ProtoSpanList } from "../../../src/receivers/zipkin/read-proto.js";
+import { atOnce } from "../../../src/runtime/work/door.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { mutateBytes } from "../mutate-bytes.js";
@@ -20,6 +21,11 @@ const PACKETS = JSON.parse(
 ) as Record<string, string[]>;
 const packets = (name: string) => PACKETS[name]!.map((each) => Buffer.from(each, "base64"));
 const MAX_ELEMENTS = 5000;
+
+function jaegerBatch(encoding: "other" | "proto", input: Buffer): Batch {
+  const made = JAEGER_FORMAT.toBatch("traces", encoding, [input], MAX_ELEMENTS);
+  return "next" in made ? atOnce(made) : made;
+}
 
 const jaegerTargets: readonly FuzzTarget[] = [
   {
@@ -34,7 +40,7 @@ const jaegerTargets: readonly FuzzTarget[] = [
     share: 4,
     seeds: packets("http"),
     mutate: mutateBytes,
-    run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "other", [input], MAX_ELEMENTS)),
+    run: (input) => runSpans(() => jaegerBatch("other", input)),
   },
   {
     name: "Jaeger's protobuf",
@@ -43,7 +49,7 @@ const jaegerTargets: readonly FuzzTarget[] = [
       Buffer.from(request.message()),
     ),
     mutate: mutateWire,
-    run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "proto", [input], MAX_ELEMENTS)),
+    run: (input) => runSpans(() => jaegerBatch("proto", input)),
   },
 ];
 

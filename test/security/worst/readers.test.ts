@@ -14,6 +14,7 @@ const JSON_PARSERS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/otlp/json/read-json.ts",
   ],
   "has bounds of its own that mask what is beyond them": ["src/processors/pii/treat-json.ts"],
+  "a packet of at most 64 KiB": ["src/receivers/aws-xray/segment-batch.ts"],
   "a text in quotes, whose end was found before": [
     "src/exporters/loki/logfmt.ts",
     "src/receivers/file-log/json-attributes.ts",

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SIGNALS, type Signal } from "../../../src/plugin.js";
+import { compress } from "../../../src/runtime/codecs/compression/door.js";
 import { type AgentProcess, adminToken, startAgentProcess } from "../../support/agent-process.js";
 import { seededRandom } from "../../support/sampled.js";
 import { WORST_CASES, type WorstCase } from "./components.js";
@@ -37,6 +38,9 @@ const chosenBy = isWhole ? "every request" : `a third of the requests, seed ${se
 const hasSchedulerStatistics = existsSync("/proc/self/schedstat");
 const preload = new URL("longest-turn.mjs", import.meta.url).href;
 
+/** A request may be too large, but no answer may be a fault of the agent. */
+const TAKEN_OR_REFUSED = new Set([200, 202, 204, 400, 413, 503]);
+
 interface Placed extends WorstCase {
   readonly name: string;
   readonly signal: Signal;
@@ -50,10 +54,12 @@ const placed: readonly Placed[] = Object.entries(WORST_CASES).flatMap(([name, on
 function configOf(sink: string, folder: string): object {
   const all = { receivers: {}, processors: {}, exporters: { nop: {} }, connectors: {}, pipelines: {} };
   for (const [number, one] of placed.entries()) addCase(all, one, number);
-  for (const [type, { signals }] of Object.entries(WORST_RECEIVERS)) {
-    Object.assign(all.receivers, { [type]: { endpoint: "127.0.0.1:0" } });
+  for (const [type, { signals, config = { endpoint: "$ENDPOINT" } }] of Object.entries(WORST_RECEIVERS)) {
+    Object.assign(all.receivers, { [type]: config });
     for (const signal of signals)
-      Object.assign(all.pipelines, { [`${signal}/${type}`]: { receivers: [type], exporters: ["nop"] } });
+      Object.assign(all.pipelines, {
+        [`${signal}/${type.replace("/", "_")}`]: { receivers: [type], exporters: ["nop"] },
+      });
   }
   const { pipelines, ...components } = all;
   const config = {
@@ -69,7 +75,12 @@ function configOf(sink: string, folder: string): object {
       pipelines,
     },
   };
-  return JSON.parse(JSON.stringify(config).replaceAll("$SINK", sink).replaceAll("$FOLDER", folder));
+  return JSON.parse(
+    JSON.stringify(config)
+      .replaceAll("$SINK", sink)
+      .replaceAll("$ENDPOINT", "127.0.0.1:0")
+      .replaceAll("$FOLDER", folder),
+  );
 }
 
 type Sections = Record<"receivers" | "processors" | "exporters" | "connectors" | "pipelines", object>;
@@ -137,26 +148,28 @@ describe.runIf(hasSchedulerStatistics)(`the worst request a component can be giv
     return JSON.parse(readFileSync(file, "utf8"));
   }
 
-  async function post(url: string, type: string, body: Uint8Array): Promise<number> {
-    const headers = { "content-type": type, "content-encoding": "gzip" };
+  async function post(url: string, type: string, body: Uint8Array, encoding = "gzip"): Promise<number> {
+    const headers = { "content-type": type, "content-encoding": encoding };
     const answer = await fetch(url, { method: "POST", headers, body: new Uint8Array(body) });
     await answer.arrayBuffer();
     return answer.status;
   }
 
-  /** Sends a request until no turn is too long, because one may be long by chance. */
-  async function expectShortTurns(name: string, send: () => Promise<number>): Promise<void> {
+  /** Sends a request until no turn is too long, because one may be long by chance. Returns what is wrong. */
+  async function tooMuch(name: string, send: () => Promise<number>): Promise<readonly unknown[]> {
     let longestMs = Number.POSITIVE_INFINITY;
     let peakMiB = 0;
     for (let tries = 0; tries < MAX_TRIES && longestMs >= MAX_TURN_MS; tries++) {
       await measure();
-      expect([name, await send()]).toEqual([name, expect.toBeOneOf([200, 202, 400, 503])]);
-      ({ longestMs, peakMiB } = await measure());
+      const status = await send();
+      if (!TAKEN_OR_REFUSED.has(status)) return [[name, { status }]];
+      const turn = await measure();
+      longestMs = Math.min(longestMs, turn.longestMs);
+      peakMiB = turn.peakMiB;
       if (process.env["SHOW_TURNS"])
-        process.stdout.write(`${longestMs.toFixed(0)} ms, ${peakMiB.toFixed(0)} MiB: ${name}\n`);
+        process.stdout.write(`${turn.longestMs.toFixed(0)} ms, ${peakMiB.toFixed(0)} MiB: ${name}\n`);
     }
-    const isSmall = peakMiB < MAX_PEAK_MIB || peakMiB;
-    expect([name, longestMs < MAX_TURN_MS || longestMs, isSmall]).toEqual([name, true, true]);
+    return longestMs < MAX_TURN_MS && peakMiB < MAX_PEAK_MIB ? [] : [[name, { longestMs, peakMiB }]];
   }
 
   it.each([
@@ -186,17 +199,33 @@ describe.runIf(hasSchedulerStatistics)(`the worst request a component can be giv
     "does not block %s of %s",
     async (_, signal, number) => {
       const url = `http://${ports.get(`receiver otlp/${number}`)}/v1/${signal}`;
+      const wrong = [];
       for (const name of chosenOf(WORST_REQUESTS[signal], number))
-        await expectShortTurns(name, () => post(url, "application/x-protobuf", bodyOf(signal, name)));
+        wrong.push(...(await tooMuch(name, () => post(url, "application/x-protobuf", bodyOf(signal, name)))));
+      expect(wrong).toEqual([]);
     },
   );
 
-  it.each(Object.entries(WORST_RECEIVERS))("does not block the receiver %s", async (_, { listening, requests }) => {
-    const url = `http://127.0.0.1:${logged(listening, agent.output.stderr)[0]!["port"]}/`;
+  it.each(Object.entries(WORST_RECEIVERS))("does not block the receiver %s", async (id, receiver) => {
+    const {
+      listening,
+      portKey = "port",
+      path = "/",
+      type = "application/json",
+      encoding = "gzip",
+      requests,
+    } = receiver;
+    const port = logged(listening, agent.output.stderr).find(({ component }) => component === `receiver ${id}`)![
+      portKey
+    ]!;
+    const url = `http://${port.includes?.(":") ? port : `127.0.0.1:${port}`}${path}`;
+    const wrong = [];
     for (const name of chosenOf(requests, placed.length)) {
-      const body = gzipSync(requests[name]!(), { level: 1 });
-      await expectShortTurns(name, () => post(url, "application/json", body));
+      const plain = Buffer.from(requests[name]!());
+      const body = encoding === "gzip" ? gzipSync(plain, { level: 1 }) : await compress(encoding, plain);
+      wrong.push(...(await tooMuch(name, () => post(url, type, body, encoding))));
     }
+    expect(wrong).toEqual([]);
   });
 });
 

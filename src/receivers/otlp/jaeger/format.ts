@@ -2,6 +2,7 @@ import type { Batch } from "#otlp";
 import { MalformedError } from "#otlp/signals";
 import { joinPieces, standardRefusals } from "#receiving/requests";
 import { JAEGER_GRPC_PATH } from "#traces";
+import { atOnce } from "#work";
 import type { GrpcFormat } from "../format.js";
 import { BinaryProtocol } from "./binary-protocol.js";
 import { batchOfProto } from "./read-proto.js";
@@ -38,7 +39,7 @@ export function batchOfMessage(reader: ThriftReader, maxElements: number): Batch
   for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
     const type = reader.fieldType;
     if (id !== EMIT_BATCH_BATCH || type !== THRIFT.struct || batch !== undefined) reader.skip(type);
-    else batch = batchOfThrift(reader, maxElements, false);
+    else batch = atOnce(batchOfThrift(reader, maxElements, false));
   }
   reader.endStruct(outer);
   if (batch === undefined) throw new MalformedError("no thrift of Jaeger: emitBatch without a batch", -1);

@@ -33,6 +33,7 @@ import {
   JAEGER_TIME_SECONDS_TAG,
   JAEGER_TYPE_TAG,
 } from "#traces";
+import type { Steps } from "#work";
 import { ProtoReader } from "./proto-reader.js";
 import { SPAN_AT, SpanDraft, TRACE_AT } from "./span-draft.js";
 import { TagList } from "./tag-list.js";
@@ -42,7 +43,7 @@ import { beginProcess, endProcess, JaegerBatchWriter } from "./write-otlp.js";
  * Reads a jaeger.api_v2.PostSpansRequest as a batch. Throws a `MalformedError` if it is invalid or has more than
  * `maxElements` spans, tags and other elements.
  */
-export function batchOfProto(bytes: Buffer, maxElements: number): Batch {
+export function batchOfProto(bytes: Buffer, maxElements: number): Steps<Batch> {
   return new PostSpansReader(bytes, maxElements).read();
 }
 
@@ -64,7 +65,7 @@ class PostSpansReader extends ProtoReader {
     this.writer = new JaegerBatchWriter(bytes);
   }
 
-  read(): Batch {
+  *read(): Steps<Batch> {
     const { bytes } = this;
     let resource: Uint8Array | undefined;
     this.element();
@@ -75,8 +76,10 @@ class PostSpansReader extends ProtoReader {
       this.element();
       for (let q = this.valueStart; q < end; ) {
         q = this.field(q, end);
-        if (this.tag === JAEGER_BATCH_SPANS_TAG) this.readSpan(this.valueStart, q);
-        else if (this.tag === JAEGER_BATCH_PROCESS_TAG) resource = this.process(this.valueStart, q);
+        if (this.tag === JAEGER_BATCH_SPANS_TAG) {
+          this.readSpan(this.valueStart, q);
+          yield;
+        } else if (this.tag === JAEGER_BATCH_PROCESS_TAG) resource = this.process(this.valueStart, q);
       }
     }
     return this.writer.finish(resource ?? this.process(0, 0), this.maxElements);

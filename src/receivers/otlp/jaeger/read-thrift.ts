@@ -1,6 +1,7 @@
 import type { Batch } from "#otlp";
 import { MalformedError, nanos, seconds, splitMicros } from "#otlp/signals";
 import { JAEGER_TAG_TYPES } from "#traces";
+import type { Steps } from "#work";
 import { unknownType } from "./read-proto.js";
 import { PARENT_AT, SPAN_AT, SpanDraft, TRACE_AT } from "./span-draft.js";
 import { TagList } from "./tag-list.js";
@@ -8,7 +9,7 @@ import { THRIFT, type ThriftReader } from "./thrift-reader.js";
 import { beginProcess, endProcess, JaegerBatchWriter } from "./write-otlp.js";
 
 /** Reads a jaeger.thrift Batch. With `isAll` nothing may follow it. */
-export function batchOfThrift(reader: ThriftReader, maxElements: number, isAll = true): Batch {
+export function batchOfThrift(reader: ThriftReader, maxElements: number, isAll = true): Steps<Batch> {
   return new ThriftBatchReader(reader, maxElements).read(isAll);
 }
 
@@ -64,7 +65,7 @@ class ThriftBatchReader {
     this.writer = new JaegerBatchWriter(reader.bytes);
   }
 
-  read(isAll: boolean): Batch {
+  *read(isAll: boolean): Steps<Batch> {
     const { reader } = this;
     let resource: Uint8Array | undefined;
     const outer = reader.beginStruct();
@@ -72,7 +73,10 @@ class ThriftBatchReader {
       const type = reader.fieldType;
       if (id === BATCH_PROCESS && type === THRIFT.struct) resource = this.process();
       else if (id === BATCH_SPANS && type === THRIFT.list)
-        for (let n = reader.beginStructs(); n > 0; n--) this.readSpan();
+        for (let n = reader.beginStructs(); n > 0; n--) {
+          this.readSpan();
+          yield;
+        }
       else reader.skip(type);
     }
     reader.endStruct(outer);

@@ -1,10 +1,11 @@
 import { WireWriter } from "#otlp/bytes";
-import { joinNanos, nanosHigh, nanosLow } from "#otlp/signals";
+import { joinNanos, MalformedError, nanosHigh, nanosLow } from "#otlp/signals";
 import { SPAN_EVENT_ATTRIBUTES_TAG, SPAN_EVENT_NAME_TAG, SPAN_EVENT_TIME_TAG, SPAN_EVENTS_TAG } from "#otlp/tags";
 import { SPECIAL, TagList } from "./tag-list.js";
 
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
+const MAX_REFERENCES = 10_000;
 
 /**
  * A span being read, in a form common to all of Jaeger's formats, before it is written as OTLP. One instance serves all
@@ -50,6 +51,7 @@ export class SpanDraft {
   /** Makes room for another reference and returns its place in `ids`. */
   addReference(type: number): number {
     const at = this.referenceCount++;
+    if (at === MAX_REFERENCES) throw new MalformedError("a span has too many references", -1);
     const end = this.referenceSpanAt(at) + SPAN_ID_BYTES;
     if (end > this.ids.length) this.ids = Buffer.concat([this.ids, Buffer.alloc(this.ids.length)]);
     this.referenceTypes[at] = type;

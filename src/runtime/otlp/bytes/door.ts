@@ -38,6 +38,7 @@ export {
   SHAPES,
   type SignalShape,
 } from "./signal-shape.js";
+export { validUtf8 } from "./valid-utf8.js";
 export {
   asDouble,
   attributeValue,

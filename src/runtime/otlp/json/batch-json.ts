@@ -3,7 +3,7 @@ import { Batch } from "../batch.js";
 import { REQUEST } from "../bytes/messages.js";
 import { WireWriter } from "../bytes/writer.js";
 import type { Signal } from "../signals/signal.js";
-import { readJson } from "./read-json.js";
+import { readJson, readJsonInSteps } from "./read-json.js";
 import { writeJson } from "./write-json.js";
 
 /**
@@ -18,7 +18,17 @@ export function batchFromJson(
   const bytes = typeof json === "string" ? Buffer.from(json) : json;
   const out = bytes.length > SCRATCH_BYTES ? new WireWriter(bytes.length) : scratch;
   out.clear();
-  const { count, isNormal } = readJson(REQUEST[signal], bytes, out, maxElements);
+  return finished(signal, out, readJson(REQUEST[signal], bytes, out, maxElements));
+}
+
+/** The same for a request that may be large. Stops now and then between two records, unless it is small. */
+export function* batchFromJsonInSteps(signal: Signal, json: Uint8Array, maxElements: number): Generator<void, Batch> {
+  if (json.length <= SCRATCH_BYTES) return batchFromJson(signal, json, maxElements);
+  const out = new WireWriter(json.length);
+  return finished(signal, out, yield* readJsonInSteps(REQUEST[signal], json, out, maxElements));
+}
+
+function finished(signal: Signal, out: WireWriter, { count, isNormal }: { count: number; isNormal: boolean }): Batch {
   const wire = Buffer.from(out.written());
   return isNormal ? Batch.trusted(signal, wire, count) : Batch.admit(signal, wire);
 }

@@ -28,12 +28,14 @@ export function endsPlainText(word: number): boolean {
   );
 }
 
+/** What is skipped may be nested deeper than what is read, but not as deep as 20 MB of brackets. */
+const MAX_SKIPPED_DEPTH = 10_000;
+
 /** A JSON scalar as a value; a long integer stays text, because a number would round it. */
 export type JsonScalar = string | number | boolean | null;
 
 /**
- * A position in UTF-8 JSON text. Skipping builds no objects and keeps one byte per level of nesting, which also takes
- * at least one byte in the text, so reading any text takes little memory.
+ * A position in UTF-8 JSON text. Skipping builds no objects and keeps one byte per level of nesting.
  */
 export class JsonCursor {
   readonly bytes: Uint8Array;
@@ -41,7 +43,7 @@ export class JsonCursor {
   readonly view: DataView;
   readonly end: number;
   position = 0;
-  private levels: Uint8Array = new Uint8Array(64);
+  private levels = new Uint8Array(64);
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
@@ -106,6 +108,8 @@ export class JsonCursor {
   }
 
   private open(depth: number, close: number): void {
+    if (depth === MAX_SKIPPED_DEPTH)
+      throw new MalformedError(`nested more than ${MAX_SKIPPED_DEPTH} deep`, this.position);
     if (depth === this.levels.length) {
       const grown = new Uint8Array(2 * depth);
       grown.set(this.levels);

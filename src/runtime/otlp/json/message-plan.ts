@@ -27,6 +27,8 @@ export interface Member {
   readonly isSigned: boolean;
   /** Whether it is a list of attributes with a one-byte tag. */
   readonly isAttributes: boolean;
+  /** Whether it is a record, or has records in it. */
+  readonly holdsRecords: boolean;
   /** Set for a message. */
   readonly plan: MessagePlan | undefined;
   /** The member that followed it last time, which will probably follow again. */
@@ -92,7 +94,18 @@ function toMember(field: Field, message: Message, all: ReadonlyMap<Message, Mess
     isPacked: field.repeated && isPackable(field),
     isSigned: field.type === "int64" || field.type === "sfixed64",
     isAttributes: field.message === MESSAGES.KeyValue && field.repeated && field.tag < 128,
+    holdsRecords: field.message !== undefined && holdsRecords(field.message),
     plan: field.message && all.get(field.message),
     next: undefined,
   };
+}
+
+/** A record holds no records, so nothing below it is looked at. */
+function holdsRecords({ isRecord, fields }: Message): boolean {
+  return isRecord || fields.some(({ message }) => message !== undefined && !isValue(message) && holdsRecords(message));
+}
+
+/** Values are in each other without end. */
+function isValue({ name }: Message): boolean {
+  return name === "AnyValue" || name === "KeyValue";
 }

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { MAX_DEPTH, tooManyElements } from "../bytes/check/check-faults.js";
 import { EncodeError, encodeScalar } from "../bytes/encode.js";
 import type { Message } from "../bytes/messages.js";
+import { validUtf8 } from "../bytes/valid-utf8.js";
 import { LENGTH_DELIMITED, varint, varintSize } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { MalformedError } from "../signals/malformed.js";
@@ -40,25 +41,40 @@ export function readJson(
   out: WireWriter,
   maxElements: number,
 ): { count: number; isNormal: boolean } {
-  const reader = new RequestReader(isUtf8(json) ? json : replaceNonUtf8(json), out, maxElements);
+  const reader = new RequestReader(isUtf8(json) ? json : withoutStops(validUtf8(json)), out, maxElements);
   reader.request(planOf(message));
-  return { count: reader.count, isNormal: !reader.hasDuplicates };
+  return { count: reader.count, isNormal: reader.duplicates === 0 };
 }
 
-/** Replaces invalid UTF-8 by U+FFFD. */
-function replaceNonUtf8(json: Uint8Array): Uint8Array {
-  return Buffer.from(Buffer.prototype.utf8Slice.call(json, 0, json.length));
+/** The same, which stops now and then between two records. */
+export function* readJsonInSteps(
+  message: Message,
+  json: Uint8Array,
+  out: WireWriter,
+  maxElements: number,
+): Generator<void, { count: number; isNormal: boolean }> {
+  const reader = new RequestReader(yield* validUtf8(json), out, maxElements);
+  yield* reader.requestInSteps(planOf(message));
+  return { count: reader.count, isNormal: reader.duplicates === 0 };
+}
+
+function withoutStops<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 class RequestReader {
   count = 0;
-  hasDuplicates = false;
+  duplicates = 0;
   private readonly cursor: JsonCursor;
   private readonly out: WireWriter;
   /** The current path: the member at each level, and the index in its list, or -1 if it is not a list. */
   private readonly members: Member[] = [];
   private readonly indexes: number[] = [];
   private level = 0;
+  private steps = 0;
   private elementsLeft: number;
   private readonly repeated = new RepeatedAttributes();
 
@@ -74,41 +90,108 @@ class RequestReader {
     if (this.cursor.next() !== -1) throw this.cursor.unexpected();
   }
 
+  *requestInSteps(plan: MessagePlan): Generator<void> {
+    this.cursor.next();
+    yield* this.holder(plan, 0);
+    if (this.cursor.next() !== -1) throw this.cursor.unexpected();
+  }
+
   /** Reads the members of the object that starts here. */
   private message(plan: MessagePlan, level: number): void {
+    if (!this.open(plan, level)) return;
+    const { cursor } = this;
+    let seen = 0;
+    let previous: Member | undefined;
+    do {
+      const member = this.member(plan, previous);
+      previous = member ?? previous;
+      if (member === undefined || cursor.next() === SMALL_N) {
+        cursor.skipValue();
+        continue;
+      }
+      seen = this.enter(member, level, seen);
+      if (member.field.repeated) this.list(member, level);
+      else this.tagged(member, level);
+    } while (cursor.more(CLOSE_OBJECT));
+  }
+
+  /** The same for an object that holds records, which may be very many: stops now and then between two of them. */
+  private *holder(plan: MessagePlan, level: number): Generator<void> {
+    if (!this.open(plan, level)) return;
+    const { cursor } = this;
+    let seen = 0;
+    let previous: Member | undefined;
+    do {
+      if (this.isStep()) yield;
+      const member = this.member(plan, previous);
+      previous = member ?? previous;
+      if (member === undefined || cursor.next() === SMALL_N) {
+        cursor.skipValue();
+        continue;
+      }
+      seen = this.enter(member, level, seen);
+      if (!member.holdsRecords) {
+        if (member.field.repeated) this.list(member, level);
+        else this.tagged(member, level);
+      } else if (member.field.repeated) yield* this.holders(member, level);
+      else yield* this.taggedHolder(member, level);
+    } while (cursor.more(CLOSE_OBJECT));
+  }
+
+  /** Reads the list that starts here, of records or of what holds them. */
+  private *holders(member: Member, level: number): Generator<void> {
+    if (!this.openList()) return;
+    const { cursor } = this;
+    const { isRecord } = member.plan!.message;
+    let index = 0;
+    do {
+      if (this.isStep()) yield;
+      cursor.next();
+      this.level = level;
+      this.indexes[level] = index++;
+      if (isRecord) this.tagged(member, level);
+      else yield* this.taggedHolder(member, level);
+    } while (cursor.more(CLOSE_LIST));
+  }
+
+  private *taggedHolder({ field, plan }: Member, level: number): Generator<void> {
+    this.out.varint(field.tag);
+    const room = varintSize(plan!.lastSize);
+    const start = this.beginMessage(room);
+    yield* this.holder(plan!, level + 1);
+    this.endMessage(plan!, start, room);
+  }
+
+  /** Begins the object that starts here. Returns false if it is empty; it has been skipped then. */
+  private open(plan: MessagePlan, level: number): boolean {
     const { cursor } = this;
     if (level === MAX_DEPTH) throw this.bad(`nested more than ${MAX_DEPTH} deep`);
     if (cursor.next() !== OPEN_OBJECT) throw this.wrongKind("an object");
     cursor.position++;
     if (plan.message.isRecord) this.count++;
     if (--this.elementsLeft < 0) throw tooManyElements(-1);
-    if (cursor.next() === CLOSE_OBJECT) {
-      cursor.position++;
-      return;
-    }
-    let seen = 0;
-    let previous: Member | undefined;
-    do {
-      const expected = previous === undefined ? plan.first : previous.next;
-      let member = expected;
-      if (expected === undefined || !this.isNext(expected)) {
-        member = this.name(plan);
-        if (previous === undefined) plan.first = member;
-        else previous.next = member;
-      }
-      previous = member ?? previous;
-      if (member === undefined || cursor.next() === SMALL_N) {
-        cursor.skipValue();
-        continue;
-      }
-      if ((seen & member.bit) !== 0) this.hasDuplicates = true;
-      seen |= member.bit;
-      this.level = level;
-      this.members[level] = member;
-      this.indexes[level] = -1;
-      if (member.field.repeated) this.list(member, level);
-      else this.tagged(member, level);
-    } while (cursor.more(CLOSE_OBJECT));
+    if (cursor.next() !== CLOSE_OBJECT) return true;
+    cursor.position++;
+    return false;
+  }
+
+  /** Reads the name that starts here, which probably is the one that followed the previous member last time. */
+  private member(plan: MessagePlan, previous: Member | undefined): Member | undefined {
+    const expected = previous === undefined ? plan.first : previous.next;
+    if (expected !== undefined && this.isNext(expected)) return expected;
+    const member = this.name(plan);
+    if (previous === undefined) plan.first = member;
+    else previous.next = member;
+    return member;
+  }
+
+  /** Called before the value of a member is read. Returns the bits of the members that have been seen in its object. */
+  private enter(member: Member, level: number, seen: number): number {
+    this.level = level;
+    this.members[level] = member;
+    this.indexes[level] = -1;
+    if ((seen & member.bit) !== 0 && ++this.duplicates > MAX_DUPLICATES) throw this.bad("it is repeated too often");
+    return seen | member.bit;
   }
 
   /** Skips the name and colon that start here if they are this member's, without white space between them. */
@@ -140,14 +223,24 @@ class RequestReader {
     return plan.names.find(name, 0, name.length);
   }
 
-  private list(member: Member, level: number): void {
-    const { cursor, out } = this;
+  /** Begins the list that starts here. Returns false if it is empty; it has been skipped then. */
+  private openList(): boolean {
+    const { cursor } = this;
     if (cursor.next() !== OPEN_LIST) throw this.wrongKind("a list");
     cursor.position++;
-    if (cursor.next() === CLOSE_LIST) {
-      cursor.position++;
-      return;
-    }
+    if (cursor.next() !== CLOSE_LIST) return true;
+    cursor.position++;
+    return false;
+  }
+
+  /** Whether enough was read to stop for a moment. */
+  private isStep(): boolean {
+    return (++this.steps & STEP_MASK) === 0;
+  }
+
+  private list(member: Member, level: number): void {
+    if (!this.openList()) return;
+    const { cursor, out } = this;
     if (member.isPacked) {
       out.varint((member.field.number << 3) | LENGTH_DELIMITED);
       out.begin(PACKED_SIZE);
@@ -163,8 +256,9 @@ class RequestReader {
       }
       this.level = level;
       this.indexes[level] = index++;
-      if (member.isPacked) this.value(member, level);
-      else this.tagged(member, level);
+      if (!member.isPacked) this.tagged(member, level);
+      else if (index > MAX_NUMBERS) throw this.bad(`more than ${MAX_NUMBERS} numbers`);
+      else this.value(member, level);
     } while (cursor.more(CLOSE_LIST));
     if (member.isPacked) out.end();
   }
@@ -195,14 +289,9 @@ class RequestReader {
       case MESSAGE: {
         const plan = member.plan!;
         const room = varintSize(plan.lastSize);
-        out.reserve(room);
-        const start = out.length + room;
-        out.length = start;
+        const start = this.beginMessage(room);
         this.message(plan, level + 1);
-        plan.lastSize = out.length - start;
-        out.fixLength(start, room);
-        if (varintSize(plan.lastSize) !== room) this.repeated.forget();
-        return;
+        return this.endMessage(plan, start, room);
       }
       case TEXT:
         if (cursor.bytes[cursor.position] === QUOTE) return copyText(cursor, out);
@@ -222,6 +311,21 @@ class RequestReader {
         if (copyBoolean(cursor, out)) return;
     }
     this.generalScalar(member);
+  }
+
+  /** Leaves room for the length of a message. Returns where the message starts. */
+  private beginMessage(room: number): number {
+    const { out } = this;
+    out.reserve(room);
+    out.length += room;
+    return out.length;
+  }
+
+  private endMessage(plan: MessagePlan, start: number, room: number): void {
+    const { out } = this;
+    plan.lastSize = out.length - start;
+    out.fixLength(start, room);
+    if (varintSize(plan.lastSize) !== room) this.repeated.forget();
   }
 
   private id(member: Member): void {
@@ -257,6 +361,11 @@ class RequestReader {
   }
 }
 
+const STEP_MASK = 31;
+/** Members of requests are not repeated, and putting them in order takes time. */
+const MAX_DUPLICATES = 10_000;
+/** A list of numbers is read in one go. Histograms have a few hundred buckets. */
+const MAX_NUMBERS = 100_000;
 /** The number of members named in an error's path: deeper ones in nested values say little. */
 const MAX_PATH = 12;
 /** An estimate for lists of numbers: lists under two hundred bytes rarely need to be moved. */

@@ -5,6 +5,7 @@ import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
 import { type ErrorAnswer, GRPC_STATUS, type OtlpEncoding } from "#net/otlp";
 import type { Batch } from "#otlp";
 import { isMalformed, type Signal } from "#otlp/signals";
+import type { Steps } from "#work";
 
 /**
  * The encoding of a body. Answers use the same encoding; clients of `other`, which only the format can read, get plain
@@ -50,23 +51,18 @@ export interface RequestFormat {
   /** Returns undefined if bodies of this Content-Type are not accepted at this URL. */
   encodingOf(contentType: string | undefined, url: string): BodyEncoding | undefined;
   /**
-   * Throws or rejects with a `MalformedError` if the body is not a request of this signal, or holds more than
-   * `maxElements` records and values. A promise lets other work run in between. A format has either this or
-   * `toBatches`.
+   * Throws a `MalformedError` if the body is not a request of this signal, or holds more than `maxElements` records and
+   * values. What may take long comes in steps, and other work gets its turn between two of them. A format has either this
+   * or `toBatches`.
    */
-  toBatch?(
-    signal: Signal,
-    encoding: BodyEncoding,
-    body: readonly Buffer[],
-    maxElements: number,
-  ): Batch | Promise<Batch>;
+  toBatch?(signal: Signal, encoding: BodyEncoding, body: readonly Buffer[], maxElements: number): Batch | Steps<Batch>;
   /** The same for HTTP requests that hold several signals, or that cannot be read without their head. */
   toBatches?(
     head: ReceivedHead,
     encoding: BodyEncoding,
     body: readonly Buffer[],
     maxElements: number,
-  ): RequestBatches | Promise<RequestBatches>;
+  ): Steps<RequestBatches>;
   /**
    * Answers an HTTP request from its head, before its path is looked at: health checks, and requests that lack
    * something. Returns undefined if the request is to be read.

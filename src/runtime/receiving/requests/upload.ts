@@ -1,6 +1,7 @@
 import { decompress } from "#codecs/compression";
 import type { Clock, Intake } from "#contract";
 import type { Batch } from "#otlp";
+import { inTurns } from "#work";
 import { BodyChunks } from "./body-chunks.js";
 import type { BodyEncoding, ReceivedHead } from "./request-format.js";
 import type { RequestIntake } from "./request-intake.js";
@@ -92,12 +93,13 @@ export class Upload implements UnfinishedUpload {
    */
   toBatch(encoding: BodyEncoding, body: readonly Buffer[], limit: number): Batch | Promise<Batch> {
     const { signal, format } = this.requestIntake;
-    return format.toBatch!(signal, encoding, body, maxElementsOf(limit));
+    const made = format.toBatch!(signal, encoding, body, maxElementsOf(limit));
+    return "next" in made ? inTurns(made) : made;
   }
 
   /** The same for a request that may hold several signals. */
   toBatches(head: ReceivedHead, encoding: BodyEncoding, body: readonly Buffer[], limit: number) {
-    return this.requestIntake.format.toBatches!(head, encoding, body, maxElementsOf(limit));
+    return inTurns(this.requestIntake.format.toBatches!(head, encoding, body, maxElementsOf(limit)));
   }
 }
 

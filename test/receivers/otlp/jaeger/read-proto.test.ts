@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { batchToJson, isMalformed } from "../../../../src/plugin.js";
 import { batchOfProto } from "../../../../src/receivers/otlp/jaeger/read-proto.js";
+import { atOnce } from "../../../../src/runtime/work/door.js";
 import { runs } from "../../../support/runs.js";
 import { encodeJaeger } from "../../../support/telemetry/jaeger-proto.js";
 import { plainSpan } from "./plain-jaeger.js";
@@ -69,7 +70,7 @@ it("makes of a request what it would by way of plain objects", () => {
   fc.assert(
     fc.property(fc.array(span, { maxLength: 4 }), process, (spans, batchProcess) => {
       const bytes = encodeJaeger("PostSpansRequest", { batch: { spans, process: batchProcess } });
-      const { resourceSpans = [] } = JSON.parse(batchToJson(batchOfProto(Buffer.from(bytes), 1e6))) as Found;
+      const { resourceSpans = [] } = JSON.parse(batchToJson(atOnce(batchOfProto(Buffer.from(bytes), 1e6)))) as Found;
       const found = resourceSpans.flatMap(({ resource = {}, scopeSpans }) =>
         scopeSpans.flatMap(({ scope, spans: own }) => own.map((each) => canonical({ resource, scope, span: each }))),
       );
@@ -88,13 +89,13 @@ it("replaces what is not UTF-8, and refuses what is cut off anywhere", () => {
   const bytes = Buffer.from(encodeJaeger("PostSpansRequest", { batch: { spans: [{ operationName: "é", tags }] } }));
   for (let i = 0; i < bytes.length; i++) {
     try {
-      batchOfProto(bytes.subarray(0, i), 100);
+      atOnce(batchOfProto(bytes.subarray(0, i), 100));
     } catch (error) {
       expect(isMalformed(error)).toBe(true);
     }
   }
   for (let at = bytes.indexOf("é"); at >= 0; at = bytes.indexOf("é", at + 1)) bytes[at] = 0xff;
-  const text = batchToJson(batchOfProto(bytes, 100));
+  const text = batchToJson(atOnce(batchOfProto(bytes, 100)));
   const twice = (n: number) => "\ufffd\ufffd".repeat(n);
   expect(JSON.parse(text).resourceSpans[0].scopeSpans[0].spans[0]).toEqual({
     name: twice(1),
@@ -118,7 +119,7 @@ it("never merges spans of two scopes", () => {
     ],
   }));
   const bytes = Buffer.from(encodeJaeger("PostSpansRequest", { batch: { spans } }));
-  const { resourceSpans = [] } = JSON.parse(batchToJson(batchOfProto(bytes, 100))) as Found;
+  const { resourceSpans = [] } = JSON.parse(batchToJson(atOnce(batchOfProto(bytes, 100)))) as Found;
   const found = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.map(({ scope }) => scope));
   expect(found).toEqual(scopes.map(([name, version]) => (version === "" ? { name } : { name, version })));
 });
