@@ -8,6 +8,7 @@ import { mayFollowLabel } from "./labels/labels.js";
 import { findInProse } from "./labels/prose.js";
 import { beginsPhrase, findSeedPhrase } from "./labels/seed-phrase.js";
 import { beginsMac, findMac } from "./numbers/mac.js";
+import { beginsStripe } from "./numbers/magnetic-stripe.js";
 import { findNumbers } from "./numbers/numbers.js";
 import {
   endsPrefix,
@@ -22,10 +23,11 @@ import {
 } from "./secrets/api-key.js";
 import { findAssignedSecret, findNewValue } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
+import { escapeStart, findEscaped, mayBeInEscape } from "./secrets/escaped.js";
 import { findDiscordToken } from "./secrets/long-word.js";
 import { findPrivateKey } from "./secrets/private-key.js";
 import { findAuthorization, findJwt, findLogin, findUrlCredentials } from "./secrets/tokens.js";
-import { BLANK, SLASH } from "./text/ascii.js";
+import { BLANK, PERCENT, SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt } from "./text/characters.js";
 import {
   API_KEY,
@@ -77,7 +79,7 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
       continue;
     }
     work.spent += ANCHOR_COST;
-    if (anchor === NUMBER) p = findNumbers(b, p, inWord);
+    if (anchor === NUMBER) p = mayBeInEscape(b, p) ? findInEscape(b, p) : findNumbers(b, p, inWord);
     else if (isPromising(b, p, anchor)) {
       if (!isLetAlone(b, p, anchor)) matches.readsDigits = true;
       const found = detectAt(b, p, anchor);
@@ -107,7 +109,7 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
     return (
       endsPrefix(b, p) ||
       ((b[p] === 45 || b[p] === 46) && beginsMac(b, p)) ||
-      ((anchor & DASH) !== 0 && (b[p + 1] === 45 || beginsOption(b, p))) ||
+      ((anchor & DASH) !== 0 && (b[p + 1] === 45 || b[p + 1] === 76 || beginsOption(b, p))) ||
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
   }
@@ -118,6 +120,7 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
   if (anchor === MORE) return mayFollowLabel(b, p) || b[p - 1] === 34;
   if (anchor === FOREIGN) return beginsForeignWord(b, p);
   if (anchor === WIDE) return b[p + 1] === 0xbc && (b[p + 2] === 0x9a || b[p + 2] === 0x9d);
+  if (anchor === ENCODED) return b[p] === PERCENT ? !beginsStripe(b, p) : MAY_NAME_ESCAPE[b[p + 1]!] === 1;
   if (anchor === LETTER_B) return beginsScheme(b[p + 1]! | 32, b[p + 2]! | 32);
   return anchor !== LETTER_J || b[p - 1] === 121;
 }
@@ -138,6 +141,10 @@ function isArrowAfterMatch(b: Uint8Array, p: number): boolean {
   return b[p + 1] === 62 && matches.lastEnd > matches.floor && p - matches.lastEnd <= 2;
 }
 
+/** The first letters of the names of signs in HTML: `&quot;`, `&apos;`, `&lt;`, `&gt;`. */
+const MAY_NAME_ESCAPE = new Uint8Array(256);
+for (const c of "qalg") MAY_NAME_ESCAPE[c.charCodeAt(0)] = 1;
+
 /** The letters before the w of words for a password: passw, pw, kennw, wachtw. */
 const MAY_PRECEDE_W = new Uint8Array(256);
 for (const c of "spnt") MAY_PRECEDE_W[c.charCodeAt(0)] = 1;
@@ -150,6 +157,13 @@ function isMarked(b: Uint8Array, p: number): boolean {
 /** Whether this could be the first dot of a Discord token, whose second part has six characters. */
 function isFirstDot(b: Uint8Array, p: number): boolean {
   return b[p] === 46 && b[p + 7] === 46;
+}
+
+/** Searches the text that the escape around the digit at `p` belongs to. */
+function findInEscape(b: Uint8Array, p: number): number {
+  matches.readsDigits = true;
+  const found = findEscaped(b, escapeStart(b, p), scanWrapped);
+  return found === NOT_FOUND ? findNumbers(b, p, inWord) : found;
 }
 
 function inWord(b: Uint8Array, p: number): number {
@@ -179,7 +193,7 @@ const DASH = 32;
 const LETTER_J = 64;
 const LETTER_B = 128;
 const LETTER_I = 256;
-const PERCENT = 512;
+const ENCODED = 512;
 const MARK = 1024;
 const LETTER_W = 2048;
 const MORE = 4096;
@@ -204,7 +218,7 @@ function anchorTable(): Uint16Array {
   set("J", LETTER_J);
   set("Bb", LETTER_B);
   set("I", LETTER_I);
-  set("%", PERCENT);
+  set("%&", ENCODED);
   set("~.", MARK);
   set("Ww", LETTER_W);
   set("Pp", LETTER_P);
@@ -218,8 +232,8 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
   switch (anchor) {
     case AT:
       return detectAtAt(b, p);
-    case PERCENT:
-      return findEncoded(b, p, scanWrapped);
+    case ENCODED:
+      return b[p] === PERCENT ? findEncoded(b, p, scanWrapped) : findEscaped(b, p, scanWrapped);
     case EQUALS:
       return detectAtEquals(b, p);
     case COLON:
@@ -314,7 +328,7 @@ function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
     const token = findDiscordToken(b, p);
     if (token !== NOT_FOUND) return token;
   }
-  const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOT_FOUND;
+  const key = (anchor & DASH) !== 0 ? findPrivateKey(b, p) : NOT_FOUND;
   return key === NOT_FOUND ? findApiKey(b, p) : key;
 }
 

@@ -2,6 +2,7 @@ import { findCryptoAddress, findTonAddress } from "./numbers/crypto-address.js";
 import { findVin, VIN_LENGTH } from "./numbers/device-numbers.js";
 import { groups } from "./numbers/digit-groups.js";
 import { findIban } from "./numbers/iban.js";
+import { stripeEnd } from "./numbers/magnetic-stripe.js";
 import { findLetteredId, isIdLength } from "./numbers/national/lettered-ids.js";
 import { isEnabled } from "./numbers/national/national-ids.js";
 import { findPaymentCard, mayBeCard } from "./numbers/payment-card.js";
@@ -39,8 +40,7 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
     matches.readsDigits = true;
     found = findIban(b, p);
   }
-  if (found === NOT_FOUND && stop - p >= MIN_CARD && (p - start === 4 || p - start === 2))
-    found = findFormOfPayment(b, start, p, stop);
+  if (found === NOT_FOUND && stop - p >= MIN_CARD && p - start <= 4) found = findCard(b, start, p, stop);
   if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, p, stop) : isTied(b, start, stop)))
     found = findInLongWord(b, start, p, stop, scanWrapped);
   return found === NOT_FOUND ? stop : found;
@@ -78,16 +78,25 @@ const MIN_CARD = 13;
 /** The codes of issuers that airlines use. */
 const ISSUER_CODES = new Set(["VI", "CA", "MC", "AX", "DC", "DS", "JC", "UP", "TP"]);
 
-/** Finds the card in an airline's form of payment, with the code of the issuer before the number: CCVI4929..., AX3782... */
-function findFormOfPayment(b: Uint8Array, start: number, p: number, stop: number): number {
-  if (!matches.isEnabled(PAYMENT_CARD) || runEnd(b, p, stop, DIGIT) !== stop || !mayBeCard(b, p, stop - p))
-    return NOT_FOUND;
+/**
+ * Finds the card whose digits begin at `p` in a word: in an airline's form of payment, with the code of the issuer before
+ * the number (CCVI4929..., AX3782...), or on a magnetic stripe.
+ */
+function findCard(b: Uint8Array, start: number, p: number, stop: number): number {
+  const digitsEnd = runEnd(b, p, stop, DIGIT);
+  if (digitsEnd - p < MIN_CARD) return NOT_FOUND;
   matches.readsDigits = true;
+  if (!matches.isEnabled(PAYMENT_CARD) || !mayBeCard(b, p, digitsEnd - p)) return NOT_FOUND;
   work.spent += TEXT_COST;
-  if (!ISSUER_CODES.has(latin1(b, p - 2, p)) || (p - start === 4 && (b[start] !== 67 || b[start + 1] !== 67)))
-    return NOT_FOUND;
-  groups.set(p, stop);
-  return findPaymentCard(b, 0) === 0 ? NOT_FOUND : stop;
+  const isStriped = stripeEnd(b, digitsEnd) > digitsEnd && (p === start || (p - start === 1 && b[start] === 66));
+  if (!isStriped && (digitsEnd < stop || !followsIssuer(b, start, p))) return NOT_FOUND;
+  groups.set(p, digitsEnd);
+  return findPaymentCard(b, 0) === 0 ? NOT_FOUND : matches.lastEnd;
+}
+
+function followsIssuer(b: Uint8Array, start: number, p: number): boolean {
+  const isForm = p - start === 4 && b[start] === 67 && b[start + 1] === 67;
+  return (isForm || p - start === 2) && ISSUER_CODES.has(latin1(b, p - 2, p));
 }
 
 /**

@@ -17,6 +17,18 @@ function found(text: string, hints = 0): string[] {
   });
 }
 
+const SALT = "c2FsdHNhbHRzYWx0c2Fs";
+const HASH = "N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68L";
+const PASSWORD_HASHES = [
+  `$2b$12$${SALT}12${HASH.slice(0, 31)}`,
+  `$6$rounds=5000$${SALT}$${HASH}${HASH}`,
+  `$1$a8b7c6d5$${HASH.slice(0, 22)}`,
+  `$argon2id$v=19$m=65536,t=3,p=4$${SALT}$${HASH}`,
+  `$y$j9T$${SALT}$${HASH}`,
+  `pbkdf2_sha256$600000$${SALT}$${HASH}=`,
+  `SCRAM-SHA-256$4096:${SALT}==$${HASH}=:${HASH}=`,
+];
+
 const CASES: Record<
   (typeof DETECTORS)[number],
   { readonly finds: [text: string, value: string][]; readonly leaves: string[] }
@@ -70,8 +82,22 @@ const CASES: Record<
       ["5555 5555 5555 4444", "5555 5555 5555 4444"],
       ["5555\u00a05555\u00a05555\u00a04444", "5555\u00a05555\u00a05555\u00a04444"],
       ["5555\u20115555\u20115555\u20114444", "5555\u20115555\u20115555\u20114444"],
+      ["4111.1111.1111.1111", "4111.1111.1111.1111"],
+      ["card nr. 4111111111111111", "4111111111111111"],
+      ["swipe %B4111111111111111^DOE/JANE^28052010000?", "4111111111111111^DOE/JANE^28052010000"],
+      [";4111111111111111=28052010000?", "4111111111111111=28052010000"],
+      ["57 4111111111111111D28052010000F", "4111111111111111D28052010000F"],
     ],
-    leaves: ["4111111111111112", "1111111111111117", "a4111111111111111", "41111111111111110", "1700000000000000"],
+    leaves: [
+      "4111.1111.1111.1112",
+      "%B4111111111111112^DOE/JANE^28052010000?",
+      "4111111111111112D28052010000F",
+      "4111111111111112",
+      "1111111111111117",
+      "a4111111111111111",
+      "41111111111111110",
+      "1700000000000000",
+    ],
   },
   ssn: {
     finds: [
@@ -159,8 +185,19 @@ const CASES: Record<
         "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
       ],
+      ["Public-Lines: 1\nAAAA\nPrivate-Lines: 1\nabc=\nPrivate-MAC: 00", "Private-Lines: 1\nabc=\n"],
+      ...PASSWORD_HASHES.map((hash): [string, string] => [`'${hash}'`, hash]),
     ],
-    leaves: ["sk-fading-circle-loader-component", "npm_config_registry", "ghp_short", "-----BEGIN CERTIFICATE-----"],
+    leaves: [
+      "cost $2b$ per unit",
+      "$argon2id$v=19",
+      "$1$ and $2",
+      "Private-Lines",
+      "sk-fading-circle-loader-component",
+      "npm_config_registry",
+      "ghp_short",
+      "-----BEGIN CERTIFICATE-----",
+    ],
   },
   url_credentials: {
     finds: [
@@ -194,9 +231,26 @@ const CASES: Record<
       ["token=kdJxQwRtPbNmZvLs", "kdJxQwRtPbNmZvLs"],
       ["token: xkcdvbnqwrtplmzs", "xkcdvbnqwrtplmzs"],
       ['"refresh_token": "QZRTKWPLMNBVCXSD"', "QZRTKWPLMNBVCXSD"],
+      ['["--token", "a1b2c3d4e5f6"]', "a1b2c3d4e5f6"],
+      ["['--token','a1b2c3d4e5f6']", "a1b2c3d4e5f6"],
+      ['"args":[\\"--password\\",\\"tiger\\"]', "tiger"],
+      ['["--password",\n  "tiger"]', "tiger"],
+      ["[serve, --token, a1b2c3d4e5f6]", "a1b2c3d4e5f6"],
+      ["{&quot;password&quot;:&quot;tiger&quot;}", "tiger"],
+      ["{&#34;password&#34;: &#34;tiger&#34;}", "tiger"],
+      ["&lt;password&gt;tiger&lt;/password&gt;", "tiger"],
+      ["{\\u0022password\\u0022:\\u0022tiger\\u0022}", "tiger"],
+      ["{\\x22password\\x22:\\x22tiger\\x22}", "tiger"],
+      ['{"\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c":"tiger"}', "tiger"],
     ],
     leaves: [
       "password=",
+      "--password, --user and --host are required",
+      "the option '--password' because of a1",
+      "--password\nEnter your name1",
+      '["--password-file", "a1b2c3d4e5f6"]',
+      "&quot;status&quot;:&quot;a1b2c3d4e5f6&quot;",
+      "\\u001b[31mdone\\u001b[0m",
       "password: required",
       "token=null",
       "token_count=12345678a",

@@ -1,6 +1,6 @@
 import { proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
-import { BLANK, DASH, QUOTE } from "../text/ascii.js";
+import { BACKSLASH, BLANK, DASH, QUOTE } from "../text/ascii.js";
 import { CHARACTER_BITS, hasTextAt, LETTER, latin1, NAME } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
 import { LABEL, PLACE, SIGN } from "../text/evidence.js";
@@ -93,9 +93,12 @@ export function findOption(b: Uint8Array, p: number): number {
 
 /** Whether an option of a command may begin with the dash at `p`. */
 export function beginsOption(b: Uint8Array, p: number): boolean {
-  if (p > matches.floor && b[p - 1]! > BLANK && b[p - 1] !== QUOTE && b[p - 1] !== 91) return false;
+  if (p > matches.floor && MAY_PRECEDE_OPTION[b[p - 1]!] === 0) return false;
   return b[p + 1] === DASH ? (CHARACTER_BITS[b[p + 2]!]! & LETTER) !== 0 : (CHARACTER_BITS[b[p + 1]!]! & LETTER) !== 0;
 }
+
+const MAY_PRECEDE_OPTION = new Uint8Array(256).fill(1, 0, BLANK + 1);
+for (const c of "\"'[") MAY_PRECEDE_OPTION[c.charCodeAt(0)] = 1;
 
 function longOption(b: Uint8Array, p: number): number {
   const name = b[p + 1] === DASH ? p + 2 : p + 1;
@@ -103,21 +106,39 @@ function longOption(b: Uint8Array, p: number): number {
   let end = name;
   while (end < limit && (CHARACTER_BITS[b[end]!]! & NAME) !== 0) end++;
   work.spent += end - p;
-  if (end >= limit || !endsOption(b, end)) return shortOption(b, p);
+  const valueAt = optionValue(b, end);
+  if (end >= limit || valueAt < 0) return shortOption(b, p);
   const kind = labelOfKey(latin1(b, name, end));
-  const start = secureStart(b, end + (b[end] === BLANK ? 1 : 3));
+  const start = secureStart(b, valueAt);
   if (kind === 0 && isUserOption(b, name, end)) return findPair(b, start, ":");
   if (b[start] === DASH || kind === 0) return shortOption(b, p);
   if (kind >= BIRTH_LABEL) return findLabelledValue(b, kind, start, LABEL | SIGN);
   if (kind !== PASSWORD_LABEL && kind !== SECRET_LABEL && kind !== AUTHORIZATION_LABEL) return NOT_FOUND;
   assigned.read(b, start);
-  return proposeSecret(b, kind, LABEL | SIGN, true);
+  return proposeSecret(b, kind, LABEL | SIGN, b[end] !== COMMA);
 }
 
-/** Whether the value follows the name of an option: after a space, or as the next text of a list. */
-function endsOption(b: Uint8Array, p: number): boolean {
-  return b[p] === BLANK || (b[p] === QUOTE && b[p + 1] === 44 && b[p + 2]! <= QUOTE);
+const COMMA = 44;
+const MAX_LISTED = 40;
+
+/**
+ * Returns the start of the value after the name of an option that ends before `p`, or -1: after a space, or as the next
+ * text of a list in any quotes: `"--token", "x"`, `\"--token\",\"x\"`, `[--token, x]`.
+ */
+function optionValue(b: Uint8Array, p: number): number {
+  let q = p;
+  while (b[q] === BACKSLASH && q < p + MAX_BACKSLASHES) q++;
+  const isQuoted = QUOTES[b[q]!] === 1;
+  if (isQuoted) q++;
+  if (b[q] !== COMMA) return b[p] === BLANK ? p + 1 : -1;
+  const limit = ++q + MAX_LISTED;
+  while (q < limit && b[q]! <= BLANK) q++;
+  return isQuoted ? (QUOTES[b[q]!] === 1 || b[q] === BACKSLASH ? q : -1) : q === p + 2 ? q : -1;
 }
+
+const QUOTES = new Uint8Array(256);
+for (const c of "\"'") QUOTES[c.charCodeAt(0)] = 1;
+const MAX_BACKSLASHES = 8;
 
 /** A password that a pipe gives to `sudo -S`. */
 // At most 160 characters.

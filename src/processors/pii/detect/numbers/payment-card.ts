@@ -11,12 +11,14 @@ import {
   KEY,
   LABEL,
   OTHER_THING,
+  PLACE,
   WRONG_CHECKSUM,
 } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
+import { stripeEnd } from "./magnetic-stripe.js";
 
 /**
  * Each issuer's range of first digits (from and to), how many digits that range compares, and the lengths of its
@@ -100,7 +102,7 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   if (size !== 4) return addIfCard(b, i, i + 1);
   work.spent += GROUPING_COST;
   for (const sizes of GROUPINGS) {
-    if (!groups.haveSizes(i, sizes, " -")) continue;
+    if (!groups.haveSizes(i, sizes, " -.")) continue;
     const next = addIfCard(b, i, i + sizes.length);
     if (next !== 0) return next;
   }
@@ -127,10 +129,14 @@ function addIfCard(b: Uint8Array, from: number, to: number): number {
   const checksum = passesLuhn(b, from, to) ? CHECKSUM : WRONG_CHECKSUM;
   if (checksum === WRONG_CHECKSUM && !matches.isThorough) return 0;
   const start = groups.starts[from]!;
+  const stop = groups.ends[to - 1]!;
+  const stripe = stripeEnd(b, stop);
   const grouped = to - from > 1 ? GROUPED : 0;
   const among = grouped !== 0 && (from > 0 || to < groups.count) ? AMONG_NUMBERS : 0;
   const evidence = form | checksum | grouped | among | rowEvidence(b, from, to) | labelEvidence(b, from);
-  return matches.propose(PAYMENT_CARD, start, groups.ends[to - 1]!, evidence) === NOT_FOUND ? 0 : to;
+  return matches.propose(PAYMENT_CARD, start, stripe, stripe > stop ? evidence | PLACE : evidence) === NOT_FOUND
+    ? 0
+    : to;
 }
 
 /** More groups of four before or behind it are a row of numbers, unless they are cards too. */

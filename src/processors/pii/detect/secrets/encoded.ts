@@ -34,7 +34,8 @@ export function findEncoded(b: Uint8Array, p: number, scan: ScanWrapped): number
   return stop;
 }
 
-function addFindings(text: Uint8Array, places: Uint32Array, scan: ScanWrapped): void {
+/** Searches a decoded text. `places` has the position of each of its bytes in the text around it. */
+export function addFindings(text: Uint8Array, places: Uint32Array, scan: ScanWrapped): void {
   const around = matches.leave();
   const count = scan(text);
   const { starts, ends, detectors } = matches;

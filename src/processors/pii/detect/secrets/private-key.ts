@@ -1,4 +1,4 @@
-import { DASH } from "../text/ascii.js";
+import { DASH, UPPER_L } from "../text/ascii.js";
 import { hasTextAt, latin1 } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
 import { UNIQUE_FORM } from "../text/evidence.js";
@@ -16,6 +16,7 @@ const MAX_HEAD_LENGTH = 90;
  */
 export function findPrivateKey(b: Uint8Array, p: number): number {
   const { end } = matches;
+  if (b[p + 1] === UPPER_L) return findPuttyKey(b, p);
   if (!hasTextAt(b, p, end, "-----BEGIN")) return NOT_FOUND;
   work.spent += TEXT_COST;
   if (!HEAD.test(latin1(b, p + 10, Math.min(end, p + MAX_HEAD_LENGTH)))) return NOT_FOUND;
@@ -32,4 +33,13 @@ function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
     if (foot !== null) return start + at + 8 + foot[0].length;
   }
   return end;
+}
+
+/** Finds the private part of a key of PuTTY, from the `-` of `Private-Lines:` at `p` to the code that signs it. */
+function findPuttyKey(b: Uint8Array, p: number): number {
+  const { end } = matches;
+  if (p - 7 < matches.lastEnd || !hasTextAt(b, p - 7, end, "Private-Lines:")) return NOT_FOUND;
+  const size = Buffer.from(b.buffer, b.byteOffset + p, end - p).indexOf("Private-MAC");
+  work.spent += TEXT_COST + end - p;
+  return matches.propose(API_KEY, p - 7, size < 0 ? end : p + size, UNIQUE_FORM);
 }

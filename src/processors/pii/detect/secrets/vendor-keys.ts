@@ -1,4 +1,14 @@
-import { ALNUM, BASE64URL, HEX, LOWER, SECRET, TOKEN, UPPER } from "../text/characters.js";
+import {
+  ALNUM,
+  BASE64URL,
+  HEX,
+  LOWER,
+  PARAMETER_HASH,
+  PASSWORD_HASH,
+  SECRET,
+  TOKEN,
+  UPPER,
+} from "../text/characters.js";
 
 /** The prefix of a vendor's keys, and the minimum length and the characters of the rest. */
 export interface KeyPrefix {
@@ -141,6 +151,13 @@ export const KEY_PREFIXES: readonly KeyPrefix[] = [
   ...path("discordapp.", "com/api/webhooks/", 40),
   ...path("office.", "com/webhook/", 40),
   ...keys("t1.", 80, TOKEN),
+  // Hashes of passwords, as crypt(3), LDAP, Django, PostgreSQL and routers write them.
+  ...keys("$2a$ $2b$ $2x$ $2y$ $5$ $6$ $7$ $y$ $gy$ $8$ $9$", 40, PASSWORD_HASH),
+  ...keys("$1$ $apr1$ $md5$ $sha1$ $P$ $H$ $S$ $s0$ md5$ sha1$", 22, PASSWORD_HASH),
+  ...keys("$argon2id$ $argon2i$ $argon2d$ argon2$ $scrypt$ scrypt$ $bcrypt-sha256$", 40, PARAMETER_HASH),
+  ...keys("$pbkdf2$ $pbkdf2-sha1$ $pbkdf2-sha256$ $pbkdf2-sha512$", 40, PASSWORD_HASH),
+  ...keys("pbkdf2_sha1$ pbkdf2_sha256$ pbkdf2_sha512$ bcrypt$ bcrypt_sha256$", 40, PASSWORD_HASH),
+  ...keys("SCRAM-SHA-1$ SCRAM-SHA-256$ SCRAM-SHA-512$", 60, SECRET),
 ];
 
 /** Keys that are one word, recognised by their beginning, their length and their characters. */

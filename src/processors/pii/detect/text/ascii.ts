@@ -25,6 +25,7 @@ export const QUESTION = 63;
 export const AT = 64;
 export const UPPER_A = 65;
 export const UPPER_K = 75;
+export const UPPER_L = 76;
 export const UPPER_S = 83;
 export const OPEN_BRACKET = 91;
 export const BACKSLASH = 92;

@@ -26,6 +26,9 @@ export const URL_PART = 32768;
 /** A bracket. `TAG_START` is the one that begins a tag. */
 export const BRACKET = 65536;
 export const TAG_START = 131072;
+/** Characters of a hash of a password with its salt, and those of one whose parameters have commas between them. */
+export const PASSWORD_HASH = 262144;
+export const PARAMETER_HASH = 524288;
 /** Characters of a text in quotes or in apostrophes: everything but those and `\\`. */
 export const IN_QUOTES = 2048;
 export const IN_APOSTROPHES = 4096;
@@ -61,6 +64,8 @@ function characterBits(): Uint32Array {
   add(`${alnum}_`, WORD);
   add(`${alnum}_-.`, NAME);
   add(`${alnum}+/-_`, BASE64);
+  add(`${alnum}./+=$_-`, PASSWORD_HASH | PARAMETER_HASH);
+  add(",", PARAMETER_HASH);
   add("<>(){}[]|", BRACKET);
   add("<", TAG_START);
   add(`${alnum}-._~%!*()+@:$='`, URL_PART);
