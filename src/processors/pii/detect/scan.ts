@@ -25,7 +25,7 @@ import { findAssignedSecret, findNewValue } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
 import { escapeStart, findEscaped, mayBeInEscape } from "./secrets/escaped.js";
 import { findDiscordToken } from "./secrets/long-word.js";
-import { findPrivateKey } from "./secrets/private-key.js";
+import { findKeyMember, findPrivateKey, mayFollowMember } from "./secrets/private-key.js";
 import { findAuthorization, findJwt, findLogin, findUrlCredentials } from "./secrets/tokens.js";
 import { BLANK, PERCENT, SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt } from "./text/characters.js";
@@ -113,7 +113,7 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
   }
-  if (anchor === COLON && b[p + 1] === BLANK) return mayFollowLabel(b, p);
+  if (anchor === COLON && b[p + 1] === BLANK) return mayFollowLabel(b, p) || mayFollowMember(b, p);
   if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowLabel(b, p) || isArrowAfterMatch(b, p);
   if (anchor === LETTER_W) return MAY_PRECEDE_W[b[p - 1]! | 32] === 1 || (b[p + 1] === 111 && beginsPhrase(b, p));
   if (anchor === LETTER_P) return b[p + 1] === 104 && beginsPhrase(b, p);
@@ -289,6 +289,8 @@ function detectAtColon(b: Uint8Array, p: number): number {
   if (matches.isEnabled(API_KEY)) {
     const token = b[p + 1] === 65 ? findBotToken(b, p) : b[p - 17] === SLASH ? findAsanaToken(b, p) : NOT_FOUND;
     if (token !== NOT_FOUND) return token;
+    const member = findKeyMember(b, p);
+    if (member !== NOT_FOUND) return member;
   }
   const found = matches.isEnabled(IPV6) ? findIpv6(b, p) : NOT_FOUND;
   if (found !== NOT_FOUND) return found;

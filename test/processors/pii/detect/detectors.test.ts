@@ -167,6 +167,7 @@ const CASES: Record<
       "Basic settings changed",
       "Bearer ****",
       "Bearer authenticationfailure",
+      "token_type=Bearer expires_in=3600",
     ],
   },
   api_key: {
@@ -186,12 +187,14 @@ const CASES: Record<
         "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
       ],
       ["Public-Lines: 1\nAAAA\nPrivate-Lines: 1\nabc=\nPrivate-MAC: 00", "Private-Lines: 1\nabc=\n"],
+      [`{"kty":"OKP","d":"${HASH}"}`, HASH],
       ...PASSWORD_HASHES.map((hash): [string, string] => [`'${hash}'`, hash]),
     ],
     leaves: [
       "cost $2b$ per unit",
       "$argon2id$v=19",
       "$1$ and $2",
+      `{"x":"${HASH}","d":"${HASH}"}`,
       "Private-Lines",
       "sk-fading-circle-loader-component",
       "npm_config_registry",
@@ -232,6 +235,8 @@ const CASES: Record<
       ["token: xkcdvbnqwrtplmzs", "xkcdvbnqwrtplmzs"],
       ['"refresh_token": "QZRTKWPLMNBVCXSD"', "QZRTKWPLMNBVCXSD"],
       ['["--token", "a1b2c3d4e5f6"]', "a1b2c3d4e5f6"],
+      ['env: [{name: ADMIN_PASSWORD, value: "tiger"}]', "tiger"],
+      ["password provvisoria Ciliegia-Blu-3 comunicata", "Ciliegia-Blu-3"],
       ["['--token','a1b2c3d4e5f6']", "a1b2c3d4e5f6"],
       ['"args":[\\"--password\\",\\"tiger\\"]', "tiger"],
       ['["--password",\n  "tiger"]', "tiger"],
@@ -248,6 +253,7 @@ const CASES: Record<
       "--password, --user and --host are required",
       "the option '--password' because of a1",
       "--password\nEnter your name1",
+      "run -e API_KEY=$" + "{API_KEY:?missing}",
       '["--password-file", "a1b2c3d4e5f6"]',
       "&quot;status&quot;:&quot;a1b2c3d4e5f6&quot;",
       "\\u001b[31mdone\\u001b[0m",
@@ -304,6 +310,8 @@ const CASES: Record<
   passport: {
     finds: [
       ["passport no.: C01X00T47", "C01X00T47"],
+      ['{"documentType":"P","documentNumber":"AA9876543"}', "AA9876543"],
+      ["pasaport U85254504 süresi dolmuş", "U85254504"],
       ['"passport_number": "512345678"', "512345678"],
     ],
     leaves: ["passport: required", "passport=expired", "passport: AB12"],

@@ -225,11 +225,14 @@ function skipSibling(b: Uint8Array, p: number, floor: number): number {
   return QUOTES[b[end - 1]!] === 1 || b[end - 1] === 92 ? skipBetween(b, end, floor) : p;
 }
 
-/** Whether a word that ends before `p` is the value of a name: `type=PASSPORT`. */
+const MAX_MEMBER = 40;
+
+/** Whether a word that ends before `p` is the value of a name: `type=PASSPORT`, `name: DB_PASSWORD`. */
 function isValueBefore(b: Uint8Array, p: number, floor: number): boolean {
   let q = p;
-  while (q > floor && p - q < MAX_ASIDE && (CHARACTER_BITS[b[q - 1]!]! & LETTER) !== 0) q--;
-  return q < p && q > floor && SIGNS[b[q - 1]!] === 1;
+  while (q > floor && p - q < MAX_MEMBER && (CHARACTER_BITS[b[q - 1]!]! & WORD) !== 0) q--;
+  const sign = b[q - 1] === 32 ? q - 2 : q - 1;
+  return q < p && sign >= floor && SIGNS[b[sign]!] === 1;
 }
 
 /** Returns the end of the word before the signs, quotes and spaces that end at `p`. */

@@ -17,7 +17,7 @@ import {
 } from "../labels/label-words.js";
 import { findLabelledValue } from "../labels/labelled-value.js";
 import { label, labelBefore } from "../labels/labels.js";
-import { AMPERSAND, BLANK, COLON, EQUALS, HASH, QUESTION } from "../text/ascii.js";
+import { AMPERSAND, BLANK, COLON, EQUALS, HASH, OPEN_BRACE, PLUS, QUESTION } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
 import { COMMON_FORM, FORM, LABEL, PLACE, PLACEHOLDER, PROSE, RANDOM, SIGN } from "../text/evidence.js";
@@ -44,7 +44,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   const kind = labelBefore(b, p + 1, matches.lastEnd);
   if (kind === NO_LABEL || kind === OTHER_LABEL) return NOT_FOUND;
   matches.readsDigits = true;
-  if (isPublic(b, label.start) || isResourceName(b, p)) return NOT_FOUND;
+  if (isPublic(b, label.start) || isResourceName(b, p) || isCondition(b, p)) return NOT_FOUND;
   assigned.read(b, p + 1);
   if (kind === DOCUMENT_LABEL) return findDocument(b, assigned.start);
   if (kind === SOME_KEY_LABEL) return findSomeKey(b, assigned.start);
@@ -68,6 +68,11 @@ function isResourceName(b: Uint8Array, p: number): boolean {
   work.spent += TEXT_COST;
   // At most 64 characters.
   return /\barn:[a-z-]+:[^\s"']*$/.test(latin1(b, Math.max(matches.floor, p - MAX_NEAR), p));
+}
+
+/** Whether a message or an alternative of a shell follows the name of its variable: `${API_KEY:?missing}`. */
+function isCondition(b: Uint8Array, p: number): boolean {
+  return (b[p + 1] === QUESTION || b[p + 1] === PLUS) && b[label.start - 1] === OPEN_BRACE && b[p] === COLON;
 }
 
 /** Words that say that a code was sent to a person, before or behind it. */
@@ -127,7 +132,7 @@ export function findNewValue(b: Uint8Array, p: number): number {
 }
 
 const DOCUMENT_NEAR =
-  /(passport|\bapis\b|travel_?doc|doc_?type["']?[=:] ?["']?p\b|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
+  /(passport|\bapis\b|travel_?doc|doc(?:ument)?_?type["']?[=:] ?["']?p\b|reisepass|passeport|pasaporte|licen[cs]e|führerschein|national|identity|id.?card|\bid\b|dni|ausweis)[^\n]{0,40}$/i;
 const MAX_NEAR = 64;
 
 /** Finds the number of a document whose kind a word before its label tells. */

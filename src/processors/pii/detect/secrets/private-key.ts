@@ -1,4 +1,4 @@
-import { DASH, UPPER_L } from "../text/ascii.js";
+import { DASH, QUOTE, UPPER_L } from "../text/ascii.js";
 import { hasTextAt, latin1 } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
 import { UNIQUE_FORM } from "../text/evidence.js";
@@ -42,4 +42,31 @@ function findPuttyKey(b: Uint8Array, p: number): number {
   const size = Buffer.from(b.buffer, b.byteOffset + p, end - p).indexOf("Private-MAC");
   work.spent += TEXT_COST + end - p;
   return matches.propose(API_KEY, p - 7, size < 0 ? end : p + size, UNIQUE_FORM);
+}
+
+/** The private members of a JSON Web Key. */
+const MEMBER = /"(?:[dkpq]|d[pq]|qi)"$/;
+const MEMBER_VALUE = /^: ?"([\w-]{22,1400})"/;
+const MAX_MEMBER_VALUE = 1404;
+/** How far from it the type of the key may be. */
+const MAX_KEY_SIZE = 2048;
+
+/** Whether the `:` at `p` may follow the name of such a member. */
+export function mayFollowMember(b: Uint8Array, p: number): boolean {
+  return b[p - 1] === QUOTE && (b[p - 3] === QUOTE || b[p - 4] === QUOTE);
+}
+
+/** Finds the private part of a JSON Web Key behind the `:` at `p`: `{"kty":"OKP","d":"..."}`. */
+export function findKeyMember(b: Uint8Array, p: number): number {
+  const { end, floor } = matches;
+  if (!mayFollowMember(b, p)) return NOT_FOUND;
+  work.spent += 2 * TEXT_COST;
+  if (!MEMBER.test(latin1(b, Math.max(floor, p - 4), p))) return NOT_FOUND;
+  const value = MEMBER_VALUE.exec(latin1(b, p, Math.min(end, p + MAX_MEMBER_VALUE)));
+  if (value === null) return NOT_FOUND;
+  work.spent += 2 * MAX_KEY_SIZE;
+  if (!latin1(b, Math.max(floor, p - MAX_KEY_SIZE), Math.min(end, p + MAX_KEY_SIZE)).includes('"kty"'))
+    return NOT_FOUND;
+  const start = p + value[0].length - 1 - value[1]!.length;
+  return matches.propose(API_KEY, start, start + value[1]!.length, UNIQUE_FORM);
 }

@@ -1,4 +1,4 @@
-import { AT, BLANK, COLON, DOT, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
+import { AT, BLANK, COLON, DOT, EQUALS, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
 import { ALNUM, BASE64URL, DIGIT, hasTextAt, isBefore, latin1, TOKEN } from "../text/characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "../text/detectors.js";
 import { FORM, LABEL, PLACE, PLACEHOLDER, RANDOM, UNIQUE_FORM } from "../text/evidence.js";
@@ -40,6 +40,9 @@ export function findAuthorization(b: Uint8Array, p: number): number {
 function findBearer(b: Uint8Array, start: number): number {
   if (start < 0) return NOT_FOUND;
   let stop = runs.end(b, start, TOKEN);
+  work.spent += stop - start;
+  const sign = b.subarray(start, stop).indexOf(EQUALS); // only at the end of a token: token_type=Bearer expires_in=60
+  if (sign > 0 && b[stop - 1] !== EQUALS) stop = start + sign;
   while (stop > start && b[stop - 1] === DOT) stop--;
   if (stop - start < 8 || !(hasNext(b, start, stop, DIGIT) || areRandomLetters(b, start, stop))) return NOT_FOUND;
   return matches.propose(BEARER_TOKEN, start, stop, FORM | LABEL | RANDOM);
