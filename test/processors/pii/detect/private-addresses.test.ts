@@ -18,6 +18,7 @@ const ORDINARY = [
   "node fe80::1ff:fe23:4567:890a joined, pod fd00:10:244::3:41",
   "kubelet at ::ffff:192.168.1.9 is ready",
   "link-local 169.254.12.7 in use",
+  "etcd peer 10.0.3.11:2380 became leader",
 ];
 
 describe("an address of a private network", () => {

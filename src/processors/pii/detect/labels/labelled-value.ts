@@ -124,7 +124,7 @@ const SIX_DIGITS = /^\d{6}(?![\w:/%]|[-.]\w)/;
 const CARD_CODE = /^\d{3,4}(?![\w:/%]|[-.]\w)/;
 /** Words behind a number that say what it counts. */
 const UNIT =
-  /^[ -]?(?:ms|s|secs?|seconds?|min|mins?|minutes?|hours?|h|days?|weeks?|bytes|[kmg]i?b|times|attempts?|tries|retries|rows|of|x|characters|chars|digits|zeichen|caractères|caracteres|items|entries|users|requests|percent|%|°)(?![a-z\x80-\xff])/i;
+  /^[ -]?(?:ms|s|secs?|seconds?|min|mins?|minutes?|hours?|h|days?|weeks?|bytes|[kmg]i?b|times|attempts?|tries|retries|rows|of|x|characters|chars|digits|zeichen|caractères|caracteres|items|entries|users|requests|messages|records|events|packets|out of|percent|%|°)(?![a-z\x80-\xff])/i;
 
 const MAX_LENGTH = 240;
 

@@ -217,9 +217,10 @@ function skipDigits(b: Uint8Array, p: number, floor: number): number {
   return CLASSES[b[p - 2]!] === DIGIT_CLASS ? p - 2 : p - 1;
 }
 
-/** Skips the comma between members of an object: `"type":"PASSPORT","number":`. */
+/** Skips the comma or the end of the line between members of an object: `"type":"PASSPORT","number":`. */
 function skipSibling(b: Uint8Array, p: number, floor: number): number {
-  if (!label.hasSign || p - 3 < floor || b[p - 1] !== 44) return p;
+  if (!label.hasSign || p - 3 < floor || (b[p - 1] !== 44 && b[p - 1] !== 10)) return p;
+  if (b[p - 1] === 10) return isValueBefore(b, p - 1, floor) ? p - 1 : p; // the next line of YAML
   if (QUOTES[b[p]!] === 0) return isValueBefore(b, p - 1, floor) ? p - 1 : p;
   const end = b[p - 2] === 125 ? p - 2 : p - 1; // the end of an object before the comma
   return QUOTES[b[end - 1]!] === 1 || b[end - 1] === 92 ? skipBetween(b, end, floor) : p;

@@ -16,6 +16,8 @@ const LINKED =
   /^(?:passw(?:or[dt]|d)|pwd?|kennwort|wachtwoord)["'\]]?(?! (?:for|of) (?:key|file|user|account|database|keyring|realm|repository) ["'])(?: (?:field|value))?(?: (?:for|of|von|f\xc3\xbcr|van|der|des|vom)(?: [^\s:=]{1,24}){1,5}(?= (?:is|was|ist|lautet|has|wurde) )| (?:for|of|von|f\xc3\xbcr) (?:user |Benutzer )?[^\s:]{1,40})?(?: (?:has been|had been|have been|was|is|wurde))?(?: now)?(?: (?:set|changed|reset|updated|entered|ge\xc3\xa4ndert|inserita|informada|ingresada|saisi))?(?: ?(?:is|was|=>|->|to|ist|lautet|war|auf)?:? {1,2})(["'`]?)/i;
 /** SQL names the password of a user like that. */
 const IDENTIFIED = /^identified (?:with \S+ )?by (?:password )?(?!values\b)(["'`]?)/i;
+/** Messages of the program passwd. */
+const OF_PASSWD = /^passwd: [a-z]+ [a-z]+ [a-z]+\b/;
 /** Words that only a value follows, and words that a sentence may follow as well. */
 const EXACT = /(?: (?:set|changed|reset|updated) to| lautet|:| ge\xc3\xa4ndert auf|=>|->) ["'`]?$/i;
 const VERB = / (?:is|was|to|ist|war|auf) $/i;
@@ -36,6 +38,7 @@ export function findInProse(b: Uint8Array, p: number): number {
   if (!isSql && isAt(b, from - 1, matches.end, LOWER)) return findOperand(b, from, text); // htpasswd, chpasswd
   const linked = (isSql ? IDENTIFIED : LINKED).exec(text);
   if (linked === null) return NOT_FOUND;
+  if (OF_PASSWD.test(text)) return NOT_FOUND;
   const quote = linked[1]!;
   const start = from + linked[0].length;
   const isExact = isSql || EXACT.test(linked[0]);

@@ -16,7 +16,7 @@ const CLIENT = [
 ].join("|");
 /** Such words that are the end of others as well. */
 const SHORT_CLIENT =
-  "(?:end)?users?|peer|guest|player|caller|xff|x-real|rhost|rip|framed|benutzers?|besuchers?|nutzers?|usuarios?|utilisateurs?|utenti|utente|gebruikers?|klienta?|u.ytkownika?";
+  "(?:end)?users?|(?<!(?:bgp|ospf|etcd|raft|cluster|gossip|vrrp|ipsec|consul) )peer|guest|player|caller|xff|x-real|rhost|rip|framed|benutzers?|besuchers?|nutzers?|usuarios?|utilisateurs?|utenti|utente|gebruikers?|klienta?|u.ytkownika?";
 /** Words that say what kind of value follows. */
 const ADDRESS = "ip|ipv[46]|addr|address|network|socket|host|hostname|adresse?|direcci\xc3\xb3n|adres";
 const VERBS = "connected|disconnected|connecting|from|at|is|was|on|with";
