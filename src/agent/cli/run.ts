@@ -140,6 +140,7 @@ export async function runConfig(
 ): Promise<number> {
   const { shutdownTimeoutMs, terminal, watch, pluginFolders, remote, watched, taskOf, development, parent } =
     environment;
+  void config.prepareGeneration();
   const [{ Agent }, { ConfigReloader }, { createSelfTelemetry }, { AgentRehearsals }] = await Promise.all([
     import("../../runtime/host/agent.js"),
     import("../../runtime/host/reload/config-reloader.js"),

@@ -1,7 +1,7 @@
 import type { Registry } from "./resolve/registry.js";
 import { resolveConfig } from "./resolve/resolve-config.js";
 import type { ResolvedConfig } from "./resolve/spec.js";
-import { configHash } from "./secrets/config-hash.js";
+import { ConfigHash } from "./secrets/config-hash.js";
 import { maskedLines } from "./secrets/masked-lines.js";
 import { Findings } from "./text/findings.js";
 import { isNull, type MapNode } from "./text/node.js";
@@ -63,7 +63,7 @@ export function openConfig(options: Omit<LoadOptions, "registry">): OpenedConfig
     root,
     findings,
     resolve(registry) {
-      const hash = (merged: MapNode) => configHash(merged, registry);
+      const hash = (merged: MapNode) => new ConfigHash(merged, registry);
       const config = root && resolveConfig(root, { registry, allowNoReceivers, addDefaults, findings, hash });
       const problems = sortProblems(findings.problems, [...texts.keys()]);
       const lineAt = maskedLines(root, texts, registry);

@@ -47,8 +47,8 @@ export interface ResolveOptions {
   readonly allowNoReceivers: boolean;
   readonly addDefaults: boolean;
   readonly findings: Findings;
-  /** Computes the generation of the config. */
-  readonly hash: (root: MapNode) => string;
+  /** Hashes the config; the text is its generation. */
+  readonly hash: (root: MapNode) => { readonly text: string; prepare(): Promise<void> };
 }
 
 /**
@@ -100,7 +100,8 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   warnOfOpenListeners(listeners, root, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
   const running = unwritten.filter(([id]) => !displaced.has(`extension "${id}"`));
-  let generation: string | undefined; // computed on demand, because it takes some milliseconds
+  let hash: ReturnType<ResolveOptions["hash"]> | undefined; // made on demand, because it takes some milliseconds
+  const madeHash = () => (hash ??= options.hash(root));
 
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
@@ -112,9 +113,9 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
     receiverTypes: receiverTypes(registry, root),
     service: displaced.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
     get generation() {
-      generation ??= options.hash(root);
-      return generation;
+      return madeHash().text;
     },
+    prepareGeneration: () => madeHash().prepare(),
     placeOf(path: ConfigPath) {
       const found = locatePath(root, path);
       return found.exact ? found.place : undefined;

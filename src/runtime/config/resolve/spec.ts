@@ -44,6 +44,8 @@ export interface ResolvedConfig extends GraphPlan {
   readonly service: ServiceSettings;
   /** A short hash of the config's values, after substitution. */
   readonly generation: string;
+  /** Computes the slow part of the generation in another thread, so that the first record need not wait for it. */
+  prepareGeneration(): Promise<void>;
   /** Hashes of the files that components read only once, by path, if the loader of the config noted them. */
   readonly fileVersions?: ReadonlyMap<string, string>;
   /** Place of a key, such as ["service", "telemetry", "metrics"]; undefined when it is absent. */

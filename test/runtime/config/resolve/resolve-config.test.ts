@@ -107,6 +107,17 @@ service: {pipelines: {logs: {receivers: [otlp], processors: [${processors}], exp
     ].map(generation);
     expect(new Set(all).size).toBe(4);
   });
+
+  it("tells two secrets apart, and is the same when the slow part of it was prepared", async () => {
+    const config = (password: string) =>
+      resolve(`receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+exporters: {otlp_http: {endpoint: "http://127.0.0.1:1", headers: {authorization: ${password}}}}
+service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}`);
+    const prepared = config("a");
+    await prepared.prepareGeneration();
+    expect(prepared.generation).toBe(config("a").generation);
+    expect(prepared.generation).not.toBe(config("b").generation);
+  });
 });
 
 describe("keys that have no effect", () => {

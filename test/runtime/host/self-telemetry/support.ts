@@ -16,6 +16,7 @@ export function configWith(telemetry: unknown): ResolvedConfig {
     extensions: none,
     pipelines: [],
     generation: "1",
+    prepareGeneration: async () => {},
     service: serviceSchema.parse({ telemetry }),
     placeOf(path) {
       let value = root;
