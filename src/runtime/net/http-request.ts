@@ -2,7 +2,6 @@ import type { Agent, ClientRequest, RequestOptions } from "node:http";
 import type { Agent as SecureAgent } from "node:https";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { connect as connectTls } from "node:tls";
 import type { HttpProxy } from "./proxy/proxy.js";
 import { Tunnel } from "./proxy/tunnel.js";
 import type { TlsClientOptions } from "./tls-load.js";
@@ -67,7 +66,7 @@ function openTunnel(
   const tunnel = new Tunnel(proxy, host, port);
   if (tls === undefined) return created(null, tunnel);
   const servername = tls.servername ?? (isIP(host) ? "" : host);
-  const socket = connectTls({ host, ...tls, servername, socket: tunnel });
+  const socket = process.getBuiltinModule("node:tls").connect({ host, ...tls, servername, socket: tunnel });
   tunnel.on("error", (error) => socket.destroy(error));
   socket.on("close", () => tunnel.destroy());
   socket.once("secureConnect", () => created(null, socket));

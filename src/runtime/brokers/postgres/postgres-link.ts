@@ -1,4 +1,4 @@
-import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import type { PeerCertificate } from "node:tls";
 import type { Client, ClientConfig } from "pg";
 import { connectionErrorMessage, loadClientTls, renewClientTls, type TlsClientOptions } from "#net";
 import { loadClient } from "#system";
@@ -42,6 +42,7 @@ export function renewPostgresTls(options: ClientConfig, { tls }: Pick<PostgresCo
 /** Checks the certificate against the overriding name: the client always sends the name of the endpoint. */
 function identityCheck({ server_name_override: name }: NonNullable<PostgresConnectionConfig["tls"]>) {
   if (!name) return {};
+  const { checkServerIdentity } = process.getBuiltinModule("node:tls");
   return {
     checkServerIdentity: (_host: string, certificate: PeerCertificate) => checkServerIdentity(name, certificate),
   };
