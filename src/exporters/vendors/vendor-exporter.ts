@@ -11,6 +11,7 @@ import {
   type Refusal,
   type SendOptions,
 } from "../../plugin.js";
+import { piecesOf, recordsOfPiece } from "../record-pieces.js";
 
 /** Where requests of one kind go. */
 export interface Destination {
@@ -90,16 +91,30 @@ export class VendorExporter implements Exporter {
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const timer = new SliceTimer();
-    const parts = this.partsOf(batch);
+    const size = recordsOfPiece(batch);
+    const pieces = piecesOf(batch, size);
+    const parts: VendorPart[] = [];
     const requests: RecordRequest[] = [];
-    for (const part of parts) if ("to" in part) requests.push({ records: part.records, send: () => post(part) });
-    for (const part of parts)
-      if ("refusal" in part) requests.push({ records: part.records, send: () => Promise.reject(part.refusal) });
     const post = async (request: VendorRequest): Promise<void> => {
       if (timer.isOver) await timer.nextSlice();
       // Added to the requests under way: `sendEach` settles them after this one.
       requests.push(...(await refusedParts(request, abort, options)));
     };
+    const addPiece = (from: number): void => {
+      const added = this.partsOf(pieces.next().value).map((part) => placedAt(from, part));
+      parts.push(...added);
+      for (const part of added) if ("to" in part) requests.push({ records: part.records, send: () => post(part) });
+      for (const part of added)
+        if ("refusal" in part) requests.push({ records: part.records, send: () => Promise.reject(part.refusal) });
+      const next = from + size;
+      if (next >= batch.count) return;
+      const addNext = async () => {
+        await timer.nextSlice();
+        addPiece(next);
+      };
+      requests.push({ records: Array.from({ length: batch.count - next }, (_, i) => next + i), send: addNext });
+    };
+    addPiece(0);
     try {
       await sendEach(requests, batch.count);
     } catch (error) {
@@ -126,6 +141,17 @@ export class VendorExporter implements Exporter {
   async stop(): Promise<void> {
     for (const { poster } of this.destinations) poster.stop();
   }
+}
+
+/** A part of a piece that begins with this record of the batch. */
+function placedAt(from: number, part: VendorPart): VendorPart {
+  if (from === 0 || !("records" in part)) return part;
+  const records = part.records.map((record) => from + record);
+  if (!("to" in part) || part.itemRecords === undefined) return { ...part, records };
+  const itemRecords = part.itemRecords.map((item) =>
+    typeof item === "number" ? from + item : item.map((record) => from + record),
+  );
+  return { ...part, records, itemRecords };
 }
 
 /** Makes a request, and returns what of it was refused, by record. */

@@ -201,4 +201,17 @@ describe("the splunk_hec exporter", () => {
     const none = { log_data_enabled: false, profiling_data_enabled: false };
     expect(problems({ endpoint: "http://s", token: "t", ...none })).toEqual(["log_data_enabled"]);
   });
+
+  it("sends each record once, however often its long resource is repeated, and tells which were refused", async () => {
+    const resource = { "host.name": "h", text: "x".repeat(500_000) };
+    const bodiesOf = (all: string) => eventsOf(all).map(({ event }) => event);
+    const records = Array.from({ length: 11 }, (_, i) => ({ body: { stringValue: `record ${i}` } }));
+    const { exporter, bodies } = await start({ max_content_length_logs: 1_200_000, disable_compression: true });
+    await exporter.send(logs(resource, ...records), never);
+    expect(bodies().flatMap(bodiesOf)).toEqual(records.map((_, i) => `record ${i}`));
+    expect(bodies().length).toBeGreaterThan(4);
+    records[9] = { body: { stringValue: "y".repeat(800_000) } };
+    const refused = await refusalOf(exporter.send(logs(resource, ...records), never));
+    expect([...refused.undelivered!.marks]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+  });
 });

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import { WireWriter } from "#otlp/bytes";
+import { turns } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -9,6 +10,7 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
+import { piecesOf, recordsOfPiece } from "../../record-pieces.js";
 import { publicLookup } from "../public-addresses.js";
 import { RequestIds } from "../record-facts.js";
 import { bodyPieces, bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";
@@ -74,14 +76,33 @@ class WebhookExporter implements Exporter {
     options: SendOptions | undefined,
   ): RecordRequest[] {
     const ids = new RequestIds(options?.idempotencyKey);
-    const all = writeFacts(batch, out);
-    const request = (records: readonly number[], facts: RequestFacts): RecordRequest => {
+    const post = (facts: RequestFacts): Promise<void> => {
       const id = ids.idOf(...facts.json);
-      return { records, send: () => this.post(facts, id, abort, { ...options, idempotencyKey: id }) };
+      return this.post(facts, id, abort, { ...options, idempotencyKey: id });
     };
-    const places = Array.from({ length: all.count }, (_, i) => i);
-    if (this.config.per === "batch") return [request(places, factsOfBatch(batch, all))];
-    return places.map((i) => request([i], { json: [all.of(i)], of: (name) => [all.fact(i, name as FactName)] }));
+    const size = recordsOfPiece(batch);
+    const pages = piecesOf(batch, size);
+    const places = Array.from({ length: batch.count }, (_, i) => i);
+    // Requests are made in their order, so each page is written when its first request is due.
+    if (this.config.per === "batch")
+      return pagesOf(places, size).map((records) => ({
+        records,
+        send: async () => {
+          if (!turns.hasTime) await turns.next();
+          const page: Batch = pages.next().value;
+          await post(factsOfBatch(page, writeFacts(page, out)));
+        },
+      }));
+    let facts: WrittenFacts;
+    return places.map((place) => ({
+      records: [place],
+      send: async () => {
+        const i = place % size;
+        if (!turns.hasTime) await turns.next();
+        if (i === 0) facts = writeFacts(pages.next().value, out);
+        await post({ json: [facts.of(i)], of: (name) => [facts.fact(i, name as FactName)] });
+      },
+    }));
   }
 
   private post(facts: RequestFacts, id: string, abort: AbortSignal, options: SendOptions): Promise<void> {
@@ -114,6 +135,10 @@ class WebhookExporter implements Exporter {
     const signed = { [header]: `${algorithm}=${hmac.digest("hex")}` };
     return timeHeader === "" ? signed : { ...signed, [timeHeader]: time };
   }
+}
+
+function pagesOf(places: readonly number[], size: number): (readonly number[])[] {
+  return Array.from({ length: Math.ceil(places.length / size) }, (_, i) => places.slice(i * size, (i + 1) * size));
 }
 
 const MAX_COPIED = 16 * 1024;
