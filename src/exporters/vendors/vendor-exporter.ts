@@ -1,7 +1,7 @@
 import { compress } from "#codecs/compression";
 import type { Http1Answer } from "#net";
 import { refusalOfUnreadable } from "#net/otlp";
-import { type HttpPoster, type RecordRequest, sendEach } from "#net/sending";
+import { type HttpPoster, piecesOf, type RecordRequest, recordsOfPiece, sendEach } from "#net/sending";
 import { SliceTimer } from "#work";
 import {
   type Batch,
@@ -11,7 +11,6 @@ import {
   type Refusal,
   type SendOptions,
 } from "../../plugin.js";
-import { piecesOf, recordsOfPiece } from "../record-pieces.js";
 
 /** Where requests of one kind go. */
 export interface Destination {

@@ -1,4 +1,3 @@
-import { validUtf8 } from "#otlp/bytes";
 import {
   type FormatAnswer,
   joinPieces,
@@ -138,9 +137,9 @@ class HecRequest {
       (name) => query.get(name) ?? "",
     ) as [string, string, string, string];
     const owner = { event: undefined, fields: {}, host, source, sourcetype, index, time: rawTime(query) };
-    const text = (yield* validUtf8(body)).toString();
-    for (const line of this.splitting === "none" ? [text] : linesOf(text)) {
-      this.logs.add({ ...owner, event: line });
+    for (const line of this.splitting === "none" ? [body] : linesOf(body)) {
+      if (line.length > MAX_RAW_BYTES) throw HecError.invalidFormat();
+      this.logs.add({ ...owner, event: line.toString() });
       if (++this.count > this.maxEvents) throw HecError.invalidFormat();
       yield;
     }
@@ -162,11 +161,16 @@ function rawTime(query: URLSearchParams): number {
 }
 
 /** Empty lines count, except behind the last newline. */
-function* linesOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length; ) {
-    const found = text.indexOf("\n", at);
-    const end = found < 0 ? text.length : found;
-    yield text.slice(at, text[end - 1] === "\r" && end > at ? end - 1 : end);
+function* linesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; ) {
+    const found = body.indexOf(NEWLINE, at);
+    const end = found < 0 ? body.length : found;
+    yield body.subarray(at, body[end - 1] === RETURN && end > at ? end - 1 : end);
     at = end + 1;
   }
 }
+
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+/** A line is one event, and written in one go. */
+const MAX_RAW_BYTES = 4 * 1024 * 1024;

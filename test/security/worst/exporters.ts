@@ -38,9 +38,7 @@ export const WORST_EXPORTERS: Readonly<Record<string, WorstCase>> = {
   aws_s3: {
     maxTurnMs: 1000,
     exporter: {
-      // An entry is one object, which is written in one go.
       aws_s3: {
-        maxTurnMs: 1000,
         s3uploader: {
           endpoint: "$SINK",
           region: "eu-west-1",

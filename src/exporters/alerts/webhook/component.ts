@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
+import { answerReader, HttpPoster, piecesOf, type RecordRequest, recordsOfPiece, sendEach } from "#net/sending";
 import { WireWriter } from "#otlp/bytes";
 import { turns } from "#work";
 import {
@@ -10,7 +10,6 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
-import { piecesOf, recordsOfPiece } from "../../record-pieces.js";
 import { publicLookup } from "../public-addresses.js";
 import { RequestIds } from "../record-facts.js";
 import { bodyPieces, bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";

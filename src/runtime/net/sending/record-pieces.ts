@@ -1,11 +1,10 @@
-import { cutBatch, largestParts } from "#otlp";
-import type { Batch } from "../plugin.js";
+import { type Batch, cutBatch, largestParts } from "#otlp";
 
 /**
  * Formats of other systems repeat the resource in each record, so a short batch may become very long. A piece repeats about
  * this many bytes.
  */
-const REPEATED_BYTES = 2 * 1024 * 1024;
+const REPEATED_BYTES = 1024 * 1024;
 
 /** How many records of a batch can be written in one go, in a format that repeats their resource. */
 export function recordsOfPiece({ signal, bytes, count }: Batch): number {
