@@ -15,6 +15,7 @@ import { expositionTargets } from "./targets/exposition.js";
 import { languageTargets } from "./targets/language.js";
 import { lineTargets } from "./targets/log-lines.js";
 import { machineTargets } from "./targets/machine.js";
+import { protocolTargets } from "./targets/protocols.js";
 import { requestTargets } from "./targets/received-requests.js";
 import { spanTargets } from "./targets/span-formats.js";
 import { sqsTargets } from "./targets/sqs-answers.js";
@@ -38,6 +39,7 @@ const TARGETS = [
   ...statisticsTargets,
   ...clusterTargets,
   ...languageTargets,
+  ...protocolTargets,
   ...storeTargets,
 ];
 const SHARES = TARGETS.reduce((sum, { share }) => sum + share, 0);
