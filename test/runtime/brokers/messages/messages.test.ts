@@ -121,7 +121,7 @@ describe("the intake of messages", () => {
     const body = "[".repeat(50_000) + "]".repeat(50_000);
     expect(await intakeOf(() => ACCEPTED, "json", 1e6).accept(message(body))).toMatchObject({
       kind: "taken",
-      setback: { message: expect.stringContaining("nested too deeply") },
+      setback: { message: expect.stringContaining("nested more than 200 deep") },
     });
     expect(Buffer.from(writeMessages(seen[0]!.batch, "raw")[0]!.body).toString()).toBe(body);
   });
