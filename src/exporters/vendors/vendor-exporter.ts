@@ -111,7 +111,13 @@ export class VendorExporter implements Exporter {
         await timer.nextSlice();
         addPiece(next);
       };
-      requests.push({ records: Array.from({ length: batch.count - next }, (_, i) => next + i), send: addNext });
+      requests.push({
+        // Asked for only if a request fails: written down for each piece, they would take a multiple of the batch.
+        get records() {
+          return Array.from({ length: batch.count - next }, (_, i) => next + i);
+        },
+        send: addNext,
+      });
     };
     addPiece(0);
     try {

@@ -92,14 +92,19 @@ class WebhookExporter implements Exporter {
           await post(factsOfBatch(page, writeFacts(page, out)));
         },
       }));
-    let facts: WrittenFacts;
+    let facts: WrittenFacts | undefined;
     return places.map((place) => ({
       records: [place],
       send: async () => {
         const i = place % size;
         if (!turns.hasTime) await turns.next();
-        if (i === 0) facts = writeFacts(pages.next().value, out);
-        await post({ json: [facts.of(i)], of: (name) => [facts.fact(i, name as FactName)] });
+        if (i === 0) {
+          facts = undefined; // should the next page fail, its records must not be sent as those of this one
+          facts = writeFacts(pages.next().value, out);
+        }
+        if (facts === undefined) throw new Error("the facts of the records before it could not be written");
+        const page = facts;
+        await post({ json: [page.of(i)], of: (name) => [page.fact(i, name as FactName)] });
       },
     }));
   }

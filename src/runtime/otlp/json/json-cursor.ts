@@ -28,7 +28,7 @@ export function endsPlainText(word: number): boolean {
   );
 }
 
-/** What is skipped may be nested deeper than what is read, but not as deep as 20 MB of brackets. */
+/** Skipped values may be nested deeper than those that are read, but not as deep as 20 MB of brackets. */
 const MAX_SKIPPED_DEPTH = 10_000;
 
 /** A JSON scalar as a value; a long integer stays text, because a number would round it. */

@@ -41,7 +41,7 @@ export function readJson(
   out: WireWriter,
   maxElements: number,
 ): { count: number; isNormal: boolean } {
-  const reader = new RequestReader(isUtf8(json) ? json : withoutStops(validUtf8(json)), out, maxElements);
+  const reader = new RequestReader(isUtf8(json) ? json : replaceNonUtf8(json), out, maxElements);
   reader.request(planOf(message));
   return { count: reader.count, isNormal: reader.duplicates === 0 };
 }
@@ -58,11 +58,9 @@ export function* readJsonInSteps(
   return { count: reader.count, isNormal: reader.duplicates === 0 };
 }
 
-function withoutStops<T>(work: Generator<void, T>): T {
-  for (;;) {
-    const step = work.next();
-    if (step.done === true) return step.value;
-  }
+/** Replaces invalid UTF-8 by U+FFFD. */
+function replaceNonUtf8(json: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.prototype.utf8Slice.call(json, 0, json.length));
 }
 
 class RequestReader {

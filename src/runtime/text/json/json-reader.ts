@@ -1,7 +1,7 @@
 /** Makes the error for JSON that cannot be read, with the position of the fault. */
 export type JsonFault = (reason: string, at: number) => Error;
 
-/** What one value may have that is parsed in one go. */
+/** Limits for one value that is parsed in one go. */
 export interface JsonBounds {
   /** Elements of lists and members of objects. */
   readonly maxValues: number;
@@ -13,7 +13,7 @@ export interface JsonBounds {
  * gigabyte when they are parsed.
  */
 export const MAX_JSON_DEPTH = 200;
-/** What is parsed in less than a turn of the event loop. */
+/** A value within these bounds is parsed in less than a turn of the event loop. */
 const BOUNDS: JsonBounds = { maxValues: 20_000, maxBytes: 4 * 1024 * 1024 };
 /** For senders who are trusted with large values, and for values that are not parsed in one go. */
 export const ONLY_DEPTH: JsonBounds = { maxValues: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };

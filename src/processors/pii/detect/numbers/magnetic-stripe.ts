@@ -4,7 +4,7 @@ import { matches } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /**
- * What follows the number of a card on a magnetic stripe: `^DOE/JANE^28052010000` on the first track, and
+ * The rest of a magnetic stripe, behind the number of its card: `^DOE/JANE^28052010000` on the first track, and
  * `=28052010000` on the second one, for which chips write `D28052010000F`.
  */
 const STRIPE = /^(?:\^[^^?"\n]{2,26}\^\d{4,60}|[=Dd]\d{7,20}F{0,2}(?![A-Za-z\d]))/;
