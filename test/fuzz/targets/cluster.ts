@@ -90,7 +90,7 @@ function jsonTarget(name: string, seed: object, run: (value: unknown, text: stri
       try {
         return run(value, text);
       } catch (error) {
-        if (/^it (is|has) no /.test((error as Error).message)) return (error as Error).message;
+        if (/^it (is not a|has no) /.test((error as Error).message)) return (error as Error).message;
         throw error;
       }
     },
