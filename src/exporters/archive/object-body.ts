@@ -1,6 +1,14 @@
 import { compress } from "#codecs/compression";
-import { batchToJsonBytes, jsonText, ownedRecords, plainValue, plainValueText, treeAttributes } from "#otlp/json";
+import {
+  batchToJsonBytesInSteps,
+  jsonText,
+  ownedRecords,
+  plainValue,
+  plainValueText,
+  treeAttributes,
+} from "#otlp/json";
 import { formatTime, parseGoLayout, UTC } from "#text";
+import { inTurns, type Steps } from "#work";
 import { type Batch, Refusal } from "../../plugin.js";
 
 /** The formats of objects. Only `otlp_json` and `otlp_proto` are for all signals; the others are for logs. */
@@ -37,31 +45,49 @@ export class ObjectBody {
     this.contentEncoding = compression === "none" || marshaler === "sumo_ic" ? undefined : compression;
   }
 
-  /** Rejects with a permanent `Refusal` if the format cannot express the records. */
+  /**
+   * Encodes the batch in as many turns of the event loop as it needs. Rejects with a permanent `Refusal` if the format
+   * cannot express the records.
+   */
   async encode(batch: Batch): Promise<Uint8Array> {
-    const plain = this.marshal(batch);
+    const plain = await inTurns(this.marshal(batch));
     return this.compression === "none" ? plain : compress(this.compression, plain);
   }
 
-  private marshal(batch: Batch): Uint8Array {
+  private *marshal(batch: Batch): Steps<Uint8Array> {
     switch (this.marshaler) {
       case "otlp_json":
-        return batchToJsonBytes(batch);
+        return yield* batchToJsonBytesInSteps(batch);
       case "otlp_proto":
         return batch.bytes;
       case "body":
-        return bodyLines(batch);
+        return yield* joinedLines(bodyLines(batch));
       case "sumo_ic":
-        return sumoLines(batch);
+        return yield* joinedLines(sumoLines(batch));
     }
   }
 }
 
+/** What lines are gathered up to before they are encoded, in characters. */
+const GATHERED_LENGTH = 65_536;
+
+function* joinedLines(lines: Iterable<string>): Steps<Buffer> {
+  const pieces: Buffer[] = [];
+  let gathered = "";
+  for (const line of lines) {
+    gathered += line;
+    if (gathered.length >= GATHERED_LENGTH) {
+      pieces.push(Buffer.from(gathered));
+      gathered = "";
+    }
+    yield;
+  }
+  return Buffer.concat([...pieces, Buffer.from(gathered)]);
+}
+
 /** One line per record, with the text of its body. */
-function bodyLines(batch: Batch): Buffer {
-  let lines = "";
-  for (const { tree } of ownedRecords(batch)) lines += `${plainValueText(plainValue(tree["body"] as never))}\n`;
-  return Buffer.from(lines);
+function* bodyLines(batch: Batch): Iterable<string> {
+  for (const { tree } of ownedRecords(batch)) yield `${plainValueText(plainValue(tree["body"] as never))}\n`;
 }
 
 const SUMO_NAMES = ["_sourceName", "_sourceHost", "_sourceCategory"] as const;
@@ -69,8 +95,7 @@ const SUMO_NAMES = ["_sourceName", "_sourceHost", "_sourceCategory"] as const;
 const GO_TIME = parseGoLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 
 /** The archive format of Sumo Logic's installed collector: one JSON object per line. */
-function sumoLines(batch: Batch): Buffer {
-  let lines = "";
+function* sumoLines(batch: Batch): Iterable<string> {
   let known: unknown;
   let head = "";
   for (const { tree, owner } of ownedRecords(batch)) {
@@ -78,9 +103,8 @@ function sumoLines(batch: Batch): Buffer {
     known = owner.resource;
     const nanos = BigInt((tree["observedTimeUnixNano"] as bigint | string | undefined) ?? 0);
     const message = { ...treeAttributes(tree), log: plainValue(tree["body"] as never) };
-    lines += `{"date": "${formatTime(GO_TIME, { nanos, zone: UTC })}",${head},"message":${goJson(message)}}\n`;
+    yield `{"date": "${formatTime(GO_TIME, { nanos, zone: UTC })}",${head},"message":${goJson(message)}}\n`;
   }
-  return Buffer.from(lines);
 }
 
 function sumoHead(resource: Readonly<Record<string, unknown>>): string {

@@ -27,7 +27,8 @@ import {
   sendHeaders,
 } from "#net/otlp";
 import { clientSettings, plainText, withHeaders } from "#net/sending";
-import { batchToJsonBytes } from "#otlp/json";
+import { batchToJsonBytesInSteps } from "#otlp/json";
+import { inTurns } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -167,9 +168,15 @@ class OtlpHttpExporter implements Exporter {
   }
 
   private encodeBody(batch: Batch): Body | Promise<Body> {
-    const { encoding, compression, compression_params: params } = this.config;
-    if (compression === "none") return encoding === "json" ? [batchToJsonBytes(batch)] : batch.chunks;
-    const plain = encoding === "json" ? batchToJsonBytes(batch) : batch.bytes;
+    const { encoding, compression } = this.config;
+    if (encoding !== "json") return compression === "none" ? batch.chunks : this.packed(batch.bytes);
+    const json = inTurns(batchToJsonBytesInSteps(batch));
+    return json instanceof Promise ? json.then((bytes) => this.packed(bytes)) : this.packed(json);
+  }
+
+  private packed(plain: Uint8Array): Body | Promise<Body> {
+    const { compression, compression_params: params } = this.config;
+    if (compression === "none") return [plain];
     const packed = compress(compression, plain, params?.level);
     return packed instanceof Promise ? packed.then((bytes) => [bytes]) : [packed];
   }

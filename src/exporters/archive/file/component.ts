@@ -37,7 +37,9 @@ export const fileExporter = defineExporter<FileConfig>({
 });
 
 interface PendingWrite {
-  readonly frame: Buffer;
+  readonly batch: Batch;
+  /** The batch as it is written. Undefined until it is its turn. */
+  frame: Buffer | undefined;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -84,7 +86,6 @@ export class FileExporter implements Exporter {
   }
 
   send(batch: Batch, abort: AbortSignal): Promise<undefined> {
-    const frame = this.framing.encode(batch);
     return new Promise((resolve, reject) => {
       const onAbort = () => this.cancelWrite(write);
       const settle = (outcome: () => void) => {
@@ -92,7 +93,8 @@ export class FileExporter implements Exporter {
         outcome();
       };
       const write: PendingWrite = {
-        frame,
+        batch,
+        frame: undefined,
         resolve: () => settle(() => resolve(undefined)),
         reject: (error) => settle(() => reject(error)),
       };
@@ -137,16 +139,27 @@ export class FileExporter implements Exporter {
       this.pending = [];
       try {
         await this.begin();
-        const count = await this.file.countThatFits(writes.map((entry) => entry.frame));
+        const frames = await this.framesOf(writes);
+        const count = await this.file.countThatFits(frames);
         this.pending = [...writes.slice(count), ...this.pending];
         writes = writes.slice(0, count);
-        await this.file.write(writes.map((entry) => entry.frame));
+        await this.file.write(frames.slice(0, count));
         for (const entry of writes) entry.resolve();
       } catch (error) {
         this.refuse(writes, error);
       }
     }
     this.writing = undefined;
+  }
+
+  /** Encodes what was not encoded yet, in the order of the sends. */
+  private async framesOf(writes: readonly PendingWrite[]): Promise<Buffer[]> {
+    const frames: Buffer[] = [];
+    for (const write of writes) {
+      write.frame ??= await this.framing.encode(write.batch);
+      frames.push(write.frame);
+    }
+    return frames;
   }
 
   private refuse(writes: readonly PendingWrite[], error: unknown): void {

@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import { batchToJsonBytes } from "#otlp/json";
+import { batchToJsonBytesInSteps } from "#otlp/json";
+import { inTurns } from "#work";
 import type { Batch } from "../../../plugin.js";
 
 /**
@@ -7,7 +8,8 @@ import type { Batch } from "../../../plugin.js";
  * last frame, which was never acknowledged.
  */
 export interface Framing {
-  encode(batch: Batch): Buffer;
+  /** Takes as many turns of the event loop as it needs: none if the batch is small. */
+  encode(batch: Batch): Buffer | Promise<Buffer>;
   /**
    * Returns the number of bytes of complete frames at the beginning of the file. If only the last line end is missing,
    * `close` is what to append. `completeBytes` is 0 for a file of another format.
@@ -24,7 +26,7 @@ export const MAX_LINE_BYTES = 256 * CHUNK_BYTES;
 
 /** OTLP/JSON, one request per line. */
 export const jsonLines: Framing = {
-  encode: (batch) => batchToJsonBytes(batch, "\n"),
+  encode: (batch) => inTurns(batchToJsonBytesInSteps(batch, "\n")),
 
   async inspect(file, size) {
     if (size === 0) return { completeBytes: 0 };

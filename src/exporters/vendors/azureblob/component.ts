@@ -3,8 +3,9 @@ import { compress } from "#codecs/compression";
 import { type Http1Answer, httpClientDefaults } from "#net";
 import type { RenewedCredentials } from "#net/auth";
 import { answerReader, HttpPoster } from "#net/sending";
-import { batchToJsonBytes } from "#otlp/json";
+import { batchToJsonBytesInSteps } from "#otlp/json";
 import { formatTime, type LayoutPart, parseGoLayout, zoneAtInstant } from "#text";
+import { inTurns } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -76,7 +77,7 @@ class AzureBlobExporter implements Exporter {
   /** A name that is taken is never written to: the next number is tried. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const isJson = this.config.format === "json";
-    const plain = isJson ? batchToJsonBytes(batch) : batch.bytes;
+    const plain = isJson ? await inTurns(batchToJsonBytesInSteps(batch)) : batch.bytes;
     const body = this.compression === "none" ? plain : await compress(this.compression, plain);
     const type = isJson ? "application/json" : "application/x-protobuf";
     const key = options?.idempotencyKey ?? `${this.context.clock.now()} ${this.context.random()}`;

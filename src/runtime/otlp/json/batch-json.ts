@@ -1,10 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { Batch } from "../batch.js";
 import { REQUEST } from "../bytes/messages.js";
+import { validUtf8 } from "../bytes/valid-utf8.js";
 import { WireWriter } from "../bytes/writer.js";
 import type { Signal } from "../signals/signal.js";
 import { readJson, readJsonInSteps } from "./read-json.js";
-import { writeJson } from "./write-json.js";
+import { writeJson, writeJsonInSteps } from "./write-json.js";
+import { writeAscii } from "./write-text.js";
 
 /**
  * Reads an OTLP/JSON request of at most `maxElements` messages; throws a `MalformedError` otherwise. 64-bit integers
@@ -55,6 +57,16 @@ export function batchToJsonBytes(batch: Batch, ending = ""): Buffer {
   bytes.set(written);
   bytes.write(ending, out.length, "latin1");
   return bytes;
+}
+
+/** The same for a batch that may be large. Stops now and then, unless it is small. */
+export function* batchToJsonBytesInSteps(batch: Batch, ending = ""): Generator<void, Buffer> {
+  const { bytes, signal } = batch;
+  if (bytes.length * 3 <= KEPT_BYTES) return batchToJsonBytes(batch, ending);
+  const out = new WireWriter(bytes.length * 3);
+  yield* writeJsonInSteps(REQUEST[signal], bytes, out);
+  writeAscii(ending, out);
+  return yield* validUtf8(out.bytes.subarray(0, out.length));
 }
 
 function writeBatch({ bytes, signal }: Batch): WireWriter {

@@ -1,7 +1,13 @@
 /** OTLP/JSON, trees of plain objects, and plain JSON for other systems. */
 
 export { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../bytes/any-value.js";
-export { batchFromJson, batchFromJsonInSteps, batchToJson, batchToJsonBytes } from "./batch-json.js";
+export {
+  batchFromJson,
+  batchFromJsonInSteps,
+  batchToJson,
+  batchToJsonBytes,
+  batchToJsonBytesInSteps,
+} from "./batch-json.js";
 export {
   eachPoint,
   type JsonObject,

@@ -17,7 +17,7 @@ import {
 import type { WireWriter } from "../bytes/writer.js";
 import { writeAttribute } from "./write-attribute.js";
 import { putDecimal64 } from "./write-decimal.js";
-import { writeAscii, writeHex, writeText } from "./write-text.js";
+import { writeAscii, writeEscaped, writeHex, writeHexDigits, writeText } from "./write-text.js";
 
 /**
  * Writes the message in [start, end) as OTLP/JSON in UTF-8 directly from the wire: text is copied, not decoded.
@@ -28,6 +28,17 @@ import { writeAscii, writeHex, writeText } from "./write-text.js";
 export function writeJson(message: Message, b: Uint8Array, start: number, end: number, out: WireWriter): void {
   new JsonWriter(b, out).message(message, start, end);
 }
+
+/**
+ * The same for a message that may be large: stops now and then. Whatever is short is written without a stop, so only the
+ * large messages and texts around and in it cost more than `writeJson`.
+ */
+export function* writeJsonInSteps(message: Message, b: Uint8Array, out: WireWriter): Generator<void, void> {
+  yield* new JsonWriter(b, out).messageInSteps(message, 0, b.length);
+}
+
+/** What is shorter than this is written in less than a millisecond. A multiple of three, for base64. */
+const STEP_BYTES = 3 * 32 * 1024;
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -41,6 +52,8 @@ export class JsonWriter {
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
   private readonly out: WireWriter;
+  /** The length of the output at the last stop. */
+  private stoppedAt = 0;
 
   constructor(bytes: Uint8Array, out: WireWriter) {
     this.bytes = bytes;
@@ -56,9 +69,8 @@ export class JsonWriter {
       const at = p;
       p = stepOver(b, p);
       const valueStart = valueAt;
-      const field = message.byNumber[fieldTag >>> 3];
-      if (field === undefined || (writtenFields & (1 << field.number)) !== 0) continue;
-      if (field.repeated && this.isEmptyList(field, fieldTag, valueStart, p)) continue;
+      const field = this.fieldToWrite(message, writtenFields, p);
+      if (field === undefined) continue;
       this.label(separator, field.jsonLabel);
       separator = COMMA;
       if (field.repeated) {
@@ -68,6 +80,36 @@ export class JsonWriter {
     }
     if (separator === OPEN_OBJECT) out.byte(OPEN_OBJECT);
     out.byte(CLOSE_OBJECT);
+  }
+
+  *messageInSteps(message: Message, start: number, end: number): Generator<void, void> {
+    if (end - start <= STEP_BYTES) return this.message(message, start, end);
+    const { bytes: b, out } = this;
+    let writtenFields = 0;
+    let separator = OPEN_OBJECT;
+    for (let p = start; p < end; ) {
+      const at = p;
+      p = stepOver(b, p);
+      const valueStart = valueAt;
+      const field = this.fieldToWrite(message, writtenFields, p);
+      if (field === undefined) continue;
+      this.label(separator, field.jsonLabel);
+      separator = COMMA;
+      if (field.repeated) {
+        yield* this.listInSteps(field, at, end);
+        writtenFields |= 1 << field.number;
+      } else if (p - at > STEP_BYTES) yield* this.largeValue(field, valueStart, p);
+      else this.value(field, valueStart, p);
+    }
+    if (separator === OPEN_OBJECT) out.byte(OPEN_OBJECT);
+    out.byte(CLOSE_OBJECT);
+  }
+
+  /** The field that was just stepped over and ends at `end`, unless it is unknown, empty or written already. */
+  private fieldToWrite(message: Message, writtenFields: number, end: number): Field | undefined {
+    const field = message.byNumber[fieldTag >>> 3];
+    if (field === undefined || (writtenFields & (1 << field.number)) !== 0) return undefined;
+    return field.repeated && this.isEmptyList(field, fieldTag, valueAt, end) ? undefined : field;
   }
 
   private label(separator: number, label: FixedText): void {
@@ -87,21 +129,13 @@ export class JsonWriter {
 
   /** Writes all values of a repeated field in [p, end). */
   private list(field: Field, p: number, end: number): void {
-    const { bytes: b, view, out } = this;
-    const isAttributes = field.message?.name === "KeyValue";
+    const { bytes: b, out } = this;
     let separator = OPEN_LIST;
     while (p < end) {
       p = stepOver(b, p);
       const tag = fieldTag;
       let at = valueAt;
       if (tag >>> 3 !== field.number) continue;
-      if (isAttributes) {
-        out.byte(separator);
-        separator = COMMA;
-        varint(b, at);
-        if (!writeAttribute(b, view, after, p, out)) this.value(field, at, p);
-        continue;
-      }
       const packed = (tag & 7) === LENGTH_DELIMITED && isPackable(field);
       if (packed) {
         varint(b, at);
@@ -110,11 +144,60 @@ export class JsonWriter {
       while (at < p) {
         out.byte(separator);
         separator = COMMA;
-        this.value(field, at, p);
+        this.element(field, at, p);
         at = packed ? skip(b, at, field.tag) : p;
       }
     }
     out.byte(CLOSE_LIST);
+  }
+
+  /** Writes a value of a repeated field. */
+  private element(field: Field, p: number, end: number): void {
+    if (field.message?.name === "KeyValue") {
+      varint(this.bytes, p);
+      if (writeAttribute(this.bytes, this.view, after, end, this.out)) return;
+    }
+    this.value(field, p, end);
+  }
+
+  private *listInSteps(field: Field, p: number, end: number): Generator<void, void> {
+    const { bytes: b, out } = this;
+    if (isPackable(field)) return this.list(field, p, end);
+    let separator = OPEN_LIST;
+    while (p < end) {
+      p = stepOver(b, p);
+      const at = valueAt;
+      if (fieldTag >>> 3 !== field.number) continue;
+      out.byte(separator);
+      separator = COMMA;
+      if (p - at > STEP_BYTES) yield* this.largeValue(field, at, p);
+      else this.element(field, at, p);
+      if (this.isStopDue) yield;
+    }
+    out.byte(CLOSE_LIST);
+  }
+
+  private get isStopDue(): boolean {
+    const { length } = this.out;
+    if (length - this.stoppedAt < STEP_BYTES) return false;
+    this.stoppedAt = length;
+    return true;
+  }
+
+  private *largeValue(field: Field, p: number, end: number): Generator<void, void> {
+    const { bytes: b, out } = this;
+    varint(b, p);
+    const start = after;
+    if (field.type === "message") return yield* this.messageInSteps(field.message!, start, end);
+    out.byte(QUOTE);
+    for (let at = start; at < end; at += STEP_BYTES) {
+      const stop = Math.min(end, at + STEP_BYTES);
+      if (field.type === "string") writeEscaped(b, this.view, at, stop, out);
+      else if (field.type === "id") writeHexDigits(b, at, stop, out);
+      else writeAscii(Buffer.prototype.base64Slice.call(b, at, stop), out);
+      yield;
+    }
+    out.byte(QUOTE);
   }
 
   /** Writes one value. Its bytes, or its length if it is length-delimited, start at `p`. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Agent, IncomingMessage } from "node:http";
 import type { Agent as SecureAgent } from "node:https";
 import process from "node:process";
+import { setImmediate } from "node:timers/promises";
 import type { ComponentContext } from "#contract";
 import { isRefusal, type Refusal } from "#contract/errors";
 import type { RenewedCredentials } from "../../auth/renewed-credentials.js";
@@ -125,7 +126,7 @@ export class S3Requests {
     const { method, key, query, bucket, body = new Uint8Array() } = request;
     const keys = await this.keys.get();
     const url = s3ObjectUrl(this.address, key, query, bucket);
-    const bodyHash = createHash("sha256").update(body).digest("hex");
+    const bodyHash = await sha256(body);
     const headers = { ...request.headers, "x-amz-content-sha256": bodyHash };
     const { region } = this.address;
     const signing = { method, url, headers, body, bodyHash, region, service: SERVICE, at: this.context.clock.now() };
@@ -160,6 +161,18 @@ interface SignedRequest {
   readonly target: HttpTarget;
   readonly headers: Readonly<Record<string, string>>;
   readonly keys: AwsCredentials;
+}
+
+const HASHED_BYTES = 4 * 1024 * 1024;
+
+/** Gives other work its turn between pieces of a large body. */
+async function sha256(body: Uint8Array): Promise<string> {
+  const hash = createHash("sha256");
+  for (let at = 0; at < body.length; at += HASHED_BYTES) {
+    if (at > 0) await setImmediate();
+    hash.update(body.subarray(at, at + HASHED_BYTES));
+  }
+  return hash.digest("hex");
 }
 
 function newAgents(): { readonly plain: Agent; readonly secure: SecureAgent } {
