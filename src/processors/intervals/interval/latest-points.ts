@@ -38,6 +38,8 @@ export class LatestPoints implements RecordCollection, RecordVisitor {
   private readonly key = new WireWriter(256);
   private data: CollectedFrame<LatestPoint> | undefined;
   private dataSerial = 0;
+  private scope: CollectedFrame<LatestPoint> | undefined;
+  private scopeSerial = 0;
   private source: NeededRecords | undefined;
 
   get isFull(): boolean {
@@ -46,6 +48,7 @@ export class LatestPoints implements RecordCollection, RecordVisitor {
 
   add(batch: Batch, source: NeededRecords): void {
     this.dataSerial = 0;
+    this.scopeSerial = 0;
     this.source = source;
     new RecordWalk(batch).run(this);
     this.source = undefined;
@@ -102,7 +105,7 @@ export class LatestPoints implements RecordCollection, RecordVisitor {
     const b = walk.bytes;
     const metric = walk.frames[2]!;
     const data = walk.frames[3]!;
-    const scope = this.frames.scopeOf(walk);
+    const scope = this.scopeOf(walk);
     const { key } = this;
     key.clear();
     key.byte(data.tag);
@@ -112,6 +115,14 @@ export class LatestPoints implements RecordCollection, RecordVisitor {
       key.lengthDelimited(b.subarray(...message(b, metric.start, metric.end, tag)));
     const frame = this.frames.find(scope, SCOPE_ITEM_TAG, key.written(), b, metric, METRIC_DATA_TAGS);
     return this.frames.find(frame, data.tag, NO_KEY, b, data, [DATA_POINT_TAG]);
+  }
+
+  /** Looks for the scope once for all its metrics: to find its fields takes as long as it has metrics. */
+  private scopeOf(walk: RecordWalk): CollectedFrame<LatestPoint> {
+    if (this.scope !== undefined && walk.serials[1] === this.scopeSerial) return this.scope;
+    this.scopeSerial = walk.serials[1]!;
+    this.scope = this.frames.scopeOf(walk);
+    return this.scope;
   }
 }
 
