@@ -66,7 +66,7 @@ class ZipkinProtoRequest implements SpanRequest {
     const span = this.list.next();
     if (span === undefined) return false;
     this.writer.add(span, this.count++);
-    if (this.writer.isCrowded) this.writer.endGroups();
+    if (this.writer.isCrowded(this.list.at)) this.writer.endGroups(this.list.at);
     return true;
   }
 
@@ -139,10 +139,10 @@ export class ZipkinRequest implements SpanRequest {
     else {
       const spans = this.writer.add(reader.next(), this.count);
       scanned?.learn(spans);
-      if (this.writer.isCrowded) {
-        this.writer.endGroups();
-        scanned?.forget();
-      }
+    }
+    if (this.writer.isCrowded(reader.end)) {
+      this.writer.endGroups(reader.end);
+      scanned?.forget();
     }
     this.count += 1;
     return true;

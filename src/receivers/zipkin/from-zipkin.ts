@@ -46,7 +46,10 @@ interface Scope {
  */
 export class ZipkinBatchWriter {
   private readonly groups = new Map<string, SpanGroup>();
-  private readonly out = new WireWriter(65_536);
+  /** The groups that have ended, in batches. */
+  private readonly ended: Batch[] = [];
+  /** How much of the request had been read when they ended. */
+  private endedAt = 0;
   private readonly parsesTags: boolean;
 
   /** With `parsesTags`, tags that look like numbers or booleans are converted. */
@@ -71,17 +74,22 @@ export class ZipkinBatchWriter {
     return spans;
   }
 
-  /** Whether there are so many groups that `endGroups` is due, lest all of them are written in one go at the end. */
-  get isCrowded(): boolean {
-    return this.groups.size >= MAX_GROUPS;
+  /**
+   * Whether there are so many groups, or so much of the request has been read for them, that `endGroups` is due, lest all
+   * of them are written and checked in one go at the end.
+   */
+  isCrowded(readTo: number): boolean {
+    return this.groups.size >= MAX_GROUPS || readTo - this.endedAt >= MAX_READ_BYTES;
   }
 
   /** Writes the groups so far. Spans that are added later are in groups of their own. */
-  endGroups(): void {
-    const { out } = this;
-    for (const { owners, scope, spans } of this.groups.values()) {
+  endGroups(readTo: number): void {
+    const groups = [...this.groups.values()];
+    const out = new WireWriter(groups.reduce((sum, group) => sum + sizeOf(group) + ROOM_AROUND_GROUP, 0));
+    for (const group of groups) {
+      const { owners, scope, spans } = group;
       out.byte(RESOURCE_CONTAINER_TAG);
-      out.begin(owners.length + scope.length + spans.length + 16);
+      out.begin(sizeOf(group) + 16);
       out.copy(owners, 0, owners.length);
       out.byte(SCOPE_CONTAINER_TAG);
       out.begin(scope.length + spans.length);
@@ -90,12 +98,14 @@ export class ZipkinBatchWriter {
       out.end();
       out.end();
     }
+    this.ended.push(Batch.admit("traces", out.written()));
     this.groups.clear();
+    this.endedAt = readTo;
   }
 
   finish(): Batch {
-    this.endGroups();
-    return Batch.admit("traces", this.out.written());
+    if (this.groups.size > 0 || this.ended.length === 0) this.endGroups(0);
+    return Batch.merge(this.ended);
   }
 
   private groupOf(resource: readonly (readonly [string, string])[], scope: Scope): SpanGroup {
@@ -112,6 +122,13 @@ export class ZipkinBatchWriter {
 }
 
 const MAX_GROUPS = 1000;
+const MAX_READ_BYTES = 1024 * 1024;
+/** Tags and lengths of the messages around a group. */
+const ROOM_AROUND_GROUP = 32;
+
+function sizeOf({ owners, scope, spans }: SpanGroup): number {
+  return owners.length + scope.length + spans.length;
+}
 
 /** Lengths keep the parts of the key apart. */
 function groupKey(resource: readonly (readonly [string, string])[], { name, version }: Scope): string {

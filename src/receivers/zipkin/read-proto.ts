@@ -30,8 +30,9 @@ type ZipkinFields = readonly (readonly [tag: number, value: bigint | Buffer])[];
 
 /** Reads untrusted protobuf of Zipkin (zipkin.proto3.ListOfSpans) span by span, as the objects of its JSON. */
 export class ProtoSpanList {
+  /** The end of what was read. */
+  at = 0;
   private readonly bytes: Buffer;
-  private at = 0;
 
   constructor(bytes: Buffer) {
     this.bytes = bytes;

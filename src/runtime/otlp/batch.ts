@@ -68,14 +68,16 @@ export class Batch {
     if (batches.length === 1) return first;
     let count = 0;
     let byteLength = 0;
+    let mostValues = 0;
     const chunks: Uint8Array[] = [];
     for (const batch of batches) {
       if (batch.signal !== first.signal) throw new TypeError(`cannot merge ${batch.signal} into ${first.signal}`);
       count += batch.count;
       byteLength += batch.byteLength;
+      mostValues = Math.max(mostValues, batch.mostValues);
       for (const chunk of batch.chunks) chunks.push(chunk);
     }
-    return new Batch(first.signal, chunks, count, byteLength);
+    return new Batch(first.signal, chunks, count, byteLength, mostValues);
   }
 
   /** The request in pieces, to be written one after the other. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { batchToJson } from "../../../src/plugin.js";
 import { JsonSpanList, ZipkinRequest } from "../../../src/receivers/zipkin/format.js";
 import { ZipkinBatchWriter } from "../../../src/receivers/zipkin/from-zipkin.js";
 import { ScannedSpans } from "../../../src/receivers/zipkin/scanned-spans.js";
@@ -166,6 +167,18 @@ describe("spans of Zipkin that are read from the bytes of their JSON", () => {
     });
     expect(isScanned).toEqual([false, true, false, true, true]);
     expect(writer.finish().count).toBe(5);
+  });
+
+  it("are written and checked in pieces if they are very many, all of them and in order", () => {
+    const spans = Array.from({ length: 20_000 }, (_, i) => ({ ...PLAIN, id: String(i + 1).padStart(16, "0") }));
+    const request = new ZipkinRequest(Buffer.from(JSON.stringify(spans)), false);
+    while (request.addNext());
+    const batch = request.finish();
+    expect(batch.count).toBe(spans.length);
+    expect(batch.chunks.length).toBeGreaterThan(2);
+    expect(Math.max(...batch.chunks.map(({ length }) => length))).toBeLessThan(4 * 1024 * 1024);
+    const ids = [...batchToJson(batch).matchAll(/"spanId":"(\w+)"/g)].map((match) => match[1]);
+    expect(ids).toEqual(spans.map(({ id }) => id));
   });
 
   it("name the place of a span that is invalid after others that were scanned", () => {
