@@ -6,7 +6,7 @@ const WANTED = Number(process.env["FUZZ_RUNS"] ?? (script === "fuzz" ? 3000 : 0)
 export const isFuzzing: boolean = WANTED > 0;
 
 /** The share of its runs that each law has in `npm test`, where new seeds add up over time. */
-const SHARE = script === "test" ? 1 / 4 : 1;
+const SHARE = script === "test" ? 1 / 10 : 1;
 /** The runs that a law has at least, if it wants as many. */
 const MIN_RUNS = 5;
 
@@ -21,7 +21,7 @@ const LAWS = 125;
 const LAW_LIMIT_MS = FUZZ_LIMIT_MS / LAWS;
 
 /**
- * How often a law is tried: `wanted` times by `npx vitest run FILE` and `npm run test:laws`, a quarter of that by `npm test`.
+ * How often a law is tried: `wanted` times by `npx vitest run FILE` and `npm run test:laws`, a tenth of that by `npm test`.
  * When `npm run fuzz` runs out of time, a law holds if it held so far.
  */
 export function runs(wanted: number) {
