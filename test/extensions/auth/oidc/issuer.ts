@@ -12,10 +12,18 @@ export interface KeyPair {
   readonly privateKey: KeyObject;
 }
 
-export const rsa = (id: string, modulusLength = 2048): KeyPair => ({
-  id,
-  ...generateKeyPairSync("rsa", { modulusLength }),
-});
+/** To find primes takes a tenth of a second and more, so the pairs of a length are made once: the usual one, and another. */
+const pairs = new Map<string, Pick<KeyPair, "publicKey" | "privateKey">>();
+
+function rsaPair(name: string, modulusLength: number) {
+  const pair = pairs.get(name) ?? generateKeyPairSync("rsa", { modulusLength });
+  pairs.set(name, pair);
+  return pair;
+}
+
+export const rsa = (id: string): KeyPair => ({ id, ...rsaPair("usual", 2048) });
+export const otherRsa = (id: string): KeyPair => ({ id, ...rsaPair("other", 2048) });
+export const weakRsa = (id: string): KeyPair => ({ id, ...rsaPair("weak", 1024) });
 export const ec = (id: string, namedCurve = "P-256"): KeyPair => ({ id, ...generateKeyPairSync("ec", { namedCurve }) });
 export const ed25519 = (id: string): KeyPair => ({ id, ...generateKeyPairSync("ed25519") });
 
