@@ -28,15 +28,33 @@ const EXTENDED = [
   "test/**/{kafka,rabbitmq,nats,redis,postgres,aws-sqs}*.test.ts",
 ];
 
-/**
- * What CI leaves to `npm run test:nightly`, because it takes minutes on its own: the benchmarks, the worst records for
- * every component, and all chaos but the heart of it: kills, slow and damaged disks, retries, reloads and one database.
- */
+/** What CI leaves to `npm run test:nightly`, because it takes minutes on its own. */
 const NIGHTLY = [
-  "test/bench/{bench,soak,ledger-regress.slow}.test.ts",
+  // The benchmarks themselves. The ledger, which CI runs, measures what records cost.
+  "test/bench/{bench,components,corpus,soak,ledger-regress.slow}.test.ts",
+  // All chaos but the heart of it: kills, slow and damaged disks, retries, reloads and one database.
   "test/chaos/{archive,mixed,preloaded,small-disk,workers}/**/*.test.ts",
-  "test/chaos/{backlog,disk,operate}.test.ts",
-  "test/chaos/brokers/{kafka,nats,rabbitmq,redis,sqs}.test.ts",
+  "test/chaos/{backlog,disk,intervals,operate,tail-sampling}.test.ts",
+  "test/chaos/brokers/{kafka,nats,postgres-handler,postgres-mixed,rabbitmq,redis,sqs}.test.ts",
+  "test/runtime/queue/{operate/worker-crashes,rehydrate/rehydration}.slow.test.ts",
+  "test/runtime/host/reload/{adoption,retained-parts}.slow.test.ts",
+  // More of what one file of CI shows: workers, TLS of brokers, and the pages of the console.
+  "test/agent/cli/workers/{crash-loops,leaving-workers,queues-and-limits,sockets}.slow.test.ts",
+  "test/runtime/brokers/**/{kafka,nats,postgres,rabbitmq,redis}-security.test.ts",
+  "test/console/{accessibility,cost,failures,many-failures,rehydrate,safe-replay}.test.ts",
+  // The tools of authors and operators, which start and end a process for each case.
+  "test/agent/cli/dev/dev.slow.test.ts",
+  "test/agent/rehearsal/**/*.slow.test.ts",
+  "test/extensions/admin-api/insight/cut-rehearsal.slow.test.ts",
+  "test/security/rehearsal.test.ts",
+  // Builds and installations. CI installs the package once.
+  "test/packaging/{deployment,scaffold,supply-chain}.test.ts",
+  "test/mutants/mutants.slow.test.ts",
+  // Inputs at the limits, the worst records for every component, and hostile inputs, of which `npm run fuzz` tries more.
+  "test/{connectors,receivers}/**/{large-files,long-names}.slow.test.ts",
+  "test/end-to-end/large-requests.slow.test.ts",
+  "test/fuzz/decoders.test.ts",
+  "test/security/record-size.test.ts",
   "test/security/worst/**/*.test.ts",
 ];
 
