@@ -8,12 +8,13 @@ import {
   type ServerAuthenticator,
   type ServerAuthRequest,
 } from "#contract";
+import { ADMIN_ROLES, type AdminRole } from "#contract/api";
 import { glob } from "#contract/schema";
 import { adminTokenHash, authenticate, CredentialGate, httpAuthRequest, serverAuthenticator } from "#net/auth";
 import type { ComponentContext } from "../../plugin.js";
 import type { AdminApiConfig } from "./config.js";
 import { HttpError } from "./http-error.js";
-import { type Actor, ADMIN_ROLES, type AdminRole } from "./roles.js";
+import type { Actor } from "./roles.js";
 
 interface AdminToken {
   /** Hash of the token. All hashes have the same length. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { ADMIN_ROLES } from "#contract/api";
 import { authReference, lazySchema, lazySection } from "#contract/schema";
 import { hostPort, tlsServer } from "#net";
 import { secret } from "../../plugin.js";
 import { otherAgents } from "./agents/agents-config.js";
-import { ADMIN_ROLES } from "./roles.js";
 
 export const DEFAULT_ENDPOINT = "127.0.0.1:55679";
 export const DEFAULT_TOKEN_FILE = "./data/admin-token";

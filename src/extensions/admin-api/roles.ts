@@ -1,12 +1,4 @@
-/** The rights of a caller. Each route requires one of them. */
-export const ADMIN_ROLES = ["view", "reveal", "replay", "purge", "configure"] as const;
-
-/**
- * `view`: see exporters and dead letters, with masked records. `reveal`: see unmasked records. `replay`: send dead
- * letters again and import them; together with `reveal` also edit them. `purge`: remove them. `configure`: pause
- * exporters and control breakers.
- */
-export type AdminRole = (typeof ADMIN_ROLES)[number];
+import type { AdminRole } from "#contract/api";
 
 /** The caller of a request. */
 export interface Actor {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { AdminRole } from "#contract/api";
 import type { Admin, AgentInspection, TapBudget } from "#contract/operations";
 import type { OttlTrials } from "#ottl";
 import type { Clock, Host } from "../../plugin.js";
@@ -8,7 +9,7 @@ import type { EventSource } from "./events.js";
 import type { Alerts } from "./live/alerts.js";
 import type { History } from "./live/history.js";
 import type { LiveSamples } from "./live/live-samples.js";
-import type { Actor, AdminRole } from "./roles.js";
+import type { Actor } from "./roles.js";
 
 export interface RouteRequest {
   readonly admin: Admin;

@@ -1,6 +1,6 @@
+import { ADMIN_ROLES } from "#contract/api";
 import { FILTERS, readParameters } from "../parameters.js";
 import { REPLAY_KEYS } from "../replay-routes.js";
-import { ADMIN_ROLES } from "../roles.js";
 import type { ApiRoute } from "../route.js";
 
 /** Answers who the caller is: the name in the audit, and the roles. */

@@ -1,3 +1,4 @@
+import { OPERATIONS, type OperationName } from "#contract/api";
 import type {
   Admin,
   AuditedAction,
@@ -21,6 +22,10 @@ export interface AuditedRecords {
 
 type AuditedObject = Pick<AuditRecord, "target" | "filter" | "count">;
 
+/** The methods that take an id, and what is set; and those that take a query. */
+const CHANGES = ["pause", "resume", "retryNow", "forceBreaker", "setReplayRate", "controlReplay"] as const;
+const SEARCHES = ["listDeadLetters", "deadLetterStats", "deadLetterGroups"] as const;
+
 /** The number of ids of a selection that are recorded. The total number is always recorded. */
 const MAX_IDS = 20;
 
@@ -37,26 +42,26 @@ export function auditedAdmin(
   const note = (action: AuditedAction, subject: AuditedObject, outcome = "done") =>
     audit.addAfterwards(operator, { action, ...subject, outcome });
 
-  function changeExporter(
-    action: AuditedAction,
-    target: string,
-    change: () => void | Promise<void>,
-    what?: object,
-  ): void | Promise<void> {
-    const subject = { target, ...(what && { filter: { ...what } }) };
-    const changing = change();
-    if (changing === undefined) return void note(action, subject);
-    return changing.then(
-      () => note(action, subject),
-      async (error: { code?: unknown; message: string }) => {
-        if (error.code === "unavailable") await note(action, subject, `failed: ${error.message}`);
-        throw error;
-      },
-    );
-  }
+  /** The change of an exporter or a replay. Its target is the id, and its value is recorded under the name in the table. */
+  const change =
+    (name: (typeof CHANGES)[number]) =>
+    (target: string, value?: unknown): void | Promise<void> => {
+      const operation: { readonly audit: AuditedAction; readonly value?: string } = OPERATIONS[name];
+      const { audit: action, value: key } = operation;
+      const subject = { target, ...(key && { filter: { [key]: value } }) };
+      const changing = admin[name](target, value as never);
+      if (changing === undefined) return void note(action, subject);
+      return changing.then(
+        () => note(action, subject),
+        async (error: { code?: unknown; message: string }) => {
+          if (error.code === "unavailable") await note(action, subject, `failed: ${error.message}`);
+          throw error;
+        },
+      );
+    };
 
   async function changeEntries<T>(
-    action: AuditedAction,
+    { audit: action }: { readonly audit: AuditedAction },
     subject: AuditedObject,
     change: () => Promise<T>,
     countOf: (result: T) => number,
@@ -84,14 +89,11 @@ export function auditedAdmin(
   const acting: Admin = {
     ...admin,
     actingAs: (other) => auditedAdmin(admin, { audit, jobs }, checkQuery, other),
-    pause: (id) => changeExporter("pause", id, () => admin.pause(id)),
-    resume: (id) => changeExporter("resume", id, () => admin.resume(id)),
-    retryNow: (id) => changeExporter("retry", id, () => admin.retryNow(id)),
-    forceBreaker: (id, state) => changeExporter("breaker", id, () => admin.forceBreaker(id, state), { state }),
-    setReplayRate: (id, rate) => changeExporter("replay_rate", id, () => admin.setReplayRate(id, rate), { rate }),
-    listDeadLetters: (query) => afterSearch({ query }, () => admin.listDeadLetters(query)),
-    deadLetterGroups: (query) => afterSearch({ query }, () => admin.deadLetterGroups(query)),
-    deadLetterStats: (query) => afterSearch({ query }, () => admin.deadLetterStats(query)),
+    ...methods(CHANGES, change),
+    ...methods(
+      SEARCHES,
+      (name) => (query: DeadLetterQuery) => afterSearch<unknown>({ query }, () => admin[name](query)),
+    ),
     async payload(id, options) {
       const { reveal, revision } = options ?? {};
       const which = revision === undefined ? {} : { filter: { revision } };
@@ -117,14 +119,14 @@ export function auditedAdmin(
     },
     importDeadLetters: (lines) =>
       changeEntries(
-        "import",
+        OPERATIONS.importDeadLetters,
         {},
         () => admin.importDeadLetters(lines),
         ({ imported }) => imported,
       ),
     editDeadLetter: (id, edit) =>
       changeEntries(
-        "edit",
+        OPERATIONS.editDeadLetter,
         { target: id, filter: { revision: edit.revision } },
         () => admin.editDeadLetter(id, { reason: operator.reason, ...edit }),
         () => 1,
@@ -135,28 +137,32 @@ export function auditedAdmin(
       const { filter, ...subject } = auditedObject(selection);
       const how = { ...(to !== undefined && { to }), ...(transform && { transform }) };
       const recorded = { ...subject, filter: { ...filter, ...how } };
-      if (!dryRun) return changeEntries("replay", recorded, replay, ({ replayed }) => replayed);
+      if (!dryRun) return changeEntries(OPERATIONS.startReplay, recorded, replay, ({ replayed }) => replayed);
       if (!revealSamples) return afterSearch(selection, replay);
       await audit.add(operator, { action: "reveal", ...recorded, outcome: "done" });
       return replay();
     },
     startReplay: async (selection, options) =>
       shown(await jobs.start(acting, selection, { reason: operator.reason, ...options })),
-    controlReplay: (id, change) => changeExporter("replay", id, () => admin.controlReplay(id, change), { change }),
     deleteDeadLetters(selection, options) {
       const remove = () => admin.deleteDeadLetters(selection, options);
       if (options?.dryRun) return afterSearch(selection, remove);
-      return changeEntries("delete", auditedObject(selection), remove, (deleted) => deleted);
+      return changeEntries(OPERATIONS.deleteDeadLetters, auditedObject(selection), remove, (deleted) => deleted);
     },
     restoreDeadLetters: (selection) =>
       changeEntries(
-        "restore",
+        OPERATIONS.restoreDeadLetters,
         auditedObject(selection),
         () => admin.restoreDeadLetters(selection),
         (restored) => restored,
       ),
   };
   return acting;
+}
+
+/** These methods, each made by its name. */
+function methods<Name extends OperationName>(names: readonly Name[], make: (name: Name) => unknown): Pick<Admin, Name> {
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as unknown as Pick<Admin, Name>;
 }
 
 type NoteAction = (action: AuditedAction, subject: AuditedObject, outcome?: string) => Promise<void>;

@@ -1,12 +1,11 @@
 import { type Clock, type Host, systemClock } from "#contract";
+import { OPERATIONS, type OperationName } from "#contract/api";
 import type { InsightBy, InsightSnapshot } from "#contract/insight";
 import {
   type Admin,
   AdminError,
   type AdoptOptions,
   type AgentInspection,
-  type AuditQuery,
-  type DeadLetterEdit,
   type DeadLetterQuery,
   type ExporterStatus,
   type Operator,
@@ -39,6 +38,9 @@ export type EntryPlace = "dead_letter" | "deleted" | "queued" | "delivered";
 /** The options of a replay that can be sent to another process. */
 export type SentReplayOptions = Omit<ReplayOptions, "onProgress" | "abort" | "whenResumed">;
 
+/** Methods that are called here as the parent was called. Lines are sent in chunks instead. */
+const FORWARDED = (Object.keys(OPERATIONS) as OperationName[]).filter((name) => !("lines" in OPERATIONS[name]));
+
 /** Lines are sent together up to these limits. */
 const MAX_LINES = 64;
 const MAX_LINES_LENGTH = 1024 * 1024;
@@ -70,7 +72,12 @@ export function adminMethods(
     if (own === undefined) throw new AdminError("unavailable", "this worker has no queues");
     return own;
   };
+  const forward =
+    (name: OperationName) =>
+    (...args: never[]): unknown =>
+      (queues()[name] as (...args: never[]) => unknown)(...args);
   return {
+    ...Object.fromEntries(FORWARDED.map((name) => [name, forward(name)])),
     ping: () => void queues(),
     reading: (): WorkerReading => ({
       startedAt: inspection()?.agent.startedAt,
@@ -78,34 +85,15 @@ export function adminMethods(
       receivers: receivers(),
       traffic: inspection()?.traffic(),
     }),
-    pause: (exporter: string) => queues().pause(exporter),
-    resume: (exporter: string) => queues().resume(exporter),
-    retryNow: (exporter: string) => queues().retryNow(exporter),
-    forceBreaker: (exporter: string, state: "open" | "closed" | "auto") => queues().forceBreaker(exporter, state),
-    setReplayRate: (exporter: string, rate: number) => queues().setReplayRate(exporter, rate),
-    listDeadLetters: (query: DeadLetterQuery) => queues().listDeadLetters(query),
-    deadLetter: (id: string) => queues().deadLetter(id),
     entryPlaces: (ids: readonly string[]) => entryPlaces(queues(), ids),
-    payload: (id: string, options: RevealOptions | undefined) => queues().payload(id, options),
-    deadLetterGroups: (query: DeadLetterQuery) => queues().deadLetterGroups(query),
-    deadLetterStats: (query: DeadLetterQuery) => queues().deadLetterStats(query),
-    editDeadLetter: (id: string, edit: DeadLetterEdit) => queues().editDeadLetter(id, edit),
-    startReplay: (selection: Selection, options: SentReplayOptions) => queues().startReplay(selection, options),
     replayEnded: (id: string) => replayEnded(queues(), id),
-    replays: (limit: number | undefined) => queues().replays(limit),
-    replayJob: (id: string) => queues().replayJob(id),
-    controlReplay: (id: string, change: "pause" | "resume" | "cancel") => queues().controlReplay(id, change),
     replayChanges: (id: string) => replayChanges(queues(), id),
-    deleteDeadLetters: (selection: Selection, options: { readonly dryRun?: boolean } | undefined) =>
-      queues().deleteDeadLetters(selection, options),
-    restoreDeadLetters: (selection: Selection) => queues().restoreDeadLetters(selection),
     exportDeadLetters: (query: DeadLetterQuery, options: RevealOptions | undefined) =>
       inChunks(queues().exportDeadLetters(query, options)),
     importDeadLetters: (lines: readonly string[]) => queues().importDeadLetters(iterate(lines)),
     transferLines: (selection: Selection) => inChunks(transfers().lines(selection)),
     discardDeadLetters: (ids: readonly string[]) => transfers().discard(ids),
     noteAction: (operator: Operator, noted: SentAction) => queues().actingAs(operator).noteAction?.(noted),
-    audit: (query: AuditQuery) => queues().audit(query),
     orphans: async () => (await orphans()?.list()) ?? [],
     adoptOrphan: (id: string, options: AdoptOptions) => orphans()?.adopt(id, options),
     orphanAdoption: (id: string) => orphans()?.adoption(id),

@@ -1,0 +1,3 @@
+/** The API for operators. */
+
+export { ADMIN_ROLES, type AdminRole, OPERATIONS, type OperationName } from "./operations.js";
