@@ -86,7 +86,7 @@ export const ROOMS = [
     path: "src/runtime/contract/operations/",
     purpose: "the operators' interface: entries, dead letters, replays, the audit",
   },
-  { path: "src/runtime/contract/api/", purpose: "the API for operators: its operations" },
+  { path: "src/runtime/contract/api/", purpose: "the API for operators: its operations, and what they answer" },
   { path: "src/runtime/contract/insight/", purpose: "the operators' interface to what the traffic consists of" },
   {
     path: "src/runtime/contract/rehydration/",

@@ -14,7 +14,7 @@ import { adminTokenHash, authenticate, CredentialGate, httpAuthRequest, serverAu
 import type { ComponentContext } from "../../plugin.js";
 import type { AdminApiConfig } from "./config.js";
 import { HttpError } from "./http-error.js";
-import type { Actor } from "./roles.js";
+import type { Actor } from "./operator.js";
 
 interface AdminToken {
   /** Hash of the token. All hashes have the same length. */

@@ -1,10 +1,8 @@
 import { z } from "zod";
 import type { ConfigControl } from "#contract/operations";
-import { readBody } from "./body.js";
 import { HttpError } from "./http-error.js";
-import { operatorFields, operatorOf } from "./operator.js";
-import { readParameters } from "./parameters.js";
-import type { ApiRoute, RouteRequest } from "./route.js";
+import { operatorFields } from "./operator.js";
+import { type ApiRoute, type RouteRequest, route, view } from "./route.js";
 
 const reloadBody = z.strictObject({
   ...operatorFields,
@@ -15,29 +13,19 @@ const reloadBody = z.strictObject({
 
 /** Routes for the config that the agent runs with. */
 export const configRoutes: readonly ApiRoute[] = [
-  {
-    method: "GET",
-    path: "/config",
-    role: "view",
-    needs: "nothing",
-    async answer({ host, query }) {
-      readParameters(query, []);
-      const control = controlOf(host);
-      const { generation, lastReload } = control;
-      return { body: { generation, differs: await control.differs(), lastReload: lastReload ?? null } };
+  view("GET /config", { needs: "nothing", query: [] }, async ({ host }) => {
+    const control = controlOf(host);
+    const { generation, lastReload } = control;
+    return { body: { generation, differs: await control.differs(), lastReload: lastReload ?? null } };
+  }),
+  route(
+    { at: "POST /config/reload", role: "configure" },
+    { needs: "nothing", takes: reloadBody },
+    async ({ host, body, operator }) => {
+      const { dry_run: dryRun, expected, ...given } = await body();
+      return { body: await controlOf(host).reload({ dryRun, operator: operator(given), expected }) };
     },
-  },
-  {
-    method: "POST",
-    path: "/config/reload",
-    role: "configure",
-    needs: "nothing",
-    async answer({ host, request, actor }) {
-      const { dry_run: dryRun, expected, ...given } = await readBody(request, reloadBody);
-      const operator = operatorOf(request, given, actor);
-      return { body: await controlOf(host).reload({ dryRun, operator, expected }) };
-    },
-  },
+  ),
 ];
 
 function controlOf(host: RouteRequest["host"]): ConfigControl {

@@ -1,15 +1,16 @@
 import { z } from "zod";
+import { OPERATIONS } from "#contract/api";
 import { type Admin, AdminError, type Entry, type RevealOptions, withIsoTimes } from "#contract/operations";
 import { requireRole } from "./access.js";
-import { readBody, readLines } from "./body.js";
-import { actorName, operatorFields, operatorOf, requiredReason } from "./operator.js";
-import { FILTERS, readDeadLetterQuery, readFlag, readNumber, readParameters } from "./parameters.js";
-import type { ApiRoute, RouteRequest } from "./route.js";
+import { readLines } from "./body.js";
+import { actorName, operatorFields, requiredReason } from "./operator.js";
+import { FILTERS, readDeadLetterQuery, readFlag, readNumber } from "./parameters.js";
+import { type ApiRoute, type RouteRequest, route, view } from "./route.js";
 import { readFilters, readSelection, selectionFields } from "./selection-body.js";
 
 const PAGING = ["limit", "cursor", "order"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));
-const GROUP_FILTERS = [...FILTERS_ONLY, "limit"];
+const BY = ["by", "reason"];
 
 const purgeBody = z.strictObject({ ...selectionFields, ...operatorFields });
 
@@ -26,116 +27,58 @@ const editBody = reasonBody.extend({
 /** A payload may be as large as a request, and several times as long as JSON. */
 const MAX_EDIT_BYTES = 64 * 1024 * 1024;
 
-/** Returns the search, and who runs it: searches in the content of records are audited. */
-function readSearch({ admin, query, request, actor }: RouteRequest, filters: readonly string[]) {
-  const { by, ...values } = readParameters(query, [...filters, "by"]);
-  return {
-    acting: admin.actingAs(operatorOf(request, { by }, actor)),
-    query: readDeadLetterQuery(values, actor),
-  };
-}
-
 export const deadLetterRoutes: readonly ApiRoute[] = [
-  {
-    method: "GET",
-    path: "/dead-letters",
-    role: "view",
-    async answer(asked) {
-      const { acting, query } = readSearch(asked, FILTERS);
-      return { body: await acting.listDeadLetters(query) };
-    },
-  },
-  {
-    method: "GET",
-    path: "/dead-letters/stats",
-    role: "view",
-    async answer(asked) {
-      const { acting, query } = readSearch(asked, FILTERS_ONLY);
-      return { body: await acting.deadLetterStats(query) };
-    },
-  },
-  {
-    method: "GET",
-    path: "/dead-letters/groups",
-    role: "view",
-    async answer(asked) {
-      const { acting, query } = readSearch(asked, GROUP_FILTERS);
-      return { body: await acting.deadLetterGroups(query) };
-    },
-  },
-  {
-    method: "GET",
-    path: "/dead-letters/export",
-    role: "reveal",
-    answer(asked) {
-      const { acting, query } = readSearch(asked, FILTERS_ONLY);
-      return { lines: acting.exportDeadLetters(query) };
-    },
-  },
-  {
-    method: "POST",
-    path: "/dead-letters/export",
-    role: "reveal",
-    async answer({ admin, request, actor }) {
-      const { query, ...operator } = await readBody(request, exportBody);
-      const acting = admin.actingAs(operatorOf(request, operator, actor));
-      return { lines: acting.exportDeadLetters(readFilters(query, actor), { reveal: true }) };
-    },
-  },
-  {
-    method: "POST",
-    path: "/dead-letters/import",
-    role: "replay",
-    contentType: "application/x-ndjson",
-    async answer({ admin, query, request, actor }) {
-      const acting = admin.actingAs(operatorOf(request, readParameters(query, ["by", "reason"]), actor));
-      return { body: await acting.importDeadLetters(readLines(request)) };
-    },
-  },
-  {
-    method: "POST",
-    path: "/dead-letters/purge",
-    role: "purge",
-    async answer({ admin, request, actor }) {
-      const { dry_run: older = false, dryRun = older, by, reason, ...selected } = await readBody(request, purgeBody);
-      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      const deleted = await acting.deleteDeadLetters(readSelection(selected, actor), { dryRun });
-      return { body: { deleted, dryRun } };
-    },
-  },
-  {
-    method: "POST",
-    path: "/dead-letters/restore",
-    role: "purge",
-    async answer({ admin, request, actor }) {
-      const { dry_run: _, dryRun: __, by, reason, ...selected } = await readBody(request, purgeBody);
-      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      return { body: { restored: await acting.restoreDeadLetters(readSelection(selected, actor)) } };
-    },
-  },
-  {
-    method: "GET",
-    path: "/dead-letters/:id",
-    role: "view",
-    answer: showDeadLetter,
-  },
-  { method: "POST", path: "/dead-letters/:id/edit", role: "replay", answer: edit },
-  { method: "POST", path: "/dead-letters/:id/reveal", role: "reveal", answer: revealDeadLetter },
-  {
-    method: "DELETE",
-    path: "/dead-letters/:id",
-    role: "purge",
-    async answer({ admin, params, query, request, actor }) {
-      const acting = admin.actingAs(operatorOf(request, readParameters(query, ["by", "reason"]), actor));
-      return { body: { deleted: await acting.deleteDeadLetters({ ids: [params["id"]!] }) } };
-    },
-  },
+  route(OPERATIONS.listDeadLetters, { query: [...FILTERS, "by"] }, async (asked) => {
+    const { admin, query } = searchOf(asked);
+    return { body: await admin.listDeadLetters(query) };
+  }),
+  route(OPERATIONS.deadLetterStats, { query: [...FILTERS_ONLY, "by"] }, async (asked) => {
+    const { admin, query } = searchOf(asked);
+    return { body: await admin.deadLetterStats(query) };
+  }),
+  route(OPERATIONS.deadLetterGroups, { query: [...FILTERS_ONLY, "limit", "by"] }, async (asked) => {
+    const { admin, query } = searchOf(asked);
+    return { body: await admin.deadLetterGroups(query) };
+  }),
+  route({ at: "GET /dead-letters/export", role: "reveal" }, { query: [...FILTERS_ONLY, "by"] }, (asked) => {
+    const { admin, query } = searchOf(asked);
+    return { lines: admin.exportDeadLetters(query) };
+  }),
+  route(OPERATIONS.exportDeadLetters, { takes: exportBody }, async ({ actor, body, acting }) => {
+    const { query, ...operator } = await body();
+    return { lines: acting(operator).exportDeadLetters(readFilters(query, actor), { reveal: true }) };
+  }),
+  route(
+    OPERATIONS.importDeadLetters,
+    { query: BY, contentType: "application/x-ndjson" },
+    async ({ request, values, acting }) => ({ body: await acting(values).importDeadLetters(readLines(request)) }),
+  ),
+  route(OPERATIONS.deleteDeadLetters, { takes: purgeBody }, async ({ actor, body, acting }) => {
+    const { dry_run: older = false, dryRun = older, by, reason, ...selected } = await body();
+    const deleted = await acting({ by, reason }).deleteDeadLetters(readSelection(selected, actor), { dryRun });
+    return { body: { deleted, dryRun } };
+  }),
+  route(OPERATIONS.restoreDeadLetters, { takes: purgeBody }, async ({ actor, body, acting }) => {
+    const { by, reason, ...selected } = await body();
+    return { body: { restored: await acting({ by, reason }).restoreDeadLetters(readSelection(selected, actor)) } };
+  }),
+  view("GET /dead-letters/:id", { query: ["payload", "revision"] }, showDeadLetter),
+  route(OPERATIONS.editDeadLetter, { takes: editBody, maxBytes: MAX_EDIT_BYTES }, edit),
+  route(OPERATIONS.payload, { takes: revealBody }, revealDeadLetter),
+  route({ at: "DELETE /dead-letters/:id", role: "purge" }, { query: BY }, async ({ id, values, acting }) => ({
+    body: { deleted: await acting(values).deleteDeadLetters({ ids: [id] }) },
+  })),
 ];
 
+/** Returns the search, and the admin interface of who runs it: searches in the content of records are audited. */
+function searchOf({ values, actor, acting }: RouteRequest) {
+  const { by, ...filters } = values;
+  return { admin: acting({ by }), query: readDeadLetterQuery(filters, actor) };
+}
+
 /** Returns the payload only on request, and masked. Its numbers stay exact. */
-async function showDeadLetter({ admin, params, query }: RouteRequest) {
-  const id = params["id"]!;
-  const { payload: wanted, revision: text } = readParameters(query, ["payload", "revision"]);
+async function showDeadLetter({ admin, id, values }: RouteRequest) {
+  const { payload: wanted, revision: text } = values;
   const entry = await requireEntry(admin, id);
   if (!readFlag("payload", wanted)) return { body: { entry } };
   const which = text === undefined ? {} : { revision: readNumber("revision", text) };
@@ -153,21 +96,18 @@ async function requireRevision(admin: Admin, id: string, options: RevealOptions)
 }
 
 /** Editing a payload means seeing it, so it needs both roles. */
-async function edit({ admin, params, request, actor }: RouteRequest) {
+async function edit({ id, actor, body, acting }: RouteRequest<z.infer<typeof editBody>>) {
   requireRole(actor, "reveal");
-  const { payload: given, revision: seen, by, reason } = await readBody(request, editBody, MAX_EDIT_BYTES);
+  const { payload: given, revision: seen, by, reason } = await body();
   const payload = typeof given === "string" ? given : JSON.stringify(given);
-  const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-  const entry = await acting.editDeadLetter(params["id"]!, { by: actorName(by, actor), payload, revision: seen });
-  return { body: { entry } };
+  const changed = { by: actorName(by, actor), payload, revision: seen };
+  return { body: { entry: await acting({ by, reason }).editDeadLetter(id, changed) } };
 }
 
-async function revealDeadLetter({ admin, params, request, actor }: RouteRequest) {
-  const id = params["id"]!;
-  const { revision: wanted, ...operator } = await readBody(request, revealBody);
+async function revealDeadLetter({ admin, id, body, acting }: RouteRequest<z.infer<typeof revealBody>>) {
+  const { revision: wanted, ...operator } = await body();
   const entry = await requireEntry(admin, id);
-  const acting = admin.actingAs(operatorOf(request, operator, actor));
-  const payload = await requireRevision(acting, id, { reveal: true, revision: wanted });
+  const payload = await requireRevision(acting(operator), id, { reveal: true, revision: wanted });
   return { json: withPayload(entry, false, payload) };
 }
 

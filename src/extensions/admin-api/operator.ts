@@ -1,10 +1,19 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import type { AdminRole } from "#contract/api";
 import type { Operator } from "#contract/operations";
-import type { Actor } from "./roles.js";
 
 const MAX_REASON_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
+
+/** The caller of a request. */
+export interface Actor {
+  /** The name in the log and in the history of dead letters. */
+  readonly name: string;
+  readonly roles: ReadonlySet<AdminRole>;
+  /** True for the token from the token file. Its owner may claim any name. */
+  readonly isOwner?: boolean;
+}
 
 /** The reason for an action, where one is required. */
 export const requiredReason = z

@@ -1,6 +1,6 @@
 import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS } from "#contract/operations";
 import { badRequest, HttpError } from "./http-error.js";
-import type { Actor } from "./roles.js";
+import type { Actor } from "./operator.js";
 
 /** Filters for dead letters, as query parameters or as members of an object. */
 export const FILTERS: readonly string[] = Object.keys(DEAD_LETTER_QUERY);

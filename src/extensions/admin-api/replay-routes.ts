@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { type Admin, AdminError, type Operator, type ReplayJob } from "#contract/operations";
-import { readBody } from "./body.js";
+import { OPERATIONS } from "#contract/api";
+import { type Admin, AdminError, type ReplayJob } from "#contract/operations";
 import { badRequest } from "./http-error.js";
-import { actorName, operatorFields, operatorOf } from "./operator.js";
-import { readNumber, readParameters, requireReveal } from "./parameters.js";
-import type { Actor } from "./roles.js";
-import type { ApiRoute, RouteAnswer, RouteRequest } from "./route.js";
+import { type Actor, actorName, operatorFields } from "./operator.js";
+import { readNumber, requireReveal } from "./parameters.js";
+import { type ApiRoute, type RouteAnswer, type RouteRequest, route, view } from "./route.js";
 import { readSelection, selectionFields } from "./selection-body.js";
 
 const replayBody = z.strictObject({
@@ -26,70 +25,54 @@ export const REPLAY_KEYS: readonly string[] = Object.keys(replayBody.shape);
 
 const controlBody = z.strictObject(operatorFields);
 const EVENT_INTERVAL_MS = 500;
+const CHANGES = ["pause", "resume", "cancel"] as const;
 
 export const replayRoutes: readonly ApiRoute[] = [
-  {
-    method: "POST",
-    path: "/dead-letters/replay",
-    role: "replay",
-    async answer({ admin, request, actor }) {
-      const body = await readBody(request, replayBody);
-      const {
-        by,
-        reason,
-        rate,
-        generation,
-        pipeline,
-        to,
-        transform,
-        samples,
-        reveal = false,
-        approved = false,
-        dry_run: older = false,
-        dryRun = older,
-        ...selected
-      } = body;
-      if (reveal) checkReveal(actor, reason, samples);
-      // Results of statements with conditions reveal content, and editing needs this role too.
-      if (transform !== undefined) requireReveal(actor, "transform changes records");
-      const given = {
-        ...{ to, transform, samples, revealSamples: reveal },
-        ...(rate !== undefined && { rate }),
-        ...(generation !== undefined && { generation }),
-        ...(pipeline !== undefined && { pipeline }),
-      };
-      const options = { by: actorName(by, actor), approved, dryRun, ...given };
-      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      const { outcomes: _, ...job } = await acting.startReplay(readSelection(selected, actor), options);
-      return { status: job.state === "running" ? 202 : 200, body: job };
-    },
-  },
-  {
-    method: "GET",
-    path: "/replays",
-    role: "view",
-    async answer({ admin, query }) {
-      const { limit } = readParameters(query, ["limit"]);
-      return { body: { replays: await admin.replays(limit === undefined ? undefined : readNumber("limit", limit)) } };
-    },
-  },
-  {
-    method: "GET",
-    path: "/replays/:id",
-    role: "view",
-    answer: async ({ admin, params }) => ({ body: await requireJob(admin, params["id"]!) }),
-  },
-  {
-    method: "DELETE",
-    path: "/replays/:id",
-    role: "replay",
-    answer: async ({ admin, params, request, actor }) => ({
-      body: await control(admin, params["id"]!, "cancel", operatorOf(request, {}, actor)),
-    }),
-  },
-  ...(["pause", "resume", "cancel"] as const).map(controlRoute),
-  { method: "GET", path: "/replays/:id/events", role: "view", answer: followReplay },
+  route(OPERATIONS.startReplay, { takes: replayBody }, startReplay),
+  route(OPERATIONS.replays, { query: ["limit"] }, async ({ admin, values: { limit } }) => ({
+    body: { replays: await admin.replays(limit === undefined ? undefined : readNumber("limit", limit)) },
+  })),
+  route(OPERATIONS.replayJob, {}, async ({ admin, id }) => ({ body: await requireJob(admin, id) })),
+  route({ at: "DELETE /replays/:id", role: "replay" }, {}, ({ id, acting }) => control(acting(), id, "cancel")),
+  ...CHANGES.map((change) =>
+    route(
+      { ...OPERATIONS.controlReplay, at: `POST /replays/:id/${change}` },
+      { takes: controlBody },
+      async ({ id, body, acting }) => control(acting(await body()), id, change),
+    ),
+  ),
+  view("GET /replays/:id/events", {}, followReplay),
 ];
+
+async function startReplay({ actor, body, acting }: RouteRequest<z.infer<typeof replayBody>>) {
+  const {
+    by,
+    reason,
+    rate,
+    generation,
+    pipeline,
+    to,
+    transform,
+    samples,
+    reveal = false,
+    approved = false,
+    dry_run: older = false,
+    dryRun = older,
+    ...selected
+  } = await body();
+  if (reveal) checkReveal(actor, reason, samples);
+  // Results of statements with conditions reveal content, and editing needs this role too.
+  if (transform !== undefined) requireReveal(actor, "transform changes records");
+  const given = {
+    ...{ to, transform, samples, revealSamples: reveal },
+    ...(rate !== undefined && { rate }),
+    ...(generation !== undefined && { generation }),
+    ...(pipeline !== undefined && { pipeline }),
+  };
+  const options = { by: actorName(by, actor), approved, dryRun, ...given };
+  const { outcomes: _, ...job } = await acting({ by, reason }).startReplay(readSelection(selected, actor), options);
+  return { status: job.state === "running" ? 202 : 200, body: job };
+}
 
 /** Unmasked samples are for callers who may see payloads and give a reason. */
 function checkReveal(actor: Actor, reason: string | undefined, samples: number | undefined): void {
@@ -98,32 +81,14 @@ function checkReveal(actor: Actor, reason: string | undefined, samples: number |
   if (!reason) throw badRequest("a reason is required");
 }
 
-function controlRoute(change: "pause" | "resume" | "cancel"): ApiRoute {
-  return {
-    method: "POST",
-    path: `/replays/:id/${change}`,
-    role: "replay",
-    async answer({ admin, params, request, actor }) {
-      const operator = operatorOf(request, await readBody(request, controlBody), actor);
-      return { body: await control(admin, params["id"]!, change, operator) };
-    },
-  };
-}
-
-async function control(
-  admin: Admin,
-  id: string,
-  change: "pause" | "resume" | "cancel",
-  operator: Operator,
-): Promise<ReplayJob> {
+async function control(admin: Admin, id: string, change: (typeof CHANGES)[number]) {
   await requireJob(admin, id);
-  await admin.actingAs(operator).controlReplay(id, change);
-  return requireJob(admin, id);
+  await admin.controlReplay(id, change);
+  return { body: await requireJob(admin, id) };
 }
 
 /** Streams the progress, at most twice a second, until every replayed entry has left its queue. */
-async function followReplay({ admin, params }: RouteRequest): Promise<RouteAnswer> {
-  const id = params["id"]!;
+async function followReplay({ admin, id }: RouteRequest): Promise<RouteAnswer<never>> {
   await requireJob(admin, id);
   return {
     events(stream) {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { DeadLetterQuery, Selection } from "#contract/operations";
 import { badRequest } from "./http-error.js";
+import type { Actor } from "./operator.js";
 import { FILTERS, readDeadLetterQuery } from "./parameters.js";
-import type { Actor } from "./roles.js";
 
 /** A selection of dead letters: ids, a query, or explicitly all. */
 export const selectionFields = {

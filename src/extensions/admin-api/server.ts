@@ -15,6 +15,7 @@ import { maskText } from "#text";
 import type { Host, Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import type { OtherAgents } from "./agents/other-agents.js";
+import { readBody } from "./body.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
@@ -22,8 +23,9 @@ import { asHttpError, HttpError } from "./http-error.js";
 import { Alerts } from "./live/alerts.js";
 import { History } from "./live/history.js";
 import { LiveSamples } from "./live/live-samples.js";
-import type { Actor } from "./roles.js";
-import type { RouteAnswer, RouteRequest } from "./route.js";
+import { type Actor, type OperatorInput, operatorOf } from "./operator.js";
+import { readParameters } from "./parameters.js";
+import type { RouteAnswer, RouteServices } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 import { sharedPages } from "./zpages/shared-address.js";
 
@@ -52,13 +54,13 @@ const SAMPLE_SHARE = 0.05;
  * the server cancels running replays and open connections.
  */
 export async function startAdminServer(settings: AdminServerSettings): Promise<ListeningServer> {
-  const { address, allowedHosts, clock, agents } = settings;
+  const { address, allowedHosts, clock, host, agents, traceUrl } = settings;
   const readers = new EventReaders(clock);
   const alerts = new Alerts(settings.host, clock);
   const history = new History(settings.host, clock, () => alerts.check());
   const trials = new OttlTrials((ms, run) => clock.after(ms, run));
-  const kept = {
-    agents,
+  const services = {
+    ...{ host, clock, agents, traceUrl },
     alerts,
     history,
     trials,
@@ -74,7 +76,7 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<L
     cutsBadClients: true,
     listener: (request, response) =>
       void respond(request, response, settings, readers, (identified) =>
-        answerTo(request, settings, identified, kept, hosts),
+        answerTo(request, settings, identified, services, hosts),
       ),
   });
   history.start();
@@ -93,7 +95,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "agents" | "alerts" | "history" | "samples" | "tapBudget" | "sampleBudget" | "trials">,
+  services: RouteServices,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);
@@ -117,9 +119,8 @@ async function answerTo(
     });
   }
   if (method === "POST") requireContentType(request, found.route.contentType ?? "application/json");
-  const { host, clock, traceUrl } = settings;
-  const { admin, inspection } = host;
-  const { needs = "queues" } = found.route;
+  const { admin, inspection } = settings.host;
+  const { needs = "queues", role, takes, maxBytes, query: known } = found.route;
   if (needs === "queues" && admin === undefined) {
     throw new HttpError(
       "unavailable",
@@ -128,10 +129,15 @@ async function answerTo(
   }
   if (needs === "components" && inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   const query = new URLSearchParams(url.slice(1).join("?"));
-  const parts = { ...kept, host, clock, traceUrl, params: found.params, query, request };
-  const asked = { ...parts, actor, admin: admin!, inspection: inspection! };
-  if (found.route.role !== undefined) requireRole(actor, found.route.role);
-  return found.route.answer(asked);
+  if (role !== undefined) requireRole(actor, role);
+  const operator = (given: OperatorInput = {}) => operatorOf(request, given, actor);
+  return found.route.answer({
+    ...services,
+    ...{ admin: admin!, inspection: inspection!, id: found.params["id"] ?? "", query, request, actor, operator },
+    values: known === undefined ? {} : readParameters(query, known),
+    body: () => readBody(request, takes!, maxBytes),
+    acting: (given) => admin!.actingAs(operator(given)),
+  });
 }
 
 /** A page of the extension zpages, which shares this port. They need no token, so only this machine gets them. */

@@ -7,7 +7,7 @@ export { createDeadLetterLanguage } from "./compile/dead-letter-language.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./compile/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred } from "./compile/infer-context.js";
 export { compileMetricExpressions } from "./compile/metric-expression.js";
-export { type OttlTrialResult, tryOttl } from "./compile/playground.js";
+export { tryOttl } from "./compile/playground.js";
 export { deadLetterConditionIssue, parseRecordCondition } from "./compile/record-condition.js";
 export {
   anyMatches,

@@ -1,4 +1,4 @@
-import type { TappedRecord } from "../live/tapped-line.js";
+import type { TappedRecord } from "#contract/api";
 
 /**
  * The messages between the two processes of `sluice dev`. One process has the terminal, and never runs code of a

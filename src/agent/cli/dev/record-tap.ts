@@ -1,9 +1,9 @@
 import { systemClock } from "#contract";
+import type { TappedRecord } from "#contract/api";
 import { errorMessage } from "#contract/errors";
 import { type AgentInspection, type GraphEdge, TapBudget } from "#contract/operations";
 import type { Agent } from "#host";
 import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
-import type { TappedRecord } from "../live/tapped-line.js";
 import type { AgentMessage, ShownRecords, TrafficCounts } from "./messages.js";
 
 /** The share of the time that looking at records may take from the pipelines. */

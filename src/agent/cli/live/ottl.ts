@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { text as textOf } from "node:stream/consumers";
+import type { OttlTrialResult } from "#contract/api";
 import { type JsonObject, signalOfRequest } from "#otlp/json";
 import { isMalformed, SIGNALS, type Signal } from "#otlp/signals";
-import { CONTEXTS, type ContextName, isOttlError, type OttlTrialResult, tryOttl } from "#ottl";
+import { CONTEXTS, type ContextName, isOttlError, tryOttl } from "#ottl";
 import { painter, printable, printableJson } from "#text";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";

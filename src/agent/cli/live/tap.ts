@@ -1,3 +1,4 @@
+import type { TappedRecord } from "#contract/api";
 import { AdminError } from "#contract/operations";
 import { printableJson } from "#text";
 import { readEvents } from "../agent/read-events.js";
@@ -7,7 +8,7 @@ import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { recordSample } from "./record-sample.js";
-import { type TappedRecord, tappedLine } from "./tapped-line.js";
+import { tappedLine } from "./tapped-line.js";
 
 /** `sluice tap` */
 export function tap(context: CommandContext): Promise<number> {

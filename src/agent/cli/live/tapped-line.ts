@@ -1,18 +1,9 @@
+import type { TappedRecord } from "#contract/api";
 import { painter, printable } from "#text";
 import type { Output } from "../terminal.js";
 import { type AnyJsonValue, attributesText, plainText } from "./plain-values.js";
 
 type Json = { readonly [key: string]: unknown };
-
-/** The data of an event of `GET /tap`. */
-export interface TappedRecord {
-  readonly at: string;
-  readonly edge: string;
-  readonly signal: string;
-  readonly record: Json;
-  readonly resource: Json;
-  readonly scope: Json;
-}
 
 /** Longer strings of a record are cut for display, in characters. */
 const MAX_LENGTH = 2000;

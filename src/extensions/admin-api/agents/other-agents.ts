@@ -1,22 +1,12 @@
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
+import type { AgentSummary, OtherAgent } from "#contract/api";
 import { anySignal, waitAtMost } from "#contract/time";
 import { connectionErrorMessage, loadClientTls, type TlsClientOptions, tlsClient } from "#net";
 import type { Clock } from "../../../plugin.js";
 import type { OtherAgentConfig } from "./agents-config.js";
-import { type AgentSummary, readAgent } from "./read-agent.js";
-
-/** A row of the list: an agent that the config names, and what it answered last. */
-export interface OtherAgent extends Omit<AgentSummary, "state"> {
-  readonly name: string;
-  /** Where a browser finds its console. */
-  readonly consoleUrl: string;
-  /** `WAITING`: it was not read yet. */
-  readonly state: AgentSummary["state"] | "WAITING";
-  /** When it was read, in milliseconds since the epoch. */
-  readonly readAt?: number;
-}
+import { readAgent } from "./read-agent.js";
 
 /** How long an answer is shared by all consoles. Agents are asked only while a console shows them. */
 const FRESH_MS = 4000;

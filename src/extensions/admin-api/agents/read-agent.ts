@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import type { AgentState, AgentSummary, ExporterCounts } from "#contract/api";
 import { connectionErrorMessage, openRequest, parseAnswer, readAnswer, type TlsClientOptions } from "#net";
 import { maskText } from "#text";
 
@@ -8,35 +9,6 @@ export interface AgentTarget {
   readonly url: URL;
   readonly tls: TlsClientOptions;
   readonly token: string | undefined;
-}
-
-/**
- * `UP`, `DEGRADED`, `DOWN`: the worst of its exporters, or DOWN if it is not ready. `UNREACHABLE`: it does not answer.
- * `DENIED`: it refuses the token. `INVALID`: what answers is no Sluice agent.
- */
-export type AgentState = "UP" | "DEGRADED" | "DOWN" | "UNREACHABLE" | "DENIED" | "INVALID";
-
-/** The state of another agent, for display. Every text in it came from that agent. */
-export interface AgentSummary {
-  readonly state: AgentState;
-  /** Why it could not be read. */
-  readonly problem?: string;
-  readonly agent?: z.infer<typeof agentAnswer>;
-  /** Undefined if the agent has no queues. */
-  readonly exporters?: ExporterCounts;
-}
-
-/** Numbers of exporters, of their breakers that are not closed, of dead letters, and of what waits in queues. */
-export interface ExporterCounts {
-  readonly total: number;
-  readonly degraded: number;
-  readonly down: number;
-  readonly paused: number;
-  readonly openBreakers: number;
-  readonly halfOpenBreakers: number;
-  readonly deadLetters: number;
-  readonly queuedEntries: number;
-  readonly queuedBytes: number;
 }
 
 /** Room for about 500 exporters. */

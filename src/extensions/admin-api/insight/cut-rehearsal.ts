@@ -1,20 +1,18 @@
 import { z } from "zod";
-import type { InsightCut, InsightCutRehearsal, InsightMeasured, InsightReading } from "#contract/insight";
+import type { CutRehearsal } from "#contract/api";
+import type { InsightCut, InsightMeasured, InsightReading } from "#contract/insight";
 import type { ExporterComparison, RehearsalReport } from "#contract/rehearsal";
 import { maskText } from "#text";
-import { readBody } from "../body.js";
 import { badRequest } from "../http-error.js";
 import {
   DEFAULT_REHEARSAL_BYTES,
   MAX_REHEARSAL_BYTES,
   MAX_REHEARSAL_SECONDS,
   rehearsalControl,
-  type ShownRehearsal,
   shownRehearsal,
 } from "../live/rehearsal-routes.js";
-import { operatorFields, operatorOf } from "../operator.js";
-import { readParameters } from "../parameters.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
+import { operatorFields } from "../operator.js";
+import { type ApiRoute, type RouteRequest, route, view } from "../route.js";
 import { insightAnswer } from "./insight-answer.js";
 import { moneyFor } from "./merge-rows.js";
 
@@ -35,32 +33,22 @@ const cutRehearsalBody = z.strictObject({
  * caller names a row as for `GET /insight/cut`, and cannot give a config.
  */
 export function cutRehearsalRoutes(makeCut: (request: RouteRequest) => Promise<InsightCut>): readonly ApiRoute[] {
-  const path = "/insight/cut/rehearsal";
   return [
-    {
-      method: "GET",
-      path,
-      role: "view",
-      needs: "nothing",
-      async answer(request) {
-        readParameters(request.query, []);
-        return { body: await shownCutRehearsal(request) };
-      },
-    },
-    {
-      method: "POST",
-      path,
-      role: "configure",
-      needs: "components",
-      async answer(request) {
-        const { host, query, actor } = request;
+    view("GET /insight/cut/rehearsal", { needs: "nothing", query: [] }, async (request) => ({
+      body: await shownCutRehearsal(request),
+    })),
+    route(
+      { at: "POST /insight/cut/rehearsal", role: "configure" },
+      { needs: "components", takes: cutRehearsalBody },
+      async (request) => {
+        const { host, query, body, operator: operatorOf } = request;
         const control = rehearsalControl(host);
-        const { by, reason, ...wanted } = await readBody(request.request, cutRehearsalBody);
+        const { by, reason, ...wanted } = await body();
         const { yaml, diff, pipelines } = await makeCut(request);
         if (diff === null || pipelines.length === 0)
           throw badRequest("the config has no pipeline that this cut could be inserted into");
         const title = maskText(["action", "by", "name", "label"].map((name) => query.get(name) ?? "").join(" "));
-        const operator = operatorOf(request.request, { by, reason }, actor);
+        const operator = operatorOf({ by, reason });
         const { seconds, share, max_bytes: maxBytes, max_records: maxRecords } = wanted;
         control.start(
           { seconds, share, maxBytes, maxRecords, failOn: [], by: operator.actor },
@@ -69,23 +57,20 @@ export function cutRehearsalRoutes(makeCut: (request: RouteRequest) => Promise<I
         await host.admin?.actingAs(operator).noteRehearsal?.({ ...wanted, cut: title.trim().slice(0, MAX_TITLE) });
         return { status: 202, body: await shownCutRehearsal(request) };
       },
-    },
-    {
-      method: "DELETE",
-      path,
-      role: "configure",
-      needs: "nothing",
-      async answer(request) {
-        readParameters(request.query, []);
+    ),
+    route(
+      { at: "DELETE /insight/cut/rehearsal", role: "configure" },
+      { needs: "nothing", query: [] },
+      async (request) => {
         const control = rehearsalControl(request.host);
         if (control.current?.change !== undefined) control.cancel();
         return { body: await shownCutRehearsal(request) };
       },
-    },
+    ),
   ];
 }
 
-async function shownCutRehearsal({ host, actor, clock }: RouteRequest): Promise<InsightCutRehearsal<ShownRehearsal>> {
+async function shownCutRehearsal({ host, actor, clock }: RouteRequest): Promise<CutRehearsal> {
   const { current } = rehearsalControl(host);
   if (current?.change === undefined) return { rehearsal: null, measured: null };
   const { rehearsal } = shownRehearsal(current, actor, clock);

@@ -15,7 +15,7 @@ import { diffLines, withContext } from "#text";
 import type { Signal } from "../../../plugin.js";
 import { badRequest } from "../http-error.js";
 import { readParameters } from "../parameters.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
+import { type ApiRoute, type RouteRequest, view } from "../route.js";
 import { CutError, type CutProcessors, type CutRequest, cutProcessors } from "./cut-processors.js";
 import { cutRehearsalRoutes } from "./cut-rehearsal.js";
 import { insertProcessors, pipelinesTo } from "./insert-processors.js";
@@ -27,24 +27,21 @@ const DEFAULT_N = 10;
 const MAX_N = 1_000_000;
 const DIFF_CONTEXT = 3;
 const DAY_MS = 86_400_000;
+const INSIGHT_PARAMETERS = ["by", "place", "signal", "service", "limit", "sort"];
+const CUT_PARAMETERS = ["action", "by", "name", "signal", "n", "context", "label", "pipeline", "place"];
 /** Stands for lines that stay as they are. */
 const OMITTED = { kind: "same", text: "..." } as const;
 
 /** Routes for what the traffic consists of. Names are masked; examples of lines need the role of tapped records. */
 export const insightRoutes: readonly ApiRoute[] = [
-  { method: "GET", path: "/insight", role: "view", needs: "components", answer: show },
-  {
-    method: "GET",
-    path: "/insight/cut",
-    role: "view",
-    needs: "components",
-    answer: async (request) => ({ body: await makeCut(request) }),
-  },
+  view("GET /insight", { needs: "components", query: INSIGHT_PARAMETERS }, show),
+  view("GET /insight/cut", { needs: "components", query: CUT_PARAMETERS }, async (request) => ({
+    body: await makeCut(request),
+  })),
   ...cutRehearsalRoutes(makeCut),
 ];
 
-async function show({ host, query, actor }: RouteRequest) {
-  const values = readParameters(query, ["by", "place", "signal", "service", "limit", "sort"]);
+async function show({ host, values, actor }: RouteRequest) {
   const { by = "service", place, signal, service, limit, sort = "bytes" } = values;
   if (service !== undefined && !INSIGHT_BY_OF_SERVICE.some((each) => each === by))
     throw badRequest(`service can only be given with by=${INSIGHT_BY_OF_SERVICE.join(", ")}`);
@@ -63,8 +60,7 @@ async function show({ host, query, actor }: RouteRequest) {
 }
 
 async function makeCut({ host, inspection, query }: RouteRequest): Promise<InsightCut> {
-  const names = ["action", "by", "name", "signal", "n", "context", "label", "pipeline", "place"];
-  const values = readParameters(query, names);
+  const values = readParameters(query, CUT_PARAMETERS);
   const by = oneOf("by", values["by"], INSIGHT_BY);
   const signal = oneOf("signal", values["signal"], SIGNALS);
   const { name, label, context, pipeline, place } = values;

@@ -1,17 +1,6 @@
+import type { Alert } from "#contract/api";
 import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
 import type { Clock, Host } from "../../../plugin.js";
-
-/** An alert of packaging/prometheus/alerts.yaml whose condition holds. Times are milliseconds since the epoch. */
-export interface Alert {
-  readonly name: string;
-  readonly severity: "critical" | "warning";
-  /** `pending`: the condition holds, but not for as long as the rule demands. */
-  readonly state: "pending" | "firing";
-  /** The exporter or receiver. */
-  readonly target: string;
-  readonly since: number;
-  readonly summary: string;
-}
 
 /** A rule about one exporter or receiver. `check` answers since when it holds, if that is known. */
 export interface AlertRule<T> {

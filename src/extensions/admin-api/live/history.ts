@@ -1,6 +1,7 @@
+import type { ExporterReading, NodeHistory, RateName, Sample } from "#contract/api";
 import type { GraphNode } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import { type ExporterReading, RATE_NAMES, RateMeter, type RateName, type Sample, type Sampled } from "./live-rates.js";
+import { RATE_NAMES, RateMeter, type Sampled } from "./live-rates.js";
 
 export const HISTORY_STEP_MS = 5000;
 /** Fifteen minutes of steps. */
@@ -10,13 +11,6 @@ const GAUGE_NAMES = ["queueEntries", "queueBytes", "queueAge", "deadLetters"] as
 
 /** The name of the whole agent, in place of the id of a node. */
 const WHOLE_AGENT = "agent";
-
-/** The activity of a node step by step, the oldest first. `from` is when the first step began. */
-export interface NodeHistory {
-  readonly stepMs: number;
-  readonly from: string;
-  readonly series: Readonly<Record<string, readonly number[]>>;
-}
 
 /** The last fifteen minutes of every node, in memory: about ten kilobytes for each. Nothing survives a restart. */
 export class History {

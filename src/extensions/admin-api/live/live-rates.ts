@@ -1,29 +1,8 @@
+import type { ExporterReading, NodeRates, RateName, Sample } from "#contract/api";
 import type { Admin, AgentInspection, ExporterStatus, Traffic } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
 
-/** Records per second of a node, over one step. */
-export type NodeRates = Readonly<Record<RateName, number>>;
-export type RateName = "in" | "out" | "dropped" | "refused" | "failed";
 export const RATE_NAMES: readonly RateName[] = ["in", "out", "dropped", "refused", "failed"];
-
-/** The present state of an exporter; `queueAge` is in seconds. */
-export interface ExporterReading {
-  readonly state: ExporterStatus["state"];
-  readonly breaker: ExporterStatus["breaker"]["state"];
-  readonly paused: boolean;
-  readonly queueEntries: number;
-  readonly queueBytes: number;
-  readonly queueAge: number;
-  readonly deadLetters: number;
-}
-
-/** The rates since the previous sample. */
-export interface Sample {
-  readonly at: string;
-  readonly edges: Readonly<Record<string, { readonly perSecond: number }>>;
-  readonly nodes: Readonly<Record<string, NodeRates>>;
-  readonly exporters: Readonly<Record<string, ExporterReading>>;
-}
 
 /**
  * The agent to sample. `inspection` exists once the components are made, `admin` if there are queues, `refresh` if there

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { type ContextName, isOttlError } from "#ottl";
 import { isMalformed, SIGNALS } from "../../../plugin.js";
-import { readBody } from "../body.js";
 import { badRequest } from "../http-error.js";
-import type { ApiRoute } from "../route.js";
+import { type ApiRoute, route } from "../route.js";
 
 const MAX_STATEMENTS = 100;
 const CONTEXTS = ["resource", "scope", "log", "span", "spanevent", "metric", "datapoint", "exemplar"] as const;
@@ -26,20 +25,14 @@ const ottlBody = z
 
 /** Tries OTTL statements on a record in the request. The agent itself is not affected. */
 export const ottlRoutes: readonly ApiRoute[] = [
-  {
-    method: "POST",
-    path: "/ottl",
-    role: "view",
-    needs: "nothing",
-    async answer({ request, trials }) {
-      const trial = await readBody(request, ottlBody);
-      try {
-        return { json: await trials.run(trial) };
-      } catch (error) {
-        if (isMalformed(error)) throw badRequest(`record: this is not OTLP: ${error.message}`);
-        if (isOttlError(error)) throw badRequest(error.message);
-        throw error;
-      }
-    },
-  },
+  route({ at: "POST /ottl", role: "view" }, { needs: "nothing", takes: ottlBody }, async ({ body, trials }) => {
+    const trial = await body();
+    try {
+      return { json: await trials.run(trial) };
+    } catch (error) {
+      if (isMalformed(error)) throw badRequest(`record: this is not OTLP: ${error.message}`);
+      if (isOttlError(error)) throw badRequest(error.message);
+      throw error;
+    }
+  }),
 ];

@@ -1,36 +1,8 @@
+import type { Alert, Overview, StateCounts } from "#contract/api";
 import type { ExporterStatus, ReceiverStatus, WorkerStatus } from "#contract/operations";
 import type { Host } from "../../../plugin.js";
-import type { Alert } from "./alerts.js";
 
 type HealthState = ExporterStatus["state"];
-
-/** How the agent is, at a glance. Times are milliseconds since the epoch. */
-export interface Overview {
-  /** The worst state of all exporters, receivers and workers. */
-  readonly state: HealthState;
-  readonly alerts: readonly Alert[];
-  readonly exporters: StateCounts;
-  readonly receivers: StateCounts;
-  readonly workers: { readonly total: number; readonly ready: number };
-  readonly queue: {
-    readonly entries: number;
-    readonly items: number;
-    readonly bytes: number;
-    /** When the oldest entry came in, and the exporter that it waits for. */
-    readonly oldestAt?: number;
-    readonly oldestOf?: string;
-  };
-  readonly deadLetters: { readonly entries: number; readonly items: number };
-}
-
-/** How many are in each state, and those that are not well. */
-interface StateCounts {
-  readonly total: number;
-  readonly up: number;
-  readonly degraded: number;
-  readonly down: number;
-  readonly unwell: readonly { readonly id: string; readonly state: HealthState; readonly why: string }[];
-}
 
 export function overviewOf(host: Pick<Host, "admin" | "receivers" | "workers">, alerts: readonly Alert[]): Overview {
   const exporters = host.admin?.exporters() ?? [];

@@ -1,12 +1,10 @@
 import { z } from "zod";
+import type { LastRehearsal } from "#contract/api";
 import type { RehearsalControl, RehearsalReport, RehearsalStatus } from "#contract/rehearsal";
 import type { Clock } from "../../../plugin.js";
-import { readBody } from "../body.js";
 import { HttpError } from "../http-error.js";
-import { operatorFields, operatorOf } from "../operator.js";
-import { readParameters } from "../parameters.js";
-import type { Actor } from "../roles.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
+import { type Actor, operatorFields } from "../operator.js";
+import { type ApiRoute, type RouteRequest, route, view } from "../route.js";
 
 export const MAX_REHEARSAL_SECONDS = 3600;
 export const MAX_REHEARSAL_BYTES = 64 * 1024 ** 2;
@@ -23,42 +21,30 @@ const rehearsalBody = z.strictObject({
 
 /** Routes for rehearsals of the agent's own files. Callers cannot give a config: it would be code that the agent runs. */
 export const rehearsalRoutes: readonly ApiRoute[] = [
-  {
-    method: "GET",
-    path: "/config/rehearsal",
-    role: "view",
-    needs: "nothing",
-    answer({ host, query, actor, clock }) {
-      readParameters(query, []);
-      return { body: shownRehearsal(rehearsalControl(host).current, actor, clock) };
-    },
-  },
-  {
-    method: "POST",
-    path: "/config/rehearsal",
-    role: "configure",
-    needs: "nothing",
-    async answer({ host, request, actor, clock }) {
-      const { by, reason, ...wanted } = await readBody(request, rehearsalBody);
-      const operator = operatorOf(request, { by, reason }, actor);
+  view("GET /config/rehearsal", { needs: "nothing", query: [] }, ({ host, actor, clock }) => ({
+    body: shownRehearsal(rehearsalControl(host).current, actor, clock),
+  })),
+  route(
+    { at: "POST /config/rehearsal", role: "configure" },
+    { needs: "nothing", takes: rehearsalBody },
+    async ({ host, actor, clock, body, operator: operatorOf }) => {
+      const { by, reason, ...wanted } = await body();
+      const operator = operatorOf({ by, reason });
       const { seconds, share, max_bytes: maxBytes, fail_on: failOn } = wanted;
       const started = rehearsalControl(host).start({ seconds, share, maxBytes, failOn, by: operator.actor });
       await host.admin?.actingAs(operator).noteRehearsal?.(wanted);
       return { status: 202, body: shownRehearsal(started, actor, clock) };
     },
-  },
-  {
-    method: "DELETE",
-    path: "/config/rehearsal",
-    role: "configure",
-    needs: "nothing",
-    answer({ host, query, actor, clock }) {
-      readParameters(query, []);
+  ),
+  route(
+    { at: "DELETE /config/rehearsal", role: "configure" },
+    { needs: "nothing", query: [] },
+    ({ host, actor, clock }) => {
       const control = rehearsalControl(host);
       control.cancel();
       return { body: shownRehearsal(control.current, actor, clock) };
     },
-  },
+  ),
 ];
 
 export function rehearsalControl({ rehearsals }: RouteRequest["host"]): RehearsalControl {
@@ -66,14 +52,8 @@ export function rehearsalControl({ rehearsals }: RouteRequest["host"]): Rehearsa
   throw new HttpError("unavailable", "this agent was not started from files: its config cannot be rehearsed");
 }
 
-export type ShownRehearsal = RehearsalStatus & { readonly secondsLeft: number };
-
 /** Values of records, even masked, are for those who may tap them. */
-export function shownRehearsal(
-  status: RehearsalStatus | undefined,
-  { roles }: Actor,
-  clock: Clock,
-): { readonly rehearsal: ShownRehearsal | null } {
+export function shownRehearsal(status: RehearsalStatus | undefined, { roles }: Actor, clock: Clock): LastRehearsal {
   if (status === undefined) return { rehearsal: null };
   const { state, sampleEndsAt, report } = status;
   const secondsLeft = state === "sampling" ? Math.max(0, sampleEndsAt - clock.now()) / 1000 : 0;

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { type AgentInspection, sampleTraffic, type TapBudget } from "#contract/operations";
 import type { Batch, Clock } from "../../../plugin.js";
-import { readBody } from "../body.js";
 import type { EventSource, EventStream } from "../events.js";
 import { badRequest, HttpError } from "../http-error.js";
-import { operatorFields, operatorOf, requiredReason } from "../operator.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
+import { operatorFields, requiredReason } from "../operator.js";
+import { type ApiRoute, type RouteRequest, route } from "../route.js";
 
 const MAX_SECONDS = 3600;
 const MAX_BYTES = 1024 ** 3;
@@ -25,14 +24,15 @@ const sampleBody = z.strictObject({
 type SampleBody = z.infer<typeof sampleBody>;
 
 /** Streams batches as receivers hand them in, unmasked: the audit has who asked, and why. */
-export const sampleRoutes: readonly ApiRoute[] = [{ method: "POST", path: "/samples", role: "reveal", answer: sample }];
+export const sampleRoutes: readonly ApiRoute[] = [
+  route({ at: "POST /samples", role: "reveal" }, { takes: sampleBody }, sample),
+];
 
-async function sample({ admin, inspection, clock, sampleBudget: budget, request, actor }: RouteRequest) {
-  const { by, reason, ...wanted } = await readBody(request, sampleBody);
+async function sample({ inspection, clock, sampleBudget: budget, body, acting }: RouteRequest<SampleBody>) {
+  const { by, reason, ...wanted } = await body();
   if (inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   checkReceivers(wanted.receivers, inspection);
-  const operator = operatorOf(request, { by, reason }, actor);
-  await admin.actingAs(operator).noteReveal("live traffic", wanted);
+  await acting({ by, reason }).noteReveal("live traffic", wanted);
   return { events: sampleEvents(wanted, { inspection, clock, budget }), counted: "records" };
 }
 

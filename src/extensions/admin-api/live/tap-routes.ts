@@ -1,8 +1,7 @@
 import { AdminError, type AgentInspection, type GraphEdge } from "#contract/operations";
 import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { badRequest } from "../http-error.js";
-import { readParameters } from "../parameters.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
+import { type ApiRoute, type RouteRequest, route } from "../route.js";
 import { tapEvents } from "./tap.js";
 
 const DEFAULT_RATE = 10;
@@ -12,11 +11,11 @@ const MAX_LIMIT = 1_000_000;
 
 /** Streams records as they pass. Even masked, they need the same role as the content of dead letters. */
 export const tapRoutes: readonly ApiRoute[] = [
-  { method: "GET", path: "/tap", role: "reveal", needs: "components", answer: tap },
+  route({ at: "GET /tap", role: "reveal" }, { needs: "components", query: ["at", "where", "rate", "limit"] }, tap),
 ];
 
-async function tap({ host, inspection, clock, tapBudget: budget, query }: RouteRequest) {
-  const { at, where, rate, limit } = readParameters(query, ["at", "where", "rate", "limit"]);
+async function tap({ host, inspection, clock, tapBudget: budget, values }: RouteRequest) {
+  const { at, where, rate, limit } = values;
   if (at === undefined) throw badRequest("name a place: at=ID of a node, an edge or a pipeline");
   const settings = {
     edges: edgesAt(at, inspection),

@@ -1,58 +1,41 @@
 import { z } from "zod";
+import { OPERATIONS } from "#contract/api";
 import { type Admin, AdminError, type ExporterStatus } from "#contract/operations";
-import { readBody } from "../body.js";
-import { type OperatorInput, operatorFields, operatorOf } from "../operator.js";
-import { readParameters } from "../parameters.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
+import { type OperatorInput, operatorFields } from "../operator.js";
+import { type ApiRoute, type RoutePlace, route, view } from "../route.js";
 
 const emptyBody = z.strictObject(operatorFields);
-const breakerBody = z.strictObject({ ...operatorFields, state: z.enum(["open", "closed", "auto"]) });
-const replayRateBody = z.strictObject({ ...operatorFields, rate: z.number() });
+const breakerBody = emptyBody.extend({ state: z.enum(["open", "closed", "auto"]) });
+const replayRateBody = emptyBody.extend({ rate: z.number() });
 
 export const exporterRoutes: readonly ApiRoute[] = [
-  {
-    method: "GET",
-    path: "/exporters",
-    role: "view",
-    async answer({ admin, host, query }) {
-      readParameters(query, []);
-      await host.refresh?.();
-      return { body: { exporters: admin.exporters() } };
-    },
-  },
-  {
-    method: "GET",
-    path: "/exporters/:id",
-    role: "view",
-    async answer({ admin, host, params }) {
-      await host.refresh?.();
-      return { body: findStatus(admin, params["id"]!) };
-    },
-  },
-  changeRoute("pause", emptyBody, (admin, id) => admin.pause(id)),
-  changeRoute("resume", emptyBody, (admin, id) => admin.resume(id)),
-  changeRoute("retry", emptyBody, (admin, id) => admin.retryNow(id)),
-  changeRoute("breaker", breakerBody, (admin, id, { state }) => admin.forceBreaker(id, state)),
-  changeRoute("replay-rate", replayRateBody, (admin, id, { rate }) => admin.setReplayRate(id, rate)),
+  route(OPERATIONS.exporters, { query: [] }, async ({ admin, host }) => {
+    await host.refresh?.();
+    return { body: { exporters: admin.exporters() } };
+  }),
+  view("GET /exporters/:id", {}, async ({ admin, host, id }) => {
+    await host.refresh?.();
+    return { body: findStatus(admin, id) };
+  }),
+  changeRoute(OPERATIONS.pause, emptyBody, (admin, id) => admin.pause(id)),
+  changeRoute(OPERATIONS.resume, emptyBody, (admin, id) => admin.resume(id)),
+  changeRoute(OPERATIONS.retryNow, emptyBody, (admin, id) => admin.retryNow(id)),
+  changeRoute(OPERATIONS.forceBreaker, breakerBody, (admin, id, { state }) => admin.forceBreaker(id, state)),
+  changeRoute(OPERATIONS.setReplayRate, replayRateBody, (admin, id, { rate }) => admin.setReplayRate(id, rate)),
 ];
 
 /** Changes an exporter, and answers with its new state. */
 function changeRoute<T extends OperatorInput>(
-  name: string,
-  schema: z.ZodType<T>,
+  place: RoutePlace<`POST /exporters/:id/${"pause" | "resume" | "retry" | "breaker" | "replay-rate"}`>,
+  takes: z.ZodType<T>,
   apply: (admin: Admin, id: string, body: T) => void | Promise<void>,
 ): ApiRoute {
-  return {
-    method: "POST",
-    path: `/exporters/:id/${name}`,
-    role: "configure",
-    async answer({ admin, host, params, request, actor }: RouteRequest) {
-      const wanted = await readBody(request, schema);
-      await apply(admin.actingAs(operatorOf(request, wanted, actor)), params["id"]!, wanted);
-      await host.refresh?.();
-      return { body: findStatus(admin, params["id"]!) };
-    },
-  };
+  return route(place, { takes }, async ({ admin, host, id, body, acting }) => {
+    const wanted = await body();
+    await apply(acting(wanted), id, wanted);
+    await host.refresh?.();
+    return { body: findStatus(admin, id) };
+  });
 }
 
 function findStatus(admin: Admin, id: string): ExporterStatus {

@@ -2,10 +2,9 @@ import { z } from "zod";
 import { type Admin, AdminError } from "#contract/operations";
 import type { Rehydration, Rehydrations } from "#contract/rehydration";
 import { requireRole } from "../access.js";
-import { readBody } from "../body.js";
-import { actorName, operatorFields, operatorOf } from "../operator.js";
-import { readNumber, readParameters, requireReveal } from "../parameters.js";
-import type { ApiRoute } from "../route.js";
+import { actorName, operatorFields } from "../operator.js";
+import { readNumber, requireReveal } from "../parameters.js";
+import { type ApiRoute, route, view } from "../route.js";
 
 const time = z.string().or(z.number().transform(String));
 const startBody = z.strictObject({
@@ -27,46 +26,24 @@ const startBody = z.strictObject({
 
 /** Routes for records that are sent again from an archive. */
 export const rehydrationRoutes: readonly ApiRoute[] = [
-  {
-    method: "POST",
-    path: "/rehydrations",
-    role: "replay",
-    async answer({ admin, request, actor }) {
-      const { by, reason, ...asked } = await readBody(request, startBody);
-      // The caller chooses which files and buckets the agent reads, as the config does otherwise.
-      requireRole(actor, "configure");
-      if (asked.where !== undefined) requireReveal(actor, "where looks into records");
-      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      const starter = { by: actorName(by, actor), ...(reason && { reason }) };
-      return { status: 202, body: await rehydrationsOf(acting).start(asked, starter) };
-    },
-  },
-  {
-    method: "GET",
-    path: "/rehydrations",
-    role: "view",
-    async answer({ admin, query }) {
-      const { limit } = readParameters(query, ["limit"]);
-      const most = limit === undefined ? undefined : readNumber("limit", limit);
-      return { body: { rehydrations: await rehydrationsOf(admin).list(most) } };
-    },
-  },
-  {
-    method: "GET",
-    path: "/rehydrations/:id",
-    role: "view",
-    answer: async ({ admin, params }) => ({ body: await requireJob(admin, params["id"]!) }),
-  },
-  {
-    method: "DELETE",
-    path: "/rehydrations/:id",
-    role: "replay",
-    async answer({ admin, params, request, actor }) {
-      await requireJob(admin, params["id"]!);
-      await rehydrationsOf(admin.actingAs(operatorOf(request, {}, actor))).cancel(params["id"]!);
-      return { body: await requireJob(admin, params["id"]!) };
-    },
-  },
+  route({ at: "POST /rehydrations", role: "replay" }, { takes: startBody }, async ({ actor, body, acting }) => {
+    const { by, reason, ...asked } = await body();
+    // The caller chooses which files and buckets the agent reads, as the config does otherwise.
+    requireRole(actor, "configure");
+    if (asked.where !== undefined) requireReveal(actor, "where looks into records");
+    const starter = { by: actorName(by, actor), ...(reason && { reason }) };
+    return { status: 202, body: await rehydrationsOf(acting({ by, reason })).start(asked, starter) };
+  }),
+  view("GET /rehydrations", { query: ["limit"] }, async ({ admin, values: { limit } }) => {
+    const most = limit === undefined ? undefined : readNumber("limit", limit);
+    return { body: { rehydrations: await rehydrationsOf(admin).list(most) } };
+  }),
+  view("GET /rehydrations/:id", {}, async ({ admin, id }) => ({ body: await requireJob(admin, id) })),
+  route({ at: "DELETE /rehydrations/:id", role: "replay" }, {}, async ({ admin, id, acting }) => {
+    await requireJob(admin, id);
+    await rehydrationsOf(acting()).cancel(id);
+    return { body: await requireJob(admin, id) };
+  }),
 ];
 
 function rehydrationsOf({ rehydrations }: Admin): Rehydrations {

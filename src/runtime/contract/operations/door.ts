@@ -52,7 +52,8 @@ export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, r
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export type { AdoptOptions, OrphanedQueue, OrphanedQueues, QueueAdoption } from "./orphaned-queues.js";
 export { reasonLog } from "./reason-log.js";
-export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
+export { ReceiverHealth, type SourceHealth } from "./receiver-health.js";
+export type { ReceiverStatus } from "./receiver-status.js";
 export type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "./remote-config.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";
 export type { WorkerPart } from "./worker-part.js";

@@ -1,3 +1,4 @@
+import type { OttlTrialResult } from "#contract/api";
 import type { Batch } from "#otlp";
 import {
   batchFromJson,
@@ -27,22 +28,6 @@ export interface OttlTrial {
   readonly record: JsonObject;
   readonly resource?: JsonObject | undefined;
   readonly scope?: JsonObject | undefined;
-}
-
-/** The effect of one text. Each statement continues with the result of the previous one. */
-export interface OttlTrialResult {
-  readonly statement: string;
-  readonly context?: ContextName;
-  readonly changed: boolean;
-  /** For a condition: whether it holds. */
-  readonly matched?: boolean;
-  /** Why it does not compile or failed on the record; the record is then unchanged. */
-  readonly error?: string;
-  /** The error's position in the text, counted from 0. */
-  readonly offset?: number;
-  readonly record: JsonObject;
-  readonly resource?: JsonObject;
-  readonly scope?: JsonObject;
 }
 
 /** Limits for a trial, which anybody may ask an agent for. */
