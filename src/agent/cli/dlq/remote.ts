@@ -1,7 +1,8 @@
-import type { Entry, Operator, ReplayJob } from "#contract/operations";
+import { type Answers, OPERATIONS, type OperationName } from "#contract/api";
 import {
   AdminError,
   type DeadLetterQuery,
+  type Operator,
   RECORD_FILTERS,
   type ReplayOptions,
   type Selection,
@@ -10,17 +11,31 @@ import { splitLines } from "#text";
 import { type ApiAccess, type ApiRequest, requestJson, sendRequest } from "../agent/send-request.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 
+/** What fills the path of an operation, and what is sent. */
+interface Asked extends Omit<ApiRequest, "method"> {
+  readonly id?: string;
+  readonly change?: string;
+  readonly query?: object;
+}
+
+type AnswerOf<Name extends OperationName> = (typeof OPERATIONS)[Name]["at"] extends infer At
+  ? At extends keyof Answers
+    ? Answers[At]
+    : unknown
+  : never;
+
 /** The dead letters of a running agent over its API. `base` is the agent's URL. */
 export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): DeadLetterAdmin {
-  const at = (path: string, query: object = {}) => {
-    const url = new URL(`api/v1${path}`, base);
+  const urlOf = (path: string, { id = "", change = "", query = {} }: Asked) => {
+    const url = new URL(`api/v1${path.replace(":id", encodeURIComponent(id)).replace(":change", change)}`, base);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     return url;
   };
-  const get = <T>(url: URL) => requestJson<T>(url, { method: "GET" }, access);
-  const post = <T>(path: string, json: unknown) => requestJson<T>(at(path), { method: "POST", json }, access);
-  const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
+  const call = <Name extends OperationName>(name: Name, asked: Asked = {}) => {
+    const [method, path] = OPERATIONS[name].at.split(" ") as [string, string];
+    return requestJson<AnswerOf<Name>>(urlOf(path, asked), { ...asked, method }, access);
+  };
 
   const who = { by: operator?.actor, reason: operator?.reason };
   /** Adds the operator's name to queries that search in records, because the audit records those. */
@@ -29,37 +44,37 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
 
   return {
     actingAs: (acting) => remoteAdmin(base, access, acting),
-    listDeadLetters: (query) => get(at("/dead-letters", withName(query))),
-    deadLetter: (id) => undefinedIfNotFound(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
+    listDeadLetters: (query) => call("listDeadLetters", { query: withName(query) }),
+    deadLetter: (id) => undefinedIfNotFound(async () => (await call("deadLetter", { id })).entry),
     payload: (id, options) =>
       undefinedIfNotFound(async () => {
         const { reveal, revision } = options ?? {};
-        const asked = reveal
-          ? { url: at(`${entryAt(id)}/reveal`), request: { method: "POST", json: { ...who, revision } } }
-          : { url: at(entryAt(id), { payload: true, revision }), request: { method: "GET" } };
-        const shown = requestJson<{ payload: unknown }>(asked.url, { ...asked.request, isPlain: true }, access);
+        const shown = reveal
+          ? call("payload", { id, json: { ...who, revision }, isPlain: true })
+          : call("deadLetter", { id, query: { payload: true, revision }, isPlain: true });
         return JSON.stringify((await shown).payload);
       }),
     editDeadLetter: async (id, { by, payload, revision }) =>
-      (await post<{ entry: Entry }>(`${entryAt(id)}/edit`, { by, reason: who.reason, payload, revision })).entry,
-    deadLetterStats: (query) => get(at("/dead-letters/stats", withName(query))),
+      (await call("editDeadLetter", { id, json: { by, reason: who.reason, payload, revision } })).entry,
+    deadLetterStats: (query) => call("deadLetterStats", { query: withName(query) }),
     startReplay: (selection, options) =>
-      post<ReplayJob>("/dead-letters/replay", { reason: who.reason, ...replayBody(selection, options) }),
-    replays: async () => (await get<{ replays: ReplayJob[] }>(at("/replays"))).replays,
-    replayJob: (id) => undefinedIfNotFound(() => get<ReplayJob>(at(`/replays/${encodeURIComponent(id)}`))),
-    controlReplay: (id, change) => post<ReplayJob>(`/replays/${encodeURIComponent(id)}/${change}`, who),
+      call("startReplay", { json: { reason: who.reason, ...replayBody(selection, options) } }),
+    replays: async () => (await call("replays")).replays,
+    replayJob: (id) => undefinedIfNotFound(() => call("replayJob", { id })),
+    controlReplay: (id, change) => call("controlReplay", { id, change, json: who }),
     async deleteDeadLetters(selection, options) {
-      const body = { ...selectionBody(selection), ...who, dryRun: options?.dryRun ?? false };
-      return (await post<{ deleted: number }>("/dead-letters/purge", body)).deleted;
+      const json = { ...selectionBody(selection), ...who, dryRun: options?.dryRun ?? false };
+      return (await call("deleteDeadLetters", { json })).deleted;
     },
     restoreDeadLetters: async (selection) =>
-      (await post<{ restored: number }>("/dead-letters/restore", { ...selectionBody(selection), ...who })).restored,
-    exportDeadLetters: (query, options) =>
-      options?.reveal
-        ? linesOf(at("/dead-letters/export"), { method: "POST", json: { ...who, query } }, access)
-        : linesOf(at("/dead-letters/export", withName(query)), { method: "GET" }, access),
-    audit: (query) => get(at("/audit", query)),
-    importDeadLetters: (lines) => requestJson(at("/dead-letters/import", who), { method: "POST", lines }, access),
+      (await call("restoreDeadLetters", { json: { ...selectionBody(selection), ...who } })).restored,
+    exportDeadLetters(query, options) {
+      const path = "/dead-letters/export";
+      if (options?.reveal) return linesOf(urlOf(path, {}), { method: "POST", json: { ...who, query } }, access);
+      return linesOf(urlOf(path, { query: withName(query) }), { method: "GET" }, access);
+    },
+    audit: (query) => call("audit", { query }),
+    importDeadLetters: (lines) => call("importDeadLetters", { query: who, lines }),
   };
 }
 
