@@ -17,7 +17,7 @@ export function OutcomeBadge({ outcome }: { outcome: ReloadReport["outcome"] }) 
   return <Badge tone={tone}>{text}</Badge>;
 }
 
-const ACTIONS = { add: "good", replace: "warn", remove: "bad" } as const;
+const ACTIONS = { keep: "info", add: "good", replace: "warn", remove: "bad" } as const;
 
 /** The components that a reload changes, and what it cannot change. */
 export function ReloadChanges({ report }: { report: ReloadReport }) {
