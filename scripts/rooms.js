@@ -19,6 +19,7 @@ export const COMPONENT_ROOMS = [
   "text",
   "contract",
   "system",
+  "resilience",
   "net",
   "metrics",
   "logs",
@@ -111,9 +112,14 @@ export const ROOMS = [
     imports: ["contract"],
   },
   {
+    path: "src/runtime/resilience/",
+    purpose: "trying again and waiting: delays, pauses, time limits, work that is repeated",
+    imports: ["contract"],
+  },
+  {
     path: "src/runtime/net/",
     purpose: "addresses, listening, TLS, HTTP servers and requests",
-    imports: ["otlp", "codecs", "text", "contract", "system"],
+    imports: ["otlp", "codecs", "text", "contract", "system", "resilience"],
   },
   { path: "src/runtime/net/proxy/", purpose: "proxies from the config and the environment, and tunnels through them" },
   { path: "src/runtime/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
@@ -148,7 +154,7 @@ export const ROOMS = [
   {
     path: "src/runtime/receiving/",
     purpose: "shared by receivers: intake, counters, streams of log entries and their cursors",
-    imports: ["otlp", "work", "codecs", "contract", "system", "net", "logs"],
+    imports: ["otlp", "work", "codecs", "contract", "system", "resilience", "net", "logs"],
   },
   {
     path: "src/runtime/receiving/requests/",
@@ -158,7 +164,7 @@ export const ROOMS = [
   {
     path: "src/runtime/brokers/",
     purpose: "shared by receivers and exporters of brokers",
-    imports: ["otlp", "text", "contract", "system", "net", "receiving"],
+    imports: ["otlp", "text", "contract", "system", "resilience", "net", "receiving"],
   },
   { path: "src/runtime/brokers/clients/", purpose: "connections to NATS and Redis" },
   { path: "src/runtime/brokers/kafka/", purpose: "connections to a Kafka cluster, and the names of its errors" },
@@ -169,7 +175,7 @@ export const ROOMS = [
   { path: "src/runtime/brokers/messages/", purpose: "messages of all brokers: reading, writing, handing in" },
   {
     path: "src/runtime/brokers/sources/",
-    purpose: "the shell of receivers of brokers: start, stop, dedup, reading again after failures",
+    purpose: "the shell of receivers of brokers: start, stop, dedup",
   },
   {
     path: "src/runtime/brokers/dedup/",
@@ -179,7 +185,7 @@ export const ROOMS = [
   {
     path: "src/runtime/archive/",
     purpose: "archives of telemetry in a bucket or a folder: finding objects by time, reading their records",
-    imports: ["text", "otlp", "codecs", "contract", "net", "logs"],
+    imports: ["text", "otlp", "codecs", "contract", "resilience", "net", "logs"],
   },
   {
     path: "src/runtime/ottl/",
@@ -319,6 +325,7 @@ export const ROOMS = [
       "text",
       "contract",
       "system",
+      "resilience",
       "net",
       "metrics",
       "queue",

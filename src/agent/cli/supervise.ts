@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Clock, Logger } from "#contract";
 import { firstPosition } from "#host/errors";
+import { pause } from "#resilience";
 import { EXIT } from "./terminal.js";
 
 /** The part of an agent that is supervised. */
@@ -107,7 +108,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     return code;
   };
   const stopTimedOut = stopRequested.promise
-    .then(() => after(clock, options.shutdownTimeoutMs() + STOP_GRACE_MS))
+    .then(() => pause(options.shutdownTimeoutMs() + STOP_GRACE_MS, clock))
     .then(() => {
       logger.error(
         { shutdownTimeoutMs: options.shutdownTimeoutMs() },
@@ -130,8 +131,4 @@ function deferred<T>() {
     resolve = settle;
   });
   return { promise, resolve };
-}
-
-function after(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
 }

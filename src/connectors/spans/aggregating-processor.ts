@@ -1,6 +1,7 @@
 import { Debt } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
 import type { JournalExchange } from "#contract/operators";
+import { backoff, pause } from "#resilience";
 import {
   Batch,
   type ComponentContext,
@@ -99,9 +100,8 @@ class Flushing {
   private held: (Batch | Delivery)[] = [];
   private passing: Promise<void> = Promise.resolve();
   private current: Promise<void> | undefined;
-  private isStopped = false;
+  private readonly stopping = new AbortController();
   private cancelTimer: (() => void) | undefined;
-  private cancelRetry = () => {};
   private readonly logRefusal: (refusal: Refusal) => void;
 
   constructor(aggregation: MetricAggregation, settings: AggregatingSettings, out: DeliveryOutput) {
@@ -114,6 +114,10 @@ class Flushing {
       logger.warn({ message, suppressed }, `the metrics were refused; ${next}`);
     });
     journal?.onOpened((state) => this.restore(state));
+  }
+
+  private get isStopped(): boolean {
+    return this.stopping.signal.aborted;
   }
 
   take(delivery: Delivery): void {
@@ -141,9 +145,8 @@ class Flushing {
   }
 
   stop(): void {
-    this.isStopped = true;
+    this.stopping.abort();
     this.cancelTimer?.();
-    this.cancelRetry();
     for (const delivery of this.made) delivery.refuse(STOPPED);
     this.made.clear();
   }
@@ -280,28 +283,20 @@ class Flushing {
 
   /** Resolves when everyone downstream has accepted the batch, or with the refusal if it is permanent. */
   private async passOn(batch: Batch, origin: Origin): Promise<Refusal | undefined> {
-    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    const { context } = this.settings;
+    const delays = backoff({ first: FIRST_RETRY_MS, max: MAX_RETRY_MS }, context);
+    for (let failures = 1; ; failures++) {
       const outcome = await this.outcomeOf(batch, origin);
       if (outcome.ok || this.isStopped) return undefined;
       this.logRefusal(outcome.refusal);
       if (outcome.refusal.kind === "permanent") return outcome.refusal;
-      await this.wait(outcome.refusal.retryAfterMs ?? delayMs);
+      await pause(outcome.refusal.retryAfterMs ?? delays(failures), context.clock, this.stopping.signal);
       if (this.isStopped) return undefined;
     }
   }
 
   private outcomeOf(batch: Batch, origin: Origin): Promise<Outcome> {
     return new Promise((resolve) => this.out.next(new Delivery(batch, origin, new Debt(resolve))));
-  }
-
-  private wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.settings.context.clock.after(ms, resolve);
-      this.cancelRetry = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { LeaderElection } from "#contract/services";
-import { anySignal } from "#contract/time";
 import { kubernetesApi } from "#net/kubernetes";
+import { pause, withTimeout } from "#resilience";
 import { defineExtension, type Extension, type ExtensionContext, limitedLog } from "../../plugin.js";
 import { JITTER, type K8sLeaderElectorConfig, k8sLeaderElectorSchema } from "./config.js";
 import { KubernetesLease } from "./lease.js";
@@ -86,35 +86,26 @@ class LeaderElector implements Extension {
       if (isHeld) heldAt = began;
       if (isHeld || !this.isLeader || isHeld === false || clock.monotonic() - heldAt >= deadline)
         this.tell(isHeld === true);
-      await this.pause(this.isLeader ? period : period * (1 + (JITTER - 1) * random()), stopped);
+      await pause(this.isLeader ? period : period * (1 + (JITTER - 1) * random()), clock, stopped);
     }
     await this.leave();
   }
 
   /** Undefined if the leader is unknown. */
   private async tryHold(stopped: AbortSignal, timeoutMs: number): Promise<boolean | undefined> {
-    const late = new AbortController();
-    const cancel = this.context.clock.after(timeoutMs, () => late.abort());
-    const { signal, release } = anySignal(stopped, late.signal);
     try {
-      return await this.lease.tryHold(signal);
+      return await withTimeout(timeoutMs, this.context.clock, [stopped], (signal) => this.lease.tryHold(signal));
     } catch (error) {
-      const reason = late.signal.aborted ? `no answer within ${Math.round(timeoutMs)} ms` : (error as Error).message;
-      if (!stopped.aborted) this.logFailure(reason);
+      if (!stopped.aborted) this.logFailure((error as Error).message);
       return undefined;
-    } finally {
-      cancel();
-      release();
     }
   }
 
   private async leave(): Promise<void> {
     if (!this.isLeader) return;
     this.tell(false);
-    const late = new AbortController();
-    const cancel = this.context.clock.after(RELEASE_MS, () => late.abort());
-    await this.lease.release(late.signal).catch((error: Error) => this.logFailure(error.message));
-    cancel();
+    const release = withTimeout(RELEASE_MS, this.context.clock, [], (signal) => this.lease.release(signal));
+    await release.catch((error: Error) => this.logFailure(error.message));
   }
 
   private tell(isLeader: boolean): void {
@@ -124,20 +115,5 @@ class LeaderElector implements Extension {
     const message = isLeader ? "this agent is the leader" : "this agent is no longer the leader";
     this.context.logger.info({ lease: `${namespace}/${name}` }, message);
     for (const follower of [...this.followers]) follower(isLeader);
-  }
-
-  private pause(ms: number, stopped: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (stopped.aborted) return resolve();
-      const onAbort = () => {
-        cancel();
-        resolve();
-      };
-      const cancel = this.context.clock.after(ms, () => {
-        stopped.removeEventListener("abort", onAbort);
-        resolve();
-      });
-      stopped.addEventListener("abort", onAbort, { once: true });
-    });
   }
 }

@@ -1,4 +1,5 @@
 import { errorMessage } from "#contract/errors";
+import { backoff, pause } from "#resilience";
 import { type Clock, isRefusal, type Logger, limitedLog, type Metrics } from "../../plugin.js";
 import type { LinkConnection, ServerLink } from "./link.js";
 import type { Session } from "./session.js";
@@ -25,8 +26,7 @@ const MAX_START_WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 30_000;
 /** A server answers every message. One that has not done so for this long is taken for dead. */
 const ANSWER_TIMEOUT_MS = 60_000;
-const MIN_BACKOFF_MS = 1000;
-const MAX_BACKOFF_MS = 60_000;
+const BACKOFF = { first: 1000, max: 60_000 };
 /** Waits that a server asks for are limited to this. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 /** A connection that ends earlier counts as a failed one, so that no server can cause a loop of connections. */
@@ -194,24 +194,10 @@ export class OpampClient {
 
   /** Exponential backoff with jitter. A wait that the server asks for is kept, with jitter on top. */
   private delay(retryAfterMs: number | undefined): number {
-    const backoff = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** Math.min(this.failures, 16));
-    const jittered = backoff * (0.5 + this.services.random() / 2);
-    return Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) + jittered;
+    return Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) + backoff(BACKOFF, this.services)(this.failures + 1);
   }
 
   private wait(ms: number): Promise<void> {
-    const { signal } = this.abort;
-    return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const cancel = this.services.clock.after(ms, () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      });
-      const onAbort = () => {
-        cancel();
-        resolve();
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
+    return pause(ms, this.services.clock, this.abort.signal);
   }
 }

@@ -3,6 +3,7 @@ import { errorMessage } from "#contract/errors";
 import { type Http1Answer, httpClientDefaults } from "#net";
 import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
 import { HttpPoster, plainText } from "#net/sending";
+import { withTimeout } from "#resilience";
 import { type ExtensionContext, isRefusal, Refusal } from "../../plugin.js";
 import type { LinkConfig } from "./config.js";
 import { type LinkConnection, type LinkHandlers, type ServerLink, startedAt, warnIfOpen } from "./link.js";
@@ -48,17 +49,11 @@ export class HttpLink implements ServerLink {
 
   /** Resolves with the server's message. Rejects with a `Refusal`. */
   private async post(message: Buffer, timeoutMs: number, abort: AbortSignal): Promise<Buffer> {
-    const timeout = new AbortController();
-    const late = () => timeout.abort(new Error(`no answer within ${timeoutMs} ms`));
-    const cancel = this.context.clock.after(timeoutMs, late);
     const headers = { "OpAMP-Instance-UID": this.uid() };
-    try {
-      const signal = AbortSignal.any([abort, timeout.signal]);
+    return withTimeout(timeoutMs, this.context.clock, [abort], async (signal) => {
       const answer = await this.poster.post([message], signal, undefined, (got) => this.accept(got), headers);
-      return await this.decompressed(answer);
-    } finally {
-      cancel();
-    }
+      return this.decompressed(answer);
+    });
   }
 
   private accept(answer: Http1Answer): Http1Answer {

@@ -104,7 +104,7 @@ export class Reliability implements Extension {
       openJournal: async (id) => this.refusedJournals.get(id)?.openForEntries(),
     });
     this.rehydrations = new RehydrationJobs({
-      ...{ ...this.services, controls, log: records.rehydrations },
+      ...{ ...this.services, random: context.random, controls, log: records.rehydrations },
       openArchive: (place) => openArchive(place, context),
       isReady: () => host.state === "ready",
     });

@@ -162,7 +162,8 @@ export class PodCatalog {
         "the Kubernetes API cannot be read; the last known data stays in use",
       ),
     );
-    return { api: this.api, path, clock: this.context.clock, read, onError: logFailure };
+    const { clock, random } = this.context;
+    return { api: this.api, path, clock, random, read, onError: logFailure };
   }
 
   private async readClusterUid(): Promise<void> {

@@ -102,11 +102,11 @@ export class ArchiveReceiver implements Receiver {
   }
 
   private async run(source: ArchiveSource): Promise<void> {
-    const { clock, logger } = this.context;
+    const { logger } = this.context;
     const { starttime: since, endtime: until, base, partitions, timezone } = this.settings;
     const health = this.context.health?.source(source.place);
     const selection = { base, partitions, timezone, since, until };
-    const objects = new ArchivedObjects(source, selection, clock, this.stopping.signal);
+    const objects = new ArchivedObjects(source, selection, this.context, this.stopping.signal);
     try {
       const isWanted = ({ key }: ArchivedObject) => this.contentOf(key) !== undefined;
       for await (const fetched of objects.fetched(this.position, isWanted)) await this.readOne(fetched, objects);

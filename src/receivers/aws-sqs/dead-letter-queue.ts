@@ -1,13 +1,7 @@
 import { isDeadLetterHeader } from "#brokers";
-import {
-  BASE64_ATTRIBUTE,
-  fromAttributes,
-  type SqsAttributes,
-  type SqsQueue,
-  timeLimit,
-  toAttributes,
-} from "#brokers/sqs";
+import { BASE64_ATTRIBUTE, fromAttributes, type SqsAttributes, type SqsQueue, toAttributes } from "#brokers/sqs";
 import { toRefusal } from "#contract/errors";
+import { withTimeout } from "#resilience";
 import type { Clock } from "../../plugin.js";
 import { REQUEST_LIMIT_MS } from "./held-messages.js";
 import type { ReceivedMessage } from "./incoming-message.js";
@@ -38,12 +32,7 @@ export class DeadLetterQueue {
 
   private async send({ MessageId, Body, Attributes }: ReceivedMessage, attributes: SqsAttributes): Promise<void> {
     const fifo = { MessageGroupId: Attributes["MessageGroupId"] ?? MessageId, MessageDeduplicationId: MessageId };
-    const { abort, end } = timeLimit(REQUEST_LIMIT_MS, this.clock);
     const input = { MessageBody: Body, MessageAttributes: attributes, ...(this.queue.isFifo && fifo) };
-    try {
-      await this.queue.call("SendMessage", input, abort);
-    } finally {
-      end();
-    }
+    await withTimeout(REQUEST_LIMIT_MS, this.clock, [], (abort) => this.queue.call("SendMessage", input, abort));
   }
 }

@@ -1,5 +1,6 @@
 import { OldestFirstMap } from "#brokers";
-import { type SqsQueue, timeLimit } from "#brokers/sqs";
+import type { SqsQueue } from "#brokers/sqs";
+import { withTimeout } from "#resilience";
 import type { ReceiverContext } from "../../plugin.js";
 import { type HeldMessage, type HeldMessages, REQUEST_LIMIT_MS } from "./held-messages.js";
 
@@ -64,10 +65,10 @@ export class Deletions {
 
   /** Returns why some messages must be tried again. */
   private async deleteRound(messages: readonly HeldMessage[]): Promise<string | undefined> {
-    const { abort, end } = timeLimit(REQUEST_LIMIT_MS, this.context.clock);
     const entries = messages.map(({ receipt }) => ({ ReceiptHandle: receipt }));
-    const refusals = await this.queue.callInBatches("DeleteMessageBatch", entries, abort);
-    end();
+    const refusals = await withTimeout(REQUEST_LIMIT_MS, this.context.clock, [], (abort) =>
+      this.queue.callInBatches("DeleteMessageBatch", entries, abort),
+    );
     let failed: string | undefined;
     for (const [i, message] of messages.entries()) {
       const refusal = refusals[i];

@@ -1,4 +1,5 @@
-import { type SqsQueue, timeLimit } from "#brokers/sqs";
+import type { SqsQueue } from "#brokers/sqs";
+import { pause, withTimeout } from "#resilience";
 import type { ReceiverContext } from "../../plugin.js";
 import type { ReceivedMessage } from "./incoming-message.js";
 
@@ -77,13 +78,9 @@ export class HeldMessages {
 
   /** Resolves when a message has been deleted or given back or `wake` is called, and at the latest after this time. */
   nextRelease(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(ms, resolve);
-      this.wakes.push(() => {
-        cancel();
-        resolve();
-      });
-    });
+    const woken = new AbortController();
+    this.wakes.push(() => woken.abort());
+    return pause(ms, this.context.clock, woken.signal);
   }
 
   /** Ends the wait for a release. */
@@ -123,8 +120,8 @@ export class HeldMessages {
       ReceiptHandle: receipt,
       VisibilityTimeout: Math.ceil(ms / 1000),
     }));
-    const { abort, end } = timeLimit(REQUEST_LIMIT_MS, this.context.clock);
-    await this.queue.callInBatches("ChangeMessageVisibilityBatch", entries, abort);
-    end();
+    await withTimeout(REQUEST_LIMIT_MS, this.context.clock, [], (abort) =>
+      this.queue.callInBatches("ChangeMessageVisibilityBatch", entries, abort),
+    );
   }
 }

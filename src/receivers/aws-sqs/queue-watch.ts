@@ -1,5 +1,6 @@
-import { type SqsQueue, timeLimit } from "#brokers/sqs";
+import type { SqsQueue } from "#brokers/sqs";
 import type { SourceHealth } from "#contract/operations";
+import { atIntervals, withTimeout } from "#resilience";
 import type { Clock } from "../../plugin.js";
 import { REQUEST_LIMIT_MS } from "./held-messages.js";
 
@@ -11,27 +12,18 @@ const INTERVAL_MS = 10_000;
  */
 export function watchQueue(queue: SqsQueue, health: SourceHealth, clock: Clock): () => void {
   const stopping = new AbortController();
-  let cancel = () => {};
-  const measure = async () => {
-    const { abort, end } = timeLimit(REQUEST_LIMIT_MS, clock, stopping.signal);
-    try {
-      const AttributeNames = ["ApproximateNumberOfMessages", "RedrivePolicy"];
-      const { Attributes = {} } = await queue.call("GetQueueAttributes", { AttributeNames }, abort);
-      const { ApproximateNumberOfMessages: lag, RedrivePolicy: policy } = Attributes as Record<string, string>;
-      if (lag !== undefined && Number.isFinite(Number(lag))) health.setLag(Number(lag));
-      health.describe(redriveFacts(policy));
-    } catch {
-      // The requests for messages say what is wrong.
-    } finally {
-      end();
-    }
-    if (!stopping.signal.aborted) cancel = clock.after(INTERVAL_MS, () => void measure());
+  const AttributeNames = ["ApproximateNumberOfMessages", "RedrivePolicy"];
+  const measure = async (abort: AbortSignal) => {
+    const { Attributes = {} } = await queue.call("GetQueueAttributes", { AttributeNames }, abort);
+    const { ApproximateNumberOfMessages: lag, RedrivePolicy: policy } = Attributes as Record<string, string>;
+    if (lag !== undefined && Number.isFinite(Number(lag))) health.setLag(Number(lag));
+    health.describe(redriveFacts(policy));
   };
-  void measure();
-  return () => {
-    stopping.abort();
-    cancel();
-  };
+  // The requests for messages say what is wrong.
+  void atIntervals({ first: 0, interval: INTERVAL_MS }, clock, stopping.signal, () =>
+    withTimeout(REQUEST_LIMIT_MS, clock, [stopping.signal], measure).catch(() => {}),
+  );
+  return () => stopping.abort();
 }
 
 /** The redrive policy of a queue: after how many deliveries SQS moves a message, and where to. */

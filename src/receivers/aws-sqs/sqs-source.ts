@@ -3,14 +3,14 @@ import {
   keyHeader,
   MessageIntake,
   type MessageIntakeSettings,
-  ReadLoop,
   rejectedHeaders,
   setbackOfHeaders,
 } from "#brokers";
-import { DEAD_LETTER_SOURCE_ATTRIBUTE, type SqsQueue, timeLimit } from "#brokers/sqs";
+import { DEAD_LETTER_SOURCE_ATTRIBUTE, type SqsQueue } from "#brokers/sqs";
 import { ERROR_CODES, errorMessage, toRefusal } from "#contract/errors";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
+import { backoff, ReadLoop, withTimeout } from "#resilience";
 import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import type { AwsSqsReceiverConfig } from "./config.js";
 import { DeadLetterQueue } from "./dead-letter-queue.js";
@@ -128,16 +128,15 @@ export class SqsSource implements BrokerSource {
   }
 
   private poll(): Promise<void> {
+    const delays = backoff({ first: FIRST_WAIT_MS, max: MAX_WAIT_MS }, this.context);
     return this.loop.run({
       read: (onReading) => this.readMessages(onReading),
       onEnd: (error) => {
         this.health?.down(errorMessage(error));
         this.logReason(errorMessage(error));
       },
-      waitMs: (failures, error) => {
-        const backoff = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
-        return Math.max(backoff, Math.min(MAX_WAIT_MS, toRefusal(error).retryAfterMs ?? 0));
-      },
+      delays: (failures, error) =>
+        Math.max(delays(failures), Math.min(MAX_WAIT_MS, toRefusal(error).retryAfterMs ?? 0)),
     });
   }
 
@@ -162,23 +161,18 @@ export class SqsSource implements BrokerSource {
   private async receive(count: number): Promise<ReceivedMessage[]> {
     const { wait_time, visibility_timeout } = this.config;
     const waitMs = this.held.size > 0 ? Math.min(wait_time, this.queue.isFifo ? 0 : BUSY_WAIT_MS) : wait_time;
-    const { abort, end } = timeLimit(waitMs + REQUEST_LIMIT_MS, this.context.clock, this.polls.signal);
-    try {
-      const answer = await this.queue.call(
-        "ReceiveMessage",
-        {
-          MaxNumberOfMessages: count,
-          WaitTimeSeconds: Math.floor(waitMs / 1000),
-          VisibilityTimeout: Math.ceil(visibility_timeout / 1000),
-          MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
-          MessageAttributeNames: ["All"],
-        },
-        abort,
-      );
-      return readMessages(answer["Messages"]);
-    } finally {
-      end();
-    }
+    const request = {
+      MaxNumberOfMessages: count,
+      WaitTimeSeconds: Math.floor(waitMs / 1000),
+      VisibilityTimeout: Math.ceil(visibility_timeout / 1000),
+      MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
+      MessageAttributeNames: ["All"],
+    };
+    const { clock } = this.context;
+    const answer = await withTimeout(waitMs + REQUEST_LIMIT_MS, clock, [this.polls.signal], (abort) =>
+      this.queue.call("ReceiveMessage", request, abort),
+    );
+    return readMessages(answer["Messages"]);
   }
 
   private take(message: ReceivedMessage): void {

@@ -1,4 +1,5 @@
 import { BatchIntake } from "#receiving";
+import { pause } from "#resilience";
 import { type Batch, limitedLog, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
 import type { OffsetStore } from "./offset-store.js";
 import type { FileSegment, TrackedFile } from "./tracked-file.js";
@@ -21,9 +22,8 @@ export class BatchSender {
   private readonly logRejected: (event: { readonly message: string; readonly paths: readonly string[] }) => void;
   private segments = new Map<TrackedFile, FileSegment>();
   private inFlight = 0;
-  private isStopping = false;
+  private readonly stopping = new AbortController();
   private onRoom = () => {};
-  private readonly endPauses = new Set<() => void>();
 
   constructor(context: ReceiverContext, store: OffsetStore) {
     this.context = context;
@@ -68,7 +68,7 @@ export class BatchSender {
       if (taken.every((each) => each)) this.settle(segments);
       this.onRoom();
     });
-    while (this.inFlight >= MAX_IN_FLIGHT && !this.isStopping) {
+    while (this.inFlight >= MAX_IN_FLIGHT && !this.stopping.signal.aborted) {
       await new Promise<void>((resolve) => {
         this.onRoom = resolve;
       });
@@ -77,9 +77,8 @@ export class BatchSender {
 
   /** Resolves when everything handed in has an outcome. */
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.stopping.abort();
     this.onRoom();
-    for (const end of this.endPauses) end();
     await Promise.all([...this.intakes.values()].map((intake) => intake.stop()));
     await Promise.resolve();
   }
@@ -88,9 +87,9 @@ export class BatchSender {
     while (true) {
       const outcome = await this.intakes.get(batch.signal)!.accept(batch, { transport: "file" });
       if (outcome.kind === "taken") return true;
-      if (outcome.kind === "returned" || this.isStopping) return false;
+      if (outcome.kind === "returned" || this.stopping.signal.aborted) return false;
       this.logRejected({ message: outcome.refusal.message, paths: segments.map(({ file }) => file.path) });
-      await this.pause(REJECTED_PAUSE_MS);
+      await pause(REJECTED_PAUSE_MS, this.context.clock, this.stopping.signal);
     }
   }
 
@@ -99,18 +98,6 @@ export class BatchSender {
       segment.file.settle(segment);
       this.store.markMoved(segment.file);
     }
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel();
-        this.endPauses.delete(end);
-        resolve();
-      };
-      const cancel = this.context.clock.after(ms, end);
-      this.endPauses.add(end);
-    });
   }
 }
 

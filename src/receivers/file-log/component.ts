@@ -1,6 +1,7 @@
 import { stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type CutterSettings, createCutter, encodeAttributes, textEncoding } from "#logs/entries";
+import { pause } from "#resilience";
 import { compilePattern } from "#text/patterns";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, SIGNALS, StartError } from "../../plugin.js";
 import { BatchSender } from "./batch-sender.js";
@@ -69,9 +70,8 @@ class FileLogReceiver implements Receiver {
   private readonly logTruncated: (event: { readonly path: string; readonly action: string }) => void;
   private isWatchedBefore: (path: string) => boolean = () => false;
   private isFirstLook = true;
-  private isStopping = false;
+  private readonly stopping = new AbortController();
   private running: Promise<void> = Promise.resolve();
-  private wake = () => {};
   private removeGauge = () => {};
 
   constructor(config: FileLogConfig, context: ReceiverContext, createOutput: CreateOutput) {
@@ -130,9 +130,8 @@ class FileLogReceiver implements Receiver {
   }
 
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.stopping.abort();
     this.reader.isStopping = true;
-    this.wake();
     const stopped = this.sender.stop(); // the reading loop may be waiting for room
     await this.running;
     await stopped;
@@ -166,7 +165,7 @@ class FileLogReceiver implements Receiver {
   private async run(first: readonly TrackedFile[]): Promise<void> {
     let files = first;
     let lookMs = 0;
-    while (!this.isStopping) {
+    while (!this.stopping.signal.aborted) {
       let hasMore = false;
       try {
         hasMore = await this.readAll(files);
@@ -179,9 +178,9 @@ class FileLogReceiver implements Receiver {
         this.logProblem({ path: this.config.include.join(", "), reason: (error as Error).message });
       }
       // Pause long enough that checking thousands of files does not take all of the agent's time.
-      const pause = Math.max(this.config.poll_interval, Math.min(MAX_PAUSE_MS, lookMs * 9));
-      if (!hasMore) await this.pause(pause);
-      if (this.isStopping) return;
+      const pauseMs = Math.max(this.config.poll_interval, Math.min(MAX_PAUSE_MS, lookMs * 9));
+      if (!hasMore) await pause(pauseMs, this.context.clock, this.stopping.signal);
+      if (this.stopping.signal.aborted) return;
       const started = this.context.clock.monotonic();
       files = await this.look().catch((error: Error) => {
         this.logProblem({ path: this.config.include.join(", "), reason: error.message });
@@ -221,7 +220,7 @@ class FileLogReceiver implements Receiver {
   private async readAll(files: readonly TrackedFile[]): Promise<boolean> {
     let hasMore = false;
     for (const file of files) {
-      if (this.isStopping) return false;
+      if (this.stopping.signal.aborted) return false;
       try {
         await this.describe(file);
         if (await this.reader.read(file)) hasMore = true;
@@ -254,16 +253,6 @@ class FileLogReceiver implements Receiver {
         this.logProblem({ path: file.path, reason: `it cannot be deleted: ${(error as Error).message}` });
       }
     }
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(ms, resolve);
-      this.wake = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 }
 

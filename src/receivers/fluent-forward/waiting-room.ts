@@ -1,3 +1,4 @@
+import { backoff, jittered, pause } from "#resilience";
 import type { ReceiverContext } from "../../plugin.js";
 
 /**
@@ -24,8 +25,7 @@ export class WaitingRoom {
 
   /** The deadline, by the monotonic clock, for a wait that starts now. */
   limit(): number {
-    const { clock, random } = this.context;
-    return clock.monotonic() + WAIT_LIMIT_MS * (0.5 + random() / 2);
+    return this.context.clock.monotonic() + jittered(WAIT_LIMIT_MS, this.context);
   }
 
   /**
@@ -36,9 +36,10 @@ export class WaitingRoom {
     if (attempt()) return true;
     if (this.held + held > MAX_HELD_BYTES) return false;
     this.held += held;
+    const delays = backoff({ first: FIRST_PAUSE_MS, max: MAX_PAUSE_MS }, this.context);
     try {
-      for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-        await this.pause(pause);
+      for (let failures = 1; ; failures++) {
+        await pause(delays(failures), this.context.clock);
         if (isOver()) return false;
         if (attempt()) return true;
         if (this.context.clock.monotonic() >= limit) return false;
@@ -46,9 +47,5 @@ export class WaitingRoom {
     } finally {
       this.held -= held;
     }
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.context.clock.after(ms, resolve));
   }
 }

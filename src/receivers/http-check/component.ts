@@ -3,6 +3,7 @@ import { withoutUrlSecrets } from "#contract/schema";
 import { connectionErrorMessage, loadClientTls } from "#net";
 import { clientAuthenticator, isLocalHost } from "#net/auth";
 import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { isTimedOut, TimeoutError, withTimeout } from "#resilience";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
 import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
@@ -118,26 +119,21 @@ class HttpCheckReceiver implements Receiver {
 
   /** A check that is interrupted by the agent's shutdown says nothing about the server and is not counted. */
   private async check(endpoint: CheckedEndpoint, points: PointCollector, moment: ScrapeMoment): Promise<void> {
-    const { abort, late } = moment;
+    const { abort } = moment;
     const { clock } = this.context;
     const { url, timeoutMs, client, validations } = endpoint;
-    const own = new AbortController();
-    const cancel = clock.after(timeoutMs, () => own.abort());
     const phases: CheckPhases = { lookup: 0, connection: 0, handshake: 0, request: 0, response: 0 };
     const began = clock.monotonic();
-    const signal = AbortSignal.any([abort, own.signal]);
+    const validate = validations.length === 0 ? undefined : bodyValidator(validations);
     let answer: CheckAnswer | undefined;
     let reason = "";
     try {
-      answer = await client.check(phases, validations.length === 0 ? undefined : bodyValidator(validations), signal);
+      answer = await withTimeout(timeoutMs, clock, [abort], (signal) => client.check(phases, validate, signal));
     } catch (error) {
-      reason = connectionErrorMessage(error);
-    } finally {
-      cancel();
+      reason = error instanceof TimeoutError ? error.message : connectionErrorMessage(error);
     }
-    if (abort.aborted && !late.aborted) return;
-    if (late.aborted) reason = "no answer within the time of a collection";
-    else if (own.signal.aborted) reason = `no answer within ${timeoutMs} ms`;
+    if (abort.aborted && !isTimedOut(abort)) return;
+    if (isTimedOut(abort)) reason = "no answer within the time of a collection";
     this.add(points, url, "httpcheck.duration", Math.trunc(clock.monotonic() - began));
     this.addPhases(points, url, phases);
     this.addStatus(points, endpoint, answer?.status ?? 0);

@@ -6,6 +6,7 @@ import type { AuthHeaders, ClientAuthenticator } from "#contract";
 import type { Semaphore } from "#contract/operators";
 import { addressOfUrl, openRequest, proxyFromEnvironment, proxyOfUrl, type TlsClientOptions } from "#net";
 import { sendAuthorized } from "#net/auth";
+import { isTimedOut } from "#resilience";
 import { isRefusal, Refusal } from "../../plugin.js";
 
 /** The request that an endpoint gets. */
@@ -149,7 +150,7 @@ export class HttpCheckClient {
       return { size, validationResults: validate?.(Buffer.concat(chunks)) ?? [], bodyError: undefined };
     } catch (error) {
       phases.response = monotonic() - began;
-      return { size, validationResults: [], bodyError: error as Error };
+      return { size, validationResults: [], bodyError: isTimedOut(abort) ? abort.reason : (error as Error) };
     } finally {
       if (hasPermit) keptBodies.release();
     }

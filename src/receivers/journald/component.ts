@@ -1,6 +1,7 @@
 import { EntryTemplate, OperatorChain } from "#logs";
 import type { LogMap } from "#logs/entries";
 import { BatchIntake, CursorStore, EntryStream } from "#receiving";
+import { backoff, ReadLoop } from "#resilience";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
 import { type JournaldConfig, journaldSchema } from "./config.js";
 import { logEntryOf, parseJournalEntry } from "./journal-entry.js";
@@ -45,8 +46,7 @@ class JournaldReceiver implements Receiver {
   private stream: EntryStream | undefined;
   private intake: BatchIntake | undefined;
   private running: Promise<void> = Promise.resolve();
-  private isStopping = false;
-  private wake = () => {};
+  private readonly loop: ReadLoop;
   private cancelFlush = () => {};
   /** The cursor of the last entry that was read. */
   private cursor: string | undefined;
@@ -55,6 +55,7 @@ class JournaldReceiver implements Receiver {
   constructor(config: JournaldConfig, context: ReceiverContext) {
     this.config = config;
     this.context = context;
+    this.loop = new ReadLoop(context.clock);
     this.journalctl = new Journalctl(config);
     this.store = new CursorStore(config.offsets_directory, context);
     this.chain = new OperatorChain(config.operators, context, (entry) => this.stream?.add(entry));
@@ -95,9 +96,8 @@ class JournaldReceiver implements Receiver {
   }
 
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.loop.stop();
     this.journalctl.stop();
-    this.wake();
     this.cancelFlush();
     const stopped = this.intake?.stop();
     await this.stream?.stop();
@@ -114,32 +114,29 @@ class JournaldReceiver implements Receiver {
     return true;
   }
 
-  private async run(isReady: boolean): Promise<void> {
-    const source = this.context.health?.source("journal");
+  private run(isReady: boolean): Promise<void> {
     let isKnown = isReady;
-    for (let failures = 0; !this.isStopping; failures++) {
-      const before = this.number;
-      try {
+    return this.loop.run({
+      read: async (onReading) => {
         if (!isKnown) isKnown = await this.findEnd();
-        source?.up();
-        const reason = (await this.read(false)) ?? (await this.read(true)) ?? "";
-        if (this.isStopping) return;
-        this.fail(reason);
-      } catch (error) {
-        if (this.isStopping) return;
-        this.fail((error as Error).message);
-      }
-      if (this.number > before) failures = 0;
-      await this.pause(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 5)));
-    }
+        this.context.health?.source("journal").up();
+        throw new Error((await this.read(false, onReading)) ?? (await this.read(true, onReading)) ?? "");
+      },
+      onEnd: (error) => this.fail((error as Error).message),
+      delays: backoff({ first: FIRST_WAIT_MS, max: MAX_WAIT_MS }, this.context),
+    });
   }
 
-  private async read(isFollowing: boolean): Promise<string | undefined> {
-    if (this.isStopping) return "";
+  private async read(isFollowing: boolean, onReading: () => void): Promise<string | undefined> {
+    if (this.loop.isStopping) return "";
+    const before = this.number;
     return this.journalctl.read(
       this.cursor,
       isFollowing,
-      (lines) => this.take(lines),
+      async (lines) => {
+        await this.take(lines);
+        if (this.number > before) onReading();
+      },
       (reason) => this.refuse(reason),
     );
   }
@@ -150,7 +147,7 @@ class JournaldReceiver implements Receiver {
   }
 
   private async take(lines: readonly string[]): Promise<void> {
-    if (this.isStopping) return;
+    if (this.loop.isStopping) return;
     for (const line of lines) if (line !== "") this.takeLine(line);
     await this.flush();
   }
@@ -202,17 +199,6 @@ class JournaldReceiver implements Receiver {
     this.cancelFlush = this.context.clock.after(FLUSH_OLD_MS, () => {
       this.chain.flushOld();
       void this.flush();
-    });
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.isStopping) return resolve();
-      const cancel = this.context.clock.after(ms, resolve);
-      this.wake = () => {
-        cancel();
-        resolve();
-      };
     });
   }
 }

@@ -114,9 +114,9 @@ class K8sClusterReceiver implements Receiver {
     read: (object: KubernetesObject) => Item,
     into: Map<string, WatchedList<Item>>,
   ): void {
-    const { clock, logger } = this.context;
+    const { clock, random, logger } = this.context;
     const list = new WatchedList<Item>({
-      ...{ api: this.api, path, clock, read },
+      ...{ api: this.api, path, clock, random, read },
       onAnswer: () => {
         entry.problem = undefined;
       },

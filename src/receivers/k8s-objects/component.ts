@@ -1,5 +1,6 @@
 import { type KubernetesApi, type KubernetesObject, kubernetesApi, listOf, textOf } from "#net/kubernetes";
 import { BatchIntake, CursorStore, EntryStream, whileLeader } from "#receiving";
+import { atIntervals, jittered, pause } from "#resilience";
 import { compilePattern } from "#text/patterns";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type ApiResource, ApiResources } from "./api-resources.js";
@@ -93,22 +94,6 @@ abstract class ObjectReceiver implements Receiver {
     this.parts.push(stream);
     void stream.start();
   }
-
-  protected pause(ms: number): Promise<void> {
-    const { signal } = this.stopping;
-    return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const onAbort = () => {
-        cancel();
-        resolve();
-      };
-      const cancel = this.context.clock.after(ms, () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      });
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
-  }
 }
 
 class K8sEventsReceiver extends ObjectReceiver {
@@ -149,7 +134,7 @@ class K8sObjectsReceiver extends ObjectReceiver {
       const before = missing;
       missing = [];
       for (const object of before) if (!(await this.begin(object, resources))) missing = [...missing, object];
-      if (missing.length > 0) await this.pause(RETRY_MS);
+      if (missing.length > 0) await pause(jittered(RETRY_MS, this.context), this.context.clock, this.stopping.signal);
     }
   }
 
@@ -195,10 +180,8 @@ class K8sObjectsReceiver extends ObjectReceiver {
     );
     this.parts.push(stream);
     const source = this.context.health?.source(path);
-    await this.pause(object.initial_delay);
-    while (!signal.aborted) {
-      const { clock } = this.context;
-      const began = clock.monotonic();
+    const intervals = { first: object.initial_delay, interval: object.interval || this.config.interval };
+    await atIntervals(intervals, this.context.clock, signal, async () => {
       try {
         await this.pullOnce(object, path, stream);
         source?.up();
@@ -207,8 +190,7 @@ class K8sObjectsReceiver extends ObjectReceiver {
         source?.down((error as Error).message);
         this.logProblem({ object: object.name, reason: (error as Error).message });
       }
-      await this.pause(Math.max(0, (object.interval || this.config.interval) - (clock.monotonic() - began)));
-    }
+    });
   }
 
   private async pullOnce(object: ObjectsOfKind, path: string, stream: EntryStream): Promise<void> {

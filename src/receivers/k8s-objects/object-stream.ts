@@ -40,7 +40,7 @@ export class ObjectStream {
   constructor(settings: ObjectStreamSettings, services: ObjectStreamServices, context: ReceiverContext) {
     const { path, labelSelector, fieldSelector } = settings;
     const { api, intake, store } = services;
-    const { clock, logger, health } = context;
+    const { clock, random, logger, health } = context;
     this.settings = settings;
     this.services = services;
     const stored = store?.get(path);
@@ -55,7 +55,7 @@ export class ObjectStream {
     );
     const source = health?.source(path);
     this.watch = new ObjectWatch({
-      ...{ api, path, labelSelector, fieldSelector, clock },
+      ...{ api, path, labelSelector, fieldSelector, clock, random },
       version: stored ?? settings.version,
       wantsPages: () => settings.hasInitialState || this.knownVersion !== undefined,
       onPage: (page) => this.takePage(page),

@@ -6,9 +6,9 @@ import {
   type KafkaRecordSet,
   kafkaErrorIds,
   kafkaErrorMessage,
-  pause,
 } from "#brokers";
 import { waitAtMost } from "#contract/time";
+import { pause } from "#resilience";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
 import { assignPartitions } from "./assign-partitions.js";
 import type { KafkaReceiverConfig } from "./config.js";

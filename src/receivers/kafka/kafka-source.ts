@@ -11,13 +11,13 @@ import {
   kafkaErrorMessage,
   keyHeader,
   MessageIntake,
-  ReadLoop,
   renewKafkaTls,
   type SourceServices,
   setbackOfHeaders,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
 import type { SourceHealth } from "#contract/operations";
+import { backoff, ReadLoop } from "#resilience";
 import { loadClient } from "#system";
 import {
   type Batch,
@@ -101,11 +101,11 @@ export class KafkaSource implements BrokerSource {
 
   /** Runs one session after the other until the receiver stops. */
   private run(parts: SessionParts): Promise<void> {
+    const delays = backoff({ first: FIRST_WAIT_MS, max: MAX_WAIT_MS }, this.context);
     return this.loop.run({
       read: (onReading) => this.runSession(parts, onReading),
       onEnd: () => {},
-      waitMs: (failures, reason) =>
-        reason instanceof TopicsChanged ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 9)),
+      delays: (failures, reason) => (reason instanceof TopicsChanged ? 0 : delays(failures)),
     });
   }
 

@@ -4,8 +4,8 @@ import {
   type KafkaPartitionAnswer,
   type KafkaRecordSet,
   kafkaErrorMessage,
-  pause,
 } from "#brokers";
+import { pause } from "#resilience";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import type { Partition } from "./partition.js";

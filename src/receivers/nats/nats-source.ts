@@ -10,11 +10,11 @@ import {
   type NatsSession,
   natsErrorMessage,
   OldestFirstMap,
-  ReadLoop,
   rejectedHeaders,
 } from "#brokers";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import type { MessageOutcome } from "#receiving";
+import { backoff, ReadLoop } from "#resilience";
 import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
 import type { NatsReceiverConfig } from "./config.js";
 import { ensureConsumer } from "./ensure-consumer.js";
@@ -92,7 +92,7 @@ export class NatsSource implements BrokerSource {
         this.health?.down(natsErrorMessage(error));
         this.logReason(natsErrorMessage(error));
       },
-      waitMs: () => RETRY_MS,
+      delays: backoff({ first: RETRY_MS, max: RETRY_MS }, this.context),
     });
   }
 

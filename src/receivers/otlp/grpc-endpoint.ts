@@ -29,6 +29,7 @@ import {
   STOP_GRACE_MS,
   type UploadRoom,
 } from "#receiving/requests";
+import { pause } from "#resilience";
 import type { Clock, Counter, ReceiverContext, Signal } from "../../plugin.js";
 import type { GrpcConfig } from "./config.js";
 import type { GrpcFormat } from "./format.js";
@@ -180,8 +181,7 @@ export class GrpcEndpoint {
 
   private async waitWhile(isTrue: () => boolean, maxMs: number): Promise<void> {
     const until = this.clock.monotonic() + maxMs;
-    while (isTrue() && this.clock.monotonic() < until)
-      await new Promise<void>((resolve) => void this.clock.after(FINISH_CHECK_MS, resolve));
+    while (isTrue() && this.clock.monotonic() < until) await pause(FINISH_CHECK_MS, this.clock);
   }
 
   countRefused(status: RpcStatus): void {

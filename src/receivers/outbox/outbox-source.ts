@@ -1,5 +1,5 @@
 import type { Client, ClientConfig } from "pg";
-import { MessageIntake, ReadLoop } from "#brokers";
+import { MessageIntake } from "#brokers";
 import {
   FORGET_INTERVAL_MS,
   hangUp,
@@ -16,6 +16,7 @@ import type { MessageSource, MessageWatch } from "#contract";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { duplicatesCounter, type MessageOutcome } from "#receiving";
+import { backoff, pause, ReadLoop } from "#resilience";
 import { type Counter, limitedLog, type Receiver, type ReceiverContext, Refusal } from "../../plugin.js";
 import { loadAgentName } from "./agent-name.js";
 import type { OutboxReceiverConfig } from "./config.js";
@@ -113,7 +114,7 @@ export class OutboxSource implements Receiver, MessageSource {
     this.running = this.loop.run({
       read: () => this.claimAll(),
       onEnd: (error) => this.handleFailure(error),
-      waitMs: () => RETRY_MS,
+      delays: backoff({ first: RETRY_MS, max: RETRY_MS }, this.context),
     });
   }
 
@@ -385,14 +386,9 @@ export class OutboxSource implements Receiver, MessageSource {
 
   private pause(ms: number): Promise<void> {
     if (this.loop.isStopping) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(ms, () => this.wake());
-      this.wake = () => {
-        cancel();
-        this.wake = () => {};
-        resolve();
-      };
-    });
+    const woken = new AbortController();
+    this.wake = () => woken.abort();
+    return pause(ms, this.context.clock, woken.signal);
   }
 }
 

@@ -1,6 +1,6 @@
 import { FNV32_START, fnv32 } from "#codecs";
-import { anySignal } from "#contract/time";
 import type { BatchIntake } from "#receiving";
+import { pause, TimeoutError, withTimeout } from "#resilience";
 import type { Clock } from "../../plugin.js";
 import { type ScrapeSettings, scrapeTarget } from "./scrape.js";
 import { ScrapeReports } from "./scrape-reports.js";
@@ -82,19 +82,11 @@ export class ScrapeLoop {
   }
 
   /** Returns false if the loop was stopped. */
-  private waitUntil(time: number): Promise<boolean> {
+  private async waitUntil(time: number): Promise<boolean> {
     const { clock } = this.services;
     const { signal } = this.stopped;
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel();
-        signal.removeEventListener("abort", end);
-        resolve(!signal.aborted);
-      };
-      const cancel = clock.after(Math.max(0, time - clock.monotonic()), end);
-      signal.addEventListener("abort", end);
-      if (signal.aborted) end();
-    });
+    await pause(Math.max(0, time - clock.monotonic()), clock, signal);
+    return !signal.aborted;
   }
 
   private async scrape(): Promise<void> {
@@ -134,18 +126,15 @@ export class ScrapeLoop {
     const { target } = this;
     const problem = jobProblem();
     if (problem !== undefined) return { problem, size: 0 };
-    const late = new AbortController();
-    const cancel = clock.after(target.timeoutMs, () => late.abort());
-    const { signal, release } = anySignal(late.signal, this.stopped.signal);
     try {
-      return { problem: undefined, size: await scrapeTarget(target, scrape, this.series, signal) };
+      const size = await withTimeout(target.timeoutMs, clock, [this.stopped.signal], (signal) =>
+        scrapeTarget(target, scrape, this.series, signal),
+      );
+      return { problem: undefined, size };
     } catch (error) {
-      const isLate = late.signal.aborted;
+      const isLate = error instanceof TimeoutError;
       const text = isLate ? `no complete answer within scrape_timeout, ${target.timeoutMs / 1000}s` : errorText(error);
       return { problem: text, size: 0, isLate };
-    } finally {
-      cancel();
-      release();
     }
   }
 

@@ -9,13 +9,13 @@ import {
   type MessageIntakeSettings,
   type RabbitClient,
   REDELIVERED_ATTRIBUTE,
-  ReadLoop,
   setbackOfHeaders,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
 import type { SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage } from "#net";
+import { backoff, ReadLoop } from "#resilience";
 import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
 import { type RefusedMessage, SetAsideMessages } from "./set-aside-messages.js";
@@ -114,7 +114,7 @@ export class QueueReader implements BrokerSource {
         else logger.warn(facts, "cannot read from RabbitMQ; retrying");
         lastReason = reason;
       },
-      waitMs: (failures) => Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures),
+      delays: backoff({ first: FIRST_WAIT_MS, max: MAX_WAIT_MS }, this.context),
     });
   }
 

@@ -1,5 +1,4 @@
 import type { Redis } from "ioredis";
-
 import {
   type BrokerSource,
   connectRedis,
@@ -9,13 +8,12 @@ import {
   isRedisError,
   keyHeader,
   MessageIntake,
-  ReadLoop,
   redisErrorMessage,
   rejectedHeaders,
 } from "#brokers";
-
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
+import { backoff, pause, ReadLoop } from "#resilience";
 import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
 import type { RedisStreamReceiverConfig } from "./config.js";
 import { entryMessage, readEntries, type StreamEntry } from "./stream-entry.js";
@@ -140,7 +138,7 @@ export class StreamSource implements BrokerSource {
         this.health?.down(redisErrorMessage(error, this.writer));
         this.logFailure(error);
       },
-      waitMs: () => RETRY_MS,
+      delays: backoff({ first: RETRY_MS, max: RETRY_MS }, this.context),
     });
   }
 
@@ -341,13 +339,9 @@ export class StreamSource implements BrokerSource {
 
   /** Resolves when an entry has its outcome or the receiver stops, and at the latest after this time. */
   private nextOutcome(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(ms, resolve);
-      this.wake = () => {
-        cancel();
-        resolve();
-      };
-    });
+    const woken = new AbortController();
+    this.wake = () => woken.abort();
+    return pause(ms, this.context.clock, woken.signal);
   }
 }
 

@@ -1,5 +1,5 @@
-import { anySignal } from "#contract/time";
 import { BatchIntake, CursorStore, EntryStream } from "#receiving";
+import { atIntervals, TimeoutError, withTimeout } from "#resilience";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type QueryConfig, type SqlQueryConfig, sqlQuerySchema } from "./config.js";
 import { dataSourceOf } from "./data-source.js";
@@ -168,8 +168,7 @@ class QueryLoop {
   private readonly stopping: AbortSignal;
   private readonly run: (services: Omit<RunServices, "database">) => Promise<void>;
   private readonly log: (reason: string) => void;
-  private current: Promise<void> = Promise.resolve();
-  private cancel = () => {};
+  private running: Promise<void> = Promise.resolve();
 
   constructor(
     config: SqlQueryConfig,
@@ -189,42 +188,27 @@ class QueryLoop {
   }
 
   start(): void {
-    this.wait(this.config.initial_delay);
+    const { initial_delay: first, collection_interval: interval } = this.config;
+    this.running = atIntervals({ first, interval }, this.context.clock, this.stopping, () => this.runOnce());
   }
 
   async stop(): Promise<void> {
-    this.cancel();
-    await this.current;
-  }
-
-  private wait(ms: number): void {
-    if (this.stopping.aborted) return;
-    this.cancel = this.context.clock.after(ms, () => {
-      const begin = this.context.clock.monotonic();
-      this.current = this.runOnce().then(() => {
-        const { collection_interval: interval } = this.config;
-        this.wait(interval - ((this.context.clock.monotonic() - begin) % interval));
-      });
-    });
+    await this.running;
   }
 
   private async runOnce(): Promise<void> {
     const { clock, health } = this.context;
     const limitMs = this.config.timeout || MAX_RUN_MS;
-    const late = new AbortController();
-    const cancel = clock.after(limitMs, () => late.abort());
-    const { signal: abort, release } = anySignal(this.stopping, late.signal);
     try {
-      await this.run({ abort, report: (problem) => this.log(problem) });
+      await withTimeout(limitMs, clock, [this.stopping], (abort) =>
+        this.run({ abort, report: (problem) => this.log(problem) }),
+      );
       health?.source(this.name).up();
     } catch (error) {
       if (this.stopping.aborted) return;
-      const reason = late.signal.aborted ? `not finished within ${limitMs} ms` : (error as Error).message;
+      const reason = error instanceof TimeoutError ? `not finished within ${limitMs} ms` : (error as Error).message;
       this.log(reason);
       health?.source(this.name).down(reason);
-    } finally {
-      cancel();
-      release();
     }
   }
 }

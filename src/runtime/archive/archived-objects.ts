@@ -1,17 +1,22 @@
 import type { Clock } from "#contract";
+import { backoff, type Delays, type Jitter, pause } from "#resilience";
 import { type ArchivedObject, ArchiveError, type ArchiveSource } from "./archive-source.js";
 import { type ArchiveSelection, type WalkedObject, type WalkPosition, walkArchive } from "./walk-archive.js";
 
 /** Objects up to this size are fetched before it is their turn. */
 const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
 const MAX_AHEAD = 4;
-/** About two minutes of failures end a rehydration. It can be resumed. */
+/** One to two minutes of failures end a rehydration. It can be resumed. */
 const MAX_TRIES = 8;
-const FIRST_WAIT_MS = 500;
+const BACKOFF = { first: 500, max: 128_000 };
 
 /** An object whose content may have been fetched already. */
 export interface FetchedObject extends WalkedObject {
   content(): Promise<AsyncIterable<Uint8Array>>;
+}
+
+interface ArchiveTime extends Jitter {
+  readonly clock: Clock;
 }
 
 /** The objects of an archive, read with retries and a little ahead. */
@@ -19,12 +24,14 @@ export class ArchivedObjects {
   readonly source: ArchiveSource;
   private readonly selection: ArchiveSelection;
   private readonly clock: Clock;
+  private readonly delays: Delays;
   readonly abort: AbortSignal;
 
-  constructor(source: ArchiveSource, selection: ArchiveSelection, clock: Clock, abort: AbortSignal) {
+  constructor(source: ArchiveSource, selection: ArchiveSelection, time: ArchiveTime, abort: AbortSignal) {
     this.source = source;
     this.selection = selection;
-    this.clock = clock;
+    this.clock = time.clock;
+    this.delays = backoff(BACKOFF, time);
     this.abort = abort;
   }
 
@@ -61,20 +68,8 @@ export class ArchivedObjects {
   async waitAfter(error: unknown, tries: number): Promise<void> {
     this.abort.throwIfAborted();
     if (!(error instanceof ArchiveError) || !error.isTransient || tries >= MAX_TRIES) throw error;
-    await this.wait(FIRST_WAIT_MS * 2 ** tries);
+    await pause(this.delays(tries + 1), this.clock, this.abort);
     this.abort.throwIfAborted();
-  }
-
-  private wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel();
-        this.abort.removeEventListener("abort", end);
-        resolve();
-      };
-      const cancel = this.clock.after(ms, end);
-      this.abort.addEventListener("abort", end);
-    });
   }
 
   private fetch(object: ArchivedObject): () => Promise<AsyncIterable<Uint8Array>> {

@@ -64,4 +64,3 @@ export {
 } from "./shared/shared-redis.js";
 export { BrokerReceiver, type BrokerSource, type OpenSources, type SourceServices } from "./sources/broker-receiver.js";
 export { maxLagKey } from "./sources/max-lag.js";
-export { pause, ReadLoop } from "./sources/read-loop.js";

@@ -1,5 +1,6 @@
 import type { Server } from "node:net";
 import type { Clock } from "#contract";
+import { pause } from "#resilience";
 
 /** A client that sends requests one after the other has sent its next one within this time. */
 const QUIET_MS = 500;
@@ -22,8 +23,7 @@ export async function clientsQuiet(server: Server, clock: Clock): Promise<void> 
     const now = clock.monotonic();
     return now - lastRequest >= QUIET_MS || now - since >= MAX_WAIT_MS;
   };
-  while (!isOver() && (await connectionsOf(server)) > 0)
-    await new Promise<void>((resolve) => void clock.after(CHECK_MS, resolve));
+  while (!isOver() && (await connectionsOf(server)) > 0) await pause(CHECK_MS, clock);
   for (const event of REQUEST_EVENTS) server.off(event, onRequest);
   await new Promise((resolve) => setImmediate(resolve)); // after the event loop has read all sockets
 }

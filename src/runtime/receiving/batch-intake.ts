@@ -2,6 +2,7 @@ import type { Intake, Origin, Outcome, ReceiverContext, Setback } from "#contrac
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, type Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
+import { backoff, type Delays, jittered, pause } from "#resilience";
 import { type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
 
 /**
@@ -41,13 +42,14 @@ export class BatchIntake {
   private readonly counters: ReceiverCounters;
   private inProgress = 0;
   private onIdle = () => {};
-  private readonly endWaits = new Set<() => void>();
-  private isStopping = false;
+  private readonly stopping = new AbortController();
+  private readonly delays: Delays;
 
   /** The receiver must have a pipeline for the signal. */
   constructor(settings: BatchIntakeSettings, context: ReceiverContext) {
     this.settings = settings;
     this.context = context;
+    this.delays = backoff({ first: FIRST_WAIT_MS, max: MAX_WAIT_MS }, context);
     this.intake = context.intakes[settings.signal]!;
     const { signal, transport } = settings;
     this.counters = receiverCounters(context.metrics, signal, { receiver: context.id, transport });
@@ -59,7 +61,7 @@ export class BatchIntake {
     let first: Refusal | undefined;
     this.inProgress += 1;
     try {
-      for (let tries = 0, refused = 0; !this.isStopping; tries++) {
+      for (let tries = 0, refused = 0; !this.stopping.signal.aborted; tries++) {
         const outcome = await this.intake.accept(batch, origin, setback);
         if (outcome.ok) return this.taken(batch, outcome, setback);
         const { refusal } = outcome;
@@ -69,7 +71,7 @@ export class BatchIntake {
         if (refusal.kind !== "permanent") {
           refused += isBusy(refusal) ? 1 / BUSY_TRIES : 1;
           if (refused >= (this.settings.maxTries ?? Number.POSITIVE_INFINITY)) return this.rejected(batch, refusal);
-          await this.wait(refusal, tries);
+          await this.wait(refusal, tries + 1);
         } else if (setback !== undefined) return this.rejected(batch, first ?? refusal);
         else {
           first = refusal;
@@ -91,8 +93,7 @@ export class BatchIntake {
 
   /** Ends all waits; resolves when every batch has its outcome. */
   stop(): Promise<void> {
-    this.isStopping = true;
-    for (const end of this.endWaits) end();
+    this.stopping.abort();
     if (this.inProgress === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.onIdle = resolve;
@@ -110,21 +111,11 @@ export class BatchIntake {
     return { kind: "rejected", refusal };
   }
 
-  private wait({ retryAfterMs }: Refusal, tries: number): Promise<void> {
-    const backoff = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(tries, 16));
+  private wait({ retryAfterMs }: Refusal, failures: number): Promise<void> {
     // A full agent asks remote clients to wait a second; a local retry is cheap, so that is ignored here.
     const asked = retryAfterMs === BUSY_RETRY_AFTER_MS ? 0 : (retryAfterMs ?? 0);
-    const ms = Math.max(asked, backoff) * (0.5 + this.context.random() / 2);
-    if (this.isStopping) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel();
-        this.endWaits.delete(end);
-        resolve();
-      };
-      const cancel = this.context.clock.after(ms, end);
-      this.endWaits.add(end);
-    });
+    const ms = Math.max(jittered(asked, this.context), this.delays(failures));
+    return pause(ms, this.context.clock, this.stopping.signal);
   }
 }
 

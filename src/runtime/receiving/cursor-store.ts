@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { crc32c } from "#codecs";
 import { limitedLog, type ReceiverContext } from "#contract";
 import { StartError } from "#contract/errors";
+import { pause } from "#resilience";
 import { makePrivateDirectory, PRIVATE_FILE_MODE } from "#system";
 
 /**
@@ -16,8 +17,7 @@ export class CursorStore {
   private cursors = new Map<string, string>();
   private isBehind = false;
   private writing: Promise<void> | undefined;
-  private isClosing = false;
-  private endPause = () => {};
+  private readonly closing = new AbortController();
 
   constructor(directory: string, context: ReceiverContext) {
     const name = context.id.replace(/[^\w.-]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
@@ -60,8 +60,7 @@ export class CursorStore {
 
   /** Resolves when all cursors have been written, or have failed to be written. */
   async close(): Promise<void> {
-    this.isClosing = true;
-    this.endPause();
+    this.closing.abort();
     await this.writing;
   }
 
@@ -74,18 +73,8 @@ export class CursorStore {
       } catch (error) {
         this.logFailure(error);
       }
-      if (!this.isClosing) await this.pause();
+      await pause(PAUSE_MS, this.context.clock, this.closing.signal);
     }
-  }
-
-  private pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(PAUSE_MS, resolve);
-      this.endPause = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 
   private async write(): Promise<void> {

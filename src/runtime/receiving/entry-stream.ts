@@ -10,6 +10,7 @@ import {
 } from "#logs/entries";
 import { Batch } from "#otlp";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import { pause } from "#resilience";
 import type { BatchIntake } from "./batch-intake.js";
 
 /** With more bytes than this in memory, the source waits. */
@@ -39,8 +40,7 @@ export class EntryStream {
   private waitingBytes = 0;
   private cursor: string | undefined;
   private sending: Promise<void> | undefined;
-  private isStopping = false;
-  private endPause = () => {};
+  private readonly stopping = new AbortController();
 
   constructor(settings: EntryStreamSettings, context: ReceiverContext) {
     this.settings = settings;
@@ -69,7 +69,7 @@ export class EntryStream {
   async flush(cursor?: string): Promise<void> {
     if (cursor !== undefined) this.cursor = cursor;
     this.start();
-    while (this.waitingBytes > MAX_BYTES && !this.isStopping) {
+    while (this.waitingBytes > MAX_BYTES && !this.stopping.signal.aborted) {
       await this.sending;
       this.start();
     }
@@ -77,8 +77,7 @@ export class EntryStream {
 
   /** Resolves when nothing is under way. Entries that were not taken by then are read again after a restart. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    this.endPause();
+    this.stopping.abort();
     await this.sending;
   }
 
@@ -89,7 +88,7 @@ export class EntryStream {
   }
 
   private async send(): Promise<void> {
-    while (!this.isStopping && (this.waitingBytes > 0 || this.cursor !== undefined)) {
+    while (!this.stopping.signal.aborted && (this.waitingBytes > 0 || this.cursor !== undefined)) {
       const { cursor } = this;
       this.cursor = undefined;
       const batch = this.waitingBytes > 0 ? this.takeBatch() : undefined;
@@ -111,20 +110,10 @@ export class EntryStream {
     for (;;) {
       const outcome = await intake.accept(batch, { transport });
       if (outcome.kind === "taken") return true;
-      if (outcome.kind === "returned" || this.isStopping) return false;
+      if (outcome.kind === "returned" || this.stopping.signal.aborted) return false;
       this.logRejected(outcome.refusal.message);
-      await this.pause();
+      await pause(REJECTED_PAUSE_MS, this.context.clock, this.stopping.signal);
     }
-  }
-
-  private pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.context.clock.after(REJECTED_PAUSE_MS, resolve);
-      this.endPause = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 
   private writerOf({ resource, scopeName }: LogEntry): TimedWriter {

@@ -104,6 +104,7 @@ export class ParentAgent extends Agent {
       }),
       logger: options.logger,
       clock: systemClock,
+      random: Math.random,
       onLastMetrics: (number, metrics) => this.merged.take(number, metrics),
       onEnded: (number) => this.merged.forget(number),
       prepare: (number, calls) =>

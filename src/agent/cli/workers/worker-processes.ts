@@ -5,6 +5,7 @@ import type { Problem } from "#config/text";
 import type { Clock, Logger } from "#contract";
 import type { WorkerStatus } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
+import { backoff } from "#resilience";
 import { isSingleExecutable, packageFolder } from "#system";
 import { IpcCalls, type MetricsSnapshot, type RemoteCalls, WorkerGoneError } from "#workers";
 import { type Assignment, type LastMetrics, type StartAnswer, WORKER_COMMAND } from "./assignment.js";
@@ -22,6 +23,7 @@ export interface WorkerProcessesSettings {
   readonly assignment: (number: number, careful: boolean) => Assignment;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly random: () => number;
   /** Called with the last metrics of a worker that ends in order, before `onEnded`. */
   readonly onLastMetrics: (number: number, metrics: MetricsSnapshot) => void;
   /** Called when a worker has ended, however that happened. */
@@ -32,8 +34,7 @@ export interface WorkerProcessesSettings {
 
 /** A worker that ends sooner than this after its start has crashed in a row with the one before. */
 const SHORT_LIFE_MS = 60_000;
-const FIRST_DELAY_MS = 200;
-const MAX_DELAY_MS = 30_000;
+const BACKOFF = { first: 200, max: 30_000 };
 /** After this many crashes in a row the worker is careful: see docs/operate/workers.md. */
 const CAREFUL_AFTER = 2;
 /** After this many crashes while the agent starts, the start has failed. A careful worker needs four to find an entry. */
@@ -223,7 +224,7 @@ class WorkerSlot {
   /** Logs the crash, and waits. Resolves to false if the worker is stopped meanwhile. */
   private restartDelay(): Promise<boolean> {
     const { logger, clock } = this.settings;
-    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.crashes - 1));
+    const delayMs = Math.round(backoff(BACKOFF, this.settings)(this.crashes));
     const careful = this.crashes >= CAREFUL_AFTER;
     logger.error(
       { worker: this.number, exit: this.lastExit?.reason, inARow: this.crashes, delayMs, careful },

@@ -1,5 +1,14 @@
 import { copyRefusal, toRefusal } from "#contract/errors";
-import type { Batch, Clock, Exporter, PartialRejection, Refusal, SendOptions } from "../../../plugin.js";
+import { backoff, type Delays } from "#resilience";
+import type {
+  Batch,
+  Clock,
+  Exporter,
+  ExporterContext,
+  PartialRejection,
+  Refusal,
+  SendOptions,
+} from "../../../plugin.js";
 
 /** After this many failures in a row an endpoint counts as down, and is paused for a while. */
 const DOWN_AFTER = 3;
@@ -21,6 +30,7 @@ export class Backend {
   readonly endpoint: string;
   private readonly exporter: Exporter;
   private readonly clock: Clock;
+  private readonly delays: Delays;
   private readonly metrics: BackendMetrics;
   private failures = 0;
   /** Monotonic time until which the endpoint is not tried. */
@@ -29,10 +39,11 @@ export class Backend {
   private inFlight = 0;
   private isRetired = false;
 
-  constructor(endpoint: string, exporter: Exporter, clock: Clock, metrics: BackendMetrics) {
+  constructor(endpoint: string, exporter: Exporter, context: ExporterContext, metrics: BackendMetrics) {
     this.endpoint = endpoint;
     this.exporter = exporter;
-    this.clock = clock;
+    this.clock = context.clock;
+    this.delays = backoff({ first: MIN_PAUSE_MS, max: MAX_PAUSE_MS }, context);
     this.metrics = metrics;
   }
 
@@ -108,7 +119,7 @@ export class Backend {
   }
 
   private get pauseMs(): number {
-    return Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(10, this.failures - DOWN_AFTER));
+    return this.delays(this.failures - DOWN_AFTER + 1);
   }
 
   private named(refusal: Refusal): Refusal {

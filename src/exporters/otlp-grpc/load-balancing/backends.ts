@@ -86,7 +86,7 @@ export class Backends {
   private async add(endpoint: string): Promise<void> {
     const exporter = this.create(endpoint);
     await exporter.start?.();
-    this.known.set(endpoint, new Backend(endpoint, exporter, this.context.clock, this.backendMetrics(endpoint)));
+    this.known.set(endpoint, new Backend(endpoint, exporter, this.context, this.backendMetrics(endpoint)));
   }
 
   private removeOthers(wanted: ReadonlySet<string>): void {

@@ -44,6 +44,7 @@ export class KubernetesResolver implements EndpointResolver {
       path: `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
       labelSelector: `kubernetes.io/service-name=${name}`,
       clock: this.context.clock,
+      random: this.context.random,
       onChange: (slices) => {
         this.onResolved();
         onChange(slices.flatMap((slice) => this.endpointsOf(slice, `${name}.${namespace}`)));

@@ -2,8 +2,9 @@ import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import type { AgentSummary, OtherAgent } from "#contract/api";
-import { anySignal, waitAtMost } from "#contract/time";
+import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage, loadClientTls, type TlsClientOptions, tlsClient } from "#net";
+import { withTimeout } from "#resilience";
 import type { Clock } from "../../../plugin.js";
 import type { OtherAgentConfig } from "./agents-config.js";
 import { readAgent } from "./read-agent.js";
@@ -109,15 +110,9 @@ export class OtherAgents {
   private async read({ url, config }: NamedAgent): Promise<AgentSummary> {
     const token = await readToken(config);
     if (token instanceof Error) return { state: "DENIED", problem: token.message };
-    const timeout = new AbortController();
-    const cancel = this.clock.after(READ_MS, () => timeout.abort());
-    const { signal, release } = anySignal(timeout.signal, this.stopped.signal);
-    try {
-      return await readAgent({ url, token, tls: tlsFor(config) }, signal);
-    } finally {
-      cancel();
-      release();
-    }
+    return withTimeout(READ_MS, this.clock, [this.stopped.signal], (signal) =>
+      readAgent({ url, token, tls: tlsFor(config) }, signal),
+    );
   }
 }
 

@@ -70,9 +70,9 @@ class K8sObserver implements Extension {
   }
 
   private list(path: string, fieldSelector: string | undefined, read: ReadEndpoints, onChange: () => void) {
-    const { clock, id } = this.context;
+    const { clock, random, id } = this.context;
     return new WatchedList<ObservedObject>({
-      ...{ api: kubernetesApi(this.config), path, fieldSelector, clock, onChange },
+      ...{ api: kubernetesApi(this.config), path, fieldSelector, clock, random, onChange },
       read: (object) => {
         const { name, namespace } = object.metadata;
         return { metadata: { name, ...(namespace && { namespace }) }, endpoints: read(object, id) };

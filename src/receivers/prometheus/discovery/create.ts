@@ -11,7 +11,7 @@ import type { DiscoveryServices } from "./polled-discovery.js";
 /** Creates all discoveries of a job. `path` is the job's place in the config. */
 export async function createDiscoveries(
   job: JobConfig,
-  { clock, logger }: ReceiverContext,
+  { clock, random, logger }: ReceiverContext,
   path: readonly string[],
 ): Promise<Discovery[]> {
   const logProblem = limitedLog<{ where: string; reason: string }>(clock, (event, suppressed) =>
@@ -22,6 +22,7 @@ export async function createDiscoveries(
   );
   const services: DiscoveryServices = {
     clock,
+    random,
     onError: (where, error) => logProblem({ where, reason: (error as Error).message }),
   };
   const discoveries: Discovery[] = [];

@@ -1,5 +1,5 @@
-import { anySignal } from "#contract/time";
 import { readAnswer } from "#net";
+import { withTimeout } from "#resilience";
 import type { ScrapeHttpClient } from "../http-client.js";
 import type { Labels } from "../relabel.js";
 import { targetsOf } from "./discovery.js";
@@ -23,18 +23,12 @@ export class HttpDiscovery extends PolledDiscovery {
   }
 
   protected override async find(abort: AbortSignal): Promise<readonly Labels[] | undefined> {
-    const late = new AbortController();
-    const cancel = this.services.clock.after(TIMEOUT_MS, () => late.abort());
-    const { signal, release } = anySignal(abort, late.signal);
     try {
-      const text = await this.ask(signal);
+      const text = await withTimeout(TIMEOUT_MS, this.services.clock, [abort], (signal) => this.ask(signal));
       return targetsOf(readTargetGroups(JSON.parse(text)), { __meta_url: this.url.href });
     } catch (error) {
       if (!abort.aborted) this.services.onError(`${this.url.origin}${this.url.pathname}`, error);
       return undefined;
-    } finally {
-      cancel();
-      release();
     }
   }
 

@@ -1,3 +1,4 @@
+import { atIntervals } from "#resilience";
 import type { Clock } from "../../../plugin.js";
 import type { Labels } from "../relabel.js";
 import type { Discovery } from "./discovery.js";
@@ -8,6 +9,7 @@ export type OnDiscoveryError = (where: string, error: unknown) => void;
 /** Services that every discovery gets. */
 export interface DiscoveryServices {
   readonly clock: Clock;
+  readonly random: () => number;
   readonly onError: OnDiscoveryError;
 }
 
@@ -16,8 +18,7 @@ export abstract class PolledDiscovery implements Discovery {
   protected readonly services: DiscoveryServices;
   private readonly intervalMs: number;
   private readonly stopped = new AbortController();
-  private cancel: () => void = () => {};
-  private current: Promise<void> = Promise.resolve();
+  private running: Promise<void> = Promise.resolve();
   private lastReported: string | undefined;
 
   constructor(intervalMs: number, services: DiscoveryServices) {
@@ -32,27 +33,26 @@ export abstract class PolledDiscovery implements Discovery {
   protected abstract find(abort: AbortSignal): Promise<readonly Labels[] | undefined>;
 
   start(update: (targets: readonly Labels[]) => void): void {
-    const turn = async () => {
-      const targets = await this.find(this.stopped.signal).catch((error: unknown) => {
-        if (!this.stopped.signal.aborted) this.services.onError(this.constructor.name, error);
-        return undefined;
-      });
-      if (this.stopped.signal.aborted) return;
-      const text = targets && JSON.stringify(targets.map((labels) => [...labels]));
-      if (targets !== undefined && text !== this.lastReported) {
-        this.lastReported = text;
-        update(targets);
-      }
-      this.cancel = this.services.clock.after(this.intervalMs, () => {
-        this.current = turn();
-      });
-    };
-    this.current = turn();
+    const { signal } = this.stopped;
+    this.running = atIntervals({ first: 0, interval: this.intervalMs }, this.services.clock, signal, () =>
+      this.findOnce(update),
+    );
+  }
+
+  private async findOnce(update: (targets: readonly Labels[]) => void): Promise<void> {
+    const { signal } = this.stopped;
+    const targets = await this.find(signal).catch((error: unknown) => {
+      if (!signal.aborted) this.services.onError(this.constructor.name, error);
+      return undefined;
+    });
+    const text = targets && JSON.stringify(targets.map((labels) => [...labels]));
+    if (signal.aborted || targets === undefined || text === this.lastReported) return;
+    this.lastReported = text;
+    update(targets);
   }
 
   async stop(): Promise<void> {
     this.stopped.abort();
-    this.cancel();
-    await this.current;
+    await this.running;
   }
 }

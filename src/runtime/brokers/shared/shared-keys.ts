@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "#contract";
+import { pause } from "#resilience";
 import type { SharedRedis } from "./shared-redis.js";
 
 /** State of a key among all agents: claimed by us, or already accepted. */
@@ -62,7 +63,7 @@ export class SharedKeys {
       const states = await this.ask(CLAIM, keys, [this.owner, CLAIM_MS]);
       if (states === undefined) return undefined;
       if (states !== null) return (states as number[]).map((state) => (state === 1 ? "taken" : "claimed"));
-      await new Promise<void>((resolve) => void this.clock.after(CLAIM_RETRY_MS, resolve));
+      await pause(CLAIM_RETRY_MS, this.clock);
     }
   }
 

@@ -18,4 +18,4 @@ export {
   sqsQueueKeys,
   sqsQueueOf,
 } from "./sqs-config.js";
-export { SqsQueue, timeLimit } from "./sqs-queue.js";
+export { SqsQueue } from "./sqs-queue.js";

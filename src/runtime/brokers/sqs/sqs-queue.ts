@@ -1,6 +1,4 @@
-import type { Clock } from "#contract";
 import { isRefusal, Refusal } from "#contract/errors";
-import { anySignal } from "#contract/time";
 import type { SqsClient } from "./sqs-client.js";
 import { queueNameOf, type SqsQueueAddress } from "./sqs-config.js";
 import { refusalOfSqs } from "./sqs-errors.js";
@@ -104,19 +102,6 @@ export class SqsQueue {
     if (typeof QueueUrl === "string") return QueueUrl;
     throw new Refusal("transient", `${this.peer}: the answer has no URL of the queue`, { blame: "backend" });
   }
-}
-
-/** Returns a signal that fires when `signal` does, and after this time, and a function that ends the timer. */
-export function timeLimit(ms: number, clock: Clock, signal?: AbortSignal): { abort: AbortSignal; end: () => void } {
-  const controller = new AbortController();
-  const cancel = clock.after(ms, () => controller.abort(new Error(`no answer within ${ms} ms`)));
-  if (signal === undefined) return { abort: controller.signal, end: cancel };
-  const { signal: abort, release } = anySignal(controller.signal, signal);
-  const end = () => {
-    cancel();
-    release();
-  };
-  return { abort, end };
 }
 
 function cutIntoRequests<Entry>(entries: readonly Entry[], limits: BatchLimits<Entry> | undefined): Entry[][] {

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, limitedLog } from "#contract";
 import { Refusal, toRefusal } from "#contract/errors";
+import { backoff, type Delays } from "#resilience";
 
 /** Fetched credentials. Without `lifetimeMs` they are valid until they are refused. */
 export interface FetchedCredentials<T extends object> {
@@ -39,6 +40,7 @@ const MIN_AGE_MS = 10_000;
 export class RenewedCredentials<T extends object> {
   private readonly settings: RenewedCredentialsSettings<T>;
   private readonly logFailure: (refusal: Refusal) => void;
+  private readonly delays: Delays;
   private current:
     | { readonly value: T; readonly since: number; readonly renewAt: number; readonly endsAt: number }
     | undefined;
@@ -48,6 +50,7 @@ export class RenewedCredentials<T extends object> {
 
   constructor(settings: RenewedCredentialsSettings<T>) {
     this.settings = settings;
+    this.delays = backoff({ first: MIN_BACKOFF_MS, max: MAX_BACKOFF_MS }, settings);
     this.logFailure = limitedLog(settings.clock, ({ message }, suppressed) =>
       settings.logger.warn({ reason: message, suppressed }, "new credentials cannot be fetched"),
     );
@@ -101,11 +104,9 @@ export class RenewedCredentials<T extends object> {
   }
 
   private onFailed(refusal: Refusal): never {
-    const { clock, random } = this.settings;
-    const backoffMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.failures) * (0.5 + random() / 2);
     this.failures += 1;
-    const waitMs = Math.max(backoffMs, Math.min(refusal.retryAfterMs ?? 0, MAX_BACKOFF_MS));
-    this.lastFailure = { refusal, retryAt: clock.monotonic() + waitMs };
+    const waitMs = Math.max(this.delays(this.failures), Math.min(refusal.retryAfterMs ?? 0, MAX_BACKOFF_MS));
+    this.lastFailure = { refusal, retryAt: this.settings.clock.monotonic() + waitMs };
     this.logFailure(refusal);
     throw refusal;
   }

@@ -1,5 +1,5 @@
 import type { Clock } from "#contract";
-import { anySignal } from "#contract/time";
+import { backoff, type Delays, pause, TimeoutError, withTimeout } from "#resilience";
 import { type KubernetesApi, KubernetesApiError } from "./api-client.js";
 
 /** The fields of every API object that are used here. */
@@ -27,6 +27,7 @@ export interface ObjectWatchSettings {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly clock: Clock;
+  readonly random: () => number;
   /** Continues behind this version, as if the list had been read. */
   readonly version?: string | undefined;
   /** Called with the pages of a list. */
@@ -77,12 +78,12 @@ export class ObjectWatch {
   /** Undefined: the list must be read again. */
   private version: string | undefined;
   private failures = 0;
-  /** Cancels the timeout of the request under way. */
-  private cancelTimeout = () => {};
+  private readonly delays: Delays;
   private running: Promise<void> = Promise.resolve();
 
   constructor(settings: ObjectWatchSettings) {
     this.settings = settings;
+    this.delays = backoff({ first: MIN_RETRY_MS, max: MAX_RETRY_MS }, settings);
     this.version = settings.version || undefined;
   }
 
@@ -95,14 +96,14 @@ export class ObjectWatch {
   /** Resolves when no callback runs any more. */
   stop(): Promise<void> {
     this.stopped.abort();
-    this.cancelTimeout();
     return this.running;
   }
 
   private async run(): Promise<void> {
-    while (!this.stopped.signal.aborted) {
-      if (this.failures > 0) await this.pause();
-      if (this.stopped.signal.aborted) return;
+    const { signal } = this.stopped;
+    while (!signal.aborted) {
+      if (this.failures > 0) await pause(this.delays(this.failures), this.settings.clock, signal);
+      if (signal.aborted) return;
       if (this.version === undefined) await this.listOnce();
       else await this.watchOnce(this.version);
     }
@@ -135,19 +136,9 @@ export class ObjectWatch {
   }
 
   private async getPage(path: string): Promise<unknown> {
-    const silence = new AbortController();
+    const { api, clock } = this.settings;
     if (this.stopped.signal.aborted) throw new KubernetesApiError(0, "stopped");
-    this.cancelTimeout = this.settings.clock.after(LIST_TIMEOUT_MS, () => silence.abort());
-    const { signal, release } = anySignal(this.stopped.signal, silence.signal);
-    try {
-      return await this.settings.api.get(path, signal);
-    } catch (error) {
-      if (!silence.signal.aborted) throw error;
-      throw new KubernetesApiError(0, `no answer within ${LIST_TIMEOUT_MS} ms`, { cause: error });
-    } finally {
-      this.cancelTimeout();
-      release();
-    }
+    return withTimeout(LIST_TIMEOUT_MS, clock, [this.stopped.signal], (signal) => api.get(path, signal));
   }
 
   private async watchOnce(version: string): Promise<void> {
@@ -155,23 +146,23 @@ export class ObjectWatch {
       ...{ watch: "1", allowWatchBookmarks: "true", resourceVersion: version },
       timeoutSeconds: String(WATCH_SECONDS),
     };
-    const { api, clock, onAnswer } = this.settings;
-    const silence = new AbortController();
-    this.cancelTimeout = clock.after((WATCH_SECONDS + 30) * 1000, () => silence.abort());
-    const { signal, release } = anySignal(this.stopped.signal, silence.signal);
+    const { clock } = this.settings;
+    const path = this.pathWith(query);
     try {
-      for await (const event of api.lines(this.pathWith(query), signal, onAnswer)) {
-        this.failures = 0;
-        const done = this.apply(event as WatchEvent);
-        if (done !== undefined) await done;
-      }
+      await withTimeout((WATCH_SECONDS + 30) * 1000, clock, [this.stopped.signal], (signal) => this.read(path, signal));
       // A server that ends every watch at once must not be asked in a tight loop.
       if (this.version === version) this.failures = Math.max(1, this.failures);
     } catch (error) {
-      if (!silence.signal.aborted) this.failed(error);
-    } finally {
-      this.cancelTimeout();
-      release();
+      if (!(error instanceof TimeoutError)) this.failed(error);
+    }
+  }
+
+  private async read(path: string, signal: AbortSignal): Promise<void> {
+    const { api, onAnswer } = this.settings;
+    for await (const event of api.lines(path, signal, onAnswer)) {
+      this.failures = 0;
+      const done = this.apply(event as WatchEvent);
+      if (done !== undefined) await done;
     }
   }
 
@@ -198,24 +189,6 @@ export class ObjectWatch {
     }
     this.failures += 1;
     this.settings.onError(error);
-  }
-
-  private pause(): Promise<void> {
-    const { clock } = this.settings;
-    const ms = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** Math.min(10, this.failures - 1));
-    const { signal } = this.stopped;
-    return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const cancel = clock.after(ms, () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      });
-      const onAbort = () => {
-        cancel();
-        resolve();
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
   }
 
   private pathWith(query: Readonly<Record<string, string>>): string {

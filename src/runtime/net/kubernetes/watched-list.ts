@@ -4,7 +4,7 @@ import { type KubernetesObject, type ListedPage, ObjectWatch, type ObjectWatchSe
 export interface WatchedListSettings<Item extends KubernetesObject>
   extends Pick<
     ObjectWatchSettings,
-    "api" | "path" | "labelSelector" | "fieldSelector" | "clock" | "onError" | "onAnswer"
+    "api" | "path" | "labelSelector" | "fieldSelector" | "clock" | "random" | "onError" | "onAnswer"
   > {
   /** Extracts the needed parts of an object; the rest is discarded. Default: keeps everything. */
   readonly read?: (object: KubernetesObject) => Item;

@@ -1,4 +1,5 @@
 import type { Clock } from "#contract";
+import { withTimeout } from "#resilience";
 import { Http1Client } from "../http1/client.js";
 import { requestHead } from "../http1/request-writer.js";
 import { refusalOfConnection } from "../otlp/refusals.js";
@@ -47,20 +48,17 @@ export async function sendSmallRequest(request: SmallRequest): Promise<SmallAnsw
   const settings = { clock, maxConnections: 1, maxIdle: 0, idleTimeoutMs: 1000, maxAnswerBytes: MAX_ANSWER_BYTES };
   const tls = request.tls ?? { rejectUnauthorized: true };
   const client = new Http1Client({ host, port, proxy, ...(isSecure && { tls }) }, settings);
-  const controller = new AbortController();
-  const cancel = clock.after(timeoutMs, () => controller.abort());
+  const followed = request.abort === undefined ? [] : [request.abort];
   try {
     const head = requestHead(method, target, { ...own, ...toProxy, ...headers });
-    const signal =
-      request.abort === undefined ? controller.signal : AbortSignal.any([controller.signal, request.abort]);
-    const answer = await client.request(head, [Buffer.from(body)], signal);
+    const answer = await withTimeout(timeoutMs, clock, followed, (signal) =>
+      client.request(head, [Buffer.from(body)], signal),
+    );
     const text = answer.body.toString("utf8");
     return { status: answer.status, headers: answer.headers, text, json: parseObject(text) };
   } catch (error) {
-    const why = controller.signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : (error as Error).cause;
-    throw refusalOfConnection(`${url.origin}${url.pathname}`, why ?? error);
+    throw refusalOfConnection(`${url.origin}${url.pathname}`, (error as Error).cause ?? error);
   } finally {
-    cancel();
     client.close();
   }
 }

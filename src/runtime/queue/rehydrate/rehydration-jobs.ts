@@ -27,6 +27,7 @@ export interface RehydrationRecord {
 
 export interface RehydrationServices {
   readonly clock: Clock;
+  readonly random: () => number;
   readonly logger: Logger;
   readonly controls: Controls;
   readonly language: DeadLetterLanguage;
@@ -254,7 +255,7 @@ export class RehydrationJobs implements Rehydrations {
   }
 
   private objectsOf(source: ArchiveSource, { selection }: CheckedRequest, { abort }: ActiveJob): ArchivedObjects {
-    return new ArchivedObjects(source, selection, this.services.clock, abort.signal);
+    return new ArchivedObjects(source, selection, this.services, abort.signal);
   }
 
   private track(jobs: Map<string, ActiveJob>, { fingerprint }: CheckedRequest, job: Rehydration): ActiveJob {

@@ -12,6 +12,7 @@ import { type ListenAddress, type ListeningServer, listenAddress, startHttpServe
 import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
 import type { ErrorAnswer } from "#net/otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
+import { pause } from "#resilience";
 import { Cors } from "./cors.js";
 import {
   answerEarly,
@@ -160,8 +161,7 @@ export class HttpEndpoint {
   /** Waits for the requests that have begun, as long as a request may take by default. */
   private async finishOpen(): Promise<void> {
     const until = this.clock.monotonic() + MAX_FINISH_MS;
-    while (this.open.size > 0 && this.clock.monotonic() < until)
-      await new Promise<void>((resolve) => void this.clock.after(FINISH_CHECK_MS, resolve));
+    while (this.open.size > 0 && this.clock.monotonic() < until) await pause(FINISH_CHECK_MS, this.clock);
   }
 
   /** Headers of every answer to this request. */

@@ -1,17 +1,16 @@
 import type { Receiver, ReceiverContext } from "#contract";
 import { limitedLog } from "#contract";
-import { anySignal } from "#contract/time";
+import { atIntervals, isTimedOut, withTimeout } from "#resilience";
 import { BatchIntake } from "../batch-intake.js";
 import { batchOfPoints, type PointCollector } from "./point-collector.js";
 
 /**
  * One scrape. Partial failures are reported with `failed`, and affect nothing else. `abort` fires when the agent stops,
- * and together with `late` when the time is up: the result is what was measured by then.
+ * and when the time is up: the result is what was measured by then.
  */
 export interface ScrapeMoment {
   readonly now: number;
   readonly abort: AbortSignal;
-  readonly late: AbortSignal;
   readonly failed: (what: string, error: unknown) => void;
 }
 
@@ -39,8 +38,7 @@ export class ScrapingReceiver implements Receiver {
   private readonly logFailure: (event: { readonly scraper: string; readonly reason: string }) => void;
   private readonly aborting = new AbortController();
   private intake: BatchIntake | undefined;
-  private cancel = () => {};
-  private current: Promise<void> = Promise.resolve();
+  private running: Promise<void> = Promise.resolve();
   /** The scrapers that failed in the last scrape. */
   private failing: ReadonlySet<string> = new Set();
 
@@ -56,26 +54,15 @@ export class ScrapingReceiver implements Receiver {
   async start(): Promise<void> {
     if (this.context.intakes.metrics === undefined) return;
     this.intake = new BatchIntake({ signal: "metrics", transport: this.settings.transport }, this.context);
-    this.wait(this.settings.initial_delay);
+    const { initial_delay: first, collection_interval: interval } = this.settings;
+    const { signal } = this.aborting;
+    this.running = atIntervals({ first, interval }, this.context.clock, signal, () => this.collect());
   }
 
   async stop(): Promise<void> {
     this.aborting.abort();
-    this.cancel();
     await this.intake?.stop();
-    await this.current;
-  }
-
-  private wait(ms: number): void {
-    if (this.aborting.signal.aborted) return;
-    this.cancel = this.context.clock.after(ms, () => {
-      const begin = this.context.clock.monotonic();
-      this.current = this.collect().then(() => {
-        const { collection_interval: interval } = this.settings;
-        const late = (this.context.clock.monotonic() - begin) % interval;
-        this.wait(interval - late);
-      });
-    });
+    await this.running;
   }
 
   /** The scrape as a whole is one source, and each scraper that has failed is another until it works again. */
@@ -91,32 +78,28 @@ export class ScrapingReceiver implements Receiver {
   }
 
   private async collect(): Promise<void> {
-    const now = this.context.clock.now();
     const { clock } = this.context;
-    const limitMs = this.settings.timeout || MAX_COLLECTION_MS;
-    const late = new AbortController();
-    const cancel = clock.after(limitMs, () => late.abort());
+    const now = clock.now();
     const failures = new Map<string, string>();
-    const failed = (scraper: string, error: unknown) => {
-      const reason = late.signal.aborted ? `not finished within ${limitMs} ms` : (error as Error).message;
+    const report = (scraper: string, reason: string) => {
       if (this.aborting.signal.aborted) return;
       failures.set(scraper, reason);
       this.logFailure({ scraper, reason });
     };
-    const { signal: abort, release } = anySignal(this.aborting.signal, late.signal);
-    const collectors = await this.scrape({ now, abort, late: late.signal, failed })
-      .catch((error: unknown) => {
+    const limitMs = this.settings.timeout || MAX_COLLECTION_MS;
+    const collectors = await withTimeout(limitMs, clock, [this.aborting.signal], (abort) => {
+      const reasonOf = (error: unknown) =>
+        isTimedOut(abort) ? `not finished within ${limitMs} ms` : (error as Error).message;
+      const failed = (scraper: string, error: unknown) => report(scraper, reasonOf(error));
+      return this.scrape({ now, abort, failed }).catch((error: unknown) => {
         failed("all", error);
         return [];
-      })
-      .finally(() => {
-        cancel();
-        release();
       });
+    });
     const batch = batchOfPoints(collectors, now);
     this.reportHealth(failures, batch.count > 0);
     if (batch.count === 0) return;
     const outcome = await this.intake!.accept(batch, { transport: this.settings.transport });
-    if (outcome.kind === "rejected") failed("all", outcome.refusal);
+    if (outcome.kind === "rejected") report("all", outcome.refusal.message);
   }
 }

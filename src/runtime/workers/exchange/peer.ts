@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { ACCEPTED, type Clock, type Debt, type Delivery, type Logger, limitedLog, type Outcome } from "#contract";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, errorMessage, Refusal } from "#contract/errors";
+import { backoff } from "#resilience";
 import {
   BadFrameError,
   dataFrame,
@@ -12,8 +13,7 @@ import {
   WorkerFrameReader,
 } from "./frames.js";
 
-const MIN_BACKOFF_MS = 20;
-const MAX_BACKOFF_MS = 1000;
+const BACKOFF = { first: 20, max: 1000 };
 /** How long data waits for a worker that is not there, such as one that restarts. */
 const MAX_ABSENCE_MS = 5000;
 /** A worker that is back by then is not reported as gone. */
@@ -58,6 +58,7 @@ interface PeerSettings {
   readonly own: number;
   readonly key: Buffer;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly logger: Logger;
 }
 
@@ -77,7 +78,7 @@ export class Peer {
   /** True if the other worker has said that it ends. Its absence is then no reason for a warning. */
   private isLeaving = false;
   private isClosed = false;
-  private backoffMs = MIN_BACKOFF_MS;
+  private failures = 0;
   private cancelRetry = () => {};
   private cancelLoss = () => {};
   private cancelWarning = () => {};
@@ -182,8 +183,9 @@ export class Peer {
       this.expectWithin(MAX_ABSENCE_MS);
       this.refuseSent();
     }
-    this.cancelRetry = this.settings.clock.after(this.backoffMs, () => this.connect());
-    this.backoffMs = Math.min(2 * this.backoffMs, MAX_BACKOFF_MS);
+    this.failures += 1;
+    const ms = backoff(BACKOFF, this.settings)(this.failures);
+    this.cancelRetry = this.settings.clock.after(ms, () => this.connect());
   }
 
   /** If there is no connection by then, what waits is refused, and so is everything that comes later. */
@@ -198,7 +200,7 @@ export class Peer {
   }
 
   private onFrame(frame: Buffer): void {
-    this.backoffMs = MIN_BACKOFF_MS;
+    this.failures = 0;
     if (frame[0] === FRAMES.accepted) for (const id of readAccepted(frame)) this.settle(id, ACCEPTED);
     else if (frame[0] === FRAMES.outcome) {
       const { id, outcome } = readOutcome(frame);

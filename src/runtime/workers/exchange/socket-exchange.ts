@@ -11,6 +11,7 @@ export interface SocketExchangeSettings {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock?: Clock;
+  readonly random?: () => number;
 }
 
 /**
@@ -42,7 +43,7 @@ export class SocketExchange implements WorkerExchange {
   }
 
   async start(): Promise<void> {
-    const { worker, logger, clock = systemClock } = this.settings;
+    const { worker, logger, clock = systemClock, random = Math.random } = this.settings;
     await checkDirectory(worker);
     const key = Buffer.from(worker.key);
     const path = (number: number) => socketPath(worker.socketDirectory, number);
@@ -53,7 +54,7 @@ export class SocketExchange implements WorkerExchange {
     this.arrivals = arrivals;
     for (let number = 1; number <= this.count; number++) {
       if (number === this.number) continue;
-      const peer = new Peer({ path: path(number), worker: number, own: this.number, key, clock, logger });
+      const peer = new Peer({ path: path(number), worker: number, own: this.number, key, clock, random, logger });
       this.peers.set(number, peer);
       for (const place of this.places.values()) place.connect(number, peer);
       peer.start();

@@ -99,7 +99,7 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}
   const clock = new FakeClock();
   const careful: boolean[] = [];
   const processes = new WorkerProcesses({
-    ...{ clock, logger: silentLogger, onLastMetrics() {}, onEnded() {}, prepare: async () => {} },
+    ...{ clock, random: () => 1, logger: silentLogger, onLastMetrics() {}, onEnded() {}, prepare: async () => {} },
     assignment(number, isCareful) {
       careful[processes.status()[0]!.restarts] = isCareful;
       return {

@@ -76,7 +76,7 @@ describe("discovery of targets", () => {
     server.names.set("shop.test", ["10.0.0.1", "10.0.0.2"]);
     const errors: string[] = [];
     const clock = { ...systemClock, after: (ms: number, run: () => void) => systemClock.after(ms / 1000, run) };
-    const services = { clock, onError: (where: string) => void errors.push(where) };
+    const services = { clock, random: () => 1, onError: (where: string) => void errors.push(where) };
     const found: string[][] = [];
     const discovery = new DnsDiscovery(["shop.test", "none.test"], "A", 9100, 30_000, services, [server.address]);
     discovery.start(

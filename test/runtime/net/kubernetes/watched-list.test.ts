@@ -25,6 +25,7 @@ beforeEach(async () => {
     path: "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices",
     labelSelector: "kubernetes.io/service-name=gateways",
     clock: { ...systemClock, after: (ms, run) => systemClock.after(quicker(ms), run) },
+    random: Math.random,
     onChange: (items) => {
       names = items.map(({ metadata }) => metadata.name).sort();
     },

@@ -126,6 +126,7 @@ export class KubernetesDiscovery implements Discovery {
     const settings = {
       api,
       clock: this.services.clock,
+      random: this.services.random,
       ...(selector?.label && { labelSelector: selector.label }),
       ...(selector?.field && { fieldSelector: selector.field }),
       onError: (error: unknown) => this.services.onError(`the Kubernetes API, ${plural}`, error),

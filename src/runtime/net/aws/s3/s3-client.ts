@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isRefusal, Refusal } from "#contract/errors";
+import { withTimeout } from "#resilience";
 import { escapeXml, xmlElement, xmlElements } from "../xml-elements.js";
 import type { S3Address } from "./s3-address.js";
 import { refusalOfS3, s3ErrorIn } from "./s3-errors.js";
@@ -221,11 +222,9 @@ export class S3Client {
 
   /** Deletes the parts. A failure is ignored: the parts are not visible, and the first error is the one to report. */
   private async abortUpload({ key, bucket, uploadId }: PartsUpload): Promise<void> {
-    const controller = new AbortController();
-    const cancel = this.context.clock.after(ABORT_TIMEOUT_MS, () => controller.abort());
     const request: S3Request = { method: "DELETE", key, bucket, query: { uploadId } };
-    await this.requests.send(request, controller.signal).catch(() => {});
-    cancel();
+    const { clock } = this.context;
+    await withTimeout(ABORT_TIMEOUT_MS, clock, [], (abort) => this.requests.send(request, abort)).catch(() => {});
   }
 
   private async *chunksOf(response: IncomingMessage, abort: AbortSignal): AsyncGenerator<Buffer, undefined> {

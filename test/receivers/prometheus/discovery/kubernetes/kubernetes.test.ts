@@ -32,7 +32,11 @@ function discover(api: KubernetesApiServer, settings: Partial<KubernetesDiscover
       attachesNodes: false,
       ...settings,
     },
-    { clock: systemClock, onError: (where, error) => errors.push(`${where}: ${(error as Error).message}`) },
+    {
+      clock: systemClock,
+      random: Math.random,
+      onError: (where, error) => errors.push(`${where}: ${(error as Error).message}`),
+    },
   );
   onTestFinished(() => discovery.stop());
   discovery.start((targets) => {

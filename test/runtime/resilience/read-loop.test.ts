@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { ReadLoop } from "../../../../src/runtime/brokers/sources/read-loop.js";
-import { FakeClock } from "../../../../src/testing.js";
+import { ReadLoop } from "../../../src/runtime/resilience/read-loop.js";
+import { FakeClock } from "../../../src/testing.js";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("the read loop of broker sources", () => {
+describe("the read loop", () => {
   it("reads again after each failure, and counts failures from the last time it worked", async () => {
     const clock = new FakeClock();
     const loop = new ReadLoop(clock);
@@ -17,7 +17,7 @@ describe("the read loop of broker sources", () => {
         throw new Error(`failure ${reads.length}`);
       },
       onEnd: (reason) => ends.push((reason as Error).message),
-      waitMs: (failures) => 100 * 2 ** failures,
+      delays: (failures) => 50 * 2 ** failures,
     });
     for (const [ms, count] of [
       [0, 1],
@@ -37,18 +37,18 @@ describe("the read loop of broker sources", () => {
     expect(ends).toEqual(["failure 1", "failure 2", "failure 3", "failure 4"]);
   });
 
-  it("reads again at once, without counting a failure, when there is nothing to wait for", async () => {
+  it("reads again at once when there is nothing to wait for", async () => {
     const loop = new ReadLoop(new FakeClock());
     const failures: number[] = [];
     await loop.run({
       read: async () => failures.length,
       onEnd: (reason) => reason === 3 && loop.stop(),
-      waitMs: (count) => {
+      delays: (count) => {
         failures.push(count);
         return 0;
       },
     });
-    expect(failures).toEqual([0, 0, 0, 0]);
+    expect(failures).toEqual([1, 2, 3, 4]);
   });
 
   it("ends pauses and does not read again when it stops, for every result of the last read", async () => {
@@ -61,7 +61,7 @@ describe("the read loop of broker sources", () => {
           fail = reject;
         }),
       onEnd: (reason) => ends.push(reason),
-      waitMs: () => 1,
+      delays: () => 1,
     });
     const paused = loop.pause(1_000_000);
     loop.stop();
@@ -70,5 +70,18 @@ describe("the read loop of broker sources", () => {
     fail(new Error("the connection was closed"));
     await running;
     expect(ends).toEqual([]);
+  });
+
+  it("ends a pause between two reads when it stops, and reads no more", async () => {
+    const clock = new FakeClock();
+    const loop = new ReadLoop(clock);
+    let reads = 0;
+    const running = loop.run({ read: async () => reads++, onEnd: () => {}, delays: () => 1_000_000 });
+    await turn();
+    expect(clock.pending).toBe(1);
+    loop.stop();
+    await running;
+    await loop.run({ read: async () => reads++, onEnd: () => {}, delays: () => 0 });
+    expect([reads, clock.pending]).toEqual([1, 0]);
   });
 });
