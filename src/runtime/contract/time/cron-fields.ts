@@ -32,9 +32,6 @@ export const FIELDS: readonly CronField[] = [
   { name: "day of the week", min: 0, max: SUNDAY, names: WEEKDAYS },
 ];
 
-/** The most days that each month can have; the first one is January, at 1. */
-export const DAYS_OF_MONTH = [0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
 /** Returns the values of a field, or what is wrong with it. */
 export function parseField(text: string, field: CronField): CronValues | string {
   const values = new Set<number>();
