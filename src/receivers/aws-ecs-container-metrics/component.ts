@@ -1,8 +1,14 @@
 import { connectionErrorMessage, openRequest, readAnswer } from "#net";
 import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
-import { MetricOutput, PointCollector, type PointResource, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import {
+  PointCollector,
+  type PointResource,
+  type ScrapeMoment,
+  type ScrapingConfig,
+  ScrapingReceiver,
+} from "#receiving";
 import { environmentVariable } from "#system";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { defineReceiver } from "../../plugin.js";
 import { ECS_METRICS, type EcsContainerMetricsConfig, ecsContainerMetricsSchema } from "./config.js";
 import { containerValues, type EcsValues, elapsedNanoseconds, taskValues } from "./container-stats.js";
 import { containerResource, taskResource } from "./ecs-resource.js";
@@ -14,7 +20,10 @@ export const ecsContainerMetricsReceiver = defineReceiver<EcsContainerMetricsCon
   signals: ["metrics"],
   workers: "one",
   schema: ecsContainerMetricsSchema,
-  create: (config, context) => new EcsContainerMetricsReceiver(config, context),
+  create: ({ collection_interval: interval }, context) => {
+    const config = { collection_interval: interval, initial_delay: interval, timeout: TIMEOUT_MS };
+    return new EcsContainerMetricsReceiver(config, context, { table: ECS_METRICS, transport: "http" });
+  },
 });
 
 const ENDPOINT_VARIABLE = "ECS_CONTAINER_METADATA_URI_V4";
@@ -22,24 +31,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 const SCHEMA_URL = "https://opentelemetry.io/schemas/1.42.0";
 
-class EcsContainerMetricsReceiver implements Receiver {
-  private readonly output = new MetricOutput(ECS_METRICS, {});
-  private readonly scraping: ScrapingReceiver;
-
-  constructor({ collection_interval: interval }: EcsContainerMetricsConfig, context: ReceiverContext) {
-    const settings = { collection_interval: interval, initial_delay: interval, timeout: TIMEOUT_MS, transport: "http" };
-    this.scraping = new ScrapingReceiver(settings, context, (moment) => this.collect(moment));
-  }
-
-  start(): Promise<void> {
-    return this.scraping.start();
-  }
-
-  stop(): Promise<void> {
-    return this.scraping.stop();
-  }
-
-  private async collect({ abort }: ScrapeMoment): Promise<PointCollector[]> {
+class EcsContainerMetricsReceiver extends ScrapingReceiver<ScrapingConfig, typeof ECS_METRICS> {
+  protected override async collect({ abort }: ScrapeMoment): Promise<PointCollector[]> {
     const base = environmentVariable(ENDPOINT_VARIABLE) ?? "";
     if (!URL.canParse(base))
       throw new Error(`${ENDPOINT_VARIABLE} has no URL: the agent does not run in a task of Amazon ECS`);

@@ -1,7 +1,7 @@
 import { loadClientTls } from "#net";
 import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver, type ReceiverContext } from "../../plugin.js";
 import { type DockerStatsConfig, dockerStatsSchema } from "./config.js";
 import { addInspection, addStats } from "./container-points.js";
 import { DockerApi, parseDockerEndpoint } from "./docker-api.js";
@@ -21,34 +21,22 @@ export const dockerStatsReceiver = defineReceiver<DockerStatsConfig>({
 /** Docker takes a second or two to answer for one container, so many containers are queried at once. */
 const MAX_REQUESTS = 32;
 
-class DockerStatsReceiver implements Receiver {
-  private readonly config: DockerStatsConfig;
-  private readonly output: MetricOutput<typeof DOCKER_METRICS>;
+class DockerStatsReceiver extends ScrapingReceiver<DockerStatsConfig, typeof DOCKER_METRICS> {
   private readonly isExcluded: (image: string) => boolean;
-  private readonly scraping: ScrapingReceiver;
   private api: DockerApi | undefined;
 
   constructor(config: DockerStatsConfig, context: ReceiverContext) {
-    this.config = config;
-    this.output = new MetricOutput(DOCKER_METRICS, config.metrics);
+    super(config, context, { table: DOCKER_METRICS, transport: "docker", timeout: 0 });
     this.isExcluded = imageFilter(config.excluded_images);
-    this.scraping = new ScrapingReceiver({ ...config, timeout: 0, transport: "docker" }, context, (moment) =>
-      this.collect(moment),
-    );
   }
 
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     const { endpoint, api_version: version, timeout: timeoutMs, tls } = this.config;
     const loaded = tls === undefined ? undefined : await loadClientTls(tls, ["tls"]);
     this.api = new DockerApi({ endpoint: parseDockerEndpoint(endpoint)!, version, timeoutMs, tls: loaded });
-    await this.scraping.start();
   }
 
-  stop(): Promise<void> {
-    return this.scraping.stop();
-  }
-
-  private async collect({ now, abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect({ now, abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
     const running = encodeURIComponent(JSON.stringify({ status: ["running"] }));
     const listed = listOf(await this.api!.get(`/containers/json?filters=${running}`, abort)).map((each) =>
       fieldsOf(each),

@@ -1,5 +1,5 @@
 import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
+import { defineReceiver, type ReceiverContext, StartError } from "../../plugin.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostEntityEvents } from "./entity-events.js";
@@ -28,35 +28,32 @@ export const hostMetricsReceiver = defineReceiver<HostMetricsConfig>({
   create: (config, context) => new HostMetricsReceiver(config, context),
 });
 
-class HostMetricsReceiver implements Receiver {
-  private readonly context: ReceiverContext;
+class HostMetricsReceiver extends ScrapingReceiver<Omit<HostMetricsConfig, "timeout">> {
   private readonly files: HostFiles;
   private readonly scrapers: ReadonlyMap<ScraperName, Scraper>;
   private readonly processes: ReturnType<typeof processScraper> | undefined;
-  private readonly scraping: ScrapingReceiver;
   private readonly entityEvents: HostEntityEvents;
 
   constructor(config: HostMetricsConfig, context: ReceiverContext) {
-    this.context = context;
+    super(config, context, { table: {}, transport: "host", timeout: 0 });
     this.entityEvents = new HostEntityEvents(config.metadata_collection_interval, context);
     this.files = new HostFiles(config.root_path);
     this.scrapers = createScrapers(this.files, config.scrapers, new MountUsage(context.clock));
     const { process } = config.scrapers;
     this.processes = process === undefined ? undefined : processScraper(this.files, process);
-    this.scraping = new ScrapingReceiver({ ...config, timeout: 0, transport: "host" }, context, (moment) =>
-      this.collect(moment),
-    );
   }
 
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     this.entityEvents.start();
-    if (this.context.intakes.metrics === undefined) return;
-    await this.bootMs().catch((error: Error) => this.reportNoProc(error));
-    await this.scraping.start();
+    await super.start();
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([this.scraping.stop(), this.entityEvents.stop()]);
+  override async stop(): Promise<void> {
+    await Promise.all([super.stop(), this.entityEvents.stop()]);
+  }
+
+  protected override async open(): Promise<void> {
+    await this.bootMs().catch((error: Error) => this.reportNoProc(error));
   }
 
   /** Another machine's /proc may be mounted later, so this is only logged. A machine without /proc never gets one. */
@@ -66,7 +63,7 @@ class HostMetricsReceiver implements Receiver {
     this.context.logger.warn({ root_path: this.files.root }, `${message}; nothing is measured until there is`);
   }
 
-  private async collect({ now, failed }: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect({ now, failed }: ScrapeMoment): Promise<PointCollector[]> {
     const bootMs = await this.bootMs().catch(() => now);
     const collectors: PointCollector[] = [];
     for (const [name, scraper] of this.scrapers) {

@@ -2,9 +2,9 @@ import { Semaphore } from "#contract/operators";
 import { withoutUrlSecrets } from "#contract/schema";
 import { connectionErrorMessage, loadClientTls } from "#net";
 import { clientAuthenticator, isLocalHost } from "#net/auth";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { isTimedOut, TimeoutError, withTimeout } from "#resilience";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { defineReceiver } from "../../plugin.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
 import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
 import { bareUrl, type CheckAnswer, type CheckPhases, HttpCheckClient, urlCredentials } from "./http-check-client.js";
@@ -19,7 +19,7 @@ export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
   signals: ["metrics"],
   workers: "one",
   schema: httpCheckSchema,
-  create: (config, context) => new HttpCheckReceiver(config, context),
+  create: (config, context) => new HttpCheckReceiver(config, context, { table: HTTP_CHECK_METRICS, transport: "http" }),
 });
 
 interface CheckedEndpoint {
@@ -41,30 +41,14 @@ const NS_PER_MS = 1_000_000;
 /** A reason becomes an attribute and may contain text from the server. */
 const MAX_REASON_LENGTH = 300;
 
-class HttpCheckReceiver implements Receiver {
-  private readonly config: HttpCheckConfig;
-  private readonly context: ReceiverContext;
-  private readonly output: MetricOutput<typeof HTTP_CHECK_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class HttpCheckReceiver extends ScrapingReceiver<HttpCheckConfig, typeof HTTP_CHECK_METRICS> {
   private readonly keptBodies = new Semaphore(MAX_KEPT_BODIES);
   private endpoints: readonly CheckedEndpoint[] = [];
 
-  constructor(config: HttpCheckConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
-    this.output = new MetricOutput(HTTP_CHECK_METRICS, config.metrics);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, (moment) => this.collect(moment));
-  }
-
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     const targets = this.config.targets.map((target, index) => this.endpointsOf(target, ["targets", String(index)]));
     this.endpoints = (await Promise.all(targets)).flat();
     this.warnAboutDuplicateUrls();
-    await this.scraping.start();
-  }
-
-  stop(): Promise<void> {
-    return this.scraping.stop();
   }
 
   private async endpointsOf(target: CheckTargetConfig, path: readonly string[]): Promise<CheckedEndpoint[]> {
@@ -106,7 +90,7 @@ class HttpCheckReceiver implements Receiver {
     }
   }
 
-  private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
     const points = new PointCollector(moment.now);
     const waiting = this.endpoints.values();
     const work = async () => {

@@ -5,8 +5,8 @@ import {
   kubernetesApi,
   WatchedList,
 } from "#net/kubernetes";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver, whileLeader } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver, whileLeader } from "#receiving";
+import { defineReceiver, type ReceiverContext } from "../../plugin.js";
 import { type ClusterAttribute, type K8sClusterConfig, k8sClusterSchema } from "./config.js";
 import { MEASURED_KINDS } from "./measured-kinds.js";
 import type { MeasuredKind, MeasuredObject, MeasuredResource, MeasuredValue } from "./measured-object.js";
@@ -41,12 +41,8 @@ interface ClusterList {
   problem: unknown;
 }
 
-class K8sClusterReceiver implements Receiver {
-  private readonly config: K8sClusterConfig;
-  private readonly context: ReceiverContext;
+class K8sClusterReceiver extends ScrapingReceiver<K8sClusterConfig, typeof CLUSTER_METRICS> {
   private readonly api: KubernetesApi;
-  private readonly output: MetricOutput<typeof CLUSTER_METRICS>;
-  private readonly scraping: ScrapingReceiver;
   private readonly objects = new Map<string, WatchedList<MeasuredObject>>();
   private readonly slices = new Map<string, WatchedList<CountedSlice>>();
   private readonly lists: ClusterList[] = [];
@@ -56,27 +52,22 @@ class K8sClusterReceiver implements Receiver {
   private readonly collected = new WeakMap<MeasuredResource, PointCollector>();
 
   constructor(config: K8sClusterConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
+    super(config, context, { table: CLUSTER_METRICS, transport: "http" });
     this.api = kubernetesApi(config);
-    this.output = new MetricOutput(CLUSTER_METRICS, config.metrics);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, (moment) => this.collect(moment));
   }
 
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     this.began = this.context.clock.now();
-    if (this.context.intakes.metrics === undefined) return;
     for (const kind of MEASURED_KINDS) if (this.wantsKind(kind)) this.watchKind(kind);
     if (this.output.wants("k8s.service.endpoint.count"))
       for (const path of this.pathsOf(["/apis/discovery.k8s.io/v1", "endpointslices"]))
         this.watch(path, countedSlice, this.slices);
     this.listed = Promise.all(this.lists.map((list) => list.start()));
-    await this.scraping.start();
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     for (const list of this.lists) list.stop();
-    await this.scraping.stop();
+    await super.stop();
   }
 
   private get namespaces(): readonly string[] {
@@ -132,7 +123,7 @@ class K8sClusterReceiver implements Receiver {
     this.lists.push(entry);
   }
 
-  private async collect({ abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect({ abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
     await untilAborted(this.listed, abort);
     for (const { name, problem } of this.lists) if (problem !== undefined && problem !== MISSING) failed(name, problem);
     const endpoints = endpointCounts([...this.slices.values()].flatMap(({ values }) => [...values]));

@@ -7,10 +7,10 @@ import {
   kafkaErrorMessage,
   renewKafkaTls,
 } from "#brokers";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { loadClient } from "#system";
 import { compilePattern, type Pattern } from "#text/patterns";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { defineReceiver, type ReceiverContext } from "../../plugin.js";
 import { KAFKA_METRICS, type KafkaMetric, type KafkaMetricsConfig, kafkaMetricsSchema } from "./config.js";
 
 /** Metrics about the brokers, topics and consumer groups of a Kafka cluster. */
@@ -47,11 +47,7 @@ interface KafkaCollection extends ScrapeMoment {
   readonly points: PointCollector;
 }
 
-class KafkaMetricsReceiver implements Receiver {
-  private readonly config: KafkaMetricsConfig;
-  private readonly context: ReceiverContext;
-  private readonly output: MetricOutput<typeof KAFKA_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class KafkaMetricsReceiver extends ScrapingReceiver<KafkaMetricsConfig, typeof KAFKA_METRICS> {
   private readonly topicPattern: Pattern;
   private readonly groupPattern: Pattern;
   private connection: Awaited<ReturnType<typeof kafkaConnection>> | undefined;
@@ -60,28 +56,23 @@ class KafkaMetricsReceiver implements Receiver {
   private began = 0;
 
   constructor(config: KafkaMetricsConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
-    this.output = new MetricOutput(KAFKA_METRICS, config.metrics);
+    super(config, context, { table: KAFKA_METRICS, transport: "kafka" });
     this.topicPattern = compilePattern(config.topic_match);
     this.groupPattern = compilePattern(config.group_match);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "kafka" }, context, (moment) => this.collect(moment));
   }
 
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     this.began = this.context.clock.now();
     this.client = await loadClient<KafkaClient>(KAFKA_CLIENT);
     this.connection = await kafkaConnection(this.config);
-    await this.scraping.start();
   }
 
-  async stop(): Promise<void> {
-    await this.scraping.stop();
+  protected override async close(): Promise<void> {
     await this.closeAdmin();
   }
 
   /** The calls of the client cannot be aborted: closing it ends them. */
-  private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
     const found: PointCollector[] = [];
     const measured = this.measure(moment, found).catch(async (error: unknown) => {
       moment.failed("all", new Error(kafkaErrorMessage(error), { cause: error }));

@@ -1,6 +1,6 @@
 import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver, type ReceiverContext } from "../../plugin.js";
 import { Cluster, type NodeCapacity } from "./cluster.js";
 import { type KubeletAttributes, type KubeletStatsConfig, kubeletStatsSchema } from "./config.js";
 import { KubeletApi } from "./kubelet-api.js";
@@ -38,35 +38,23 @@ interface Collection extends ScrapeMoment {
   readonly collectors: PointCollector[];
 }
 
-class KubeletStatsReceiver implements Receiver {
-  private readonly config: KubeletStatsConfig;
-  private readonly context: ReceiverContext;
-  private readonly output: MetricOutput<typeof KUBELET_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class KubeletStatsReceiver extends ScrapingReceiver<KubeletStatsConfig, typeof KUBELET_METRICS> {
   private readonly cluster: Cluster | undefined;
   private kubelet: KubeletApi | undefined;
   /** The start time for counters whose own start the kubelet does not report. */
   private began = 0;
 
   constructor(config: KubeletStatsConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
-    this.output = new MetricOutput(KUBELET_METRICS, config.metrics);
+    super(config, context, { table: KUBELET_METRICS, transport: "http" });
     this.cluster = config.k8s_api_config && new Cluster(config.k8s_api_config);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, (moment) => this.collect(moment));
   }
 
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     this.kubelet = await KubeletApi.open(this.config);
     this.began = this.context.clock.now();
-    await this.scraping.start();
   }
 
-  stop(): Promise<void> {
-    return this.scraping.stop();
-  }
-
-  private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
     const { abort, failed } = moment;
     const settled = <T>(what: string, answer: Promise<T> | undefined) =>
       answer?.catch((error: unknown): undefined => failed(what, error) as undefined);

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { MysqlConnection, type MysqlSettings } from "#brokers/mysql";
 import { connectionErrorMessage, isLoopbackHost, loadClientTls, parseHostPort, renewClientTls } from "#net";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver } from "../../plugin.js";
 import { type MysqlConfig, mysqlSchema } from "./config.js";
 import { MYSQL_METRICS, type MysqlMetric } from "./metrics.js";
 import { type MysqlStatistics, POOL_SIZE, statementStatistics, TABLE_STATISTICS } from "./statistics.js";
@@ -16,7 +16,12 @@ export const mysqlReceiver = defineReceiver<MysqlConfig>({
   signals: ["metrics"],
   workers: "one",
   schema: mysqlSchema,
-  create: (config, context) => new MysqlReceiver(config, context),
+  create: (config, context) =>
+    new MysqlReceiver(config, context, {
+      table: MYSQL_METRICS,
+      transport: "mysql",
+      timeout: config.timeout || DEFAULT_TIMEOUT_MS,
+    }),
 });
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -26,23 +31,11 @@ const SCOPE = "github.com/open-telemetry/opentelemetry-collector-contrib/receive
 
 type StatusRow = Readonly<Record<string, string | undefined>>;
 
-class MysqlReceiver implements Receiver {
-  private readonly config: MysqlConfig;
-  private readonly context: ReceiverContext;
-  private readonly output: MetricOutput<typeof MYSQL_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class MysqlReceiver extends ScrapingReceiver<MysqlConfig, typeof MYSQL_METRICS> {
   private settings: MysqlSettings | undefined;
   private connection: MysqlConnection | undefined;
 
-  constructor(config: MysqlConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
-    this.output = new MetricOutput(MYSQL_METRICS, config.metrics);
-    const settings = { ...config, timeout: config.timeout || DEFAULT_TIMEOUT_MS, transport: "mysql" };
-    this.scraping = new ScrapingReceiver(settings, context, (moment) => this.collectAll(moment));
-  }
-
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     const { config } = this;
     const { username, password = "", tls, database } = config;
     this.settings = {
@@ -58,16 +51,14 @@ class MysqlReceiver implements Receiver {
       program: `sluice ${this.context.id}`,
       maxResultBytes: MAX_RESULT_BYTES,
     };
-    await this.scraping.start();
   }
 
-  async stop(): Promise<void> {
-    await this.scraping.stop();
+  protected override async close(): Promise<void> {
     this.connection?.close();
   }
 
   /** Hands in what was measured before the time ran out. */
-  private async collectAll(moment: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
     const { now, abort } = moment;
     const connection = await this.connected(abort);
     const { rows } = await this.ask(connection, "SHOW GLOBAL STATUS", abort);

@@ -12,8 +12,8 @@ import {
   type TlsClientOptions,
 } from "#net";
 import { clientAuthenticator, sendAuthorized } from "#net/auth";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, isRefusal, type Receiver, type ReceiverContext, Refusal } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver, isRefusal, type ReceiverContext, Refusal } from "../../plugin.js";
 import { NGINX_METRICS, type NginxConfig, nginxSchema } from "./config.js";
 
 /** Metrics about an nginx server, from the page of its module stub_status. */
@@ -28,33 +28,23 @@ export const nginxReceiver = defineReceiver<NginxConfig>({
 
 const MAX_PAGE_BYTES = 64 * 1024;
 
-class NginxReceiver implements Receiver {
-  private readonly config: NginxConfig;
-  private readonly output: MetricOutput<typeof NGINX_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class NginxReceiver extends ScrapingReceiver<NginxConfig, typeof NGINX_METRICS> {
   private readonly startedMs: number;
   private readonly authenticator: ClientAuthenticator | undefined;
   private tls: TlsClientOptions = { rejectUnauthorized: true };
 
   constructor(config: NginxConfig, context: ReceiverContext) {
-    this.config = config;
+    super(config, context, { table: NGINX_METRICS, transport: "http" });
     this.authenticator = clientAuthenticator(config.auth ?? undefined, context);
     this.startedMs = context.clock.now();
-    this.output = new MetricOutput(NGINX_METRICS, config.metrics);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, (moment) => this.collect(moment));
   }
 
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     const { tls } = this.config;
     if (tls !== undefined) this.tls = await loadClientTls(tls, ["tls"]);
-    await this.scraping.start();
   }
 
-  stop(): Promise<void> {
-    return this.scraping.stop();
-  }
-
-  private async collect({ abort }: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect({ abort }: ScrapeMoment): Promise<PointCollector[]> {
     const page = await this.page(abort);
     const status = parseStubStatus(page);
     if (status === undefined) throw new Error(`${this.shownUrl} is not a page of stub_status`);
@@ -82,7 +72,7 @@ class NginxReceiver implements Receiver {
 
   private async request(more: AuthHeaders, abort: AbortSignal): Promise<string> {
     try {
-      const response = await this.open(more, abort);
+      const response = await this.connect(more, abort);
       const body = await readAnswer(response, MAX_PAGE_BYTES);
       const { statusCode = 0 } = response;
       if (statusCode === 200) return body.toString("latin1");
@@ -95,7 +85,7 @@ class NginxReceiver implements Receiver {
     }
   }
 
-  private open(more: AuthHeaders, signal: AbortSignal): Promise<IncomingMessage> {
+  private connect(more: AuthHeaders, signal: AbortSignal): Promise<IncomingMessage> {
     const { endpoint: url, headers, proxy_url: proxyUrl } = this.config;
     const { isSecure, host, port } = addressOfUrl(url);
     const proxy = proxyUrl === undefined ? proxyFromEnvironment(isSecure, host, port) : proxyOfUrl(proxyUrl);

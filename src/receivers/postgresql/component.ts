@@ -11,8 +11,8 @@ import {
   renewPostgresTls,
   type TextRow,
 } from "#brokers/postgres";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver } from "../../plugin.js";
 import { type PostgresqlConfig, postgresqlSchema } from "./config.js";
 import { POSTGRESQL_METRICS } from "./metrics.js";
 import {
@@ -34,7 +34,8 @@ export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
   signals: ["metrics"],
   workers: "one",
   schema: postgresqlSchema,
-  create: (config, context) => new PostgresqlReceiver(config, context),
+  create: (config, context) =>
+    new PostgresqlReceiver(config, context, { table: POSTGRESQL_METRICS, transport: "postgresql" }),
 });
 
 type ReportFailure = ScrapeMoment["failed"];
@@ -44,46 +45,28 @@ const LOCK_TIMEOUT_MS = 2000;
 /** The database to ask for the list of databases, because every server has it. */
 const DEFAULT_DATABASE = "postgres";
 
-class PostgresqlReceiver implements Receiver {
-  private readonly config: PostgresqlConfig;
-  private readonly context: ReceiverContext;
-  private readonly output: MetricOutput<typeof POSTGRESQL_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class PostgresqlReceiver extends ScrapingReceiver<PostgresqlConfig, typeof POSTGRESQL_METRICS> {
   private clients: PostgresClients | undefined;
   private options: ClientConfig = {};
 
-  constructor(config: PostgresqlConfig, context: ReceiverContext) {
-    this.config = config;
-    this.context = context;
-    this.output = new MetricOutput(POSTGRESQL_METRICS, config.metrics);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "postgresql" }, context, (moment) =>
-      this.collectAll(moment),
-    );
-  }
-
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     this.clients = await loadPostgres();
     this.options = await connectionOptions(this.config, this.context.id);
-    await this.scraping.start();
-  }
-
-  stop(): Promise<void> {
-    return this.scraping.stop();
   }
 
   /** Hands in what was measured before the time ran out. */
-  private async collectAll(moment: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
     const failed: ReportFailure = (what, error) => moment.failed(what, new Error(postgresErrorMessage(error)));
     const collectors: PointCollector[] = [];
     try {
-      await this.collect(collectors, { ...moment, failed });
+      await this.measureAll(collectors, { ...moment, failed });
     } catch (error) {
       failed(this.config.endpoint, error);
     }
     return collectors;
   }
 
-  private collect(collectors: PointCollector[], { now, abort, failed }: ScrapeMoment): Promise<void> {
+  private measureAll(collectors: PointCollector[], { now, abort, failed }: ScrapeMoment): Promise<void> {
     return this.connected(DEFAULT_DATABASE, abort, async (client) => {
       const [{ version, start_ms } = {}] = await rowsOf(client, SERVER);
       const server = new PointCollector(Number(start_ms ?? now), this.resource({}));
@@ -174,7 +157,7 @@ class PostgresqlReceiver implements Receiver {
 
   /** Runs with a connection to a database. The connection is closed afterwards, or at once when `abort` fires. */
   private async connected(database: string, abort: AbortSignal, run: (client: Client) => Promise<void>): Promise<void> {
-    const client = await this.open(database, abort);
+    const client = await this.connect(database, abort);
     const close = () => hangUp(client);
     abort.addEventListener("abort", close, { once: true });
     try {
@@ -185,7 +168,7 @@ class PostgresqlReceiver implements Receiver {
     }
   }
 
-  private async open(database: string, abort: AbortSignal): Promise<Client> {
+  private async connect(database: string, abort: AbortSignal): Promise<Client> {
     abort.throwIfAborted();
     const opening = openPostgres(this.clients!, { ...this.options, database }, () => {});
     opening.then((client) => abort.aborted && hangUp(client)).catch(() => {});

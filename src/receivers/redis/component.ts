@@ -1,6 +1,6 @@
 import { connectionErrorMessage, loadClientTls, parseHostPort } from "#net";
-import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver } from "../../plugin.js";
 import { type RedisConfig, redisSchema } from "./config.js";
 import { METRIC_OF_CLUSTER_LINE, METRIC_OF_LINE, REDIS_METRICS } from "./metrics.js";
 import { RedisInfoClient } from "./redis-client.js";
@@ -12,7 +12,12 @@ export const redisReceiver = defineReceiver<RedisConfig>({
   signals: ["metrics"],
   workers: "one",
   schema: redisSchema,
-  create: (config, context) => new RedisReceiver(config, context),
+  create: (config, context) =>
+    new RedisReceiver(config, context, {
+      table: REDIS_METRICS,
+      transport: "redis",
+      timeout: config.timeout || DEFAULT_TIMEOUT_MS,
+    }),
 });
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -22,32 +27,20 @@ const PERCENTILES: ReadonlySet<string> = new Set(["p50", "p99", "p99.9"]);
 
 type InfoLines = ReadonlyMap<string, string>;
 
-class RedisReceiver implements Receiver {
-  private readonly config: RedisConfig;
-  private readonly output: MetricOutput<typeof REDIS_METRICS>;
-  private readonly scraping: ScrapingReceiver;
+class RedisReceiver extends ScrapingReceiver<RedisConfig, typeof REDIS_METRICS> {
   private client: RedisInfoClient | undefined;
 
-  constructor(config: RedisConfig, context: ReceiverContext) {
-    this.config = config;
-    this.output = new MetricOutput(REDIS_METRICS, config.metrics);
-    const settings = { ...config, timeout: config.timeout || DEFAULT_TIMEOUT_MS, transport: "redis" };
-    this.scraping = new ScrapingReceiver(settings, context, (moment) => this.collect(moment));
-  }
-
-  async start(): Promise<void> {
+  protected override async open(): Promise<void> {
     const { username, password, tls } = this.config;
     const loaded = tls === undefined || tls.insecure ? undefined : await loadClientTls(tls, ["tls"]);
     this.client = new RedisInfoClient({ address: addressOf(this.config), tls: loaded, username, password });
-    await this.scraping.start();
   }
 
-  async stop(): Promise<void> {
-    await this.scraping.stop();
+  protected override async close(): Promise<void> {
     this.client?.close();
   }
 
-  private async collect({ now, abort }: ScrapeMoment): Promise<PointCollector[]> {
+  protected override async collect({ now, abort }: ScrapeMoment): Promise<PointCollector[]> {
     const info = linesOf(await this.ask(["INFO", "all"], abort));
     const uptime = numberOf(info.get("uptime_in_seconds"));
     if (uptime === undefined) throw new Error("INFO reports no uptime_in_seconds: the user may lack the permission");

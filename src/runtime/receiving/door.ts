@@ -15,5 +15,5 @@ export {
   upDown,
 } from "./scraping/scraped-metric.js";
 export { metricKeys, resourceAttributeKey, scrapingKeys } from "./scraping/scraping-keys.js";
-export { type ScrapeMoment, ScrapingReceiver } from "./scraping/scraping-receiver.js";
+export { type ScrapeMoment, type ScrapingConfig, ScrapingReceiver } from "./scraping/scraping-receiver.js";
 export { leaderKey, whileLeader } from "./while-leader.js";

@@ -2,7 +2,8 @@ import type { Receiver, ReceiverContext } from "#contract";
 import { limitedLog } from "#contract";
 import { atIntervals, isTimedOut, withTimeout } from "#resilience";
 import { BatchIntake } from "../batch-intake.js";
-import { batchOfPoints, type PointCollector } from "./point-collector.js";
+import { batchOfPoints, MetricOutput, type PointCollector } from "./point-collector.js";
+import type { MetricTable } from "./scraped-metric.js";
 
 /**
  * One scrape. Partial failures are reported with `failed`, and affect nothing else. `abort` fires when the agent stops,
@@ -14,27 +15,37 @@ export interface ScrapeMoment {
   readonly failed: (what: string, error: unknown) => void;
 }
 
-type ScrapeFunction = (moment: ScrapeMoment) => Promise<readonly PointCollector[]>;
-
-export interface ScrapingSettings {
+/** The keys of the config that every scraping receiver has; see `scrapingKeys` and `metricKeys`. */
+export interface ScrapingConfig {
   readonly collection_interval: number;
   readonly initial_delay: number;
   /** Time limit for a scrape; 0 or undefined: only the limit after which it counts as hanging. */
   readonly timeout?: number;
+  readonly metrics?: Readonly<Record<string, unknown>>;
+}
+
+interface ScrapingSettings<Table extends MetricTable> {
+  /** The metrics that there are. */
+  readonly table: Table;
   /** The value of `transport` in metrics. */
   readonly transport: string;
+  /** Time limit for a scrape, if not that of the config. */
+  readonly timeout?: number;
 }
 
 const MAX_COLLECTION_MS = 3_600_000;
 
 /**
  * A receiver that scrapes at intervals. The next scrape begins when the result of the previous one has been accepted:
- * nothing measured is dropped.
+ * nothing measured is dropped. A component says what to open at the start, what to collect each time, and what to close.
  */
-export class ScrapingReceiver implements Receiver {
-  private readonly settings: ScrapingSettings;
-  private readonly context: ReceiverContext;
-  private readonly scrape: ScrapeFunction;
+export abstract class ScrapingReceiver<Config extends ScrapingConfig, Table extends MetricTable = MetricTable>
+  implements Receiver
+{
+  protected readonly config: Config;
+  protected readonly context: ReceiverContext;
+  protected readonly output: MetricOutput<Table>;
+  private readonly shell: ScrapingSettings<Table>;
   private readonly logFailure: (event: { readonly scraper: string; readonly reason: string }) => void;
   private readonly aborting = new AbortController();
   private intake: BatchIntake | undefined;
@@ -42,27 +53,38 @@ export class ScrapingReceiver implements Receiver {
   /** The scrapers that failed in the last scrape. */
   private failing: ReadonlySet<string> = new Set();
 
-  constructor(settings: ScrapingSettings, context: ReceiverContext, scrape: ScrapeFunction) {
-    this.settings = settings;
+  constructor(config: Config, context: ReceiverContext, settings: ScrapingSettings<Table>) {
+    this.config = config;
     this.context = context;
-    this.scrape = scrape;
+    this.shell = settings;
+    this.output = new MetricOutput(settings.table, config.metrics ?? {});
     this.logFailure = limitedLog(context.clock, (event, suppressed) =>
       context.logger.warn({ ...event, suppressed }, "something could not be measured"),
     );
   }
 
+  /** Called before the first scrape. Not called if there is no pipeline of metrics. */
+  protected async open(): Promise<void> {}
+
+  protected abstract collect(moment: ScrapeMoment): Promise<readonly PointCollector[]>;
+
+  /** Called after the last scrape. */
+  protected async close(): Promise<void> {}
+
   async start(): Promise<void> {
     if (this.context.intakes.metrics === undefined) return;
-    this.intake = new BatchIntake({ signal: "metrics", transport: this.settings.transport }, this.context);
-    const { initial_delay: first, collection_interval: interval } = this.settings;
+    await this.open();
+    this.intake = new BatchIntake({ signal: "metrics", transport: this.shell.transport }, this.context);
+    const { initial_delay: first, collection_interval: interval } = this.config;
     const { signal } = this.aborting;
-    this.running = atIntervals({ first, interval }, this.context.clock, signal, () => this.collect());
+    this.running = atIntervals({ first, interval }, this.context.clock, signal, () => this.scrape());
   }
 
   async stop(): Promise<void> {
     this.aborting.abort();
     await this.intake?.stop();
     await this.running;
+    await this.close();
   }
 
   /** The scrape as a whole is one source, and each scraper that has failed is another until it works again. */
@@ -77,7 +99,7 @@ export class ScrapingReceiver implements Receiver {
     else health.source("scrape").down(reason);
   }
 
-  private async collect(): Promise<void> {
+  private async scrape(): Promise<void> {
     const { clock } = this.context;
     const now = clock.now();
     const failures = new Map<string, string>();
@@ -86,12 +108,12 @@ export class ScrapingReceiver implements Receiver {
       failures.set(scraper, reason);
       this.logFailure({ scraper, reason });
     };
-    const limitMs = this.settings.timeout || MAX_COLLECTION_MS;
+    const limitMs = (this.shell.timeout ?? this.config.timeout) || MAX_COLLECTION_MS;
     const collectors = await withTimeout(limitMs, clock, [this.aborting.signal], (abort) => {
       const reasonOf = (error: unknown) =>
         isTimedOut(abort) ? `not finished within ${limitMs} ms` : (error as Error).message;
       const failed = (scraper: string, error: unknown) => report(scraper, reasonOf(error));
-      return this.scrape({ now, abort, failed }).catch((error: unknown) => {
+      return this.collect({ now, abort, failed }).catch((error: unknown) => {
         failed("all", error);
         return [];
       });
@@ -99,7 +121,7 @@ export class ScrapingReceiver implements Receiver {
     const batch = batchOfPoints(collectors, now);
     this.reportHealth(failures, batch.count > 0);
     if (batch.count === 0) return;
-    const outcome = await this.intake!.accept(batch, { transport: this.settings.transport });
+    const outcome = await this.intake!.accept(batch, { transport: this.shell.transport });
     if (outcome.kind === "rejected") report("all", outcome.refusal.message);
   }
 }

@@ -2,7 +2,11 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { ReceiverContext } from "../../../../src/plugin.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { PointCollector } from "../../../../src/runtime/receiving/scraping/point-collector.js";
-import { type ScrapeMoment, ScrapingReceiver } from "../../../../src/runtime/receiving/scraping/scraping-receiver.js";
+import {
+  type ScrapeMoment,
+  type ScrapingConfig,
+  ScrapingReceiver,
+} from "../../../../src/runtime/receiving/scraping/scraping-receiver.js";
 import { isTimedOut } from "../../../../src/runtime/resilience/time-limit.js";
 import { TestIntake } from "../../../../src/testing.js";
 import { FakeClock } from "../../../support/fake-clock.js";
@@ -11,7 +15,30 @@ import { until } from "../../../support/until.js";
 const HOUR_MS = 3_600_000;
 const METRIC = { unit: "1", kind: "gauge", isInteger: true, description: "" } as const;
 
-/** One that measures something, and then asks a server that never answers. */
+/** Measures something, and then asks a server that never answers. */
+class HangingReceiver extends ScrapingReceiver<ScrapingConfig> {
+  moments: ScrapeMoment[] = [];
+  readonly calls: string[] = [];
+
+  protected override async open(): Promise<void> {
+    this.calls.push("open");
+  }
+
+  protected override async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
+    this.moments.push(moment);
+    const points = new PointCollector(moment.now);
+    points.add(METRIC, "measured", 1, {});
+    await new Promise((resolve) => moment.abort.addEventListener("abort", resolve));
+    moment.failed("server", new Error("aborted"));
+    this.calls.push("collected");
+    return [points];
+  }
+
+  protected override async close(): Promise<void> {
+    this.calls.push("close");
+  }
+}
+
 async function startHanging(timeout?: number) {
   const clock = new FakeClock();
   const intake = new TestIntake();
@@ -27,20 +54,9 @@ async function startHanging(timeout?: number) {
     random: () => 0.5,
     intakes: { metrics: intake },
   };
-  const settings = {
-    collection_interval: 10_000,
-    initial_delay: 0,
-    transport: "http",
-    ...(timeout !== undefined && { timeout }),
-  };
-  const receiver = new ScrapingReceiver(settings, context, async (moment) => {
-    moments.push(moment);
-    const points = new PointCollector(moment.now);
-    points.add(METRIC, "measured", 1, {});
-    await new Promise((resolve) => moment.abort.addEventListener("abort", resolve));
-    moment.failed("server", new Error("aborted"));
-    return [points];
-  });
+  const config = { collection_interval: 10_000, initial_delay: 0, ...(timeout !== undefined && { timeout }) };
+  const receiver = new HangingReceiver(config, context, { table: {}, transport: "http" });
+  receiver.moments = moments;
   await receiver.start();
   onTestFinished(() => receiver.stop());
   clock.advance(0);
@@ -77,5 +93,6 @@ describe("a collection", () => {
     expect(moments[0]!.abort.aborted).toBe(true);
     expect(isTimedOut(moments[0]!.abort)).toBe(false);
     expect([reasons.length, clock.pending]).toEqual([0, 0]);
+    expect(receiver.calls).toEqual(["open", "collected", "close"]);
   });
 });
