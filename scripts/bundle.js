@@ -24,13 +24,12 @@ const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false,
  */
 const ROOMS = [
   // The files that `sluice --version` needs.
-  file("room-version", ["runtime/system/package-info.js", "agent/cli/terminal.js", "agent/cli/process/version.js"]),
+  file("room-version", ["runtime/system/package-info.js", "agent/cli/terminal.js"]),
   // Every command that reads a config needs all of these, and each file takes the best part of a millisecond.
   file("room-config", [
     "runtime/config",
     "runtime/host/errors",
     "runtime/host/plugins",
-    "agent/builtin-registry.js",
     "agent/builtins",
     "agent/cli/config-sources.js",
     "agent/cli/load-from-arguments.js",
@@ -38,11 +37,10 @@ const ROOMS = [
   ]),
   // The files that every command line needs before its command is known.
   file("room-cli", [
-    "agent/cli/(?:main|command|help|parse-arguments).js",
+    "agent/cli/(?:main|command|config-commands|help|parse-arguments).js",
     "agent/cli/(?:[a-z-]+/)?commands.js",
     "agent/cli/agent/(?:find-agent|operator|send-request).js",
     "agent/cli/print/fit-line.js",
-    "agent/cli/rehearse/fail-on.js",
     "agent/cli/workers/assignment.js",
     "agent/rehearsal/process/rehearsal-command.js",
   ]),
@@ -66,7 +64,7 @@ const ROOMS = [
   // The files that every agent runs.
   file("room-host", ["runtime/host", "runtime/pipeline", "runtime/work"]),
   file("room-run", [
-    "agent/cli/(?:plugin-imports|run|stream-errors|supervise|v8).js",
+    "agent/cli/(?:plugin-imports|run|supervise|v8).js",
     "agent/mask-batch.js",
     "agent/rehearsal/fail-conditions.js",
     "agent/rehearsal/process/(?:agent-rehearsals|child-frames|config-snapshots|rehearsal-process).js",

@@ -632,14 +632,17 @@ export const ROOMS = [
   { path: "src/agent/embed/", purpose: "Sluice inside a program" },
   { path: "src/agent/embed/pino/", purpose: "log records from pino's lines" },
   { path: "src/agent/embed/sdk/", purpose: "exporters for the OpenTelemetry SDK in the same process" },
-  { path: "src/agent/cli/", purpose: "the command line, one file per command" },
+  {
+    path: "src/agent/cli/",
+    purpose: "the command line: the tables of its commands, and a file for each command or group",
+  },
   {
     path: "src/agent/cli/agent/",
     purpose: "`sluice status` and `sluice exporter`, and requests to a running agent",
   },
   { path: "src/agent/cli/process/", purpose: "the process of a command: its exit, and `sluice --version`" },
   { path: "src/agent/cli/print/", purpose: "output of commands: tables, times, sizes" },
-  { path: "src/agent/cli/completion/", purpose: "`sluice completion`: one file per shell" },
+  { path: "src/agent/cli/completion/", purpose: "`sluice completion`: the scripts for bash, zsh and fish" },
   { path: "src/agent/cli/config-tests/", purpose: "`sluice test`: runs a config on test records" },
   {
     path: "src/agent/cli/demo/",
@@ -671,10 +674,6 @@ export const ROOMS = [
   {
     path: "src/agent/cli/dlq/",
     purpose: "`sluice dlq`: over a running agent's API, or on the queues themselves when none runs",
-  },
-  {
-    path: "src/agent/cli/outbox/",
-    purpose: "`sluice outbox`: prepares a database for the receiver `outbox`",
   },
   { path: "src/agent/cli/pii/", purpose: "`sluice pii`: what the processor `pii` finds in a text, and why" },
   {

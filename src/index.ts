@@ -12,7 +12,7 @@ export type { ReplayReport, ReplaySkip } from "./runtime/contract/operations/rep
 
 // Problems of a config.
 
-export { SluiceConfigError } from "./agent/embed/config-error.js";
+export { SluiceConfigError } from "./agent/embed/load-embedded.js";
 export type { Place, Problem } from "./runtime/config/text/problem.js";
 
 // Input and its outcome.
@@ -28,7 +28,7 @@ export type { Signal } from "./runtime/otlp/signals/signal.js";
 // Dead letters, status and metrics.
 
 export type { DeadLetters } from "./agent/embed/dead-letters.js";
-export type { MetricSample } from "./agent/embed/metric-samples.js";
+export type { MetricSample } from "./agent/embed/embedded-telemetry.js";
 export {
   AdminError,
   type AdminErrorCode,

@@ -23,11 +23,9 @@ export {
 
 // Test doubles: clock, random numbers, an intake, deliveries, a faulty backend.
 
-export { FakeClock, flushPromises } from "./agent/testing/fake-clock.js";
+export { schedulerClock, type TestDelivery, TestIntake, testDelivery } from "./agent/testing/component-inputs.js";
+export { FakeClock, flushPromises, Random } from "./agent/testing/fakes.js";
 export { type Faults, type FaultyExporter, faultyExporter } from "./agent/testing/faulty-exporter.js";
-export { schedulerClock, type TestDelivery, testDelivery } from "./agent/testing/marbles.js";
-export { Random } from "./agent/testing/random.js";
-export { TestIntake } from "./agent/testing/test-intake.js";
 export { Debt } from "./runtime/contract/debt.js";
 export { Delivery } from "./runtime/contract/delivery.js";
 
@@ -55,4 +53,4 @@ export {
   StoreError,
   type StoreStats,
   type TestQueue,
-} from "./agent/testing/stores.js";
+} from "./agent/testing/component-inputs.js";

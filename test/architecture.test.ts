@@ -84,7 +84,6 @@ const LISTS = /\/(builtins\/\w+|commands|routes|completion|numbers)\.ts$/;
 const KEPT_SMALL_FILES: Readonly<Record<string, string>> = {
   "src/extensions/admin-api/console/built-file.ts": "the single executable has another in its place",
   "src/agent/embed/pino/at-exit.ts": "the only file outside of the command line that touches the process",
-  "src/agent/builtin-registry.ts": "belongs to the list of built-ins, not to the command line that asks for it",
   "src/processors/pii/mask-text.ts": "belongs to the detectors, not to the agent that installs it",
   "src/agent/testing/free-port.ts": "used by tests of the whole project",
   "src/runtime/ottl/trials/trial-thread.ts": "the main module of a thread",

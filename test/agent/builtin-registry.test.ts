@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { builtinRegistry } from "../../src/agent/builtin-registry.js";
-import { BUILTINS } from "../../src/agent/builtins/builtins.js";
+import { BUILTINS, builtinRegistry } from "../../src/agent/builtins/builtins.js";
 import type { ExporterFactory } from "../../src/plugin.js";
 import { openConfig } from "../../src/runtime/config/load.js";
 import {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { flushPromises } from "../../src/agent/testing/fake-clock.js";
+import { flushPromises } from "../../src/agent/testing/fakes.js";
 import { sampleBatch, sampleIds } from "../../src/agent/testing/samples.js";
 import { type Batch, type ConnectorFactory, Delivery, type Outcome, Refusal, type Signal } from "../../src/plugin.js";
 import { ACCEPTED, Debt } from "../../src/runtime/contract/debt.js";

@@ -1,1 +1,1 @@
-export { FakeClock } from "../../src/agent/testing/fake-clock.js";
+export { FakeClock } from "../../src/agent/testing/fakes.js";

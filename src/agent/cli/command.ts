@@ -59,3 +59,53 @@ export const DEFAULT_CONFIG = "sluice.yaml";
 export const JSON_OUT: Readonly<Record<string, CommandOption>> = {
   json: { type: "boolean", description: "Print JSON, for programs." },
 };
+
+/** Options of every command that reads a config. */
+export const CONFIG: Record<string, CommandOption> = {
+  config: {
+    type: "string",
+    multiple: true,
+    short: "c",
+    value: "FILE",
+    description: "A config file, env:NAME or yaml:TEXT. Repeatable: maps are merged, later values win.",
+  },
+  set: {
+    type: "string",
+    multiple: true,
+    value: "KEY=VALUE",
+    description: "Override one value of the config: --set exporters.debug.verbosity=detailed. The value is YAML.",
+  },
+  "feature-gates": {
+    type: "string",
+    multiple: true,
+    value: "GATES",
+    description: "Accepted for command lines of the Collector; has no effect.",
+  },
+};
+
+/** The same for commands that need a config. */
+export const NEEDED_CONFIG: Record<string, CommandOption> = {
+  ...CONFIG,
+  config: {
+    ...CONFIG["config"]!,
+    description: `${CONFIG["config"]!.description} Default: ${DEFAULT_CONFIG}.`,
+    defaultFile: DEFAULT_CONFIG,
+  },
+};
+
+/** Options of commands about components: they name plugins to load besides the built-in components. */
+export const PLUGINS: Record<string, CommandOption> = {
+  config: {
+    type: "string",
+    multiple: true,
+    short: "c",
+    value: "FILE",
+    description: "A config file whose plugins are loaded too. Repeatable.",
+  },
+  plugin: {
+    type: "string",
+    multiple: true,
+    value: "NAME",
+    description: "A plugin to load: a package name or the path of a file. Repeatable.",
+  },
+};

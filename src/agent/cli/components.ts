@@ -1,9 +1,13 @@
+import { configJsonSchema, type JsonSchema, openConfig } from "#config";
+import type { Registry } from "#config/resolve";
 import { describeKeys, type KeyDescription, withDefaults } from "#config/schema";
 import type { ComponentFactory } from "#contract";
 import { DEFAULT_SETTINGS, nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { loadPlugins } from "#host";
 import type { CommandContext } from "./command.js";
+import { configSources } from "./config-sources.js";
 import { type Column, table } from "./print/table.js";
-import { registryWithPlugins } from "./registry-with-plugins.js";
+import { showProblems } from "./show-problems.js";
 import { EXIT, type Output, UsageError } from "./terminal.js";
 
 export interface ComponentDescription {
@@ -111,4 +115,48 @@ function keyLine(key: KeyDescription): string {
   ].filter((note) => note !== undefined);
   const description = key.description === undefined ? "" : `  ${key.description}`;
   return `    ${key.path.padEnd(36)} ${key.type}${notes.length > 0 ? ` (${notes.join("; ")})` : ""}${description}`;
+}
+
+/**
+ * The built-in components, and those of the plugins that `--config` and `--plugin` name. Returns undefined when a
+ * plugin cannot be loaded, after printing why. Other problems of the config are ignored.
+ */
+export async function registryWithPlugins(context: CommandContext): Promise<Registry | undefined> {
+  const { values, terminal } = context;
+  const registry = await context.registry();
+  const files = (values["config"] ?? []) as readonly string[];
+  const extra = (values["plugin"] ?? []) as readonly string[];
+  if (files.length === 0 && extra.length === 0) return registry;
+  const opened = openConfig({ sources: configSources(files, terminal.env), env: terminal.env });
+  const { root, findings } = opened;
+  const loaded = await loadPlugins(root, { registry, findings, extra });
+  const errors = findings.problems.filter(
+    ({ severity, code, path }) => severity === "error" && (READ_ERROR_CODES.test(code) || path.startsWith("plugins")),
+  );
+  if (errors.length === 0) return loaded;
+  showProblems(errors, opened.resolve(loaded).lineAt, terminal.err);
+  return undefined;
+}
+
+const READ_ERROR_CODES = /^(plugin_|yaml_|unreadable_file$|empty_config$|not_a_map$)/;
+
+/** `sluice schema`: prints the JSON Schema of a config. */
+export async function schema(context: CommandContext): Promise<number> {
+  const registry = await registryWithPlugins(context);
+  if (registry === undefined) return EXIT.failed;
+  context.terminal.out.write(schemaText(configJsonSchema(registry)));
+  return EXIT.ok;
+}
+
+/** One line per section and per definition: with indentation the schema would be nearly twice as large. */
+function schemaText({ $defs, properties, ...root }: JsonSchema): string {
+  const lines = linesOf(root, "  ");
+  const blocks = Object.entries({ properties, $defs } as Record<string, JsonSchema>).map(
+    ([name, block]) => `  "${name}": {\n${linesOf(block, "    ").join(",\n")}\n  }`,
+  );
+  return `{\n${[...lines, ...blocks].join(",\n")}\n}\n`;
+}
+
+function linesOf(object: JsonSchema, indent: string): string[] {
+  return Object.entries(object).map(([name, json]) => `${indent}"${name}": ${JSON.stringify(json)}`);
 }

@@ -1,17 +1,22 @@
 import process from "node:process";
 import { isMainThread } from "node:worker_threads";
-import type { LoadedConfig } from "#config";
-import { redactedConfig } from "#config";
+import { type LoadedConfig, redactedConfig } from "#config";
 import type { ResolvedConfig } from "#config/resolve";
 import { type Problem, placeText, problemMessage } from "#config/text";
-import type { Logger } from "#contract";
-import { type Clock, silentLogger, systemClock } from "#contract";
+import { type Clock, type Logger, silentLogger, systemClock } from "#contract";
 import type { PluginTracker } from "#contract/border";
 import type { ReloadReport } from "#contract/operations";
 import { parseDuration } from "#contract/schema";
 import { waitAtMost } from "#contract/time";
-import type { ConfigCandidate, ConfigFacts, Agent as RunningAgent } from "#host";
-import { PluginFolders, RemoteSources, Watchdog, withFileVersions } from "#host";
+import {
+  type ConfigCandidate,
+  type ConfigFacts,
+  PluginFolders,
+  RemoteSources,
+  type Agent as RunningAgent,
+  Watchdog,
+  withFileVersions,
+} from "#host";
 import { useProxyEnvironment } from "#net";
 import { fileSignature, useEnvironment, workerCount } from "#system";
 import { loadedMask } from "../mask-batch.js";
@@ -21,8 +26,7 @@ import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { importsOfRun } from "./plugin-imports.js";
 import { showProblems } from "./show-problems.js";
-import { logStreamErrors } from "./stream-errors.js";
-import { supervise } from "./supervise.js";
+import { logStreamErrors, supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 import { collectGarbage, tuneV8 } from "./v8.js";
 import type { ParentAgent, ParentSettings } from "./workers/parent-agent.js";

@@ -1,4 +1,5 @@
 import type { EventEmitter } from "node:events";
+import { config } from "rxjs";
 import type { Clock, Logger } from "#contract";
 import { firstPosition } from "#host/errors";
 import { pause } from "#resilience";
@@ -131,4 +132,14 @@ function deferred<T>() {
     resolve = settle;
   });
   return { promise, resolve };
+}
+
+/** Logs errors that no RxJS subscriber handles. RxJS would throw them as uncaught exceptions. */
+export function logStreamErrors(logger: Logger): void {
+  config.onUnhandledError = (error) => {
+    logger.error(
+      { err: error, at: firstPosition(error) },
+      "unhandled error in a stream: this is a bug in Sluice or in a plugin",
+    );
+  };
 }

@@ -1,11 +1,19 @@
 import { AsyncResource } from "node:async_hooks";
-import type { Clock, Logger, Metrics, Outcome } from "#contract";
-import { limitedLog } from "#contract";
+import {
+  type Clock,
+  type Intake,
+  type Logger,
+  limitedLog,
+  type Metrics,
+  type Outcome,
+  type Receiver,
+  type ReceiverContext,
+  type ReceiverFactory,
+} from "#contract";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { type ReceiverCounters, receiverCounters } from "#receiving";
-import { APP, type AppReceiver } from "./app-receiver.js";
 
 interface AppIntakeSettings {
   readonly receiver: AppReceiver;
@@ -168,4 +176,28 @@ function overloaded(): Refusal {
 function noPipeline(signal: Signal): Refusal {
   const message = `no ${signal} pipeline reads from the receiver app: write service.pipelines.${signal}.receivers: [app]`;
   return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_NO_PIPELINE, category: "integration" });
+}
+
+/** Id of the receiver that a program emits into. */
+export const APP = "app";
+
+/** The receiver `app` of one embedded Sluice. It gets its intakes when the config starts. */
+export class AppReceiver {
+  intakes: Readonly<Partial<Record<Signal, Intake>>> = {};
+  /** Resolves when everything handed in is settled. */
+  settled: () => Promise<void> = async () => {};
+
+  /** Returns the receiver type `app` bound to this object. */
+  bindFactory(type: ReceiverFactory): ReceiverFactory {
+    return { ...type, create: (_config, context) => this.connect(context) };
+  }
+
+  private connect({ id, intakes }: ReceiverContext): Receiver {
+    if (id !== APP)
+      throw new Error(
+        `there can be only one receiver ${APP}, without a name; to separate its data, use the connector routing`,
+      );
+    this.intakes = intakes;
+    return { start: async () => {}, stop: () => this.settled() };
+  }
 }

@@ -1,9 +1,9 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Clock, Outcome } from "#contract";
 import { ERROR_CODES, Refusal, toRefusal } from "#contract/errors";
 import { WireWriter } from "#otlp/bytes";
 import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import { type AppIntake, partlyRejected } from "./app-intake.js";
-import { type FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
 import { LogBatchBuilder } from "./log-batch-builder.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
@@ -250,4 +250,32 @@ function isList(records: LogInput | readonly LogInput[]): records is readonly Lo
 function refusalFrom(outcome: Outcome): Refusal | undefined {
   if (!outcome.ok) return outcome.refusal;
   return outcome.rejected > 0 ? partlyRejected(outcome) : undefined;
+}
+
+/**
+ * Decides whether the program sees a failure: the option of the call comes first, then the scope, then the instance.
+ */
+export class FailOnError {
+  private readonly byDefault: boolean;
+  /** Created on first use: in older Node.js versions it slows down every promise of the process. */
+  private scopes: AsyncLocalStorage<boolean> | undefined;
+
+  constructor(always: boolean) {
+    this.byDefault = always;
+  }
+
+  runWith<T>(failOnError: boolean, run: () => T): T {
+    this.scopes ??= new AsyncLocalStorage();
+    return this.scopes.run(failOnError, run);
+  }
+
+  get current(): boolean {
+    return this.scopes?.getStore() ?? this.byDefault;
+  }
+}
+
+/** A caller that awaits the promise sees the rejection. Otherwise no unhandled rejection is raised. */
+export function withoutUnhandledRejection<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }

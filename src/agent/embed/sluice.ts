@@ -1,26 +1,19 @@
 import type { ResolvedConfig } from "#config/resolve";
 import { problemLine } from "#config/text";
-import type { Logger, Outcome } from "#contract";
-import { type Clock, systemClock } from "#contract";
+import { type Clock, type Logger, type Outcome, systemClock } from "#contract";
 import type { Refusal } from "#contract/errors";
 import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
-import type { SelfTelemetry } from "#host";
-import { Agent, AgentStartError } from "#host";
+import { Agent, AgentStartError, type SelfTelemetry } from "#host";
 import { callerStack, thrownTo } from "#host/errors";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { loadedMask } from "../mask-batch.js";
-import { AppIntake } from "./app-intake.js";
-import { AppReceiver } from "./app-receiver.js";
-import { checkedSelection } from "./checked-query.js";
-import { SluiceConfigError } from "./config-error.js";
-import { DeadLetters, notRunning } from "./dead-letters.js";
-import { embeddedTelemetry } from "./embedded-telemetry.js";
-import { FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
-import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded } from "./load-embedded.js";
-import { LogEmitter } from "./log-emitter.js";
-import { type MetricSample, metricSamples } from "./metric-samples.js";
+import { AppIntake, AppReceiver } from "./app-intake.js";
+import { checkedSelection, DeadLetters, notRunning } from "./dead-letters.js";
+import { embeddedTelemetry, type MetricSample, metricSamples } from "./embedded-telemetry.js";
+import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded, SluiceConfigError } from "./load-embedded.js";
+import { FailOnError, LogEmitter, withoutUnhandledRejection } from "./log-emitter.js";
 import { type PinoDestination, pinoDestination } from "./pino/destination.js";
 
 /** Config of an embedded Sluice, and its behaviour towards the program. */

@@ -2,7 +2,7 @@ import process from "node:process";
 import type { ResolvedConfig } from "#config/resolve";
 import type { RehearsalReport } from "#contract/rehearsal";
 import { loadedMask } from "../mask-batch.js";
-import { FakeClock, flushPromises } from "../testing/fake-clock.js";
+import { FakeClock, flushPromises } from "../testing/fakes.js";
 import { compareRuns } from "./compare-runs.js";
 import { RehearsalRun } from "./rehearsal-run.js";
 import type { ReadBatch } from "./sample-file.js";

@@ -2,9 +2,9 @@ import { MESSAGE_HEADERS } from "#brokers";
 import type { Exporter, ExporterFactory, SendOptions } from "#contract";
 import type { Batch } from "#otlp";
 import { anyValue, encodeTree, keyValues } from "#otlp/json";
+import { lastingStores } from "./component-inputs.js";
 import { plainRecords } from "./plain-records.js";
 import { runPipeline, type TestDeadLetter, type TestPipeline } from "./run-pipeline.js";
-import { lastingStores } from "./stores.js";
 
 /** Options for a handler under test. */
 interface HandlerHarnessOptions {

@@ -1,6 +1,14 @@
 import { Registry } from "#config/resolve";
-import type { ComponentFactory, ExtensionFactory, Intake, Outcome } from "#contract";
-import { defineExporter, defineReceiver, noMetrics, silentLogger } from "#contract";
+import {
+  type ComponentFactory,
+  defineExporter,
+  defineReceiver,
+  type ExtensionFactory,
+  type Intake,
+  noMetrics,
+  type Outcome,
+  silentLogger,
+} from "#contract";
 import type { Admin, Entry } from "#contract/operations";
 import { Agent, type AgentOptions, loadConfigWithPlugins } from "#host";
 import { callerStack, ProblemsError, thrownTo } from "#host/errors";
@@ -9,11 +17,11 @@ import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { reliabilityWithStores } from "../../extensions/reliability/component.js";
 import { builtins } from "../builtins/builtins.js";
-import { SluiceConfigError } from "../embed/config-error.js";
+import { SluiceConfigError } from "../embed/load-embedded.js";
 import { loadedMask } from "../mask-batch.js";
-import { FakeClock, flushPromises } from "./fake-clock.js";
+import { storeFactory, type TestQueue } from "./component-inputs.js";
+import { FakeClock, flushPromises } from "./fakes.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
-import { storeFactory, type TestQueue } from "./stores.js";
 
 /** Options for a pipeline under test. */
 export interface RunPipelineOptions extends Partial<AgentOptions> {

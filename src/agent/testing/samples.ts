@@ -31,7 +31,7 @@ import {
   STRING_VALUE_TAG,
 } from "#otlp/tags";
 import { readRecords } from "#otlp/views";
-import type { Random } from "./random.js";
+import type { Random } from "./fakes.js";
 
 /** The attribute that identifies a record of a sample. */
 export const SAMPLE_ID = "sample.id";

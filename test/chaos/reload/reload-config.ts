@@ -1,4 +1,4 @@
-import type { Random } from "../../../src/agent/testing/random.js";
+import type { Random } from "../../../src/agent/testing/fakes.js";
 
 /** The choices in which two configs of the oracle may differ. */
 export interface Shape {

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Random } from "../../../src/agent/testing/fakes.js";
 import { freePort } from "../../../src/agent/testing/free-port.js";
-import { Random } from "../../../src/agent/testing/random.js";
 import { type AgentProcess, adminToken, startAgentProcess } from "../../support/agent-process.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { changed, FIRST, type Ports, pluginOf, type Shape, withoutFaults, yamlOf } from "./reload-config.js";

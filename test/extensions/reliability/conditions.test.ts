@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { builtinRegistry } from "../../../src/agent/builtin-registry.js";
+import { builtinRegistry } from "../../../src/agent/builtins/builtins.js";
 import { loadConfigWithPlugins } from "../../../src/runtime/host/plugins/load-config-with-plugins.js";
 
 const config = (filter: string) => `

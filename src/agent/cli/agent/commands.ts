@@ -1,5 +1,5 @@
 import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
-import { FAIL_ON } from "../rehearse/fail-on.js";
+import { FAIL_ON } from "../rehearse/commands.js";
 import { AGENT_OPTIONS } from "./find-agent.js";
 import { OPERATOR_OPTIONS, REASON_OPTION } from "./operator.js";
 

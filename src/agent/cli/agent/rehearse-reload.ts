@@ -5,8 +5,7 @@ import { MEASURES, parseFailCondition } from "../../rehearsal/fail-conditions.js
 import type { CommandContext } from "../command.js";
 import { readDuration, readShare, readSize } from "../live/live-sample.js";
 import { pluralize, roughDuration } from "../print/text.js";
-import { RehearsalProgress } from "../rehearse/progress.js";
-import { reportText } from "../rehearse/report-text.js";
+import { RehearsalProgress, reportText } from "../rehearse/report-text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { operatorOf } from "./operator.js";
 import type { AgentApi } from "./with-agent.js";

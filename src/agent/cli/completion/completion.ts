@@ -1,11 +1,7 @@
-import type { CommandContext } from "../command.js";
-import { type Command, type CommandOption, isGroup } from "../command.js";
+import { type Command, type CommandContext, type CommandOption, isGroup } from "../command.js";
 import { COMMANDS } from "../commands.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { bashScript } from "./bash.js";
-import type { CompletedCommand, CompletedOption } from "./completed-command.js";
-import { fishScript } from "./fish.js";
-import { zshScript } from "./zsh.js";
+import { bashScript, type CompletedCommand, type CompletedOption, fishScript, zshScript } from "./scripts.js";
 
 const SCRIPTS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashScript,

@@ -1,13 +1,12 @@
 import { AssertionError } from "node:assert";
 import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
-import type { ExtensionFactory, Intake, Outcome } from "#contract";
-import { noMetrics, silentLogger } from "#contract";
+import { type ExtensionFactory, type Intake, noMetrics, type Outcome, silentLogger } from "#contract";
 import { Agent } from "#host";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { loadedMask } from "../../mask-batch.js";
 import { expectRecords } from "../../testing/expect-records.js";
-import { FakeClock, flushPromises } from "../../testing/fake-clock.js";
+import { FakeClock, flushPromises } from "../../testing/fakes.js";
 import type { PlainRecord } from "../../testing/plain-records.js";
 import { advancingClock, deadLettersOf, queuesInMemory, type TestDeadLetter } from "../../testing/run-pipeline.js";
 import type { ConfigTest, ExpectedRecords, TestInput } from "./test-file.js";

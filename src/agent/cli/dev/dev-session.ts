@@ -2,14 +2,40 @@ import process from "node:process";
 import { type Clock, systemClock } from "#contract";
 import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { painter } from "#text";
+import type { CommandContext } from "../command.js";
+import { configFiles } from "../config-sources.js";
 import { tappedLine } from "../live/tapped-line.js";
 import { openRegion } from "../print/region.js";
-import { EXIT, type Terminal } from "../terminal.js";
+import { EXIT, type Terminal, UsageError } from "../terminal.js";
 import { AgentProcess } from "./agent-process.js";
 import { ChangeWatch } from "./change-watch.js";
 import { type DevOutput, LineOutput, RegionOutput } from "./dev-output.js";
 import type { DevState } from "./dev-view.js";
-import type { AgentMessage, DevOutcome, ShownRecords } from "./messages.js";
+import { AGENT_VARIABLE, type AgentMessage, type DevOutcome, type ShownRecords } from "./messages.js";
+
+const DEFAULT_RATE = 10;
+const MAX_RATE = 100;
+
+/** `sluice dev`: see messages.ts about its two processes. */
+export async function dev(context: CommandContext): Promise<number> {
+  const { terminal } = context;
+  const { values } = context;
+  const config = configFiles(values);
+  const { [AGENT_VARIABLE]: style } = terminal.env;
+  if (style !== undefined && process.send !== undefined)
+    return (await import("./dev-agent.js")).devAgent(context, style);
+  return new DevSession(terminal, config.join(", "), shownRecords(values)).run();
+}
+
+function shownRecords(values: CommandContext["values"]): ShownRecords {
+  const where = (values["where"] ?? "") as string;
+  const problem = filterProblem(where);
+  if (problem !== undefined) throw new UsageError(`--where: ${problem}`);
+  const rate = (values["rate"] ?? String(DEFAULT_RATE)) as string;
+  if (!/^\d{1,3}$/.test(rate) || Number(rate) > MAX_RATE)
+    throw new UsageError(`--rate ${rate} is not a number from 0 to ${MAX_RATE}`);
+  return { where, rate: Number(rate), at: (values["at"] ?? []) as readonly string[] };
+}
 
 /** Time to deliver what the agent has, in milliseconds: when it restarts, and when the session ends. */
 const RESTART_MS = 2000;

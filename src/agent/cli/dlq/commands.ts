@@ -220,7 +220,7 @@ const remove: Command = {
   options: { ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "ID ...",
   examples: ["sluice dlq delete 5f0c1d2e3a4b5c6d-17"],
-  load: async () => (await import("./delete.js")).remove,
+  load: async () => (await import("./remove.js")).remove,
 };
 
 const purge: Command = {
@@ -232,7 +232,7 @@ const purge: Command = {
   ],
   options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
-  load: async () => (await import("./purge.js")).purge,
+  load: async () => (await import("./remove.js")).purge,
 };
 
 const restore: Command = {
@@ -244,7 +244,7 @@ const restore: Command = {
   options: { ...ALL, ...FILTERS, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "[ID ...]",
   examples: ["sluice dlq restore 5f0c1d2e3a4b5c6d-17", "sluice dlq restore --signature 0f3a9c21d4e8"],
-  load: async () => (await import("./restore.js")).restore,
+  load: async () => (await import("./remove.js")).restore,
 };
 
 const exportCommand: Command = {

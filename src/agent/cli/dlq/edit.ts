@@ -11,8 +11,8 @@ import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
 import { EXIT, type Terminal, UsageError } from "../terminal.js";
 import { withDeadLetters } from "./connect.js";
-import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { revisionOption } from "./filters.js";
+import type { DeadLetterAdmin } from "./remote.js";
 
 /** `sluice dlq edit` */
 export async function edit(context: CommandContext): Promise<number> {

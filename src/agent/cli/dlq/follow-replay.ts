@@ -1,6 +1,6 @@
-import type { ReplayJob } from "#contract/operations";
-import { AdminError, type ReplayOptions, type Selection } from "#contract/operations";
-import type { DeadLetterAdmin } from "./dead-letter-admin.js";
+import { AdminError, type ReplayJob, type ReplayOptions, type Selection } from "#contract/operations";
+import type { Output } from "../terminal.js";
+import type { DeadLetterAdmin } from "./remote.js";
 
 const POLL_MS = 250;
 
@@ -48,4 +48,52 @@ function pause(abort: AbortSignal): Promise<void> {
     }
     abort.addEventListener("abort", end);
   });
+}
+
+const SKIP_REASONS: Readonly<Record<string, string>> = {
+  skip_approval:
+    "partly accepted by the backend before, or matched by replay.require_approval (--approve sends all records again)",
+  skip_max_replays: "replayed too often (--approve replays them once more)",
+  skip_pipeline:
+    "their pipeline is not in the config (--pipeline NAME processes them like that pipeline, --as-is sends them unprocessed)",
+  skip_schema: "no longer readable, or refused by a processor such as versioning",
+  skip_expired: "older than dead_letter.retention",
+  skip_downstream: "the backend is down: its circuit breaker is open",
+  skip_not_found: "not found among the dead letters",
+  skip_transform: "a statement of --transform fails on them",
+  skip_destination:
+    "the exporter of --to is in no pipeline of their signal, or they have not passed the processors of their own pipeline",
+  skip_source:
+    "Sluice cannot mark their messages as replayed at the source: the source cannot be reached, no agent runs, or the messages have not failed there (--approve replays them anyway)",
+  skip_moving: "an interrupted move to another exporter includes them (--approve sends them anyway)",
+};
+
+/** Says why an entry was left where it is. */
+export function skipReason(reason: string): string {
+  return SKIP_REASONS[reason] ?? reason;
+}
+
+interface Progress {
+  show(done: number, total: number): void;
+  /** Removes the bar. */
+  end(): void;
+}
+
+const WIDTH = 30;
+
+/** A progress bar on a terminal; prints nothing elsewhere. */
+export function progressBar(output: Output): Progress {
+  if (!output.isTerminal) return { show() {}, end() {} };
+  let shown = "";
+  return {
+    show(done, total) {
+      const filled = total === 0 ? 0 : Math.round((done / total) * WIDTH);
+      const text = `[${"#".repeat(filled)}${" ".repeat(WIDTH - filled)}] ${done} of ${total}`;
+      if (text !== shown) output.write(`\r\x1b[K${text}`);
+      shown = text;
+    },
+    end() {
+      if (shown !== "") output.write("\r\x1b[K");
+    },
+  };
 }

@@ -6,8 +6,7 @@ import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { withDeadLetters } from "./connect.js";
-import { readQueueConfig } from "./queue-config.js";
+import { readQueueConfig, withDeadLetters } from "./connect.js";
 
 const MAX_SHOWN = 20;
 

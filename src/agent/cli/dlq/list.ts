@@ -6,8 +6,8 @@ import { type Column, table } from "../print/table.js";
 import { ageText, errorText } from "../print/text.js";
 import { EXIT } from "../terminal.js";
 import { withDeadLetters } from "./connect.js";
-import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { queryOf } from "./filters.js";
+import type { DeadLetterAdmin } from "./remote.js";
 
 const DEFAULT_LIMIT = 50;
 

@@ -1,15 +1,48 @@
 import { type Answers, OPERATIONS, type OperationName } from "#contract/api";
 import {
+  type Admin,
   AdminError,
   type DeadLetterQuery,
   type Operator,
   RECORD_FILTERS,
+  type ReplayJob,
   type ReplayOptions,
   type Selection,
 } from "#contract/operations";
 import { splitLines } from "#text";
 import { type ApiAccess, type ApiRequest, requestJson, sendRequest } from "../agent/send-request.js";
-import type { DeadLetterAdmin } from "./dead-letter-admin.js";
+
+/** The part of the admin interface that is about dead letters, of a running agent or of a directory. */
+export type DeadLetterAdmin = Pick<
+  Admin,
+  | "listDeadLetters"
+  | "deadLetter"
+  | "payload"
+  | "editDeadLetter"
+  | "deadLetterStats"
+  | "startReplay"
+  | "replays"
+  | "replayJob"
+  | "deleteDeadLetters"
+  | "restoreDeadLetters"
+  | "exportDeadLetters"
+  | "importDeadLetters"
+  | "audit"
+> & {
+  /** Returns an admin whose changes are recorded under this operator's name; see `Admin`. */
+  actingAs(operator: Operator): DeadLetterAdmin;
+  controlReplay(id: string, change: "pause" | "resume" | "cancel"): unknown;
+};
+
+/** Open dead letters. `close` releases them. */
+export interface DeadLetterConnection {
+  readonly admin: DeadLetterAdmin;
+  /** The agent's URL or the directory, for display. */
+  readonly where: string;
+  /** True when no agent runs: replayed entries are sent only when one starts. */
+  readonly isOffline: boolean;
+  close(): Promise<void>;
+}
 
 /** What fills the path of an operation, and what is sent. */
 interface Asked extends Omit<ApiRequest, "method"> {

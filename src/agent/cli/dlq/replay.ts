@@ -6,13 +6,11 @@ import { operatorOf, revealOptions, withOldReason } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
-import { progressBar } from "../print/progress-bar.js";
 import { errorText, pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { withDeadLetters } from "./connect.js";
 import { parseRate, selectionQuery } from "./filters.js";
-import { followReplay } from "./follow-replay.js";
-import { skipReason } from "./skip-reasons.js";
+import { followReplay, progressBar, skipReason } from "./follow-replay.js";
 
 /** `sluice dlq replay` */
 export async function replay(given: CommandContext): Promise<number> {

@@ -2,7 +2,7 @@ import { AdminError } from "#contract/operations";
 import { byteSize, parseDuration } from "#contract/schema";
 import type { SampledBatch } from "../../rehearsal/sample-file.js";
 import { operatorOf } from "../agent/operator.js";
-import { readEvents } from "../agent/read-events.js";
+import { readEvents } from "../agent/send-request.js";
 import type { AgentApi } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";
 import { UsageError } from "../terminal.js";

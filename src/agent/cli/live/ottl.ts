@@ -9,7 +9,7 @@ import { painter, printable, printableJson } from "#text";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
-import { type AnyJsonValue, plainText } from "./plain-values.js";
+import { type AnyJsonValue, plainText } from "./tapped-line.js";
 
 /** `sluice ottl` */
 export async function ottl(context: CommandContext): Promise<number> {

@@ -1,8 +1,8 @@
 import type { TappedRecord } from "#contract/api";
 import { AdminError } from "#contract/operations";
 import { printableJson } from "#text";
-import { readEvents } from "../agent/read-events.js";
 import { positionalArguments } from "../agent/report.js";
+import { readEvents } from "../agent/send-request.js";
 import { withAgent } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";

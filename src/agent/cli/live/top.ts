@@ -1,6 +1,6 @@
 import process from "node:process";
 import type { GraphDescription } from "#contract/operations";
-import { readEvents } from "../agent/read-events.js";
+import { readEvents } from "../agent/send-request.js";
 import { type AgentApi, connectToAgent, withAgent } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";
 import { openScreen, type Screen } from "../print/screen.js";

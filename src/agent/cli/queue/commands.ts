@@ -8,7 +8,7 @@ const list: Command = {
   details: ["Exit code 0 if there is none, 1 if there are some."],
   options: { ...AGENT_OPTIONS, ...JSON_OUT },
   examples: ["sluice queue list", "sluice queue list --json"],
-  load: async () => (await import("./list.js")).list,
+  load: async () => (await import("./orphaned-queues.js")).list,
 };
 
 const adopt: Command = {
@@ -35,7 +35,7 @@ const adopt: Command = {
   },
   names: "QUEUE",
   examples: ["sluice queue adopt otlp_http/old --to otlp_http/new", "sluice queue adopt debug --to otlp_http --as-is"],
-  load: async () => (await import("./adopt.js")).adopt,
+  load: async () => (await import("./orphaned-queues.js")).adopt,
 };
 
 const remove: Command = {
@@ -50,7 +50,7 @@ const remove: Command = {
   },
   names: "QUEUE",
   examples: ["sluice queue delete otlp_http/old", "sluice queue delete otlp_http/old --yes --why 'INC-17'"],
-  load: async () => (await import("./delete.js")).remove,
+  load: async () => (await import("./orphaned-queues.js")).remove,
 };
 
 export const QUEUE: CommandGroup = {

@@ -3,7 +3,6 @@ import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
 import { type Command, type CommandOption, JSON_OUT } from "../command.js";
 import { SAMPLE_OPTIONS } from "../live/commands.js";
-import { FAIL_ON } from "./fail-on.js";
 
 /** `set` overrides values of the new config. */
 export function rehearseCommand(set: CommandOption): Command {
@@ -52,4 +51,14 @@ export const REHEARSAL_CHILD: Command = {
   options: {},
   examples: [],
   load: async () => (await import("./rehearsal-child.js")).rehearsalChild,
+};
+
+/** Option of every command that rehearses. */
+export const FAIL_ON: Readonly<Record<string, CommandOption>> = {
+  "fail-on": {
+    type: "string",
+    multiple: true,
+    value: "CONDITION",
+    description: "Exit with 3 if this holds: drop>1%, new>0, changed>5%, errors>0, bytes>10%, cpu>20%. Repeatable.",
+  },
 };

@@ -13,8 +13,7 @@ import { loadFromArguments } from "../load-from-arguments.js";
 import { pluralize } from "../print/text.js";
 import { showProblems } from "../show-problems.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
-import { RehearsalProgress } from "./progress.js";
-import { reportText } from "./report-text.js";
+import { RehearsalProgress, reportText } from "./report-text.js";
 
 /** `sluice rehearse` */
 export async function rehearse(context: CommandContext): Promise<number> {

@@ -1,6 +1,6 @@
 import { AssertionError } from "node:assert";
 import { PATIENCE_MS } from "../eventually.js";
-import { newSeed, Random } from "../random.js";
+import { newSeed, Random } from "../fakes.js";
 
 /**
  * Checks one promise of the contract on a component. Works with any test runner: `for (const { name, run } of

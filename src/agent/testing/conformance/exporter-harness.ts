@@ -1,12 +1,11 @@
 import { setMaxListeners } from "node:events";
-import type { Exporter, ExporterFactory } from "#contract";
-import { systemClock } from "#contract";
+import { type Exporter, type ExporterFactory, systemClock } from "#contract";
 import { checkComponent, guardExporter } from "#contract/border";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import { parseConfig, testContext } from "../contexts.js";
+import { parseConfig, testContext } from "../component-inputs.js";
 import { check, withTimeout } from "../eventually.js";
-import type { Random } from "../random.js";
+import type { Random } from "../fakes.js";
 import { sampleBatch, sampleIds } from "../samples.js";
 import type { CaseContext } from "./case.js";
 

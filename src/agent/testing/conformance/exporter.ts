@@ -1,10 +1,10 @@
 import type { ExporterFactory, Outcome } from "#contract";
 import { isRefusal, toRefusal } from "#contract/errors";
 import type { Signal } from "#otlp/signals";
+import { lastingStores } from "../component-inputs.js";
 import { check, eventually } from "../eventually.js";
 import { runPipeline, type TestPipeline } from "../run-pipeline.js";
 import { SAMPLE_ID, sampleIds } from "../samples.js";
-import { lastingStores } from "../stores.js";
 import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
 import { checkOnce, ExporterHarness, neverAborted, type TestBackend } from "./exporter-harness.js";
 

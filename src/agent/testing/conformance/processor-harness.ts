@@ -1,13 +1,11 @@
 import { Subject, type Subscription } from "rxjs";
-import type { Processor, ProcessorContext, ProcessorFactory } from "#contract";
-import { Debt, Delivery, type Outcome } from "#contract";
+import { Debt, Delivery, type Outcome, type Processor, type ProcessorContext, type ProcessorFactory } from "#contract";
 import { checkComponent, guardStream } from "#contract/border";
 import { type Batch, isBatch } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import { parseConfig, testContext } from "../contexts.js";
+import { parseConfig, testContext } from "../component-inputs.js";
 import { check, eventually } from "../eventually.js";
-import { FakeClock, flushPromises } from "../fake-clock.js";
-import type { Random } from "../random.js";
+import { FakeClock, flushPromises, type Random } from "../fakes.js";
 import { sampleIds } from "../samples.js";
 
 /** A batch that was handed to a processor, and its outcome. */

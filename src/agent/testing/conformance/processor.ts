@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ProcessorFactory, Setback } from "#contract";
-import { Debt, Delivery, noMetrics, type Outcome, silentLogger } from "#contract";
+import { Debt, Delivery, noMetrics, type Outcome, type ProcessorFactory, type Setback, silentLogger } from "#contract";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import type { Value } from "#otlp/bytes";
@@ -8,7 +7,7 @@ import { decodeTree } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { isolate } from "#pipeline";
 import { check, eventually } from "../eventually.js";
-import type { Random } from "../random.js";
+import type { Random } from "../fakes.js";
 import { containsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples.js";
 import { type CaseContext, type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
 import { type FedBatch, ProcessorHarness } from "./processor-harness.js";

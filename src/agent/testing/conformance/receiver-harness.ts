@@ -1,14 +1,12 @@
-import type { Receiver, ReceiverContext, ReceiverFactory } from "#contract";
-import { systemClock } from "#contract";
+import { type Receiver, type ReceiverContext, type ReceiverFactory, systemClock } from "#contract";
 import { checkComponent } from "#contract/border";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import { parseConfig, testContext } from "../contexts.js";
+import { parseConfig, TestIntake, testContext } from "../component-inputs.js";
 import { check, eventually, withTimeout } from "../eventually.js";
+import type { Random } from "../fakes.js";
 import { freePort } from "../free-port.js";
-import type { Random } from "../random.js";
 import { sampleBatch, sampleIds } from "../samples.js";
-import { TestIntake } from "../test-intake.js";
 import type { CaseContext, ConformanceOptions } from "./case.js";
 
 /** The answer that a client got: the data is safe, retry later, never send this again, or nothing answered. */

@@ -1,13 +1,11 @@
-import type { ReceiverFactory } from "#contract";
-import { ACCEPTED, type Outcome } from "#contract";
+import { ACCEPTED, type Outcome, type ReceiverFactory } from "#contract";
 import { Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import { check } from "../eventually.js";
-import { flushPromises } from "../fake-clock.js";
+import { flushPromises } from "../fakes.js";
 import { sampleIds } from "../samples.js";
 import { type Cases, type ConformanceCase, suiteOf } from "./case.js";
-import type { ClientAnswer, ReceiverConformanceOptions } from "./receiver-harness.js";
-import { ReceiverHarness } from "./receiver-harness.js";
+import { type ClientAnswer, type ReceiverConformanceOptions, ReceiverHarness } from "./receiver-harness.js";
 
 /** Cases that every receiver must pass, for each of its signals. */
 export function receiverConformance(factory: ReceiverFactory, options: ReceiverConformanceOptions): ConformanceCase[] {

@@ -1,6 +1,13 @@
-import { assertEqual, assertMatches, assertRejects } from "../assertions.js";
 import { check } from "../eventually.js";
-import { FAILURE, failedEntry, newEntry, type StorageCases } from "./storage-harness.js";
+import {
+  assertEqual,
+  assertMatches,
+  assertRejects,
+  FAILURE,
+  failedEntry,
+  newEntry,
+  type StorageCases,
+} from "./storage-harness.js";
 
 /** Cases about entries that are dead letters, and about entries that are replaced or imported. */
 export const DEAD_LETTER_CASES: StorageCases = {

@@ -1,6 +1,8 @@
+import { deepStrictEqual } from "node:assert";
+import { inspect, isDeepStrictEqual } from "node:util";
 import type { AttemptError, Entry, Failure } from "#contract/operations";
 import type { NewEntry, QueueStore, StoredEntry } from "#queue/store";
-import { eventually } from "../eventually.js";
+import { assertionError, check, eventually } from "../eventually.js";
 import { logs, plainRecords } from "../plain-records.js";
 
 /** Creates stores of one kind for the suite. */
@@ -110,4 +112,32 @@ export const FAILURE: Failure = {
 /** `entry` as a dead letter. */
 export function failedEntry(entry: Entry): Entry {
   return { ...entry, state: "failed", attempts: 3, calls: 4, lastError: error, failure: FAILURE };
+}
+
+/** Fails, and shows the difference, unless both are deeply equal. */
+export function assertEqual(actual: unknown, expected: unknown): void {
+  deepStrictEqual(actual, expected);
+}
+
+/** Fails unless `actual` contains everything in `expected`; it may have more. */
+export function assertMatches(actual: unknown, expected: unknown): void {
+  check(includesAll(actual, expected), () => `expected ${inspect(expected)} in ${inspect(actual, { depth: 4 })}`);
+}
+
+/** Fails unless the promise rejects with an error that has this `code`. */
+export async function assertRejects(work: Promise<unknown>, code: string): Promise<void> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason ?? assertionError("rejected with nothing"),
+  );
+  check(error !== undefined, `expected an error with the code "${code}", and there was none`);
+  const actual = (error as { code?: unknown }).code;
+  check(actual === code, `expected an error with the code "${code}", got ${inspect(error)}`);
+}
+
+function includesAll(actual: unknown, expected: unknown): boolean {
+  if (typeof expected !== "object" || expected === null || Array.isArray(expected))
+    return isDeepStrictEqual(actual, expected);
+  if (typeof actual !== "object" || actual === null) return false;
+  return Object.entries(expected).every(([key, value]) => includesAll((actual as Record<string, unknown>)[key], value));
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { lastingStores } from "../../../../src/agent/testing/stores.js";
+import { lastingStores } from "../../../../src/agent/testing/component-inputs.js";
 import { defineHandler, type HandlerMessage, Refusal } from "../../../../src/plugin.js";
 import { runPipeline, type TestPipeline } from "../../../../src/testing.js";
 import { runs } from "../../../support/runs.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../../../src/agent/testing/random.js";
+import { Random } from "../../../../src/agent/testing/fakes.js";
 import { Clients, Scene, type Shape } from "./oracle.js";
 
 const FIRST: Shape = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock, flushPromises } from "../../../../src/agent/testing/fake-clock.js";
+import { FakeClock, flushPromises } from "../../../../src/agent/testing/fakes.js";
 import { Refusal } from "../../../../src/plugin.js";
 import { RenewedCredentials } from "../../../../src/runtime/net/auth/renewed-credentials.js";
 import { contextOf } from "../../../extensions/auth/requests.js";

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Random } from "../../../../src/agent/testing/random.js";
+import { Random } from "../../../../src/agent/testing/fakes.js";
 import type { ExporterStatus } from "../../../../src/runtime/contract/operations/admin.js";
 import type { Entry } from "../../../../src/runtime/contract/operations/entry.js";
 import { bundled } from "../../../support/bundled.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { flushPromises } from "../../../../src/agent/testing/fake-clock.js";
+import { flushPromises } from "../../../../src/agent/testing/fakes.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import type { ExporterStatus } from "../../../../src/runtime/contract/operations/admin.js";
 import { createFace } from "../../../../src/runtime/workers/face/face.js";

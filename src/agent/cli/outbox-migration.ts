@@ -1,14 +1,14 @@
-import type { OutboxReceiverConfig } from "../../../receivers/outbox/config.js";
-import type { CommandContext } from "../command.js";
-import { loadFromArguments } from "../load-from-arguments.js";
-import { showProblems } from "../show-problems.js";
-import { EXIT, UsageError } from "../terminal.js";
+import type { OutboxReceiverConfig } from "../../receivers/outbox/config.js";
+import type { CommandContext } from "./command.js";
+import { loadFromArguments } from "./load-from-arguments.js";
+import { showProblems } from "./show-problems.js";
+import { EXIT, UsageError } from "./terminal.js";
 
 /** `sluice outbox migration`: prints SQL to stdout, for one receiver after the other. */
 export async function printMigration(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
-  const { outboxMigration } = await import("../../../receivers/outbox/migration.js");
-  const { outboxKeys } = await import("../../../receivers/outbox/config.js");
+  const { outboxMigration } = await import("../../receivers/outbox/migration.js");
+  const { outboxKeys } = await import("../../receivers/outbox/config.js");
   const print = (config: OutboxReceiverConfig) => terminal.out.write(outboxMigration(config));
   if (values["config"] === undefined) {
     print(outboxKeys.parse({ handled_table: "event_handled" }));
