@@ -1,6 +1,6 @@
 import { TOO_COSTLY } from "./detect/scan.js";
+import { MASK } from "./detect/secrets/placeholder.js";
 import { DETECTORS, HINT_NONE } from "./detect/text/detectors.js";
-import { MASK } from "./detect/text/treated.js";
 import { work } from "./detect/text/work.js";
 import { TextTreatment } from "./text-treatment.js";
 

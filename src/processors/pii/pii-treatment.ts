@@ -2,9 +2,9 @@ import { after, decodeText, findField, type Rewriter, varint } from "#otlp/bytes
 import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
 import { HOLDS_NO_TEXT, keyOf } from "./attribute-values.js";
+import { MASK } from "./detect/secrets/placeholder.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
 import { hintsAtNumber } from "./detect/text/detectors.js";
-import { MASK } from "./detect/text/treated.js";
 import { HASH_COST, PATTERN_COST, TooCostlyError, work } from "./detect/text/work.js";
 import { type FieldRule, FieldRules } from "./field-rules.js";
 import { type FieldVisitor, rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "./fields/rewrite-fields.js";
@@ -15,8 +15,7 @@ import { SummaryAttributes } from "./summary-attributes.js";
 import { TextTreatment } from "./text-treatment.js";
 import { treatJson } from "./treat-json.js";
 import { TreatmentCounts } from "./treatment-counts.js";
-import type { PiiTreatmentSettings } from "./value-treatment.js";
-import { ValueTreatment } from "./value-treatment.js";
+import { type PiiTreatmentSettings, ValueTreatment } from "./value-treatment.js";
 
 /** Work units that a batch may use for each of its bytes, without hashes and patterns. */
 const UNITS_PER_BYTE = 128;

@@ -1,6 +1,6 @@
+import { MASK, REDACTED } from "./detect/secrets/placeholder.js";
 import { latin1 } from "./detect/text/characters.js";
 import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/text/detectors.js";
-import { MASK, REDACTED } from "./detect/text/treated.js";
 import { normalised } from "./normalise.js";
 import type { Pseudonyms } from "./pseudonyms.js";
 

@@ -1,5 +1,5 @@
+import { MASK } from "./detect/secrets/placeholder.js";
 import { hintsAtNumber } from "./detect/text/detectors.js";
-import { MASK } from "./detect/text/treated.js";
 import type { FieldRule } from "./field-rules.js";
 import type { Strategy } from "./strategies.js";
 

@@ -12,10 +12,9 @@ import {
 } from "#otlp/tags";
 import { isConfidential, keyOf, leafText } from "./attribute-values.js";
 import { TOO_COSTLY } from "./detect/scan.js";
-import { isPlaceholderText, isTemplate } from "./detect/secrets/placeholder.js";
+import { isPlaceholderText, isTemplate, MASK } from "./detect/secrets/placeholder.js";
 import { hintsAtNumber } from "./detect/text/detectors.js";
 import { matches } from "./detect/text/matches.js";
-import { MASK } from "./detect/text/treated.js";
 import { TooCostlyError, work } from "./detect/text/work.js";
 import type { FieldRule, FieldRuleSettings, FieldRules } from "./field-rules.js";
 import type { ExtraPlace } from "./fields/rewrite-plans.js";

@@ -6,10 +6,10 @@ import { beginsForeignWord, FOREIGN_ANCHORS, findInForeignProse } from "./labels
 import { findLabelledValue } from "./labels/labelled-value.js";
 import { mayFollowLabel } from "./labels/labels.js";
 import { findInProse } from "./labels/prose.js";
-import { beginsPhrase, findSeedPhrase } from "./labels/seed-phrase.js";
+import { beginsPhrase, findSeedPhrase } from "./numbers/crypto-address.js";
 import { beginsMac, findMac } from "./numbers/mac.js";
-import { beginsStripe } from "./numbers/magnetic-stripe.js";
 import { findNumbers } from "./numbers/numbers.js";
+import { beginsStripe } from "./numbers/payment-card.js";
 import {
   endsPrefix,
   findAlibabaKey,

@@ -3,7 +3,7 @@ import { decodeText, KeyCache } from "#otlp/bytes";
 import { NameCache } from "#otlp/signals";
 import { ByteScan, type Pattern } from "#text/patterns";
 import type { Value } from "../../../plugin.js";
-import { MASK } from "../detect/text/treated.js";
+import { MASK } from "../detect/secrets/placeholder.js";
 import { PATTERN_COST, work } from "../detect/text/work.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
 

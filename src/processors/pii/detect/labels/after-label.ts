@@ -1,10 +1,19 @@
 import { findSentCode, findSomeKey, looksSecret, proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
-import { ALNUM, CHARACTER_BITS, DIGIT, hasTextAt, isAt, LETTER, latin1, runEnd } from "../text/characters.js";
+import {
+  ALNUM,
+  CHARACTER_BITS,
+  DIGIT,
+  hasTextAt,
+  isAt,
+  LETTER,
+  latin1,
+  openingMarkSize,
+  runEnd,
+} from "../text/characters.js";
 import { ASSIGNED_SECRET, PAYMENT_CARD } from "../text/detectors.js";
 import { COMMON_FORM, FORM, LABEL, PLACE, SIGN } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
-import { openingMarkSize } from "../text/quotes.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { columnLabel, mayBeInColumn } from "./columns.js";
 import {

@@ -1,6 +1,5 @@
-import { CHARACTER_BITS, LETTER, LOWER, UPPER, WORD } from "../text/characters.js";
+import { CHARACTER_BITS, LETTER, LOWER, openingMarkSize, UPPER, WORD } from "../text/characters.js";
 import { matches } from "../text/matches.js";
-import { openingMarkSize } from "../text/quotes.js";
 import { work } from "../text/work.js";
 import {
   BEFORE_JOINT,

@@ -1,6 +1,6 @@
 import { proposeSecret } from "../secrets/assigned-secret.js";
 import { assigned } from "../secrets/assigned-value.js";
-import { areRandomLetters } from "../secrets/random-letters.js";
+import { areRandomLetters } from "../secrets/long-word.js";
 import { isAt, LOWER, latin1 } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
 import { LABEL, PLACE, PROSE, SIGN } from "../text/evidence.js";

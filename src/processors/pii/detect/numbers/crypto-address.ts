@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
+import { WALLET_LABEL } from "../labels/label-words.js";
+import { labelEndingAt } from "../labels/labels.js";
 import { COLON } from "../text/ascii.js";
 import { BASE64, HEX, hasTextAt, isBefore, isInWord, latin1, runEnd } from "../text/characters.js";
 import { CRYPTO_ADDRESS } from "../text/detectors.js";
-import { UNIQUE_FORM } from "../text/evidence.js";
+import { FORM, LABEL, SIGN, UNIQUE_FORM } from "../text/evidence.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
@@ -175,3 +177,33 @@ function hasBech32Checksum(word: string): boolean {
 }
 
 const GENERATORS = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
+
+const PHRASE = "hrase";
+const WORDS = "ords";
+/** Twelve to twenty-four short words, after the word that names them. */
+// At most 264 characters.
+const SEED =
+  /^(?:phrase|words)["')\]]*(?: (?:is|are|was|were|as|used))?[ :=]{1,3}["'[(]{0,2}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![a-z])/i;
+const WORDS_BEFORE =
+  /(?:\b(?:12|15|18|21|24)|twelve|twenty.?four|seed|recovery|restore|backup|secret|wallet|mnemonic)[ -]$/i;
+const MAX_PHRASE = 264;
+
+/** Whether `phrase` or `words` begins at `p`. */
+export function beginsPhrase(b: Uint8Array, p: number): boolean {
+  return hasTextAt(b, p + 1, matches.end, (b[p]! | 32) === 112 ? PHRASE : WORDS);
+}
+
+/** Finds the words of a wallet behind `phrase` or `words` at `p`: `recovery phrase abstract bamboo ...`. */
+export function findSeedPhrase(b: Uint8Array, p: number): number {
+  if (!matches.isEnabled(CRYPTO_ADDRESS) || p < matches.lastEnd) return NOT_FOUND;
+  work.spent += 3 * TEXT_COST;
+  const isPhrase = (b[p]! | 32) === 112;
+  const isNamed = isPhrase
+    ? labelEndingAt(b, p + 1 + PHRASE.length, matches.lastEnd) === WALLET_LABEL
+    : WORDS_BEFORE.test(latin1(b, Math.max(matches.lastEnd, p - 16), p));
+  if (!isNamed) return NOT_FOUND;
+  const seed = SEED.exec(latin1(b, p, Math.min(matches.end, p + MAX_PHRASE)));
+  if (seed === null) return NOT_FOUND;
+  const start = p + seed[0].length - seed[1]!.length;
+  return matches.propose(CRYPTO_ADDRESS, start, p + seed[0].length, FORM | LABEL | SIGN);
+}

@@ -1,6 +1,7 @@
 import { CARD_LABEL, OTHER_LABEL } from "../labels/label-words.js";
 import { labelBefore } from "../labels/labels.js";
-import { SLASH } from "../text/ascii.js";
+import { PERCENT, SLASH } from "../text/ascii.js";
+import { DIGIT, latin1, runEnd } from "../text/characters.js";
 import { HINT_LABEL_SHIFT, PAYMENT_CARD } from "../text/detectors.js";
 import {
   AMONG_NUMBERS,
@@ -16,9 +17,8 @@ import {
 } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
-import { work } from "../text/work.js";
+import { TEXT_COST, work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
-import { stripeEnd } from "./magnetic-stripe.js";
 
 /**
  * Each issuer's range of first digits (from and to), how many digits that range compares, and the lengths of its
@@ -192,3 +192,31 @@ function passesLuhn(b: Uint8Array, from: number, to: number): boolean {
 }
 
 const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
+
+/**
+ * The rest of a magnetic stripe, behind the number of its card: `^DOE/JANE^28052010000` on the first track, and
+ * `=28052010000` on the second one, for which chips write `D28052010000F`.
+ */
+const STRIPE = /^(?:\^[^^?"\n]{2,26}\^\d{4,60}|[=Dd]\d{7,20}F{0,2}(?![A-Za-z\d]))/;
+const MAX_STRIPE = 90;
+/** The bytes between the number and the rest. */
+const SIGNS = new Uint8Array(256);
+for (const c of "^=Dd") SIGNS[c.charCodeAt(0)] = 1;
+
+/** Returns the end of the magnetic stripe whose card number ends before `p`, or `p`. */
+export function stripeEnd(b: Uint8Array, p: number): number {
+  if (p >= matches.end || SIGNS[b[p]!] === 0) return p;
+  work.spent += TEXT_COST;
+  return p + (STRIPE.exec(latin1(b, p, Math.min(matches.end, p + MAX_STRIPE)))?.[0].length ?? 0);
+}
+
+const MIN_CARD = 12;
+
+/** Whether the `%` at `p` begins a first track, as in `%B4111111111111111^`, and not the escape of a byte. */
+export function beginsStripe(b: Uint8Array, p: number): boolean {
+  return (
+    b[p] === PERCENT &&
+    b[p + 1] === 66 &&
+    runEnd(b, p + 2, Math.min(matches.end, p + 2 + MIN_CARD), DIGIT) === p + 2 + MIN_CARD
+  );
+}

@@ -26,9 +26,9 @@ import { hasNext } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { assigned } from "./assigned-value.js";
 import { firstSecretCookie } from "./cookies.js";
+import { areRandomLetters } from "./long-word.js";
 import { isPlaceholder } from "./placeholder.js";
 import { findPrivateKey } from "./private-key.js";
-import { areRandomLetters } from "./random-letters.js";
 
 /** Schemes that may stand before the secret of an `Authorization`. The detector bearer_token handles the others. */
 // At most 64 characters.

@@ -3,19 +3,20 @@ import {
   BASE64URL,
   BRACKET,
   CHARACTER_BITS,
+  closingMarkAt,
   DIGIT,
   hasTextAt,
   IN_APOSTROPHES,
   IN_QUOTES,
   isAt,
   NAME,
+  openingMarkSize,
   SECRET,
   TAG_START,
   UPPER,
   WORD,
 } from "../text/characters.js";
 import { matches } from "../text/matches.js";
-import { closingMarkAt, openingMarkSize } from "../text/quotes.js";
 import { nextOf, runs } from "../text/runs.js";
 import { work } from "../text/work.js";
 

@@ -1,7 +1,10 @@
 import { latin1 } from "../text/characters.js";
 import { matches } from "../text/matches.js";
-import { MASK } from "../text/treated.js";
 import { TEXT_COST, work } from "../text/work.js";
+
+/** Fixed replacements for treated values. No detector matches them, so a value is never treated twice. */
+export const MASK = "****";
+export const REDACTED = "[REDACTED]";
 
 /** Words that stand in the place of a secret but are not secret. */
 const WORDS = new RegExp(

@@ -5,8 +5,8 @@ import { FORM, LABEL, PLACE, PLACEHOLDER, RANDOM, UNIQUE_FORM } from "../text/ev
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
+import { areRandomLetters } from "./long-word.js";
 import { isTemplate } from "./placeholder.js";
-import { areRandomLetters } from "./random-letters.js";
 
 /** Finds a JSON Web Token (signed or encrypted) whose `eyJ` ends with the J at `p`. */
 export function findJwt(b: Uint8Array, p: number): number {
