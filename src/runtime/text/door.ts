@@ -1,10 +1,8 @@
 /** Times, lines, delimited fields, differences, terminals, and the masking of text from outside. */
 
-export { parseCsvRow, parseKeyValue } from "./delimited-text.js";
+export { parseCsvRow, parseKeyValue, splitLines, withoutEnd } from "./delimited-text.js";
 export { type DiffLine, diffLines, diffValues, withContext } from "./diff-lines.js";
 export { maskRecordText, maskStrings, maskText, useTextMask } from "./mask-text.js";
-export { toSnakeCase } from "./snake-case.js";
-export { splitLines } from "./split-lines.js";
 export { type Paint, painter, painterFor, printable, printableJson, type Style } from "./terminal.js";
 export { TextError } from "./text-error.js";
 export { parseStrftime } from "./time/strftime.js";
@@ -20,4 +18,3 @@ export { type LayoutPart, parseGoLayout, parseLayout } from "./time/time-layout.
 export { type TimeNames, timeNames } from "./time/time-names.js";
 export { parseTime } from "./time/time-parse.js";
 export { isPlace, placeName, type TimeZone, UTC, type ZonedTime, zoneAt, zoneAtInstant } from "./time/time-zones.js";
-export { withoutEnd } from "./without-end.js";

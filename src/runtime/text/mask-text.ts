@@ -1,5 +1,3 @@
-import { maskSecrets } from "./mask-secrets.js";
-
 /**
  * Masking of text that comes from outside: answers of backends, messages of brokers and plugins, names in records.
  * Every way to people goes through these functions: the log, the operators' interface, metrics and notifications. Only
@@ -122,4 +120,23 @@ class ValueMask {
     const copy = Object.create(Object.getPrototypeOf(error), Object.fromEntries(hidden)) as Error;
     return Object.assign(copy, Object.fromEntries(this.members(error, depth)));
   }
+}
+
+const SECRET_MASK = "[REDACTED]";
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${SECRET_MASK}`],
+  // Linear: it starts once in a run of these characters.
+  [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]+\.?[\w-]*/g, SECRET_MASK],
+  [/(:\/\/)[^/?#\s@]+@/g, `$1${SECRET_MASK}@`],
+  // Linear: a name and its sign are followed by a value, or else end at once.
+  [/((?:password|passwd|pwd|secret|authorization|cookie)["']?\s*[:=]\s*["']?)[^\s"',;&}]+/gi, `$1${SECRET_MASK}`],
+  // "token: expired" is a reason, not a secret. Only values that look random are masked.
+  // Linear: only a value of less than 20 characters is read and not matched.
+  [/((?:token|key)["']?\s*[:=]\s*["']?)(?=[^\s"',;&}]*\d|[^\s"',;&}]{20})[^\s"',;&}]{6,}/gi, `$1${SECRET_MASK}`],
+];
+
+/** Masks credentials by their form alone. Used where the detectors are not loaded. */
+function maskSecrets(text: string): string {
+  return PATTERNS.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), text);
 }

@@ -9,7 +9,6 @@ import { expect, it } from "vitest";
 const JSON_PARSERS: Readonly<Record<string, readonly string[]>> = {
   "the reader itself, and the one of OTLP/JSON, which parses names and numbers": [
     "src/runtime/text/json/json-reader.ts",
-    "src/runtime/text/json/parse-json.ts",
     "src/runtime/otlp/json/json-cursor.ts",
     "src/runtime/otlp/json/read-json.ts",
   ],

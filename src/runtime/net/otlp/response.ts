@@ -1,6 +1,5 @@
 import type { PartialRejection } from "#contract";
 import type { Signal } from "#otlp/signals";
-import { toSnakeCase } from "#text";
 import { intField, readWholeFields, textField, writeFields } from "./proto-fields.js";
 import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
 
@@ -68,4 +67,9 @@ function parseObject(body: Uint8Array): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** `rejectedLogRecords` as the protobuf files and OTTL spell it: `rejected_log_records`. */
+function toSnakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,4 +1,3 @@
-import { ExpressionError } from "./expression-error.js";
 import { type ExpressionFunction, FUNCTIONS } from "./functions.js";
 import {
   type CompiledExpression,
@@ -10,7 +9,7 @@ import {
   POWERS,
 } from "./operators.js";
 import { callMethod } from "./times.js";
-import { type ExpressionToken, tokenize } from "./tokens.js";
+import { ExpressionError, type ExpressionToken, tokenize } from "./tokens.js";
 import { asList, asNumber, asTruth, compare, type ExpressionValue, typeName } from "./values.js";
 
 export interface ExpressionNames {

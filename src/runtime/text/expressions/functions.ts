@@ -1,6 +1,6 @@
-import { parseJson } from "../json/parse-json.js";
-import { ExpressionError } from "./expression-error.js";
+import { parseJson } from "../json/json-reader.js";
 import { now, readDate, readDuration } from "./times.js";
+import { ExpressionError } from "./tokens.js";
 import { asList, asNumber, asText, compare, type ExpressionValue, isEqual, isMap, member, typeName } from "./values.js";
 
 /** A function of expressions: its arguments are values. */

@@ -1,7 +1,6 @@
 import { compilePattern, type Pattern } from "../patterns/pattern.js";
-import { ExpressionError } from "./expression-error.js";
 import { calculateTime } from "./times.js";
-import type { ExpressionToken } from "./tokens.js";
+import { ExpressionError, type ExpressionToken } from "./tokens.js";
 import { asNumber, asText, asTruth, compare, type ExpressionValue, isEqual, isIn, member } from "./values.js";
 
 /** The values of an expression's variables. */

@@ -2,7 +2,7 @@ import { calendarOf, formatDuration, formatTime, parseGoDuration } from "../time
 import { DAYS, MONTHS, parseGoLayout } from "../time/time-layout.js";
 import { parseTime } from "../time/time-parse.js";
 import { type TimeZone, UTC, type ZonedTime, zoneAt } from "../time/time-zones.js";
-import { ExpressionError } from "./expression-error.js";
+import { ExpressionError } from "./tokens.js";
 
 /** A point in time, such as `timestamp`, `now()` and `date("2026-01-31")`. */
 export class ExpressionTime implements ZonedTime {

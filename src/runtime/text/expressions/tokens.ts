@@ -1,5 +1,3 @@
-import { ExpressionError } from "./expression-error.js";
-
 /** A piece of an expression. Texts and numbers carry their value. */
 export interface ExpressionToken {
   readonly kind: "number" | "text" | "name" | "sign" | "end";
@@ -105,4 +103,14 @@ function readText(source: string, at: number): ExpressionToken {
     else throw new ExpressionError(`\\${escaped} is not an escape; write \\\\${escaped} for a backslash`, i - 1);
   }
   throw new ExpressionError("a text has no end", at);
+}
+
+/** Why an expression is invalid (with the place in its text), or why it has no value for this data (without). */
+export class ExpressionError extends Error {
+  readonly at: number | undefined;
+
+  constructor(message: string, at?: number) {
+    super(at === undefined ? message : `${message}, at character ${at + 1}`);
+    this.at = at;
+  }
 }

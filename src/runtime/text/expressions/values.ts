@@ -1,5 +1,5 @@
-import { ExpressionError } from "./expression-error.js";
 import { ExpressionDuration, ExpressionTime } from "./times.js";
+import { ExpressionError } from "./tokens.js";
 
 /** A value in an expression. A bigint is an integer and a number a double; maps are objects whose own keys count. */
 export type ExpressionValue = unknown;

@@ -1,3 +1,2 @@
 /** The one reader of JSON from outside, with bounds for everything that is parsed in one go. */
-export { type JsonBounds, JsonReader, MAX_JSON_DEPTH, ONLY_DEPTH } from "./json-reader.js";
-export { parseJson } from "./parse-json.js";
+export { type JsonBounds, JsonReader, MAX_JSON_DEPTH, ONLY_DEPTH, parseJson } from "./json-reader.js";

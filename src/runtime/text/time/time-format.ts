@@ -1,5 +1,5 @@
+import { withoutEnd } from "../delimited-text.js";
 import { TextError } from "../text-error.js";
-import { withoutEnd } from "../without-end.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
 import type { ZonedTime } from "./time-zones.js";
 

@@ -1,6 +1,0 @@
-/** The text without these characters at its end, in time linear in the text, which `/[...]+$/` is not. */
-export function withoutEnd(text: string, characters: string): string {
-  let end = text.length;
-  while (end > 0 && characters.includes(text[end - 1]!)) end--;
-  return text.slice(0, end);
-}
