@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "#contract";
 import type { AttemptError, Entry, ReplayEnd } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { RecentIds } from "./admit/recent-ids.js";
+import type { RecentIds } from "./admit/keyed-entries.js";
 import type { DeadLetterWriter, WriteOutcome } from "./dead-letters/dead-letter-writer.js";
 import type { ForwardMarks } from "./dead-letters/forward-marks.js";
 import type { EntryEnd, EntryOutcome } from "./entry/outcome.js";

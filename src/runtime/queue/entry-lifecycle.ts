@@ -4,7 +4,7 @@ import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
-import { RecentIds } from "./admit/recent-ids.js";
+import { RecentIds } from "./admit/keyed-entries.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { PrepareReplayed } from "./dead-letters/exporter-control.js";

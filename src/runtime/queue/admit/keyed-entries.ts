@@ -2,11 +2,10 @@ import { type Clock, Debt, Delivery, type Logger, type MessageWatch, type Origin
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { withReplay } from "../dead-letters/change/with-replay.js";
-import { runExclusively } from "../dead-letters/run-exclusively.js";
 import { deadLetteredRefusal } from "../entry/queue-errors.js";
+import { runExclusively } from "../store/dead-letter-access.js";
 import { replacementOf } from "../store/format/entry-value.js";
 import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
-import type { RecentIds } from "./recent-ids.js";
 
 /** An entry that the queue has, or had, under the id of a new one; `known` is undefined if it was delivered. */
 export interface KnownEntry {
@@ -109,3 +108,24 @@ export function endAsDeadLetter(entry: Entry, watched: Delivery): void {
   watched.origin.watch!.report(entry, error);
   watched.refuse(deadLetteredRefusal({ entry }, { reason, error }, "saved"));
 }
+
+/** The ids of entries that ended lately; bounded, and lost when the process ends. */
+export class RecentIds {
+  private readonly ids = new Set<string>();
+
+  add(id: string): void {
+    this.ids.delete(id);
+    this.ids.add(id);
+    if (this.ids.size <= MAX_IDS) return;
+    for (const oldest of this.ids) {
+      this.ids.delete(oldest);
+      return;
+    }
+  }
+
+  has(id: string): boolean {
+    return this.ids.has(id);
+  }
+}
+
+const MAX_IDS = 10_000;

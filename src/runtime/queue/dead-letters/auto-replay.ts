@@ -1,6 +1,6 @@
 import type { Entry } from "#contract/operations";
+import { walkDeadLetters } from "../store/dead-letter-access.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
-import { walkDeadLetters } from "../store/walk-dead-letters.js";
 import type { ReplayServices } from "./change/replay-chunk.js";
 import { isDeleted, type LocatedEntry } from "./dead-letters.js";
 import type { QueueControl } from "./exporter-control.js";

@@ -1,8 +1,8 @@
-import type { BatchFacts, DeadLetterLanguage, RecordCondition } from "#contract/operations";
+import type { BatchFacts, DEAD_LETTER_FACTS, DeadLetterLanguage, RecordCondition } from "#contract/operations";
 import { type CompleteSettings, parseRecordPattern } from "#contract/schema";
 import { Batch } from "#otlp";
 import { type AnyRecordView, editRecords, readRecords } from "#otlp/views";
-import { conditionFacts, type DeadLetterFacts } from "./dead-letter-facts.js";
+import type { DeadLetterCause } from "../entry/queue-item.js";
 
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];
 
@@ -86,4 +86,25 @@ function hasMatch(batch: Batch, predicate: RecordPredicate): boolean {
     found ||= predicate(record);
   });
   return found;
+}
+
+/** Facts about a failure that filters may use in addition to the records. */
+export interface DeadLetterFacts {
+  readonly exporter: string;
+  readonly cause: Pick<DeadLetterCause, "reason" | "category"> & {
+    readonly error: Pick<DeadLetterCause["error"], "class">;
+  };
+  readonly attempts: number;
+}
+
+/** Returns the facts in the form used by conditions. */
+export function conditionFacts({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
+  const facts: Record<(typeof DEAD_LETTER_FACTS)[number], string | bigint> = {
+    "dead_letter.exporter": exporter,
+    "dead_letter.reason": cause.reason,
+    "dead_letter.category": cause.category,
+    "dead_letter.error_class": cause.error.class,
+    "dead_letter.attempts": BigInt(attempts),
+  };
+  return facts;
 }

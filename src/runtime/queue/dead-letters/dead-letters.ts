@@ -1,8 +1,8 @@
 import { AdminError, type DeadLetterQuery, type Entry } from "#contract/operations";
 import { glob } from "#contract/schema";
 import { maskRecordText } from "#text";
+import { pagesOfDeadLetters } from "../store/dead-letter-access.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
-import { pagesOfDeadLetters } from "../store/walk-dead-letters.js";
 import { type ExporterControl, hasQueue, type QueueControl } from "./exporter-control.js";
 import { asSearched, type CheckedQuery, matchRecords } from "./search/match-records.js";
 

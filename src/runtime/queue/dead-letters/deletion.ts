@@ -1,10 +1,9 @@
 import type { Clock, Logger } from "#contract";
 import { AdminError, type Entry } from "#contract/operations";
+import { DELETE_CHUNK_SIZE, runExclusively } from "../store/dead-letter-access.js";
 import type { StoredEntry } from "../store/store.js";
-import { DELETE_CHUNK_SIZE } from "../store/walk-dead-letters.js";
 import type { Originals } from "./change/originals.js";
 import { type Controls, isDeleted, type LocatedEntry } from "./dead-letters.js";
-import { runExclusively } from "./run-exclusively.js";
 import type { CheckedSelection } from "./search/match-records.js";
 import { selectCandidates, selectIds } from "./selection.js";
 

@@ -1,8 +1,8 @@
 import type { Logger } from "#contract";
 import type { AttemptError, Entry } from "#contract/operations";
+import { runExclusively } from "../store/dead-letter-access.js";
 import type { Controls } from "./dead-letters.js";
 import { hasQueue } from "./exporter-control.js";
-import { runExclusively } from "./run-exclusively.js";
 
 type Forwarded = NonNullable<Entry["forwarded"]>;
 

@@ -4,11 +4,10 @@ import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#cont
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
 import { wholeNumbering } from "../entry/numbering.js";
+import { runExclusively, walkDeadLetters } from "../store/dead-letter-access.js";
 import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js";
-import { walkDeadLetters } from "../store/walk-dead-letters.js";
 import { type Controls, isDeleted } from "./dead-letters.js";
 import { hasQueue, type QueueControl } from "./exporter-control.js";
-import { runExclusively } from "./run-exclusively.js";
 
 export interface ForwarderServices {
   readonly clock: Clock;

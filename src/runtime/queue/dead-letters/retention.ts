@@ -1,11 +1,10 @@
 import type { Clock, Counter, Logger, Metrics } from "#contract";
 import { SteadyTime } from "../entry/steady-time.js";
+import { DELETE_CHUNK_SIZE, runExclusively, walkDeadLetters } from "../store/dead-letter-access.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
-import { DELETE_CHUNK_SIZE, walkDeadLetters } from "../store/walk-dead-letters.js";
 import type { QueueControl } from "./exporter-control.js";
 import { KnownTime } from "./known-time.js";
 import { expiryOf } from "./replay-check.js";
-import { runExclusively } from "./run-exclusively.js";
 
 export interface RetentionServices {
   readonly clock: Clock;

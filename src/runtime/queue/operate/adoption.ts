@@ -10,7 +10,7 @@ import type { QueueControl } from "../dead-letters/exporter-control.js";
 import { hasRoom } from "../dead-letters/forwarder.js";
 import { waitUntil } from "../dead-letters/replay.js";
 import { hasUnknownPipeline, withPipeline } from "../dead-letters/replay-check.js";
-import { runExclusively } from "../dead-letters/run-exclusively.js";
+import { runExclusively } from "../store/dead-letter-access.js";
 import { type EntryRef, isEntryGone, type StoredEntry } from "../store/store.js";
 
 export interface AdoptionServices {

@@ -2,20 +2,22 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { access, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { Logger } from "#contract";
 import { StartError } from "#contract/errors";
 import type { OrphanedQueue } from "#contract/operations";
 import type { OutletSettings } from "#contract/operators";
 import { type CompleteSettings, completeSettings } from "#contract/schema";
-import { makePrivateDirectory } from "#system";
+import { makePrivate, makePrivateDirectory } from "#system";
 import { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";
 import { SharedDisk } from "../store/level/disk/shared-disk.js";
-import { storeExists, storesUnder, summaryPath } from "../store/level/open/summary-file.js";
+import { isStoreDirectory, storeExists, storesUnder, summaryPath } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { MemoryStore } from "../store/memory-store.js";
 import type { LevelStoreSettings, QueueStore } from "../store/store.js";
 import {
   directoryNameOf,
+  exporterOfDirectory,
   JOURNAL_PREFIX,
   parseWorkerQueueId,
   workerDirectoryName,
@@ -24,7 +26,6 @@ import {
 import { DiskWorkers, SUSPECT_FILE, waitUntilUnmarked } from "./disk-workers.js";
 import { kindOfQueue, orphanAdvice, orphanedQueuesUnder, warnOfOrphanedQueues } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
-import { tightenPermissions } from "./tighten-permissions.js";
 
 /** A directory with one store in each subdirectory. */
 export class DiskPlace implements QueuePlace {
@@ -202,3 +203,27 @@ async function queueNamesUnder(root: string): Promise<ReadonlySet<string>> {
   const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
   return new Set(entries.map((entry) => (entry.isDirectory() ? entry.name : entry.name.replace(/\.witness$/, ""))));
 }
+
+/**
+ * Makes the queues in a directory accessible only to their owner, because earlier versions let others read them. The
+ * directory itself is changed only if it contains nothing else, since others may need it. Never rejects.
+ */
+async function tightenPermissions(root: string, logger: Logger): Promise<void> {
+  const names = await readdir(root).catch(() => []);
+  const own: string[] = [];
+  for (const name of names) if (await isOwn(root, name)) own.push(name);
+  const paths = own.length === names.length ? [root] : own.map((name) => join(root, name));
+  let changed = 0;
+  for (const path of paths) changed += await makePrivate(path);
+  if (changed === 0) return;
+  logger.warn({ directory: root, changed }, "other users could read files of the queues; now only the owner can");
+}
+
+async function isOwn(root: string, name: string): Promise<boolean> {
+  if (name === ".set-aside") return true;
+  const [, summaryOf] = SUMMARY_FILE.exec(name) ?? [];
+  if (summaryOf !== undefined) return exporterOfDirectory(summaryOf) !== undefined;
+  return exporterOfDirectory(name) !== undefined && (await isStoreDirectory(join(root, name)).catch(() => false));
+}
+
+const SUMMARY_FILE = /^(.*)\.witness$/;

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { noMetrics, silentLogger } from "#contract";
 import { type Admin, AdminError } from "#contract/operations";
-import type { ExporterControl } from "../dead-letters/exporter-control.js";
+import { type ExporterControl, idleControl } from "../dead-letters/exporter-control.js";
 import { createOperatorRecords } from "../records/operator-records.js";
 import type { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";
@@ -24,7 +24,6 @@ import {
   workerOfDirectory,
   workerQueueId,
 } from "./directory-name.js";
-import { idleControl } from "./idle-control.js";
 
 export interface OfflineQueues {
   readonly admin: Admin;

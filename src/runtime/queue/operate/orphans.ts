@@ -6,12 +6,11 @@ import {
   type QueueAdoption,
 } from "#contract/operations";
 import { type Controls, controlOf } from "../dead-letters/dead-letters.js";
-import { hasQueue, type QueueControl } from "../dead-letters/exporter-control.js";
+import { hasQueue, idleControl, type QueueControl } from "../dead-letters/exporter-control.js";
+import { DELETE_CHUNK_SIZE } from "../store/dead-letter-access.js";
 import { isStoreError, type QueueStore } from "../store/store.js";
-import { DELETE_CHUNK_SIZE } from "../store/walk-dead-letters.js";
 import { asAdminError } from "./admin.js";
 import { Adoption, type AdoptionServices } from "./adoption.js";
-import { idleControl } from "./idle-control.js";
 import { kindOfQueue } from "./orphaned-queues.js";
 import type { QueuePlace } from "./queue-place.js";
 

@@ -4,6 +4,7 @@ import type { Controls } from "../dead-letters/dead-letters.js";
 import {
   type ExporterControl,
   hasQueue,
+  idleControl,
   type QueueControl,
   type RemainingOf,
 } from "../dead-letters/exporter-control.js";
@@ -13,7 +14,6 @@ import { isRecordsId, RecordLog } from "../store/record-log.js";
 import { isEntryGone, isStoreError, type QueueStore, STORE_RETRY_MS, type StoredEntry } from "../store/store.js";
 import { type AdoptedAsTheyAre, Adoption, type AdoptionServices, failureOf, type PlannedMove } from "./adoption.js";
 import { type WorkerQueue, workerQueueId } from "./directory-name.js";
-import { idleControl } from "./idle-control.js";
 import { deleteEntries, type Orphans } from "./orphans.js";
 import type { QueuePlace } from "./queue-place.js";
 

@@ -1,9 +1,9 @@
 import type { Clock } from "#contract";
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
+import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letter-access.js";
 import { replacementOf } from "./format/entry-value.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store.js";
-import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./walk-dead-letters.js";
 
 export interface RecordLogSettings {
   readonly createStore: () => QueueStore;

@@ -3,8 +3,10 @@ import { type Batch, batchFromJson, readRecords } from "../../../../src/plugin.j
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
-import type { DeadLetterFacts } from "../../../../src/runtime/queue/dead-letters/dead-letter-facts.js";
-import { createDeadLetterFilter as createFilter } from "../../../../src/runtime/queue/dead-letters/dead-letter-filter.js";
+import {
+  createDeadLetterFilter as createFilter,
+  type DeadLetterFacts,
+} from "../../../../src/runtime/queue/dead-letters/dead-letter-filter.js";
 import { builtins } from "../../../support/builtins.js";
 
 const ERROR = { kind: "permanent", code: "HTTP_400", message: "no" } as const;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compileExpression } from "../../../../src/runtime/text/expressions/expression.js";
-import { ExpressionError } from "../../../../src/runtime/text/expressions/expression-error.js";
+import { ExpressionError } from "../../../../src/runtime/text/expressions/tokens.js";
 import { runs } from "../../../support/runs.js";
 
 const scope = {

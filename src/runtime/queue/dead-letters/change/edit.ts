@@ -4,11 +4,11 @@ import type { Batch } from "#otlp";
 import { batchFromJson, findUnknownMember } from "#otlp/json";
 import { isMalformed, type Signal } from "#otlp/signals";
 import { numberingAfterEdit } from "../../entry/numbering.js";
+import { runExclusively } from "../../store/dead-letter-access.js";
 import { replacementOf } from "../../store/format/entry-value.js";
 import type { StoredEntry } from "../../store/store.js";
 import { excerptOf } from "../batch-excerpt.js";
 import { type Controls, isDeleted, type LocatedEntry } from "../dead-letters.js";
-import { runExclusively } from "../run-exclusively.js";
 import { findEntry } from "../selection.js";
 import { type Originals, withEdit } from "./originals.js";
 

@@ -1,12 +1,12 @@
 import type { Clock, Logger } from "#contract";
 import type { Entry, Failure } from "#contract/operations";
 import type { Batch } from "#otlp";
+import { runExclusively } from "../../store/dead-letter-access.js";
 import { replacementOf } from "../../store/format/entry-value.js";
 import type { KeptRecord, RecordLog } from "../../store/record-log.js";
 import type { NewEntry, StoredEntry } from "../../store/store.js";
 import type { Controls } from "../dead-letters.js";
 import { hasQueue, type QueueControl } from "../exporter-control.js";
-import { runExclusively } from "../run-exclusively.js";
 
 /** Entries that are being moved from one queue to another. */
 export interface MoveRecord {

@@ -1,13 +1,13 @@
 import type { Clock, Logger, MessageWatch, Metrics } from "#contract";
 import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
 import type { Batch } from "#otlp";
+import { runExclusively } from "../../store/dead-letter-access.js";
 import { replacementOf } from "../../store/format/entry-value.js";
 import { isEntryGone, type StoredEntry } from "../../store/store.js";
 import { isDeleted, type LocatedEntry } from "../dead-letters.js";
 import type { QueueControl } from "../exporter-control.js";
 import { destinationOf, replaySkipReason, withPipeline } from "../replay-check.js";
 import type { ReplayTally } from "../replay-tally.js";
-import { runExclusively } from "../run-exclusively.js";
 import { type MessageSources, tellSources } from "./message-replays.js";
 import type { Moves } from "./moves.js";
 import { type Originals, withEdit } from "./originals.js";

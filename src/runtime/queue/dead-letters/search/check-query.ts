@@ -8,7 +8,7 @@ import {
 import { parseRecordPattern } from "#contract/schema";
 import { SIGNALS } from "#otlp/signals";
 import { readRecords } from "#otlp/views";
-import { conditionFacts } from "../dead-letter-facts.js";
+import { conditionFacts } from "../dead-letter-filter.js";
 import { MAX_PAGE_SIZE } from "../dead-letters.js";
 import type { CheckedQuery, CheckedSelection, DeadLetterTest } from "./match-records.js";
 

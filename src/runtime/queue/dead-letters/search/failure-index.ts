@@ -1,6 +1,6 @@
+import { pagesOfDeadLetters } from "../../store/dead-letter-access.js";
 import { factsOf } from "../../store/format/failure-facts.js";
 import type { EntryRef, QueueStore, StoredEntry, StoredFacts } from "../../store/store.js";
-import { pagesOfDeadLetters } from "../../store/walk-dead-letters.js";
 import { readDeadLetter } from "../dead-letters.js";
 import { FailureRows } from "./failure-rows.js";
 

@@ -1,8 +1,8 @@
 import type { Clock } from "#contract";
 import type { DeadLetterPage, Entry } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
+import { pagesOfDeadLetters, READ_CHUNK_SIZE } from "../../store/dead-letter-access.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
-import { pagesOfDeadLetters, READ_CHUNK_SIZE } from "../../store/walk-dead-letters.js";
 import { type Controls, entryMatcher, queriedControls, readDeadLetter } from "../dead-letters.js";
 import type { QueueControl } from "../exporter-control.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";

@@ -1,7 +1,7 @@
 import type { DeadLetterQuery, Selection } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
-import type { DeadLetterFacts } from "../dead-letter-facts.js";
+import type { DeadLetterFacts } from "../dead-letter-filter.js";
 
 /** Whether the records of a dead letter match. */
 export type DeadLetterTest = (batch: Batch, facts: DeadLetterFacts) => boolean;

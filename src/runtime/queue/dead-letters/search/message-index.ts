@@ -1,6 +1,6 @@
 import type { Entry } from "#contract/operations";
+import { walkDeadLetters } from "../../store/dead-letter-access.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
-import { walkDeadLetters } from "../../store/walk-dead-letters.js";
 import { type Controls, isDeleted, readDeadLetter } from "../dead-letters.js";
 import { hasQueue } from "../exporter-control.js";
 

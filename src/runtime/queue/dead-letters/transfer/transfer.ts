@@ -1,9 +1,9 @@
 import type { Entry, ImportReport } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { mayBeSecret } from "../../entry/client-metadata.js";
+import { runExclusively } from "../../store/dead-letter-access.js";
 import { isEntryGone, type QueueStore } from "../../store/store.js";
 import { type Controls, type LocatedEntry, searchDeadLetters } from "../dead-letters.js";
-import { runExclusively } from "../run-exclusively.js";
 import type { CheckedQuery } from "../search/match-records.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 

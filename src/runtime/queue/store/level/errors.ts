@@ -1,5 +1,4 @@
 import { StoreError } from "../store.js";
-import { NoSpaceError } from "./disk/no-space.js";
 
 /** Turns an error of LevelDB or the file system into a `StoreError` that says what to do. */
 export function toStoreError(error: unknown, directory: string): StoreError {
@@ -50,4 +49,18 @@ function errorMessages(error: unknown): string {
     texts.push(code === undefined ? at.message : `${code}: ${at.message}`);
   }
   return texts.join(": ");
+}
+
+/** The disk has less free space than must be left. The system has not refused a write yet. */
+export class NoSpaceError extends Error {
+  readonly code = "ENOSPC";
+
+  /** `left` is the free space including the ballast, and `needed` the space required, in bytes. */
+  constructor(left: number, needed: number) {
+    super(`${inMebibytes(left)} MiB are left on its disk, and ${inMebibytes(needed)} MiB have to be`);
+  }
+}
+
+function inMebibytes(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(1);
 }

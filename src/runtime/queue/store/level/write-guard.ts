@@ -1,12 +1,12 @@
 import { readdirSync, statSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { makePrivateDirectory } from "#system";
+import { makePrivate, makePrivateDirectory } from "#system";
 import { LOG_FILE } from "../leveldb-files/data-files.js";
 import { StoreError } from "../store.js";
 import { checkWritable, type StoreDisk } from "./disk/store-disk.js";
 import { toStoreError } from "./errors.js";
 import { checkUnlocked } from "./level-db.js";
-import { OwnerOnlyFiles } from "./open/owner-only-files.js";
 
 export interface WriteGuardSettings {
   readonly directory: string;
@@ -263,5 +263,29 @@ function namesIn(directory: string): string[] {
     return readdirSync(directory);
   } catch {
     return [];
+  }
+}
+
+/**
+ * Makes the files of a store accessible only to their owner. LevelDB creates files with the umask of the process, which
+ * belongs to the program that embeds Sluice. So the directory is closed to others, and new files are changed.
+ */
+class OwnerOnlyFiles {
+  private readonly directory: string;
+  private checkedAt = 0;
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /** Checks the files if any were added or removed since the last call. Never rejects. */
+  async check(): Promise<void> {
+    const changedAt = await stat(this.directory).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    );
+    if (changedAt === this.checkedAt) return;
+    this.checkedAt = changedAt;
+    await makePrivate(this.directory);
   }
 }

@@ -6,9 +6,9 @@ import { queryMatcher } from "../../../../../src/runtime/queue/dead-letters/dead
 import { CauseTally } from "../../../../../src/runtime/queue/dead-letters/search/cause-tally.js";
 import { FailureIndex } from "../../../../../src/runtime/queue/dead-letters/search/failure-index.js";
 import { FailureIndexes } from "../../../../../src/runtime/queue/dead-letters/search/failure-indexes.js";
+import { walkDeadLetters } from "../../../../../src/runtime/queue/store/dead-letter-access.js";
 import { MemoryStore } from "../../../../../src/runtime/queue/store/memory-store.js";
 import type { QueueStore, StoredEntry } from "../../../../../src/runtime/queue/store/store.js";
-import { walkDeadLetters } from "../../../../../src/runtime/queue/store/walk-dead-letters.js";
 import { runs } from "../../../../support/runs.js";
 import { failedEntry, newEntry } from "../../store/entries.js";
 import { makePlace, type Place } from "../../store/level-harness.js";

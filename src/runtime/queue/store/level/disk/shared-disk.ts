@@ -1,6 +1,6 @@
+import { NoSpaceError } from "../errors.js";
 import { Ballast } from "./ballast.js";
 import { type DiskPlan, planFor, type ReadDisk, readDisk, sizeWithStores } from "./disk-plan.js";
-import { NoSpaceError } from "./no-space.js";
 
 const MIB = 1024 * 1024;
 /** The free space is measured again after this many bytes, or milliseconds. */

@@ -1,8 +1,8 @@
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { removeOrphanedTables, sizeOfOrphanedTables } from "../../leveldb-files/orphaned-tables.js";
+import { removeOrphanedTables, sizeOfOrphanedTables } from "../../leveldb-files/inspect-directory.js";
+import { NoSpaceError } from "../errors.js";
 import { type DiskPlan, sizeOfFiles } from "./disk-plan.js";
-import { NoSpaceError } from "./no-space.js";
 import type { DiskUser, Room, SharedDisk } from "./shared-disk.js";
 
 /** Space that LevelDB needs for opening in addition to its logs: a new log and a new MANIFEST. */

@@ -1,9 +1,8 @@
 import { stat } from "node:fs/promises";
-import { makePrivate, makePrivateDirectory, type ProcessHold } from "#system";
-import { closedError, type OpenReport } from "../../store.js";
+import { type HoldOwner, holdName, makePrivate, makePrivateDirectory, type ProcessHold } from "#system";
+import { closedError, type OpenReport, StoreError } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
-import { holdDirectory } from "./directory-hold.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
 export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
@@ -157,4 +156,36 @@ export class Database {
     this.lastWork = run.catch(() => {});
     return run;
   }
+}
+
+/**
+ * Holds a queue's directory for this process, in addition to LevelDB's lock. LevelDB's lock is a file: removing the
+ * file lets a second process in, and POSIX drops the lock when any part of the process closes the same file, as a
+ * refused second instance does. The hold is named after the directory itself (device and inode).
+ *
+ * Between containers that share a directory, only LevelDB's lock works.
+ *
+ * Creates the directory if necessary. Rejects with a `StoreError` "locked" that names the process holding it.
+ */
+export async function holdDirectory(directory: string): Promise<ProcessHold> {
+  await makePrivateDirectory(directory);
+  const { dev, ino } = await stat(directory, { bigint: true });
+  const hold = await holdName(`sluice-queue-${dev}-${ino}`);
+  if ("heldBy" in hold) throw heldError(directory, hold.heldBy);
+  return hold;
+}
+
+function heldError(directory: string, owner: HoldOwner): StoreError {
+  const advice =
+    owner === undefined || owner.since !== undefined
+      ? "stop that one, or give this one a directory of its own"
+      : `it does not answer and may be stopped: let it continue with kill -CONT ${owner.pid}, or end it with kill -KILL ${owner.pid}`;
+  return new StoreError("locked", `the queue directory ${directory} is in use by ${describe(owner)}: ${advice}`);
+}
+
+function describe(owner: HoldOwner): string {
+  if (owner === undefined) return "another process";
+  const { pid, since } = owner;
+  const start = since === undefined ? "" : `, since ${since}`;
+  return pid === process.pid ? `another instance in this process${start}` : `process ${pid}${start}`;
 }

@@ -1,5 +1,7 @@
 import { newIdTag } from "../../format/entry-id.js";
 import type { EntryHead } from "../../format/entry-value.js";
+import { decodeFacts, encodeFacts } from "../../format/failure-facts.js";
+import { frame, unframeBytes } from "../../format/frame.js";
 import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
 import {
   addRef,
@@ -12,15 +14,14 @@ import {
   newMeta,
   removedBy,
 } from "../../format/meta.js";
-import type { EntryRef, LostBounds, OpenReport } from "../../store.js";
-import { adjustAmount } from "../../store.js";
+import { adjustAmount, type EntryRef, type LostBounds, type OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, firstPending, scanKeys, scanRows } from "../reader.js";
 import type { LogEvidence } from "./log-evidence.js";
 import { countLost, type KeyInterval } from "./lost-entries.js";
+import { hasLostFailure, withKnownFailure } from "./lost-failure.js";
 import { type Loss, lossOf, NO_LOSS } from "./marks.js";
-import { repairOverwritten } from "./overwritten.js";
-import { recount } from "./recount.js";
+import { PagedWriter, recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";
 
 /** The contents of a store, and the findings about it. */
@@ -184,4 +185,28 @@ function lostTail(meta: Meta, summary: StoreSummary | undefined): LostBounds {
   const atLeast = Math.max(0, summary.last - mostRemoved - entriesIn(meta));
   const entries = isClosed ? entriesIn(summary) : mostLast - removedBy(summary);
   return { atLeast, atMost: Math.max(atLeast, Math.min(entries, mostLast - meta.last)) };
+}
+
+/**
+ * Repairs dead letters that an older version overwrote with an earlier update of their entry, and returns their number.
+ * They get what is known about their failure, at this time, so that they are kept as long as new ones. Those with facts
+ * are intact and are not decoded.
+ */
+async function repairOverwritten(db: LevelDb, at: number): Promise<number> {
+  const writer = new PagedWriter(db);
+  let repaired = 0;
+  for await (const page of scanRows(db, RANGES.failed, 0)) {
+    for (const [key, value] of page) {
+      const ref = refOf(key);
+      const read = unframeBytes(RANGES.failed, ref, 0, value);
+      if (read === undefined || decodeFacts(read.body) !== undefined) continue;
+      const head = JSON.parse(read.head.toString()) as EntryHead;
+      if (!hasLostFailure(head.entry)) continue;
+      const entry = withKnownFailure(head.entry, at);
+      writer.put(key, frame(RANGES.failed, ref, 0, { ...head, entry }, encodeFacts(entry)));
+      repaired++;
+    }
+    await writer.flush();
+  }
+  return repaired;
 }

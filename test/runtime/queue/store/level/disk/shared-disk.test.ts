@@ -6,7 +6,7 @@ import { adoptOldBallasts } from "../../../../../../src/runtime/queue/store/leve
 import { planFor } from "../../../../../../src/runtime/queue/store/level/disk/disk-plan.js";
 import { SharedDisk } from "../../../../../../src/runtime/queue/store/level/disk/shared-disk.js";
 import { StoreDisk } from "../../../../../../src/runtime/queue/store/level/disk/store-disk.js";
-import { holdDirectory } from "../../../../../../src/runtime/queue/store/level/open/directory-hold.js";
+import { holdDirectory } from "../../../../../../src/runtime/queue/store/level/open/database.js";
 import { makePlace, type Place } from "../../level-harness.js";
 
 const MIB = 1024 * 1024;
