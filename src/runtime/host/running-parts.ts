@@ -1,7 +1,7 @@
 import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import type { Exporter, Extension } from "#contract";
 import { checkComponent } from "#contract/border";
-import type { ExporterEnd, GraphParts, RunningJournal, RunningReceiver } from "#pipeline";
+import type { GraphParts, RunningExporter, RunningJournal, RunningReceiver } from "#pipeline";
 import type { ComponentRunner, StartedComponent } from "./component-runner.js";
 
 export interface StartedExtension extends StartedComponent {
@@ -43,13 +43,13 @@ export class RunningParts {
     return this.add(this.extensions, { id: spec.id, extension, stop: () => extension.stop() });
   }
 
-  async startExporter(spec: ExporterEnd["spec"], exporter: Exporter): Promise<StartedComponent> {
+  async startExporter(spec: RunningExporter["spec"], exporter: Exporter): Promise<StartedComponent> {
     const stop = async () => exporter.stop?.();
     await this.runner.start(spec, async () => exporter.start?.(), stop);
     return this.add(this.exporters, { id: spec.id, stop });
   }
 
-  async startOutlet({ spec, outlet }: ExporterEnd): Promise<StartedComponent> {
+  async startOutlet({ spec, outlet }: RunningExporter): Promise<StartedComponent> {
     await this.runner.start(spec, async () => outlet.start?.());
     return this.add(this.outlets, { id: spec.id, stop: async () => outlet.stop?.() });
   }
@@ -69,9 +69,9 @@ export class RunningParts {
 
   /** Starts all parts of a graph; receivers come last, when `onReady` has resolved. */
   async startAll(parts: GraphParts, config: ResolvedConfig, onReady: () => Promise<void>): Promise<void> {
-    for (const end of parts.exporters.values()) {
-      await this.startExporter(end.spec, end.exporter);
-      await this.startOutlet(end);
+    for (const exporter of parts.exporters.values()) {
+      await this.startExporter(exporter.spec, exporter.exporter);
+      await this.startOutlet(exporter);
     }
     for (const journal of parts.journals) await this.startJournal(journal, config);
     await onReady();

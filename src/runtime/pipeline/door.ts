@@ -10,10 +10,11 @@ export { isolate } from "./isolate.js";
 export { journalPlace } from "./journal-place.js";
 export { trafficReader } from "./read-traffic.js";
 export { connectorJournalName } from "./replay-steps.js";
-export type { ExporterEnd } from "./stages/exporter-end.js";
-export { drainInOrder, type GraphStage } from "./stages/stage.js";
+export type { RunningExporter } from "./running-exporter.js";
+export { type Former, whenEnded } from "./streams.js";
+export type { Retired } from "./wiring.js";
 export type {
   ExchangePlace,
   ExchangePlaceSettings,
   WorkerExchange,
-} from "./stages/worker-exchange.js";
+} from "./worker-exchange.js";

@@ -1,16 +1,19 @@
-import type {
-  ComponentKind,
-  ConnectorFactory,
-  Delivery,
-  GraphPlan,
-  Intake,
-  PlannedComponent,
-  PlannedExporter,
-  PlannedPipeline,
-  ProcessorContext,
-  ProcessorFactory,
-  Receiver,
-  ReceiverFactory,
+import { filter, type MonoTypeOperatorFunction, map, tap } from "rxjs";
+import {
+  type ComponentKind,
+  type ConnectorFactory,
+  type Delivery,
+  type GraphPlan,
+  type Intake,
+  type PlannedComponent,
+  type PlannedExporter,
+  type PlannedPipeline,
+  type Processor,
+  type ProcessorContext,
+  type ProcessorFactory,
+  type Receiver,
+  type ReceiverFactory,
+  refusalOfSetback,
 } from "#contract";
 import { checkComponent } from "#contract/border";
 import { StartError } from "#contract/errors";
@@ -26,18 +29,18 @@ import type { Signal } from "#otlp/signals";
 import type { ComponentMaker, ComponentServices } from "./component-maker.js";
 import { createOutlet, OutletRoutes } from "./create-outlet.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
-import { copyToConnector, fanOut, routeToTargets } from "./fan-out.js";
-import type { Flows } from "./flows.js";
+import type { Flow, Flows } from "./flows.js";
 import { GraphJournals, type RunningJournal } from "./graph-journals.js";
-import { createIntake, type IntakeBudget, type IntakeState } from "./intake.js";
+import { createIntake, type IntakeBudget, type IntakeState } from "./intake/intake.js";
+import { SlicedIntake } from "./intake/sliced-intake.js";
 import { journalPlace } from "./journal-place.js";
-import { PartialAcceptance } from "./partial-acceptance.js";
+import type { Choose } from "./junction.js";
 import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { connectorJournalName } from "./replay-steps.js";
-import { SlicedIntake } from "./sliced-intake.js";
-import { ExporterEnd } from "./stages/exporter-end.js";
-import { ReplaceableExporter } from "./stages/replaceable-exporter.js";
-import { type Distribute, GraphStage, type StageLink } from "./stages/stage.js";
+import { Outgoing, ReplaceableExporter, RunningExporter } from "./running-exporter.js";
+import type { Entry } from "./streams.js";
+import { untreatedPiiWarning } from "./untreated-pii.js";
+import { Wiring } from "./wiring.js";
 import {
   EXPORTER_ELSEWHERE,
   exchangeOperator,
@@ -45,9 +48,7 @@ import {
   RECEIVER_ELSEWHERE,
   runsHere,
   type WorkerExchange,
-} from "./stages/worker-exchange.js";
-import { passesToOtherSignal } from "./stream-ends.js";
-import { untreatedPiiWarning } from "./untreated-pii.js";
+} from "./worker-exchange.js";
 
 /** The parts of every graph are made with these, whatever its plan. */
 export interface GraphServices extends ComponentServices {
@@ -75,12 +76,9 @@ export interface RunningReceiver {
 /** All parts of a graph. A reload makes new parts from a new plan, and takes over the parts that stay. */
 export interface GraphParts {
   readonly plan: GraphPlan;
-  /** By key. Each comes after those that feed it. */
-  readonly stages: ReadonlyMap<string, GraphStage>;
-  /** The links that each stage has once these parts run. */
-  readonly wiring: ReadonlyMap<GraphStage, readonly StageLink[]>;
+  readonly wiring: Wiring;
   readonly receivers: ReadonlyMap<string, RunningReceiver>;
-  readonly exporters: ReadonlyMap<string, ExporterEnd>;
+  readonly exporters: ReadonlyMap<string, RunningExporter>;
   readonly routes: ReadonlyMap<string, OutletRoutes>;
   /** In start order: each comes after those that it feeds. */
   readonly journals: readonly RunningJournal[];
@@ -112,11 +110,11 @@ export function journalUnit(name: string): string {
 /**
  * Makes the parts of a graph from its plan:
  *
- *     receivers ---+                                     +---> exporters: an outlet, mostly with a queue
- *     (intakes)    +--> stages: processors --> fan-out --+
- *     connectors --+                                     +---> connectors: a stage, then a route to pipelines
+ *     receivers ---+                                       +---> exporters: an outlet, mostly with a queue
+ *     (entries)    +--> pipeline: processors --> junction --+
+ *     connectors --+                                       +---> connectors: a place, then a choice of pipelines
  *
- * Nothing that runs is changed: links of parts that are taken over are only listed in `wiring`.
+ * Nothing that runs is changed before the wiring is used.
  *
  * No part may keep the builder, which knows all parts of its config and of the one before: they would stay in memory for
  * as long as one of them runs, and with a chain of reloads for ever.
@@ -126,17 +124,17 @@ export class GraphBuilder {
   private readonly plan: GraphPlan;
   private readonly components: ComponentMaker;
   private readonly journals: GraphJournals;
-  private readonly stages = new Map<string, GraphStage>();
-  private readonly wiring = new Map<GraphStage, StageLink[]>();
-  private readonly exporters = new Map<string, ExporterEnd>();
+  private readonly wiring: Wiring;
+  private readonly exporters = new Map<string, RunningExporter>();
   private readonly routes = new Map<string, OutletRoutes>();
-  /** Stages that end in a connector, by the connector's key, with what their links to it do. */
-  private readonly connectorFeeds = new Map<string, { readonly from: GraphStage; readonly link: LinkTo }[]>();
+  /** Places that end in a connector, by the connector's key, with what passes from there. */
+  private readonly connectorFeeds = new Map<string, ConnectorFeed[]>();
 
   constructor(settings: BuilderSettings) {
     this.settings = settings;
     this.plan = settings.plan;
     this.components = settings.components;
+    this.wiring = new Wiring({ ...settings, running: settings.takenOver?.parts.wiring });
     const kept = (name: string) =>
       this.keeps(journalUnit(name))
         ? settings.takenOver?.parts.journals.find((journal) => journal.name === name)
@@ -145,168 +143,145 @@ export class GraphBuilder {
   }
 
   build(): GraphParts {
-    for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.exporterEnd(spec));
-    for (const pipeline of this.plan.pipelines) this.addPipeline(pipeline);
-    for (const spec of this.plan.processors.values()) this.addConnectorOfProcessor(spec);
-    const receivers = new Map([...this.plan.receivers].map(([id, spec]) => [id, this.receiver(spec)]));
-    const { plan, stages, wiring, exporters, routes } = this;
-    return { plan, stages, wiring, receivers, exporters, routes, journals: this.journals.all.toReversed() };
+    const { plan, wiring, exporters, routes } = this;
+    for (const spec of plan.exporters.values()) this.addExporter(spec);
+    for (const pipeline of plan.pipelines) this.addPipeline(pipeline);
+    for (const spec of plan.processors.values()) this.addConnectorOfProcessor(spec);
+    const receivers = new Map([...plan.receivers].map(([id, spec]) => [id, this.receiver(spec)]));
+    wiring.begin();
+    return { plan, wiring, receivers, exporters, routes, journals: this.journals.all.toReversed() };
   }
 
   /** Called in an order in which each pipeline comes after those that feed it. */
   private addPipeline(pipeline: PlannedPipeline): void {
     const feeds = pipeline.receivers.flatMap((id) => this.feedsFrom(id, pipeline));
     const steps = this.stepsOf(pipeline);
-    const first = steps[0]!;
-    const last = steps.at(-1)!;
-    for (const { from, node } of feeds) this.linkToPipeline(from, node, pipeline, first);
-    for (const [i, step] of steps.slice(0, -1).entries()) this.link(step, linkTo(steps[i + 1]!));
-    for (const id of pipeline.exporters) this.linkToEnd(last, id, pipeline);
+    for (const { from, node } of feeds) {
+      const flow = this.settings.flows.from(node, pipeline.id);
+      this.wiring.connect(from, pipelineKey(pipeline.id), steps[0]!, countedBy(flow));
+    }
+    for (const [i, step] of steps.slice(1).entries()) this.wiring.connect(steps[i]!, step, step);
+    for (const id of pipeline.exporters) this.leadToEnd(steps.at(-1)!, id, pipeline);
   }
 
-  private linkToPipeline(from: GraphStage, node: string, { id }: PlannedPipeline, to: GraphStage): void {
-    const flow = this.settings.flows.from(node, id);
-    this.link(from, {
-      key: `pipeline:${id}`,
-      pipeline: id,
-      to,
-      next(delivery) {
-        if (delivery.setback === undefined) flow.pass(delivery.batch);
-        to.next(delivery);
-      },
-    });
-  }
-
-  /** The stages that feed a pipeline; a connector that reads several signals has several. */
-  private feedsFrom(id: string, pipeline: PlannedPipeline): { readonly from: GraphStage; readonly node: string }[] {
+  /** What feeds a pipeline; a connector that reads several signals has several places. */
+  private feedsFrom(id: string, pipeline: PlannedPipeline): { readonly from: string; readonly node: string }[] {
     const connector = this.plan.connectors.get(id);
-    const feeding = connector === undefined ? [this.sourceOf(id, pipeline.signal)] : this.stagesOf(connector, pipeline);
+    const feeding =
+      connector === undefined ? [this.entryOf(id, pipeline.signal).key] : this.placesOf(connector, pipeline);
     const node = nodeId(connector === undefined ? "receiver" : "connector", id);
     return feeding.map((from) => ({ from, node }));
   }
 
   /** The entry of a receiver's batches. It stays when the receiver is replaced, because it holds nothing. */
-  private sourceOf(receiver: string, signal: Signal): GraphStage {
-    return this.stage(`${nodeId("receiver", receiver)} ${signal}`, undefined, () => ({}));
+  private entryOf(receiver: string, signal: Signal): Entry {
+    return this.wiring.entry(`${nodeId("receiver", receiver)} ${signal}`);
   }
 
-  private stagesOf(spec: PlannedComponent<ConnectorFactory>, { signal: to }: PlannedPipeline): GraphStage[] {
+  private placesOf(spec: PlannedComponent<ConnectorFactory>, { signal: to }: PlannedPipeline): string[] {
     const feeding = this.plan.pipelines.filter(({ exporters }) => exporters.includes(spec.id));
     const signals = [...new Set(feeding.map(({ signal }) => signal))];
-    return signals.filter((from) => hasRoute(spec, from, to)).map((from) => this.connectorStage(spec, from, to));
+    return signals.filter((from) => hasRoute(spec, from, to)).map((from) => this.connector(spec, from, to));
   }
 
-  private connectorStage(spec: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal): GraphStage {
+  private connector(spec: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal): string {
     const node = nodeId("connector", spec.id);
     const key = `${node} ${from}>${to}`;
-    const known = this.stages.get(key);
-    if (known !== undefined) return known;
+    if (this.wiring.hasPlace(key)) return key;
     const owner = { id: spec.id, path: ["connectors", spec.id] };
     const wantsJournal = spec.factory.wantsJournal?.(spec.config);
     const running = this.journals.createOfConnector("connector", owner, wantsJournal, from);
-    const first = running && this.journalStage(running);
     const mode = workerMode(spec.factory, spec.config);
-    const stage = this.stage(key, node, () => {
-      if (!this.runsHere(mode, "connector", spec.id)) return {};
+    const make = (): Processor => {
+      if (!this.runsHere(mode, "connector", spec.id)) return passOn;
       const targets = pipelinesFedBy(this.plan, spec.id, to).map(({ id }) => id);
       const { isAvailable } = this.settings;
       const journal = running?.journal.exchange;
       const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable, journal };
       const create = creatorOf(spec.factory, spec.config, context);
       const tally = this.settings.flows.tally(node);
-      const processor = this.components.isolate(spec, "connector", from, create, { to, targets, tally });
-      return { processor, distribute: routeToTargets(this.createMemory()) };
-    });
-    if (first !== undefined) this.link(first, linkTo(stage));
-    const entry = this.exchangeBefore(first ?? stage, mode);
-    for (const feed of this.connectorFeeds.get(key) ?? []) this.link(feed.from, feed.link(key, entry));
-    return stage;
+      return this.components.isolate(spec, "connector", from, create, { to, targets, tally });
+    };
+    this.place(key, node, make, chosenPipelines);
+    this.leadToConnector(key, mode, running);
+    return key;
   }
 
-  /** Links a pipeline's last stage to an exporter, or to a connector, once per output signal. */
-  private linkToEnd(last: GraphStage, id: string, pipeline: PlannedPipeline): void {
+  /** Leads what feeds a connector to it: through the exchange between workers, and through its journal. */
+  private leadToConnector(key: string, mode: WorkerMode, journal: RunningJournal | undefined): void {
+    const steps = [key];
+    if (journal !== undefined) steps.unshift(this.journal(journal));
+    const exchange = this.exchange(steps[0]!, mode);
+    if (exchange !== undefined) steps.unshift(exchange);
+    for (const [i, step] of steps.slice(1).entries()) this.wiring.connect(steps[i]!, step, step);
+    for (const { from, passing } of this.connectorFeeds.get(key) ?? [])
+      this.wiring.connect(from, key, steps[0]!, passing);
+  }
+
+  /** Leads a pipeline's last place to an exporter, or to a connector, once per output signal. */
+  private leadToEnd(last: string, id: string, pipeline: PlannedPipeline): void {
     const end = this.exporters.get(id);
-    if (end !== undefined) return this.linkToExporter(last, end, pipeline.id);
+    if (end !== undefined) return this.leadToExporter(last, end, pipeline.id);
     const spec = this.plan.connectors.get(id)!;
     const fed = this.plan.pipelines.filter(({ receivers }) => receivers.includes(id));
     const signals = new Set(fed.map(({ signal }) => signal));
     for (const to of [...signals].filter((signal) => hasRoute(spec, pipeline.signal, signal))) {
-      const isKept = reachesExporter(this.plan, pipeline);
-      const passes = (delivery: Delivery) => to === pipeline.signal || passesToOtherSignal(delivery, isKept);
-      const link: LinkTo = (key, stage) => ({
-        key,
-        to: stage,
-        next(delivery) {
-          if (passes(delivery)) stage.next(delivery);
-        },
-      });
+      const passing = to === pipeline.signal ? undefined : withoutSetbacks(reachesExporter(this.plan, pipeline));
       const key = `${nodeId("connector", id)} ${pipeline.signal}>${to}`;
-      listOf(this.connectorFeeds, key).push({ from: last, link });
+      listOf(this.connectorFeeds, key).push({ from: last, passing });
     }
   }
 
-  private linkToExporter(from: GraphStage, end: ExporterEnd, pipeline: string): void {
-    const mode = workerMode(end.spec.factory, end.spec.config);
-    const link = linkToExporter(end, pipeline);
-    const exchange = this.exchangeStage(`${link.key}@${pipeline}`, mode);
-    if (exchange === undefined) return this.link(from, link);
-    this.link(from, { ...linkTo(exchange), key: link.key });
-    this.link(exchange, link);
-  }
-
-  /** The exchange in front of a stage, or the stage itself if every worker has its own. */
-  private exchangeBefore(stage: GraphStage, mode: WorkerMode): GraphStage {
-    const exchange = this.exchangeStage(stage.key, mode);
-    if (exchange === undefined) return stage;
-    this.link(exchange, linkTo(stage));
-    return exchange;
+  private leadToExporter(from: string, { spec }: RunningExporter, pipeline: string): void {
+    const end = nodeId("exporter", spec.id);
+    const exchange = this.exchange(`${end}@${pipeline}`, workerMode(spec.factory, spec.config));
+    if (exchange !== undefined) this.wiring.connect(from, end, exchange);
+    this.wiring.connectToEnd(exchange ?? from, end, map(outgoingOf(pipeline)));
   }
 
   /** All workers of an agent know the exchange by the same key. It stays at a reload, because it keeps nothing. */
-  private exchangeStage(before: string, mode: WorkerMode): GraphStage | undefined {
+  private exchange(before: string, mode: WorkerMode): string | undefined {
     const { exchange, budget } = this.settings;
     if (exchange === undefined || mode === "each") return undefined;
     const key = `exchange:${mode}:${before}`;
-    const create = () => ({ processor: exchangeOperator(exchange, key, mode, () => budget.limit) });
-    return this.stage(key, undefined, create);
+    return this.place(key, undefined, () => exchangeOperator(exchange, key, mode, () => budget.limit));
   }
 
   private runsHere(mode: WorkerMode, kind: ComponentKind, id: string): boolean {
     return runsHere(this.settings.exchange, mode, kind, id);
   }
 
-  /** The processors of a pipeline with the exchanges in front of them, and its journal if it has one. At least one stage. */
-  private stepsOf(pipeline: PlannedPipeline): GraphStage[] {
+  /** The processors of a pipeline with the exchanges in front of them, and its journal if it has one. At least one place. */
+  private stepsOf(pipeline: PlannedPipeline): string[] {
     const journal = this.journals.createOfPipeline(pipeline);
-    const place = journalPlace(this.plan, pipeline);
-    const steps: GraphStage[] = [];
+    const at = journalPlace(this.plan, pipeline);
+    const steps: string[] = [];
     for (const [index, id] of pipeline.processors.entries()) {
       const { factory, config } = this.plan.processors.get(id)!;
-      const exchange = this.exchangeStage(processorNodeId(pipeline.id, id), workerMode(factory, config));
+      const exchange = this.exchange(processorNodeId(pipeline.id, id), workerMode(factory, config));
       if (exchange !== undefined) steps.push(exchange);
-      if (journal !== undefined && index === place) steps.push(this.journalStage(journal));
-      steps.push(this.processorStage(id, pipeline, index));
+      if (journal !== undefined && index === at) steps.push(this.journal(journal));
+      steps.push(this.processor(id, pipeline, index));
     }
-    if (journal !== undefined && place === pipeline.processors.length) steps.push(this.journalStage(journal));
-    return steps.length > 0 ? steps : [this.stage(`pipeline:${pipeline.id}`, undefined, () => ({}))];
+    if (journal !== undefined && at === pipeline.processors.length) steps.push(this.journal(journal));
+    return steps.length > 0 ? steps : [this.place(pipelineKey(pipeline.id), undefined, () => passOn)];
   }
 
-  private processorStage(id: string, pipeline: PlannedPipeline, index: number): GraphStage {
+  private processor(id: string, pipeline: PlannedPipeline, index: number): string {
     const spec = this.plan.processors.get(id)!;
     const node = processorNodeId(pipeline.id, id);
-    if (spec.factory.copyTo !== undefined) return this.copyingStage(node, spec);
-    return this.stage(node, node, () => {
-      if (!this.runsHere(workerMode(spec.factory, spec.config), "processor", id)) return {};
+    if (spec.factory.copyTo !== undefined) return this.copyingPlace(node, spec);
+    return this.place(node, node, () => {
+      if (!this.runsHere(workerMode(spec.factory, spec.config), "processor", id)) return passOn;
       const context = this.processorContext(id, pipeline, index);
       const create = creatorOf(spec.factory, spec.config, context);
-      const processor = this.components.isolate(spec, "processor", pipeline.signal, create, {
+      return this.components.isolate(spec, "processor", pipeline.signal, create, {
         onSetback: untreatedPiiWarning(this.plan, pipeline, index, context.logger),
         holds: spec.factory.maxHeldBytes !== undefined,
         keepsFailures: pipeline.errorMode === "dead_letter",
         flow: this.settings.flows.from(node, pipeline.id),
         tally: this.settings.flows.tally(node),
       });
-      return { processor };
     });
   }
 
@@ -317,17 +292,15 @@ export class GraphBuilder {
     return journal === undefined ? context : { ...context, journal };
   }
 
-  private copyingStage(node: string, { id }: PlannedComponent<ProcessorFactory>): GraphStage {
-    const stage = this.stage(node, undefined, () => ({ distribute: copyToConnector(this.createMemory()) }));
-    const link: LinkTo = (key, to) => ({ ...linkTo(to), key, isCopy: true });
-    listOf(this.connectorFeeds, copyKey(id)).push({ from: stage, link });
-    return stage;
+  private copyingPlace(node: string, { id }: PlannedComponent<ProcessorFactory>): string {
+    listOf(this.connectorFeeds, copyKey(id)).push({ from: node, passing: withoutSetbacks(true) });
+    return this.place(node, undefined, () => passOn);
   }
 
   /** A processor that copies to a connector has one connector for all pipelines, with an exporter behind it. */
   private addConnectorOfProcessor(spec: PlannedComponent<ProcessorFactory>): void {
-    const feeds = this.connectorFeeds.get(copyKey(spec.id));
-    if (feeds === undefined) return;
+    const key = copyKey(spec.id);
+    if (!this.connectorFeeds.has(key)) return;
     const { connector, exporter } = spec.factory.copyTo!(spec.config);
     const [{ from, to }] = connector.routes as [ConnectorFactory["routes"][number]];
     const pipeline = this.plan.pipelines.find((one) => one.signal === to && one.exporters.includes(exporter.id));
@@ -339,51 +312,45 @@ export class GraphBuilder {
     }
     const owner = { id: spec.id, path: ["processors", spec.id] };
     const running = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
-    const first = running && this.journalStage(running);
     const mode = workerMode(connector, spec.config);
-    const stage = this.stage(copyKey(spec.id), copyKey(spec.id), () => {
-      if (!this.runsHere(mode, "processor", spec.id)) return {};
+    this.place(key, key, () => {
+      if (!this.runsHere(mode, "processor", spec.id)) return passOn;
       const services = this.components.contextOf(spec.id, "processor");
-      const context = {
-        ...services,
-        from,
-        to,
-        targets: [],
-        isAvailable: () => true,
-        journal: running?.journal.exchange,
-      };
-      const create = creatorOf(connector, spec.config, context);
-      return { processor: this.components.isolate(spec, "processor", from, create, { to }) };
+      const own = { from, to, targets: [], isAvailable: () => true, journal: running?.journal.exchange };
+      const create = creatorOf(connector, spec.config, { ...services, ...own });
+      return this.components.isolate(spec, "processor", from, create, { to });
     });
-    if (first !== undefined) this.link(first, linkTo(stage));
-    const entry = this.exchangeBefore(first ?? stage, mode);
-    for (const feed of feeds) this.link(feed.from, feed.link(copyKey(spec.id), entry));
-    this.linkToExporter(stage, end, pipeline.id);
+    this.leadToConnector(key, mode, running);
+    this.leadToExporter(key, end, pipeline.id);
   }
 
-  private journalStage(journal: RunningJournal): GraphStage {
-    const unit = journalUnit(journal.name);
-    return this.stage(unit, unit, () => ({ processor: journal.operator }));
+  private journal({ name, operator }: RunningJournal): string {
+    return this.place(journalUnit(name), journalUnit(name), () => operator);
   }
 
-  private exporterEnd(spec: PlannedExporter): ExporterEnd {
+  private addExporter(spec: PlannedExporter): void {
+    const key = nodeId("exporter", spec.id);
     const { takenOver } = this.settings;
-    const running = takenOver?.parts.exporters.get(spec.id);
-    const runningRoutes = takenOver?.parts.routes.get(spec.id);
-    if (running !== undefined && runningRoutes !== undefined && this.keeps(nodeId("exporter", spec.id))) {
-      this.routes.set(spec.id, runningRoutes);
-      return running;
-    }
+    const running = this.keeps(key) ? takenOver?.parts.exporters.get(spec.id) : undefined;
+    const exporter = running ?? this.exporter(spec);
+    const routes = running && takenOver?.parts.routes.get(spec.id);
+    this.exporters.set(spec.id, exporter);
+    this.routes.set(spec.id, routes ?? this.routes.get(spec.id)!);
+    this.wiring.addEnd(key, running === undefined ? exporter.operator : undefined);
+  }
+
+  private exporter(spec: PlannedExporter): RunningExporter {
     const context = this.components.contextOf(spec.id, "exporter");
+    const { logger } = context;
     const routes = new OutletRoutes(this.plan, spec.id);
     this.routes.set(spec.id, routes);
     if (!this.runsHere(workerMode(spec.factory, spec.config), "exporter", spec.id)) {
       const replaceable = new ReplaceableExporter(EXPORTER_ELSEWHERE);
-      return new ExporterEnd({ spec, replaceable, outlet: OUTLET_ELSEWHERE, logger: context.logger });
+      return new RunningExporter({ spec, replaceable, outlet: OUTLET_ELSEWHERE, logger });
     }
     const replaceable = new ReplaceableExporter(this.components.createExporter(spec));
     const outlet = createOutlet(spec, replaceable, context, routes, { ...this.settings, ...this.settings.replay });
-    return new ExporterEnd({ spec, replaceable, outlet, logger: context.logger });
+    return new RunningExporter({ spec, replaceable, outlet, logger });
   }
 
   private receiver(spec: PlannedComponent<ReceiverFactory>): RunningReceiver {
@@ -408,7 +375,7 @@ export class GraphBuilder {
     const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
     const intakes: Partial<Record<Signal, Intake>> = {};
     for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
-      const source = this.sourceOf(receiver, signal);
+      const { source } = this.entryOf(receiver, signal);
       const intake = new SlicedIntake(source, this.settings.clock, signal);
       intake.follow(this.plan, receiver);
       const handIn = (delivery: Delivery) => intake.handIn(delivery);
@@ -422,32 +389,13 @@ export class GraphBuilder {
     return this.settings.takenOver?.keeps(unit) ?? false;
   }
 
-  /** The stage with this key: known, taken over if its unit stays, or made now. Without a unit, it always stays. */
-  private stage(key: string, unit: string | undefined, make: () => Partial<StageParts>): GraphStage {
-    const known = this.stages.get(key);
-    if (known !== undefined) return known;
-    const running = this.settings.takenOver?.parts.stages.get(key);
-    const stays = running !== undefined && (unit === undefined || this.keeps(unit));
-    const stage = stays ? running : this.createStage(key, make());
-    this.stages.set(key, stage);
-    this.wiring.set(stage, []);
-    return stage;
-  }
-
-  private createStage(key: string, { processor = (stream) => stream, distribute }: Partial<StageParts>): GraphStage {
-    const { logger } = this.settings;
-    return new GraphStage(key, { processor, logger, distribute: distribute ?? fanOut(this.createMemory()) });
-  }
-
-  private link(from: GraphStage, link: StageLink): void {
-    this.wiring.get(from)!.push(link);
-  }
-
-  /** Every fan-out has its own memory. */
-  private createMemory(): PartialAcceptance<string> {
-    const { clock, metrics } = this.settings;
-    const description = "Records of retries that were skipped for an exporter or pipeline that already had them.";
-    return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
+  /** The place with this key: known, taken over if its unit stays, or with a component made now. Without a unit, it always stays. */
+  private place(key: string, unit: string | undefined, make: () => Processor, choose?: Choose): string {
+    if (this.wiring.hasPlace(key)) return key;
+    const isRunning = this.settings.takenOver?.parts.wiring.hasPlace(key) === true;
+    const stays = isRunning && (unit === undefined || this.keeps(unit));
+    this.wiring.addPlace(key, { version: stays ? undefined : make(), choose });
+    return key;
   }
 }
 
@@ -468,19 +416,44 @@ function creatorOf<Config, Context, T>(
   return () => factory.create(config, context);
 }
 
-interface StageParts {
-  readonly processor: ConstructorParameters<typeof GraphStage>[1]["processor"];
-  readonly distribute: Distribute;
+/** A place that leads to a connector. */
+interface ConnectorFeed {
+  readonly from: string;
+  readonly passing?: MonoTypeOperatorFunction<Delivery> | undefined;
 }
 
-type LinkTo = (key: string, stage: GraphStage) => StageLink;
+/** For a component that another worker runs, and a pipeline without processors. */
+const passOn: Processor = (deliveries) => deliveries;
 
-function linkTo(stage: GraphStage): StageLink {
-  return { key: stage.key, to: stage, next: (delivery) => stage.next(delivery) };
+/** A connector's deliveries go to the pipelines that it chose, once each, or to all of them. */
+const chosenPipelines: Choose = ({ route }) => route && new Set(route.map(pipelineKey));
+
+function pipelineKey(id: string): string {
+  return `pipeline:${id}`;
 }
 
-function linkToExporter(end: ExporterEnd, pipeline: string): StageLink {
-  return { key: nodeId("exporter", end.id), to: end, next: (delivery) => end.accept(delivery, pipeline) };
+function outgoingOf(pipeline: string): (delivery: Delivery) => Outgoing {
+  return (delivery) => new Outgoing(delivery, pipeline);
+}
+
+function countedBy(flow: Flow): MonoTypeOperatorFunction<Delivery> {
+  return tap(({ setback, batch }: Delivery) => {
+    if (setback === undefined) flow.pass(batch);
+  });
+}
+
+/**
+ * Deliveries with a setback do not pass, and are settled: a connector that changes the signal does not convert dead
+ * letters. They are accepted if another branch of their pipeline keeps them, and refused otherwise.
+ */
+function withoutSetbacks(isKeptElsewhere: boolean): MonoTypeOperatorFunction<Delivery> {
+  return filter((delivery: Delivery) => {
+    const { setback } = delivery;
+    if (setback === undefined) return true;
+    if (isKeptElsewhere || setback.onlyIfAlwaysSaved) delivery.drop();
+    else delivery.refuse(refusalOfSetback(setback));
+    return false;
+  });
 }
 
 /** Key and unit of the connector of a processor. */

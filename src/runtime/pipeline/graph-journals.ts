@@ -4,7 +4,7 @@ import type { Signal } from "#otlp/signals";
 import type { ComponentServices } from "./component-maker.js";
 import { holdsDeliveries } from "./journal-place.js";
 import { connectorJournalName } from "./replay-steps.js";
-import { DeliverySource, passThroughJournal } from "./stream-ends.js";
+import { Source, through } from "./streams.js";
 
 export interface RunningJournal {
   readonly owner: JournalOwner;
@@ -90,11 +90,11 @@ export class GraphJournals {
       return kept;
     }
     const logger = this.settings.logger.child({ component });
-    const output = new DeliverySource();
+    const output = new Source();
     const consumer: JournalSettings["consumer"] = (delivery) => output.next(delivery);
     const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...replay });
     if (journal === undefined) return undefined;
-    const operator: Processor = (input) => passThroughJournal(input, journal, output, logger);
+    const operator = through(journal, output, logger);
     const running = { owner, journal, operator, name: settings.pipeline };
     this.journals.set(settings.pipeline, running);
     return running;

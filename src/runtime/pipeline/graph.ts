@@ -13,12 +13,12 @@ import {
   type TakenOver,
 } from "./graph-builder.js";
 import type { RunningJournal } from "./graph-journals.js";
-import { IntakeBudget } from "./intake.js";
+import { IntakeBudget } from "./intake/intake.js";
 import { pipelinesFedBy } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
-import type { ExporterEnd } from "./stages/exporter-end.js";
-import { drainInOrder } from "./stages/stage.js";
-import { EXPORTER_ELSEWHERE, runsHere } from "./stages/worker-exchange.js";
+import type { RunningExporter } from "./running-exporter.js";
+import type { Retired } from "./wiring.js";
+import { EXPORTER_ELSEWHERE, runsHere } from "./worker-exchange.js";
 
 export interface GraphSettings extends GraphServices {
   readonly plan: GraphPlan;
@@ -52,7 +52,7 @@ export class Graph {
     const { parts, replaySteps } = this.build(plan, services);
     this.current = parts;
     this.replaySteps = replaySteps;
-    this.connect(parts);
+    parts.wiring.use();
   }
 
   get parts(): GraphParts {
@@ -63,7 +63,7 @@ export class Graph {
     return [...this.current.receivers.values()];
   }
 
-  get exporters(): readonly ExporterEnd[] {
+  get exporters(): readonly RunningExporter[] {
     return [...this.current.exporters.values()];
   }
 
@@ -71,12 +71,9 @@ export class Graph {
     return this.current.journals;
   }
 
-  /** Makes the parts of another plan. New stages are connected; nothing that runs is changed. */
+  /** Makes the parts of another plan. New places are connected; nothing that runs is changed. */
   prepare(plan: GraphPlan, services: GraphServices, takenOver: TakenOver): PreparedParts {
-    const prepared = this.build(plan, services, takenOver);
-    const { stages } = takenOver.parts;
-    this.connect(prepared.parts, (key) => prepared.parts.stages.get(key) !== stages.get(key));
-    return prepared;
+    return this.build(plan, services, takenOver);
   }
 
   /** Creates an exporter that is to take the place of another one behind the same outlet. */
@@ -86,28 +83,28 @@ export class Graph {
     return new ComponentMaker(services).createExporter(spec);
   }
 
-  /** Switches to prepared parts. */
-  use({ parts, replaySteps }: PreparedParts): void {
+  /** Switches to prepared parts. Returns what they have replaced. */
+  use({ parts, replaySteps }: PreparedParts): Retired {
     this.replaySteps = replaySteps;
     this.current = parts;
-    this.connect(parts);
+    const retired = parts.wiring.use();
     for (const [id, routes] of parts.routes) routes.follow(parts.plan, id);
     for (const [id, { intakes }] of parts.receivers) for (const intake of intakes) intake.follow(parts.plan, id);
-    for (const [id, end] of parts.exporters) end.spec = parts.plan.exporters.get(id)!;
+    for (const [id, exporter] of parts.exporters) exporter.spec = parts.plan.exporters.get(id)!;
     this.flows.keepOnly(describeGraph(parts.plan));
+    return retired;
   }
 
   /** Ends the input of all receivers. Processors flush what they hold, journals and outlets drain. */
   async drain(): Promise<void> {
     await Promise.all(this.receivers.flatMap(({ intakes }) => intakes.map((intake) => intake.drain())));
-    return drainInOrder([...this.current.stages.values()], this.exporters);
+    return this.current.wiring.drain();
   }
 
   /** Refuses everything that is still inside. */
   abort(): void {
     this.isAborting = true;
-    for (const stage of this.current.stages.values()) stage.abort();
-    for (const end of this.current.exporters.values()) end.abort();
+    this.current.wiring.abort();
   }
 
   private build(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): PreparedParts {
@@ -128,10 +125,6 @@ export class Graph {
       },
     });
     return preparedBy(builder, components, plan, services.maxRecordSize);
-  }
-
-  private connect({ wiring }: GraphParts, isChanged: (key: string) => boolean = () => true): void {
-    for (const [stage, links] of wiring) if (isChanged(stage.key)) stage.links = links;
   }
 
   /** A pipeline is available while all of its exporters are, and at least one pipeline behind each connector. */

@@ -4,9 +4,8 @@ import { type Batch, type Clock, Delivery, eachBatch, type Outcome, Refusal } fr
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { Debt } from "../../../src/runtime/contract/debt.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
-import { fanOut, routeToTargets } from "../../../src/runtime/pipeline/fan-out.js";
+import { type Choose, Junction } from "../../../src/runtime/pipeline/junction.js";
 import { PartialAcceptance } from "../../../src/runtime/pipeline/partial-acceptance.js";
-import { type Distribute, GraphStage } from "../../../src/runtime/pipeline/stages/stage.js";
 import { startSink } from "../../support/otlp-sink.js";
 import { sketch } from "../../support/plan.js";
 import { runs } from "../../support/runs.js";
@@ -32,15 +31,13 @@ interface Offer {
   readonly route?: readonly string[];
 }
 
-type Source = Pick<GraphStage, "next">;
+type Source = Pick<Junction, "next">;
 
-function stageWith(distribute: Distribute, all: readonly Branch[]): GraphStage {
-  const stage = new GraphStage("test", { processor: (stream) => stream, distribute, logger: silentLogger });
-  stage.links = all.map((branch, i) => ({
-    ...{ key: `branch ${i}`, pipeline: `p${i}`, to: branch },
-    next: (delivery) => branch.next(delivery),
-  }));
-  return stage;
+function junctionOf(memory: PartialAcceptance<string>, all: readonly Branch[], choose?: Choose): Junction {
+  const junction = new Junction(memory, silentLogger, choose);
+  for (const [i, branch] of all.entries())
+    junction.branch(`branch ${i}`).subscribe((delivery) => branch.next(delivery));
+  return junction;
 }
 
 function offered(source: Source, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
@@ -65,7 +62,7 @@ function branches({ clock = systemClock, count = 2, maxRemembered }: BranchesOpt
     prevented += records;
   };
   const memory = new PartialAcceptance<string>(clock, { add }, maxRemembered);
-  const source = stageWith(fanOut(memory), all);
+  const source = junctionOf(memory, all);
   return { all, memory, source, prevented: () => prevented };
 }
 
@@ -149,9 +146,9 @@ describe("a fan-out that one source refused", () => {
 
   it("does so among the pipelines that a connector chose", () => {
     const { all, memory } = branches({ count: 3 });
-    const source = stageWith(routeToTargets(memory), all);
+    const source = junctionOf(memory, all, ({ route }) => route && new Set(route));
     all[2]!.answer = busy();
-    for (let i = 0; i < 2; i++) offered(source, logs("a"), { route: ["p1", "p2"] });
+    for (let i = 0; i < 2; i++) offered(source, logs("a"), { route: ["branch 1", "branch 2"] });
     expect(all.map(({ taken }) => taken)).toEqual([[], ["a"], []]);
   });
 

@@ -1,10 +1,12 @@
 import type { Logger } from "#contract";
-import type { ExporterEnd } from "#pipeline";
+import { type Former, whenEnded } from "#pipeline";
 import type { ComponentRunner, StartedComponent } from "../component-runner.js";
 
 /** An exporter that is not in the config any more, and what stops with it. */
 interface Leaving {
-  readonly end: ExporterEnd;
+  readonly id: string;
+  /** Where streams ended in it. Nothing leads there any more. */
+  readonly end: Former & { close(): void };
   /** Resolves when its queue is empty. */
   readonly emptied: Promise<void>;
   /** In the order in which they stop: the outlet, the exporter, and authenticators that it uses. */
@@ -27,7 +29,7 @@ export class LeavingExporters {
   }
 
   add(leaving: Leaving): void {
-    const { id } = leaving.end;
+    const { id } = leaving;
     let interrupt = () => {};
     const interrupted = new Promise<void>((resolve) => {
       interrupt = resolve;
@@ -54,11 +56,12 @@ export class LeavingExporters {
     await Promise.all([...this.all.keys()].map((id) => this.stop(id)));
   }
 
-  private async run({ end, emptied, components }: Leaving, interrupted: Promise<void>): Promise<void> {
-    this.logger.info({ exporter: end.id }, "the removed exporter keeps running until its queue is empty");
+  private async run({ id, end, emptied, components }: Leaving, interrupted: Promise<void>): Promise<void> {
+    this.logger.info({ exporter: id }, "the removed exporter keeps running until its queue is empty");
     const isEmpty = await Promise.race([emptied.then(() => true), interrupted.then(() => false)]);
-    await this.runner.waitFor(end.drain(), MAX_END_MS, () => end.end());
+    end.close();
+    await this.runner.waitFor(whenEnded([end]), MAX_END_MS, () => end.abort());
     for (const component of components) await this.runner.waitFor(this.runner.stopAll([component]), MAX_END_MS);
-    if (isEmpty) this.logger.info({ exporter: end.id }, "the queue of the removed exporter is empty and closed");
+    if (isEmpty) this.logger.info({ exporter: id }, "the queue of the removed exporter is empty and closed");
   }
 }

@@ -3,15 +3,16 @@ import type { Clock, Exporter, Logger } from "#contract";
 import { waitAtMost } from "#contract/time";
 import { formatAddress, type SharedSockets } from "#net";
 import {
-  drainInOrder,
-  type ExporterEnd,
+  type Former,
   type Graph,
   type GraphParts,
   type GraphServices,
-  type GraphStage,
   journalUnit,
   nodeId,
   type PreparedParts,
+  type Retired,
+  type RunningExporter,
+  whenEnded,
 } from "#pipeline";
 import { type ComponentRunner, STOP_GRACE_MS, type StartedComponent } from "../component-runner.js";
 import type { RunningParts, StartedExtension } from "../running-parts.js";
@@ -46,7 +47,7 @@ export type Retire = (timeoutMs: number) => Promise<void>;
  *    receivers that take over a socket. A failure here ends the swap before anything that runs was touched.
  * 2. Parts that cannot run twice are exchanged: receivers without a socket, journals, and queues whose settings have
  *    changed. Deliveries for them wait meanwhile. After a failure here, the old parts are made and started again.
- * 3. The links of all stages are exchanged, in one synchronous step.
+ * 3. The graph leads to the new parts from now on, in one synchronous step.
  * 4. What was replaced is drained and stopped (`Retire`).
  */
 export class Swap {
@@ -56,6 +57,7 @@ export class Swap {
   private readonly plan: ReloadPlan;
   private old: GraphParts;
   private used: GraphParts | undefined;
+  private replaced: Retired = { formers: [], entries: [] };
   private readonly undo: (() => Promise<void>)[] = [];
   private readonly retired: StartedComponent[] = [];
   private readonly retiredExporters: StartedComponent[] = [];
@@ -154,7 +156,7 @@ export class Swap {
       await this.agent.leaving.stop(id);
       await this.startReplacing(running.outlets, id, () => running.startOutlet(parts.exporters.get(id)!));
     }
-    const ends = [...this.old.exporters.values()].filter((end) => this.isReopened(end.id));
+    const ends = [...this.old.exporters.values()].filter(({ id }) => this.isReopened(id));
     for (const end of ends) await this.endOutlet(end);
     for (const end of ends)
       await this.startReplacing(running.outlets, end.id, () => running.startOutlet(parts.exporters.get(end.id)!));
@@ -170,28 +172,37 @@ export class Swap {
    * store, and its successor hands them on again.
    */
   private async endJournal(name: string, parts: GraphParts): Promise<void> {
-    const { running, clock } = this.agent;
+    const { running, runner, clock } = this.agent;
     const unit = journalUnit(name);
-    const stage = this.old.stages.get(unit);
     const started = running.journals.get(name);
-    if (stage === undefined || started === undefined) return;
-    stage.hold();
-    this.torn.add(unit);
-    const behind = this.retiredStages(parts).filter((each) => isOwnedBy(name, each.key));
-    for (const { key } of behind) for (const each of [key, key.split(" ", 1)[0]!]) this.torn.add(each);
+    if (!this.old.wiring.hasPlace(unit) || started === undefined) return;
     const { journal } = this.old.journals.find((each) => each.name === name)!;
-    const ended = drainInOrder([stage, ...behind], []).then(() => journal.whenSettled?.());
-    await waitAtMost(MAX_HELD_MS, ended, clock);
-    for (const each of [stage, ...behind]) each.end();
-    await this.agent.runner.stopAll([started]);
+    const left = [unit, ...parts.wiring.changes.filter((key) => isOwnedBy(name, key))];
+    const formers: Former[] = [];
+    const endNext = async (): Promise<void> => {
+      const key = left.shift();
+      if (key === undefined) return journal.whenSettled?.();
+      formers.push(this.hold(key));
+      await whenEnded(formers.slice(-1));
+      return endNext();
+    };
+    await waitAtMost(MAX_HELD_MS, endNext(), clock);
+    for (const key of left.splice(0)) formers.push(this.hold(key));
+    for (const former of formers) former.abort();
+    await runner.stopAll([started]);
   }
 
-  private async endOutlet(end: ExporterEnd): Promise<void> {
+  /** Holds what comes to a place whose component ends now. After a failure the component is made anew. */
+  private hold(key: string): Former {
+    for (const unit of [key, key.split(" ", 1)[0]!]) this.torn.add(unit);
+    return this.old.wiring.hold(key);
+  }
+
+  private async endOutlet({ id }: RunningExporter): Promise<void> {
     const { runner, running } = this.agent;
-    end.hold();
-    this.torn.add(nodeId("exporter", end.id));
-    await runner.waitFor(end.drain(), MAX_HELD_MS, () => end.end());
-    await runner.waitFor(runner.stopAll([running.outlets.get(end.id)!]), STOP_GRACE_MS);
+    const former = this.hold(nodeId("exporter", id));
+    await runner.waitFor(whenEnded([former]), MAX_HELD_MS, () => former.abort());
+    await runner.waitFor(runner.stopAll([running.outlets.get(id)!]), STOP_GRACE_MS);
   }
 
   private async stopFirst(unit: string, components: readonly StartedComponent[]): Promise<void> {
@@ -203,7 +214,7 @@ export class Swap {
   private use(prepared: PreparedParts): void {
     const { graph, running } = this.agent;
     const { parts } = prepared;
-    graph.use(prepared);
+    this.replaced = graph.use(prepared);
     graph.budget.limit = this.after.service.intake.max_bytes;
     this.used = parts;
     for (const [id, { exporter, former }] of this.senders)
@@ -211,7 +222,6 @@ export class Swap {
         .get(id)!
         .use(exporter)
         .then(() => this.agent.runner.stopAll([former]));
-    this.release(parts);
     const removed = this.steps("receiver", "remove").map(({ id }) => id);
     for (const id of removed) this.retireStarted(running.receivers, id);
     for (const { id } of this.steps("extension", "remove")) {
@@ -221,29 +231,20 @@ export class Swap {
     }
   }
 
-  private release(parts: GraphParts): void {
-    for (const [id, end] of this.old.exporters) {
-      const successor = parts.exporters.get(id);
-      if (successor !== end) end.release(successor);
-    }
-    for (const [key, stage] of this.old.stages) {
-      const successor = parts.stages.get(key);
-      if (successor !== stage) stage.release(successor);
-    }
-  }
-
   /** Step 4. */
   private async retire(timeoutMs: number): Promise<void> {
     const { runner, running } = this.agent;
     await runner.waitFor(runner.stopAll(this.retired), timeoutMs);
-    const stages = this.retiredStages(this.used!).filter(({ key }) => !this.torn.has(key));
+    for (const entry of this.replaced.entries) entry.close();
     const all = this.steps("exporter", "remove").map(({ id }) => this.old.exporters.get(id)!);
-    const emptied = new Map(all.map((end) => [end, end.empty()]));
-    const removed = all.filter((end) => emptied.get(end) === undefined);
-    const leaving = all.filter((end) => emptied.get(end) !== undefined);
-    await runner.waitFor(drainInOrder(stages, removed), timeoutMs, () => {
-      for (const stage of stages) stage.abort();
-      for (const end of removed) end.abort();
+    const emptied = new Map(all.map((exporter) => [exporter, exporter.outlet.empty?.()]));
+    const removed = all.filter((exporter) => emptied.get(exporter) === undefined);
+    const leaving = all.filter((exporter) => emptied.get(exporter) !== undefined);
+    const ends = removed.map(({ id }) => this.endOf(id));
+    for (const end of ends) end.close();
+    const ending = [...this.replaced.formers, ...ends];
+    await runner.waitFor(whenEnded(ending), timeoutMs, () => {
+      for (const each of ending) each.abort();
     });
     for (const { id } of removed) {
       await runner.waitFor(runner.stopAll(taken(running.outlets, id)), STOP_GRACE_MS);
@@ -251,10 +252,11 @@ export class Swap {
     }
     const kept =
       leaving.length === 0 ? [] : this.retiredExtensions.filter(({ extension }) => extension.clientAuthenticator);
-    for (const end of leaving) {
-      const own = [...taken(running.outlets, end.id), ...taken(running.exporters, end.id)];
-      const components = end === leaving.at(-1) ? [...own, ...kept.toReversed()] : own;
-      this.agent.leaving.add({ end, emptied: emptied.get(end)!, components });
+    for (const exporter of leaving) {
+      const { id } = exporter;
+      const own = [...taken(running.outlets, id), ...taken(running.exporters, id)];
+      const components = exporter === leaving.at(-1) ? [...own, ...kept.toReversed()] : own;
+      this.agent.leaving.add({ id, end: this.endOf(id), emptied: emptied.get(exporter)!, components });
     }
     for (const { name } of this.old.journals)
       if (!this.used!.journals.some((journal) => journal.name === name)) running.journals.delete(name);
@@ -267,6 +269,7 @@ export class Swap {
   private forget(): void {
     this.old = this.agent.graph.parts;
     this.used = undefined;
+    this.replaced = { formers: [], entries: [] };
     this.undo.length = 0;
     this.retired.length = 0;
     this.retiredExporters.length = 0;
@@ -279,7 +282,7 @@ export class Swap {
     const { sockets, graph, running } = this.agent;
     await sockets.giveBack();
     for (const step of this.undo.toReversed()) await step();
-    for (const [key, stage] of parts?.stages ?? []) if (this.old.stages.get(key) !== stage) stage.abort();
+    parts?.wiring.discard();
     if (this.torn.size === 0) return;
     const services = this.agent.services(this.before);
     const restored = graph.prepare(this.before, services, { parts: this.old, keeps: (unit) => !this.torn.has(unit) });
@@ -290,16 +293,15 @@ export class Swap {
     for (const journal of restored.parts.journals)
       if (isNew(journalUnit(journal.name))) await again(() => running.startJournal(journal, this.before));
     graph.use(restored);
-    this.release(restored.parts);
     for (const [id, receiver] of restored.parts.receivers)
       if (isNew(nodeId("receiver", id))) await again(() => running.startReceiver(receiver));
   }
 
-  private async restart(end: ExporterEnd): Promise<void> {
+  private async restart(exporter: RunningExporter): Promise<void> {
     const { running } = this.agent;
-    await this.stopSoon(taken(running.exporters, end.id));
-    await running.startExporter(end.spec, end.exporter);
-    await running.startOutlet(end);
+    await this.stopSoon(taken(running.exporters, exporter.id));
+    await running.startExporter(exporter.spec, exporter.exporter);
+    await running.startOutlet(exporter);
   }
 
   /** Does not wait for a component that hangs while it stops. */
@@ -335,8 +337,8 @@ export class Swap {
     if (component !== undefined && !this.torn.has(nodeId("receiver", id))) this.retired.push(component);
   }
 
-  private retiredStages(parts: GraphParts): GraphStage[] {
-    return [...this.old.stages].filter(([key, stage]) => parts.stages.get(key) !== stage).map(([, stage]) => stage);
+  private endOf(exporter: string) {
+    return this.old.wiring.end(nodeId("exporter", exporter));
   }
 
   private isReopened(id: string): boolean {
@@ -370,7 +372,7 @@ function movesWithinPort([before, after]: readonly ResolvedReceiver[]): boolean 
   );
 }
 
-/** Whether only the journal with this name feeds the stage with this key. Names: see `connectorJournalName`. */
+/** Whether only the journal with this name feeds the place with this key. Names: see `connectorJournalName`. */
 function isOwnedBy(name: string, key: string): boolean {
   if (name.startsWith("connector/")) return key.startsWith(`connector:${name.slice("connector/".length)} `);
   return key === name || key.startsWith(`processor:${name}:`);

@@ -82,7 +82,7 @@ function partsOf(agent: Agent): Map<object, string> {
   return new Map<object, string>([
     [parts, "the parts of a graph"],
     [parts.plan, "config"],
-    ...[...parts.stages].map(([key, stage]) => [stage, `stage ${key}`] as const),
+    [parts.wiring, "the wiring of a graph"],
     ...[...parts.receivers].map(([id, { receiver }]) => [receiver, `receiver ${id}`] as const),
     ...[...parts.exporters].flatMap(([id, end]) => [
       [end, `end ${id}`] as const,

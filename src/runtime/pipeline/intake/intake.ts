@@ -4,7 +4,7 @@ import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal, shutdownRefusal } from "#con
 import type { ReceiverHealth } from "#contract/operations";
 import { type Batch, hasTooManyValues } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import type { Tally } from "./flows.js";
+import type { Tally } from "../flows.js";
 
 /** Tells all intakes of a graph whether receivers may hand in data. */
 export interface IntakeState {

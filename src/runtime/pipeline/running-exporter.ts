@@ -1,5 +1,64 @@
-import type { Exporter, SendOptions } from "#contract";
+import type { OperatorFunction } from "rxjs";
+import type { Delivery, Exporter, Logger, PlannedExporter, SendOptions } from "#contract";
+import type { Outlet } from "#contract/operators";
 import type { Batch } from "#otlp";
+import { into, type Refusable } from "./streams.js";
+
+/** A delivery at the end of a pipeline. */
+export class Outgoing implements Refusable {
+  readonly delivery: Delivery;
+  readonly pipeline: string;
+
+  constructor(delivery: Delivery, pipeline: string) {
+    this.delivery = delivery;
+    this.pipeline = pipeline;
+  }
+
+  refuse(error: unknown): void {
+    this.delivery.refuse(error);
+  }
+}
+
+interface ExporterSettings {
+  readonly spec: PlannedExporter;
+  readonly replaceable: ReplaceableExporter;
+  readonly outlet: Outlet;
+  readonly logger: Logger;
+}
+
+/** An exporter of a graph and its outlet, at which streams end. */
+export class RunningExporter {
+  readonly id: string;
+  /** As the current config describes it. */
+  spec: PlannedExporter;
+  readonly outlet: Outlet;
+  private readonly replaceable: ReplaceableExporter;
+  private readonly logger: Logger;
+
+  constructor({ spec, replaceable, outlet, logger }: ExporterSettings) {
+    this.id = spec.id;
+    this.spec = spec;
+    this.replaceable = replaceable;
+    this.outlet = outlet;
+    this.logger = logger;
+  }
+
+  get exporter(): Exporter {
+    return this.replaceable.exporter;
+  }
+
+  /** Ends a stream in the outlet. */
+  get operator(): OperatorFunction<Outgoing, never> {
+    const { outlet } = this;
+    const accept = ({ delivery, pipeline }: Outgoing) => outlet.accept(delivery, pipeline);
+    return into({ accept, drain: () => outlet.drain(), abort: () => outlet.abort() }, this.logger);
+  }
+
+  /** The outlet calls this exporter from now on. Resolves when the former one can be stopped. */
+  use(exporter: Exporter): Promise<void> {
+    return this.replaceable.replace(exporter);
+  }
+}
 
 /**
  * The exporter that an outlet calls. The exporter behind it can be replaced while the outlet runs, so the queue, its

@@ -9,17 +9,17 @@ import {
   type Outcome,
   Refusal,
   type Setback,
-} from "../../../src/plugin.js";
-import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { Debt } from "../../../src/runtime/contract/debt.js";
-import { ERROR_CODES } from "../../../src/runtime/contract/errors/error-codes.js";
-import type { GraphPlan } from "../../../src/runtime/contract/plan.js";
-import { SlicedIntake } from "../../../src/runtime/pipeline/sliced-intake.js";
-import { DeliverySource } from "../../../src/runtime/pipeline/stream-ends.js";
-import { FakeClock } from "../../support/fake-clock.js";
-import { runs } from "../../support/runs.js";
-import { bodies, logs } from "../../support/telemetry/batches.js";
-import { metricsOf } from "../../support/telemetry/ottl.js";
+} from "../../../../src/plugin.js";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
+import { Debt } from "../../../../src/runtime/contract/debt.js";
+import { ERROR_CODES } from "../../../../src/runtime/contract/errors/error-codes.js";
+import type { GraphPlan } from "../../../../src/runtime/contract/plan.js";
+import { SlicedIntake } from "../../../../src/runtime/pipeline/intake/sliced-intake.js";
+import { Source } from "../../../../src/runtime/pipeline/streams.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { runs } from "../../../support/runs.js";
+import { bodies, logs } from "../../../support/telemetry/batches.js";
+import { metricsOf } from "../../../support/telemetry/ottl.js";
 
 const full = () => new Refusal("throttled", "full");
 const bad = () => new Refusal("permanent", "bad");
@@ -32,12 +32,12 @@ function pipelines(
   answer: (index: number, delivery: Delivery) => Refusal | "accept" | undefined = () => "accept",
   clock: Clock = systemClock,
 ) {
-  const source = new DeliverySource();
+  const source = new Source();
   const intake = new SlicedIntake(source, clock, "logs");
   const got: Delivery[] = [];
   const taken: string[] = [];
   const kept: string[] = [];
-  source.deliveries.subscribe((delivery) => {
+  source.subscribe((delivery) => {
     const decision = answer(got.length, delivery);
     got.push(delivery);
     if (decision instanceof Refusal) return delivery.refuse(decision);
@@ -130,11 +130,11 @@ describe("an intake", () => {
     [true, "cuts a metric if all processors take single points"],
     [false, "keeps a metric whole if a processor looks at several points"],
   ])("follows the plan: takesSinglePoints %s %s", async (takesSinglePoints) => {
-    const source = new DeliverySource();
+    const source = new Source();
     const intake = new SlicedIntake(source, systemClock, "metrics");
     intake.follow(planWith({ takesSinglePoints }), "r");
     const counts: number[] = [];
-    source.deliveries.subscribe((delivery) => {
+    source.subscribe((delivery) => {
       counts.push(delivery.batch.count);
       delivery.accept();
     });
