@@ -203,13 +203,12 @@ export const ROOMS = [
   { path: "src/runtime/ottl/trials/", purpose: "the thread in which the admin API tries statements" },
   {
     path: "src/runtime/pipeline/",
-    purpose: "intakes, isolation, fan-out, and the graph, which can change while it runs",
+    purpose: "the graph, which can change while it runs: its streams (`streams.ts`), what they are connected to, isolation",
     imports: ["otlp", "work", "contract"],
   },
   {
-    path: "src/runtime/pipeline/stages/",
-    purpose:
-      "the parts of a running graph: stages with links that can be exchanged, and exporters; only they subscribe to pipelines",
+    path: "src/runtime/pipeline/intake/",
+    purpose: "where receivers hand batches in: budget, slices of large ones, and what became of them",
   },
   {
     path: "src/runtime/queue/",

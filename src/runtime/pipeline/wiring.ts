@@ -39,15 +39,15 @@ export class Wiring {
   private readonly entries = new Map<string, Entry>();
   private readonly ends = new Map<string, Place<Outgoing, never>>();
   private readonly junctions = new Map<string, Junction>();
-  private readonly settings: WiringSettings;
+  private readonly services: Omit<WiringSettings, "running">;
   private running: Wiring | undefined;
   private connections: { readonly from: string; readonly connect: () => void }[] = [];
   /** Puts components into places that run, by the keys of the places; a new place gets its first one at once. */
   private readonly exchanged = new Map<string, () => Former | undefined>();
 
   constructor(settings: WiringSettings) {
-    const { running, ...services } = settings;
-    this.settings = services;
+    const { logger, clock, metrics, running } = settings;
+    this.services = { logger, clock, metrics }; // nothing else that the settings may hold
     this.running = running;
   }
 
@@ -62,14 +62,14 @@ export class Wiring {
   addPlace(key: string, { version, choose }: PlaceSettings): void {
     const running = this.running?.places.get(key);
     const junction = this.junctionOf(key, choose);
-    const place = running ?? new Place(key, junction, this.settings.logger);
+    const place = running ?? new Place(key, junction, this.services.logger);
     this.places.set(key, place);
     this.exchange(place, version, running !== undefined);
   }
 
   addEnd(key: string, version: OperatorFunction<Outgoing, never> | undefined): void {
     const running = this.running?.ends.get(key);
-    const place = running ?? new Place<Outgoing, never>(key, NOWHERE, this.settings.logger);
+    const place = running ?? new Place<Outgoing, never>(key, NOWHERE, this.services.logger);
     this.ends.set(key, place);
     this.exchange(place, version, running !== undefined);
   }
@@ -154,7 +154,7 @@ export class Wiring {
 
   private junctionOf(key: string, choose?: Choose): Junction {
     const known = this.junctions.get(key) ?? this.running?.junctions.get(key);
-    const junction = known ?? new Junction(this.createMemory(), this.settings.logger, choose);
+    const junction = known ?? new Junction(this.createMemory(), this.services.logger, choose);
     this.junctions.set(key, junction);
     return junction;
   }
@@ -192,7 +192,7 @@ export class Wiring {
 
   /** Every fan-out has its own memory. */
   private createMemory(): PartialAcceptance<string> {
-    const { clock, metrics } = this.settings;
+    const { clock, metrics } = this.services;
     const description = "Records of retries that were skipped for an exporter or pipeline that already had them.";
     return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }

@@ -4,8 +4,8 @@ import { type Outlet, statefulProcessor, type WorkerMode } from "#contract/opera
 
 /**
  * Moves deliveries between the workers of an agent, so that components see whole traces and series. Every worker builds
- * the same graph from the same config. An exchange is a stage in front of each component that needs one: what belongs
- * to this worker passes, and everything else comes out of the stage with the same name in the worker that it belongs
+ * the same graph from the same config. An exchange is a place in front of each component that needs one: what belongs
+ * to this worker passes, and everything else comes out of the place with the same name in the worker that it belongs
  * to. The debt stays here, and is settled as the other worker settles its part.
  */
 export interface WorkerExchange {
