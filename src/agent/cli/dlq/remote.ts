@@ -5,7 +5,6 @@ import {
   type DeadLetterQuery,
   type Operator,
   RECORD_FILTERS,
-  type ReplayJob,
   type ReplayOptions,
   type Selection,
 } from "#contract/operations";
