@@ -26,6 +26,8 @@ import type { Frame, FrameEdit } from "./record-walk.js";
 abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
   private readonly frame: Frame;
   private newSchemaUrl: string | undefined;
+  /** Found once for all records: to search for it takes as long as there are records. */
+  private foundSchemaUrl: string | undefined;
 
   constructor(message: Message, bytes: Uint8Array, frame: Frame) {
     super(message, bytes, ...ownerRange(bytes, frame));
@@ -39,14 +41,19 @@ abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
   /** The schema its records follow; empty if none is named. */
   get schemaUrl(): string {
     if (this.newSchemaUrl !== undefined) return this.newSchemaUrl;
-    const at = findField(this.bytes, this.frame.start, this.frame.end, SCHEMA_URL_TAG);
-    if (at < 0) return "";
-    const size = varint(this.bytes, at);
-    return decodeText(this.bytes, after, after + size);
+    this.foundSchemaUrl ??= this.findSchemaUrl();
+    return this.foundSchemaUrl;
   }
 
   set schemaUrl(value: string) {
     this.newSchemaUrl = value;
+  }
+
+  private findSchemaUrl(): string {
+    const at = findField(this.bytes, this.frame.start, this.frame.end, SCHEMA_URL_TAG);
+    if (at < 0) return "";
+    const size = varint(this.bytes, at);
+    return decodeText(this.bytes, after, after + size);
   }
 
   apply(out: WireWriter, start: number): void {
