@@ -36,12 +36,16 @@ const NIGHTLY = [
   "test/chaos/{archive,mixed,preloaded,small-disk,workers}/**/*.test.ts",
   "test/chaos/{backlog,disk,intervals,operate,tail-sampling}.test.ts",
   "test/chaos/brokers/{kafka,nats,postgres-handler,postgres-mixed,rabbitmq,redis,sqs}.test.ts",
-  "test/runtime/queue/{operate/worker-crashes,rehydrate/rehydration}.slow.test.ts",
+  "test/runtime/queue/{operate/worker-crashes,rehydrate/rehydration,store/level/full-disk}.slow.test.ts",
+  "test/runtime/queue/send/backends/http-backends.slow.test.ts",
+  "test/receivers/outbox/postgres-outbox-outcomes.test.ts",
   "test/runtime/host/reload/{adoption,retained-parts}.slow.test.ts",
   // More of what one file of CI shows: workers, TLS of brokers, and the pages of the console.
   "test/agent/cli/workers/{crash-loops,leaving-workers,queues-and-limits,sockets}.slow.test.ts",
   "test/runtime/brokers/**/{kafka,nats,postgres,rabbitmq,redis}-security.test.ts",
-  "test/console/{accessibility,cost,failures,many-failures,rehydrate,safe-replay}.test.ts",
+  "test/console/{accessibility,config-pages,cost,failures,many-failures,overview,rehydrate,safe-replay}.test.ts",
+  // The tutorials, and what else runs from the text of a page. `npm test` loads the configs and checks the types of all pages.
+  "test/docs/docs.slow.test.ts",
   // The tools of authors and operators, which start and end a process for each case.
   "test/agent/cli/dev/dev.slow.test.ts",
   "test/agent/rehearsal/**/*.slow.test.ts",
@@ -51,10 +55,10 @@ const NIGHTLY = [
   "test/packaging/{deployment,scaffold,supply-chain}.test.ts",
   "test/mutants/mutants.slow.test.ts",
   // Inputs at the limits, the worst records for every component, and hostile inputs, of which `npm run fuzz` tries more.
-  "test/{connectors,receivers}/**/{large-files,long-names}.slow.test.ts",
+  "test/**/{large-files,long-names,many-attributes}.slow.test.ts",
   "test/end-to-end/large-requests.slow.test.ts",
   "test/fuzz/decoders.test.ts",
-  "test/security/record-size.test.ts",
+  "test/security/{outside-text,record-size}.test.ts",
   "test/security/worst/**/*.test.ts",
 ];
 
