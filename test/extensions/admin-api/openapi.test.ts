@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { API_ERRORS } from "../../../src/extensions/admin-api/http-error.js";
 import { FILTERS } from "../../../src/extensions/admin-api/parameters.js";
 import { REPLAY_KEYS } from "../../../src/extensions/admin-api/replay-routes.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
+import { AUDITED_ACTIONS } from "../../../src/runtime/contract/operations/audit.js";
 import { FAILURE_REASONS } from "../../../src/runtime/contract/operations/failure-reasons.js";
 import { deadLetter } from "../../runtime/queue/operate/controls.js";
 import { startApi } from "./harness.js";
@@ -12,7 +14,16 @@ interface JsonResponse {
   readonly content?: { readonly "application/json": { readonly schema: Record<string, unknown> } };
 }
 
+const script = new URL("../../../scripts/pages/openapi.js", import.meta.url).href;
+const { openapi } = (await import(script)) as { openapi: (tables: object) => string };
+
 describe("docs/openapi.yaml", () => {
+  it("says what the routes and their answers say (npm run build && node scripts/pages/openapi.js makes it)", () => {
+    const enums = { AuditedAction: AUDITED_ACTIONS, Reason: FAILURE_REASONS };
+    const made = openapi({ routes: ROUTES, apiErrors: API_ERRORS, filters: FILTERS, enums });
+    expect(readFileSync("docs/openapi.yaml", "utf8")).toBe(made);
+  });
+
   it("describes every route, and no other", () => {
     const served = ROUTES.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -36,9 +47,7 @@ describe("docs/openapi.yaml", () => {
 
   it("lists the keys of a replay", () => {
     const { schema } = document.paths["/dead-letters/replay"]!["post"]!.requestBody!.content["application/json"]!;
-    const all = [schema, ...(schema["allOf"] as Record<string, unknown>[]).map(resolved)];
-    const described = all.flatMap((each) => Object.keys(each["properties"] as object));
-    expect([...new Set(described)].sort()).toEqual([...REPLAY_KEYS].sort());
+    expect(Object.keys(schema["properties"] as object).sort()).toEqual([...REPLAY_KEYS].sort());
   });
 
   it("describes what every route of dead letters and replays answers", async () => {

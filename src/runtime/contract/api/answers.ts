@@ -54,7 +54,7 @@ export interface Answers {
   "GET /insight/cut/rehearsal": CutRehearsal;
   "POST /insight/cut/rehearsal": CutRehearsal;
   "DELETE /insight/cut/rehearsal": CutRehearsal;
-  "POST /ottl": { readonly results: readonly OttlTrialResult[] };
+  "POST /ottl": OttlResults;
   "GET /receivers": { readonly receivers: readonly ReceiverStatus[] };
   "GET /workers": { readonly workers: readonly WorkerStatus[] };
   "GET /exporters": { readonly exporters: readonly ExporterStatus[] };
@@ -157,6 +157,10 @@ export interface LastRehearsal {
 /** `secondsLeft`: until the sample is complete. */
 export type ShownRehearsal = RehearsalStatus & { readonly secondsLeft: number };
 export type CutRehearsal = InsightCutRehearsal<ShownRehearsal>;
+
+export interface OttlResults {
+  readonly results: readonly OttlTrialResult[];
+}
 
 /** The effect of one text. Each statement continues with the result of the previous one. */
 export interface OttlTrialResult {
