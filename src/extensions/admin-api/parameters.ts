@@ -64,6 +64,14 @@ export function readNumber(name: string, value: unknown): number {
   throw badRequest(`${name} must be a number`);
 }
 
+/** Reads a whole number from 1 to `max`. */
+export function readCount(name: string, text: string | undefined, byDefault: number, max: number): number {
+  if (text === undefined) return byDefault;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= max) return value;
+  throw badRequest(`${name} must be a number from 1 to ${max}`);
+}
+
 export function readFlag(name: string, value: string | undefined): boolean {
   if (value === undefined || value === "false") return false;
   if (value === "true" || value === "") return true;

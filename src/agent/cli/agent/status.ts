@@ -1,10 +1,5 @@
-import type {
-  ConfigGeneration,
-  ExporterStatus,
-  OrphanedQueue,
-  ReceiverStatus,
-  WorkerStatus,
-} from "#contract/operations";
+import type { Answers } from "#contract/api";
+import type { ExporterStatus, OrphanedQueue, ReceiverStatus, WorkerStatus } from "#contract/operations";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
 import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
@@ -28,13 +23,12 @@ const COLUMNS: readonly Column[] = [
 export function status(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   return withAgent(context, async (api) => {
-    const { exporters } = await api.get<{ exporters: readonly ExporterStatus[] }>("/exporters");
-    const { receivers } = await api.get<{ receivers: readonly ReceiverStatus[] }>("/receivers");
-    const { workers } = await api.get<{ workers: readonly WorkerStatus[] }>("/workers").catch(() => ({ workers: [] }));
-    const config = await api.get<ConfigState>("/config").catch(() => undefined);
-    const { queues } = await api
-      .get<{ queues: readonly OrphanedQueue[] }>("/queues/orphaned")
-      .catch(() => ({ queues: [] }));
+    const { exporters } = await api.get<Answers["GET /exporters"]>("/exporters");
+    const { receivers } = await api.get<Answers["GET /receivers"]>("/receivers");
+    const { workers } = await api.get<Answers["GET /workers"]>("/workers").catch(() => ({ workers: [] }));
+    const config = await api.get<Answers["GET /config"]>("/config").catch(() => undefined);
+    const orphaned = api.get<Answers["GET /queues/orphaned"]>("/queues/orphaned");
+    const { queues } = await orphaned.catch(() => ({ queues: [] }));
     const now = Date.now();
     if (values["json"] === true)
       printJson(context, {
@@ -59,13 +53,7 @@ export function status(context: CommandContext): Promise<number> {
   });
 }
 
-/** The answer of GET /config. */
-interface ConfigState {
-  readonly generation: ConfigGeneration;
-  readonly differs: boolean;
-}
-
-function configLines(config: ConfigState | undefined): string[] {
+function configLines(config: Answers["GET /config"] | undefined): string[] {
   if (config?.differs !== true) return [];
   const { number } = config.generation;
   return [

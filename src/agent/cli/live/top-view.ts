@@ -1,3 +1,4 @@
+import type { ExporterReading, NodeRates, RateName, Sample } from "#contract/api";
 import type { GraphDescription } from "#contract/operations";
 import { painter, printable } from "#text";
 import { type Column, table } from "../print/table.js";
@@ -13,39 +14,13 @@ export interface TopAgent {
   readonly pipelines: readonly string[];
 }
 
-interface Rates {
-  readonly in: number;
-  readonly out: number;
-  readonly dropped: number;
-  readonly refused: number;
-  readonly failed: number;
-}
-
-/** The data of an event of `GET /live`. */
-export interface TopSample {
-  readonly at: string;
-  readonly edges: Readonly<Record<string, { readonly perSecond: number }>>;
-  readonly nodes: Readonly<Record<string, Rates>>;
-  readonly exporters: Readonly<Record<string, TopExporter>>;
-}
-
-interface TopExporter {
-  readonly state: string;
-  readonly breaker: string;
-  readonly paused: boolean;
-  readonly queueEntries: number;
-  readonly queueBytes: number;
-  readonly queueAge: number;
-  readonly deadLetters: number;
-}
-
 /** Everything that is drawn. */
 export interface TopPicture {
   readonly agent: TopAgent;
   readonly graph: GraphDescription;
   readonly origin: string;
   /** Undefined until the first sample has come, after a second. */
-  readonly sample?: TopSample | undefined;
+  readonly sample?: Sample | undefined;
   readonly connectionError?: string | undefined;
 }
 
@@ -116,8 +91,8 @@ function headline({ agent, origin, sample }: TopPicture): string {
   return `${printable(agent.name)} ${agent.version} at ${origin}: ${agent.state}, up ${up}, ${time}`;
 }
 
-function totals({ graph }: TopPicture, sample: TopSample): string {
-  const sum = (kind: string, rate: keyof Rates) =>
+function totals({ graph }: TopPicture, sample: Sample): string {
+  const sum = (kind: string, rate: RateName) =>
     graph.nodes.filter((node) => node.kind === kind).reduce((all, { id }) => all + (sample.nodes[id]?.[rate] ?? 0), 0);
   const exporters = Object.values(sample.exporters);
   const dead = exporters.reduce((all, { deadLetters }) => all + deadLetters, 0);
@@ -135,7 +110,7 @@ function pipelineRow(id: string, { graph, sample }: TopPicture): string[] {
   const entries = new Map(edges.filter(({ from }) => !own.has(from)).map((edge) => [edge.from, edge.id]));
   const taken = [...entries.values()].reduce((sum, edge) => sum + (sample.edges[edge]?.perSecond ?? 0), 0);
   const last = processors.at(-1);
-  const sum = (rate: keyof Rates) => processors.reduce((all, node) => all + (sample.nodes[node.id]?.[rate] ?? 0), 0);
+  const sum = (rate: RateName) => processors.reduce((all, node) => all + (sample.nodes[node.id]?.[rate] ?? 0), 0);
   const out = last === undefined ? taken : (sample.nodes[last.id]?.out ?? 0);
   return [id, ...[taken, out, sum("dropped"), sum("refused"), sum("failed")].map(rateText)];
 }
@@ -149,7 +124,7 @@ function exporterRows({ graph, sample }: TopPicture): string[][] {
     .map(({ id, name }) => exporterRow(name, sample?.exporters[name], sample?.nodes[id]));
 }
 
-function exporterRow(name: string, reading: TopExporter | undefined, rates: Rates | undefined): string[] {
+function exporterRow(name: string, reading: ExporterReading | undefined, rates: NodeRates | undefined): string[] {
   if (rates === undefined) return [name];
   const passing = [rateText(rates.in), rateText(rates.out)];
   if (reading === undefined) return [name, "-", "-", ...passing];

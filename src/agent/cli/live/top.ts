@@ -1,11 +1,12 @@
 import process from "node:process";
+import type { Sample } from "#contract/api";
 import type { GraphDescription } from "#contract/operations";
 import { readEvents } from "../agent/send-request.js";
 import { type AgentApi, connectToAgent, withAgent } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";
 import { openScreen, type Screen } from "../print/screen.js";
 import { EXIT } from "../terminal.js";
-import { type TopAgent, type TopSample, topView } from "./top-view.js";
+import { type TopAgent, topView } from "./top-view.js";
 
 const RETRY_MS = 2000;
 
@@ -36,10 +37,10 @@ async function describe(api: AgentApi): Promise<Described> {
   return { agent, graph, origin: api.origin };
 }
 
-async function* samples(api: AgentApi): AsyncGenerator<TopSample> {
+async function* samples(api: AgentApi): AsyncGenerator<Sample> {
   const response = await api.open("/live");
   try {
-    for await (const { event, data } of readEvents(response)) if (event === "sample") yield data as TopSample;
+    for await (const { event, data } of readEvents(response)) if (event === "sample") yield data as Sample;
   } finally {
     response.destroy();
   }
@@ -49,7 +50,7 @@ async function* samples(api: AgentApi): AsyncGenerator<TopSample> {
 async function watch(context: CommandContext, first: AgentApi): Promise<number> {
   const { colour } = context.terminal.out;
   let described = await describe(first);
-  let sample: TopSample | undefined;
+  let sample: Sample | undefined;
   let connectionError: string | undefined;
   const ended = deferred();
   const abort = new AbortController();

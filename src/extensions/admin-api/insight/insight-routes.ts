@@ -14,7 +14,7 @@ import { SIGNALS } from "#otlp/signals";
 import { diffLines, withContext } from "#text";
 import type { Signal } from "../../../plugin.js";
 import { badRequest } from "../http-error.js";
-import { readParameters } from "../parameters.js";
+import { readCount, readParameters } from "../parameters.js";
 import { type ApiRoute, type RouteRequest, view } from "../route.js";
 import { CutError, type CutProcessors, type CutRequest, cutProcessors } from "./cut-processors.js";
 import { cutRehearsalRoutes } from "./cut-rehearsal.js";
@@ -158,11 +158,4 @@ function oneOf<T extends string>(name: string, text: string | undefined, known: 
   const found = known.find((each) => each === text);
   if (found !== undefined) return found;
   throw badRequest(`${name} must be one of: ${known.join(", ")}`);
-}
-
-function readCount(name: string, text: string | undefined, byDefault: number, max: number): number {
-  if (text === undefined) return byDefault;
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= max) return value;
-  throw badRequest(`${name} must be a number from 1 to ${max}`);
 }

@@ -1,6 +1,7 @@
 import { AdminError, type AgentInspection, type GraphEdge } from "#contract/operations";
 import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { badRequest } from "../http-error.js";
+import { readCount } from "../parameters.js";
 import { type ApiRoute, type RouteRequest, route } from "../route.js";
 import { tapEvents } from "./tap.js";
 
@@ -33,13 +34,6 @@ function readCondition(text: string) {
   if (!isOttlSyntaxError(condition)) return condition;
   const { reason, suggestion, offset } = condition;
   throw badRequest(`where: ${reason}${suggestion === undefined ? "" : `; ${suggestion}`} (at character ${offset + 1})`);
-}
-
-function readCount(name: string, text: string | undefined, byDefault: number, max: number): number {
-  if (text === undefined) return byDefault;
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= max) return value;
-  throw badRequest(`${name} must be a number from 1 to ${max}`);
 }
 
 /**

@@ -62,16 +62,12 @@ export function adminMethods(
     return own;
   };
   const orphans = () => queues().orphans;
-  const rehydrations = () => {
-    const own = queues().rehydrations;
-    if (own === undefined) throw new AdminError("unavailable", "this worker has no queues");
-    return own;
+  const required = <T>(part: T | undefined): T => {
+    if (part === undefined) throw new AdminError("unavailable", "this worker has no queues");
+    return part;
   };
-  const transfers = () => {
-    const own = queues().transfers;
-    if (own === undefined) throw new AdminError("unavailable", "this worker has no queues");
-    return own;
-  };
+  const rehydrations = () => required(queues().rehydrations);
+  const transfers = () => required(queues().transfers);
   const forward =
     (name: OperationName) =>
     (...args: never[]): unknown =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type TopPicture, topView } from "../../../../src/agent/cli/live/top-view.js";
+import type { ExporterReading } from "../../../../src/runtime/contract/api/answers.js";
 
 const at = "2026-01-31T08:00:30.000Z";
 
@@ -10,7 +11,7 @@ function pictureOf(count: number, more: Partial<TopPicture> = {}): TopPicture {
     return { id, kind, name, type: name, pipelines, signals: ["logs" as const] };
   };
   const rates = { in: 12, out: 11.5, dropped: 0.5, refused: 0, failed: 0 };
-  const reading = {
+  const reading: ExporterReading = {
     state: "UP",
     breaker: "closed",
     paused: false,
@@ -85,7 +86,7 @@ describe("the picture of sluice top", () => {
 
   it("colours heads and states, and nothing without colours", () => {
     const picture = pictureOf(1);
-    const down = { ...picture.sample!.exporters["otlp_http/0"]!, state: "DOWN" };
+    const down = { ...picture.sample!.exporters["otlp_http/0"]!, state: "DOWN" as const };
     const sample = { ...picture.sample!, exporters: { "otlp_http/0": down } };
     expect(topView({ ...picture, sample }, { ...SMALL, colour: true }).join("\n")).toContain("\u001b[31mDOWN\u001b[0m");
     expect(topView({ ...picture, sample }, SMALL).join("\n")).not.toContain("\u001b");
@@ -93,7 +94,12 @@ describe("the picture of sluice top", () => {
 
   it("shows those that are not well first", () => {
     const picture = pictureOf(40);
-    const ill = { ...picture.sample!.exporters["otlp_http/39"]!, state: "DOWN", breaker: "half_open", deadLetters: 7 };
+    const ill: ExporterReading = {
+      ...picture.sample!.exporters["otlp_http/39"]!,
+      state: "DOWN",
+      breaker: "half_open",
+      deadLetters: 7,
+    };
     const exporters = { ...picture.sample!.exporters, "otlp_http/39": ill };
     const lines = topView({ ...picture, sample: { ...picture.sample!, exporters } }, SMALL);
     expect(lines[lines.findIndex((line) => line.startsWith("EXPORTER")) + 1]).toMatch(
