@@ -66,7 +66,10 @@ export const ROOMS = [
       "text for terminals; masking of text from outside; lines, delimited fields, diffs; the error for invalid text",
     imports: ["otlp"],
   },
-  { path: "src/runtime/text/json/", purpose: "the reader of JSON from outside, with its bounds" },
+  {
+    path: "src/runtime/text/json/",
+    purpose: "the reader of JSON from outside, with its bounds, and readers of its values",
+  },
   { path: "src/runtime/text/patterns/", purpose: "patterns that match in linear time" },
   {
     path: "src/runtime/text/expressions/",

@@ -9,6 +9,7 @@ import {
   writeMessages,
 } from "#brokers";
 import { ERROR_CODES } from "#contract/errors";
+import { nonEmptyText } from "#text/json";
 import {
   type Batch,
   defineExporter,
@@ -100,10 +101,10 @@ class RabbitmqExporter implements Exporter {
         headers: withoutDeathHeaders(headers),
         persistent: durable,
         mandatory: on_unroutable !== "drop",
-        contentType: text(attributes["messaging.message.content_type"]) ?? CONTENT_TYPES[encoding],
-        messageId: shortId(text(attributes["messaging.message.id"]) ?? key),
-        ...optional("correlationId", text(attributes["messaging.message.conversation_id"])),
-        ...optional("type", text(attributes["messaging.message.type"])),
+        contentType: nonEmptyText(attributes["messaging.message.content_type"]) ?? CONTENT_TYPES[encoding],
+        messageId: shortId(nonEmptyText(attributes["messaging.message.id"]) ?? key),
+        ...optional("correlationId", nonEmptyText(attributes["messaging.message.conversation_id"])),
+        ...optional("type", nonEmptyText(attributes["messaging.message.type"])),
       },
     };
   }
@@ -127,7 +128,7 @@ function deadLetteredQueue(attributes: WrittenMessage["attributes"]): string | u
   const deaths = attributes["messaging.header.x-death"];
   const former = formerSource(attributes);
   if (former !== undefined || !Array.isArray(deaths)) return former;
-  return text((deaths[0] as { queue?: unknown } | undefined)?.queue);
+  return nonEmptyText((deaths[0] as { queue?: unknown } | undefined)?.queue);
 }
 
 /** Removes RabbitMQ's headers about earlier dead-letterings, because a message that is sent again starts anew. */
@@ -144,10 +145,6 @@ function withoutDeathHeaders(headers: WrittenMessage["headers"]): Record<string,
 
 function isDeathHeader(name: string): boolean {
   return /^x-(death|first-death-|last-death-|retry-count$)/.test(name);
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 function optional<Key extends string>(key: Key, value: string | undefined): Partial<Record<Key, string>> {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { fieldsOf, type KubernetesApi, KubernetesApiError, type ObjectFields, textOf } from "#net/kubernetes";
+import { type KubernetesApi, KubernetesApiError } from "#net/kubernetes";
+import { fieldsOf, type ObjectFields, textOf } from "#text/json";
 import type { Clock } from "../../plugin.js";
 
 export interface KubernetesLeaseSettings {

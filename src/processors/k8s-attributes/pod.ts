@@ -1,4 +1,5 @@
-import { fieldsOf, type KubernetesObject, listOf, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
+import type { KubernetesObject } from "#net/kubernetes";
+import { fieldsOf, listOf, type ObjectFields, textOf, textsOf } from "#text/json";
 
 /** The fields that are read from an API object. Only the name is guaranteed. */
 export interface MetadataObject extends KubernetesObject {

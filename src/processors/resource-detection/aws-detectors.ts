@@ -1,13 +1,7 @@
 import { KubernetesApi } from "#net/kubernetes";
 import { environmentVariable } from "#system";
-import {
-  askMetadata,
-  type DetectedAttributes,
-  type DetectionContext,
-  type Detector,
-  nonEmptyText,
-  textOf,
-} from "./detector.js";
+import { nonEmptyText } from "#text/json";
+import { askMetadata, type DetectedAttributes, type DetectionContext, type Detector, textOf } from "./detector.js";
 
 /** Detects an EC2 instance by version 2 of its metadata service. */
 export const detectEc2: Detector = async (context) => ({

@@ -1,12 +1,6 @@
 import { environmentVariable } from "#system";
-import {
-  askMetadata,
-  type DetectedAttributes,
-  type DetectionContext,
-  type Detector,
-  nonEmptyText,
-  textOf,
-} from "./detector.js";
+import { nonEmptyText } from "#text/json";
+import { askMetadata, type DetectedAttributes, type DetectionContext, type Detector, textOf } from "./detector.js";
 
 /** Detects an Azure virtual machine. */
 export const detectAzure: Detector = async (context) => {

@@ -52,11 +52,6 @@ export function textOf(answer: SmallAnswer, url: URL): string {
   return answer.text.trim();
 }
 
-/** Returns the value if it is a non-empty string. */
-export function nonEmptyText(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
 /** Returns the result of the work, or undefined if it takes longer or is aborted. Leaves no timer behind. */
 export function withTimeout<T>(
   ms: number,

@@ -1,11 +1,6 @@
 import { environmentVariable } from "#system";
-import {
-  askMetadata,
-  type DetectedAttributes,
-  type DetectionContext,
-  type Detector,
-  nonEmptyText,
-} from "./detector.js";
+import { nonEmptyText } from "#text/json";
+import { askMetadata, type DetectedAttributes, type DetectionContext, type Detector } from "./detector.js";
 
 /** Detects Google Cloud: virtual machines, GKE, Cloud Run, Cloud Functions and App Engine. */
 export const detectGcp: Detector = async (context): Promise<DetectedAttributes> => {

@@ -1,6 +1,7 @@
 import { KubernetesApi } from "#net/kubernetes";
 import { environmentVariable } from "#system";
-import { type DetectionContext, type Detector, nonEmptyText } from "./detector.js";
+import { nonEmptyText } from "#text/json";
+import type { DetectionContext, Detector } from "./detector.js";
 
 const MAX_ANSWER = 1024 * 1024;
 

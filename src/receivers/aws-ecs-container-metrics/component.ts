@@ -1,5 +1,4 @@
 import { connectionErrorMessage, openRequest, readAnswer } from "#net";
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import {
   PointCollector,
   type PointResource,
@@ -8,6 +7,7 @@ import {
   ScrapingReceiver,
 } from "#receiving";
 import { environmentVariable } from "#system";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import { defineReceiver } from "../../plugin.js";
 import { ECS_METRICS, type EcsContainerMetricsConfig, ecsContainerMetricsSchema } from "./config.js";
 import { containerValues, type EcsValues, elapsedNanoseconds, taskValues } from "./container-stats.js";

@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 
 /** Values of one container, or their sums over a task, by metric without its prefix. */
 export type EcsValues = Record<string, number>;

@@ -1,5 +1,5 @@
-import { type ObjectFields, textOf } from "#net/kubernetes";
 import type { PointResource } from "#receiving";
+import { type ObjectFields, textOf } from "#text/json";
 
 /** Attributes of the task, which its containers have as well. */
 export function taskResource(task: ObjectFields): PointResource {

@@ -1,6 +1,6 @@
 import { loadClientTls } from "#net";
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import { defineReceiver, type ReceiverContext } from "../../plugin.js";
 import { type DockerStatsConfig, dockerStatsSchema } from "./config.js";
 import { addInspection, addStats } from "./container-points.js";

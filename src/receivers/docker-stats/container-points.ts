@@ -1,5 +1,5 @@
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import type { MetricOutput, PointCollector } from "#receiving";
+import { fieldsOf, listOf, numberOf, type ObjectFields, textOf } from "#text/json";
 import { BLOCK_IO, type DOCKER_METRICS, MEMORY_BYTES, MEMORY_COUNTS, NETWORK_IO } from "./metrics.js";
 
 export type DockerOutput = MetricOutput<typeof DOCKER_METRICS>;
@@ -120,8 +120,4 @@ function cpuLimit(host: ObjectFields): number {
 function rangeLength(part: string): number {
   const [from = "", to = from] = part.split("-");
   return Number(to) - Number(from) + 1;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }

@@ -1,10 +1,9 @@
-import { fieldsOf, listOf, textOf } from "#net/kubernetes";
+import { fieldsOf, listOf, numberOf, textOf } from "#text/json";
 import {
   bytesOf,
   type ClusterAttributes,
   type MeasuredKind,
   numberAt,
-  numberIfWritten,
   plainKind,
   quotaValues,
   statesOf,
@@ -21,7 +20,7 @@ const PHASES: Readonly<Record<string, number>> = { Active: 1, Terminating: 0 };
 
 /** The pods that a controller should have and those that are available. */
 const replicaValues = (desired: ClusterMetric, available: ClusterMetric) => (object: unknown) => {
-  const replicas = numberIfWritten(object, "spec", "replicas");
+  const replicas = numberOf(object, "spec", "replicas");
   if (replicas === undefined) return [];
   return [value(desired, replicas), value(available, numberAt(object, "status", "availableReplicas"))];
 };
@@ -133,7 +132,7 @@ export const MEASURED_KINDS: readonly MeasuredKind[] = [
     value("k8s.daemonset.ready_nodes", numberAt(object, "status", "numberReady")),
   ]),
   plainKind([APPS, "statefulsets"], "k8s.statefulset", (object) => {
-    const replicas = numberIfWritten(object, "spec", "replicas");
+    const replicas = numberOf(object, "spec", "replicas");
     if (replicas === undefined) return [];
     return [
       value("k8s.statefulset.desired_pods", replicas),
@@ -146,8 +145,8 @@ export const MEASURED_KINDS: readonly MeasuredKind[] = [
     value("k8s.job.active_pods", numberAt(object, "status", "active")),
     value("k8s.job.failed_pods", numberAt(object, "status", "failed")),
     value("k8s.job.successful_pods", numberAt(object, "status", "succeeded")),
-    value("k8s.job.desired_successful_pods", numberIfWritten(object, "spec", "completions")),
-    value("k8s.job.max_parallel_pods", numberIfWritten(object, "spec", "parallelism")),
+    value("k8s.job.desired_successful_pods", numberOf(object, "spec", "completions")),
+    value("k8s.job.max_parallel_pods", numberOf(object, "spec", "parallelism")),
   ]),
   plainKind([BATCH, "cronjobs"], "k8s.cronjob", (object) => [
     value("k8s.cronjob.active_jobs", listOf(object, "status", "active").length),
@@ -157,7 +156,7 @@ export const MEASURED_KINDS: readonly MeasuredKind[] = [
     "k8s.hpa",
     (object) => [
       value("k8s.hpa.max_replicas", numberAt(object, "spec", "maxReplicas")),
-      value("k8s.hpa.min_replicas", numberIfWritten(object, "spec", "minReplicas") ?? 1),
+      value("k8s.hpa.min_replicas", numberOf(object, "spec", "minReplicas") ?? 1),
       value("k8s.hpa.current_replicas", numberAt(object, "status", "currentReplicas")),
       value("k8s.hpa.desired_replicas", numberAt(object, "status", "desiredReplicas")),
     ],

@@ -1,5 +1,6 @@
-import { fieldsOf, type KubernetesObject, type ObjectFields, quantityOf, textOf } from "#net/kubernetes";
+import { type KubernetesObject, quantityOf } from "#net/kubernetes";
 import type { PointResource, ScrapedMetric } from "#receiving";
+import { numberOf, type ObjectFields, textOf } from "#text/json";
 import type { ClusterAttribute } from "./config.js";
 import type { ClusterMetric } from "./metrics.js";
 
@@ -55,12 +56,7 @@ export const value = (
 
 /** Numbers that the API leaves out are 0. */
 export function numberAt(object: unknown, ...path: readonly string[]): number {
-  return numberIfWritten(object, ...path) ?? 0;
-}
-
-export function numberIfWritten(object: unknown, ...path: readonly string[]): number | undefined {
-  const found = fieldsOf(object, ...path.slice(0, -1))[path.at(-1)!];
-  return typeof found === "number" ? found : undefined;
+  return numberOf(object, ...path) ?? 0;
 }
 
 /** Uid, name and namespace of an object, as attributes with this prefix. */

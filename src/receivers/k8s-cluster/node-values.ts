@@ -1,5 +1,6 @@
-import { fieldsOf, listOf, quantityOf, textOf } from "#net/kubernetes";
+import { quantityOf } from "#net/kubernetes";
 import { gauge } from "#receiving";
+import { fieldsOf, listOf, textOf } from "#text/json";
 import { type ClusterAttributes, type MeasuredValue, type NodeMetrics, value } from "./measured-object.js";
 
 const NODE_STATUS: Readonly<Record<string, number>> = { True: 1, False: 0, Unknown: -1 };

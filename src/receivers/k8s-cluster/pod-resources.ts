@@ -1,4 +1,5 @@
-import { fieldsOf, listOf, type ObjectFields, quantityOf, textOf } from "#net/kubernetes";
+import { quantityOf } from "#net/kubernetes";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import {
   bytesOf,
   type ClusterAttributes,

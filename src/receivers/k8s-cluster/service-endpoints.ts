@@ -1,4 +1,5 @@
-import { fieldsOf, type KubernetesObject, listOf, textOf } from "#net/kubernetes";
+import type { KubernetesObject } from "#net/kubernetes";
+import { fieldsOf, listOf, textOf } from "#text/json";
 import { type MeasuredValue, value } from "./measured-object.js";
 
 /** The counted endpoints of a slice. */

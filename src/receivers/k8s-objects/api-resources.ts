@@ -1,4 +1,5 @@
-import { type KubernetesApi, listOf, textOf } from "#net/kubernetes";
+import type { KubernetesApi } from "#net/kubernetes";
+import { listOf, textOf } from "#text/json";
 
 /** A list of the API server: the path of its group and version, and its name. */
 export interface ApiResource {

@@ -1,6 +1,7 @@
-import { type KubernetesApi, type KubernetesObject, kubernetesApi, listOf, textOf } from "#net/kubernetes";
+import { type KubernetesApi, type KubernetesObject, kubernetesApi } from "#net/kubernetes";
 import { BatchIntake, CursorStore, EntryStream, whileLeader } from "#receiving";
 import { atIntervals, jittered, pause } from "#resilience";
+import { listOf, textOf } from "#text/json";
 import { compilePattern } from "#text/patterns";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type ApiResource, ApiResources } from "./api-resources.js";

@@ -1,5 +1,6 @@
 import { LogEntry, type LogMap, type LogValue, setValue } from "#logs/entries";
-import { fieldsOf, type KubernetesObject, textOf } from "#net/kubernetes";
+import type { KubernetesObject } from "#net/kubernetes";
+import { fieldsOf, textOf } from "#text/json";
 
 const SCOPE = "github.com/open-telemetry/opentelemetry-collector-contrib/receiver";
 /** Objects of the API are nested about ten deep. */

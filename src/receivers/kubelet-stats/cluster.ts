@@ -1,4 +1,5 @@
-import { fieldsOf, KubernetesApi, type ObjectFields, quantityOf, textOf } from "#net/kubernetes";
+import { KubernetesApi, quantityOf } from "#net/kubernetes";
+import { fieldsOf, type ObjectFields, textOf } from "#text/json";
 import type { KubeletStatsConfig } from "./config.js";
 
 /** CPUs and bytes of memory of a node; 0 if unknown. */

@@ -1,5 +1,5 @@
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import { defineReceiver, type ReceiverContext } from "../../plugin.js";
 import { Cluster, type NodeCapacity } from "./cluster.js";
 import { type KubeletAttributes, type KubeletStatsConfig, kubeletStatsSchema } from "./config.js";

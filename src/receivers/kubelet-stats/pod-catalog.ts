@@ -1,4 +1,5 @@
-import { fieldsOf, listOf, type ObjectFields, quantityOf, textOf } from "#net/kubernetes";
+import { quantityOf } from "#net/kubernetes";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import { AMOUNTS } from "./metrics.js";
 
 /** Limits and requests of a spec in CPUs and bytes; 0 if the spec has none. */

@@ -1,5 +1,5 @@
-import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import type { MetricOutput, PointCollector } from "#receiving";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import type { NodeCapacity } from "./cluster.js";
 import { AMOUNTS, FILESYSTEM, type KUBELET_METRICS, MEMORY, type MeasuredThing, VOLUME } from "./metrics.js";
 import type { Amounts } from "./pod-catalog.js";

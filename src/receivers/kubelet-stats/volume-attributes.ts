@@ -1,4 +1,4 @@
-import { fieldsOf, type ObjectFields, textOf } from "#net/kubernetes";
+import { fieldsOf, type ObjectFields, textOf } from "#text/json";
 import type { KubeletAttributes } from "./config.js";
 
 /** Volume types without any further attributes. */

@@ -4,7 +4,7 @@ import { KUBELET_METRICS } from "../../../src/receivers/kubelet-stats/metrics.js
 import { catalogOf } from "../../../src/receivers/kubelet-stats/pod-catalog.js";
 import * as summary from "../../../src/receivers/kubelet-stats/summary-points.js";
 import { volumeAttributes } from "../../../src/receivers/kubelet-stats/volume-attributes.js";
-import { fieldsOf, listOf, textOf } from "../../../src/runtime/net/kubernetes/door.js";
+import { fieldsOf, listOf, textOf } from "../../../src/runtime/text/json/door.js";
 import {
   batchOfPoints,
   MetricOutput,

@@ -1,3 +1,4 @@
+import { textOf } from "../record-facts.js";
 export type TemplateFacts = Readonly<Record<string, unknown>>;
 
 /** A compiled template: returns the JSON value for some facts. */
@@ -71,7 +72,7 @@ function compileText(
   parts.push(template.slice(from));
   const texts = parts.filter((part) => part !== "");
   if (texts.length === 1 && typeof texts[0] === "function") return texts[0];
-  return (facts) => texts.map((part) => (typeof part === "string" ? part : asText(part(facts)))).join("");
+  return (facts) => texts.map((part) => (typeof part === "string" ? part : textOf(part(facts)))).join("");
 }
 
 /** Returns a function that reads the value, or the problem of the path. */
@@ -90,11 +91,6 @@ function compilePath(text: string, names: ReadonlySet<string>): RenderTemplate |
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
-}
-
-function asText(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Http1Answer } from "#net";
 import { decodeResponse, refusalOfUnreadable } from "#net/otlp";
 import { answerReader, HttpPoster } from "#net/sending";
+import { listOf } from "#text/json";
 import { type Batch, defineExporter, type ExporterContext, Refusal, SIGNALS } from "../../../plugin.js";
 import { recordPages, writtenText } from "../record-pages.js";
 import { type Destination, VendorExporter, type VendorPart } from "../vendor-exporter.js";
@@ -105,8 +106,7 @@ function answerOf({ clock }: ExporterContext): Destination["read"] {
 function errorsIn(body: Buffer): readonly unknown[] {
   if (!body.includes('"errors"')) return [];
   try {
-    const { errors } = JSON.parse(body.toString("utf8")) as { errors?: unknown };
-    return Array.isArray(errors) ? errors : [];
+    return listOf(JSON.parse(body.toString("utf8")), "errors");
   } catch {
     return [];
   }

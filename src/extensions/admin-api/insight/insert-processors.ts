@@ -1,4 +1,5 @@
 import type { GraphDescription } from "#contract/operations";
+import { fieldsOf } from "#text/json";
 import type { Signal } from "../../../plugin.js";
 
 type Config = Readonly<Record<string, unknown>>;
@@ -21,15 +22,15 @@ export interface Insertion {
 
 /** Inserts processors into pipelines of a config. An id that the config has already gets a number. */
 export function insertProcessors(config: Config, { processors, pipelines, isFirst }: Insertion): ChangedConfig {
-  const known = asRecord(config["processors"]);
+  const known = fieldsOf(config["processors"]);
   const named = Object.entries(processors).map(([id, own]) => [freeId(id, known), own] as const);
   const ids = named.map(([id]) => id);
-  const service = asRecord(config["service"]);
-  const all = asRecord(service["pipelines"]);
+  const service = fieldsOf(config["service"]);
+  const all = fieldsOf(service["pipelines"]);
   const changed: [string, Config][] = Object.entries(all)
     .filter(([id]) => pipelines.includes(id.replace(/\s/g, "")))
     .map(([id, each]) => {
-      const pipeline = asRecord(each);
+      const pipeline = fieldsOf(each);
       const before = Array.isArray(pipeline["processors"]) ? (pipeline["processors"] as string[]) : [];
       return [id, { ...pipeline, processors: inserted(before, ids, isFirst) }];
     });
@@ -82,8 +83,4 @@ function withKey(config: Config, key: string, value: unknown): Config {
   if (Object.hasOwn(config, key)) return { ...config, [key]: value };
   const { service, ...others } = config;
   return { ...others, [key]: value, service };
-}
-
-function asRecord(value: unknown): Config {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Config) : {};
 }

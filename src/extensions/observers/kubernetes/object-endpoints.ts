@@ -1,6 +1,7 @@
 import type { ObservedEndpoint } from "#contract/services";
-import { fieldsOf, type KubernetesObject, listOf, textOf, textsOf } from "#net/kubernetes";
+import type { KubernetesObject } from "#net/kubernetes";
 import { TextMap } from "#text/expressions";
+import { fieldsOf, listOf, textOf, textsOf } from "#text/json";
 
 /** The endpoints of an object of the Kubernetes API. `observer` begins their ids. */
 export type ReadEndpoints = (object: KubernetesObject, observer: string) => ObservedEndpoint[];

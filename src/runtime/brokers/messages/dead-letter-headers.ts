@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { Setback } from "#contract";
 import { ERROR_CODES, errorClass, type Refusal } from "#contract/errors";
 import { type DeadLetterAttributes, deadLetterOf, type FailureReason } from "#contract/operations";
+import { nonEmptyText } from "#text/json";
 import { HEADER_ATTRIBUTE } from "./message.js";
 
 /** Headers of a dead letter that leaves us. Their names are the same for all brokers; docs/operate/dead-letters.md has the table. */
@@ -114,8 +115,7 @@ export function sourceOf(attributes: Readonly<Record<string, unknown>>): string 
 
 /** The source of a message before it became a dead letter, as `sourceOf` has it, by its headers as attributes of a record. */
 export function formerSource(attributes: Readonly<Record<string, unknown>>): string | undefined {
-  const source = attributes[`${HEADER_ATTRIBUTE}${DEAD_LETTER_HEADERS.source}`];
-  return typeof source === "string" && source !== "" ? source : undefined;
+  return nonEmptyText(attributes[`${HEADER_ATTRIBUTE}${DEAD_LETTER_HEADERS.source}`]);
 }
 
 /** The reason of our dead letter, made of the headers of a message that is one already; undefined without such headers. */

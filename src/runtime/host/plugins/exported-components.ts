@@ -3,6 +3,7 @@ import { CONTRACT_VERSION, type ComponentFactory } from "#contract";
 import { errorMessage } from "#contract/errors";
 import { isZod } from "#contract/schema";
 import { SIGNALS } from "#otlp/signals";
+import { isObject } from "#text/json";
 import type { PluginModule } from "./import-url.js";
 
 const KINDS = ["receiver", "processor", "exporter", "connector", "extension"];
@@ -102,8 +103,4 @@ function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 60));
   if (value === null || value === undefined) return String(value);
   return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

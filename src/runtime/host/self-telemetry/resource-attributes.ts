@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { StartError } from "#contract/errors";
 import { packageVersion } from "#system";
+import { isObject } from "#text/json";
 
 export type ResourceAttributes = Record<string, string | number | boolean | string[]>;
 
@@ -33,13 +34,13 @@ function writtenEntries(written: unknown): [string, unknown][] {
     const fromText = typeof list === "string" ? list.split(",").map(splitPair) : [];
     return [...fromText, ...listEntries(attributes ?? [])];
   }
-  return Object.entries(isMap(attributes) ? attributes : written);
+  return Object.entries(isObject(attributes) ? attributes : written);
 }
 
 function listEntries(list: unknown): [string, unknown][] {
   if (!Array.isArray(list)) throw new StartError("expected a list of {name, value}", [...PATH, "attributes"]);
   return list.map((item: unknown, index) => {
-    const { name, value } = isMap(item) ? item : {};
+    const { name, value } = isObject(item) ? item : {};
     if (typeof name === "string") return [name, value];
     throw new StartError("expected {name, value}", [...PATH, "attributes", String(index)]);
   });
@@ -53,8 +54,4 @@ function splitPair(text: string): [string, unknown] {
 function attributeValue(value: unknown): string | number | boolean | string[] {
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
   return Array.isArray(value) ? value.map(String) : JSON.stringify(value);
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#contract";
 import { environmentVariable } from "#system";
+import { nonEmptyText } from "#text/json";
 import { type SmallAnswer, sendSmallRequest } from "../sending/small-request.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 
@@ -56,8 +57,9 @@ function keysIn(answer: SmallAnswer, { origin }: URL, clock: Clock): FetchedKeys
   throwIfTransient(answer, origin);
   const { status, json } = answer;
   const { AccessKeyId: id, SecretAccessKey: secret, Token: token, Expiration: end } = json;
-  const lifetimeMs = lifetimeUntil(textOf(end), clock);
-  const found = status === 200 ? keysOf(textOf(id), textOf(secret), textOf(token), lifetimeMs) : undefined;
+  const lifetimeMs = lifetimeUntil(nonEmptyText(end), clock);
+  const found =
+    status === 200 ? keysOf(nonEmptyText(id), nonEmptyText(secret), nonEmptyText(token), lifetimeMs) : undefined;
   if (found === undefined) throw noCredentials(`${origin} answered HTTP ${status} without AWS keys`);
   return found;
 }
@@ -84,8 +86,4 @@ async function containerHeaders(): Promise<Record<string, string>> {
   const read = file === undefined ? undefined : await readFile(file, "utf8").catch(() => undefined);
   const token = read?.trim() ?? environmentVariable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   return token === undefined ? {} : { Authorization: token };
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

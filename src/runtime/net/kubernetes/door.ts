@@ -4,5 +4,4 @@ export { KubernetesApi, KubernetesApiError, SERVICE_ACCOUNT } from "./api-client
 export { kubernetesApi, kubernetesApiKeys } from "./api-keys.js";
 export { type KubernetesObject, type ListedPage, ObjectWatch } from "./object-watch.js";
 export { quantityOf } from "./quantity.js";
-export { digitsOf, fieldsOf, listOf, type ObjectFields, textOf, textsOf } from "./read-object.js";
 export { WatchedList } from "./watched-list.js";

@@ -1,5 +1,6 @@
 import type { PartialRejection } from "#contract";
 import type { Signal } from "#otlp/signals";
+import { isObject, type ObjectFields } from "#text/json";
 import { intField, readWholeFields, textField, writeFields } from "./proto-fields.js";
 import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
 
@@ -59,11 +60,10 @@ function readJson(name: string, body: Uint8Array): PartialRejection | undefined 
   return { rejected: Math.max(0, rejected), message: typeof message === "string" ? message : "" };
 }
 
-function parseObject(body: Uint8Array): Record<string, unknown> | undefined {
+function parseObject(body: Uint8Array): ObjectFields | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
-import { fieldsOf, KubernetesApi, type KubernetesObject, listOf, textOf, textsOf, WatchedList } from "#net/kubernetes";
+import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
+import { fieldsOf, listOf, textOf, textsOf } from "#text/json";
 import type { ScrapeHttpClient } from "../../http-client.js";
 import type { Labels } from "../../relabel.js";
 import type { Discovery } from "../discovery.js";

@@ -1,4 +1,5 @@
-import { type KubernetesObject, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
+import type { KubernetesObject } from "#net/kubernetes";
+import { type ObjectFields, textOf, textsOf } from "#text/json";
 import type { Labels } from "../../relabel.js";
 
 /** Labels of a target under construction. */

@@ -1,4 +1,5 @@
-import { digitsOf, fieldsOf, type KubernetesObject, listOf, textOf } from "#net/kubernetes";
+import type { KubernetesObject } from "#net/kubernetes";
+import { digitsOf, fieldsOf, listOf, textOf } from "#text/json";
 import type { Labels } from "../../relabel.js";
 import { conditionOf, hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from "./labels.js";
 

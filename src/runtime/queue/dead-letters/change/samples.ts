@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Entry, ReplaySample } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { batchToJson } from "#otlp/json";
+import { isObject } from "#text/json";
 
 /** Larger payloads are not compared. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -89,8 +90,4 @@ function shortenText(text: string): string {
   if (text.length <= MAX_TEXT) return text;
   const digest = createHash("sha256").update(text).digest("hex").slice(0, 8);
   return `${text.slice(0, MAX_TEXT).replace(/[\ud800-\udbff]$/, "")}… (${text.length} characters, sha256 ${digest})`;
-}
-
-function isObject(value: unknown): value is ShownObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
