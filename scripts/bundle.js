@@ -202,7 +202,7 @@ const bundle = await rolldown({
   // A group may put the exports of an entry into another entry's file.
   preserveEntrySignatures: "allow-extension",
   // Not every command needs these, and they read their own files. Programs that embed Sluice share the API with it.
-  external: [/^pino/, /^@opentelemetry\/api$/, /^classic-level/],
+  external: [/^pino/, /^@opentelemetry\/api$/, /^level$/],
   resolve: { alias: { rxjs, yaml }, mainFields: ["module", "main"] },
   experimental: { attachDebugInfo: "none" },
   // Our modules have no side effects, so importing one through a door must not include everything behind it.
