@@ -1,6 +1,6 @@
 import { OldestFirstMap } from "#brokers";
 import type { SqsQueue } from "#brokers/sqs";
-import { withTimeout } from "#resilience";
+import { jittered, withTimeout } from "#resilience";
 import type { ReceiverContext } from "../../plugin.js";
 import { type HeldMessage, type HeldMessages, REQUEST_LIMIT_MS } from "./held-messages.js";
 
@@ -60,7 +60,7 @@ export class Deletions {
     this.deleting = undefined;
     if (failed === undefined) return;
     this.onFailure(failed);
-    this.cancelRetry = this.context.clock.after(RETRY_MS, () => void this.flush());
+    this.cancelRetry = this.context.clock.after(jittered(RETRY_MS, this.context), () => void this.flush());
   }
 
   /** Returns why some messages must be tried again. */

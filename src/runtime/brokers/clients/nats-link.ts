@@ -6,6 +6,7 @@ import { errorMessage, StartError } from "#contract/errors";
 import { reasonLog } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage, loadClientTls, renewClientTls, type TlsClientOptions } from "#net";
+import { jittered } from "#resilience";
 import { loadClient } from "#system";
 import { NATS_CLIENTS, type NatsConnectionConfig } from "./nats-config.js";
 
@@ -138,7 +139,7 @@ export class NatsLink {
     this.logReason(this.reason);
     this.onFailure?.(this.reason);
     void this.renewFiles();
-    this.cancelRetry = this.context.clock.after(RETRY_MS, () => void this.connect(...again));
+    this.cancelRetry = this.context.clock.after(jittered(RETRY_MS, this.context), () => void this.connect(...again));
   }
 
   private async watch(connection: NatsConnection): Promise<void> {
