@@ -22,7 +22,7 @@ export async function builtins(): Promise<ComponentFactory[]> {
   return factories;
 }
 
-export function loadAll(wanted: Iterable<Builtin>): Promise<ComponentFactory[]> {
+function loadAll(wanted: Iterable<Builtin>): Promise<ComponentFactory[]> {
   return Promise.all(Array.from(wanted, ({ load }) => load()));
 }
 

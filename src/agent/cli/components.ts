@@ -121,7 +121,7 @@ function keyLine(key: KeyDescription): string {
  * The built-in components, and those of the plugins that `--config` and `--plugin` name. Returns undefined when a
  * plugin cannot be loaded, after printing why. Other problems of the config are ignored.
  */
-export async function registryWithPlugins(context: CommandContext): Promise<Registry | undefined> {
+async function registryWithPlugins(context: CommandContext): Promise<Registry | undefined> {
   const { values, terminal } = context;
   const registry = await context.registry();
   const files = (values["config"] ?? []) as readonly string[];

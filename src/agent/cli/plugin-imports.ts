@@ -97,11 +97,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 let settings;
 let compiler;
 
-export function initialize(data) {
+function initialize(data) {
   settings = data;
 }
 
-export async function resolve(specifier, context, next) {
+async function resolve(specifier, context, next) {
   const found = await resolveSource(specifier, context, next);
   const version = /[?&]sluice-dev=\\d+$/.exec(context.parentURL ?? "");
   if (version === null || !isPluginFile(found.url) || found.url.includes("?")) return found;
@@ -128,7 +128,7 @@ function isPluginFile(url) {
   return !settings.own.some((folder) => url.startsWith(folder));
 }
 
-export async function load(url, context, next) {
+async function load(url, context, next) {
   if (!isPluginFile(url)) return next(url, context);
   const file = fileURLToPath(url);
   settings.port.postMessage({ file, signature: fileSignature(file) });

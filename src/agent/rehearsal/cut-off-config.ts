@@ -5,7 +5,7 @@ import type { Signal } from "#otlp/signals";
 import { defineExtension } from "../../plugin.js";
 
 /** Takes the deliveries that would go to an exporter, and settles them. */
-export type RehearsalOutlet = (delivery: Delivery, exporter: string) => void;
+type RehearsalOutlet = (delivery: Delivery, exporter: string) => void;
 
 /**
  * Returns the config without everything that reaches outside. Receivers are not started; `intakes` gets what they would

@@ -15,7 +15,7 @@ export interface RehearsalOutput {
   readonly batch: Batch;
 }
 
-export interface RehearsalError {
+interface RehearsalError {
   readonly kind: RehearsalErrorKind;
   /** The exporter, receiver or component, if it is known. */
   readonly where: string;

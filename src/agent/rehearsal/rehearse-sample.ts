@@ -8,7 +8,7 @@ import { RehearsalRun } from "./rehearsal-run.js";
 import type { ReadBatch } from "./sample-file.js";
 
 /** The configs of a rehearsal. Without `before` nothing is compared. */
-export interface RehearsedConfigs {
+interface RehearsedConfigs {
   readonly before?: ResolvedConfig | undefined;
   readonly after: ResolvedConfig;
 }

@@ -25,7 +25,7 @@ export interface SampledBatch {
 }
 
 /** A sample as it is read from a file. */
-export interface RecordedSample {
+interface RecordedSample {
   readonly batches: readonly ReadBatch[];
   /** Why the rest of the file could not be read; undefined if all of it was read. */
   readonly damage?: string | undefined;

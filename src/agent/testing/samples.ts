@@ -36,7 +36,7 @@ import type { Random } from "./fakes.js";
 /** The attribute that identifies a record of a sample. */
 export const SAMPLE_ID = "sample.id";
 
-export interface SampleSettings {
+interface SampleSettings {
   /** One id per record. */
   readonly ids: readonly string[];
   /** Further attributes of a record. */

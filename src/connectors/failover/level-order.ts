@@ -1,6 +1,6 @@
 import type { Clock } from "../../plugin.js";
 
-export interface LevelOrderSettings {
+interface LevelOrderSettings {
   /** The pipelines of each level, highest priority first. */
   readonly levels: readonly (readonly string[])[];
   /** How long a level is tried last after it has refused something. */

@@ -50,7 +50,7 @@ export interface SeriesStarts {
   readonly counts: readonly Batch[];
 }
 
-export interface AggregatingSettings {
+interface AggregatingSettings {
   /** 0 to flush after every batch. */
   readonly flushIntervalMs: number;
   readonly context: ComponentContext & { readonly journal?: JournalExchange | undefined };

@@ -12,7 +12,7 @@ export interface SumMetric {
   readonly attributes: readonly SumAttribute[];
 }
 
-export interface SumAttribute {
+interface SumAttribute {
   readonly key: string;
   /** The AnyValue of records without the attribute; undefined if they are left out. */
   readonly fallback: Tree | undefined;

@@ -13,10 +13,10 @@ import { type Batch, Refusal } from "../../plugin.js";
 
 /** The formats of objects. Only `otlp_json` and `otlp_proto` are for all signals; the others are for logs. */
 export const MARSHALERS = ["otlp_json", "otlp_proto", "body", "sumo_ic"] as const;
-export type Marshaler = (typeof MARSHALERS)[number];
+type Marshaler = (typeof MARSHALERS)[number];
 
 export const OBJECT_COMPRESSIONS = ["none", "gzip", "zstd"] as const;
-export type ObjectCompression = (typeof OBJECT_COMPRESSIONS)[number];
+type ObjectCompression = (typeof OBJECT_COMPRESSIONS)[number];
 
 const FILE_FORMATS = { otlp_json: "json", otlp_proto: "binpb", body: "txt", sumo_ic: "json" } as const;
 const COMPRESSION_EXTENSIONS = { none: "", gzip: ".gz", zstd: ".zst" } as const;

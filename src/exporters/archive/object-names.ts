@@ -18,7 +18,7 @@ export interface ObjectNameSettings {
 }
 
 /** The records that an object is made of. */
-export interface NamedRecords {
+interface NamedRecords {
   readonly signal: Signal;
   /** The same for every attempt to store these records. */
   readonly key: string;

@@ -16,13 +16,13 @@ export type DocumentSource = Record<string, unknown>;
 export type BulkDocument = PlainDocument | WrittenDocument;
 
 /** A document that is written directly from the bytes of the batch. */
-export interface WrittenDocument {
+interface WrittenDocument {
   readonly records: readonly number[];
   /** Writes the line of the action and that of the document. Invalid UTF-8 may remain in them. */
   write(out: WireWriter): void;
 }
 
-export interface PlainDocument {
+interface PlainDocument {
   readonly records: readonly number[];
   readonly action: "create" | "index";
   /** The parameters of the action: `_index`, `_id`, `pipeline`, `dynamic_templates`. */

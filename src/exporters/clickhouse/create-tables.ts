@@ -36,7 +36,7 @@ export function qualifiedName(database: string, table: string): string {
   return `${quoteIdentifier(database)}.${quoteIdentifier(table)}`;
 }
 
-export function quoteIdentifier(name: string): string {
+function quoteIdentifier(name: string): string {
   return `\`${name.replace(/[\\`]/g, "\\$&")}\``;
 }
 

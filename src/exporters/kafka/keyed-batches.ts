@@ -6,7 +6,7 @@ import type { Frame, RecordWalk } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 
 /** Records that belong to one partition. */
-export interface KeyedBatch {
+interface KeyedBatch {
   /** Undefined if any partition will do. */
   readonly key: Buffer | undefined;
   readonly batch: Batch;

@@ -55,7 +55,7 @@ interface StreamPlan {
   readonly size: number;
 }
 
-export interface StreamSettings {
+interface StreamSettings {
   readonly labels: StreamLabels;
   /** The format if no hint names one. */
   readonly format: LokiFormat;

@@ -2,7 +2,7 @@ import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { logfmtLine, logfmtPairs } from "./logfmt.js";
 
 /** The content of a line: a record without the attributes that are labels. */
-export interface LineParts {
+interface LineParts {
   /** Undefined if the record has no body. */
   readonly body: unknown;
   readonly eventName: string;

@@ -10,7 +10,7 @@ import type { KnownResource, KnownStreams, Stream } from "./known-streams.js";
 import { type LineScope, LineWriter } from "./log-line.js";
 
 /** The pushes for a batch, and the records that Loki could not accept in any form. */
-export interface Pushes {
+interface Pushes {
   readonly pushes: readonly Push[];
   readonly refused: ReadonlyMap<string, readonly number[]>;
 }

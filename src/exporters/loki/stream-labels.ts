@@ -19,7 +19,7 @@ export const HINT_PREFIX = "loki.";
 export const HINT_NAMES: ReadonlySet<string> = new Set(Object.values(HINTS));
 
 /** The labels of records in addition to those of their hints. */
-export interface StreamLabelSettings {
+interface StreamLabelSettings {
   readonly exporter: boolean;
   readonly job: boolean;
   readonly instance: boolean;
@@ -30,7 +30,7 @@ export interface StreamLabelSettings {
 }
 
 /** The labels of a record, and the attributes they were made of. */
-export interface RecordLabels {
+interface RecordLabels {
   /** The labels as Loki writes them; empty if there are none. */
   readonly text: string;
   /** Keys of the record's attributes that became labels. */

@@ -5,7 +5,7 @@ import { SPAN_KINDS, STATUS_CODES, TEMPORALITIES } from "#otlp/signals";
 import { type Batch, decodeTree, type Tree } from "../../plugin.js";
 
 /** A value of a row in the server's text form; null is SQL's NULL. */
-export type Cell = string | null;
+type Cell = string | null;
 
 /** A record as a row, in the order of its signal's columns. */
 export interface Row {

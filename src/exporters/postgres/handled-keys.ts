@@ -3,7 +3,7 @@ import { entriesOfKey } from "#contract";
 import type { Row } from "./batch-rows.js";
 
 /** The idempotency keys of rows. */
-export interface KeyedRows {
+interface KeyedRows {
   /** The key of each row; undefined for a row that cannot be recognised. */
   readonly ofRow: readonly (string | undefined)[];
   /** Each key once, sorted. All agents lock them in this order, so no two of them wait for each other. */

@@ -4,7 +4,7 @@ import type { Signal } from "../../plugin.js";
 import type { PostgresExporterConfig } from "./config.js";
 
 /** A column that the exporter fills, and its type as the server writes it. */
-export interface TableColumn {
+interface TableColumn {
   readonly name: string;
   readonly type: string;
 }

@@ -5,7 +5,7 @@ import { labelText } from "./exposition-text.js";
 import { ExposedFamily, ExposedSeries } from "./families.js";
 import { type MetricOwner, OwnerReader, type OwnerSettings, type ResourceOwner } from "./owners.js";
 
-export interface LastValuesSettings extends OwnerSettings {
+interface LastValuesSettings extends OwnerSettings {
   readonly maxSeries: number;
   readonly expireAfterMs: number;
   /** Exemplars are kept only if a format shows them. */

@@ -4,7 +4,7 @@ import type { ExposedFamily, ExposedSeries } from "./families.js";
 import type { Label } from "./labels.js";
 import type { LastValues } from "./last-values.js";
 
-export interface RenderSettings {
+interface RenderSettings {
   readonly format: ExpositionFormat;
   readonly sendTimestamps: boolean;
   /** The name of the metric that describes resources; empty to leave it out. */

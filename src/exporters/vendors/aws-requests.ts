@@ -7,7 +7,7 @@ import { type ExporterContext, Refusal } from "../../plugin.js";
 import type { AwsSessionConfig } from "./aws-keys.js";
 
 /** An error of an AWS service, with the name of its type. */
-export interface AwsError {
+interface AwsError {
   readonly status: number;
   readonly type: string;
   readonly message: string;

@@ -6,7 +6,7 @@ import { HttpPoster, plainText } from "#net/sending";
 import { type Batch, type Exporter, type ExporterContext, Refusal, type SendOptions } from "../../plugin.js";
 import { type Destination, type RefusedItems, VendorExporter, type VendorPart } from "./vendor-exporter.js";
 
-export interface GoogleSettings {
+interface GoogleSettings {
   /** The project; empty for that of the credentials. */
   readonly project: string;
   readonly userAgent: string;

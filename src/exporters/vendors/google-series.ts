@@ -15,7 +15,7 @@ import { SeriesWalk, type VendorMetric } from "./series-walk.js";
 import type { Destination, SkipReason, VendorPart } from "./vendor-exporter.js";
 
 /** The differences between Cloud Monitoring's own metrics and those of the managed Prometheus. */
-export interface GoogleSeriesSettings {
+interface GoogleSeriesSettings {
   readonly resourceOf: (resource: PlainAttributes) => MonitoredResource;
   /** Returns the type of a metric, such as workload.googleapis.com/name. `suffix` is that of a part of a summary. */
   readonly typeOf: (metric: VendorMetric, suffix: string) => string;

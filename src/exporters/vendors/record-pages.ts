@@ -13,7 +13,7 @@ export interface RecordOwner {
   readonly scopeEnd: number;
 }
 
-export interface PageLimits {
+interface PageLimits {
   readonly maxRecords: number;
   /** Approximate limit for the length of the records with their resources. */
   readonly maxBytes: number;

@@ -40,7 +40,7 @@ export interface VendorMetric {
   readonly isDelta: boolean;
 }
 
-export interface SeriesVisitor<Series extends object> {
+interface SeriesVisitor<Series extends object> {
   /** Makes what is kept of a series, such as its tags as JSON. */
   create(metric: VendorMetric, attributes: PlainAttributes): Series;
   /**

@@ -41,7 +41,7 @@ export interface VendorRequest {
 }
 
 /** Records that cannot be sent. */
-export interface UnsendableRecords {
+interface UnsendableRecords {
   readonly records: readonly number[];
   readonly refusal: Refusal;
 }

@@ -9,7 +9,7 @@ import type { RowServices } from "./row-services.js";
 import type { TopTable } from "./top-table.js";
 import { type WatchedPlace, watchedPlaces } from "./watched-places.js";
 
-export interface MeterSettings {
+interface MeterSettings {
   readonly places: readonly string[];
   readonly ratio: number;
   /** Records per second up to which everything is read. */
@@ -18,7 +18,7 @@ export interface MeterSettings {
   readonly prices: Readonly<Record<string, InsightPrice>>;
 }
 
-export interface MeterServices {
+interface MeterServices {
   readonly clock: Clock;
   readonly random: () => number;
 }

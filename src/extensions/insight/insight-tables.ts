@@ -25,8 +25,8 @@ const NAME_BYTES = 360;
 /** The service of a row: its name, which may be the last reference to it, the votes and a mark. */
 const SERVICE_BYTES = NAME_BYTES + 17;
 /** The registers of series have an error of 3.3 %, those of labels of 4.6 % (one standard deviation). */
-export const SERIES_BITS = 10;
-export const LABEL_BITS = 9;
+const SERIES_BITS = 10;
+const LABEL_BITS = 9;
 const MIN_ROWS = 64;
 const GENERATION_MINUTES = 60;
 

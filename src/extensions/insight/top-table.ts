@@ -13,7 +13,7 @@ export interface BatchState {
 }
 
 /** The subject of a row. */
-export interface RowName {
+interface RowName {
   readonly place: number;
   readonly name: string;
   readonly context?: string;

@@ -3,7 +3,7 @@ import { type KubernetesApi, KubernetesApiError } from "#net/kubernetes";
 import { fieldsOf, type ObjectFields, textOf } from "#text/json";
 import type { Clock } from "../../plugin.js";
 
-export interface KubernetesLeaseSettings {
+interface KubernetesLeaseSettings {
   readonly api: KubernetesApi;
   readonly namespace: string;
   readonly name: string;

@@ -4,7 +4,7 @@ import { type Clock, isRefusal, type Logger, limitedLog, type Metrics } from "..
 import type { LinkConnection, ServerLink } from "./link.js";
 import type { Session } from "./session.js";
 
-export interface ClientServices {
+interface ClientServices {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

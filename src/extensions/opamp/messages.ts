@@ -36,7 +36,7 @@ const IDENTIFICATION = { newInstanceUid: 1 } as const;
 /** A bit of the flags. */
 const REPORT_FULL_STATE = 1;
 
-export interface AgentToServer {
+interface AgentToServer {
   readonly instanceUid: Uint8Array;
   readonly sequenceNumber: number;
   readonly capabilities: number;

@@ -6,7 +6,7 @@ import { encodeRemoteConfigStatus, type OfferedConfig, type REMOTE_CONFIG_STATUS
 import { prepareConfig } from "./prepare-config.js";
 import type { OpampStorage } from "./storage.js";
 
-export interface RemoteConfigServices {
+interface RemoteConfigServices {
   readonly id: string;
   readonly control: RemoteConfigControl;
   readonly storage: OpampStorage;

@@ -10,7 +10,7 @@ import {
 } from "./messages.js";
 
 /** The services that the extension gives a session. */
-export interface SessionServices {
+interface SessionServices {
   readonly clock: Clock;
   readonly logger: Logger;
   /** The status as it is now. */

@@ -88,7 +88,7 @@ export class CollectedFrames<Item> {
 }
 
 /** How collected records are written. */
-export interface ItemFormat<Item> {
+interface ItemFormat<Item> {
   readonly signal: Signal;
   /** The tag of a record in the message around it. */
   readonly tag: number;

@@ -27,7 +27,7 @@ export interface RecordCollection {
   readonly isFull: boolean;
 }
 
-export interface IntervalSettings {
+interface IntervalSettings {
   readonly intervalMs: number;
   /** With more bytes of requests than this, what waits is passed on early. */
   readonly maxBytes: number;

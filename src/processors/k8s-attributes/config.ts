@@ -4,7 +4,7 @@ import { compilePattern } from "#text/patterns";
 import { duration, ignored, section, unsupported } from "../../plugin.js";
 
 /** The attributes that can be added. */
-export const METADATA_FIELDS = [
+const METADATA_FIELDS = [
   ...["k8s.namespace.name", "k8s.node.name", "k8s.node.uid", "k8s.cluster.uid"],
   ...["k8s.pod.name", "k8s.pod.uid", "k8s.pod.hostname", "k8s.pod.ip", "k8s.pod.start_time"],
   ...["k8s.deployment.name", "k8s.deployment.uid", "k8s.replicaset.name", "k8s.replicaset.uid"],

@@ -4,7 +4,7 @@ import type { ExtractRule, K8sAttributesConfig } from "./config.js";
 import type { MetadataObject, Pod, PodContainer } from "./pod.js";
 
 /** Other objects that describe a pod. */
-export interface PodRelatedObjects {
+interface PodRelatedObjects {
   readonly namespace: MetadataObject | undefined;
   readonly node: MetadataObject | undefined;
   readonly replicaSet: MetadataObject | undefined;

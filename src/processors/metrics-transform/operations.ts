@@ -112,7 +112,7 @@ function labelText(point: Tree, name: string): string | undefined {
     : (((found["value"] as Tree | undefined)?.["stringValue"] as string | undefined) ?? "");
 }
 
-export function addLabel(point: Tree, key: string, value: string): Tree {
+function addLabel(point: Tree, key: string, value: string): Tree {
   return labelText(point, key) === undefined ? setLabel(point, key, value) : point;
 }
 

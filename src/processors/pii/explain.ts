@@ -7,7 +7,7 @@ import { TextTreatment } from "./text-treatment.js";
 import type { PiiTreatmentSettings } from "./value-treatment.js";
 
 /** One reason for the score of a candidate. */
-export interface Reason {
+interface Reason {
   readonly name: string;
   readonly points: number;
   readonly description: string;

@@ -1,7 +1,7 @@
 import { type Batch, limitedLog, type ProcessorContext, Refusal } from "../../plugin.js";
 
 /** Texts about a batch that could not be treated, for the sender and for the log. */
-export interface FailClosedTexts {
+interface FailClosedTexts {
   readonly code: string;
   readonly refusal: string;
   readonly log: string;

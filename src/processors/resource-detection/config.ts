@@ -2,7 +2,7 @@ import { z } from "zod";
 import { deprecated, duration, ignored, section, unsupported } from "../../plugin.js";
 
 /** Detectors that are implemented. */
-export const DETECTOR_NAMES = [
+const DETECTOR_NAMES = [
   "env",
   "system",
   "docker",

@@ -32,14 +32,14 @@ export interface ConvertedMetric {
 }
 
 /** The state of a series. */
-export interface SeriesState {
+interface SeriesState {
   /** Nanoseconds: the start of the count, and the time of the last point. */
   start: bigint;
   time: bigint;
   value: PointValue;
 }
 
-export interface SeriesPoint {
+interface SeriesPoint {
   readonly start: bigint;
   readonly time: bigint;
   readonly value: PointValue;
@@ -61,7 +61,7 @@ export interface TemporalityRules {
   undo(state: SeriesState, before: SeriesState, passedOn: PointValue, isLast: boolean): void;
 }
 
-export interface TemporalitySettings {
+interface TemporalitySettings {
   readonly maxSeries: number;
   readonly expireAfterMs: number;
   /** Called with the reason for each dropped point. */

@@ -1,6 +1,6 @@
 import type { Signal } from "#otlp/signals";
 
-export type ArchiveFormat = "otlp_proto" | "otlp_json" | "body";
+type ArchiveFormat = "otlp_proto" | "otlp_json" | "body";
 
 /** The content of an archived object, as its name tells. */
 export interface ObjectName {

@@ -9,7 +9,7 @@ const UNITS = ["Y", "m", "d", "H", "M"] as const;
 type Unit = (typeof UNITS)[number];
 
 /** Objects in [from, to), which all have this prefix. Times are those of the zone's clocks, written as if they were UTC. */
-export interface PartitionRange extends ClockRange {
+interface PartitionRange extends ClockRange {
   readonly prefix: string;
 }
 

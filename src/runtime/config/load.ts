@@ -40,7 +40,7 @@ export interface LoadedConfig {
 }
 
 /** A config whose sources are read and merged, but whose components are not checked yet. */
-export interface OpenedConfig {
+interface OpenedConfig {
   readonly root: MapNode | undefined;
   readonly findings: Findings;
   /** Checks the config against these component types. */

@@ -104,7 +104,7 @@ export interface Authenticators {
 /**
  * `unauthenticated`: a retry with the same credentials fails too. `unavailable`: cannot be decided now; retry later.
  */
-export type AuthErrorKind = "unauthenticated" | "unavailable";
+type AuthErrorKind = "unauthenticated" | "unavailable";
 
 const BRAND = Symbol.for("sluice.AuthError");
 

@@ -10,7 +10,7 @@ export type Blame = NonNullable<RefusalOptions["blame"]>;
 /**
  * A kind of failure. `timeout`: the entry is to blame if other entries get through meanwhile, otherwise the backend.
  */
-export interface FailureKind {
+interface FailureKind {
   /** The description in docs/operate/reliability.md. */
   readonly failure: string;
   readonly blame: Blame | "timeout";

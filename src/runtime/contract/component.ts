@@ -385,7 +385,7 @@ export interface ExporterFactory<Config = unknown> extends PipelineFactory<"expo
 }
 
 /** An exporter that a processor's config names, and the path of the name in that config. */
-export interface NamedExporter {
+interface NamedExporter {
   readonly id: string;
   readonly path: readonly string[];
 }

@@ -37,7 +37,7 @@ export interface DebtWatch {
  */
 export type FailureHandler = (error: unknown) => Setback | undefined;
 
-export interface HeldDebtsSettings {
+interface HeldDebtsSettings {
   /** Called with every refusal of a debt inside. Returns the refusal that is passed on. */
   readonly mapRefusal?: (refusal: Refusal) => Refusal;
   /** Set if failures are kept as dead letters. */

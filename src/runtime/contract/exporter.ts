@@ -31,7 +31,7 @@ interface NumberedEntry {
 }
 
 /** Facts about one attempt to send an entry of a queue. Times are milliseconds since the epoch. */
-export interface DeliveryFacts {
+interface DeliveryFacts {
   /** 1 for the first attempt since the entry came, or since it was replayed; always 1 without a queue. */
   readonly attempt: number;
   /** When the entry came into the queue; without a queue, when this attempt began. */

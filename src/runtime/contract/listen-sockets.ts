@@ -4,7 +4,7 @@ import type { Server } from "node:net";
 export type ServerListener = readonly [event: string, listener: (...details: never[]) => void];
 
 /** A listening server in the hands of a component. */
-export interface ServerLease {
+interface ServerLease {
   readonly server: Server;
   /**
    * False once another component has taken the server over, and while the reload in which this component took it over

@@ -137,7 +137,7 @@ export class FilterOperator extends LogOperator {
 }
 
 /** A route for entries, and the attributes it adds. */
-export interface Route {
+interface Route {
   readonly expression: EntryExpression | undefined;
   readonly attributes: Readonly<Record<string, EntryTemplate>>;
   readonly targets: readonly EntryTarget[];

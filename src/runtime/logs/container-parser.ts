@@ -11,7 +11,7 @@ import { RecombineOperator } from "./recombine-operator.js";
 
 export const CONTAINER_FORMATS = ["docker", "crio", "containerd"] as const;
 
-export interface ContainerSettings extends ParserSettings {
+interface ContainerSettings extends ParserSettings {
   readonly format: (typeof CONTAINER_FORMATS)[number] | "";
   readonly add_metadata_from_filepath: boolean;
   readonly max_log_size: number;

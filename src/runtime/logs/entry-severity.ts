@@ -3,7 +3,7 @@ import { type LogEntry, writeSeverity } from "./entries/log-entry.js";
 import type { LogValue } from "./entries/log-value.js";
 import type { LogField } from "./log-field.js";
 
-export interface SeveritySettings {
+interface SeveritySettings {
   readonly parse_from: LogField;
   readonly preset: string;
   readonly mapping: Readonly<Record<string, unknown>>;

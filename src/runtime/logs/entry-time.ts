@@ -7,9 +7,9 @@ import { IsoTime } from "./iso-time.js";
 import type { LogField } from "./log-field.js";
 
 export const LAYOUT_TYPES = ["strptime", "gotime", "epoch", "native"] as const;
-export const EPOCH_LAYOUTS = ["s", "ms", "us", "ns", "s.ms", "s.us", "s.ns"];
+const EPOCH_LAYOUTS = ["s", "ms", "us", "ns", "s.ms", "s.us", "s.ns"];
 
-export interface TimeSettings {
+interface TimeSettings {
   readonly parse_from: LogField;
   readonly layout: string;
   readonly layout_type: (typeof LAYOUT_TYPES)[number];

@@ -1,7 +1,7 @@
 import type { LogEntry } from "./entries/log-entry.js";
 import type { LogField } from "./log-field.js";
 
-export interface TraceSettings {
+interface TraceSettings {
   readonly trace_id: LogField;
   readonly span_id: LogField;
   readonly trace_flags: LogField;

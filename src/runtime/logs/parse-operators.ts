@@ -189,7 +189,7 @@ export function matchGroups(pattern: Pattern, text: string): LogMap {
   return groups;
 }
 
-export interface CsvSettings extends ParserSettings {
+interface CsvSettings extends ParserSettings {
   readonly header: string;
   readonly header_delimiter: string;
   readonly header_attribute: string;

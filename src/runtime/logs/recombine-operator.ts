@@ -4,7 +4,7 @@ import type { EntryExpression } from "./entry-expression.js";
 import type { LogField } from "./log-field.js";
 import { type HoldingOperator, LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
 
-export interface RecombineSettings extends OperatorSettings {
+interface RecombineSettings extends OperatorSettings {
   readonly is_first_entry?: EntryExpression | undefined;
   readonly is_last_entry?: EntryExpression | undefined;
   readonly combine_field: LogField;

@@ -6,7 +6,7 @@ import type { OperatorContext } from "./log-operator.js";
 import { once } from "./once.js";
 import { ParserOperator, type ParserSettings } from "./parse-operators.js";
 
-export interface SyslogSettings extends ParserSettings {
+interface SyslogSettings extends ParserSettings {
   readonly protocol: "rfc3164" | "rfc5424" | "none";
   readonly location: string;
   readonly enable_octet_counting: boolean;

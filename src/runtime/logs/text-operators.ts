@@ -96,7 +96,7 @@ export const NAMED_PATTERNS = {
   ansi_control_sequences: "\\x1B\\[[\\x30-\\x3F]*[\\x20-\\x2F]*[\\x40-\\x7E]",
 } as const;
 
-export interface RegexReplaceSettings extends OperatorSettings {
+interface RegexReplaceSettings extends OperatorSettings {
   readonly field: LogField;
   readonly regex: string;
   readonly regex_name: "" | keyof typeof NAMED_PATTERNS;

@@ -25,7 +25,7 @@ export const TRANSLATION_STRATEGIES = [
   "NoTranslation",
 ] as const;
 
-export type TranslationStrategy = (typeof TRANSLATION_STRATEGIES)[number];
+type TranslationStrategy = (typeof TRANSLATION_STRATEGIES)[number];
 
 export function nameRules(
   namespace: string,
@@ -113,7 +113,7 @@ function joinedName(name: string): string {
 }
 
 /** UCUM symbols and Prometheus's words for them. */
-export const UNIT_WORDS: Readonly<Record<string, string>> = {
+const UNIT_WORDS: Readonly<Record<string, string>> = {
   d: "days",
   h: "hours",
   min: "minutes",
@@ -143,7 +143,7 @@ export const UNIT_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Words for the unit after a slash. */
-export const PER_UNIT_WORDS: Readonly<Record<string, string>> = {
+const PER_UNIT_WORDS: Readonly<Record<string, string>> = {
   s: "second",
   m: "minute",
   h: "hour",

@@ -30,7 +30,7 @@ export interface HttpServerPlace {
 }
 
 /** Times that clients may take, in milliseconds, as Node.js names them. */
-export type ServerTimeouts = Pick<
+type ServerTimeouts = Pick<
   ServerOptions,
   "headersTimeout" | "requestTimeout" | "keepAliveTimeout" | "connectionsCheckingInterval"
 >;

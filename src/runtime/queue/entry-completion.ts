@@ -13,7 +13,7 @@ import type { Backlog } from "./schedule/backlog.js";
 import { partsOf, undeliveredShares } from "./send/bisect.js";
 import { isEntryGone, type QueueStore } from "./store/store.js";
 
-export interface EntryCompletionServices {
+interface EntryCompletionServices {
   readonly clock: Clock;
   readonly store: QueueStore;
   readonly backlog: Backlog;

@@ -32,7 +32,7 @@ import { isSentAlone, sealEntries } from "./send/seal-entries.js";
 import type { Suspects } from "./send/suspects.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
-export interface EntryLifecycleServices {
+interface EntryLifecycleServices {
   readonly id: string;
   readonly exporter: Exporter;
   readonly settings: CompleteSettings;

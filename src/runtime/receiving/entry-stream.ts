@@ -20,7 +20,7 @@ const CAPACITY = 4 * 1024;
 const MAX_WRITERS = 1000;
 const REJECTED_PAUSE_MS = 5000;
 
-export interface EntryStreamSettings {
+interface EntryStreamSettings {
   readonly intake: BatchIntake;
   /** The value of `transport` in the origin of batches. */
   readonly transport: string;

@@ -5,7 +5,7 @@
  */
 
 /** Masks the values in a text. With `keepsAddresses`, IP addresses stay. */
-export type TextMask = (text: string, keepsAddresses: boolean) => string;
+type TextMask = (text: string, keepsAddresses: boolean) => string;
 
 let installed: TextMask | undefined;
 

@@ -22,7 +22,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, CommandOption>> = {
 };
 
 /** The address of an agent that may be running, and how to connect to it. */
-export interface AgentAddress {
+interface AgentAddress {
   readonly base: URL;
   readonly access: ApiAccess;
   /** True when the address was given with --api; no other place is tried then. */

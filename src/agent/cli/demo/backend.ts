@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
  * State of the backend: "well" takes everything it can parse, "down" takes nothing, "fixed" also takes what it could
  * not parse before.
  */
-export type BackendMood = "well" | "down" | "fixed";
+type BackendMood = "well" | "down" | "fixed";
 
 /** The demo's backend: a server for OTLP/JSON that fails on cue, and remembers every order it took. */
 export interface DemoBackend {

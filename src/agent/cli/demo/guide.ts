@@ -3,7 +3,7 @@ import type { Output } from "../terminal.js";
 import { type DemoCounts, type Look, SCENES, type Scene } from "./scenes.js";
 
 /** Addresses and folders of a running demo. */
-export interface DemoPlaces {
+interface DemoPlaces {
   readonly origin: string;
   /** Address of the console, with the token in it. */
   readonly console: string;

@@ -47,7 +47,7 @@ const [CTRL_C, ESCAPE, BACKSPACE, DELETE] = ["\u0003", "\u001b", "\b", "\u007f"]
 const MAX_TYPED = 500;
 
 /** The process with the terminal: starts the agent, tells it when files have changed, and shows what it says. */
-export class DevSession {
+class DevSession {
   private readonly clock: Clock = systemClock;
   private readonly terminal: Terminal;
   private readonly output: DevOutput;
@@ -268,7 +268,7 @@ export class DevSession {
 }
 
 /** Why a text is no condition; undefined if it is one, or empty. */
-export function filterProblem(text: string): string | undefined {
+function filterProblem(text: string): string | undefined {
   if (text === "") return undefined;
   const condition = parseRecordCondition(text);
   if (!isOttlSyntaxError(condition)) return undefined;

@@ -3,7 +3,7 @@ import { cutLine, wrapLine } from "../print/fit-line.js";
 import type { TrafficCounts } from "./messages.js";
 
 /** The state of the agent of `sluice dev`. */
-export type Phase = "starting" | "running" | "waiting" | "hanging" | "restarting" | "stopping";
+type Phase = "starting" | "running" | "waiting" | "hanging" | "restarting" | "stopping";
 
 /** Everything that the region at the lower end of the terminal shows. */
 export interface DevState {

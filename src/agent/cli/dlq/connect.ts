@@ -19,7 +19,7 @@ const DEFAULT_DIRECTORY = "./data/queue";
  * with --config (with its encryption keys). With none of these options, and when no agent answers, it opens the default
  * directory and says so.
  */
-export async function connect(context: CommandContext): Promise<DeadLetterConnection> {
+async function connect(context: CommandContext): Promise<DeadLetterConnection> {
   const { values, terminal } = context;
   const directory = values["dir"] as string | undefined;
   if (values["api"] !== undefined && directory !== undefined)

@@ -4,7 +4,7 @@ import type { DeadLetterAdmin } from "./remote.js";
 
 const POLL_MS = 250;
 
-export interface FollowOptions {
+interface FollowOptions {
   /** How long to wait, in milliseconds, until every replayed entry has left its queue; undefined: do not wait. */
   readonly waitsMs?: number | undefined;
   readonly onProgress: (done: number, total: number) => void;

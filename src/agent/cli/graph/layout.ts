@@ -6,7 +6,7 @@ const PADDING = 14;
 const GAP_X = 90;
 const GAP_Y = 22;
 export const NODE_HEIGHT = 44;
-export const MARGIN = 20;
+const MARGIN = 20;
 
 export interface PlacedNode {
   readonly node: GraphNode;

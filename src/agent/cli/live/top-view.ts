@@ -25,7 +25,7 @@ export interface TopPicture {
 }
 
 /** Size of the terminal. The picture is cut to it; undefined means no limit. */
-export interface TopSize {
+interface TopSize {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
   readonly colour: boolean;

@@ -9,7 +9,7 @@ export interface Screen {
 }
 
 /** Callbacks of a screen. */
-export interface ScreenEvents {
+interface ScreenEvents {
   /** A key, as the terminal sends it. Ctrl-C and termination signals come as `q`. */
   onKey(key: string): void;
   onResize(): void;

@@ -62,7 +62,7 @@ export function adopt(context: CommandContext): Promise<number> {
 }
 
 /** The queue that the command is about. */
-export function queueNamed(context: CommandContext): string {
+function queueNamed(context: CommandContext): string {
   const [queue, ...others] = positionalArguments(context);
   if (queue === undefined || others.length > 0) throw new UsageError("name one queue", "sluice queue list shows them");
   return queue;

@@ -18,7 +18,7 @@ import {
   listening,
 } from "./cluster-process.js";
 
-export interface WorkerProcessesSettings {
+interface WorkerProcessesSettings {
   /** Returns the orders for a worker that starts. */
   readonly assignment: (number: number, careful: boolean) => Assignment;
   readonly logger: Logger;

@@ -56,7 +56,7 @@ export class SluiceSpanExporter {
 }
 
 /** The SDK's AggregationOption. */
-export interface SdkAggregation {
+interface SdkAggregation {
   /** A value of the SDK's AggregationType. */
   readonly type: number;
   readonly options?: object;

@@ -77,7 +77,7 @@ function prefixOf(kind: number, length: number): Buffer {
   return prefix;
 }
 
-export type ChildFrame =
+type ChildFrame =
   | { readonly task: RehearsalTask; readonly agentPid: number }
   | { readonly batch: ReadBatch }
   | { readonly skipped: number };

@@ -107,7 +107,7 @@ export class ProcessorHarness {
   }
 }
 
-export interface ProcessorHarnessSettings {
+interface ProcessorHarnessSettings {
   readonly factory: ProcessorFactory;
   readonly config: unknown;
   readonly signal: Signal;

@@ -15,7 +15,7 @@ interface EdgeSeries {
 }
 
 /** A request between two services with both sides known. Durations are in seconds. */
-export interface CompleteEdge {
+interface CompleteEdge {
   readonly attributes: ReadonlyMap<string, Uint8Array>;
   readonly clientSeconds: number;
   readonly serverSeconds: number;

@@ -20,7 +20,7 @@ export interface SpanSeries {
 }
 
 /** The metrics of a group. */
-export interface GroupMetrics {
+interface GroupMetrics {
   /** The count of its spans or events. */
   readonly sum: MetricHead | undefined;
   readonly histogram: MetricHead | undefined;

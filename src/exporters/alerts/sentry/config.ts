@@ -43,7 +43,7 @@ export const sentrySchema = z
 export type SentryConfig = z.infer<typeof sentrySchema>;
 
 /** The parts of a DSN: the URL that accepts envelopes, and the key for the header. */
-export interface Dsn {
+interface Dsn {
   readonly url: URL;
   readonly publicKey: string;
 }

@@ -5,7 +5,7 @@ import { MIN_SEVERITIES, type SentryConfig } from "./config.js";
 export type SentryEvent = Readonly<Record<string, unknown>>;
 
 /** An event, and the indexes of its records in the batch. */
-export interface RecordEvent {
+interface RecordEvent {
   readonly records: readonly number[];
   readonly event: SentryEvent;
 }

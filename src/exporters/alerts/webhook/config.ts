@@ -74,7 +74,7 @@ export const webhookSchema = keys;
 export type WebhookConfig = z.infer<typeof keys>;
 
 /** Compiles the template of the config, or returns its problem. */
-export function compileBody(config: Pick<WebhookConfig, "per" | "body">) {
+function compileBody(config: Pick<WebhookConfig, "per" | "body">) {
   const names = new Set(config.per === "record" ? RECORD_NAMES : BATCH_NAMES);
   return compileTemplate(templateOf(config), names);
 }

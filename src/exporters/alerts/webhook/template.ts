@@ -5,7 +5,7 @@ export type TemplateFacts = Readonly<Record<string, unknown>>;
 export type RenderTemplate = (facts: TemplateFacts) => unknown;
 
 /** A problem of a template, and its path. */
-export interface TemplateProblem {
+interface TemplateProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }

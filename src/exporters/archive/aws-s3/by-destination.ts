@@ -5,18 +5,18 @@ import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../../plugin.js";
 
 /** The object that records belong to. */
-export interface S3Place {
+interface S3Place {
   readonly bucket: string;
   readonly name: string;
 }
 
 /** Records of the same object. */
-export interface S3Destination extends S3Place {
+interface S3Destination extends S3Place {
   readonly batch: Batch;
 }
 
 /** The resource attributes that name a bucket and a prefix; "" if none does. */
-export interface S3DestinationKeys {
+interface S3DestinationKeys {
   readonly s3_bucket: string;
   readonly s3_prefix: string;
 }

@@ -3,8 +3,7 @@ import { httpClientKeys, httpUrl } from "#net";
 import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, deprecated, ignored, secret, section } from "../../../plugin.js";
 
-export const MAPPING_MODES = ["otel", "ecs", "none", "raw", "bodymap"] as const;
-export type MappingMode = (typeof MAPPING_MODES)[number];
+const MAPPING_MODES = ["otel", "ecs", "none", "raw", "bodymap"] as const;
 
 const index = (what: string, stream: string) =>
   z

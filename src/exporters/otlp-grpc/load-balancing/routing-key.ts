@@ -19,7 +19,7 @@ export const ROUTING_KEYS = ["traceID", "service", "resource", "metric", "stream
 export type RoutingKey = (typeof ROUTING_KEYS)[number];
 
 /** Returns the hash of a record's key; undefined if it has none and may go to any endpoint. */
-export type HashRecord = (walk: RecordWalk, start: number, end: number) => number | undefined;
+type HashRecord = (walk: RecordWalk, start: number, end: number) => number | undefined;
 
 /** The default if the config names no key. */
 export function defaultRoutingKey(signal: Signal): RoutingKey {

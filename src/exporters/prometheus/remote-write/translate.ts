@@ -11,14 +11,14 @@ import { encodeNativeHistogram, nativeProblem } from "./native-histogram.js";
 import { labelsOf, RemoteSeries, type SampleLabels } from "./remote-series.js";
 import type { RemoteExemplar, RemoteSample, WriteRequestBody } from "./write-request.js";
 
-export interface TranslateSettings extends OwnerSettings {
+interface TranslateSettings extends OwnerSettings {
   /** The name of the metric that describes resources; empty to leave it out. */
   readonly targetInfoName: string;
   readonly maxRequestBytes: number;
   readonly createWriter: () => WriteRequestBody;
 }
 
-export interface TranslatedBatch {
+interface TranslatedBatch {
   /** Compressed request bodies, to be sent one after the other. */
   readonly bodies: readonly Uint8Array[];
   readonly samples: number;

@@ -8,7 +8,7 @@ import type { SkippedPoints, SkipReason } from "../vendor-exporter.js";
 import type { AwsEmfConfig } from "./config.js";
 
 /** The events of one log stream. */
-export interface StreamEvents {
+interface StreamEvents {
   readonly group: string;
   readonly stream: string;
   readonly events: LogEvent[];

@@ -8,7 +8,7 @@ export interface StorageConnection {
   readonly signature?: string;
 }
 
-export interface StorageKey {
+interface StorageKey {
   readonly account: string;
   readonly key: Buffer;
 }

@@ -32,7 +32,7 @@ export const azureMonitorSchema = z.strictObject({
 export type AzureMonitorConfig = z.infer<typeof azureMonitorSchema>;
 
 /** The parts of a connection string. */
-export interface AzureConnection {
+interface AzureConnection {
   readonly key: string;
   readonly endpoint: string;
 }

@@ -8,7 +8,7 @@ import type { PasswordCheck } from "./password-check.js";
 import { VerificationQueue } from "./verification-queue.js";
 
 /** Sources of users and passwords; those of `inline` win. */
-export interface HtpasswdConfig {
+interface HtpasswdConfig {
   readonly file?: string | undefined;
   readonly inline?: string | undefined;
 }

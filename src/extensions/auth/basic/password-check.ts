@@ -6,7 +6,7 @@ import { compare } from "bcryptjs";
 export type PasswordCheck = (password: string) => boolean | Promise<boolean>;
 
 /** The reason why a stored password cannot be used, for the author of the file. */
-export interface StoredPasswordProblem {
+interface StoredPasswordProblem {
   readonly problem: string;
 }
 

@@ -3,7 +3,7 @@ import { AuthError, type AuthenticatedClient, type ServerAuthenticator, type Ser
 import { CredentialGate, type VerifiedCredentials } from "#net/auth";
 import type { ComponentContext } from "../../../plugin.js";
 
-export interface BearerServerSettings {
+interface BearerServerSettings {
   /** In lower case. */
   readonly header: string;
   /** The word before the token; "" for none. */

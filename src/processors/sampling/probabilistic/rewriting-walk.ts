@@ -24,7 +24,7 @@ export const WAS_DROPPED = 2;
  * Layout of the memory: the state between two calls, counts, the messages around the position, the table, the batch,
  * the output.
  */
-export const STATE_AT = 0;
+const STATE_AT = 0;
 /** Offsets within the state. The record is the one that the function returned, from its tag on. */
 export const STATE = { position: 0, out: 4, level: 8, kept: 12, lost: 16, recordAt: 20, recordEnd: 24 } as const;
 /** Number of records for each kind of decision; see policies.ts. */

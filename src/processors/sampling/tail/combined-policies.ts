@@ -16,7 +16,7 @@ export function notPolicy(policy: CreatePolicy): CreatePolicy {
   };
 }
 
-export interface LimitedPolicy {
+interface LimitedPolicy {
   readonly create: CreatePolicy;
   /** Spans per second that the policy may let through. */
   readonly spansPerSecond: number;

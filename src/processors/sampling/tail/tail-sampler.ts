@@ -21,7 +21,7 @@ const MAX_TRACES_PER_ROUND = 2000;
 const MAX_BYTES_PER_ROUND = 4 * 1024 * 1024;
 
 /** The spans of a delivery: those of traces that still wait, and late spans of traces that were decided before. */
-export interface SortedSpans {
+interface SortedSpans {
   readonly waiting: ReadonlyMap<string, SpanSlice[]>;
   readonly lateKept: LateSpans;
   readonly lateDropped: LateSpans;

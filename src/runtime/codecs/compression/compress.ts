@@ -7,7 +7,7 @@ import { compressZstd } from "./zstd.js";
 /** The compressions for request bodies. */
 export const COMPRESSIONS = ["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"] as const;
 
-export type Compression = (typeof COMPRESSIONS)[number];
+type Compression = (typeof COMPRESSIONS)[number];
 
 /** Compresses a body. Large bodies are compressed in Node's thread pool if Node.js has the algorithm. */
 export function compress(compression: Compression, bytes: Uint8Array, level?: number): Buffer | Promise<Buffer> {
@@ -47,6 +47,6 @@ function isSmall(bytes: Uint8Array): boolean {
 }
 
 /** Level 1 by default: telemetry repeats so much that level 6 saves only 1 % more and takes twice the time. */
-export function gzip(bytes: Uint8Array, level = 1): Buffer | Promise<Buffer> {
+function gzip(bytes: Uint8Array, level = 1): Buffer | Promise<Buffer> {
   return isSmall(bytes) ? zlib.gzipSync(bytes, { level }) : gzipAsync(bytes, { level, chunkSize: CHUNK_BYTES });
 }

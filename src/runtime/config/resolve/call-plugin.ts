@@ -12,7 +12,7 @@ import type { ProblemCode } from "../text/problem-codes.js";
 import type { ComponentDefinition } from "./spec.js";
 
 /** A function of a component, and the config that it is called with. */
-export interface PluginCode {
+interface PluginCode {
   /** The function and its component, for error messages: `namedPipelines of connector "routing"`. */
   readonly name: string;
   /** Severity and code of the finding if the function throws. */

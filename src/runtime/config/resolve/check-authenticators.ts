@@ -22,7 +22,7 @@ interface AuthenticatorReference {
   readonly from: string | undefined;
 }
 
-export interface AuthenticatorsOptions {
+interface AuthenticatorsOptions {
   readonly root: MapNode;
   readonly definitions: ComponentDefinitions;
   readonly used: ReadonlySet<ComponentDefinition>;

@@ -9,7 +9,7 @@ import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";
 const KEY = ["dead_letter", "forward_to"];
 
 /** One `dead_letter.forward_to`, of an exporter or of the extension that has the defaults for all exporters. */
-export interface Forward {
+interface Forward {
   readonly from: ComponentDefinition;
   readonly to: ComponentDefinition;
   readonly node: Node;

@@ -7,7 +7,7 @@ import type { LinkedPipeline } from "./link-pipelines.js";
 import type { PipelineDefinition } from "./read-service.js";
 import type { ComponentDefinition } from "./spec.js";
 
-export interface HoldingChecks {
+interface HoldingChecks {
   /** Value of `service.intake.max_bytes`. */
   readonly intakeLimit: number;
   /** True when pipelines with holding processors get a journal by default. */

@@ -42,7 +42,7 @@ export function parseComponent(
   return config && settings && { config: config.value, settings: settings.value as ExporterSettings };
 }
 
-export interface ParseOptions {
+interface ParseOptions {
   /** Place of problems about missing keys. */
   readonly key: Span;
   readonly siblings?: readonly string[];

@@ -13,7 +13,7 @@ import type { Place, Problem } from "../text/problem.js";
 type ZodIssue = z.core.$ZodIssue;
 
 /** A parsed node, its schema, and its path from the root of the config. */
-export interface CheckedNode {
+interface CheckedNode {
   readonly node: Node;
   readonly schema: z.ZodType;
   readonly path: ConfigPath;

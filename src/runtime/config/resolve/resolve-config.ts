@@ -42,7 +42,7 @@ import type {
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
 import { checkZoneOrder } from "./zone-order.js";
 
-export interface ResolveOptions {
+interface ResolveOptions {
   readonly registry: Registry;
   readonly allowNoReceivers: boolean;
   readonly addDefaults: boolean;

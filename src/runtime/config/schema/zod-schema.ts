@@ -280,7 +280,7 @@ export function valueOr<T>(ask: () => T, otherwise: T): T {
 }
 
 /** The kind of a single layer. "fixed" is a number, a boolean or an enum. */
-export type LayerKind = "optional" | "conversion" | "string" | "container" | "fixed" | "other";
+type LayerKind = "optional" | "conversion" | "string" | "container" | "fixed" | "other";
 
 /** The kind of the outermost layer only, because zod's JSON Schema is adjusted layer by layer. */
 export function layerKind(schema: Schema): LayerKind {

@@ -39,7 +39,7 @@ export function isSecretValue(path: ConfigPath, node: Node | undefined, schemas:
 }
 
 /** Handles config values, each together with whether it may be shown. */
-export interface SecretVisitor<Result> {
+interface SecretVisitor<Result> {
   scalar(node: ScalarNode, isSecret: boolean, schemas: readonly z.ZodType[]): Result;
   list(items: readonly Result[]): Result;
   map(entries: readonly (readonly [key: string, value: Result])[]): Result;

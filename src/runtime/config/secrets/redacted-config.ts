@@ -10,7 +10,7 @@ import { visitSecrets } from "./find-secrets.js";
 import { componentSchemas } from "./masked-lines.js";
 import { withoutSecretTexts } from "./secret-text.js";
 
-export interface RedactedConfigOptions {
+interface RedactedConfigOptions {
   readonly registry: Registry;
   /** Adds absent keys with their defaults. */
   readonly defaults: boolean;

@@ -1,5 +1,5 @@
 /** Cause and remedy of a problem code. The problem itself has the place and the expected value. */
-export interface ProblemFacts {
+interface ProblemFacts {
   readonly cause: string;
   readonly action: string;
 }

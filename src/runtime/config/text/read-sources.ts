@@ -15,7 +15,7 @@ export type ConfigSource =
   | { readonly file: string }
   | { readonly text: string; readonly name: string; readonly folder?: string };
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly sources: readonly ConfigSource[];
   readonly sets: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -23,7 +23,7 @@ export interface ReadOptions {
   readonly findings: Findings;
 }
 
-export interface ReadResult {
+interface ReadResult {
   /** All sources merged and substituted; undefined when no config could be read. */
   readonly root: MapNode | undefined;
   readonly texts: ReadonlyMap<string, SourceText>;

@@ -8,7 +8,7 @@ import type { Logger } from "../observability.js";
 import type { PluginTracker } from "./plugin-tracker.js";
 
 /** Services for guarding a plugin's exporter. */
-export interface ExporterGuardServices {
+interface ExporterGuardServices {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly pluginTracker?: PluginTracker | undefined;

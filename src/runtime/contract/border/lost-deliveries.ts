@@ -10,7 +10,7 @@ export const DELIVERY_LOST = ERROR_CODES.SLUICE_DELIVERY_LOST;
 /** A debt that stays inside for longer than this (at most twice as long) is checked for being lost. */
 const LOOK_INTERVAL_MS = 1000;
 
-export interface LostDeliveriesSettings {
+interface LostDeliveriesSettings {
   readonly heldDebts: HeldDebts;
   readonly clock: Clock;
   /** Undefined for a component that holds deliveries on purpose. What it loses is found when memory is needed. */

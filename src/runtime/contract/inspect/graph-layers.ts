@@ -13,7 +13,7 @@ export interface Slot {
   at: number;
 }
 
-export interface GraphLayers {
+interface GraphLayers {
   readonly layers: readonly (readonly Slot[])[];
   /** The slots that each edge passes through, from end to end, by edge id. */
   readonly paths: ReadonlyMap<string, readonly Slot[]>;

@@ -3,7 +3,7 @@ import type { GraphEdge } from "./graph.js";
 import type { AgentInspection } from "./inspection.js";
 
 /** Which batches a sample consists of. */
-export interface TrafficSampleSettings {
+interface TrafficSampleSettings {
   /** The share of batches to take, from 0 (none) to 1 (all). */
   readonly share: number;
   /** The receivers whose batches are sampled; all of them by default. */
@@ -12,7 +12,7 @@ export interface TrafficSampleSettings {
 }
 
 /** Called with a batch as its receiver has handed it in. It must be fast, because the pipelines wait for it. */
-export type SampleListener = (batch: Batch, receiver: string) => void;
+type SampleListener = (batch: Batch, receiver: string) => void;
 
 /**
  * Calls the listener with a share of the batches that receivers hand in, each once, however many pipelines read it. A

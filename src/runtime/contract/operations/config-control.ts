@@ -2,7 +2,7 @@ import type { ConfigWarning } from "../inspect/agent-facts.js";
 import type { Operator } from "./audit.js";
 
 /** The change that a reload makes, or would make, to one component. */
-export interface ReloadChange {
+interface ReloadChange {
   readonly kind: string;
   readonly id: string;
   /** The pipeline of a processor. */

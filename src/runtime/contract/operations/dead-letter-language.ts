@@ -43,4 +43,4 @@ export const DEAD_LETTER_FACTS = [
 export type Transform = (batch: Batch) => Transformed;
 
 /** The transformed batch, or the reason why a statement failed on it. */
-export type Transformed = { readonly batch: Batch } | { readonly problem: string };
+type Transformed = { readonly batch: Batch } | { readonly problem: string };

@@ -46,7 +46,7 @@ export function eachBatch(
 }
 
 /** The second parameter of a function of one batch. */
-export interface BatchCall {
+interface BatchCall {
   readonly delivery: Delivery;
   /** Whether the result is still needed. Once it is not, it is ignored. */
   readonly isWanted: () => boolean;

@@ -4,7 +4,7 @@ import type { Processor } from "../component.js";
  * How a processor treats deliveries that it does not hand on at once: it settles every one in any case, or holds them
  * on purpose. For processors written by other means this is not known.
  */
-export type Holding = "settles_all" | "on_purpose";
+type Holding = "settles_all" | "on_purpose";
 
 const HOLDING = Symbol.for("sluice.holding");
 

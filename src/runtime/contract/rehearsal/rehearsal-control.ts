@@ -29,7 +29,7 @@ export interface RehearsedChange {
  * `sampling`: traffic is taken. `comparing`: both configs run on the sample. `done`: there is a report. `failed`: there
  * is none; `problems` or `error` say why. `cancelled`: a user ended it.
  */
-export type RehearsalState = "sampling" | "comparing" | "done" | "failed" | "cancelled";
+type RehearsalState = "sampling" | "comparing" | "done" | "failed" | "cancelled";
 
 /** A rehearsal of the files of the config against the config that runs. Times are milliseconds since the epoch. */
 export interface RehearsalStatus extends Omit<RehearsalRequest, "failOn"> {

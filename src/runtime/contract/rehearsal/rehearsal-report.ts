@@ -31,7 +31,7 @@ export interface RehearsedAmount {
  * Counts what the new config does with records. A record that two exporters get counts twice. `moved` records go to another exporter than
  * before; they are neither dropped nor new.
  */
-export interface RecordCounts {
+interface RecordCounts {
   readonly unchanged: number;
   readonly changed: number;
   readonly dropped: number;

@@ -1,5 +1,5 @@
 /** A signal that fires with the first of several. */
-export interface AnySignal {
+interface AnySignal {
   readonly signal: AbortSignal;
   /** Call this when the signal is not needed any more. */
   release(): void;

@@ -12,7 +12,7 @@ export const NICKNAMES: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 
-export interface CronField {
+interface CronField {
   readonly name: string;
   readonly min: number;
   readonly max: number;

@@ -136,7 +136,7 @@ const UNITS_PER_RECORD = 256;
 const UNITS_PER_LOOK = 16_384;
 
 /** Each line is a record. */
-export class LineCutter extends RecordCutter {
+class LineCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { encoding, truncates } = this.settings;
     const end = encoding.lastLineEnd(window);
@@ -158,7 +158,7 @@ export class LineCutter extends RecordCutter {
 }
 
 /** A record starts or ends where a pattern matches. */
-export class PatternCutter extends RecordCutter {
+class PatternCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { encoding } = this.settings;
     const { pattern, isStart, omitsPattern } = this.settings.multiline!;
@@ -201,7 +201,7 @@ export class PatternCutter extends RecordCutter {
 }
 
 /** Cuts the data into pieces of the maximum record size. */
-export class BytesCutter extends RecordCutter {
+class BytesCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { maxLogSize } = this.settings;
     let from = 0;

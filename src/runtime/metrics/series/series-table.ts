@@ -1,7 +1,7 @@
 import { ByteTable } from "./byte-table.js";
 
 /** How many series are kept and for how long, and how they are created. */
-export interface SeriesSettings<Series extends object> {
+interface SeriesSettings<Series extends object> {
   readonly maxSeries: number;
   /** A series not seen for this many milliseconds is forgotten; 0 means never. */
   readonly expireAfterMs: number;

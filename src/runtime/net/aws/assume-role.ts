@@ -8,7 +8,7 @@ import { type AwsCredentials, signRequest } from "./sign.js";
 import { xmlElement, xmlElements } from "./xml-elements.js";
 
 /** A role to assume. */
-export interface Role {
+interface Role {
   readonly arn: string;
   /** The name in the logs of AWS. */
   readonly sessionName: string | undefined;

@@ -8,7 +8,7 @@ import { fromContainer, fromInstance } from "./metadata-endpoints.js";
 import type { AwsCredentials } from "./sign.js";
 
 /** Whose keys to use: those of a role, or by default those of the environment. */
-export interface AwsKeySource {
+interface AwsKeySource {
   readonly region?: string | undefined;
   readonly assume_role?: (RoleConfig & { readonly session_name?: string | undefined }) | undefined;
   readonly assume_role_with_web_identity?: (RoleConfig & { readonly token_file: string }) | undefined;

@@ -1,5 +1,5 @@
 /** Kinds of errors that all services of AWS share. */
-export type AwsErrorKind = "throttled" | "unavailable" | "unauthorized";
+type AwsErrorKind = "throttled" | "unavailable" | "unauthorized";
 
 const THROTTLING =
   /Throttl|^(TooManyRequestsException|RequestLimitExceeded|SlowDown|BandwidthLimitExceeded|OverLimit)$/i;

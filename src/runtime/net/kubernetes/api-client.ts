@@ -6,7 +6,7 @@ import { parseAnswer, readAnswer } from "../read-answer.js";
 import type { TlsClientOptions } from "../tls-load.js";
 
 /** Configured settings of the API server; the others are those of the pod that the agent runs in. */
-export interface KubernetesApiSettings {
+interface KubernetesApiSettings {
   readonly apiServer?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly caFile?: string | undefined;

@@ -1,7 +1,7 @@
 import { type KubernetesObject, type ListedPage, ObjectWatch, type ObjectWatchSettings } from "./object-watch.js";
 
 /** The list to watch, and callbacks. */
-export interface WatchedListSettings<Item extends KubernetesObject>
+interface WatchedListSettings<Item extends KubernetesObject>
   extends Pick<
     ObjectWatchSettings,
     "api" | "path" | "labelSelector" | "fieldSelector" | "clock" | "random" | "onError" | "onAnswer"

@@ -1,7 +1,7 @@
 import { SIGNALS, type Signal } from "#otlp/signals";
 
 /** Paths of a signal's requests, and names in its responses. */
-export interface OtlpService {
+interface OtlpService {
   readonly signal: Signal;
   /** Default path of OTLP over HTTP. */
   readonly httpPath: string;

@@ -11,7 +11,7 @@ import { loadClientTls } from "../tls-load.js";
 
 const DEFAULT_CONNECTIONS = 100;
 
-export interface HttpPosterOptions {
+interface HttpPosterOptions {
   /** Resolves the host's addresses in place of the system. */
   readonly lookup?: LookupFunction | undefined;
   /** The server's name in errors, if the path of its URL is a secret. */

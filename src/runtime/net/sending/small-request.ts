@@ -7,7 +7,7 @@ import { proxyFromEnvironment } from "../proxy/proxy.js";
 import type { TlsClientOptions } from "../tls-load.js";
 
 /** A request with a short response. */
-export interface SmallRequest {
+interface SmallRequest {
   readonly method: "GET" | "POST" | "PUT";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;

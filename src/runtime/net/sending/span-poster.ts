@@ -21,7 +21,7 @@ export interface SpanBodies {
 }
 
 /** How spans are posted. */
-export interface SpanPosting {
+interface SpanPosting {
   /** The name of the protocol in errors. */
   readonly protocol: string;
   readonly url: URL;

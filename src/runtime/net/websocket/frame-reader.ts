@@ -21,7 +21,7 @@ export const CLOSE = { normal: 1000, protocol: 1002, unsupported: 1003, noStatus
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 /** The functions that a reader calls. Payloads of control frames share memory with the reader: use them at once. */
-export interface FrameHandlers {
+interface FrameHandlers {
   onMessage(message: Buffer): void;
   onPing(payload: Buffer): void;
   onClose(code: number, reason: string): void;

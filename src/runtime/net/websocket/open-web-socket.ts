@@ -7,7 +7,7 @@ import { parseRetryAfter, refusalOfConnection, refusalOfHttp } from "../otlp/ref
 import { WebSocketConnection, type WebSocketHandlers, type WebSocketSettings } from "./connection.js";
 
 /** A request to open a WebSocket. The URL's scheme is http or https. Aborting it ends the open connection too. */
-export type WebSocketRequest = Pick<StreamedRequest, "url" | "headers" | "tls" | "proxy" | "signal">;
+type WebSocketRequest = Pick<StreamedRequest, "url" | "headers" | "tls" | "proxy" | "signal">;
 
 const HANDSHAKE_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 

@@ -75,7 +75,7 @@ export function decodeField(field: Field, b: Uint8Array, p: number): TreeValue {
 }
 
 /** Decodes one value of a field. Its bytes, or its length if it is length-delimited, start at `p`. */
-export function decodeValue(field: Field, b: Uint8Array, p: number, end: number): TreeValue {
+function decodeValue(field: Field, b: Uint8Array, p: number, end: number): TreeValue {
   switch (field.type) {
     case "string":
       varint(b, p);

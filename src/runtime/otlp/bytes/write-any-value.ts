@@ -8,7 +8,7 @@ import type { WireWriter } from "./writer.js";
 export const MAX_VALUE_DEPTH = 60;
 
 /** Writes the body of an AnyValue that may be `depth` levels deep. */
-export type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
+type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
 
 /** Writes a list as the body of an AnyValue, and each item with `write`. */
 export function writeList<V>(writer: WireWriter, items: readonly V[], depth: number, write: WriteAnyValue<V>): void {

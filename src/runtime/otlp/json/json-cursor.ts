@@ -2,7 +2,7 @@ import { viewOf } from "../bytes/wire.js";
 import { MalformedError } from "../signals/malformed.js";
 
 export const QUOTE = 34;
-export const COMMA = 44;
+const COMMA = 44;
 export const MINUS = 45;
 export const COLON = 58;
 export const OPEN_LIST = 91;
@@ -32,7 +32,7 @@ export function endsPlainText(word: number): boolean {
 const MAX_SKIPPED_DEPTH = 10_000;
 
 /** A JSON scalar as a value; a long integer stays text, because a number would round it. */
-export type JsonScalar = string | number | boolean | null;
+type JsonScalar = string | number | boolean | null;
 
 /**
  * A position in UTF-8 JSON text. Skipping builds no objects and keeps one byte per level of nesting.

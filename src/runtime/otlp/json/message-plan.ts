@@ -12,7 +12,7 @@ export const VARINT64 = 5;
 export const VARINT32 = 6;
 export const FIXED32 = 7;
 export const BOOL = 8;
-export const OTHER = 9;
+const OTHER = 9;
 
 /** A member that an object may have, and how it is read. */
 export interface Member {

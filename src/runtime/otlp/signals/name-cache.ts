@@ -1,7 +1,7 @@
 const DEFAULT_MAX_NAMES = 4096;
 const DEFAULT_MAX_LENGTH = 256;
 
-export interface NameCacheLimits {
+interface NameCacheLimits {
   readonly maxNames?: number;
   /** In characters. */
   readonly maxLength?: number;

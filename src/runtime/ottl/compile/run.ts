@@ -75,7 +75,7 @@ export function anyMatches(batch: Batch, conditions: readonly Condition[], onErr
   return searcher.found;
 }
 
-export interface TransformSettings {
+interface TransformSettings {
   readonly origin?: Origin | undefined;
   /** How large the statements may make a record, in bytes. */
   readonly maxRecordSize?: number | undefined;

@@ -14,7 +14,7 @@ import { NewEntries, type NewEntryServices } from "./new-entries.js";
 import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 import { TakenKeys } from "./taken-keys.js";
 
-export interface AdmissionServices extends NewEntryServices {
+interface AdmissionServices extends NewEntryServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly store: QueueStore;

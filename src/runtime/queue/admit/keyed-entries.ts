@@ -12,7 +12,7 @@ export interface KnownEntry {
   readonly known: StoredEntry | undefined;
 }
 
-export interface KeyedEntriesServices {
+interface KeyedEntriesServices {
   readonly store: QueueStore;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,7 +1,7 @@
 import type { Batch } from "#otlp";
 import { type AnyRecordView, readRecords } from "#otlp/views";
 
-export interface BatchExcerpt {
+interface BatchExcerpt {
   readonly names: readonly string[];
   readonly traceIds: readonly string[];
   readonly schemaUrls: readonly string[];

@@ -13,7 +13,7 @@ import { FailureLog } from "./failure-log.js";
 import type { FailureNotifier } from "./failure-notifier.js";
 import type { DeadLetterForwarder } from "./forwarder.js";
 
-export interface DeadLetterWriterServices {
+interface DeadLetterWriterServices {
   readonly store: QueueStore;
   readonly filter: DeadLetterFilter;
   readonly clock: Clock;

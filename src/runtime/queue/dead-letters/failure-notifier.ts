@@ -4,7 +4,7 @@ import type { CompleteSettings } from "#contract/schema";
 import { maskRecordText } from "#text";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 
-export interface FailureNotifierServices {
+interface FailureNotifierServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;

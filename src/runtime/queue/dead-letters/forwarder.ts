@@ -9,7 +9,7 @@ import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js"
 import { type Controls, isDeleted } from "./dead-letters.js";
 import { hasQueue, type QueueControl } from "./exporter-control.js";
 
-export interface ForwarderServices {
+interface ForwarderServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -7,7 +7,7 @@ import { isEntryGone } from "../store/store.js";
 import { type LocatedEntry, queryMatcher } from "./dead-letters.js";
 import type { QueueControl } from "./exporter-control.js";
 
-export interface ReplayConditions {
+interface ReplayConditions {
   readonly now: number;
   readonly approved: boolean;
   /** The target exporter, if it is not the one where the entry failed. */
@@ -18,7 +18,7 @@ export interface ReplayConditions {
   readonly pipeline?: string | false | undefined;
 }
 
-export interface SkippedReplay {
+interface SkippedReplay {
   readonly skip: ReplaySkip;
   readonly message?: string;
 }

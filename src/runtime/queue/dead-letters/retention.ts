@@ -6,7 +6,7 @@ import type { QueueControl } from "./exporter-control.js";
 import { KnownTime } from "./known-time.js";
 import { expiryOf } from "./replay-check.js";
 
-export interface RetentionServices {
+interface RetentionServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -5,7 +5,7 @@ import type { Entry } from "#contract/operations";
 import { glob } from "#contract/schema";
 
 /** The client headers shown with an entry, one text per header. */
-export type ClientMetadata = Readonly<Record<string, string>>;
+type ClientMetadata = Readonly<Record<string, string>>;
 
 const MAX_NAMES = 16;
 const MAX_VALUE_LENGTH = 200;

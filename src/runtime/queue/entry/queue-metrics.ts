@@ -10,7 +10,7 @@ const MAX_ATTEMPT_LABEL = 10;
 const RETRY_DELAYS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600];
 const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
-export interface QueueReadings {
+interface QueueReadings {
   readonly stats: () => StoreStats;
   readonly now: () => number;
   /** Size of the pending entries, in the unit of the sizer. */

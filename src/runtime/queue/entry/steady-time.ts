@@ -5,7 +5,7 @@ import type { Clock } from "#contract";
  */
 export const MAX_CLOCK_STEP_MS = 60_000;
 /** A wall clock that was set forward is trusted after it has run on for this long. */
-export const CLOCK_CONFIRMED_AFTER_MS = 3_600_000;
+const CLOCK_CONFIRMED_AFTER_MS = 3_600_000;
 
 /**
  * A time of day for removing old data: a wall clock that jumps forward does not make everything old at once. After a

@@ -13,7 +13,7 @@ import {
   type StoreExchange,
 } from "../store/store.js";
 
-export interface EntryExchangeServices {
+interface EntryExchangeServices {
   readonly store: QueueStore;
   readonly clock: Clock;
   readonly newEntry: (batch: Batch) => NewEntry;

@@ -34,7 +34,7 @@ import { type EntryRef, isEntryGone, type QueueStore, STORE_RETRY_MS, type Store
 import { ComponentFailures } from "./component-failures.js";
 import { Window } from "./window.js";
 
-export interface JournalFeedServices {
+interface JournalFeedServices {
   /** The journal's name for operators. */
   readonly id: string;
   readonly store: QueueStore;

@@ -20,7 +20,7 @@ import { EntryExchange } from "./entry-exchange.js";
 import { JournalFeed } from "./journal-feed.js";
 import { PipelineNotes } from "./pipeline-notes.js";
 
-export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"> {
+interface PipelineJournalSettings extends Omit<JournalSettings, "durable"> {
   /** The journal's name for operators. */
   readonly id: string;
   /** If false, the journal takes nothing new and only hands on the entries it has. */

@@ -4,7 +4,7 @@ import { ERROR_CODES } from "#contract/errors";
 import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
 import type { PipelineJournal } from "./pipeline-journal.js";
 
-export interface RefusedJournalSettings extends Pick<JournalSettings, "consumer" | "logger" | "clock"> {
+interface RefusedJournalSettings extends Pick<JournalSettings, "consumer" | "logger" | "clock"> {
   /** Creates the journal for refused deliveries. */
   readonly create: () => PipelineJournal;
   readonly onOpened: (journal: PipelineJournal) => void;

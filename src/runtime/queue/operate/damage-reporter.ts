@@ -3,7 +3,7 @@ import type { Entry } from "#contract/operations";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
 
-export interface DamageReporterServices {
+interface DamageReporterServices {
   readonly store: QueueStore;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;

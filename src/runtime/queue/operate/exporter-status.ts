@@ -4,7 +4,7 @@ import type { RecentCalls } from "../send/recent-calls.js";
 import type { StoreStats } from "../store/store.js";
 import { ZERO_AMOUNT } from "../store/store.js";
 
-export interface StatusInputs {
+interface StatusInputs {
   readonly id: string;
   readonly health: CompleteSettings["health"];
   readonly now: number;

@@ -33,7 +33,7 @@ export interface OfflineQueues {
 }
 
 /** The services for searching, changing and masking payloads. */
-export type OfflineServices = Pick<AdminServices, "language" | "mask">;
+type OfflineServices = Pick<AdminServices, "language" | "mask">;
 
 /** Stores that can be opened while no agent runs. */
 interface OfflinePlace {

@@ -11,14 +11,14 @@ import { DamageReporter } from "./damage-reporter.js";
 import { JOURNAL_PREFIX } from "./directory-name.js";
 
 /** Services that every queue has in addition to its store, both exporters' queues and journals. */
-export interface QueueServices {
+interface QueueServices {
   readonly metrics: QueueMetrics;
   readonly damageReporter: DamageReporter;
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
 }
 
-export interface QueueServicesSettings {
+interface QueueServicesSettings {
   readonly id: string;
   readonly settings: CompleteSettings;
   readonly language: DeadLetterLanguage;

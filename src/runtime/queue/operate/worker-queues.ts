@@ -17,7 +17,7 @@ import { type WorkerQueue, workerQueueId } from "./directory-name.js";
 import { deleteEntries, type Orphans } from "./orphans.js";
 import type { QueuePlace } from "./queue-place.js";
 
-export interface WorkerQueuesServices extends AdoptionServices {
+interface WorkerQueuesServices extends AdoptionServices {
   readonly place: QueuePlace;
   readonly controls: Controls;
   readonly orphans: Pick<Orphans, "lend">;

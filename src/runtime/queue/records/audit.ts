@@ -22,7 +22,7 @@ const MAX_SEARCHES = 1000;
 /** Longer conditions are cut off. */
 const MAX_FILTER_LENGTH = 1000;
 
-export interface AuditServices {
+interface AuditServices {
   readonly log: RecordLog<AuditRecord>;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -15,7 +15,7 @@ import type { Audit } from "./audit.js";
 import type { ReplayJobs } from "./replay-jobs.js";
 
 /** Where actions are recorded, and what runs replays in the background. */
-export interface AuditedRecords {
+interface AuditedRecords {
   readonly audit: Pick<Audit, "add" | "addAfterwards" | "addSearch">;
   readonly jobs: Pick<ReplayJobs, "start">;
 }

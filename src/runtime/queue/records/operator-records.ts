@@ -25,7 +25,7 @@ const MAX_DELIVERED = 100_000;
 const MAX_ORIGINALS = 100_000;
 const MAX_MOVES = 1_000_000;
 
-export interface OperatorRecordsSettings {
+interface OperatorRecordsSettings {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Creates the store with this id. */

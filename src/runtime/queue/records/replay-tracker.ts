@@ -11,7 +11,7 @@ export interface DeliveredRecord {
   readonly entry: Entry;
 }
 
-export interface ReplayTrackerServices {
+interface ReplayTrackerServices {
   readonly replays: RecordLog<ReplayRecord>;
   readonly delivered: RecordLog<DeliveredRecord>;
   readonly clock: Clock;

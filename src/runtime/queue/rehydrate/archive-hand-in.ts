@@ -12,7 +12,7 @@ const ROOM_CHECK_MS = 50;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5000;
 
-export interface HandInServices {
+interface HandInServices {
   readonly clock: Clock;
   readonly controls: Controls;
   /** Throws if nothing may be handed in any more. */

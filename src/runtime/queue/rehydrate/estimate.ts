@@ -8,7 +8,7 @@ const ALWAYS_READ = 8;
 /** Larger objects are not read for an estimate. */
 const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
 
-export interface EstimateServices {
+interface EstimateServices {
   readonly objects: ArchivedObjects;
   readonly condition: RecordCondition | undefined;
   readonly takes: (signal: Signal) => boolean;

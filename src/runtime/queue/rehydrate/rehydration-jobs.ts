@@ -25,7 +25,7 @@ export interface RehydrationRecord {
   readonly position: RunPosition;
 }
 
-export interface RehydrationServices {
+interface RehydrationServices {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

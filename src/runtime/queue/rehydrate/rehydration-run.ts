@@ -51,7 +51,7 @@ export const NO_PROGRESS: RunProgress = {
   ...{ objects: 0, bytes: 0, read: 0, matched: 0, sent: 0, faults: {}, problems: [] },
 };
 
-export interface RehydrationRunServices {
+interface RehydrationRunServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly objects: ArchivedObjects;

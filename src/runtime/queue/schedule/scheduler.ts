@@ -9,7 +9,7 @@ import { expiredOutcome } from "../send/gate.js";
 import { STORE_RETRY_MS } from "../store/store.js";
 import type { Backlog } from "./backlog.js";
 
-export interface SchedulerServices {
+interface SchedulerServices {
   readonly clock: Clock;
   /** Maximum number of calls at a time. */
   readonly maxSlots: number;

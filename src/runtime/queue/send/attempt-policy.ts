@@ -25,7 +25,7 @@ import { Ramp } from "./ramp.js";
 import { RecentCalls } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
 
-export interface AttemptPolicyServices {
+interface AttemptPolicyServices {
   readonly settings: CompleteSettings;
   readonly clock: Clock;
   readonly random: () => number;

@@ -36,7 +36,7 @@ export type AttemptResult =
 
 const CANCELLED: AttemptResult = { kind: "cancelled" };
 
-export interface AttemptSenderServices {
+interface AttemptSenderServices {
   readonly exporter: Exporter;
   readonly store: QueueStore;
   readonly prepare: PrepareReplayed;

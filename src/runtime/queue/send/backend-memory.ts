@@ -3,7 +3,7 @@ import type { AttemptError } from "#contract/operations";
 import type { Note, NoteNumber, QueueStore } from "../store/store.js";
 
 /** The state of a backend that its queue remembers across restarts. All times are wall-clock times. */
-export interface BackendState {
+interface BackendState {
   /** Time since when the backend fails; undefined if the last call succeeded or nothing is known. */
   readonly failingSince?: number | undefined;
   /** The error of the last call that failed, while the backend fails or its breaker is open. */
@@ -21,7 +21,7 @@ interface StoredState extends BackendState {
   readonly at: number;
 }
 
-export interface BackendMemoryServices {
+interface BackendMemoryServices {
   readonly store: Pick<QueueStore, "notes">;
   readonly clock: Clock;
 }

@@ -1,7 +1,7 @@
 import type { CompleteSettings } from "#contract/schema";
 
 type RetrySettings = CompleteSettings["retry_on_failure"];
-export type BackoffSettings = Pick<
+type BackoffSettings = Pick<
   RetrySettings,
   | "backoff"
   | "initial_interval"

@@ -4,7 +4,7 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { EntryRef } from "../store/store.js";
 
 /** If this many other entries failed and none got through, an answer such as HTTP 500 is the backend's failure. */
-export const OUTAGE_ENTRIES = 20;
+const OUTAGE_ENTRIES = 20;
 
 /**
  * Decides who is to blame for a failed call: the entry or the backend. The table of failures

@@ -18,12 +18,12 @@ export interface Permit {
 export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 
 /** The state of a breaker at the end of an earlier run. */
-export interface RestoredBreaker {
+interface RestoredBreaker {
   readonly failures: number;
   readonly openSince: number | undefined;
 }
 
-export type BreakerSettings = CompleteSettings["circuit_breaker"];
+type BreakerSettings = CompleteSettings["circuit_breaker"];
 
 /**
  * Lets calls through while they succeed, none while the backend is down, and single probes to find out.

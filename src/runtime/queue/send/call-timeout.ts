@@ -2,7 +2,7 @@ import type { Clock } from "#contract";
 import { ERROR_CODES, isRefusal, Refusal } from "#contract/errors";
 
 /** A call to an exporter that has not ended. */
-export interface TimedCall {
+interface TimedCall {
   readonly controller: AbortController;
   /** How many calls the controller has served, this one included. */
   readonly uses: number;

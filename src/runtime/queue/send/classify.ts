@@ -5,7 +5,7 @@ import type { AttemptError } from "#contract/operations";
 import { maskText } from "#text";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
-export interface ClassifyRules {
+interface ClassifyRules {
   readonly retry_on: readonly string[];
   readonly permanent_on: readonly string[];
   /**
@@ -26,7 +26,7 @@ export interface ClassifyRules {
  */
 export type Classify = (error: unknown) => AttemptError;
 
-export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
+interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
   readonly hold_on: readonly string[];
 }
 

@@ -13,7 +13,7 @@ import { BlameJudge } from "./blame-judge.js";
 import { PoisonDetector, type PoisonVerdict } from "./poison-detector.js";
 import type { RecentCalls } from "./recent-calls.js";
 
-export interface FailurePolicyServices {
+interface FailurePolicyServices {
   readonly settings: CompleteSettings;
   readonly clock: Clock;
   readonly random: () => number;
@@ -24,7 +24,7 @@ export interface FailurePolicyServices {
 }
 
 /** A failed call that may be retried, with the decision on who is to blame. */
-export interface JudgedFailure {
+interface JudgedFailure {
   readonly error: AttemptError;
   readonly poison: PoisonVerdict;
   /** Whether one of several entries may be to blame, so that they are retried in smaller requests. */

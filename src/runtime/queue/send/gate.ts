@@ -7,7 +7,7 @@ import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { isRetry } from "../entry/send-group.js";
 
 /** The decision about a group whose turn has come: send it, let it wait, or end its entries without a call. */
-export type GateDecision =
+type GateDecision =
   | { readonly kind: "send" }
   | { readonly kind: "wait"; readonly ms: number }
   | { readonly kind: "end" };

@@ -7,7 +7,7 @@ import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import { createHoldRule } from "./classify.js";
 
-export interface HoldsServices {
+interface HoldsServices {
   readonly settings: CompleteSettings;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -27,7 +27,7 @@ export interface HoldsServices {
 }
 
 /** The consequence of a refusal: it is final with this error, or the entries wait. */
-export type RefusalVerdict =
+type RefusalVerdict =
   | { readonly kind: "final"; readonly error: AttemptError }
   | { readonly kind: "hold"; readonly delayMs: number };
 

@@ -3,7 +3,7 @@ import type { AttemptError } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { CallCounts, FailedCall, QueueItem } from "../entry/queue-item.js";
 
-export type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
+type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
 
 /** The number of failed calls remembered per entry, unless the settings ask for more. */
 const MAX_CALLS = 16;

@@ -7,7 +7,7 @@ import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { GroupBisection, partsOfGroup, recordsOf, type SendGroup } from "../entry/send-group.js";
 import { type Bisections, canBisect, isWorthBisecting } from "./bisect.js";
 
-export interface RefusalPolicyServices {
+interface RefusalPolicyServices {
   readonly clock: Clock;
   readonly metrics: QueueMetrics;
   readonly bisections: Bisections;

@@ -8,7 +8,7 @@ import { readPayload } from "./attempt-sender.js";
  * The entry that took the place of others, or for each of them why it could not be read or replaced, or "gone": the
  * store has none of them any more, because they were deleted, or replaced by a write that seemed to fail.
  */
-export type SealedEntry =
+type SealedEntry =
   | { readonly kind: "sealed"; readonly stored: StoredEntry; readonly batch: Batch }
   | { readonly kind: "unreadable"; readonly causes: readonly unknown[] }
   | { readonly kind: "gone" };

@@ -9,7 +9,7 @@ import { createQueueItem } from "../entry/queue-item.js";
 import type { EntryRef, QueueStore } from "../store/store.js";
 
 /** An entry that was being sent or processed when the worker crashed, and in how many crashes in a row. */
-export interface Suspect {
+interface Suspect {
   readonly queue: string;
   readonly entry: string;
   readonly crashes: number;
@@ -21,7 +21,7 @@ interface Turn {
   readonly work: (done: () => void) => void;
 }
 
-export interface SuspectsSettings {
+interface SuspectsSettings {
   /** The file that names the entry whose turn it is. */
   readonly path: string;
   /** Whether the worker has crashed several times in a row. */

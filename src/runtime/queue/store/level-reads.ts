@@ -43,7 +43,7 @@ export type CommitChange = <T>(
   work: (transaction: Transaction) => T,
 ) => Promise<T>;
 
-export interface LevelReadsServices {
+interface LevelReadsServices {
   readonly directory: string;
   readonly database: Database;
   readonly state: StoreState;

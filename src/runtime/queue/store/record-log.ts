@@ -5,7 +5,7 @@ import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letter-access.js";
 import { replacementOf } from "./format/entry-value.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store.js";
 
-export interface RecordLogSettings {
+interface RecordLogSettings {
   readonly createStore: () => QueueStore;
   /** False if no record was ever added. Then reading opens and creates nothing. */
   readonly exists: () => Promise<boolean>;

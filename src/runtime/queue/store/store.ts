@@ -223,15 +223,7 @@ export interface OpenReport {
 
 export type LostBounds = NonNullable<OpenReport["lostBounds"]>;
 
-export type StoreErrorCode =
-  | "closed"
-  | "full"
-  | "locked"
-  | "corrupt"
-  | "newer_version"
-  | "wrong_key"
-  | "io"
-  | "not_found";
+type StoreErrorCode = "closed" | "full" | "locked" | "corrupt" | "newer_version" | "wrong_key" | "io" | "not_found";
 
 /** An error of a store; `code` tells the kind. */
 export class StoreError extends Error {

@@ -12,7 +12,7 @@ import { callMethod } from "./times.js";
 import { ExpressionError, type ExpressionToken, tokenize } from "./tokens.js";
 import { asList, asNumber, asTruth, compare, type ExpressionValue, typeName } from "./values.js";
 
-export interface ExpressionNames {
+interface ExpressionNames {
   /** The variables of a scope. */
   readonly variables: readonly string[];
   /** Functions besides those of the language. */

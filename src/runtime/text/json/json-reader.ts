@@ -1,5 +1,5 @@
 /** Makes the error for JSON that cannot be read, with the position of the fault. */
-export type JsonFault = (reason: string, at: number) => Error;
+type JsonFault = (reason: string, at: number) => Error;
 
 /** Limits for one value that is parsed in one go. */
 export interface JsonBounds {

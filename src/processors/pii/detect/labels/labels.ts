@@ -324,11 +324,6 @@ export function labelEndingAt(b: Uint8Array, end: number, floor: number): number
   return kind;
 }
 
-/** Start of the label that `labelEndingAt` found last. */
-export function labelStart(): number {
-  return found;
-}
-
 function isWordStart(b: Uint8Array, p: number, floor: number): boolean {
   if (p <= floor) return true;
   const c = b[p]!;

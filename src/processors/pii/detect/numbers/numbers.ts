@@ -49,7 +49,7 @@ import { findSsn } from "./ssn.js";
 const GROUP_COST = 50;
 
 /** Searches a word whose first digit is at `p`, and returns the position where the scan continues. */
-export type FindInWord = (b: Uint8Array, p: number) => number;
+type FindInWord = (b: Uint8Array, p: number) => number;
 
 /**
  * Finds everything that consists of digits, starting with the digit at `p`. Returns the position where the scan

@@ -26,7 +26,7 @@ export const JOINT_GAP = 5;
 export const ASSIGN_GAP = 6;
 /** A line end, perhaps written as an escape. */
 export const LINE_GAP = 7;
-export const OTHER_GAP = 8;
+const OTHER_GAP = 8;
 
 const ESCAPED = "%[C-Fc-f][\\dA-Fa-f](?:%[89ABab][\\dA-Fa-f])+";
 const TOKEN = new RegExp(

@@ -3,7 +3,6 @@ export const TAB = 9;
 export const BLANK = 32;
 export const QUOTE = 34;
 export const HASH = 35;
-export const DOLLAR = 36;
 export const PERCENT = 37;
 export const AMPERSAND = 38;
 export const APOSTROPHE = 39;

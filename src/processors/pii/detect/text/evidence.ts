@@ -21,7 +21,7 @@ export const PLACEHOLDER = 1 << 14;
 export const PROSE = 1 << 15;
 export const PRIVATE = 1 << 16;
 
-export interface EvidenceKind {
+interface EvidenceKind {
   readonly bit: number;
   readonly name: string;
   readonly points: number;

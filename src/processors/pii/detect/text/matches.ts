@@ -20,7 +20,7 @@ export interface Candidate {
 }
 
 /** The candidates of a text, and the bytes of the texts that they are in, by their numbers. */
-export interface Trace {
+interface Trace {
   readonly candidates: Candidate[];
   readonly texts: Map<number, Uint8Array>;
 }

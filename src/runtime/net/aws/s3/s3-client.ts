@@ -7,7 +7,7 @@ import { refusalOfS3, s3ErrorIn } from "./s3-errors.js";
 import { type S3Context, type S3Request, S3Requests } from "./s3-requests.js";
 
 /** An object in a list. */
-export interface S3Object {
+interface S3Object {
   readonly key: string;
   /** In bytes, as stored. */
   readonly size: number;
@@ -18,7 +18,7 @@ export interface S3Object {
 }
 
 /** An object that is being read. */
-export interface S3ObjectStream {
+interface S3ObjectStream {
   /** The bytes as they are stored. Breaking the loop ends the request. Throws a `Refusal` if the answer breaks off. */
   readonly chunks: AsyncGenerator<Buffer, undefined>;
   /** The bytes that follow; undefined if the server does not say. */
@@ -28,7 +28,7 @@ export interface S3ObjectStream {
 }
 
 /** Where to begin a list. */
-export interface S3ListOptions {
+interface S3ListOptions {
   /** Begins after this key, in the order of the bytes of keys. */
   readonly startAfter?: string | undefined;
   /** Limits the keys of one request; tests set it. */
@@ -36,7 +36,7 @@ export interface S3ListOptions {
 }
 
 /** How an object is stored. */
-export interface S3PutOptions {
+interface S3PutOptions {
   /** Headers such as `content-type` and `x-amz-storage-class`, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly bucket?: string | undefined;

@@ -3,7 +3,7 @@ import { kindOfAwsError } from "../aws-errors.js";
 import { xmlElement } from "../xml-elements.js";
 
 /** An error answer of S3. */
-export interface S3Error {
+interface S3Error {
   /** Such as `NoSuchBucket`; `HTTP 503` if the answer names none. */
   readonly code: string;
   readonly message: string;
@@ -12,7 +12,7 @@ export interface S3Error {
 }
 
 /** The status of refusals for an object that does not exist. */
-export const NO_SUCH_KEY = "NoSuchKey";
+const NO_SUCH_KEY = "NoSuchKey";
 
 /** Damage on the way, or a race with another request: the same request may succeed. */
 const PASSING =

@@ -26,7 +26,7 @@ import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, MOST_VALUES_AT, TABLE_A
 /** Result of `checkRequest` if a singular field or a second member of a oneof was repeated. */
 export const HAS_DUPLICATE_FIELDS = HAS_DUPLICATES;
 
-export interface CheckResult {
+interface CheckResult {
   /** The number of log records, spans or data points, or `HAS_DUPLICATE_FIELDS`. */
   readonly records: number;
   /**

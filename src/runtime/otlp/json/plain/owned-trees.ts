@@ -63,7 +63,7 @@ export function* ownedRecords(batch: Batch): Iterable<OwnedRecord> {
 }
 
 /** A log record or span, which is decoded only if `tree` is asked for. */
-export class OwnedRecord implements OwnedTree {
+class OwnedRecord implements OwnedTree {
   readonly place: number;
   readonly owner: TreeOwner;
   private readonly record: RecordTree;

@@ -2,8 +2,8 @@ import type { Tree } from "#otlp/bytes";
 
 /** Shared by the editors of metrics: a metric as a tree, and its points. */
 
-export const METRIC_KINDS = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"] as const;
-export type MetricDataKind = (typeof METRIC_KINDS)[number];
+const METRIC_KINDS = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"] as const;
+type MetricDataKind = (typeof METRIC_KINDS)[number];
 
 export function kindOf(metric: Tree): MetricDataKind | undefined {
   return METRIC_KINDS.find((kind) => metric[kind] !== undefined);

@@ -3,7 +3,7 @@ import type { EntryRef } from "../../store/store.js";
 import type { FailureIndex } from "./failure-index.js";
 import type { KnownCause } from "./failure-rows.js";
 
-export const TREND_BUCKETS = 24;
+const TREND_BUCKETS = 24;
 export const TREND_BUCKET_MS = 60_000;
 
 type Tallied = { -readonly [Key in "entries" | "items" | "firstAt" | "lastAt"]: DeadLetterGroup[Key] } & {

@@ -3,7 +3,7 @@ import { AdminError, type DeadLetterQuery } from "#contract/operations";
 import type { EntryRef } from "../../store/store.js";
 
 /** For each exporter, the last dead letter that was shown. */
-export type CursorPositions = Readonly<Record<string, EntryRef>>;
+type CursorPositions = Readonly<Record<string, EntryRef>>;
 
 /**
  * A cursor names the last entry that was read in each store, so it stays valid when entries come or go, and after a

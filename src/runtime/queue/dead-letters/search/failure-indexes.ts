@@ -12,7 +12,7 @@ import {
 } from "./match-records.js";
 
 /** The result of searching the records of some dead letters: those that match, and how many were read. */
-export interface SearchedRecords {
+interface SearchedRecords {
   readonly found: readonly EntryRef[];
   readonly looked: number;
   readonly bytes: number;

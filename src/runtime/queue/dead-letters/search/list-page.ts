@@ -22,7 +22,7 @@ const MAX_BYTES_SCANNED = 64 * 1024 * 1024;
  */
 const MAX_WAIT_MS = 700;
 
-export interface ListServices {
+interface ListServices {
   readonly indexes: FailureIndexes;
   readonly clock: Clock;
 }

@@ -10,7 +10,7 @@ import { type Keyring, missingKeyError } from "./keyring.js";
  * key is added before the first value is written with it, and stays until no value can use it. So a missing key is
  * noticed before anything is opened, repaired or set aside.
  */
-export interface UsedKey {
+interface UsedKey {
   readonly id: string;
   readonly check: string;
   /** The last entry of the store when another key replaced this one; undefined while this key is used for writing. */

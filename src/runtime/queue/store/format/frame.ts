@@ -33,7 +33,7 @@ const UNSEALED_MARK = randomBytes(4).readUInt32LE();
 /** The minimum length of a value. */
 export const HEAD_OFFSET = 20;
 
-export interface ValueFrame {
+interface ValueFrame {
   readonly head: unknown;
   /** Shares its memory with the value. */
   readonly body: Buffer;

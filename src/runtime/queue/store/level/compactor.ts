@@ -3,7 +3,7 @@ import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import type { RemovedPayload } from "./transaction.js";
 
-export interface CompactorSettings {
+interface CompactorSettings {
   readonly db: () => LevelDb;
   /** After this many removed bytes, their space is freed at once. Smaller amounts wait for a quiet moment. */
   readonly threshold: () => number;

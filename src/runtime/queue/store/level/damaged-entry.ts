@@ -7,7 +7,7 @@ import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRows } from "./reader.js";
 
 /** The remains of an entry that cannot be read. */
-export interface DamagedEntry {
+interface DamagedEntry {
   /** Known or estimated facts about the entry; undefined if nothing is left of it. */
   readonly info: EntryInfo | undefined;
   readonly values: readonly (readonly [Uint8Array, Uint8Array])[];

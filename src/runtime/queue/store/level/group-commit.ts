@@ -19,7 +19,7 @@ export interface StoreChange {
   fail(error: unknown): void;
 }
 
-export interface GroupCommitSettings {
+interface GroupCommitSettings {
   /**
    * Makes all changes durable in one write. Rejects if nothing was written. Changes that could not be applied have been
    * failed already.

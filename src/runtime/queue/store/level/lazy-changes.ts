@@ -4,7 +4,7 @@ import type { Amount, EntryRef } from "../store.js";
 import { adjustAmount, ZERO_AMOUNT } from "../store.js";
 import type { StoreChange } from "./group-commit.js";
 
-export interface LazyChangesSettings {
+interface LazyChangesSettings {
   readonly add: (change: StoreChange) => void;
 }
 

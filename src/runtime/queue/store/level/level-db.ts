@@ -6,7 +6,7 @@ import { type DiskPlan, planFor } from "./disk/disk-plan.js";
 export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
 
 /** How much LevelDB writes at a time, in bytes. */
-export type LevelSizes = Pick<DiskPlan, "writeBuffer" | "maxTable">;
+type LevelSizes = Pick<DiskPlan, "writeBuffer" | "maxTable">;
 
 /** Creates the database object of a directory without opening it. Tests pass one that fails. */
 export type MakeLevelDb = (directory: string, sizes?: LevelSizes) => LevelDb;

@@ -6,7 +6,7 @@ import type { LevelDb } from "./level-db.js";
 import { scanRows } from "./reader.js";
 import type { Transaction } from "./transaction.js";
 
-export interface LevelNotesSettings {
+interface LevelNotesSettings {
   readonly add: (change: StoreChange) => unknown;
   readonly db: () => LevelDb;
 }

@@ -19,7 +19,7 @@ const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
 
 const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
 
-export interface WriteHooks {
+interface WriteHooks {
   /** Called before LevelDB writes, with the future counters. A returned promise is awaited. */
   readonly beforeWrite: (next: Meta) => Promise<void> | undefined;
   /**

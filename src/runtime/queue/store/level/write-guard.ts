@@ -8,7 +8,7 @@ import { checkWritable, type StoreDisk } from "./disk/store-disk.js";
 import { toStoreError } from "./errors.js";
 import { checkUnlocked } from "./level-db.js";
 
-export interface WriteGuardSettings {
+interface WriteGuardSettings {
   readonly directory: string;
   readonly disk: StoreDisk;
   /** Milliseconds between checks of the disk if nothing is written. */

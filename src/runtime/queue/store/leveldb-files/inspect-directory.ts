@@ -29,7 +29,7 @@ export interface Inspection {
   readonly isLogMissing: boolean;
 }
 
-export interface DamagedTable {
+interface DamagedTable {
   readonly name: string;
   readonly damage: TableDamage;
   /** The table's properties in the MANIFEST. */
@@ -87,14 +87,14 @@ function greatestMetaSequence(directory: string, names: readonly string[], { tab
 }
 
 /** Returns the MANIFEST in use; undefined if it is not known which one that is, or if it cannot be read. */
-export async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | undefined> {
+async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | undefined> {
   const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : "";
   const name = /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
   return name === undefined || !names.includes(name) ? undefined : readManifest(await readFile(join(directory, name)));
 }
 
 /** Whether the MANIFEST's log is missing. Then the end of the MANIFEST may be missing too. */
-export function lacksLog({ logNumber }: Manifest, names: readonly string[]): boolean {
+function lacksLog({ logNumber }: Manifest, names: readonly string[]): boolean {
   return logNumber > 0 && !names.some((name) => Number(LOG_FILE.exec(name)?.[1]) === logNumber);
 }
 

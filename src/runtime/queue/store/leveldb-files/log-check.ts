@@ -31,7 +31,7 @@ export function checkLogs(directory: string, names: readonly string[], after = 0
 }
 
 /** Sorts files by the number at the beginning of their name. */
-export function sortByNumber(names: readonly string[]): string[] {
+function sortByNumber(names: readonly string[]): string[] {
   return names.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
 }
 

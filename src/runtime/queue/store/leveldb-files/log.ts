@@ -5,7 +5,7 @@ import { crc32c, maskCrc } from "#codecs";
  * checksum (4), length (2), type (1) and bytes. A record is one fragment, or several if it does not fit into its block.
  * A crash leaves a fragment that is cut off at the end of the file; any other inconsistency is damage.
  */
-export interface LogContent {
+interface LogContent {
   readonly records: readonly LogRecord[];
   readonly isIntact: boolean;
   /** Whether the file ends in the middle of a record, as after a crash. */
@@ -15,7 +15,7 @@ export interface LogContent {
 /** The data of one write call, as far as it exists. If it is damaged, the beginning or the end may be missing. */
 export type LogRecord = readonly LogFragment[];
 
-export interface LogFragment {
+interface LogFragment {
   readonly bytes: Buffer;
   /** Whether the fragment matches its checksum. */
   readonly isIntact: boolean;

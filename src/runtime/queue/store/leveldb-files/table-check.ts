@@ -55,7 +55,7 @@ export function damagedKeys(
 }
 
 /** The table's properties in the MANIFEST; undefined if not known. */
-export interface TableExpectation {
+interface TableExpectation {
   readonly size: number | undefined;
   /** No change in the table has a greater sequence number. */
   readonly lastSequence: number | undefined;

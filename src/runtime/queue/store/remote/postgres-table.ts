@@ -7,7 +7,7 @@ import { type PostgresStoreConfig, type PostgresTables, postgresStoreError, tabl
 import { type CommitStatement, CommitStatements, createTablesText, lockNumber } from "./postgres-statements.js";
 import { type NoteRow, ROW_STATES, type RowChange, type RowContents, type RowTable } from "./row-table.js";
 
-export interface PostgresTableOptions {
+interface PostgresTableOptions {
   /** How often locking the queue is tried. The server may still hold the lock of an agent that has just died. */
   readonly lockTries?: number;
 }

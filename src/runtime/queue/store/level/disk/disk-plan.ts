@@ -66,7 +66,7 @@ function clamp(value: number, least: number, most: number): number {
 }
 
 /** Sizes of a store's files, in bytes. */
-export interface StoreFiles {
+interface StoreFiles {
   readonly all: number;
   readonly tables: number;
   /** Opening the store writes the logs again, as tables. */

@@ -5,7 +5,7 @@ import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
-export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
+interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
   /** Called before the first opening. Rejects if it is not possible. */
   readonly beforeOpen: () => Promise<void>;
   /**

@@ -11,7 +11,7 @@ import type { StoreSummary } from "./summary-file.js";
  * next one is written. Second, entries whose deletion was lost come back and make up for others in the count. Then only
  * entries in damaged places can be lost.
  */
-export interface LossEvidence {
+interface LossEvidence {
   /** The counters that were found. */
   readonly written: Meta | undefined;
   readonly summary: StoreSummary | undefined;
@@ -27,7 +27,7 @@ export interface KeyInterval {
 }
 
 /** The entries that exist after the repair. */
-export interface FoundEntries {
+interface FoundEntries {
   readonly refs: ReadonlySet<EntryRef>;
   /** Entries that were found but could not be read. */
   readonly setAside: ReadonlySet<EntryRef>;

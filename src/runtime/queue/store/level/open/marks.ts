@@ -12,7 +12,7 @@ import type { LostBounds, OpenReport } from "../../store.js";
  * - REBUILT, SWAPPING: the two phases of replacing old files with new ones. The text of the first is the set-aside
  *   folder.
  */
-export type Mark = "REPAIRING" | "OPENING" | "REBUILT" | "SWAPPING";
+type Mark = "REPAIRING" | "OPENING" | "REBUILT" | "SWAPPING";
 
 /** Resolves when the mark is on disk. */
 export async function setMark(directory: string, mark: Mark, text = ""): Promise<void> {
@@ -64,7 +64,7 @@ function boundsOf({ lostEntries, lostBounds }: Loss): LostBounds {
 }
 
 /** The progress of a repair. The process that completes the repair reports its counts. */
-export interface Repair extends Loss {
+interface Repair extends Loss {
   /** The name of the folder where files are set aside, if there is one. */
   readonly folder: string | undefined;
 }

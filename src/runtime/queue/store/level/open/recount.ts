@@ -17,7 +17,7 @@ import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../reader.js";
 import type { KeyValueWriter } from "../transaction.js";
 
-export interface RecountResult {
+interface RecountResult {
   readonly pending: Amount;
   readonly failed: Amount;
   readonly moved: number;

@@ -35,7 +35,7 @@ export function summaryPath(directory: string): string {
 }
 
 /** The two summary files of a store, as far as they exist. */
-export interface Summaries {
+interface Summaries {
   /** Undefined if there is none, or none that is intact. */
   readonly newest: StoreSummary | undefined;
   /** The greater format of the two. */
