@@ -206,7 +206,8 @@ export const ROOMS = [
   { path: "src/runtime/ottl/trials/", purpose: "the thread in which the admin API tries statements" },
   {
     path: "src/runtime/pipeline/",
-    purpose: "the graph, which can change while it runs: its streams (`streams.ts`), what they are connected to, isolation",
+    purpose:
+      "the graph, which can change while it runs: its streams (`streams.ts`), what they are connected to, isolation",
     imports: ["otlp", "work", "contract"],
   },
   {

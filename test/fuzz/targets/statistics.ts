@@ -4,12 +4,12 @@ import { KUBELET_METRICS } from "../../../src/receivers/kubelet-stats/metrics.js
 import { catalogOf } from "../../../src/receivers/kubelet-stats/pod-catalog.js";
 import * as summary from "../../../src/receivers/kubelet-stats/summary-points.js";
 import { volumeAttributes } from "../../../src/receivers/kubelet-stats/volume-attributes.js";
-import { fieldsOf, listOf, textOf } from "../../../src/runtime/text/json/door.js";
 import {
   batchOfPoints,
   MetricOutput,
   PointCollector,
 } from "../../../src/runtime/receiving/scraping/point-collector.js";
+import { fieldsOf, listOf, textOf } from "../../../src/runtime/text/json/door.js";
 import { type FuzzTarget, magnitude } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { textMutator } from "../mutate-text.js";

@@ -37,7 +37,7 @@ export function writeField(message: EditableMessage, field: Field, value: unknow
 }
 
 /** Converts one kind of field between its decoded form and the language. */
-interface FieldCodec {
+export interface FieldCodec {
   readonly type: string;
   /** Whether the decoded form is a number, although it is an integer in the language. */
   readonly isNumber?: true;
