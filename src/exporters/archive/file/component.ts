@@ -1,6 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ERROR_CODES } from "#contract/errors";
+import { SliceTimer } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -152,10 +153,12 @@ export class FileExporter implements Exporter {
     this.writing = undefined;
   }
 
-  /** Encodes what was not encoded yet, in the order of the sends. */
+  /** Encodes what was not encoded yet, in the order of the sends and in turns: many may have come during a write. */
   private async framesOf(writes: readonly PendingWrite[]): Promise<Buffer[]> {
+    const timer = new SliceTimer();
     const frames: Buffer[] = [];
     for (const write of writes) {
+      if (write.frame === undefined && timer.isOver) await timer.nextSlice();
       write.frame ??= await this.framing.encode(write.batch);
       frames.push(write.frame);
     }
