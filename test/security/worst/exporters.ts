@@ -34,15 +34,13 @@ export const WORST_EXPORTERS: Readonly<Record<string, WorstCase>> = {
   },
   jaeger: { signals: ["traces"], exporter: { jaeger: { endpoint: "$JAEGER", ...GRPC } } },
   sapm: { signals: ["traces"], exporter: { sapm: { endpoint: "$SINK/v2/trace", ...DIRECT } } },
-  // An entry is one object, which is written in one go.
   aws_s3: {
-    maxTurnMs: 1000,
     exporter: {
       aws_s3: {
         s3uploader: {
           endpoint: "$SINK",
           region: "eu-west-1",
-          s3_bucket: "a",
+          s3_bucket: "bucket",
           s3_force_path_style: true,
           compression: "gzip",
         },
