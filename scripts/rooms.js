@@ -1,6 +1,6 @@
 /**
  * Every folder below src: its purpose, and what it may import besides itself and its subfolders. The architecture test
- * checks the code against this table, and CONTRIBUTING's map is made from it (`node scripts/room-map.js`).
+ * checks the code against this table, and docs/contributing/map.md is made from it (`node scripts/room-map.js`).
  *
  * The rooms of `src/runtime/` are layered: `imports` names the rooms whose doors a room uses, all of them further up in
  * this table. A door is a `door.ts` in the room, imported as `#net` or `#net/auth` (see "imports" in package.json). A

@@ -16,8 +16,14 @@ const npmScripts = (text: string) => text.match(/(?<=npm (?:run )?)(?!run |(?:ci
 const CALLED_BY_NPM = ["prepare"];
 
 describe("the scripts of package.json", () => {
-  it("are all shown in CONTRIBUTING or README", () => {
-    const shown = [...npmScripts(read("CONTRIBUTING.md")), ...npmScripts(read("README.md"))];
+  it("are all shown in README, CONTRIBUTING or its pages", () => {
+    const pages = [
+      "README.md",
+      "CONTRIBUTING.md",
+      "docs/contributing/tests.md",
+      "docs/contributing/generated-files.md",
+    ];
+    const shown = pages.flatMap((page) => npmScripts(read(page)));
     expect(scripts.filter((name) => !CALLED_BY_NPM.includes(name) && !shown.includes(name))).toEqual([]);
   });
 

@@ -30,7 +30,7 @@
     ["lost", "lose", "loss", "losing"],
   ];
   /** Pages that tell why or when something was made: they come behind those that tell how to use it. */
-  const BACKGROUND = /^(docs\/decisions\/|CHANGELOG|CONTRIBUTING|bench\/)/;
+  const BACKGROUND = /^(docs\/(decisions|contributing)\/|CHANGELOG|CONTRIBUTING|bench\/)/;
   const boostDocument = (id) => (BACKGROUND.test(id) ? 0.2 : 1);
   const DROPPED_ENDINGS = /[?!.,;:'"]+/g;
 

@@ -61,7 +61,7 @@ describe("every page that names", () => {
   const SUFFIX = /(_seconds|_bytes|_milliseconds)?_(total|bucket|sum|count|ratio)$|_(seconds|bytes|milliseconds)$/;
 
   /** The environment's: of the command line, of packages, of tests. */
-  const VARIABLES = new Set(["SLUICE_API", "SLUICE_ADMIN_TOKEN", "SLUICE_LISTEN", "SLUICE_BACKEND"]);
+  const VARIABLES = new Set(["SLUICE_API", "SLUICE_ADMIN_TOKEN", "SLUICE_LISTEN", "SLUICE_BACKEND", "SLUICE_TEST_SQS"]);
 
   it("an error code names one that there is", () => {
     // In the middle of a command they are variables of the environment.
@@ -75,9 +75,12 @@ describe("every page that names", () => {
     expect(wrong(/`--([a-z][a-z-]+)(?=[ `=])/g, ([, name]) => options.has(name!) || FOREIGN.has(name!))).toEqual([]);
   });
 
-  /** Of Prometheus, Docker, Node.js, systemd and of our benchmarks. */
+  /** Of Prometheus, Docker, Node.js, systemd, and of our benchmarks and long tests. */
   const FOREIGN = new Set(
-    "enable-feature build-arg time trace-gc global expose-gc scenario queue each snapshots warmup start".split(" "),
+    (
+      "enable-feature build-arg time trace-gc global expose-gc scenario queue each snapshots warmup start " +
+      "figures minutes parts reloads"
+    ).split(" "),
   );
 
   it("an exit code names one that there is", () => {

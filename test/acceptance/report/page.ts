@@ -95,7 +95,7 @@ npm run acceptance
 
 This starts the built agent for each row, uses it as an operator does, and prints one line per row. Brokers, databases
 and processes are real. A row that needs a server that is not installed is skipped and says so. See
-[the servers](../../CONTRIBUTING.md#servers-for-the-broker-tests).${counts}
+[the servers](../contributing/tests.md#servers-for-the-broker-tests).${counts}
 
 Each row quotes the document that asked for the behaviour: [e11y], [foodies], [adr54], [skill] or [story]. If a row was
 corrected later, the later words follow the first and win over them. The tests are in \`test/acceptance/\`.`;
