@@ -59,7 +59,7 @@ export const API_ERRORS = {
 } as const satisfies Readonly<Record<string, { status: number; cause: string; action: string }>> &
   Readonly<Record<AdminError["code"], unknown>>;
 
-export type ApiErrorCode = keyof typeof API_ERRORS;
+type ApiErrorCode = keyof typeof API_ERRORS;
 
 /** An error answer that describes the problem of a request. */
 export class HttpError extends Error {

@@ -17,7 +17,7 @@ import { BatchIntake, CursorStore, type MessageOutcome } from "#receiving";
 import { placeName } from "#text";
 import { limitedLog, type Receiver, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
 
-export interface ArchiveReceiverSettings {
+interface ArchiveReceiverSettings {
   /** Milliseconds since the epoch. */
   readonly starttime: number;
   readonly endtime: number;

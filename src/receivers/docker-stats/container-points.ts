@@ -2,7 +2,7 @@ import type { MetricOutput, PointCollector } from "#receiving";
 import { fieldsOf, listOf, numberOf, type ObjectFields, textOf } from "#text/json";
 import { BLOCK_IO, type DOCKER_METRICS, MEMORY_BYTES, MEMORY_COUNTS, NETWORK_IO } from "./metrics.js";
 
-export type DockerOutput = MetricOutput<typeof DOCKER_METRICS>;
+type DockerOutput = MetricOutput<typeof DOCKER_METRICS>;
 
 /** Adds the points for one container from Docker's `/stats` response. */
 export function addStats(stats: ObjectFields, points: PointCollector, output: DockerOutput): void {

@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { readAnswer, type TlsClientOptions } from "#net";
 
 /** Docker's address: a Unix socket or a host. */
-export type DockerEndpoint = { readonly socketPath: string } | { readonly url: URL };
+type DockerEndpoint = { readonly socketPath: string } | { readonly url: URL };
 
 /** Parses `unix:///path`, `tcp://host:port`, `http://host` or `https://host`. Returns undefined for anything else. */
 export function parseDockerEndpoint(text: string): DockerEndpoint | undefined {
@@ -13,7 +13,7 @@ export function parseDockerEndpoint(text: string): DockerEndpoint | undefined {
   return /^https?:\/\/[^/]/.test(url) && URL.canParse(url) ? { url: new URL(url) } : undefined;
 }
 
-export interface DockerApiSettings {
+interface DockerApiSettings {
   readonly endpoint: DockerEndpoint;
   readonly version: string | undefined;
   /** 0 means no limit. */

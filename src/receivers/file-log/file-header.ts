@@ -7,7 +7,7 @@ import type { FileLogConfig } from "./config.js";
 import type { FileContent } from "./content.js";
 
 /** The header of one file. */
-export interface HeaderOfFile {
+interface HeaderOfFile {
   /** Where the records begin. */
   readonly length: number;
   readonly attributes: LogMap;

@@ -18,7 +18,7 @@ interface FileTableServices extends Omit<OpenFilesServices, "maxOpenFiles"> {
   readonly onTruncated: (file: TrackedFile, message: string) => void;
 }
 
-export interface FileTableSettings {
+interface FileTableSettings {
   readonly fingerprintSize: number;
   readonly maxOpenFiles: number;
   readonly compression: FileCompression;

@@ -14,7 +14,7 @@ export interface FileMark {
 }
 
 /** The state kept for a file. */
-export interface StoredFile {
+interface StoredFile {
   readonly dev: number;
   readonly ino: number;
   readonly path: string;
@@ -22,7 +22,7 @@ export interface StoredFile {
   readonly mark: FileMark;
 }
 
-export interface StoredOffsets {
+interface StoredOffsets {
   readonly files: readonly StoredFile[];
   /** The patterns watched at the last write. Unknown files that match them have appeared since. */
   readonly patterns: readonly string[];

@@ -8,7 +8,7 @@ import { countRecords, type ForwardEvent, readEvent } from "./forward-event.js";
 import { ValueScanner } from "./message-pack.js";
 import type { WaitingRoom } from "./waiting-room.js";
 
-export interface ConnectionSettings {
+interface ConnectionSettings {
   readonly intake: BatchIntake;
   /** Counts the bytes that connections hold in memory. */
   readonly room: Intake;

@@ -10,7 +10,7 @@ import { isTimedOut } from "#resilience";
 import { isRefusal, Refusal } from "../../plugin.js";
 
 /** The request that an endpoint gets. */
-export interface CheckSettings {
+interface CheckSettings {
   readonly url: URL;
   readonly method: string;
   /** Keyed by lower-case name. */
@@ -48,7 +48,7 @@ export interface CheckAnswer {
 }
 
 /** Applies all rules to a body; undefined if there are no rules. */
-export type ValidateBody = ((body: Buffer) => readonly boolean[]) | undefined;
+type ValidateBody = ((body: Buffer) => readonly boolean[]) | undefined;
 
 const MAX_REDIRECTS = 10;
 /** Longer bodies are cut off: the server has answered. The limit is lower for bodies kept in memory. */

@@ -35,7 +35,7 @@ export const validationSchema = section(
     context.addIssue({ code: "custom", path: ["equals"], message: "expected json_path with it" });
 });
 
-export type ValidationConfig = z.infer<typeof validationSchema>;
+type ValidationConfig = z.infer<typeof validationSchema>;
 
 /** A rule for bodies. Metrics use its type as a name. */
 export interface Validation {

@@ -1,7 +1,7 @@
 import { LogEntry, type LogMap, type LogValue, setValue } from "#logs/entries";
 
 /** An entry of the journal: its fields, and its place. */
-export interface JournalEntry {
+interface JournalEntry {
   readonly body: LogMap;
   readonly cursor: string;
   /** Nanoseconds since the epoch. */

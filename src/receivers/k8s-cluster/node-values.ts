@@ -57,7 +57,7 @@ export function nodeAttributes(node: unknown): ClusterAttributes {
 }
 
 /** `DiskPressure` as `disk_pressure` and `hugepages-1Gi` as `hugepages_1_gi`, in the Collector's way. */
-export function snakeCase(name: string): string {
+function snakeCase(name: string): string {
   return name
     .replace(/([A-Z])(?=[A-Z][a-z])/g, "$1_")
     .replace(/([a-z])(?=[A-Z\d])|(\d)(?=[A-Za-z])|([A-Z])(?=\d)/g, "$&_")

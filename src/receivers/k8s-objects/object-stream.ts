@@ -3,7 +3,7 @@ import { type KubernetesApi, type KubernetesObject, type ListedPage, ObjectWatch
 import { type BatchIntake, type CursorStore, EntryStream } from "#receiving";
 import { limitedLog, type ReceiverContext } from "../../plugin.js";
 
-export interface ObjectStreamSettings {
+interface ObjectStreamSettings {
   /** The path of the list. */
   readonly path: string;
   readonly labelSelector?: string;
@@ -17,7 +17,7 @@ export interface ObjectStreamSettings {
 }
 
 /** The parts of the agent that all streams of one receiver use. */
-export interface ObjectStreamServices {
+interface ObjectStreamServices {
   readonly api: KubernetesApi;
   readonly intake: BatchIntake;
   /** Undefined: positions are not kept. */

@@ -10,7 +10,7 @@ import {
 import type { Refusal } from "../../plugin.js";
 
 /** A message that can be neither accepted nor kept as a dead letter, with its place in Kafka. */
-export interface RejectedMessage {
+interface RejectedMessage {
   readonly topic: string;
   readonly partition: number;
   readonly offset: bigint;

@@ -16,7 +16,7 @@ export interface MysqlStatistics {
 type MysqlPoint = readonly [column: string, metric: MysqlMetric, attributes: Readonly<Record<string, string>>];
 
 /** How many statements are told apart, and how. */
-export interface StatementLimits {
+interface StatementLimits {
   readonly digest_text_limit: number;
   readonly limit: number;
   /** In milliseconds. */

@@ -13,7 +13,7 @@ const databases = (description: string) =>
     .transform((names) => names ?? [])
     .meta({ description });
 
-export const postgresqlKeys = z.strictObject({
+const postgresqlKeys = z.strictObject({
   endpoint: z
     .string()
     .regex(/^(?:\[[^\]]+\]|[^\s:]+):\d+$/, "expected host:port; of a socket, its folder and the port")

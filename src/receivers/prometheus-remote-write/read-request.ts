@@ -24,7 +24,7 @@ export interface WrittenExemplar {
   readonly timestamp: number;
 }
 
-export interface WrittenSample {
+interface WrittenSample {
   /** Where the eight bytes of its value are in the request. */
   valueAt: number;
   timestamp: number;

@@ -5,7 +5,7 @@ import { httpClientConfigKeys } from "./http-config.js";
 import { RELABEL_ACTIONS, type RelabelRule } from "./relabel.js";
 import { list, patternText, prometheusDuration, text, textMap, wholePattern } from "./schema.js";
 
-export const SCRAPE_PROTOCOLS = [
+const SCRAPE_PROTOCOLS = [
   "PrometheusProto",
   "OpenMetricsText1.0.0",
   "OpenMetricsText0.0.1",

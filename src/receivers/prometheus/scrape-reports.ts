@@ -3,7 +3,7 @@ import { encodeAttributes } from "./series/metrics.js";
 import { attributesOf, type ScrapeSeries } from "./series/scrape-series.js";
 
 /** Metrics about a scrape; a value is undefined if it is not reported. */
-export interface ScrapeReport {
+interface ScrapeReport {
   readonly up: number;
   readonly scrape_duration_seconds: number;
   readonly scrape_samples_scraped: number;

@@ -4,8 +4,8 @@ import type { RabbitmqReceiverConfig } from "./config.js";
 export type Declared = NonNullable<RabbitmqReceiverConfig["declare"]>;
 
 /** Names of the exchange for a queue's rejected messages and of the queues where they wait to return. */
-export const deadLetterExchange = (queue: string) => `${queue}.dlx`;
-export const deadLetterQueue = (queue: string) => `${queue}.dlq`;
+const deadLetterExchange = (queue: string) => `${queue}.dlx`;
+const deadLetterQueue = (queue: string) => `${queue}.dlq`;
 export const retryQueue = (queue: string, delayMs: number) => `${queue}.retry.${Math.round(delayMs)}`;
 
 /**

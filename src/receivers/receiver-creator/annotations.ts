@@ -3,7 +3,7 @@ import type { ReceiverCreatorConfig } from "./config.js";
 import type { EndpointVariables } from "./templates.js";
 
 /** A receiver that a pod's annotations ask for. */
-export interface HintedReceiver {
+interface HintedReceiver {
   readonly id: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly signal: "metrics" | "logs";

@@ -2,7 +2,7 @@ import { connect, isIP, type NetConnectOpts, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { TlsClientOptions } from "#net";
 
-export interface RedisClientSettings {
+interface RedisClientSettings {
   readonly address: { readonly path: string } | { readonly host: string; readonly port: number };
   /** Undefined means plain text. */
   readonly tls: TlsClientOptions | undefined;

@@ -7,7 +7,7 @@ const SCOPE = "github.com/open-telemetry/opentelemetry-collector-contrib/receive
 type SqlRow = SqlRows["rows"][number];
 
 /** Reports what is wrong with a row. */
-export type ReportRow = (problem: string) => void;
+type ReportRow = (problem: string) => void;
 
 /** A row as a log record. A column that is missing or NULL leaves its part of the record empty. */
 export function logEntryOf(
@@ -28,7 +28,7 @@ export function logEntryOf(
 }
 
 /** The times of a collection, in nanoseconds. */
-export interface CollectionTimes {
+interface CollectionTimes {
   readonly start: bigint;
   readonly now: bigint;
   readonly interval: bigint;

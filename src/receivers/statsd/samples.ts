@@ -8,7 +8,7 @@ export interface StatsdSamples {
   metric(times: PointTimes): StatsdMetricData;
 }
 
-export interface PointTimes {
+interface PointTimes {
   readonly start: bigint;
   readonly now: bigint;
 }
@@ -23,7 +23,7 @@ export interface StatsdMetricData {
 const DELTA = 1;
 const MAX_INT64 = 2n ** 63n - 1n;
 
-export type CounterKind = "int" | "float" | "stochastic_int";
+type CounterKind = "int" | "float" | "stochastic_int";
 
 export class CounterSamples implements StatsdSamples {
   private readonly kind: CounterKind;

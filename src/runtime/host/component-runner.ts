@@ -18,7 +18,7 @@ export interface StartedComponent {
   readonly stop: () => Promise<void>;
 }
 
-export type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
+type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
 
 /** Starts and stops components one by one. */
 export class ComponentRunner {

@@ -41,7 +41,7 @@ export interface ComponentServices {
 }
 
 /** Settings that differ between processors and connectors. */
-export interface IsolationOverrides {
+interface IsolationOverrides {
   readonly to?: Signal;
   readonly targets?: readonly string[];
   readonly onSetback?: (() => void) | undefined;

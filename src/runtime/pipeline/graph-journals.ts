@@ -16,7 +16,7 @@ export interface RunningJournal {
 }
 
 /** The pipeline or connector behind a journal, and its path in the config. */
-export interface JournalOwner {
+interface JournalOwner {
   readonly id: string;
   readonly path: readonly string[];
 }

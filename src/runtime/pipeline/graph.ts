@@ -20,7 +20,7 @@ import type { RunningExporter } from "./running-exporter.js";
 import type { Retired } from "./wiring.js";
 import { EXPORTER_ELSEWHERE, runsHere } from "./worker-exchange.js";
 
-export interface GraphSettings extends GraphServices {
+interface GraphSettings extends GraphServices {
   readonly plan: GraphPlan;
   /** Limit for bytes that were accepted from clients and not yet answered. */
   readonly intakeLimit: number;

@@ -18,7 +18,7 @@ import { type DeliveryHandlers, type DeliveryOutput, holdingOf, statefulProcesso
 import type { Flow, Tally } from "./flows.js";
 
 /** How to find deliveries that a plugin has dropped. */
-export interface PluginWatch {
+interface PluginWatch {
   /** Undefined for a component that declares that it holds deliveries. */
   readonly garbageCollection: GarbageCollection | undefined;
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock, Counter, Delivery, Outcome } from "#contract";
 
 /** The consumers that accepted a delivery which others refused, with their outcomes. */
-export type TakenBefore<Consumer> = ReadonlyMap<Consumer, Outcome>;
+type TakenBefore<Consumer> = ReadonlyMap<Consumer, Outcome>;
 
 /** By what a delivery is recognised. */
 type Recognised = Pick<Delivery, "batch" | "origin"> & Partial<Pick<Delivery, "setback">>;

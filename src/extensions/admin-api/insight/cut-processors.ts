@@ -137,7 +137,7 @@ function withoutLabel(request: CutRequest): CutProcessors {
 }
 
 /** The OTTL condition that holds for the records of a row. */
-export function conditionOf({ by, name, context }: Pick<CutRequest, "by" | "name" | "context">): string {
+function conditionOf({ by, name, context }: Pick<CutRequest, "by" | "name" | "context">): string {
   const isNone = name === "(none)";
   switch (by) {
     case "service":

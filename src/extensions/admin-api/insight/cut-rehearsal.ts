@@ -82,7 +82,7 @@ async function shownCutRehearsal({ host, actor, clock }: RouteRequest): Promise<
  * The sample tells the share that is saved. The traffic of a day comes from the counts of insight, which the estimate
  * uses too, so that both can be compared.
  */
-export function measuredSaving(report: RehearsalReport, reading: InsightReading): InsightMeasured {
+function measuredSaving(report: RehearsalReport, reading: InsightReading): InsightMeasured {
   const { snapshots } = reading;
   const answer = insightAnswer(reading, {
     ...{ by: "exporter", place: undefined, signal: undefined, limit: Number.POSITIVE_INFINITY, sort: "bytes" },

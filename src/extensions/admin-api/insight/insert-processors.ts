@@ -5,7 +5,7 @@ import type { Signal } from "../../../plugin.js";
 type Config = Readonly<Record<string, unknown>>;
 
 /** A config with processors inserted, whole and as a file that can be merged after the present ones. */
-export interface ChangedConfig {
+interface ChangedConfig {
   readonly before: Config;
   readonly after: Config;
   /** Only what differs. Lists replace each other when configs are merged, so the lists of processors are whole. */
@@ -13,7 +13,7 @@ export interface ChangedConfig {
   readonly pipelines: readonly string[];
 }
 
-export interface Insertion {
+interface Insertion {
   readonly processors: Readonly<Record<string, unknown>>;
   readonly pipelines: readonly string[];
   /** Directly behind the receivers, because names are known there; otherwise in front of the exporters. */

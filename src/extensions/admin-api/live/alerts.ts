@@ -3,7 +3,7 @@ import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
 import type { Clock, Host } from "../../../plugin.js";
 
 /** A rule about one exporter or receiver. `check` answers since when it holds, if that is known. */
-export interface AlertRule<T> {
+interface AlertRule<T> {
   readonly name: string;
   readonly severity: Alert["severity"];
   readonly forMs: number;

@@ -4,7 +4,7 @@ import { DROP, KEEP, RecordWalk } from "#otlp/views";
 import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
 import type { EventSource, EventStream } from "../events.js";
 
-export interface TapSettings {
+interface TapSettings {
   readonly edges: readonly GraphEdge[];
   readonly where: RecordCondition | undefined;
   /** Records per second, and in total. */
@@ -12,7 +12,7 @@ export interface TapSettings {
   readonly limit: number;
 }
 
-export interface TapServices {
+interface TapServices {
   readonly inspection: AgentInspection;
   readonly clock: Clock;
   readonly budget: TapBudget;

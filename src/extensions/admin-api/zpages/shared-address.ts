@@ -2,7 +2,7 @@ import type { HostPort, SimpleHttpResponse } from "#net";
 import type { Host } from "../../../plugin.js";
 
 /** Returns undefined for a path that is no page. */
-export type PageAnswer = (path: string) => SimpleHttpResponse | undefined;
+type PageAnswer = (path: string) => SimpleHttpResponse | undefined;
 
 interface SharedAddress {
   admin?: HostPort;

@@ -7,7 +7,7 @@ import { DNS_TYPES } from "./dns.js";
 import { KUBERNETES_ROLES } from "./kubernetes/kubernetes.js";
 
 /** A target is a host and a port; scheme and path are keys of the job. */
-export const address = z
+const address = z
   .string()
   .min(1)
   .refine(

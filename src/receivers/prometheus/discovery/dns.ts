@@ -4,7 +4,7 @@ import { type DiscoveryServices, PolledDiscovery } from "./polled-discovery.js";
 
 export const DNS_TYPES = ["SRV", "A", "AAAA", "MX", "NS"] as const;
 
-export type DnsType = (typeof DNS_TYPES)[number];
+type DnsType = (typeof DNS_TYPES)[number];
 
 interface DnsAnswer {
   readonly host: string;

@@ -4,7 +4,7 @@ import type { Labels } from "../relabel.js";
 import type { Discovery } from "./discovery.js";
 
 /** Called when targets could not be found; the last known targets stay. */
-export type OnDiscoveryError = (where: string, error: unknown) => void;
+type OnDiscoveryError = (where: string, error: unknown) => void;
 
 /** Services that every discovery gets. */
 export interface DiscoveryServices {

@@ -56,7 +56,7 @@ function readWord(b: Uint8Array, p: number, isNegative: boolean): number | undef
   return isNegative ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-export function latin1(b: Uint8Array, start: number, end: number): string {
+function latin1(b: Uint8Array, start: number, end: number): string {
   return Buffer.from(b.buffer, b.byteOffset + start, end - start).toString("latin1");
 }
 

@@ -70,7 +70,7 @@ export function readValue(fields: ProtoFields): {
   return { value, exemplar, createdMs };
 }
 
-export interface ProtoSummary {
+interface ProtoSummary {
   readonly count: number;
   readonly sum: number;
   readonly createdMs: number;

@@ -3,7 +3,7 @@ import type { MetadataKind } from "../exposition/exposition-reader.js";
 import { ExpositionError, unescaped } from "../exposition/series-text.js";
 
 /** The types of OpenMetrics, and native histograms. Format 0.0.4 has some of them and says `untyped` for the first. */
-export const FAMILY_TYPES = [
+const FAMILY_TYPES = [
   "unknown",
   "gauge",
   "counter",

@@ -3,7 +3,7 @@ import type { Family, SeriesRole } from "./families.js";
 import type { ShapeName } from "./metrics.js";
 
 /** The place of a series in OTLP: the points of a metric, or a part of such a point. */
-export interface LinePlace {
+interface LinePlace {
   readonly role: SeriesRole;
   readonly shape: ShapeName;
   readonly metricName: string;

@@ -44,7 +44,7 @@ const CUMULATIVE = [TEMPORALITY_TAG, 2];
 
 const NUMBER_POINTS = { attributesTag: NUMBER_ATTRIBUTES_TAG, flagsTag: NUMBER_FLAGS_TAG };
 
-export const METRIC_SHAPES = {
+const METRIC_SHAPES = {
   gauge: { dataTag: GAUGE_TAG, ...NUMBER_POINTS, rest: [], isCumulative: false },
   counter: { dataTag: SUM_TAG, ...NUMBER_POINTS, rest: [...CUMULATIVE, MONOTONIC_TAG, 1], isCumulative: true },
   /** A sum that may decrease, as the Collector writes OpenMetrics's `info` and `stateset`. */

@@ -20,7 +20,7 @@ const TAG_AND_NUMBER = 9;
 const NO_RECORDED_VALUE = 1;
 
 /** Called for a point that cannot be written, with the reason. */
-export type OnUnwritable = (metric: Metric, problem: string) => void;
+type OnUnwritable = (metric: Metric, problem: string) => void;
 
 /** Yields the points of a scrape as batches; each is encoded when it is asked for. */
 export function* writeBatches(scrape: ScrapeSeries, timeMs: number, onUnwritable: OnUnwritable): Generator<Batch> {

@@ -10,8 +10,8 @@ import { jittered } from "#resilience";
 import { loadClient } from "#system";
 import { NATS_CLIENTS, type NatsConnectionConfig } from "./nats-config.js";
 
-export type NatsTransport = typeof import("@nats-io/transport-node");
-export type NatsJetStream = typeof import("@nats-io/jetstream");
+type NatsTransport = typeof import("@nats-io/transport-node");
+type NatsJetStream = typeof import("@nats-io/jetstream");
 
 /** An open connection, as components use it. */
 export interface NatsSession {

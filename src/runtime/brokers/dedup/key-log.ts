@@ -8,7 +8,7 @@ import { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "#system";
 /** An accepted key and its time, in milliseconds since the epoch. */
 export type RememberedKey = readonly [key: string, at: number];
 
-export interface KeyLogServices {
+interface KeyLogServices {
   readonly clock: Clock;
   readonly logger: Logger;
 }

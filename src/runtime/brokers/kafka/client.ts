@@ -65,7 +65,7 @@ export interface KafkaMemberShare {
   readonly assignments: Map<string, KafkaAssignment>;
 }
 
-export interface KafkaMetadata {
+interface KafkaMetadata {
   /** The id of the cluster. */
   readonly id: string;
   readonly brokers: ReadonlyMap<number, unknown>;
@@ -86,7 +86,7 @@ export interface KafkaTopicMetadata {
 }
 
 /** The methods of every client of a cluster. */
-export interface KafkaConnection {
+interface KafkaConnection {
   metadata(options: { readonly topics: string[]; readonly forceUpdate?: boolean }): Promise<KafkaMetadata>;
   /** Forces a new metadata request the next time. */
   clearMetadata(): void;
@@ -94,7 +94,7 @@ export interface KafkaConnection {
 }
 
 /** The offset of each partition, by topic. */
-export type KafkaOffsets = ReadonlyMap<string, readonly bigint[]>;
+type KafkaOffsets = ReadonlyMap<string, readonly bigint[]>;
 
 export interface KafkaConsumer extends KafkaConnection {
   /** The topics that the client announces to the group. */
@@ -163,7 +163,7 @@ export interface KafkaAdmin extends KafkaConnection {
   >;
 }
 
-export interface KafkaFetchRequest {
+interface KafkaFetchRequest {
   /** The id of the broker that leads these partitions. */
   readonly node: number;
   readonly minBytes: number;
@@ -212,7 +212,7 @@ export interface KafkaRecord {
   readonly headers: readonly (readonly [Buffer | null, Buffer | null])[];
 }
 
-export interface KafkaCommit {
+interface KafkaCommit {
   readonly topic: string;
   readonly partition: number;
   readonly offset: bigint;

@@ -74,7 +74,7 @@ function brokers() {
 const connection = z.strictObject(kafkaConnectionKeys);
 
 /** The parsed connection keys. */
-export type KafkaConnectionConfig = z.infer<typeof connection>;
+type KafkaConnectionConfig = z.infer<typeof connection>;
 
 /** Connection options for the client library. Throws a `StartError` when a file of `tls` cannot be read. */
 export async function kafkaConnection(config: KafkaConnectionConfig): Promise<KafkaConnectionOptions> {

@@ -26,7 +26,7 @@ export function isDeadLetterHeader(name: string): boolean {
 }
 
 /** How a message failed, as far as it is known. Times are milliseconds since the epoch. */
-export interface DeadLetterStory {
+interface DeadLetterStory {
   readonly errorClass: string;
   readonly error: string;
   readonly reason?: string | undefined;

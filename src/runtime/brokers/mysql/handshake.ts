@@ -63,7 +63,7 @@ export function offersTls({ capabilities }: MysqlGreeting): boolean {
   return (capabilities & CAPABILITY.tls) !== 0;
 }
 
-export interface HandshakeAnswer {
+interface HandshakeAnswer {
   readonly isTls: boolean;
   readonly username: string;
   /** Empty: none is chosen. */

@@ -1,7 +1,7 @@
 import { MysqlProtocolError, PayloadReader } from "./packets.js";
 
 /** A column of a result. */
-export interface MysqlColumn {
+interface MysqlColumn {
   readonly name: string;
   /** The number of its type in the protocol. */
   readonly type: number;

@@ -41,7 +41,7 @@ export function rabbitConnection() {
   });
 }
 
-export type RabbitConnectionConfig = z.infer<ReturnType<typeof rabbitConnection>>;
+type RabbitConnectionConfig = z.infer<ReturnType<typeof rabbitConnection>>;
 
 /** Opens connections as configured. Errors in the config alone are found on creation. */
 export class RabbitClient {

@@ -4,7 +4,7 @@ import { pause } from "#resilience";
 import type { SharedRedis } from "./shared-redis.js";
 
 /** State of a key among all agents: claimed by us, or already accepted. */
-export type KeyState = "claimed" | "taken";
+type KeyState = "claimed" | "taken";
 
 /** A claim that is not renewed expires after this time, because its agent has died. */
 const CLAIM_MS = 10_000;

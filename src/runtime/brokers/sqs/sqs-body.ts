@@ -6,7 +6,7 @@ export const BASE64_ATTRIBUTE = "content-transfer-encoding";
 const IS_BASE64: SqsAttributes = { [BASE64_ATTRIBUTE]: { DataType: "String", StringValue: "base64" } };
 
 /** A body as SQS takes it, and the attributes that say how to read it. */
-export interface SqsBody {
+interface SqsBody {
   readonly text: string;
   readonly attributes: SqsAttributes;
 }

@@ -97,7 +97,7 @@ export class SqsClient {
   }
 }
 
-export type ClientContext = Pick<ComponentContext, "clock" | "random" | "logger">;
+type ClientContext = Pick<ComponentContext, "clock" | "random" | "logger">;
 
 function regionOf({ region, endpoint }: SqsConnectionConfig, { queue_url: url }: SqsQueueAddress): string {
   const found = region ?? /^(?:sqs\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\.com/.exec(url?.hostname ?? "");

@@ -27,10 +27,10 @@ function canResolveSluice(pluginUrl: string): boolean {
 /** Source code as a string, because it runs in the loader's own thread. */
 const HOOKS = `
 let from;
-export function initialize(data) {
+function initialize(data) {
   from = data.from;
 }
-export async function resolve(specifier, context, next) {
+async function resolve(specifier, context, next) {
   try {
     return await next(specifier, context);
   } catch (error) {

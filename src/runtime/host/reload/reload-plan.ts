@@ -14,7 +14,7 @@ import { changedKeys, listOfKeys } from "./changed-keys.js";
 import { filesReadOnce } from "./named-files.js";
 
 /** The change that a reload makes to a component. */
-export type ReloadAction = "keep" | "replace" | "add" | "remove";
+type ReloadAction = "keep" | "replace" | "add" | "remove";
 
 /** One step of a reload. */
 export interface ReloadStep {

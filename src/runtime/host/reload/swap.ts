@@ -25,7 +25,7 @@ const MAX_HELD_MS = 5000;
 type ResolvedReceiver = ResolvedConfig["receivers"] extends ReadonlyMap<string, infer Spec> ? Spec : never;
 
 /** The agent, as a swap sees it. */
-export interface SwappedAgent {
+interface SwappedAgent {
   readonly graph: Graph;
   readonly running: RunningParts;
   readonly runner: ComponentRunner;
@@ -38,7 +38,7 @@ export interface SwappedAgent {
 }
 
 /** The work that is left after a swap. Resolves when everything that was replaced or removed has ended. */
-export type Retire = (timeoutMs: number) => Promise<void>;
+type Retire = (timeoutMs: number) => Promise<void>;
 
 /**
  * Replaces the parts of a running agent, step by step:

@@ -33,7 +33,7 @@ export interface SelfTelemetry {
   stop(): Promise<void>;
 }
 
-export interface SelfTelemetryOptions {
+interface SelfTelemetryOptions {
   readonly stderr: NodeJS.WritableStream;
   readonly isTerminal: boolean;
   /** Replaces the log that `service.telemetry.logs` describes. */

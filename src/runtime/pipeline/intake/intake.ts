@@ -12,7 +12,7 @@ export interface IntakeState {
   readonly isOpen: boolean;
 }
 
-export interface IntakeSettings {
+interface IntakeSettings {
   readonly receiver: string;
   readonly signal: Signal;
   readonly budget: IntakeBudget;

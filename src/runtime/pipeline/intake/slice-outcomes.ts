@@ -9,7 +9,7 @@ export interface Slice {
 }
 
 /** All slices of a batch with their outcomes. */
-export type SettledSlices = ReadonlyMap<Slice, Outcome>;
+type SettledSlices = ReadonlyMap<Slice, Outcome>;
 
 /**
  * The outcomes of a batch's slices, together with those from the last time that the batch was sent.

@@ -16,7 +16,7 @@ import { SIGNALS } from "#otlp/signals";
 export const FRAMES = { hello: 1, place: 2, data: 3, accepted: 4, outcome: 5, leaving: 6 } as const;
 
 /** A client that has not sent its hello may not cause allocations of memory. */
-export const MAX_HELLO_BYTES = 64;
+const MAX_HELLO_BYTES = 64;
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
 const LENGTH_BYTES = 4;
 const MAGIC = 0x31584c53; // "SLX1"
@@ -114,7 +114,7 @@ export function leavingFrame(): Buffer {
 }
 
 /** The facts that travel with a batch. */
-export interface Travelling {
+interface Travelling {
   readonly origin: Origin;
   readonly setback?: Setback | undefined;
 }

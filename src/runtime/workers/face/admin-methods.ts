@@ -36,7 +36,7 @@ export interface WorkerReading {
 export type EntryPlace = "dead_letter" | "deleted" | "queued" | "delivered";
 
 /** The options of a replay that can be sent to another process. */
-export type SentReplayOptions = Omit<ReplayOptions, "onProgress" | "abort" | "whenResumed">;
+type SentReplayOptions = Omit<ReplayOptions, "onProgress" | "abort" | "whenResumed">;
 
 /** Methods that are called here as the parent was called. Lines are sent in chunks instead. */
 const FORWARDED = (Object.keys(OPERATIONS) as OperationName[]).filter((name) => !("lines" in OPERATIONS[name]));

@@ -2,7 +2,7 @@ import { AdminError } from "#contract/operations";
 import type { WorkerGroup } from "./worker-group.js";
 
 /** A page of one worker. Without a cursor it is the last one. */
-export interface WorkerPage<T> {
+interface WorkerPage<T> {
   readonly items: readonly T[];
   readonly cursor?: string | undefined;
 }
@@ -93,7 +93,7 @@ function countTaken<T>(
 }
 
 /** Merges lists that are in order. Of equal items, that of the first list comes first. */
-export function mergeLists<T>(lists: readonly (readonly T[])[], isBefore: (one: T, other: T) => boolean): T[] {
+function mergeLists<T>(lists: readonly (readonly T[])[], isBefore: (one: T, other: T) => boolean): T[] {
   const at = lists.map(() => 0);
   const merged: T[] = [];
   for (;;) {

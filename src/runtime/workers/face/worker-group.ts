@@ -10,7 +10,7 @@ export interface LinkedWorker {
 }
 
 /** The answer of one worker. */
-export interface WorkerAnswer<T> {
+interface WorkerAnswer<T> {
   readonly worker: number;
   readonly value: T;
 }
@@ -161,7 +161,7 @@ export function partial({
 }
 
 /** Recognised by its name, because it may come from another copy of the package. */
-export function isGone(error: unknown): boolean {
+function isGone(error: unknown): boolean {
   return (error as Error | undefined)?.name === "WorkerGoneError";
 }
 

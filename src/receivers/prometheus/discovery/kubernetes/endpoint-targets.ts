@@ -5,7 +5,7 @@ import { hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from 
 import { containersOf, type NodeLabels, podLabels, portLabels } from "./pod-targets.js";
 
 /** Objects whose labels are added to endpoints. */
-export interface RelatedObjects {
+interface RelatedObjects {
   pod(namespace: string, name: string): KubernetesObject | undefined;
   service(namespace: string, name: string): KubernetesObject | undefined;
   readonly nodeLabels: NodeLabels;

@@ -11,7 +11,7 @@ import { podTargets } from "./pod-targets.js";
 
 export const KUBERNETES_ROLES = ["node", "pod", "service", "endpoints", "endpointslice", "ingress"] as const;
 
-export type KubernetesRole = (typeof KUBERNETES_ROLES)[number];
+type KubernetesRole = (typeof KUBERNETES_ROLES)[number];
 
 export interface KubernetesDiscoverySettings {
   readonly role: KubernetesRole;

@@ -39,7 +39,7 @@ export function podLabels(pod: KubernetesObject): MetaLabels {
 }
 
 /** A container and its labels. */
-export interface TargetContainer {
+interface TargetContainer {
   readonly fields: unknown;
   readonly labels: MetaLabels;
 }
