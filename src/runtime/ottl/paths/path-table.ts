@@ -1,5 +1,6 @@
 import {
   DOUBLE_FIELD,
+  type FieldCodec,
   fieldAccess,
   INT32_FIELD,
   INT64_FIELD,
@@ -37,7 +38,7 @@ const FIELD_CODECS = {
   traceIdText: idTextField(16),
   spanId: idBytesField(8),
   spanIdText: idTextField(8),
-};
+} satisfies Readonly<Record<string, FieldCodec>>;
 
 type FieldKind = keyof typeof FIELD_CODECS;
 
