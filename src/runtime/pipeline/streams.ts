@@ -43,7 +43,7 @@ export class Source<T extends Refusable = Delivery> extends Subject<T> {
 }
 
 /** 2. `merge` whose inputs can grow: completes when it is closed and all of its inputs have completed. */
-export class Inlet<T> {
+class Inlet<T> {
   private readonly inputs = new Subject<Observable<T>>();
   readonly merged: Observable<T> = this.inputs.pipe(mergeAll());
 
@@ -68,7 +68,7 @@ export interface Former {
  * 3. Hot swap: runs the newest version of a component. The one before is completed, and what it still hands on comes out
  * too. While the exchange holds, what comes waits in order, and its senders with it.
  */
-export class Exchange<In extends Refusable, Out> {
+class Exchange<In extends Refusable, Out> {
   private readonly logger: Logger;
   private readonly versions = new Set<Version<In>>();
   private readonly waiting: In[] = [];
@@ -188,7 +188,7 @@ function endOf(subscription: Subscription): Observable<never> {
 }
 
 /** What takes deliveries out of the streams: an outlet or a journal. */
-export interface End<T> {
+interface End<T> {
   accept(item: T): void;
   /** Called when no more deliveries come. */
   drain(): Promise<void>;

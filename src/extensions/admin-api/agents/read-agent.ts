@@ -5,7 +5,7 @@ import { connectionErrorMessage, openRequest, parseAnswer, readAnswer, type TlsC
 import { maskText } from "#text";
 
 /** Where an agent is asked. The token goes nowhere else: redirects are not followed. */
-export interface AgentTarget {
+interface AgentTarget {
   readonly url: URL;
   readonly tls: TlsClientOptions;
   readonly token: string | undefined;

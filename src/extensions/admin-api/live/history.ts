@@ -3,7 +3,7 @@ import type { GraphNode } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
 import { RATE_NAMES, RateMeter, type Sampled } from "./live-rates.js";
 
-export const HISTORY_STEP_MS = 5000;
+const HISTORY_STEP_MS = 5000;
 /** Fifteen minutes of steps. */
 const MAX_STEPS = 180;
 

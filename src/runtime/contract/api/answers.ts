@@ -114,7 +114,7 @@ export interface AgentAnswer extends Omit<AgentFacts, "startedAt"> {
 }
 
 /** The config that runs. */
-export interface RunningConfig {
+interface RunningConfig {
   readonly generation: ConfigGeneration;
   /** Whether a reload would change something, or fail. */
   readonly differs: boolean;
@@ -140,7 +140,7 @@ export interface TappedRecord {
 }
 
 /** A batch as its receiver handed it in, unmasked. */
-export interface SentBatch {
+interface SentBatch {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly receiver: string;
@@ -158,7 +158,7 @@ export interface LastRehearsal {
 export type ShownRehearsal = RehearsalStatus & { readonly secondsLeft: number };
 export type CutRehearsal = InsightCutRehearsal<ShownRehearsal>;
 
-export interface OttlResults {
+interface OttlResults {
   readonly results: readonly OttlTrialResult[];
 }
 

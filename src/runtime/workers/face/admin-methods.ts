@@ -10,7 +10,6 @@ import {
   type ExporterStatus,
   type Operator,
   type ReceiverStatus,
-  type ReplayOptions,
   type RevealOptions,
   type Selection,
   type Traffic,
@@ -34,9 +33,6 @@ export interface WorkerReading {
 
 /** Where an entry is in its life, as far as its worker decides what may be done with it. */
 export type EntryPlace = "dead_letter" | "deleted" | "queued" | "delivered";
-
-/** The options of a replay that can be sent to another process. */
-type SentReplayOptions = Omit<ReplayOptions, "onProgress" | "abort" | "whenResumed">;
 
 /** Methods that are called here as the parent was called. Lines are sent in chunks instead. */
 const FORWARDED = (Object.keys(OPERATIONS) as OperationName[]).filter((name) => !("lines" in OPERATIONS[name]));
