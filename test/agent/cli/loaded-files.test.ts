@@ -22,7 +22,7 @@ describe("a command that only reads a config with OTLP in and out", () => {
     ...[
       "run-process.js",
       "room-cli.js",
-      "validate.js",
+      "show-config.js",
       "room-config.js",
       "room-defaults.js",
       "otlp.js",
