@@ -12,7 +12,7 @@ export type { ReplayReport, ReplaySkip } from "./runtime/contract/operations/rep
 
 // Problems of a config.
 
-export { SluiceConfigError } from "./agent/embed/load-embedded.js";
+export { SluiceConfigError } from "./agent/embed/config-error.js";
 export type { Place, Problem } from "./runtime/config/text/problem.js";
 
 // Input and its outcome.

@@ -3,11 +3,10 @@ import type { ConfigSource } from "#config";
 import { type ExporterSpec, Registry, RegistryError, type ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
 import type { ComponentFactory, Exporter } from "#contract";
-import { ERROR_CODES } from "#contract/errors";
 import { exportedComponents, loadConfigWithPlugins } from "#host";
-import { ProblemsError } from "#host/errors";
 import { builtins } from "../builtins/builtins.js";
 import { APP, type AppReceiver } from "./app-intake.js";
+import { SluiceConfigError } from "./config-error.js";
 import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
 
 /** A config as an object, as YAML text, or the file that contains it. */
@@ -162,14 +161,4 @@ function untracedExporter(exporter: Exporter): Exporter {
 
 function withoutTracing<T>(run: () => T): T {
   return context.with(context.active().setValue(SUPPRESS_TRACING, true), run);
-}
-
-/** A config that cannot be run. `problems` and the message have all of its problems; the message has one per line. */
-export class SluiceConfigError extends ProblemsError {
-  override readonly name = "SluiceConfigError";
-  readonly code = ERROR_CODES.SLUICE_CONFIG;
-
-  constructor(problems: readonly Problem[], options?: { cause?: unknown }) {
-    super("the config has problems:", problems, options);
-  }
 }

@@ -10,9 +10,10 @@ import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { loadedMask } from "../mask-batch.js";
 import { AppIntake, AppReceiver } from "./app-intake.js";
+import { SluiceConfigError } from "./config-error.js";
 import { checkedSelection, DeadLetters, notRunning } from "./dead-letters.js";
 import { embeddedTelemetry, type MetricSample, metricSamples } from "./embedded-telemetry.js";
-import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded, SluiceConfigError } from "./load-embedded.js";
+import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded } from "./load-embedded.js";
 import { FailOnError, LogEmitter, withoutUnhandledRejection } from "./log-emitter.js";
 import { type PinoDestination, pinoDestination } from "./pino/destination.js";
 

@@ -17,7 +17,7 @@ import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { reliabilityWithStores } from "../../extensions/reliability/component.js";
 import { builtins } from "../builtins/builtins.js";
-import { SluiceConfigError } from "../embed/load-embedded.js";
+import { SluiceConfigError } from "../embed/config-error.js";
 import { loadedMask } from "../mask-batch.js";
 import { storeFactory, type TestQueue } from "./component-inputs.js";
 import { FakeClock, flushPromises } from "./fakes.js";
