@@ -24,7 +24,7 @@ const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false,
  */
 const ROOMS = [
   // The files that `sluice --version` needs.
-  file("room-version", ["runtime/system/package-info.js", "agent/cli/terminal.js"]),
+  file("room-version", ["runtime/system/package-info.js", "agent/cli/terminal.js", "agent/cli/process/version.js"]),
   // Every command that reads a config needs all of these, and each file takes the best part of a millisecond.
   file("room-config", [
     "runtime/config",

@@ -6,7 +6,7 @@ import { type Command, type CommandContext, type CommandGroup, isGroup, type Opt
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
-import { isVersion, printVersion } from "./process/run-process.js";
+import { isVersion, printVersion } from "./process/version.js";
 import { EXIT, type Terminal, UnansweredError, UsageError } from "./terminal.js";
 
 /** Runs one command line and returns the exit code. */

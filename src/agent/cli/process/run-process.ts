@@ -1,5 +1,5 @@
-import { packageVersion } from "#system";
 import { EXIT, processTerminal, type Terminal } from "../terminal.js";
+import { isVersion, printVersion } from "./version.js";
 
 /**
  * Runs the command line of this process and exits once all output is written. Open handles cannot keep the process
@@ -50,13 +50,4 @@ function onEarlyExit(process: NodeJS.Process, code: number): void {
   if (code !== 0) return;
   process.exitCode = EXIT.failed;
   process.stderr.write("sluice: the process ended before its work was done: a plugin called process.exit\n");
-}
-
-export function isVersion(argument: string | undefined): boolean {
-  return argument === "--version" || argument === "-v";
-}
-
-export function printVersion(terminal: Terminal): number {
-  terminal.out.write(`${packageVersion()}\n`);
-  return EXIT.ok;
 }
