@@ -93,6 +93,7 @@ const ROOMS = [
     "runtime/contract",
     "runtime/otlp",
     "runtime/text",
+    "runtime/resilience",
     "runtime/system",
     "runtime/metrics",
     "runtime/traces",

@@ -97,6 +97,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 let settings;
 let compiler;
 
+export { initialize, load, resolve };
+
 function initialize(data) {
   settings = data;
 }

@@ -38,7 +38,7 @@ import type { Choose } from "./junction.js";
 import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { connectorJournalName } from "./replay-steps.js";
 import { Outgoing, ReplaceableExporter, RunningExporter } from "./running-exporter.js";
-import type { Entry } from "./streams.js";
+import type { GraphEntry } from "./streams.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 import { Wiring } from "./wiring.js";
 import {
@@ -174,7 +174,7 @@ export class GraphBuilder {
   }
 
   /** The entry of a receiver's batches. It stays when the receiver is replaced, because it holds nothing. */
-  private entryOf(receiver: string, signal: Signal): Entry {
+  private entryOf(receiver: string, signal: Signal): GraphEntry {
     return this.wiring.entry(`${nodeId("receiver", receiver)} ${signal}`);
   }
 

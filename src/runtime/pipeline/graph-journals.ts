@@ -4,7 +4,7 @@ import type { Signal } from "#otlp/signals";
 import type { ComponentServices } from "./component-maker.js";
 import { holdsDeliveries } from "./journal-place.js";
 import { connectorJournalName } from "./replay-steps.js";
-import { Source, through } from "./streams.js";
+import { DeliverySource, through } from "./streams.js";
 
 export interface RunningJournal {
   readonly owner: JournalOwner;
@@ -90,7 +90,7 @@ export class GraphJournals {
       return kept;
     }
     const logger = this.settings.logger.child({ component });
-    const output = new Source();
+    const output = new DeliverySource();
     const consumer: JournalSettings["consumer"] = (delivery) => output.next(delivery);
     const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...replay });
     if (journal === undefined) return undefined;

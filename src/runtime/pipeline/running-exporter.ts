@@ -19,7 +19,7 @@ export class Outgoing implements Refusable {
   }
 }
 
-interface ExporterSettings {
+interface RunningSettings {
   readonly spec: PlannedExporter;
   readonly replaceable: ReplaceableExporter;
   readonly outlet: Outlet;
@@ -35,7 +35,7 @@ export class RunningExporter {
   private readonly replaceable: ReplaceableExporter;
   private readonly logger: Logger;
 
-  constructor({ spec, replaceable, outlet, logger }: ExporterSettings) {
+  constructor({ spec, replaceable, outlet, logger }: RunningSettings) {
     this.id = spec.id;
     this.spec = spec;
     this.replaceable = replaceable;

@@ -22,7 +22,7 @@ import { shutdownRefusal } from "#contract/errors";
 /**
  * The parts of a graph. `next` hands a delivery on, `complete` drains, and unsubscribing aborts:
  *
- *     Entry (Source) ---> Junction --branch--> Place (Inlet, Exchange) ---> Junction --branch--> Place of an outlet (into)
+ *     entry ---> junction --branch--> place (inlet, hot swap) ---> junction --branch--> place of an outlet (into)
  *
  * A reload changes what the parts are connected to, in one synchronous step, while they run. Nothing gets lost between
  * two of them: what cannot go on is refused.
@@ -35,7 +35,7 @@ export interface Refusable {
 }
 
 /** 1. A subject that refuses what nobody would get: before it is subscribed to, after `complete`, and after an abort. */
-export class Source<T extends Refusable = Delivery> extends Subject<T> {
+export class DeliverySource<T extends Refusable = Delivery> extends Subject<T> {
   override next(item: T): void {
     if (this.observed) super.next(item);
     else item.refuse(shutdownRefusal());
@@ -66,9 +66,9 @@ export interface Former {
 
 /**
  * 3. Hot swap: runs the newest version of a component. The one before is completed, and what it still hands on comes out
- * too. While the exchange holds, what comes waits in order, and its senders with it.
+ * too. While it holds, what comes waits in order, and its senders with it.
  */
-class Exchange<In extends Refusable, Out> {
+class HotSwap<In extends Refusable, Out> {
   private readonly logger: Logger;
   private readonly versions = new Set<Version<In>>();
   private readonly waiting: In[] = [];
@@ -172,9 +172,9 @@ class Exchange<In extends Refusable, Out> {
   }
 }
 
-/** A component in an exchange, with its input. */
+/** A component in a hot swap, with its input. */
 class Version<In extends Refusable> implements Former {
-  readonly input = new Source<In>();
+  readonly input = new DeliverySource<In>();
   readonly subscription = new Subscription();
   readonly ended: Observable<never> = endOf(this.subscription);
 
@@ -188,7 +188,7 @@ function endOf(subscription: Subscription): Observable<never> {
 }
 
 /** What takes deliveries out of the streams: an outlet or a journal. */
-interface End<T> {
+interface StreamEnd<T> {
   accept(item: T): void;
   /** Called when no more deliveries come. */
   drain(): Promise<void>;
@@ -197,7 +197,7 @@ interface End<T> {
 }
 
 /** 5. The end of a stream. Completes when the input has completed and the end has drained. */
-export function into<T extends Refusable>(end: End<T>, logger: Logger): OperatorFunction<T, never> {
+export function into<T extends Refusable>(end: StreamEnd<T>, logger: Logger): OperatorFunction<T, never> {
   return (input) =>
     defer(() => {
       let isDrained = false;
@@ -218,7 +218,7 @@ export function into<T extends Refusable>(end: End<T>, logger: Logger): Operator
 }
 
 /** What throws refuses the delivery: an error would end the stream. */
-function acceptOrRefuse<T extends Refusable>(end: End<T>, item: T): void {
+function acceptOrRefuse<T extends Refusable>(end: StreamEnd<T>, item: T): void {
   try {
     end.accept(item);
   } catch (error) {
@@ -227,15 +227,19 @@ function acceptOrRefuse<T extends Refusable>(end: End<T>, item: T): void {
 }
 
 /** Puts a journal into a stream: it gets the input, and `output` is what it hands on. It drains before its output ends. */
-export function through(journal: End<Delivery>, output: Source, logger: Logger): OperatorFunction<Delivery, Delivery> {
+export function through(
+  journal: StreamEnd<Delivery>,
+  output: DeliverySource,
+  logger: Logger,
+): OperatorFunction<Delivery, Delivery> {
   return (input) =>
     merge(output.asObservable(), input.pipe(into(journal, logger), tap({ complete: () => output.complete() })));
 }
 
 /** Where a receiver hands in. */
-export class Entry {
+export class GraphEntry {
   readonly key: string;
-  readonly source = new Source();
+  readonly source = new DeliverySource();
   private readonly subscription: Subscription;
 
   constructor(key: string, to: Observer<Delivery>) {
@@ -254,20 +258,20 @@ export class Entry {
 }
 
 /**
- * A place keeps its name while components come and go in it: an inlet, an exchange, and what the deliveries go on to. So
+ * A place keeps its name while components come and go in it: an inlet, a hot swap, and what the deliveries go on to. So
  * the neighbours of a component that is replaced keep what they hold.
  */
-export class Place<In extends Refusable, Out> {
+export class GraphPlace<In extends Refusable, Out> {
   readonly key: string;
   private readonly inlet = new Inlet<In>();
-  private readonly exchange: Exchange<In, Out>;
+  private readonly exchange: HotSwap<In, Out>;
   private readonly subscription: Subscription;
   /** Completes when everything has gone through, or when the place was aborted. */
   readonly ended: Observable<never>;
 
   constructor(key: string, to: Observer<Out>, logger: Logger) {
     this.key = key;
-    this.exchange = new Exchange(logger);
+    this.exchange = new HotSwap(logger);
     this.subscription = this.inlet.merged.pipe(this.exchange.operator).subscribe(to);
     this.ended = endOf(this.subscription);
   }

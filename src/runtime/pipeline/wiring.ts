@@ -3,7 +3,7 @@ import type { Clock, Delivery, Logger, Metrics, Processor } from "#contract";
 import { type Choose, Junction } from "./junction.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
 import type { Outgoing } from "./running-exporter.js";
-import { type Deliveries, Entry, type Former, Place, type Refusable, whenEnded } from "./streams.js";
+import { type Deliveries, type Former, GraphEntry, GraphPlace, type Refusable, whenEnded } from "./streams.js";
 
 interface WiringSettings {
   readonly logger: Logger;
@@ -25,7 +25,7 @@ export interface Retired {
   /** Components and places that hand on what they hold. */
   readonly formers: readonly Former[];
   /** Entries without a pipeline. They are to be closed when their receivers have stopped. */
-  readonly entries: readonly Entry[];
+  readonly entries: readonly GraphEntry[];
 }
 
 const NOWHERE = { next() {}, error() {}, complete() {} };
@@ -35,9 +35,9 @@ const NOWHERE = { next() {}, error() {}, complete() {} };
  * nothing about them until it is used: in one synchronous step, so every delivery takes either the old way or the new.
  */
 export class Wiring {
-  private readonly places = new Map<string, Place<Delivery, Delivery>>();
-  private readonly entries = new Map<string, Entry>();
-  private readonly ends = new Map<string, Place<Outgoing, never>>();
+  private readonly places = new Map<string, GraphPlace<Delivery, Delivery>>();
+  private readonly entries = new Map<string, GraphEntry>();
+  private readonly ends = new Map<string, GraphPlace<Outgoing, never>>();
   private readonly junctions = new Map<string, Junction>();
   private readonly services: Omit<WiringSettings, "running">;
   private running: Wiring | undefined;
@@ -51,7 +51,7 @@ export class Wiring {
     this.running = running;
   }
 
-  entry(key: string): Entry {
+  entry(key: string): GraphEntry {
     return this.entries.get(key) ?? this.addEntry(key);
   }
 
@@ -62,14 +62,14 @@ export class Wiring {
   addPlace(key: string, { version, choose }: PlaceSettings): void {
     const running = this.running?.places.get(key);
     const junction = this.junctionOf(key, choose);
-    const place = running ?? new Place(key, junction, this.services.logger);
+    const place = running ?? new GraphPlace(key, junction, this.services.logger);
     this.places.set(key, place);
     this.exchange(place, version, running !== undefined);
   }
 
   addEnd(key: string, version: OperatorFunction<Outgoing, never> | undefined): void {
     const running = this.running?.ends.get(key);
-    const place = running ?? new Place<Outgoing, never>(key, NOWHERE, this.services.logger);
+    const place = running ?? new GraphPlace<Outgoing, never>(key, NOWHERE, this.services.logger);
     this.ends.set(key, place);
     this.exchange(place, version, running !== undefined);
   }
@@ -96,7 +96,7 @@ export class Wiring {
   }
 
   /** The end of a removed exporter. It drains when it is closed, and nothing leads to it any more. */
-  end(key: string): Pick<Place<Outgoing, never>, "close" | "abort" | "ended"> {
+  end(key: string): Pick<GraphPlace<Outgoing, never>, "close" | "abort" | "ended"> {
     return this.ends.get(key)!;
   }
 
@@ -145,8 +145,8 @@ export class Wiring {
     for (const part of [...this.entries.values(), ...this.places.values(), ...this.ends.values()]) part.abort();
   }
 
-  private addEntry(key: string): Entry {
-    const entry = this.running?.entries.get(key) ?? new Entry(key, this.junctionOf(key));
+  private addEntry(key: string): GraphEntry {
+    const entry = this.running?.entries.get(key) ?? new GraphEntry(key, this.junctionOf(key));
     this.junctionOf(key);
     this.entries.set(key, entry);
     return entry;
@@ -160,7 +160,7 @@ export class Wiring {
   }
 
   private exchange<In extends Refusable, Out>(
-    place: Place<In, Out>,
+    place: GraphPlace<In, Out>,
     version: OperatorFunction<In, Out> | undefined,
     isRunning: boolean,
   ): void {
@@ -172,7 +172,7 @@ export class Wiring {
   private connectTo<In extends Refusable>(
     from: string,
     branch: string,
-    to: Place<In, unknown>,
+    to: GraphPlace<In, unknown>,
     through: (stream: Deliveries) => Observable<In>,
   ): void {
     const junction = this.junctions.get(from)!;
@@ -203,13 +203,13 @@ function missing<T>(from: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>
 }
 
 /** What is held in front of a component that has left goes on without it. */
-function leave(place: Place<Delivery, Delivery>): void {
+function leave(place: GraphPlace<Delivery, Delivery>): void {
   if (place.isHolding) place.use(identity);
   place.close();
 }
 
 /** An abort also ends the ways from the place on, because the places behind it wait for them when they drain. */
-function withJunction(place: Place<Delivery, Delivery>, junction: Junction): Former {
+function withJunction(place: GraphPlace<Delivery, Delivery>, junction: Junction): Former {
   return {
     ended: place.ended,
     abort() {

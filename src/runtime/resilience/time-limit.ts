@@ -19,6 +19,7 @@ export async function withTimeout<T>(
   const late = new AbortController();
   const cancel = clock.after(ms, () => late.abort(new TimeoutError(`no answer within ${Math.round(ms)} ms`)));
   const { signal, release } = anySignal(...followed, late.signal);
+  signal.addEventListener("abort", cancel); // work that is not wanted any more may take a while to end
   try {
     return await work(signal);
   } catch (error) {

@@ -31,7 +31,7 @@ interface Offer {
   readonly route?: readonly string[];
 }
 
-type Source = Pick<Junction, "next">;
+type DeliverySource = Pick<Junction, "next">;
 
 function junctionOf(memory: PartialAcceptance<string>, all: readonly Branch[], choose?: Choose): Junction {
   const junction = new Junction(memory, silentLogger, choose);
@@ -40,7 +40,7 @@ function junctionOf(memory: PartialAcceptance<string>, all: readonly Branch[], c
   return junction;
 }
 
-function offered(source: Source, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
+function offered(source: DeliverySource, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
   let outcome: Outcome | undefined;
   const debt = new Debt((settled) => {
     outcome = settled;

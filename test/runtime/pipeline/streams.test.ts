@@ -7,7 +7,7 @@ import { Debt } from "../../../src/runtime/contract/debt.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { type Choose, Junction } from "../../../src/runtime/pipeline/junction.js";
 import { PartialAcceptance } from "../../../src/runtime/pipeline/partial-acceptance.js";
-import { Entry, into, Place, Source, whenEnded } from "../../../src/runtime/pipeline/streams.js";
+import { DeliverySource, GraphEntry, GraphPlace, into, whenEnded } from "../../../src/runtime/pipeline/streams.js";
 import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 
@@ -36,8 +36,8 @@ function taking(taken: string[]) {
 /** A place with its input, and what comes out of it. */
 function place() {
   const taken: string[] = [];
-  const source = new Source();
-  const one = new Place<Delivery, Delivery>("test", taking(taken), silentLogger);
+  const source = new DeliverySource();
+  const one = new GraphPlace<Delivery, Delivery>("test", taking(taken), silentLogger);
   one.add(source);
   const outcomes: Record<string, boolean> = {};
   const give = (body: string, then: () => void = () => {}) =>
@@ -150,8 +150,8 @@ describe("a place", () => {
   });
 
   it("waits for all streams that lead to it, and ends when it is closed", async () => {
-    const [first, second] = [new Source(), new Source()];
-    const one = new Place<Delivery, Delivery>("test", NOWHERE, silentLogger);
+    const [first, second] = [new DeliverySource(), new DeliverySource()];
+    const one = new GraphPlace<Delivery, Delivery>("test", NOWHERE, silentLogger);
     one.use(same);
     one.add(first);
     one.add(second);
@@ -172,7 +172,7 @@ describe("a junction", () => {
     return Object.fromEntries(
       keys.map((key) => {
         const taken: string[] = [];
-        const one = new Place<Delivery, Delivery>(key, taking(taken), silentLogger);
+        const one = new GraphPlace<Delivery, Delivery>(key, taking(taken), silentLogger);
         one.use(same);
         one.add(from.branch(key));
         return [key, taken];
@@ -189,8 +189,8 @@ describe("a junction", () => {
   it("refuses the part of a branch that ends while another one gets its own", () => {
     const from = junction();
     const outcomes: boolean[] = [];
-    let second: Place<Delivery, Delivery> | undefined;
-    const first = new Place<Delivery, Delivery>(
+    let second: GraphPlace<Delivery, Delivery> | undefined;
+    const first = new GraphPlace<Delivery, Delivery>(
       "first",
       {
         ...NOWHERE,
@@ -201,7 +201,7 @@ describe("a junction", () => {
       },
       silentLogger,
     );
-    second = new Place<Delivery, Delivery>("second", taking([]), silentLogger);
+    second = new GraphPlace<Delivery, Delivery>("second", taking([]), silentLogger);
     for (const each of [first, second]) {
       each.use(same);
       each.add(from.branch(each.key));
@@ -224,7 +224,7 @@ describe("a junction", () => {
     const from = junction(({ route }) => route && new Set(route));
     const next = junction(({ route }) => route && new Set(route));
     const taken = connected(next, "x");
-    const between = new Place<Delivery, Delivery>("between", next, silentLogger);
+    const between = new GraphPlace<Delivery, Delivery>("between", next, silentLogger);
     between.use(same);
     between.add(from.branch("between"));
     from.next(delivery("1", undefined, ["between"]));
@@ -243,7 +243,7 @@ describe("a junction", () => {
 
   it("exchanges its branches without a gap, and ends those that are gone afterwards", async () => {
     const from = junction();
-    const one = new Place<Delivery, Delivery>("one", NOWHERE, silentLogger);
+    const one = new GraphPlace<Delivery, Delivery>("one", NOWHERE, silentLogger);
     one.use(same);
     one.add(from.branch("one"));
     one.close();
@@ -258,7 +258,7 @@ describe("a junction", () => {
   it("ends its own branches on an error, and no others that lead to the same place", () => {
     const [broken, healthy] = [junction(), junction()];
     const taken: string[] = [];
-    const end = new Place<Delivery, Delivery>("end", taking(taken), silentLogger);
+    const end = new GraphPlace<Delivery, Delivery>("end", taking(taken), silentLogger);
     end.use(same);
     end.add(broken.branch("end"));
     end.add(healthy.branch("end"));
@@ -282,13 +282,13 @@ describe("the end of a stream", () => {
   function ending(end: Partial<Parameters<typeof into<Delivery>>[0]>) {
     const calls: string[] = [];
     const all = { accept() {}, drain: async () => {}, abort: () => void calls.push("abort"), ...end };
-    const one = new Place<Delivery, never>("end", NOWHERE, silentLogger);
-    const entry = new Entry("entry", {
+    const one = new GraphPlace<Delivery, never>("end", NOWHERE, silentLogger);
+    const entry = new GraphEntry("entry", {
       ...NOWHERE,
       next: (each) => source.next(each),
       complete: () => source.complete(),
     });
-    const source = new Source();
+    const source = new DeliverySource();
     one.use(into(all, silentLogger));
     one.add(source);
     one.close();
@@ -360,10 +360,10 @@ describe("places that are held, exchanged, completed and aborted at any time", (
         const settled = new Map<string, boolean[]>();
         const entryJunction = junction();
         const middle = junction();
-        const entry = new Entry("entry", entryJunction);
+        const entry = new GraphEntry("entry", entryJunction);
         const places = [
-          new Place<Delivery, Delivery>("0", middle, silentLogger),
-          new Place<Delivery, Delivery>("1", taking(taken), silentLogger),
+          new GraphPlace<Delivery, Delivery>("0", middle, silentLogger),
+          new GraphPlace<Delivery, Delivery>("1", taking(taken), silentLogger),
         ] as const;
         const connect = (i: number) => {
           const from = i === 0 ? entryJunction : middle;

@@ -26,6 +26,7 @@ function canResolveSluice(pluginUrl: string): boolean {
 
 /** Source code as a string, because it runs in the loader's own thread. */
 const HOOKS = `
+export { initialize, resolve };
 let from;
 function initialize(data) {
   from = data.from;

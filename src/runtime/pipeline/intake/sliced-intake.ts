@@ -5,7 +5,7 @@ import type { Signal } from "#otlp/signals";
 import { SLICE_MS, Stopwatch, turns } from "#work";
 import { PartialAcceptance } from "../partial-acceptance.js";
 import { type Wholeness, wholenessBehind } from "../plan-paths.js";
-import type { Source } from "../streams.js";
+import type { DeliverySource } from "../streams.js";
 import { type Slice, SliceOutcomes } from "./slice-outcomes.js";
 
 /** Batches above these sizes are always sliced. A batch of the Collector usually has at most 8192 records. */
@@ -60,7 +60,7 @@ const ORDERED_WAIT_MS = 1000;
  * repeats the batch, it is cut in the same places, and slices that were accepted are not handed in a second time.
  */
 export class SlicedIntake {
-  private readonly source: Pick<Source, "next">;
+  private readonly source: Pick<DeliverySource, "next">;
   private readonly clock: Clock;
   private readonly remembered: PartialAcceptance<Slice>;
   private readonly cost = new MeasuredCost();
@@ -72,7 +72,7 @@ export class SlicedIntake {
   private readonly signal: Signal;
   private whole: Wholeness = { batches: false, metrics: true };
 
-  constructor(source: Pick<Source, "next">, clock: Clock, signal: Signal) {
+  constructor(source: Pick<DeliverySource, "next">, clock: Clock, signal: Signal) {
     this.source = source;
     this.clock = clock;
     this.signal = signal;

@@ -15,7 +15,7 @@ import { Debt } from "../../../../src/runtime/contract/debt.js";
 import { ERROR_CODES } from "../../../../src/runtime/contract/errors/error-codes.js";
 import type { GraphPlan } from "../../../../src/runtime/contract/plan.js";
 import { SlicedIntake } from "../../../../src/runtime/pipeline/intake/sliced-intake.js";
-import { Source } from "../../../../src/runtime/pipeline/streams.js";
+import { DeliverySource } from "../../../../src/runtime/pipeline/streams.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
@@ -32,7 +32,7 @@ function pipelines(
   answer: (index: number, delivery: Delivery) => Refusal | "accept" | undefined = () => "accept",
   clock: Clock = systemClock,
 ) {
-  const source = new Source();
+  const source = new DeliverySource();
   const intake = new SlicedIntake(source, clock, "logs");
   const got: Delivery[] = [];
   const taken: string[] = [];
@@ -130,7 +130,7 @@ describe("an intake", () => {
     [true, "cuts a metric if all processors take single points"],
     [false, "keeps a metric whole if a processor looks at several points"],
   ])("follows the plan: takesSinglePoints %s %s", async (takesSinglePoints) => {
-    const source = new Source();
+    const source = new DeliverySource();
     const intake = new SlicedIntake(source, systemClock, "metrics");
     intake.follow(planWith({ takesSinglePoints }), "r");
     const counts: number[] = [];
