@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { hashSync } from "bcryptjs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rsa, startIssuer, token } from "../extensions/auth/oidc/issuer.js";
+import { otherRsa, rsa, startIssuer, token } from "../extensions/auth/oidc/issuer.js";
 import { basic, bearer } from "../extensions/auth/requests.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
@@ -131,10 +131,10 @@ describe("an agent that is shown made-up JWTs", () => {
       `${part({ alg: "none", kid: "main" })}.${part(claims())}.`,
       `${right.split(".")[0]}.${body}.${right.split(".")[2]}`,
       token(key, claims({ exp: exp - 3600 })),
-      token(rsa("main"), claims()),
+      token(otherRsa("main"), claims()),
     ];
     for (const shown of forged) expect(await post(agent, bearer(shown))).toBe(401);
-    const other = rsa("x");
+    const other = otherRsa("x");
     const flood = Array.from({ length: 100 }, (_, n) => token({ ...other, id: `kid-${n}` }, claims({ n })));
     for (const status of await Promise.all(flood.map((shown) => post(agent, bearer(shown))))) {
       expect([401, 503]).toContain(status);
