@@ -236,7 +236,8 @@ export class GraphBuilder {
     const end = nodeId("exporter", spec.id);
     const exchange = this.exchange(`${end}@${pipeline}`, workerMode(spec.factory, spec.config));
     if (exchange !== undefined) this.wiring.connect(from, end, exchange);
-    this.wiring.connectToEnd(exchange ?? from, end, map(outgoingOf(pipeline)));
+    const last = exchange ?? from; // an exchange may have several ways in, and has one way on
+    if (!this.wiring.isConnected(last, end)) this.wiring.connectToEnd(last, end, map(outgoingOf(pipeline)));
   }
 
   /** All workers of an agent know the exchange by the same key. It stays at a reload, because it keeps nothing. */
@@ -294,7 +295,7 @@ export class GraphBuilder {
 
   private copyingPlace(node: string, { id }: PlannedComponent<ProcessorFactory>): string {
     listOf(this.connectorFeeds, copyKey(id)).push({ from: node, passing: withoutSetbacks(true) });
-    return this.place(node, undefined, () => passOn);
+    return this.place(node, node, () => passOn);
   }
 
   /** A processor that copies to a connector has one connector for all pipelines, with an exporter behind it. */

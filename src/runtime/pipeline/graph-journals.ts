@@ -1,4 +1,5 @@
-import type { GraphPlan, PlannedPipeline, Processor } from "#contract";
+import { defer, from, merge } from "rxjs";
+import type { Delivery, GraphPlan, PlannedPipeline, Processor } from "#contract";
 import type { Journal, JournalFactory, JournalSettings, OutletSettings } from "#contract/operators";
 import type { Signal } from "#otlp/signals";
 import type { ComponentServices } from "./component-maker.js";
@@ -91,10 +92,18 @@ export class GraphJournals {
     }
     const logger = this.settings.logger.child({ component });
     const output = new DeliverySource();
-    const consumer: JournalSettings["consumer"] = (delivery) => output.next(delivery);
+    // A journal that takes another one's place starts before the graph leads to it: its window bounds what waits here.
+    let early: Delivery[] | undefined = [];
+    const consumer: JournalSettings["consumer"] = (delivery) =>
+      early === undefined ? output.next(delivery) : void early.push(delivery);
     const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...replay });
     if (journal === undefined) return undefined;
-    const operator = through(journal, output, logger);
+    const begin = defer(() => {
+      const first = early ?? [];
+      early = undefined;
+      return from(first);
+    });
+    const operator: Processor = (input) => merge(input.pipe(through(journal, output, logger)), begin);
     const running = { owner, journal, operator, name: settings.pipeline };
     this.journals.set(settings.pipeline, running);
     return running;

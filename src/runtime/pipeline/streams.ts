@@ -89,7 +89,14 @@ class HotSwap<In extends Refusable, Out> {
   readonly operator: OperatorFunction<In, Out> = (input) =>
     new Observable((out) => {
       this.out = out;
-      const upstream = input.subscribe({ next: (item) => this.pass(item), complete: () => this.inputEnded() });
+      const upstream = input.subscribe({
+        next: (item) => this.pass(item),
+        error: (error) => {
+          this.logFailure(error);
+          this.inputEnded();
+        },
+        complete: () => this.inputEnded(),
+      });
       return () => {
         upstream.unsubscribe();
         for (const version of this.versions) version.abort();
@@ -99,6 +106,7 @@ class HotSwap<In extends Refusable, Out> {
 
   /** Runs this version from now on. What was held goes to it first. */
   use(operator: OperatorFunction<In, Out>): Former | undefined {
+    if (this.out?.closed === true) return undefined; // aborted: it would never be ended
     const former = this.current;
     const version = new Version<In>();
     this.versions.add(version);
@@ -143,23 +151,26 @@ class HotSwap<In extends Refusable, Out> {
   /** A version that fails has no subscription any more: what comes is refused until there is another one. */
   private run(version: Version<In>, operator: OperatorFunction<In, Out>): void {
     const { out } = this;
-    const failed = (error: unknown) => this.logger.error({ err: error }, "a stream ended with an error");
     try {
       version.subscription.add(
         operator(version.input).subscribe({
           next: (item) => out!.next(item),
           error: (error) => {
-            failed(error);
+            this.logFailure(error);
             version.abort();
           },
           complete: () => version.abort(),
         }),
       );
     } catch (error) {
-      failed(error);
+      this.logFailure(error);
       version.abort();
     }
     version.subscription.add(() => this.versionEnded(version));
+  }
+
+  private logFailure(error: unknown): void {
+    this.logger.error({ err: error }, "a stream ended with an error");
   }
 
   private versionEnded(version: Version<In>): void {

@@ -1,5 +1,6 @@
-import { EMPTY, identity, type Observable, type OperatorFunction } from "rxjs";
+import { EMPTY, identity, ignoreElements, type Observable, type OperatorFunction, tap } from "rxjs";
 import type { Clock, Delivery, Logger, Metrics, Processor } from "#contract";
+import { shutdownRefusal } from "#contract/errors";
 import { type Choose, Junction } from "./junction.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
 import type { Outgoing } from "./running-exporter.js";
@@ -41,7 +42,7 @@ export class Wiring {
   private readonly junctions = new Map<string, Junction>();
   private readonly services: Omit<WiringSettings, "running">;
   private running: Wiring | undefined;
-  private connections: { readonly from: string; readonly connect: () => void }[] = [];
+  private connections: { readonly from: string; readonly branch: string; readonly connect: () => void }[] = [];
   /** Puts components into places that run, by the keys of the places; a new place gets its first one at once. */
   private readonly exchanged = new Map<string, () => Former | undefined>();
 
@@ -72,6 +73,10 @@ export class Wiring {
     const place = running ?? new GraphPlace<Outgoing, never>(key, NOWHERE, this.services.logger);
     this.ends.set(key, place);
     this.exchange(place, version, running !== undefined);
+  }
+
+  isConnected(from: string, branch: string): boolean {
+    return this.connections.some((each) => each.from === from && each.branch === branch);
   }
 
   /** Leads from an entry or a place to another place. The branch name is what a fan-out remembers it by. */
@@ -176,7 +181,9 @@ export class Wiring {
     through: (stream: Deliveries) => Observable<In>,
   ): void {
     const junction = this.junctions.get(from)!;
-    this.connections.push({ from, connect: () => to.add(through(junction.branch(branch))) });
+    // Found here, because a switch must not stop half-way.
+    if (this.isConnected(from, branch)) throw new Error(`there are two ways ${branch} from ${from}`);
+    this.connections.push({ from, branch, connect: () => to.add(through(junction.branch(branch))) });
   }
 
   private isTakenOver(key: string): boolean {
@@ -202,11 +209,17 @@ function missing<T>(from: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>
   return [...from].filter(([key, each]) => others.get(key) !== each).map(([, each]) => each);
 }
 
-/** What is held in front of a component that has left goes on without it. */
+/** What is held in front of a component that has left is refused: it must not go on untreated. */
 function leave(place: GraphPlace<Delivery, Delivery>): void {
-  if (place.isHolding) place.use(identity);
+  if (place.isHolding) place.use(refusing);
   place.close();
 }
+
+const refusing: Processor = (deliveries) =>
+  deliveries.pipe(
+    tap((delivery) => delivery.refuse(shutdownRefusal())),
+    ignoreElements(),
+  );
 
 /** An abort also ends the ways from the place on, because the places behind it wait for them when they drain. */
 function withJunction(place: GraphPlace<Delivery, Delivery>, junction: Junction): Former {

@@ -149,6 +149,24 @@ describe("a place", () => {
     expect(outcomes).toEqual({ 1: false, 2: false });
   });
 
+  it("begins no version after an abort", () => {
+    const { place: one } = place();
+    one.abort();
+    let hasBegun = false;
+    one.use((deliveries) => {
+      hasBegun = true;
+      return deliveries;
+    });
+    expect(hasBegun).toBe(false);
+  });
+
+  it("drains when a stream that leads to it fails", async () => {
+    const one = new GraphPlace<Delivery, Delivery>("test", NOWHERE, silentLogger);
+    one.use(same);
+    one.add(throwError(() => new Error("broken")));
+    await whenEnded([one]);
+  });
+
   it("waits for all streams that lead to it, and ends when it is closed", async () => {
     const [first, second] = [new DeliverySource(), new DeliverySource()];
     const one = new GraphPlace<Delivery, Delivery>("test", NOWHERE, silentLogger);

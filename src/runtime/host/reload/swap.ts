@@ -64,6 +64,8 @@ export class Swap {
   private readonly retiredExtensions: StartedExtension[] = [];
   /** Senders that take the place of others behind the same queue, and how the others are stopped. */
   private readonly senders = new Map<string, { readonly exporter: Exporter; readonly former: StartedComponent }>();
+  /** Exporters that come back while their queues are being emptied. */
+  private readonly returning = new Set<string>();
   /** Units that were stopped in step 2; after a failure they are made anew. */
   private readonly torn = new Set<string>();
   /** Why parts of the old config could not be started again after a failure. */
@@ -133,8 +135,9 @@ export class Swap {
       if (former !== undefined && isNew) this.retiredExporters.push(former);
       else if (former !== undefined) this.senders.set(step.id, { exporter, former });
       await this.startReplacing(running.exporters, step.id, () => running.startExporter(spec, exporter));
-      if (step.action === "add" && !this.agent.leaving.has(step.id))
-        await this.startReplacing(running.outlets, step.id, () => running.startOutlet(end));
+      if (step.action !== "add") continue;
+      if (this.agent.leaving.has(step.id)) this.returning.add(step.id);
+      else await this.startReplacing(running.outlets, step.id, () => running.startOutlet(end));
     }
     for (const journal of parts.journals) {
       if (this.old.journals.some(({ name }) => name === journal.name)) continue;
@@ -151,8 +154,7 @@ export class Swap {
     for (const id of stoppedFirst) await this.stopFirst(nodeId("receiver", id), [running.receivers.get(id)!]);
     const journals = this.old.journals.filter((journal) => !parts.journals.includes(journal));
     for (const { name } of journals) await this.endJournal(name, parts);
-    for (const { id } of this.steps("exporter", "add")) {
-      if (!this.agent.leaving.has(id)) continue;
+    for (const id of this.returning) {
       await this.agent.leaving.stop(id);
       await this.startReplacing(running.outlets, id, () => running.startOutlet(parts.exporters.get(id)!));
     }
@@ -161,8 +163,10 @@ export class Swap {
     for (const end of ends)
       await this.startReplacing(running.outlets, end.id, () => running.startOutlet(parts.exporters.get(end.id)!));
     const restarted = parts.journals.filter(({ name }) => journals.some((old) => old.name === name));
-    for (const journal of restarted)
+    for (const journal of restarted) {
       await this.startReplacing(running.journals, journal.name, () => running.startJournal(journal, this.after));
+      this.undo.push(async () => journal.journal.abort()); // its stream has not begun, so nothing else ends it
+    }
     for (const id of this.receivers((step) => step.action !== "remove" && !this.handsOver(step)))
       await this.startReceiver(parts, id);
   }
