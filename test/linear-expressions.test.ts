@@ -31,7 +31,7 @@ interface Node {
   readonly regex?: { readonly pattern: string; readonly flags: string };
 }
 
-/** What comes before a regular expression. Only files that have this are parsed, which takes longer than the proofs. */
+/** Text that comes before a regular expression. Only files with such text are parsed. */
 const BEFORE_EXPRESSION = /(?:^|[(,=:[!&|?{};>]|\breturn)\s*\/[^/*]/m;
 
 function expressionsIn(file: string): Found[] {

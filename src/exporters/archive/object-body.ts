@@ -68,7 +68,7 @@ export class ObjectBody {
   }
 }
 
-/** What lines are gathered up to before they are encoded, in characters. */
+/** Lines are gathered up to this length before they are encoded, in characters. */
 const GATHERED_LENGTH = 65_536;
 
 function* joinedLines(lines: Iterable<string>): Steps<Buffer> {

@@ -12,7 +12,7 @@ import type { History } from "./live/history.js";
 import type { LiveSamples } from "./live/live-samples.js";
 import type { Actor, OperatorInput } from "./operator.js";
 
-/** What the routes have in common while the server runs. */
+/** The parts of the server that all routes use. */
 export interface RouteServices {
   readonly host: Host;
   readonly clock: Clock;

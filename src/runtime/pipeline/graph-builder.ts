@@ -164,7 +164,7 @@ export class GraphBuilder {
     for (const id of pipeline.exporters) this.leadToEnd(steps.at(-1)!, id, pipeline);
   }
 
-  /** What feeds a pipeline; a connector that reads several signals has several places. */
+  /** The entries and connectors that feed a pipeline; a connector that reads several signals has several places. */
   private feedsFrom(id: string, pipeline: PlannedPipeline): { readonly from: string; readonly node: string }[] {
     const connector = this.plan.connectors.get(id);
     const feeding =

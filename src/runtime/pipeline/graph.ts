@@ -49,7 +49,7 @@ export class Graph {
 
   constructor({ plan, intakeLimit, ...services }: GraphSettings) {
     this.budget = new IntakeBudget(intakeLimit);
-    const { parts, replaySteps } = this.build(plan, services);
+    const { parts, replaySteps } = this.prepare(plan, services);
     this.current = parts;
     this.replaySteps = replaySteps;
     parts.wiring.use();
@@ -69,11 +69,6 @@ export class Graph {
 
   get journals(): readonly RunningJournal[] {
     return this.current.journals;
-  }
-
-  /** Makes the parts of another plan. New places are connected; nothing that runs is changed. */
-  prepare(plan: GraphPlan, services: GraphServices, takenOver: TakenOver): PreparedParts {
-    return this.build(plan, services, takenOver);
   }
 
   /** Creates an exporter that is to take the place of another one behind the same outlet. */
@@ -107,7 +102,8 @@ export class Graph {
     this.current.wiring.abort();
   }
 
-  private build(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): PreparedParts {
+  /** Makes the parts of a plan. New places are connected; nothing that runs is changed. */
+  prepare(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): PreparedParts {
     const isAborting = () => this.isAborting;
     const components = new ComponentMaker({ ...services, isAborting });
     const builder = new GraphBuilder({
@@ -142,7 +138,7 @@ export class Graph {
 }
 
 /**
- * Outside of `Graph.build`, so that the functions made there, which parts keep for as long as they run, do not keep the
+ * Outside of `Graph.prepare`, so that the functions made there, which parts keep for as long as they run, do not keep the
  * builder with all parts of its time.
  */
 function preparedBy(

@@ -29,7 +29,7 @@ import { shutdownRefusal } from "#contract/errors";
  */
 export type Deliveries = Observable<Delivery>;
 
-/** What travels through a part: it can be refused. */
+/** An item of a stream: whoever cannot hand it on refuses it. */
 export interface Refusable {
   refuse(error: unknown): void;
 }
@@ -130,7 +130,7 @@ class HotSwap<In extends Refusable, Out> {
     else this.current.input.next(item);
   }
 
-  /** What comes meanwhile, for example because a sender has its answer, waits behind what was held before. */
+  /** Items that come meanwhile, for example because a sender has its answer, wait behind those that were held before. */
   private release(): void {
     if (this.isReleasing) return;
     this.isReleasing = true;
@@ -198,7 +198,7 @@ function endOf(subscription: Subscription): Observable<never> {
   return new Observable((out) => subscription.add(() => out.complete()));
 }
 
-/** What takes deliveries out of the streams: an outlet or a journal. */
+/** An outlet or a journal, which takes deliveries out of a stream. */
 interface StreamEnd<T> {
   accept(item: T): void;
   /** Called when no more deliveries come. */
@@ -228,7 +228,7 @@ export function into<T extends Refusable>(end: StreamEnd<T>, logger: Logger): Op
     });
 }
 
-/** What throws refuses the delivery: an error would end the stream. */
+/** A throw refuses the delivery: an error would end the stream. */
 function acceptOrRefuse<T extends Refusable>(end: StreamEnd<T>, item: T): void {
   try {
     end.accept(item);

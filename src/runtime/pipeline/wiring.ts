@@ -21,7 +21,7 @@ interface PlaceSettings {
   readonly choose?: Choose | undefined;
 }
 
-/** What a switch has replaced and removed. */
+/** The parts that a switch has replaced or removed. */
 export interface Retired {
   /** Components and places that hand on what they hold. */
   readonly formers: readonly Former[];
@@ -75,6 +75,7 @@ export class Wiring {
     this.exchange(place, version, running !== undefined);
   }
 
+  /** Whether this wiring has such a branch already. */
   isConnected(from: string, branch: string): boolean {
     return this.connections.some((each) => each.from === from && each.branch === branch);
   }
@@ -116,13 +117,14 @@ export class Wiring {
    */
   use(): Retired {
     const { running } = this;
-    const completions = [...this.junctions].map(([key, junction]) => this.isTakenOver(key) && junction.clear());
+    const kept = [...this.junctions].filter(([key]) => this.isTakenOver(key));
+    const completions = kept.map(([, junction]) => junction.clear());
     for (const { from, connect } of this.connections) if (this.isTakenOver(from)) connect();
     const replaced = [...this.exchanged.values()].flatMap((exchange) => exchange() ?? []);
-    for (const complete of completions) if (complete !== false) complete();
-    const removed = running === undefined ? [] : missing(running.places, this.places);
+    for (const complete of completions) complete();
+    const removed = missing(running?.places, this.places);
     for (const place of removed) leave(place);
-    const entries = running === undefined ? [] : missing(running.entries, this.entries);
+    const entries = missing(running?.entries, this.entries);
     const formers = [...replaced, ...removed.map((place) => withJunction(place, running!.junctions.get(place.key)!))];
     this.forget();
     return { formers, entries };
@@ -151,8 +153,8 @@ export class Wiring {
   }
 
   private addEntry(key: string): GraphEntry {
-    const entry = this.running?.entries.get(key) ?? new GraphEntry(key, this.junctionOf(key));
-    this.junctionOf(key);
+    const junction = this.junctionOf(key);
+    const entry = this.running?.entries.get(key) ?? new GraphEntry(key, junction);
     this.entries.set(key, entry);
     return entry;
   }
@@ -205,11 +207,12 @@ export class Wiring {
   }
 }
 
-function missing<T>(from: ReadonlyMap<string, T>, others: ReadonlyMap<string, T> = new Map()): T[] {
+/** The parts of one map that another one has not. */
+function missing<T>(from: ReadonlyMap<string, T> = new Map(), others: ReadonlyMap<string, T> = new Map()): T[] {
   return [...from].filter(([key, each]) => others.get(key) !== each).map(([, each]) => each);
 }
 
-/** What is held in front of a component that has left is refused: it must not go on untreated. */
+/** Deliveries that are held in front of a removed component are refused: they must not go on untreated. */
 function leave(place: GraphPlace<Delivery, Delivery>): void {
   if (place.isHolding) place.use(refusing);
   place.close();

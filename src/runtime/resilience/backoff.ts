@@ -8,7 +8,7 @@ interface DelayLimits {
   readonly max: number;
 }
 
-/** What delays need of a component's context. */
+/** The part of a component's context that delays need. */
 export interface Jitter {
   readonly random: () => number;
 }

@@ -2,6 +2,5 @@
 
 export { atIntervals } from "./at-intervals.js";
 export { backoff, type Delays, type Jitter, jittered } from "./backoff.js";
-export { pause } from "./pause.js";
 export { ReadLoop } from "./read-loop.js";
-export { isTimedOut, TimeoutError, withTimeout } from "./time-limit.js";
+export { isTimedOut, pause, TimeoutError, withTimeout } from "./waits.js";

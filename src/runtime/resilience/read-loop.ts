@@ -1,6 +1,6 @@
 import { EMPTY, lastValueFrom, Observable, of, retry, takeWhile } from "rxjs";
 import type { Clock } from "#contract";
-import { pause } from "./pause.js";
+import { pause } from "./waits.js";
 
 interface ReadLoopSettings {
   /**

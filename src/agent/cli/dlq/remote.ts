@@ -43,7 +43,7 @@ export interface DeadLetterConnection {
   close(): Promise<void>;
 }
 
-/** What fills the path of an operation, and what is sent. */
+/** The parameters of an operation: of its path, its query and its request. */
 interface Asked extends Omit<ApiRequest, "method"> {
   readonly id?: string;
   readonly change?: string;

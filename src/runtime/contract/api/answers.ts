@@ -16,7 +16,7 @@ import type { Rehydration } from "../rehydration/rehydration.js";
 import type { AdminRole } from "./operations.js";
 
 /**
- * What every operation of the API answers, by method and path; for streams, the data of an event. The routes are
+ * The answers of every operation of the API, by method and path; for streams, the data of an event. The routes are
  * checked against it, and the console's types and `docs/openapi.yaml` are made from it. The answers have times as
  * ISO 8601, see `withIsoTimes`.
  */
@@ -39,7 +39,7 @@ export interface Answers {
     readonly routes: readonly string[];
     readonly filters: readonly string[];
     readonly replay: readonly string[];
-    /** What the caller may do. */
+    /** The roles of the caller. */
     readonly roles: readonly AdminRole[];
     /** The address of a trace, with {trace_id} for its id. */
     readonly traceUrl?: string;

@@ -37,7 +37,7 @@ export function* writeJsonInSteps(message: Message, b: Uint8Array, out: WireWrit
   yield* new JsonWriter(b, out).messageInSteps(message, 0, b.length);
 }
 
-/** What is shorter than this is written in less than a millisecond. A multiple of three, for base64. */
+/** Text and bytes that are shorter are written in less than a millisecond. A multiple of three, for base64. */
 const STEP_BYTES = 3 * 32 * 1024;
 
 const QUOTE = 34;

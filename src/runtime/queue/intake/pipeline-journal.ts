@@ -60,6 +60,7 @@ export class PipelineJournal implements Journal, ExporterControl {
   private readonly notes: PipelineNotes;
   private readonly since: number;
   private isOpen = true;
+  private isStopped = false;
   private stopMaintenance: () => void | Promise<void> = () => {};
 
   constructor(journalSettings: PipelineJournalSettings) {
@@ -147,10 +148,12 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   async whenSettled(): Promise<void> {
     const { clock } = this.journalSettings;
-    while (!this.feed.isSettled) await new Promise<void>((resolve) => void clock.after(SETTLE_CHECK_MS, resolve));
+    while (!this.feed.isSettled && !this.isStopped)
+      await new Promise<void>((resolve) => void clock.after(SETTLE_CHECK_MS, resolve));
   }
 
   async stop(): Promise<void> {
+    this.isStopped = true;
     await this.stopMaintenance();
     this.exchange.stop();
     await this.deadLetters.stop();

@@ -7,7 +7,7 @@ import {
   type ScrapingConfig,
   ScrapingReceiver,
 } from "../../../../src/runtime/receiving/scraping/scraping-receiver.js";
-import { isTimedOut } from "../../../../src/runtime/resilience/time-limit.js";
+import { isTimedOut } from "../../../../src/runtime/resilience/waits.js";
 import { TestIntake } from "../../../../src/testing.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { until } from "../../../support/until.js";

@@ -1,6 +1,20 @@
 import type { Clock } from "#contract";
 import { anySignal } from "#contract/time";
 
+/** Resolves after this time, or at once when the signal fires. */
+export function pause(ms: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      cancel();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.after(ms, end);
+    signal?.addEventListener("abort", end);
+  });
+}
+
 /** Work took too long: the reason of its signal, and the error of the work if it failed for that. */
 export class TimeoutError extends Error {
   override readonly name = "TimeoutError";

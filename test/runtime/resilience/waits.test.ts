@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { pause } from "../../../src/runtime/resilience/pause.js";
-import { isTimedOut, TimeoutError, withTimeout } from "../../../src/runtime/resilience/time-limit.js";
+import { isTimedOut, pause, TimeoutError, withTimeout } from "../../../src/runtime/resilience/waits.js";
 import { FakeClock } from "../../../src/testing.js";
 
 /** Work that fails as soon as its signal fires. */
