@@ -51,24 +51,26 @@ export type { Counter, Histogram, Logger, Metrics } from "./runtime/contract/obs
 // Processors made from a function of one record or one batch, and processors that hold data back.
 
 export { Batcher, type BatcherSettings } from "./runtime/contract/operators/batcher.js";
-export { type BatchResult, type EachBatchOptions, eachBatch } from "./runtime/contract/operators/each-batch.js";
+export {
+  type BatchResult,
+  type DeliveryHandlers,
+  type DeliveryOutput,
+  type EachBatchOptions,
+  eachBatch,
+  statefulProcessor,
+} from "./runtime/contract/operators/each-batch.js";
 export {
   type EachRecordOptions,
   eachRecord,
   type RecordResult,
   type RecordSetback,
 } from "./runtime/contract/operators/each-record.js";
-export {
-  type DeliveryHandlers,
-  type DeliveryOutput,
-  statefulProcessor,
-} from "./runtime/contract/operators/stateful-processor.js";
 
 // Deliveries: a batch and the debt to its sender; refusals and dead letters.
 
-export type { PartialRejection } from "./runtime/contract/border/read-answers.js";
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
 export type { Outcome } from "./runtime/contract/debt.js";
+export type { PartialRejection } from "./runtime/contract/delivery.js";
 export { Delivery, type Origin } from "./runtime/contract/delivery.js";
 export type { RefusalKind } from "./runtime/contract/errors/error-codes.js";
 export { isRefusal, Refusal, type RefusalCategory, type RefusalOptions } from "./runtime/contract/errors/refusal.js";

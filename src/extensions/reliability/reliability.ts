@@ -199,18 +199,20 @@ export class Reliability implements Extension {
 
   /**
    * Operators see an outlet as soon as it is made. If it replaces another one, they see that one until the new one has
-   * started. An outlet that was removed while the agent runs is not shown any more.
+   * started. An outlet that was removed while the agent runs is not shown any more. The outlet itself gets what else
+   * happens at its start and stop: with an object around it, each delivery would pass through one more.
    */
   private register(outletSettings: OutletSettings, outlet: Outlet, control: ExporterControl): Outlet {
     const { id } = control;
     if (!this.controls.has(id)) this.controls.set(id, control);
-    const start = async () => {
+    const { start, stop, empty } = outlet;
+    outlet.start = async () => {
       await this.orphans.release(id);
-      await outlet.start?.();
+      await start?.call(outlet);
       this.controls.set(id, control);
     };
-    const stop = async () => {
-      await outlet.stop?.();
+    outlet.stop = async () => {
+      await stop?.call(outlet);
       if (this.context.host.state !== "ready" || this.controls.get(id) !== control) return;
       this.controls.delete(id);
       if (this.outletSettings.get(id) !== outletSettings) return; // its successor has been made already
@@ -218,7 +220,8 @@ export class Reliability implements Extension {
       this.place.release(id);
       await this.place.warnOfOrphans();
     };
-    return withLifecycle(outlet, start, stop, () => (this.config.drain_removed ? outlet.empty?.() : undefined));
+    outlet.empty = () => (this.config.drain_removed ? empty?.call(outlet) : undefined);
+    return outlet;
   }
 
   /** A default for all exporters does not apply to the exporter that it names. */
@@ -278,26 +281,6 @@ export class Reliability implements Extension {
       return stopAdoption();
     };
   }
-}
-
-/** The same outlet, with other functions to start and stop it. */
-function withLifecycle(
-  outlet: Outlet,
-  start: () => Promise<void>,
-  stop: () => Promise<void>,
-  empty: NonNullable<Outlet["empty"]>,
-): Outlet {
-  return {
-    start,
-    stop,
-    empty,
-    accept: (delivery, pipeline) => outlet.accept(delivery, pipeline),
-    get isAvailable() {
-      return outlet.isAvailable ?? true;
-    },
-    drain: () => outlet.drain(),
-    abort: () => outlet.abort(),
-  };
 }
 
 function createPlace(config: ReliabilityConfig, { clock, logger, worker }: ExtensionContext): QueuePlace {

@@ -1,4 +1,4 @@
-import { Semaphore } from "#contract/operators";
+import { Semaphore } from "#contract/calls";
 import { withoutUrlSecrets } from "#contract/schema";
 import { connectionErrorMessage, loadClientTls } from "#net";
 import { clientAuthenticator, isLocalHost } from "#net/auth";

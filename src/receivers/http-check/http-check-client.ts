@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
-import type { Semaphore } from "#contract/operators";
+import type { Semaphore } from "#contract/calls";
 import { addressOfUrl, openRequest, proxyFromEnvironment, proxyOfUrl, type TlsClientOptions } from "#net";
 import { sendAuthorized } from "#net/auth";
 import { isTimedOut } from "#resilience";

@@ -1,4 +1,4 @@
-import { encodingOf, serviceOfGrpcPath } from "#net/otlp";
+import { contentTypeOf, encodingOf, serviceOfGrpcPath } from "#net/otlp";
 import { batchFromJsonInSteps } from "#otlp/json";
 import { joinPieces, type RequestFormat, standardRefusals } from "#receiving/requests";
 import { Batch, type Signal } from "../../plugin.js";
@@ -10,11 +10,13 @@ export interface GrpcFormat extends RequestFormat {
   toBatch: NonNullable<RequestFormat["toBatch"]>;
 }
 
+const PROTOBUF = contentTypeOf("proto");
+
 /** OTLP in protobuf and JSON. */
 export const OTLP_FORMAT: GrpcFormat = {
   refusals: standardRefusals("OTLP", "application/x-protobuf or application/json"),
   signalOfGrpcPath: (path) => serviceOfGrpcPath(path)?.signal,
-  encodingOf,
+  encodingOf: (contentType) => (contentType === PROTOBUF ? "proto" : encodingOf(contentType)),
   toBatch(signal, encoding, body, maxElements) {
     if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
     return batchFromJsonInSteps(signal, joinPieces(body), maxElements);

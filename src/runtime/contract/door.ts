@@ -14,7 +14,6 @@ export {
   type ServerAuthRequest,
 } from "./auth.js";
 export { type Blame, blameOf, mayBePoison } from "./blame.js";
-export type { PartialRejection } from "./border/read-answers.js";
 export { entriesOfKey, GroupKey, type KeyedEntry } from "./calls/group-key.js";
 export { type Clock, systemClock } from "./clock.js";
 export {
@@ -47,6 +46,7 @@ export {
 export { deadLetter, refusalOfSetback, type Setback } from "./dead-letter.js";
 export { ACCEPTED, Debt, type FailureHandler, HeldDebts, type Outcome, possiblyRejected } from "./debt.js";
 export { defineExporter, defineProcessor, defineReceiver } from "./define.js";
+export type { PartialRejection } from "./delivery.js";
 export { Delivery, type Origin } from "./delivery.js";
 export type { Exporter, SendOptions } from "./exporter.js";
 export { limitedLog } from "./limited-log.js";

@@ -1,6 +1,5 @@
 import type { Batch } from "#otlp";
-import type { PartialRejection } from "./border/read-answers.js";
-import type { Origin } from "./delivery.js";
+import type { Origin, PartialRejection } from "./delivery.js";
 
 /** Additional data that an exporter may send with a batch. */
 export interface SendOptions {

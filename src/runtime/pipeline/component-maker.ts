@@ -15,7 +15,7 @@ import { checkComponent, GarbageCollection, guardExporter, type PluginTracker } 
 import { errorMessage } from "#contract/errors";
 import type { ExtensionServices } from "#contract/services";
 import type { Signal } from "#otlp/signals";
-import type { Flow, Tally } from "./flows.js";
+import type { Flow, Tally } from "./intake/intake.js";
 import { isolate } from "./isolate.js";
 
 /** Services of the agent for its components. */

@@ -2,10 +2,10 @@
 
 export { ComponentCreateError } from "./component-maker.js";
 export { describeGraph, nodeId, processorNodeId } from "./describe-graph.js";
-export type { Flow, Flows } from "./flows.js";
 export { buildGraph, type Graph, type PreparedParts } from "./graph.js";
 export { type GraphParts, type GraphServices, journalUnit, type RunningReceiver } from "./graph-builder.js";
 export type { RunningJournal } from "./graph-journals.js";
+export type { Flow, Flows } from "./intake/intake.js";
 export { isolate } from "./isolate.js";
 export { journalPlace } from "./journal-place.js";
 export { trafficReader } from "./read-traffic.js";

@@ -1,4 +1,4 @@
-import { filter, type MonoTypeOperatorFunction, map, tap } from "rxjs";
+import { filter, type MonoTypeOperatorFunction } from "rxjs";
 import {
   type ComponentKind,
   type ConnectorFactory,
@@ -29,15 +29,14 @@ import type { Signal } from "#otlp/signals";
 import type { ComponentMaker, ComponentServices } from "./component-maker.js";
 import { createOutlet, OutletRoutes } from "./create-outlet.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
-import type { Flow, Flows } from "./flows.js";
 import { GraphJournals, type RunningJournal } from "./graph-journals.js";
-import { createIntake, type IntakeBudget, type IntakeState } from "./intake/intake.js";
+import { countedBy, createIntake, type Flows, type IntakeBudget, type IntakeState } from "./intake/intake.js";
 import { SlicedIntake } from "./intake/sliced-intake.js";
 import { journalPlace } from "./journal-place.js";
 import type { Choose } from "./junction.js";
 import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { connectorJournalName } from "./replay-steps.js";
-import { Outgoing, ReplaceableExporter, RunningExporter } from "./running-exporter.js";
+import { outgoing, ReplaceableExporter, RunningExporter } from "./running-exporter.js";
 import type { GraphEntry } from "./streams.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 import { Wiring } from "./wiring.js";
@@ -237,7 +236,7 @@ export class GraphBuilder {
     const exchange = this.exchange(`${end}@${pipeline}`, workerMode(spec.factory, spec.config));
     if (exchange !== undefined) this.wiring.connect(from, end, exchange);
     const last = exchange ?? from; // an exchange may have several ways in, and has one way on
-    if (!this.wiring.isConnected(last, end)) this.wiring.connectToEnd(last, end, map(outgoingOf(pipeline)));
+    if (!this.wiring.isConnected(last, end)) this.wiring.connectToEnd(last, end, outgoing(pipeline));
   }
 
   /** All workers of an agent know the exchange by the same key. It stays at a reload, because it keeps nothing. */
@@ -371,17 +370,17 @@ export class GraphBuilder {
   }
 
   private intakesOf(receiver: string, health: ReceiverHealth, sliced: SlicedIntake[]): Partial<Record<Signal, Intake>> {
-    const { intakeState: state, maxRecordValues, budget, flows } = this.settings;
+    const { intakeState: state, maxRecordValues, budget, flows, clock } = this.settings;
     const tally = flows.tally(nodeId("receiver", receiver));
     const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
     const intakes: Partial<Record<Signal, Intake>> = {};
     for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
       const { source } = this.entryOf(receiver, signal);
-      const intake = new SlicedIntake(source, this.settings.clock, signal);
+      const intake = new SlicedIntake(source, clock, signal);
       intake.follow(this.plan, receiver);
-      const handIn = (delivery: Delivery) => intake.handIn(delivery);
       sliced.push(intake);
-      intakes[signal] = createIntake({ receiver, signal, budget, handIn, maxRecordValues, state, tally, health });
+      const settings = { receiver, signal, next: intake, tally, health };
+      intakes[signal] = createIntake({ ...settings, budget, maxRecordValues, state, clock });
     }
     return intakes;
   }
@@ -431,16 +430,6 @@ const chosenPipelines: Choose = ({ route }) => route && new Set(route.map(pipeli
 
 function pipelineKey(id: string): string {
   return `pipeline:${id}`;
-}
-
-function outgoingOf(pipeline: string): (delivery: Delivery) => Outgoing {
-  return (delivery) => new Outgoing(delivery, pipeline);
-}
-
-function countedBy(flow: Flow): MonoTypeOperatorFunction<Delivery> {
-  return tap(({ setback, batch }: Delivery) => {
-    if (setback === undefined) flow.pass(batch);
-  });
 }
 
 /**

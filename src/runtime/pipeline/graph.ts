@@ -3,7 +3,6 @@ import { RecordGrowth } from "#contract/border";
 import { workerMode } from "#contract/operators";
 import { ComponentMaker } from "./component-maker.js";
 import { describeGraph } from "./describe-graph.js";
-import { Flows } from "./flows.js";
 import {
   GraphBuilder,
   type GraphParts,
@@ -13,7 +12,7 @@ import {
   type TakenOver,
 } from "./graph-builder.js";
 import type { RunningJournal } from "./graph-journals.js";
-import { IntakeBudget } from "./intake/intake.js";
+import { Flows, IntakeBudget } from "./intake/intake.js";
 import { pipelinesFedBy } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
 import type { RunningExporter } from "./running-exporter.js";

@@ -1,6 +1,16 @@
 import { Subject, type Subscription } from "rxjs";
-import type { Clock, Counter, Delivery, Logger, Processor, Setback } from "#contract";
-import { type Debt, type FailureHandler, HeldDebts, limitedLog } from "#contract";
+import {
+  type Clock,
+  type Counter,
+  type Debt,
+  type Delivery,
+  type FailureHandler,
+  HeldDebts,
+  type Logger,
+  limitedLog,
+  type Processor,
+  type Setback,
+} from "#contract";
 import {
   assertObservable,
   assertSubscription,
@@ -15,7 +25,7 @@ import {
 } from "#contract/border";
 import { ERROR_CODES, errorMessage, isGenericCode, Refusal, toRefusal } from "#contract/errors";
 import { type DeliveryHandlers, type DeliveryOutput, holdingOf, statefulProcessor } from "#contract/operators";
-import type { Flow, Tally } from "./flows.js";
+import type { Flow, Tally } from "./intake/intake.js";
 
 /** How to find deliveries that a plugin has dropped. */
 interface PluginWatch {

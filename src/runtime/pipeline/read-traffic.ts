@@ -1,7 +1,7 @@
 import type { GraphPlan, Metrics } from "#contract";
 import type { GraphDescription, GraphNode, NodeCounts, Traffic } from "#contract/operations";
 import { SHAPES } from "#otlp/bytes";
-import type { Flows } from "./flows.js";
+import type { Flows } from "./intake/intake.js";
 
 /** Returns a function that reads how much has passed each edge and node of a graph. */
 export function trafficReader(

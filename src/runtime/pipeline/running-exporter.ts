@@ -1,4 +1,4 @@
-import type { OperatorFunction } from "rxjs";
+import { map, type OperatorFunction } from "rxjs";
 import type { Delivery, Exporter, Logger, PlannedExporter, SendOptions } from "#contract";
 import type { Outlet } from "#contract/operators";
 import type { Batch } from "#otlp";
@@ -17,6 +17,11 @@ export class Outgoing implements Refusable {
   refuse(error: unknown): void {
     this.delivery.refuse(error);
   }
+}
+
+/** The deliveries of a pipeline, on their way out. */
+export function outgoing(pipeline: string): OperatorFunction<Delivery, Outgoing> {
+  return map((delivery) => new Outgoing(delivery, pipeline));
 }
 
 interface RunningSettings {

@@ -18,6 +18,7 @@ import {
 } from "rxjs";
 import type { Delivery, Logger } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
+import type { Journal } from "#contract/operators";
 
 /**
  * The parts of a graph. `next` hands a delivery on, `complete` drains, and unsubscribing aborts:
@@ -239,12 +240,18 @@ function acceptOrRefuse<T extends Refusable>(end: StreamEnd<T>, item: T): void {
 
 /** Puts a journal into a stream: it gets the input, and `output` is what it hands on. It drains before its output ends. */
 export function through(
-  journal: StreamEnd<Delivery>,
+  journal: StreamEnd<Delivery> & Pick<Journal, "isForUnattended">,
   output: DeliverySource,
   logger: Logger,
 ): OperatorFunction<Delivery, Delivery> {
+  const passesBy = ({ origin }: Delivery) => journal.isForUnattended === true && origin.isUnattended !== true;
+  const end: StreamEnd<Delivery> = {
+    accept: (delivery) => (passesBy(delivery) ? output.next(delivery) : journal.accept(delivery)),
+    drain: () => journal.drain(),
+    abort: () => journal.abort(),
+  };
   return (input) =>
-    merge(output.asObservable(), input.pipe(into(journal, logger), tap({ complete: () => output.complete() })));
+    merge(output.asObservable(), input.pipe(into(end, logger), tap({ complete: () => output.complete() })));
 }
 
 /** Where a receiver hands in. */

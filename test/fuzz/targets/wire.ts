@@ -3,8 +3,7 @@ import { DecompressError } from "../../../src/runtime/codecs/compression/bounded
 import { compress } from "../../../src/runtime/codecs/compression/compress.js";
 import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
 import { hasZstd } from "../../../src/runtime/codecs/compression/zstd.js";
-import { AnswerFormatError } from "../../../src/runtime/net/http1/answer-head.js";
-import { AnswerReader } from "../../../src/runtime/net/http1/answer-reader.js";
+import { AnswerFormatError, AnswerReader } from "../../../src/runtime/net/http1/answer.js";
 import { grpcFrame, singleFrame } from "../../../src/runtime/net/otlp/grpc-frame.js";
 import { FrameReader, WebSocketError } from "../../../src/runtime/net/websocket/frame-reader.js";
 import { proto } from "../../extensions/opamp/proto.js";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { defineExporter, defineProcessor, eachRecord, type LogRecordView, Refusal } from "../../../src/plugin.js";
 import { MetricRegistry } from "../../../src/runtime/host/self-telemetry/metric-registry.js";
-import { Flow, Flows } from "../../../src/runtime/pipeline/flows.js";
+import { Flow, Flows } from "../../../src/runtime/pipeline/intake/intake.js";
 import { cleanUp, startFed } from "../../support/fed-agent.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 

@@ -7,13 +7,14 @@ import type { ReceiverStatus, SourceFacts } from "./receiver-status.js";
  * target, and reports whether it can be read. One that only listens is up while it runs.
  */
 export class ReceiverHealth {
+  /** When the receiver handed in data last. Set by its intakes, after they have called `noteMessage` once. */
+  lastMessageAt: number | undefined;
   private readonly id: string;
   private readonly clock: Clock;
   private readonly metrics: Metrics;
   private readonly sources = new Map<string, SourceHealth>();
   private readonly endGauges: (() => void)[] = [];
   private reconnects = 0;
-  private lastMessageAt: number | undefined;
   private lastError: ReceiverStatus["lastError"];
   private hasLag = false;
 
@@ -71,7 +72,7 @@ export class ReceiverHealth {
     for (const source of [...this.sources.keys()]) if (source.startsWith(`${name} `)) this.removeSource(source);
   }
 
-  /** To be called when the receiver hands in data. */
+  /** To be called when the receiver hands in data for the first time. */
   noteMessage(): void {
     if (this.lastMessageAt === undefined)
       this.gauge("sluice_receiver_last_message_age", "Seconds since the receiver handed in data.", () =>

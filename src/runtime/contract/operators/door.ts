@@ -1,11 +1,16 @@
 /** Operators on deliveries, batching, and outlets as pipelines see them. */
 
-export { Semaphore } from "../calls/call-limits.js";
 export { type WorkerMode, workerMode } from "../component.js";
 export { metadataFor } from "../delivery.js";
 export { type SharingWorker, shareOfAmount, shareOfLimit } from "../operations/worker-part.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
-export { type BatchResult, eachBatch } from "./each-batch.js";
+export {
+  type BatchResult,
+  type DeliveryHandlers,
+  type DeliveryOutput,
+  eachBatch,
+  statefulProcessor,
+} from "./each-batch.js";
 export { holdingOf } from "./holding.js";
 export type {
   Batching,
@@ -21,5 +26,4 @@ export type {
   OutletFactory,
   OutletSettings,
 } from "./outlet.js";
-export { type DeliveryHandlers, type DeliveryOutput, statefulProcessor } from "./stateful-processor.js";
 export { withResource } from "./with-resource.js";

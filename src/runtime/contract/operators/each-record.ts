@@ -1,9 +1,9 @@
 import { Batch, splitBatch } from "#otlp";
 import { type AnyRecordView, type Attributes, editRecords, editRecordsAsync, type RecordVerdict } from "#otlp/views";
-import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";
 import type { FailureHandler } from "../debt.js";
+import { validateSetback } from "../delivery.js";
 import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, unchanged. Every exporter keeps it as a dead letter with this message. */

@@ -92,6 +92,8 @@ export type OutletFactory = (settings: OutletSettings) => Outlet;
 export interface Journal {
   /** Opens the store, then starts to hand on its entries. The pipeline behind it must be ready for deliveries. */
   start(): Promise<void>;
+  /** True if only deliveries whose sender does not learn of a refusal are for it. All others pass by. */
+  readonly isForUnattended?: boolean;
   /** Accepts the delivery when it is stored, or refuses it. */
   accept(delivery: Delivery): void;
   /** Called when no more deliveries come. Resolves when all of them are stored. Hands on nothing more. */

@@ -6,10 +6,8 @@ import { NoAnswerError } from "../no-answer-error.js";
 import type { HttpProxy } from "../proxy/proxy.js";
 import { connectToProxy, Tunnel } from "../proxy/tunnel.js";
 import type { TlsClientOptions } from "../tls-load.js";
-import { AnswerFormatError, type AnswerHead } from "./answer-head.js";
-import { AnswerReader } from "./answer-reader.js";
-import type { RequestHead } from "./request-writer.js";
-import { RequestWriter } from "./request-writer.js";
+import { AnswerFormatError, type AnswerHead, AnswerReader } from "./answer.js";
+import { type RequestHead, RequestWriter } from "./request-writer.js";
 
 /** Target of a client's connections. */
 export interface Http1Origin {

@@ -1,23 +1,21 @@
 /** The wire form: fields, messages, values and texts, read and written. */
 
-export {
-  anyValueAt,
-  anyValueEnd,
-  readAnyValue,
-  readKeyValues,
-  type ValueBuilder,
-} from "./any-value.js";
 export { decodeField, decodeList, decodeMessage, type Tree, type TreeValue } from "./decode.js";
 export { decodeText } from "./decode-text.js";
 export { encodeField, encodeMessage } from "./encode.js";
 export { KeyCache } from "./key-cache.js";
 export {
+  anyValueAt,
+  anyValueEnd,
   encodedKey,
   findAttribute,
   hasKey,
   keyAt,
   keyEnd,
+  readAnyValue,
   readKey,
+  readKeyValues,
+  type ValueBuilder,
 } from "./key-value.js";
 export {
   dataPointMessage,
@@ -29,7 +27,6 @@ export {
   REQUEST,
 } from "./messages.js";
 export { RecentTexts } from "./recent-texts.js";
-export { Rewriter } from "./rewriter.js";
 export {
   countRecords,
   type FieldRange,
@@ -82,4 +79,4 @@ export {
   viewOf,
 } from "./wire.js";
 export { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "./write-any-value.js";
-export { WireWriter } from "./writer.js";
+export { Rewriter, WireWriter } from "./writer.js";

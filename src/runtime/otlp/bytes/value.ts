@@ -1,5 +1,5 @@
 import { MalformedError } from "../signals/malformed.js";
-import { anyValueAt, anyValueEnd, readAnyValue, readKeyValues, type ValueBuilder } from "./any-value.js";
+import { anyValueAt, anyValueEnd, readAnyValue, readKeyValues, type ValueBuilder } from "./key-value.js";
 import {
   BOOL_VALUE_TAG,
   BYTES_VALUE_TAG,

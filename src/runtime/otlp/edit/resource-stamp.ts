@@ -1,10 +1,9 @@
 import { Batch } from "../batch.js";
 import { encodedKey, hasKey } from "../bytes/key-value.js";
-import { Rewriter } from "../bytes/rewriter.js";
 import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, RESOURCE_CONTAINER_TAG } from "../bytes/tags.generated.js";
 import { attributeValue, type Value, writeKeyValue } from "../bytes/value.js";
 import { after, bodyEnd, fieldAt, lengthAt, nextBody, varint } from "../bytes/wire.js";
-import { WireWriter } from "../bytes/writer.js";
+import { Rewriter, WireWriter } from "../bytes/writer.js";
 
 interface StampedAttribute {
   readonly key: Uint8Array;

@@ -1,6 +1,6 @@
 /** OTLP/JSON, trees of plain objects, and plain JSON for other systems. */
 
-export { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../bytes/any-value.js";
+export { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../bytes/key-value.js";
 export {
   batchFromJson,
   batchFromJsonInSteps,

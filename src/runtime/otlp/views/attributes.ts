@@ -1,5 +1,12 @@
-import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
-import { byteText, encodedKey, findAttribute, indexAttributes, readKey } from "../bytes/key-value.js";
+import {
+  anyValueAt,
+  anyValueEnd,
+  byteText,
+  encodedKey,
+  findAttribute,
+  indexAttributes,
+  readKey,
+} from "../bytes/key-value.js";
 import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../bytes/tags.generated.js";
 import {
   attributeValue,

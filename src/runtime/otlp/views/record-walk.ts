@@ -1,8 +1,7 @@
 import { Batch } from "../batch.js";
-import { Rewriter } from "../bytes/rewriter.js";
 import { type RecordPath, SHAPES } from "../bytes/signal-shape.js";
 import { after, skip, varint } from "../bytes/wire.js";
-import type { WireWriter } from "../bytes/writer.js";
+import { Rewriter, type WireWriter } from "../bytes/writer.js";
 
 /** Keeps the record. */
 export const KEEP = 0;

@@ -1,10 +1,10 @@
-import { ACCEPTED, Debt, Delivery, type Intake, type Origin, type Outcome, type Setback } from "#contract";
+import { type MonoTypeOperatorFunction, tap } from "rxjs";
+import { ACCEPTED, type Clock, Debt, Delivery, type Intake, type Origin, type Outcome, type Setback } from "#contract";
 import { checkHandedIn, validateSetback } from "#contract/border";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal, shutdownRefusal } from "#contract/errors";
-import type { ReceiverHealth } from "#contract/operations";
+import type { BatchWatcher, GraphDescription, ReceiverHealth } from "#contract/operations";
 import { type Batch, hasTooManyValues } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import type { Tally } from "../flows.js";
 
 /** Tells all intakes of a graph whether receivers may hand in data. */
 export interface IntakeState {
@@ -17,14 +17,15 @@ interface IntakeSettings {
   readonly signal: Signal;
   readonly budget: IntakeBudget;
   /** Takes the batches into the stream. */
-  readonly handIn: (delivery: Delivery) => void;
+  readonly next: { handIn(delivery: Delivery): void };
   /** How many values a record may have; see `service.intake.max_record_values`. */
   readonly maxRecordValues: number;
   readonly state: IntakeState;
   /** Counts the batches handed in, and their outcomes. */
   readonly tally: Tally;
   /** Remembers when the last batch was handed in. */
-  readonly health?: Pick<ReceiverHealth, "noteMessage">;
+  readonly health?: Pick<ReceiverHealth, "lastMessageAt" | "noteMessage">;
+  readonly clock: Clock;
 }
 
 /** The intake for one signal of one receiver, shared by all pipelines that read it. */
@@ -32,11 +33,12 @@ export function createIntake({
   receiver,
   signal,
   budget,
-  handIn,
+  next,
   maxRecordValues,
   state,
   tally,
   health,
+  clock,
 }: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "", isNew: true };
   return {
@@ -51,7 +53,8 @@ export function createIntake({
       if (hasTooManyValues(batch, maxRecordValues))
         return Promise.resolve({ ok: false, refusal: crowdedRefusal(maxRecordValues) });
       tally.taken += count;
-      health?.noteMessage();
+      if (health?.lastMessageAt === undefined) health?.noteMessage();
+      else health.lastMessageAt = clock.now();
       if (!budget.reserve(bytes)) {
         tally.refused += count;
         return Promise.resolve({ ok: false, refusal: overloadRefusal(budget) });
@@ -64,7 +67,7 @@ export function createIntake({
           resolve(outcome);
         });
         const whole = origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin };
-        handIn(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
+        next.handIn(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
       });
     },
   };
@@ -109,4 +112,94 @@ export class IntakeBudget {
   release(bytes: number): void {
     this.reserved -= bytes;
   }
+}
+
+/**
+ * A point between two components of a pipeline: counts the records that pass, and shows batches to watchers. Watchers
+ * cannot change, delay or fail a batch. Without watchers it costs an addition and a branch per batch.
+ */
+export class Flow {
+  records = 0;
+  private watchers: readonly BatchWatcher[] | undefined;
+
+  pass(batch: Batch): void {
+    this.records += batch.count;
+    if (this.watchers !== undefined) this.show(batch);
+  }
+
+  /** The returned function stops watching. */
+  watch(watcher: BatchWatcher): () => void {
+    const own: BatchWatcher = (batch) => watcher(batch);
+    this.watchers = [...(this.watchers ?? []), own];
+    return () => {
+      const left = this.watchers?.filter((each) => each !== own) ?? [];
+      this.watchers = left.length === 0 ? undefined : left;
+    };
+  }
+
+  get isWatched(): boolean {
+    return this.watchers !== undefined;
+  }
+
+  private show(batch: Batch): void {
+    for (const watcher of this.watchers ?? []) {
+      try {
+        watcher(batch);
+      } catch {
+        // A watcher must not disturb the pipeline; one that needs to know of its errors catches them itself.
+      }
+    }
+  }
+}
+
+/** Counts the deliveries that pass at this point; those with a setback skip the components. */
+export function countedBy(flow: Flow): MonoTypeOperatorFunction<Delivery> {
+  return tap(({ setback, batch }: Delivery) => {
+    if (setback === undefined) flow.pass(batch);
+  });
+}
+
+/** Counts what a component did with records. */
+export class Tally {
+  taken = 0;
+  handedOn = 0;
+  refused = 0;
+  deadLettered = 0;
+  /** False while the component holds records that may still come out. */
+  isIdle: () => boolean = () => true;
+}
+
+/** The flows of a graph by their origin, and the tallies of its components by node. */
+export class Flows {
+  private readonly flows = new Map<string, Flow>();
+  private readonly tallies = new Map<string, Tally>();
+
+  /** The flow from a node to the next nodes of a pipeline: one flow, however many there are. */
+  from(node: string, pipeline: string): Flow {
+    return getOrCreate(this.flows, flowKey(node, pipeline), () => new Flow());
+  }
+
+  tally(node: string): Tally {
+    return getOrCreate(this.tallies, node, () => new Tally());
+  }
+
+  /** Forgets what a graph does not have any more, except flows that are watched: they may come back. */
+  keepOnly({ nodes, edges }: GraphDescription): void {
+    const flows = new Set(edges.map(({ from, pipeline }) => flowKey(from, pipeline)));
+    const tallies = new Set(nodes.map(({ id }) => id));
+    for (const [key, flow] of this.flows) if (!flows.has(key) && !flow.isWatched) this.flows.delete(key);
+    for (const node of this.tallies.keys()) if (!tallies.has(node)) this.tallies.delete(node);
+  }
+}
+
+function flowKey(node: string, pipeline: string): string {
+  return `${node}@${pipeline}`;
+}
+
+function getOrCreate<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }

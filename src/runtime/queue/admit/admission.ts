@@ -8,9 +8,8 @@ import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-let
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { type EntryRef, type NewEntry, type QueueStore, type StoredEntry, ZERO_AMOUNT } from "../store/store.js";
-import { Capacity, type Incoming, Overflow, type Size } from "./capacity.js";
 import { endAsDeadLetter, KeyedEntries, type KnownEntry, type RecentIds, watchedDelivery } from "./keyed-entries.js";
-import { NewEntries, type NewEntryServices } from "./new-entries.js";
+import { Capacity, type Incoming, NewEntries, type NewEntryServices, Overflow, type Size } from "./new-entries.js";
 import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 import { TakenKeys } from "./taken-keys.js";
 

@@ -4,7 +4,7 @@ import { Batch } from "#otlp";
 import { withReplay } from "../dead-letters/change/with-replay.js";
 import { deadLetteredRefusal } from "../entry/queue-errors.js";
 import { runExclusively } from "../store/dead-letter-access.js";
-import { replacementOf } from "../store/format/entry-value.js";
+import { replacementOf } from "../store/format/entry.js";
 import type { EntryRef, NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 
 /** An entry that the queue has, or had, under the id of a new one; `known` is undefined if it was delivered. */

@@ -3,8 +3,7 @@ import { type AttemptError, FAILURE_RULES, type FailureRule, ruleOf } from "#con
 import type { Batch } from "#otlp";
 import type { StoredEntry } from "../store/store.js";
 import { errorCategory } from "./queue-errors.js";
-import type { DeadLetterCause, QueueItem } from "./queue-item.js";
-import type { SendGroup } from "./send-group.js";
+import type { DeadLetterCause, QueueItem, SendGroup } from "./queue-item.js";
 
 /**
  * The next step of an entry. It is decided once, from the result of a call (send/attempt-policy.ts) or without one

@@ -1,6 +1,5 @@
 import { type Delivery, deadLetter, type Logger, limitedLog } from "#contract";
-import type { Refusal } from "#contract/errors";
-import { ERROR_CODES } from "#contract/errors";
+import { ERROR_CODES, type Refusal } from "#contract/errors";
 import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
 import type { PipelineJournal } from "./pipeline-journal.js";
 
@@ -21,6 +20,7 @@ interface RefusedJournalSettings extends Pick<JournalSettings, "consumer" | "log
  * refused after all.
  */
 export class RefusedJournal implements Journal {
+  readonly isForUnattended = true;
   private readonly settings: RefusedJournalSettings;
   private opened: Promise<PipelineJournal> | undefined;
   private readonly keeping = new Set<Promise<void>>();
@@ -43,8 +43,8 @@ export class RefusedJournal implements Journal {
 
   accept(delivery: Delivery): void {
     const { consumer } = this.settings;
-    if (delivery.origin.isUnattended !== true || delivery.setback !== undefined) return consumer(delivery);
-    consumer(delivery.catchRefusal((again, refusal) => this.keep(again, refusal)));
+    if (delivery.setback !== undefined) consumer(delivery);
+    else consumer(delivery.catchRefusal((again, refusal) => this.keep(again, refusal)));
   }
 
   notesOf(): JournalNotes {

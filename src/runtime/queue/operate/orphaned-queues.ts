@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Logger } from "#contract";
 import type { OrphanedQueue } from "#contract/operations";
-import { isNewerFormat } from "../store/format/meta.js";
+import { isNewerFormat } from "../store/format/entry.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
 import { isRecordsId } from "../store/record-log.js";
 import { directoryNameOf, exporterOfDirectory, JOURNAL_PREFIX, parseWorkerQueueId } from "./directory-name.js";

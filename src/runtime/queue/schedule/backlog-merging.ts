@@ -1,8 +1,7 @@
 import type { AttemptError } from "#contract/operations";
 import type { Batching } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
-import type { BatchingOf, QueueItem } from "../entry/queue-item.js";
-import type { SendGroup } from "../entry/send-group.js";
+import type { BatchingOf, QueueItem, SendGroup } from "../entry/queue-item.js";
 import type { AttemptResult } from "../send/attempt-sender.js";
 import { isWorthBisecting } from "../send/bisect.js";
 

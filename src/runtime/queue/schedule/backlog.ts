@@ -1,8 +1,7 @@
 import type { Clock, Delivery } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { QueueItem } from "../entry/queue-item.js";
-import { type GroupBisection, GroupBuilder, type SendGroup } from "../entry/send-group.js";
+import { type GroupBisection, GroupBuilder, type QueueItem, type SendGroup } from "../entry/queue-item.js";
 import type { Bisections } from "../send/bisect.js";
 import { type QueueStore, STORE_RETRY_MS, type StoredEntry } from "../store/store.js";
 import { DelayQueue } from "./delay-queue.js";

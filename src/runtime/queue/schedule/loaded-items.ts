@@ -1,7 +1,6 @@
 import type { Clock, Delivery } from "#contract";
 import type { Batch } from "#otlp";
-import { type BatchingOf, createQueueItem, type QueueItem } from "../entry/queue-item.js";
-import { SteadyTime } from "../entry/steady-time.js";
+import { type BatchingOf, createQueueItem, type QueueItem, SteadyTime } from "../entry/queue-item.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 
 /**

@@ -1,7 +1,6 @@
 import type { Clock, Delivery } from "#contract";
 import type { Batch } from "#otlp";
-import { type BatchingOf, holdKeyOf, type QueueItem } from "../entry/queue-item.js";
-import type { GroupLimits } from "../entry/send-group.js";
+import { type BatchingOf, type GroupLimits, holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
 import { LoadedItems, ParkedEntries, restAfter } from "./loaded-items.js";

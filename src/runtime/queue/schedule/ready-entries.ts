@@ -1,6 +1,5 @@
 import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
-import type { QueueItem } from "../entry/queue-item.js";
-import { GroupBuilder, type GroupLimits, isRetry, sizeIn } from "../entry/send-group.js";
+import { GroupBuilder, type GroupLimits, isRetry, type QueueItem, sizeIn } from "../entry/queue-item.js";
 
 /** Up to this many empty lines are kept, because creating a line for every entry is expensive. */
 const MAX_IDLE_LINES = 16;

@@ -1,8 +1,7 @@
 import process from "node:process";
 import type { Clock } from "#contract";
 import { abandonedOutcome, type EntryOutcome } from "../entry/outcome.js";
-import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
-import type { SendGroup } from "../entry/send-group.js";
+import type { DeadLetterCause, QueueItem, SendGroup } from "../entry/queue-item.js";
 import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
 import { expiredOutcome } from "../send/gate.js";

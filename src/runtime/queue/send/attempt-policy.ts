@@ -11,9 +11,15 @@ import {
   outcomeOfEach,
 } from "../entry/outcome.js";
 import { breakerOpenError, partialSuccessError } from "../entry/queue-errors.js";
-import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
+import {
+  type DeadLetterCause,
+  type QueueItem,
+  recordsOf,
+  type SendGroup,
+  withDelay,
+  withFailure,
+} from "../entry/queue-item.js";
 import type { BreakerState, QueueMetrics } from "../entry/queue-metrics.js";
-import { recordsOf, type SendGroup } from "../entry/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
 import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";

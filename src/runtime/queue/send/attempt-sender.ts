@@ -1,13 +1,11 @@
 import type { Exporter, PartialRejection, SendOptions } from "#contract";
 import { validateRejection } from "#contract/border";
-import type { Undelivered } from "#contract/errors";
-import { isRefusal, type Refusal } from "#contract/errors";
+import { isRefusal, type Refusal, type Undelivered } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
 import { Batch } from "#otlp";
 import type { PreparedBatch, PrepareReplayed } from "../dead-letters/exporter-control.js";
 import { namedEntry } from "../entry/numbering.js";
-import type { QueueItem } from "../entry/queue-item.js";
-import { idempotencyKeyOf, type SendGroup } from "../entry/send-group.js";
+import { idempotencyKeyOf, type QueueItem, type SendGroup } from "../entry/queue-item.js";
 import type { QueueStore } from "../store/store.js";
 import type { CallTimeout } from "./call-timeout.js";
 import type { Classify } from "./classify.js";

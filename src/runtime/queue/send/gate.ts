@@ -2,9 +2,8 @@ import type { Clock } from "#contract";
 import type { CompleteSettings } from "#contract/schema";
 import { type DeadLetterOutcome, type DropOutcome, deadLetter } from "../entry/outcome.js";
 import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
-import type { QueueItem } from "../entry/queue-item.js";
+import { isRetry, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import { isRetry } from "../entry/send-group.js";
 
 /** The decision about a group whose turn has come: send it, let it wait, or end its entries without a call. */
 type GateDecision =

@@ -2,9 +2,17 @@ import type { Clock } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
-import { type QueueItem, withBlame, withFailure, withRefusal } from "../entry/queue-item.js";
+import {
+  GroupBisection,
+  partsOfGroup,
+  type QueueItem,
+  recordsOf,
+  type SendGroup,
+  withBlame,
+  withFailure,
+  withRefusal,
+} from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import { GroupBisection, partsOfGroup, recordsOf, type SendGroup } from "../entry/send-group.js";
 import { type Bisections, canBisect, isWorthBisecting } from "./bisect.js";
 
 interface RefusalPolicyServices {

@@ -1,6 +1,6 @@
 import { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
-import { replacementOf } from "../store/format/entry-value.js";
+import { replacementOf } from "../store/format/entry.js";
 import { isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
 import { readPayload } from "./attempt-sender.js";
 

@@ -1,4 +1,4 @@
-import type { EntryInfo } from "./format/entry-value.js";
+import type { EntryInfo } from "./format/entry.js";
 import { chunkKey, RANGES, refKey } from "./format/keys.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import type { Compactor } from "./level/compactor.js";

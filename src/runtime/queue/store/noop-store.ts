@@ -1,6 +1,6 @@
 import type { Batch } from "#otlp";
+import { createEntry } from "./format/entry.js";
 import { entryId, newIdTag } from "./format/entry-id.js";
-import { createEntry } from "./format/entry-value.js";
 import {
   type EntryRef,
   type ExchangedEntries,

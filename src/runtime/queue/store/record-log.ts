@@ -2,7 +2,7 @@ import type { Clock } from "#contract";
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letter-access.js";
-import { replacementOf } from "./format/entry-value.js";
+import { replacementOf } from "./format/entry.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store.js";
 
 interface RecordLogSettings {

@@ -1,6 +1,5 @@
 /** The shell of receivers that listen for requests: their HTTP server, and the parts that it shares with gRPC. */
 
-export { joinPieces } from "./body-chunks.js";
 export { HttpEndpoint } from "./http-endpoint.js";
 export { HttpReceiver, listensAtEndpoint } from "./http-receiver.js";
 export { IncomingRequest } from "./incoming-request.js";
@@ -29,4 +28,4 @@ export {
   receiverLimits,
   SOCKET_BUFFERS,
 } from "./server-keys.js";
-export { UploadRoom } from "./upload.js";
+export { joinPieces, UploadRoom } from "./upload.js";

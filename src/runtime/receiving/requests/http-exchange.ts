@@ -11,7 +11,13 @@ import {
 } from "#net/otlp";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
-import { type BodyEncoding, type FormatAnswer, isOther, type RequestFormat, TOO_FRAGMENTED } from "./request-format.js";
+import {
+  type BodyEncoding,
+  type FormatAnswer,
+  type OtherEncoding,
+  type RequestFormat,
+  TOO_FRAGMENTED,
+} from "./request-format.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /** One POST request with records. */
@@ -230,4 +236,8 @@ function linger(request: IncomingMessage, response: ServerResponse, clock: Clock
   };
   const cancel = clock.after(LINGER_MS, finish);
   request.once("end", finish).once("close", cancel);
+}
+
+function isOther(encoding: BodyEncoding): encoding is OtherEncoding {
+  return encoding !== "proto" && encoding !== "json";
 }

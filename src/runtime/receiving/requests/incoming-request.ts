@@ -26,6 +26,24 @@ interface KeptHeaders {
   readonly socket: Socket | undefined;
 }
 
+/** Where a client is, for its connection: requests come over connections that stay. */
+interface ClientPlace {
+  readonly address: string | undefined;
+  readonly client: string | undefined;
+}
+
+const NO_PEER: ClientPlace = { address: undefined, client: undefined };
+const peers = new WeakMap<Socket, ClientPlace>();
+
+function peerOf(socket: Socket): ClientPlace {
+  const known = peers.get(socket);
+  if (known !== undefined) return known;
+  const { remoteAddress } = socket;
+  const peer = { address: plainAddress(remoteAddress), client: clientOf(remoteAddress) };
+  peers.set(socket, peer);
+  return peer;
+}
+
 /** The parts of an endpoint that its requests need. */
 interface RequestEndpoint {
   readonly maxBytes: number;
@@ -64,11 +82,12 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     socket: Socket | undefined,
   ) {
     this.client = client;
-    this.address = plainAddress(socket?.remoteAddress);
+    const peer = socket === undefined ? NO_PEER : peerOf(socket);
+    this.address = peer.address;
     this.endpoint = endpoint;
     this.upload = new Upload(requestIntake, {
       room: endpoint.uploadRoom,
-      client: client === undefined ? clientOf(socket?.remoteAddress) : `${client.authenticator} ${client.subject}`,
+      client: client === undefined ? peer.client : `${client.authenticator} ${client.subject}`,
       startedAt: endpoint.clock.monotonic(),
       giveWay: () => this.refuse(GAVE_WAY),
     });

@@ -13,11 +13,7 @@ import type { Steps } from "#work";
  */
 export type BodyEncoding = OtlpEncoding | OtherEncoding;
 
-type OtherEncoding = "other" | `other/${string}`;
-
-export function isOther(encoding: BodyEncoding): encoding is OtherEncoding {
-  return encoding !== "proto" && encoding !== "json";
-}
+export type OtherEncoding = "other" | `other/${string}`;
 
 /** The head of an HTTP request. Names of headers are in lower case. */
 export interface ReceivedHead {

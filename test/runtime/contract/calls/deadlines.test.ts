@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type CallWithDeadline, Deadlines } from "../../../../src/runtime/contract/calls/call-limits.js";
+import { type CallWithDeadline, Deadlines } from "../../../../src/runtime/contract/calls/direct-outlet.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Semaphore } from "../../../../src/runtime/contract/calls/call-limits.js";
+import { Semaphore } from "../../../../src/runtime/contract/calls/direct-outlet.js";
 
 const never = new AbortController().signal;
 

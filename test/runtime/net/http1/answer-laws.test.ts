@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { AnswerReader } from "../../../../src/runtime/net/http1/answer-reader.js";
+import { AnswerReader } from "../../../../src/runtime/net/http1/answer.js";
 import { runs } from "../../../support/runs.js";
 import { BODY, clientOf, HEAD, startRawServer } from "./raw-server.js";
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Rewriter } from "../../../../src/runtime/otlp/bytes/rewriter.js";
-import { WireWriter } from "../../../../src/runtime/otlp/bytes/writer.js";
+import { Rewriter, WireWriter } from "../../../../src/runtime/otlp/bytes/writer.js";
 
 /** So much of the source stays, so much of it goes, and this stands in its place. */
 const steps = fc.array(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BodyChunks } from "../../../../src/runtime/receiving/requests/body-chunks.js";
+import { BodyChunks } from "../../../../src/runtime/receiving/requests/upload.js";
 import { runs } from "../../../support/runs.js";
 
 /** Lengths of a chunk as a reader hands it out: alone, or as a small part of what was read. */

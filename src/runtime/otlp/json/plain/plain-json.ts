@@ -1,5 +1,5 @@
-import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../../bytes/any-value.js";
 import { decodeText } from "../../bytes/decode-text.js";
+import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../../bytes/key-value.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,

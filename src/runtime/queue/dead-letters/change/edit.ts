@@ -5,7 +5,7 @@ import { batchFromJson, findUnknownMember } from "#otlp/json";
 import { isMalformed, type Signal } from "#otlp/signals";
 import { numberingAfterEdit } from "../../entry/numbering.js";
 import { runExclusively } from "../../store/dead-letter-access.js";
-import { replacementOf } from "../../store/format/entry-value.js";
+import { replacementOf } from "../../store/format/entry.js";
 import type { StoredEntry } from "../../store/store.js";
 import { excerptOf } from "../batch-excerpt.js";
 import { type Controls, isDeleted, type LocatedEntry } from "../dead-letters.js";

@@ -2,7 +2,7 @@ import type { Clock, Logger } from "#contract";
 import type { Entry, Failure } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { runExclusively } from "../../store/dead-letter-access.js";
-import { replacementOf } from "../../store/format/entry-value.js";
+import { replacementOf } from "../../store/format/entry.js";
 import type { KeptRecord, RecordLog } from "../../store/record-log.js";
 import type { NewEntry, StoredEntry } from "../../store/store.js";
 import type { Controls } from "../dead-letters.js";

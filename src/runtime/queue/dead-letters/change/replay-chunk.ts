@@ -2,7 +2,7 @@ import type { Clock, Logger, MessageWatch, Metrics } from "#contract";
 import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { runExclusively } from "../../store/dead-letter-access.js";
-import { replacementOf } from "../../store/format/entry-value.js";
+import { replacementOf } from "../../store/format/entry.js";
 import { isEntryGone, type StoredEntry } from "../../store/store.js";
 import { isDeleted, type LocatedEntry } from "../dead-letters.js";
 import type { QueueControl } from "../exporter-control.js";

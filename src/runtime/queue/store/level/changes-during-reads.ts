@@ -1,5 +1,5 @@
 import type { Entry } from "#contract/operations";
-import type { EntryInfo } from "../format/entry-value.js";
+import type { EntryInfo } from "../format/entry.js";
 import type { EntryRef } from "../store.js";
 import type { Transaction } from "./transaction.js";
 

@@ -1,7 +1,6 @@
+import { type EntryHead, type EntryInfo, infoOf, type Meta } from "../format/entry.js";
 import { entryId } from "../format/entry-id.js";
-import { type EntryHead, type EntryInfo, infoOf } from "../format/entry-value.js";
 import { chunkNumberOf, RANGES, rangeOf, refKey, refOf } from "../format/keys.js";
-import type { Meta } from "../format/meta.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRows } from "./reader.js";

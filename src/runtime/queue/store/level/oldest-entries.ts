@@ -1,6 +1,5 @@
 import type { Entry } from "#contract/operations";
-import type { EntryInfo } from "../format/entry-value.js";
-import type { Meta } from "../format/meta.js";
+import type { EntryInfo, Meta } from "../format/entry.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { failedAfter, firstPending, loadEntry } from "./reader.js";

@@ -1,8 +1,7 @@
 import type { Batch } from "#otlp";
+import { type EntryInfo, type Meta, newMeta } from "../format/entry.js";
 import { entryId, sequenceOfId } from "../format/entry-id.js";
-import type { EntryInfo } from "../format/entry-value.js";
 import { FORMAT } from "../format/frame.js";
-import { type Meta, newMeta } from "../format/meta.js";
 import { type EntryRef, type LevelStoreSettings, ZERO_AMOUNT } from "../store.js";
 import { loadDamagedEntry } from "./damaged-entry.js";
 import type { StoreChange } from "./group-commit.js";

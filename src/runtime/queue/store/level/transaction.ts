@@ -1,20 +1,24 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { entryId } from "../format/entry-id.js";
 import {
+  addRef,
   chunksOf,
   createEntry,
   type EntryHead,
   type EntryInfo,
+  encodeMeta,
   hasState,
   headOf,
   infoOf,
   isIndexed,
-} from "../format/entry-value.js";
+  type Meta,
+  NO_REFS,
+  subtractRef,
+} from "../format/entry.js";
+import { entryId } from "../format/entry-id.js";
 import { encodeFacts } from "../format/failure-facts.js";
 import { frame } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
-import { addRef, encodeMeta, type Meta, NO_REFS, subtractRef } from "../format/meta.js";
 import {
   type Amount,
   adjustAmount,

@@ -1,8 +1,8 @@
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { Keyring } from "../encryption/keyring.js";
+import { createEntry, hasState } from "../format/entry.js";
 import { entryId } from "../format/entry-id.js";
-import { createEntry, hasState } from "../format/entry-value.js";
 import { IdReservations } from "../level/id-reservations.js";
 import {
   alreadyOpenError,

@@ -1,5 +1,5 @@
 import type { Entry } from "#contract/operations";
-import { hasState } from "../format/entry-value.js";
+import { hasState } from "../format/entry.js";
 import type { EntryRef, Note, NoteNumber, StoreError } from "../store.js";
 import type { EntryTable, TableChange } from "./entry-table.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../../src/runtime/otlp/batch.js";
-import { hasTooManyValues } from "../../../../../src/runtime/otlp/bytes/check/count-values.js";
+import { hasTooManyValues } from "../../../../../src/runtime/otlp/bytes/check/check-request.js";
 import { decodeTree, encodeTree } from "../../../../../src/runtime/otlp/json/tree.js";
 import { SIGNALS } from "../../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../../support/runs.js";

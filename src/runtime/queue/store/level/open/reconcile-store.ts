@@ -1,19 +1,19 @@
-import { newIdTag } from "../../format/entry-id.js";
-import type { EntryHead } from "../../format/entry-value.js";
-import { decodeFacts, encodeFacts } from "../../format/failure-facts.js";
-import { frame, unframeBytes } from "../../format/frame.js";
-import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
 import {
   addRef,
   checkFormat,
   decodeMeta,
+  type EntryHead,
   encodeMeta,
   entriesIn,
   isNewer,
   type Meta,
   newMeta,
   removedBy,
-} from "../../format/meta.js";
+} from "../../format/entry.js";
+import { newIdTag } from "../../format/entry-id.js";
+import { decodeFacts, encodeFacts } from "../../format/failure-facts.js";
+import { frame, unframeBytes } from "../../format/frame.js";
+import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
 import { adjustAmount, type EntryRef, type LostBounds, type OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, firstPending, scanKeys, scanRows } from "../reader.js";

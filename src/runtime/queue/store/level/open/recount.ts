@@ -1,4 +1,4 @@
-import { type EntryHead, isIndexed } from "../../format/entry-value.js";
+import { addRef, type EntryHead, isIndexed, NO_REFS, type RefSum } from "../../format/entry.js";
 import { frame } from "../../format/frame.js";
 import {
   chunkKey,
@@ -10,9 +10,7 @@ import {
   refKey,
   refOf,
 } from "../../format/keys.js";
-import { addRef, NO_REFS, type RefSum } from "../../format/meta.js";
-import type { Amount, EntryRef } from "../../store.js";
-import { adjustAmount, ZERO_AMOUNT } from "../../store.js";
+import { type Amount, adjustAmount, type EntryRef, ZERO_AMOUNT } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../reader.js";
 import type { KeyValueWriter } from "../transaction.js";

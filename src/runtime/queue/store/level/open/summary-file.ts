@@ -2,7 +2,7 @@ import { type FileHandle, open, readdir, readFile, rename, writeFile } from "nod
 import { basename, dirname, join } from "node:path";
 import { textChecksum } from "#codecs";
 import { PRIVATE_FILE_MODE } from "#system";
-import { type Meta, type RefSum, removedBy } from "../../format/meta.js";
+import { type Meta, type RefSum, removedBy } from "../../format/entry.js";
 import { dataFiles } from "../../leveldb-files/data-files.js";
 
 /**

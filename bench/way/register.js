@@ -1,0 +1,3 @@
+import { register } from "node:module";
+
+register("./trace-functions.js", import.meta.url);
