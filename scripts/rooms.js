@@ -81,6 +81,10 @@ export const ROOMS = [
     purpose: "the component interfaces; deliveries, debts and dead letters",
     imports: ["otlp"],
   },
+  {
+    path: "src/runtime/contract/built-in/",
+    purpose: "what the runtime and built-in components have beyond what plugins see",
+  },
   { path: "src/runtime/contract/errors/", purpose: "refusals, start errors, and the table of error codes" },
   {
     path: "src/runtime/contract/border/",

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import { type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
 import { authReference, glob, lazySection } from "#contract/schema";
 import {
@@ -15,7 +16,7 @@ import {
   tlsServer,
 } from "#net";
 import { rejectUnauthenticated, serverAuthenticator } from "#net/auth";
-import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
+import { deprecated, type Extension, ignored, section } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 /** The state of the exporters and of the receivers; 503 if one is down. */
@@ -74,7 +75,7 @@ type HealthCheckConfig = z.infer<typeof schema>;
  * concerns the agent alone: a backend that is down is no reason to restart the agent that keeps its data. The state of
  * the backends has a path of its own.
  */
-export const healthCheck = defineExtension<HealthCheckConfig>({
+export const healthCheck = defineBuiltInExtension<HealthCheckConfig>({
   type: "health_check",
   onByDefault: true,
   summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
@@ -92,11 +93,11 @@ export const healthCheck = defineExtension<HealthCheckConfig>({
 
 class HealthCheck implements Extension {
   private readonly config: HealthCheckConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private server: ListeningServer | undefined;
   private upSince = 0;
 
-  constructor(config: HealthCheckConfig, context: ExtensionContext) {
+  constructor(config: HealthCheckConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
   }

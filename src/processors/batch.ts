@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { defineProcessor, duration, ignored, SIGNALS } from "../plugin.js";
+import { defineBuiltInProcessor } from "#contract/built-in";
+import { duration, ignored, SIGNALS } from "../plugin.js";
 
 const schema = z.strictObject({
   timeout: duration().default(200).meta({ description: "How long a record may wait for others. 0 sends at once." }),
@@ -27,7 +28,7 @@ type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number }
  * Requests that records be sent in larger requests. The processor itself holds nothing back: the runtime merges batches
  * when it sends them, behind the queue. There no client waits, and nothing acknowledged can be lost.
  */
-export const batch = defineProcessor<BatchConfig>({
+export const batch = defineBuiltInProcessor<BatchConfig>({
   type: "batch",
   summary:
     "Sends records in larger requests, by number and by time. Batches are merged when the queue sends them, so clients do not wait.",

@@ -1,7 +1,8 @@
 import { totalmem } from "node:os";
 import { z } from "zod";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
-import { type Clock, defineProcessor, duration, eachBatch, ignored, Refusal, SIGNALS } from "../plugin.js";
+import { type Clock, duration, eachBatch, ignored, Refusal, SIGNALS } from "../plugin.js";
 
 const MIB = 1024 * 1024;
 
@@ -51,7 +52,7 @@ type MemoryLimiterConfig = z.infer<typeof schema>;
  * Refuses data with a retryable error while the process uses too much memory (the JavaScript heap and all buffers).
  * Memory is measured when data arrives, at most once per `check_interval`.
  */
-export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
+export const memoryLimiter = defineBuiltInProcessor<MemoryLimiterConfig>({
   type: "memory_limiter",
   summary: "Refuses data while the process uses too much memory.",
   signals: SIGNALS,

@@ -1,5 +1,5 @@
 import type { Admin } from "../../src/runtime/contract/operations/admin.js";
-import type { AgentOptions } from "../../src/runtime/host/agent.js";
+import type { AgentOptions } from "../../src/runtime/host/agent-options.js";
 import { type FedAgent, startFed as start } from "../support/fed-agent.js";
 
 export { cleanUp } from "../support/fed-agent.js";

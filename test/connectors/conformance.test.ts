@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { flushPromises } from "../../src/agent/testing/fakes.js";
 import { sampleBatch, sampleIds } from "../../src/agent/testing/samples.js";
-import { type Batch, type ConnectorFactory, Delivery, type Outcome, Refusal, type Signal } from "../../src/plugin.js";
+import { type Batch, Delivery, type Outcome, Refusal, type Signal } from "../../src/plugin.js";
+import type { BuiltInConnectorFactory } from "../../src/runtime/contract/built-in/component.js";
 import { ACCEPTED, Debt } from "../../src/runtime/contract/debt.js";
 import type { JournalExchange } from "../../src/runtime/contract/operators/outlet.js";
 import { decodeTree } from "../../src/runtime/otlp/json/tree.js";
@@ -117,7 +118,7 @@ const TRIALS: readonly Trial[] = [
 ];
 
 const factoryOf = (type: string) =>
-  builtins.find((each) => each.kind === "connector" && each.type === type) as ConnectorFactory;
+  builtins.find((each) => each.kind === "connector" && each.type === type) as BuiltInConnectorFactory;
 
 it("tries every connector that comes with Sluice", () => {
   const types = builtins.flatMap((each) => (each.kind === "connector" ? [each.type] : []));

@@ -1,6 +1,7 @@
-import type { Batch, ConnectorContext, ConnectorFactory, Delivery, Origin, Outcome, Signal } from "../../src/plugin.js";
+import type { Batch, ConnectorFactory, Delivery, Origin, Outcome, Signal } from "../../src/plugin.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { Registry } from "../../src/runtime/config/resolve/registry.js";
+import type { BuiltInConnectorContext } from "../../src/runtime/contract/built-in/component.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import { builtins } from "../support/builtins.js";
@@ -11,7 +12,7 @@ export interface Run {
   readonly outcomes: readonly Outcome[];
 }
 
-export function connectorContext(from: Signal, extra: Partial<ConnectorContext> = {}): ConnectorContext {
+export function connectorContext(from: Signal, extra: Partial<BuiltInConnectorContext> = {}): BuiltInConnectorContext {
   return {
     id: "test",
     kind: "connector",
@@ -32,7 +33,7 @@ export function through(
   connector: ConnectorFactory,
   config: object,
   batch: Batch,
-  { origin = {}, ...extra }: Partial<ConnectorContext> & { origin?: Partial<Origin> } = {},
+  { origin = {}, ...extra }: Partial<BuiltInConnectorContext> & { origin?: Partial<Origin> } = {},
 ): Run {
   const { source, out } = feed(connector.create(connector.schema.parse(config), connectorContext(batch.signal, extra)));
   const { delivery, outcomes } = owed(batch, origin);

@@ -93,6 +93,12 @@ describe("the package", () => {
     expect(missing).toEqual([]);
   });
 
+  it("shows no type or member of what only built-in components use", () => {
+    const types = packed.files.map(({ path }) => path).filter((path) => path.endsWith(".d.ts"));
+    expect(types).toContain("dist/runtime/contract/component.d.ts");
+    expect(types.filter((path) => /@internal|\bBuiltIn[A-Z]/.test(readFileSync(installed(path), "utf8")))).toEqual([]);
+  });
+
   it("takes types only from packages that are installed with it", () => {
     const foreign = packed.files
       .filter(({ path }) => path.endsWith(".d.ts"))

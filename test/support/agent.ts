@@ -4,7 +4,8 @@ import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import type { ResolvedConfig } from "../../src/runtime/config/resolve/spec.js";
 import type { ComponentFactory } from "../../src/runtime/contract/component.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
-import { Agent, type AgentOptions } from "../../src/runtime/host/agent.js";
+import { Agent } from "../../src/runtime/host/agent.js";
+import type { AgentOptions } from "../../src/runtime/host/agent-options.js";
 import { builtins } from "./builtins.js";
 
 /**

@@ -13,7 +13,8 @@ import {
   SIGNALS,
   type Signal,
 } from "../../src/plugin.js";
-import type { Agent, AgentOptions } from "../../src/runtime/host/agent.js";
+import type { Agent } from "../../src/runtime/host/agent.js";
+import type { AgentOptions } from "../../src/runtime/host/agent-options.js";
 import { type CountedMetrics, countedMetrics } from "../runtime/queue/counted-metrics.js";
 import { agentOf } from "./agent.js";
 

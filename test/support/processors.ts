@@ -1,4 +1,5 @@
-import type { ComponentFactory, Metrics, ProcessorContext, ProcessorFactory, Signal } from "../../src/plugin.js";
+import type { ComponentFactory, Metrics, ProcessorFactory, Signal } from "../../src/plugin.js";
+import type { BuiltInProcessorContext } from "../../src/runtime/contract/built-in/component.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import type { EntrySettlement, JournalNote, JournalNotes } from "../../src/runtime/contract/operators/outlet.js";
 import { feed } from "./deliveries.js";
@@ -14,9 +15,9 @@ export function processing(
     random = Math.random,
     clock = new FakeClock(),
     ...more
-  }: { metrics?: Metrics; random?: () => number; clock?: FakeClock } & Pick<ProcessorContext, "journal"> = {},
+  }: { metrics?: Metrics; random?: () => number; clock?: FakeClock } & Pick<BuiltInProcessorContext, "journal"> = {},
 ) {
-  const context: ProcessorContext = {
+  const context: BuiltInProcessorContext = {
     id: factory.type,
     kind: "processor",
     signal,

@@ -1,7 +1,8 @@
 import { noEffectReason, Registry } from "#config/resolve";
 import { parseId, SECTIONS, type SectionName } from "#config/schema";
 import { isNull, type MapNode } from "#config/text";
-import type { ComponentFactory, ComponentKind } from "#contract";
+import type { ComponentKind } from "#contract";
+import type { BuiltInComponentFactory } from "#contract/built-in";
 import type { Builtin } from "./builtin.js";
 import { CONNECTORS } from "./connectors.js";
 import { EXPORTERS } from "./exporters.js";
@@ -16,13 +17,13 @@ import { RECEIVERS } from "./receivers.js";
 export const BUILTINS: readonly Builtin[] = [...RECEIVERS, ...PROCESSORS, ...CONNECTORS, ...EXPORTERS, ...EXTENSIONS];
 
 /** Loads all components that come with Sluice, for any config: `new Registry(await builtins())`. */
-export async function builtins(): Promise<ComponentFactory[]> {
+export async function builtins(): Promise<BuiltInComponentFactory[]> {
   const factories = await loadAll(BUILTINS);
   for (const factory of factories) if (factory.kind === "extension") await factory.prepareConfig?.(() => true);
   return factories;
 }
 
-function loadAll(wanted: Iterable<Builtin>): Promise<ComponentFactory[]> {
+function loadAll(wanted: Iterable<Builtin>): Promise<BuiltInComponentFactory[]> {
   return Promise.all(Array.from(wanted, ({ load }) => load()));
 }
 

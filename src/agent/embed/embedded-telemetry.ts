@@ -6,8 +6,8 @@ import { createSelfTelemetry, type MetricFamily, type MetricRegistry, type SelfT
 const TELEMETRY = ["service", "telemetry"];
 
 /**
- * Logs and metrics of an embedded Sluice itself. By default it logs warnings and errors only, and opens no port for its
- * metrics.
+ * @internal Logs and metrics of an embedded Sluice itself. By default it logs warnings and errors only, and opens no port
+ * for its metrics.
  */
 export function embeddedTelemetry(config: ResolvedConfig, logger: Logger | undefined): SelfTelemetry {
   const isWritten = (...path: string[]) => config.placeOf([...TELEMETRY, ...path]) !== undefined;
@@ -76,7 +76,7 @@ export type MetricSample =
       readonly sum: number;
     };
 
-/** The current values of all metrics in a registry. A gauge whose callback fails is skipped. */
+/** @internal The current values of all metrics in a registry. A gauge whose callback fails is skipped. */
 export function metricSamples(registry: MetricRegistry): MetricSample[] {
   return [...registry.all()].flatMap(samplesOf);
 }

@@ -25,6 +25,7 @@ export interface EmbeddedLoadSettings {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
+/** @internal A config that is ready to run, and its warnings. */
 export interface EmbeddedConfig {
   readonly config: ResolvedConfig;
   readonly warnings: readonly Problem[];
@@ -35,7 +36,7 @@ export interface EmbeddedConfig {
 /** Part of every embedded config. Its name is never shown. */
 const BASE_SOURCE = { text: `receivers: {${APP}: }`, name: "(embedded)" };
 
-/** Loads a config and its plugins for use in this process. Rejects with a `SluiceConfigError`. */
+/** @internal Loads a config and its plugins for use in this process. Rejects with a `SluiceConfigError`. */
 export async function loadEmbedded(settings: EmbeddedLoadSettings, receiver: AppReceiver): Promise<EmbeddedConfig> {
   const { source, isText } = sourceOf(settings);
   const forDisplay = (problems: readonly Problem[]) =>

@@ -1,6 +1,6 @@
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
-import type { ExtensionFactory } from "#contract";
+import type { BuiltInExtensionFactory } from "#contract/built-in";
 import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 
 /** Type of the extension that wraps exporters. */
@@ -48,7 +48,7 @@ function hasJournal(config: ResolvedConfig, pipeline: PipelineSpec, hasDirectory
 
 function withSettings(
   config: ResolvedConfig,
-  spec: ComponentSpec<ExtensionFactory>,
+  spec: ComponentSpec<BuiltInExtensionFactory>,
   settings: ReliabilitySettings,
 ): ResolvedConfig {
   const extensions = new Map(config.extensions).set(spec.id, { ...spec, config: settings });

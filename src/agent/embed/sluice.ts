@@ -55,8 +55,7 @@ export class Sluice {
   private starting: Promise<void> | undefined;
   private stopping: Promise<void> | undefined;
 
-  /** @internal use createSluice */
-  constructor(loaded: EmbeddedConfig, telemetry: SelfTelemetry, receiver: AppReceiver, options: SluiceOptions) {
+  private constructor(loaded: EmbeddedConfig, telemetry: SelfTelemetry, receiver: AppReceiver, options: SluiceOptions) {
     const { clock = systemClock, random } = options;
     this.clock = clock;
     this.config = loaded.config;
@@ -70,6 +69,11 @@ export class Sluice {
     this.deadLetters = new DeadLetters(() => this.admin);
     const agentOptions = { logger, metrics, clock, keepsRefused: true, ...(random && { random }) };
     this.agent = new Agent(loaded.config, agentOptions, loadedMask);
+  }
+
+  /** @internal use createSluice */
+  static of(loaded: EmbeddedConfig, telemetry: SelfTelemetry, receiver: AppReceiver, options: SluiceOptions): Sluice {
+    return new Sluice(loaded, telemetry, receiver, options);
   }
 
   /**
@@ -208,5 +212,5 @@ export async function createSluice(options: SluiceOptions): Promise<Sluice> {
   for (const warning of loaded.warnings) {
     telemetry.logger.warn({ code: warning.code, path: warning.path }, `config: ${problemLine(warning)}`);
   }
-  return new Sluice(loaded, telemetry, receiver, options);
+  return Sluice.of(loaded, telemetry, receiver, options);
 }

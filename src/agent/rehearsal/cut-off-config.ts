@@ -1,6 +1,7 @@
 import { FNV32_START, fnv32 } from "#codecs";
 import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
-import type { ConnectorFactory, Delivery, ExtensionFactory, Intake, ProcessorFactory } from "#contract";
+import type { Delivery, Intake } from "#contract";
+import type { BuiltInConnectorFactory, BuiltInExtensionFactory, BuiltInProcessorFactory } from "#contract/built-in";
 import type { Signal } from "#otlp/signals";
 import { defineExtension } from "../../plugin.js";
 
@@ -37,11 +38,11 @@ export function cutOffConfig(
     })),
     processors: mapSpecs(config.processors, (spec) => ({
       ...withoutSharedState(spec),
-      factory: withOwnRandom<ProcessorFactory>(spec.factory),
+      factory: withOwnRandom<BuiltInProcessorFactory>(spec.factory),
     })),
     connectors: mapSpecs(config.connectors, (spec) => ({
       ...withoutSharedState(spec),
-      factory: withOwnRandom<ConnectorFactory>(spec.factory),
+      factory: withOwnRandom<BuiltInConnectorFactory>(spec.factory),
     })),
     exporters: mapSpecs(config.exporters, (spec) => ({
       ...spec,
@@ -56,7 +57,7 @@ function mapSpecs<Spec>(specs: ReadonlyMap<string, Spec>, change: (spec: Spec, i
 }
 
 /** Every outlet settles its deliveries at once, so nothing waits or is retried. */
-function outletExtension(outlet: RehearsalOutlet): ComponentSpec<ExtensionFactory> {
+function outletExtension(outlet: RehearsalOutlet): ComponentSpec<BuiltInExtensionFactory> {
   const factory = defineExtension({
     type: "rehearsal",
     create: () => ({
@@ -82,7 +83,7 @@ function withoutSharedState<Spec extends ComponentSpec<unknown>>(spec: Spec): Sp
   return { ...spec, config: { ...config, shared: undefined, redis: undefined } };
 }
 
-function withOwnRandom<Factory extends ProcessorFactory | ConnectorFactory>(factory: Factory): Factory {
+function withOwnRandom<Factory extends BuiltInProcessorFactory | BuiltInConnectorFactory>(factory: Factory): Factory {
   const create = factory.create as (config: unknown, context: { readonly id: string }) => unknown;
   return {
     ...factory,

@@ -3,12 +3,12 @@ import {
   type ComponentFactory,
   defineExporter,
   defineReceiver,
-  type ExtensionFactory,
   type Intake,
   noMetrics,
   type Outcome,
   silentLogger,
 } from "#contract";
+import type { BuiltInExtensionFactory } from "#contract/built-in";
 import type { Admin, Entry } from "#contract/operations";
 import { Agent, type AgentOptions, loadConfigWithPlugins } from "#host";
 import { callerStack, ProblemsError, thrownTo } from "#host/errors";
@@ -109,8 +109,8 @@ async function registryFor(
   return registry;
 }
 
-/** The extension with the queues, with all of them in memory. */
-export function queuesInMemory(): ExtensionFactory {
+/** @internal The extension with the queues, with all of them in memory. */
+export function queuesInMemory(): BuiltInExtensionFactory {
   return reliabilityWithStores(storeFactory("memory")!);
 }
 

@@ -1,9 +1,9 @@
 import { type MessageEncoding, OldestFirstMap, type WrittenMessage, writeMessages } from "#brokers";
 import { refusedSqsSignal, SqsClient, SqsQueue, type SqsQueueAddress, sqsQueueOf } from "#brokers/sqs";
+import { defineBuiltInExporter } from "#contract/built-in";
 import { chooseRefusal, copyRefusal, toRefusal } from "#contract/errors";
 import {
   type Batch,
-  defineExporter,
   type Exporter,
   type ExporterContext,
   type Refusal,
@@ -16,7 +16,7 @@ import { entryOf, formerQueue } from "./outgoing-message.js";
 import { sendMessages } from "./send-messages.js";
 
 /** Sends messages to SQS. A batch is delivered when SQS has confirmed each of its messages. */
-export const awsSqsExporter = defineExporter<AwsSqsExporterConfig>({
+export const awsSqsExporter = defineBuiltInExporter<AwsSqsExporterConfig>({
   type: "aws_sqs",
   summary: "Sends messages to queues of Amazon SQS, with deduplication ids in FIFO queues.",
   signals: SIGNALS,

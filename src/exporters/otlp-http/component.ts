@@ -1,5 +1,6 @@
 import { compress } from "#codecs/compression";
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import { defineBuiltInExporter } from "#contract/built-in";
 import {
   type Http1Answer,
   Http1Client,
@@ -31,7 +32,6 @@ import { batchToJsonBytesInSteps } from "#otlp/json";
 import { inTurns } from "#work";
 import {
   type Batch,
-  defineExporter,
   type Exporter,
   type ExporterContext,
   limitedLog,
@@ -44,7 +44,7 @@ import {
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
 
 /** Sends OTLP over HTTP. */
-export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
+export const otlpHttpExporter = defineBuiltInExporter<OtlpHttpConfig>({
   type: "otlp_http",
   aliases: ["otlphttp"],
   summary: "Sends OTLP over HTTP, as protobuf or JSON.",

@@ -1,12 +1,7 @@
+import { defineBuiltInExporter } from "#contract/built-in";
 import { labelName } from "#metrics";
 import { formatAddress, listenAddress } from "#net";
-import {
-  type Batch,
-  defineExporter,
-  type Exporter,
-  type ExporterContext,
-  type PartialRejection,
-} from "../../plugin.js";
+import type { Batch, Exporter, ExporterContext, PartialRejection } from "../../plugin.js";
 import { ownerSettings, type PrometheusConfig, prometheusSchema } from "./config.js";
 import type { ExpositionFormat } from "./exposition-text.js";
 import { LastValues } from "./last-values.js";
@@ -14,7 +9,7 @@ import { renderPage } from "./render.js";
 import { ScrapeServer } from "./scrape-server.js";
 
 /** Exposes the last value of every series to Prometheus. */
-export const prometheusExporter = defineExporter<PrometheusConfig>({
+export const prometheusExporter = defineBuiltInExporter<PrometheusConfig>({
   type: "prometheus",
   summary: "Shows the last value of every metric at /metrics, for Prometheus to scrape.",
   signals: ["metrics"],

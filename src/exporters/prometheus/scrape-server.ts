@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGzip, type Gzip } from "node:zlib";
 import { isAuthError, type ServerAuthenticator } from "#contract";
+import type { BuiltInContext } from "#contract/built-in";
 import { type ListeningServer, listenAddress, startHttpServer } from "#net";
 import { answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
-import type { ExporterContext } from "../../plugin.js";
 import type { PrometheusConfig } from "./config.js";
 import { CONTENT_TYPES, type ExpositionFormat } from "./exposition-text.js";
 
@@ -17,17 +17,13 @@ const MAX_SCRAPES = 20;
  */
 export class ScrapeServer {
   private readonly config: PrometheusConfig;
-  private readonly context: ExporterContext;
+  private readonly context: BuiltInContext;
   private readonly page: (format: ExpositionFormat) => Iterable<string>;
   private server: ListeningServer | undefined;
   private authenticator: ServerAuthenticator | undefined;
   private scrapes = 0;
 
-  constructor(
-    config: PrometheusConfig,
-    context: ExporterContext,
-    page: (format: ExpositionFormat) => Iterable<string>,
-  ) {
+  constructor(config: PrometheusConfig, context: BuiltInContext, page: (format: ExpositionFormat) => Iterable<string>) {
     this.config = config;
     this.context = context;
     this.page = page;

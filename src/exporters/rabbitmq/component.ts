@@ -8,11 +8,11 @@ import {
   type WrittenMessage,
   writeMessages,
 } from "#brokers";
+import { defineBuiltInExporter } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
 import { nonEmptyText } from "#text/json";
 import {
   type Batch,
-  defineExporter,
   type Exporter,
   type ExporterContext,
   Refusal,
@@ -24,7 +24,7 @@ import { type RabbitmqExporterConfig, rabbitmqExporterSchema } from "./config.js
 import { ConfirmedChannel, type Publication } from "./confirmed-channel.js";
 
 /** Publishes to RabbitMQ. A batch is delivered when RabbitMQ has confirmed its messages. */
-export const rabbitmqExporter = defineExporter<RabbitmqExporterConfig>({
+export const rabbitmqExporter = defineBuiltInExporter<RabbitmqExporterConfig>({
   type: "rabbitmq",
   summary: "Publishes to exchanges of RabbitMQ, with confirms.",
   signals: SIGNALS,

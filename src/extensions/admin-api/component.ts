@@ -1,3 +1,4 @@
+import { type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import {
   formatAddress,
   type HostPort,
@@ -6,7 +7,7 @@ import {
   parseHostPort,
   startUnlessPortTaken,
 } from "#net";
-import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../plugin.js";
+import { type Extension, StartError } from "../../plugin.js";
 import { AdminAccess } from "./access.js";
 import { OtherAgents } from "./agents/other-agents.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
@@ -14,7 +15,7 @@ import { type TokenFile, tokenFileOf } from "./token-file.js";
 import { claimAddress } from "./zpages/shared-address.js";
 
 /** Serves the operators' view of the agent, and their actions, as JSON over HTTP; see docs/openapi.yaml. */
-export const adminApi = defineExtension<AdminApiConfig>({
+export const adminApi = defineBuiltInExtension<AdminApiConfig>({
   type: "admin",
   onByDefault: true,
   summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
@@ -28,13 +29,13 @@ export const adminApi = defineExtension<AdminApiConfig>({
 
 class AdminApi implements Extension {
   private readonly config: AdminApiConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private server: ListeningServer | undefined;
   private readonly access: AdminAccess;
   private readonly tokenFile: TokenFile | undefined;
   private hasTokenFile = false;
 
-  constructor(config: AdminApiConfig, context: ExtensionContext) {
+  constructor(config: AdminApiConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
     this.access = new AdminAccess(config, context);

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import type { AdminRole, Answers } from "#contract/api";
+import type { BuiltInHost } from "#contract/built-in";
 import type { Admin, AgentInspection, Operator, TapBudget } from "#contract/operations";
 import type { OttlTrials } from "#ottl";
-import type { Clock, Host } from "../../plugin.js";
+import type { Clock } from "../../plugin.js";
 import type { OtherAgents } from "./agents/other-agents.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
@@ -14,7 +15,7 @@ import type { Actor, OperatorInput } from "./operator.js";
 
 /** The parts of the server that all routes use. */
 export interface RouteServices {
-  readonly host: Host;
+  readonly host: BuiltInHost;
   readonly clock: Clock;
   readonly agents: OtherAgents;
   readonly alerts: Alerts;

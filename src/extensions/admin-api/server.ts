@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { BuiltInHost } from "#contract/built-in";
 import { TapBudget, withIsoTimes } from "#contract/operations";
 import {
   type HostPort,
@@ -12,7 +13,7 @@ import {
 } from "#net";
 import { OttlTrials } from "#ottl";
 import { maskText } from "#text";
-import type { Host, Logger } from "../../plugin.js";
+import type { Logger } from "../../plugin.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import type { OtherAgents } from "./agents/other-agents.js";
 import { readBody } from "./body.js";
@@ -35,7 +36,7 @@ export { edgesAt } from "./live/tap-routes.js";
 interface AdminServerSettings extends Omit<HttpServerPlace, "configPath"> {
   readonly address: HostPort;
   readonly allowedHosts: readonly string[];
-  readonly host: Host;
+  readonly host: BuiltInHost;
   readonly access: AdminAccess;
   /** Returns the file with the owner's token, once there is one. */
   readonly tokenFile: () => string | undefined;
@@ -144,7 +145,7 @@ async function answerTo(
 async function debugPage(
   { method, socket }: IncomingMessage,
   path: string,
-  host: Host,
+  host: BuiltInHost,
 ): Promise<ConsoleFile | undefined> {
   const pages = sharedPages(host);
   if (pages === undefined || (path !== "/debug" && !path.startsWith("/debug/"))) return undefined;

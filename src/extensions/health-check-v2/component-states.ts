@@ -1,5 +1,5 @@
+import type { BuiltInHost } from "#contract/built-in";
 import type { ExporterStatus, GraphDescription, ReceiverStatus } from "#contract/operations";
-import type { Host } from "../../plugin.js";
 
 /** The Collector's names of states. */
 export type CollectorStatus =
@@ -21,7 +21,7 @@ export interface StateTree {
 
 type ErrorState = Pick<StateTree, "status" | "error" | "sinceMs">;
 
-const STATUS_OF_HOST: Readonly<Record<Host["state"], CollectorStatus>> = {
+const STATUS_OF_HOST: Readonly<Record<BuiltInHost["state"], CollectorStatus>> = {
   starting: "StatusStarting",
   ready: "StatusOK",
   draining: "StatusStopping",
@@ -38,7 +38,7 @@ export class ComponentStates {
   }
 
   /** The state of the agent, its pipelines and their components. */
-  read(host: Host, nowMs: number): StateTree {
+  read(host: BuiltInHost, nowMs: number): StateTree {
     const seen = new Map<string, ErrorState>();
     const pipelines = new Map<string, StateTree>();
     const own = STATUS_OF_HOST[host.state];
@@ -86,7 +86,7 @@ function pipelinesOf(graph: GraphDescription | undefined): ReadonlyMap<string, r
   return pipelines;
 }
 
-function troublesOf(host: Host): ReadonlyMap<string, Omit<ErrorState, "sinceMs">> {
+function troublesOf(host: BuiltInHost): ReadonlyMap<string, Omit<ErrorState, "sinceMs">> {
   const troubles = new Map<string, Omit<ErrorState, "sinceMs">>();
   for (const exporter of host.admin?.exporters() ?? [])
     if (exporter.state === "DOWN") troubles.set(`exporter:${exporter.id}`, exporterTrouble(exporter));

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import {
   formatAddress,
   type HostPort,
@@ -9,12 +10,12 @@ import {
   startSimpleHttpServer,
 } from "#net";
 import { rejectUnauthenticated, serverAuthenticator } from "#net/auth";
-import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
+import type { Extension } from "../../plugin.js";
 import { type CollectorStatus, ComponentStates, type StateTree } from "./component-states.js";
 import { type HealthCheckV2Config, healthCheckV2Schema } from "./config.js";
 
 /** The Collector's second health check: the state of the agent, its pipelines and components. */
-export const healthCheckV2 = defineExtension<HealthCheckV2Config>({
+export const healthCheckV2 = defineBuiltInExtension<HealthCheckV2Config>({
   type: "healthcheckv2",
   aliases: ["health_check_v2"],
   summary: "Answers HTTP probes with the state of the agent, its pipelines and components.",
@@ -42,12 +43,12 @@ const HTTP_STATUS: Readonly<Record<CollectorStatus, number>> = {
 
 class HealthCheckV2 implements Extension {
   private readonly config: HealthCheckV2Config;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private states: ComponentStates;
   private startedMs = 0;
   private server: ListeningServer | undefined;
 
-  constructor(config: HealthCheckV2Config, context: ExtensionContext) {
+  constructor(config: HealthCheckV2Config, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
     this.states = new ComponentStates(0);

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream";
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import { type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import {
   addressOfUrl,
   connectionErrorMessage,
@@ -17,11 +18,11 @@ import {
   type TlsClientOptions,
 } from "#net";
 import { clientAuthenticator, rejectUnauthenticated, sendAuthorized, serverAuthenticator } from "#net/auth";
-import { defineExtension, type Extension, type ExtensionContext, limitedLog } from "../../plugin.js";
+import { type Extension, limitedLog } from "../../plugin.js";
 import { type HttpForwarderConfig, httpForwarderSchema } from "./config.js";
 
 /** Passes HTTP requests on to another server. */
-export const httpForwarder = defineExtension<HttpForwarderConfig>({
+export const httpForwarder = defineBuiltInExtension<HttpForwarderConfig>({
   type: "http_forwarder",
   aliases: ["httpforwarder"],
   summary: "Passes HTTP requests on to another server, and its answers back.",
@@ -52,14 +53,14 @@ const CONNECTIONS = { maxConnections: 10_000, maxConnectionsPerClient: 2500 };
 
 class HttpForwarder implements Extension {
   private readonly config: HttpForwarderConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private readonly authenticator: ClientAuthenticator | undefined;
   private readonly logFailure: (reason: string) => void;
   private readonly stopping = new AbortController();
   private tls: TlsClientOptions = { rejectUnauthorized: true };
   private server: ListeningServer | undefined;
 
-  constructor(config: HttpForwarderConfig, context: ExtensionContext) {
+  constructor(config: HttpForwarderConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
     this.authenticator = clientAuthenticator(config.egress.auth ?? undefined, context);

@@ -1,6 +1,7 @@
+import type { BuiltInExtension, BuiltInExtensionContext } from "#contract/built-in";
 import type { InsightBy, InsightSource } from "#contract/insight";
 import type { AgentInspection } from "#contract/operations";
-import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
+import { defineExtension } from "../../plugin.js";
 import { type InsightConfig, insightSchema } from "./config.js";
 import { InsightMeter } from "./insight-meter.js";
 import { TopMetrics } from "./top-metrics.js";
@@ -13,11 +14,11 @@ export const insight = defineExtension<InsightConfig>({
   create: (config, context) => new Insight(config, context),
 });
 
-class Insight implements Extension {
+class Insight implements BuiltInExtension {
   private readonly meter: InsightMeter;
   private readonly metrics: TopMetrics;
 
-  constructor(config: InsightConfig, { clock, random, metrics, worker }: ExtensionContext) {
+  constructor(config: InsightConfig, { clock, random, metrics, worker }: BuiltInExtensionContext) {
     const { places, sampling_ratio: ratio, full_rate: fullRate, max_memory: memory, price } = config;
     const workers = worker?.count ?? 1;
     const prices = Object.entries(price).map(([id, each]) => [

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import type { LeaderElection } from "#contract/services";
 import { kubernetesApi } from "#net/kubernetes";
 import { pause, withTimeout } from "#resilience";
-import { defineExtension, type Extension, type ExtensionContext, limitedLog } from "../../plugin.js";
+import { type ExtensionContext, limitedLog } from "../../plugin.js";
 import { JITTER, type K8sLeaderElectorConfig, k8sLeaderElectorSchema } from "./config.js";
 import { KubernetesLease } from "./lease.js";
 
 /** Elects one leader among the agents of a cluster. */
-export const k8sLeaderElector = defineExtension<K8sLeaderElectorConfig>({
+export const k8sLeaderElector = defineBuiltInExtension<K8sLeaderElectorConfig>({
   type: "k8s_leader_elector",
   summary: "Elects one leader among the agents of a Kubernetes cluster; receivers that name it run only there.",
   serves: "leader_elector",
@@ -22,7 +23,7 @@ const RELEASE_MS = 1500;
  * A candidate, while receivers follow it. It is the leader from the moment when the lease is its own until the lease
  * could not be renewed for `renew_deadline`, which is before others may take it.
  */
-class LeaderElector implements Extension {
+class LeaderElector implements BuiltInExtension {
   private readonly config: K8sLeaderElectorConfig;
   private readonly context: ExtensionContext;
   private readonly lease: KubernetesLease;

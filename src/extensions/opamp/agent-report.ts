@@ -1,6 +1,6 @@
 import { arch, hostname, type as osName, platform, release } from "node:os";
 import { stringify } from "yaml";
-import type { ExtensionContext } from "../../plugin.js";
+import type { BuiltInExtensionContext } from "#contract/built-in";
 import type { OpampConfig } from "./config.js";
 import { HealthReader } from "./health.js";
 import { formatInstanceUid } from "./instance-uid.js";
@@ -15,12 +15,12 @@ import {
 /** The parts of the agent's status as they are now, encoded. A part that is not reported, or not known yet, is absent. */
 export class AgentReport {
   private readonly config: OpampConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private readonly health: HealthReader;
   /** The config changes rarely, so it is written again only when the agent has another one. */
   private written: { readonly of: unknown; readonly bytes: Buffer | undefined } | undefined;
 
-  constructor(config: OpampConfig, context: ExtensionContext) {
+  constructor(config: OpampConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
     this.health = new HealthReader(context.host, context.clock);

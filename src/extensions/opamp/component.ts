@@ -1,5 +1,6 @@
+import { type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import { errorMessage } from "#contract/errors";
-import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
+import type { Extension } from "../../plugin.js";
 import { AgentReport } from "./agent-report.js";
 import { OpampClient } from "./client.js";
 import { type OpampConfig, opampSchema } from "./config.js";
@@ -13,7 +14,7 @@ import { OpampStorage } from "./storage.js";
 import { WebSocketLink } from "./websocket-link.js";
 
 /** Connects the agent to an OpAMP server, which shows and manages a fleet of agents. */
-export const opamp = defineExtension<OpampConfig>({
+export const opamp = defineBuiltInExtension<OpampConfig>({
   type: "opamp",
   summary: "Reports the agent's identity, health and config to an OpAMP server, which may change the config.",
   runsIn: "parent",
@@ -25,13 +26,13 @@ export const opamp = defineExtension<OpampConfig>({
 
 class OpampExtension implements Extension {
   private readonly config: OpampConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private readonly storage: OpampStorage;
   private link: ServerLink | undefined;
   private client: OpampClient | undefined;
   private remoteConfigs: RemoteConfigs | undefined;
 
-  constructor(config: OpampConfig, context: ExtensionContext) {
+  constructor(config: OpampConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
     this.storage = new OpampStorage(config.storage.directory, context.id);

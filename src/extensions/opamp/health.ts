@@ -1,6 +1,7 @@
+import type { BuiltInHost } from "#contract/built-in";
 import type { ExporterStatus, GraphNode, ReceiverStatus } from "#contract/operations";
 import { maskText } from "#text";
-import type { Clock, Host } from "../../plugin.js";
+import type { Clock } from "../../plugin.js";
 import type { ComponentHealth } from "./messages.js";
 
 /** The Collector's names of component statuses, so that servers made for it show them. */
@@ -26,13 +27,13 @@ const UP: PartState = { state: "UP", error: "" };
  * works, so it counts as healthy and has an error. The agent is healthy while it is ready and no component is down.
  */
 export class HealthReader {
-  private readonly host: Host;
+  private readonly host: BuiltInHost;
   private readonly clock: Clock;
   private readonly createdAt: number;
   /** The last status of each part, and since when it has it. */
   private readonly since = new Map<string, { readonly status: string; readonly at: number }>();
 
-  constructor(host: Host, clock: Clock) {
+  constructor(host: BuiltInHost, clock: Clock) {
     this.host = host;
     this.clock = clock;
     this.createdAt = clock.now();

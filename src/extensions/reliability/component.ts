@@ -1,5 +1,5 @@
+import { type BuiltInExtensionFactory, defineBuiltInExtension } from "#contract/built-in";
 import type { QueueStore } from "#queue/store";
-import { defineExtension, type ExtensionFactory } from "../../plugin.js";
 import {
   exporterDefaults,
   exporterSettings,
@@ -14,7 +14,7 @@ import {
 let loaded: typeof import("./reliability.js") | undefined;
 
 /** Wraps every exporter. */
-export const reliability = defineExtension<ReliabilityConfig>({
+export const reliability = defineBuiltInExtension<ReliabilityConfig>({
   type: "reliability",
   onByDefault: true,
   summary: "Gives every exporter a durable queue, retries, a circuit breaker, dead letters and replay.",
@@ -34,7 +34,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
 });
 
 /** Makes the same extension with stores that are not on disk. It creates no directory. */
-export function reliabilityWithStores(createStore: (exporter: string) => QueueStore): ExtensionFactory {
+export function reliabilityWithStores(createStore: (exporter: string) => QueueStore): BuiltInExtensionFactory {
   return {
     ...reliability,
     create: (config, context) => new loaded!.Reliability(config as ReliabilityConfig, context, createStore),

@@ -1,4 +1,5 @@
 import { type ArchiveSource, folderSource, s3Source } from "#archive";
+import type { BuiltInExtension, BuiltInExtensionContext } from "#contract/built-in";
 import type { Admin, DeadLetterLanguage } from "#contract/operations";
 import {
   type Journal,
@@ -40,15 +41,15 @@ import {
   WorkerQueues,
 } from "#queue";
 import { Keyring, loadKeyring, type QueueStore } from "#queue/store";
-import type { Batch, Extension, ExtensionContext } from "../../plugin.js";
+import type { Batch } from "../../plugin.js";
 import { exporterDefaults, keepsJournals, type ReliabilityConfig } from "./config.js";
 
 /** Stands between pipelines and exporters: accepted data is kept until it is delivered or a person gives it up. */
-export class Reliability implements Extension {
+export class Reliability implements BuiltInExtension {
   readonly admin: Admin;
   private config: ReliabilityConfig;
   private defaults: ExporterSettings;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private readonly language: DeadLetterLanguage;
   private readonly controls = new Map<string, ExporterControl>();
   private readonly messageIndexes = new MessageIndexes(this.controls);
@@ -74,7 +75,11 @@ export class Reliability implements Extension {
   private readonly outletSettings = new Map<string, OutletSettings>();
 
   /** `createStore` makes stores that are not on disk; then there is no directory. */
-  constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
+  constructor(
+    config: ReliabilityConfig,
+    context: BuiltInExtensionContext,
+    createStore?: (exporter: string) => QueueStore,
+  ) {
     this.config = config;
     const { audit, history } = config;
     this.defaults = exporterDefaults(config);
@@ -283,13 +288,13 @@ export class Reliability implements Extension {
   }
 }
 
-function createPlace(config: ReliabilityConfig, { clock, logger, worker }: ExtensionContext): QueuePlace {
+function createPlace(config: ReliabilityConfig, { clock, logger, worker }: BuiltInExtensionContext): QueuePlace {
   const services = { clock, logger, worker };
   if (config.store !== undefined) return new PostgresPlace(config.store.postgres, services);
   return new DiskPlace(config.directory, keepsJournals(config), services);
 }
 
-function openArchive(place: ArchivePlace, context: ExtensionContext): ArchiveSource {
+function openArchive(place: ArchivePlace, context: BuiltInExtensionContext): ArchiveSource {
   if (place.kind === "folder") return folderSource(place.path);
   const { bucket, region, endpoint, isPathStyle } = place;
   return s3Source({ bucket, region, isPathStyle, ...(endpoint && { endpoint: new URL(endpoint) }) }, context);

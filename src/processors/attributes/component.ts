@@ -1,8 +1,8 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { editRecordAttributes } from "#otlp/views";
 import {
   type AnyRecordView,
   type Attributes,
-  defineProcessor,
   eachBatch,
   editRecords,
   type Logger,
@@ -22,7 +22,7 @@ import { createMatcher, type MatchConfig, refusesMatches } from "./match.js";
 import { createSpanChange } from "./span-change.js";
 
 /** Changes the attributes of log records, spans and data points. */
-export const attributesProcessor = defineProcessor<AttributesConfig>({
+export const attributesProcessor = defineBuiltInProcessor<AttributesConfig>({
   type: "attributes",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of records.",
   signals: SIGNALS,
@@ -45,7 +45,7 @@ export const attributesProcessor = defineProcessor<AttributesConfig>({
 });
 
 /** Changes the attributes of each resource once, however many records the resource has. */
-export const resourceProcessor = defineProcessor<ResourceConfig>({
+export const resourceProcessor = defineBuiltInProcessor<ResourceConfig>({
   type: "resource",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of resources.",
   signals: SIGNALS,
@@ -67,7 +67,7 @@ export const resourceProcessor = defineProcessor<ResourceConfig>({
 });
 
 /** Changes the names and the status of spans. */
-export const spanProcessor = defineProcessor<SpanConfig>({
+export const spanProcessor = defineBuiltInProcessor<SpanConfig>({
   type: "span",
   summary: "Makes names of spans from attributes, attributes from names, and sets their status.",
   signals: ["traces"],

@@ -1,13 +1,14 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { decodeText, message } from "#otlp/bytes";
 import { METRIC_NAME_TAG } from "#otlp/metric-tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { CONTEXT_SHAPES } from "#ottl";
-import { defineProcessor, eachBatch, limitedLog } from "../../plugin.js";
+import { eachBatch, limitedLog } from "../../plugin.js";
 import { type DeltaToRateConfig, deltaToRateSchema } from "./config.js";
 import { isDeltaSum, writeAsRate } from "./rate-gauge.js";
 
 /** Turns delta sums into gauges of their rate per second. Other metrics keep their bytes. */
-export const deltaToRate = defineProcessor<DeltaToRateConfig>({
+export const deltaToRate = defineBuiltInProcessor<DeltaToRateConfig>({
   type: "delta_to_rate",
   aliases: ["deltatorate"],
   summary: "Turns delta sums into gauges of their rate per second.",

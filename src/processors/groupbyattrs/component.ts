@@ -1,4 +1,5 @@
-import { type Batch, defineProcessor, eachBatch, limitedLog, SIGNALS } from "../../plugin.js";
+import { defineBuiltInProcessor } from "#contract/built-in";
+import { type Batch, eachBatch, limitedLog, SIGNALS } from "../../plugin.js";
 import { type GroupByAttrsConfig, groupByAttrsSchema } from "./config.js";
 import { isRegroupOverflow } from "./group-tree.js";
 import { type Regrouped, regroup } from "./regroup.js";
@@ -12,7 +13,7 @@ const maxGroupedBytes = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 102
  * Moves the configured attributes of records to resources of their own, and merges equal resources, scopes and metrics.
  * A batch passes as the same bytes if there is nothing to move or merge, or if regrouping would exceed the size limit.
  */
-export const groupByAttrs = defineProcessor<GroupByAttrsConfig>({
+export const groupByAttrs = defineBuiltInProcessor<GroupByAttrsConfig>({
   type: "groupbyattrs",
   summary: "Moves attributes of records to their resources, and merges equal resources.",
   signals: SIGNALS,

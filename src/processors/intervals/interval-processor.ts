@@ -1,14 +1,7 @@
+import type { BuiltInProcessorContext } from "#contract/built-in";
 import type { JournalNotes } from "#contract/operators";
 import { SliceTimer } from "#work";
-import {
-  Batch,
-  Delivery,
-  type DeliveryOutput,
-  type Origin,
-  type Processor,
-  type ProcessorContext,
-  statefulProcessor,
-} from "../../plugin.js";
+import { Batch, Delivery, type DeliveryOutput, type Origin, type Processor, statefulProcessor } from "../../plugin.js";
 import { PassedNotes } from "./passed-notes.js";
 
 /** The two parts of a batch: records that wait for the end of the interval, and those that do not. */
@@ -51,7 +44,7 @@ interface IntervalSettings {
  *   that is read again does not pass them twice.
  * - The bytes of held requests are bounded: above the bound everything is passed on early.
  */
-export function intervalProcessor(settings: IntervalSettings, context: ProcessorContext): Processor {
+export function intervalProcessor(settings: IntervalSettings, context: BuiltInProcessorContext): Processor {
   return statefulProcessor((out) => {
     const holding = new IntervalHolder(settings, context, out);
     return {
@@ -95,7 +88,7 @@ interface Group {
 
 class IntervalHolder {
   private readonly settings: IntervalSettings;
-  private readonly context: ProcessorContext;
+  private readonly context: BuiltInProcessorContext;
   private readonly out: DeliveryOutput;
   private readonly passed: PassedNotes | undefined;
   private groups = new Map<string, Group>();
@@ -104,7 +97,7 @@ class IntervalHolder {
   private cancelTimer: (() => void) | undefined;
   private isStopped = false;
 
-  constructor(settings: IntervalSettings, context: ProcessorContext, out: DeliveryOutput) {
+  constructor(settings: IntervalSettings, context: BuiltInProcessorContext, out: DeliveryOutput) {
     this.settings = settings;
     this.context = context;
     this.out = out;

@@ -1,15 +1,16 @@
 import { isIP } from "node:net";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { withResource } from "#contract/operators";
 import { ResourceStamp, stampResources } from "#otlp";
 import { attributeValue, encodedKey, findAttribute } from "#otlp/bytes";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
-import { type Batch, type ComponentContext, defineProcessor, eachBatch, Refusal, SIGNALS } from "../../plugin.js";
+import { type Batch, type ComponentContext, eachBatch, Refusal, SIGNALS } from "../../plugin.js";
 import { type CatalogEntry, PodCatalog } from "./catalog.js";
 import { type K8sAttributesConfig, k8sAttributesSchema, type PodAssociation } from "./config.js";
 import type { PodContainer } from "./pod.js";
 
 /** Adds Kubernetes metadata to resources: attributes of the pod that each resource comes from. */
-export const k8sAttributes = defineProcessor<K8sAttributesConfig>({
+export const k8sAttributes = defineBuiltInProcessor<K8sAttributesConfig>({
   type: "k8s_attributes",
   aliases: ["k8sattributes"],
   summary: "Adds names, labels and annotations of Kubernetes pods to the resources of their telemetry.",

@@ -1,11 +1,12 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { RecordWalk } from "#otlp/views";
 import { CONTEXT_SHAPES } from "#ottl";
-import { Batch, defineProcessor, eachBatch } from "../../plugin.js";
+import { Batch, eachBatch } from "../../plugin.js";
 import { type GenerationRule, metricsGenerationSchema } from "./config.js";
 import { GeneratingVisitor } from "./generating-visitor.js";
 
 /** Makes new metrics of those of the same resource. The metrics that it makes are not operands of later rules. */
-export const metricsGeneration = defineProcessor<readonly GenerationRule[]>({
+export const metricsGeneration = defineBuiltInProcessor<readonly GenerationRule[]>({
   type: "metrics_generation",
   aliases: ["metricsgeneration", "experimental_metricsgeneration"],
   summary: "Makes new metrics by arithmetic on two metrics, or on a metric and a constant.",

@@ -1,9 +1,10 @@
-import { defineProcessor, eachBatch, limitedLog } from "../../plugin.js";
+import { defineBuiltInProcessor } from "#contract/built-in";
+import { eachBatch, limitedLog } from "../../plugin.js";
 import { type MetricTransform, metricsTransformSchema } from "./config.js";
 import { transformMetrics } from "./transform-metrics.js";
 
 /** Renames, adds and merges metrics, and changes their attributes and values. */
-export const metricsTransform = defineProcessor<readonly MetricTransform[]>({
+export const metricsTransform = defineBuiltInProcessor<readonly MetricTransform[]>({
   type: "metrics_transform",
   aliases: ["metricstransform"],
   summary: "Renames, copies, combines, groups and scales metrics, and changes their attributes.",

@@ -1,5 +1,6 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
-import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../plugin.js";
+import { type Batch, eachBatch, type ProcessorContext, SIGNALS } from "../../plugin.js";
 import { type PiiConfig, piiSchema } from "./config.js";
 import { failClosed } from "./fail-closed.js";
 import { PiiTreatment } from "./pii-treatment.js";
@@ -10,7 +11,7 @@ import { PiiTreatment } from "./pii-treatment.js";
  * The processor fails closed (see `failClosed`). A replayed dead letter is treated like a new batch, which changes
  * nothing if it was treated before.
  */
-export const pii = defineProcessor<PiiConfig>({
+export const pii = defineBuiltInProcessor<PiiConfig>({
   type: "pii",
   summary: "Masks, hashes or removes personal data and secrets.",
   signals: SIGNALS,

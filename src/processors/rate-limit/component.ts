@@ -1,4 +1,5 @@
 import { SharedRedis } from "#brokers";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
 import { shareOfAmount, shareOfLimit, withResource } from "#contract/operators";
 import { partitionByMarks } from "#otlp/edit";
@@ -7,7 +8,6 @@ import {
   type Batch,
   type BatchResult,
   deadLetter,
-  defineProcessor,
   eachBatch,
   limitedLog,
   type Origin,
@@ -28,7 +28,7 @@ import { SharedPermits } from "./shared-permits.js";
  * (exporters with a matching dead_letter.filter rule still keep them), kept as dead letters, or the whole request is
  * refused, which then does not count. A batch within the limits passes as the same object.
  */
-export const rateLimit = defineProcessor<RateLimitConfig>({
+export const rateLimit = defineBuiltInProcessor<RateLimitConfig>({
   type: "rate_limit",
   summary: "Limits how many records per key pass in a time window.",
   signals: SIGNALS,

@@ -1,7 +1,8 @@
 import { Observable, type Subscription, shareReplay } from "rxjs";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { withResource } from "#contract/operators";
 import { ResourceStamp } from "#otlp";
-import { type Batch, type ComponentContext, defineProcessor, eachBatch, SIGNALS, type Value } from "../../plugin.js";
+import { type Batch, type ComponentContext, eachBatch, SIGNALS, type Value } from "../../plugin.js";
 import { type ResourceDetectionConfig, schema } from "./config.js";
 import { detectAttributes } from "./detect.js";
 import { DETECTOR_ENDPOINTS, type DetectorEndpoints } from "./detector.js";
@@ -25,7 +26,7 @@ export function createResourceDetection(endpoints: DetectorEndpoints) {
     return detection;
   };
 
-  return defineProcessor<ResourceDetectionConfig>({
+  return defineBuiltInProcessor<ResourceDetectionConfig>({
     type: "resource_detection",
     aliases: ["resourcedetection"],
     summary: "Adds attributes of the machine, cloud or cluster that the agent runs in to resources.",

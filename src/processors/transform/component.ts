@@ -1,9 +1,10 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { errorHandler, transformBatch } from "#ottl";
-import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
+import { eachBatch, SIGNALS } from "../../plugin.js";
 import { type TransformConfig, transformSchema } from "./config.js";
 
 /** Edits telemetry with OTTL statements. A batch that no statement changes passes as the same bytes. */
-export const transform = defineProcessor<TransformConfig>({
+export const transform = defineBuiltInProcessor<TransformConfig>({
   type: "transform",
   summary: "Edits telemetry with OTTL statements.",
   signals: SIGNALS,

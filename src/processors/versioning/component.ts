@@ -1,5 +1,6 @@
 import type { ProcessorContext, ProcessorFactory } from "#contract";
-import { deadLetter, defineProcessor } from "#contract";
+import { deadLetter } from "#contract";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { Refusal } from "#contract/errors";
 import { type BatchResult, eachBatch } from "#contract/operators";
 import type { Batch } from "#otlp";
@@ -32,7 +33,7 @@ export interface VersioningDefinition {
  * });
  */
 export function defineVersioning({ type, summary, upcasters = {} }: VersioningDefinition): ProcessorFactory {
-  return defineProcessor<VersioningConfig>({
+  return defineBuiltInProcessor<VersioningConfig>({
     type,
     summary,
     signals: SIGNALS,

@@ -11,11 +11,12 @@ import {
   readObject,
   type WalkPosition,
 } from "#archive";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { REHYDRATED_ATTRIBUTE, REHYDRATED_FROM_ATTRIBUTE } from "#contract/rehydration";
 import { type Batch, ResourceStamp } from "#otlp";
 import { BatchIntake, CursorStore, type MessageOutcome } from "#receiving";
 import { placeName } from "#text";
-import { limitedLog, type Receiver, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
+import { limitedLog, type Receiver, SIGNALS, type Signal } from "../../plugin.js";
 
 interface ArchiveReceiverSettings {
   /** Milliseconds since the epoch. */
@@ -47,7 +48,7 @@ const MAX_PENDING = 4;
 export class ArchiveReceiver implements Receiver {
   private readonly open: () => ArchiveSource;
   private readonly settings: ArchiveReceiverSettings;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly store: CursorStore;
   private readonly intakes = new Map<Signal, BatchIntake>();
   private readonly stopping = new AbortController();
@@ -58,7 +59,7 @@ export class ArchiveReceiver implements Receiver {
   private problems = 0;
   private cursorName = "";
 
-  constructor(open: () => ArchiveSource, settings: ArchiveReceiverSettings, context: ReceiverContext) {
+  constructor(open: () => ArchiveSource, settings: ArchiveReceiverSettings, context: BuiltInReceiverContext) {
     this.open = open;
     this.settings = settings;
     this.context = context;

@@ -7,11 +7,12 @@ import {
   setbackOfHeaders,
 } from "#brokers";
 import { DEAD_LETTER_SOURCE_ATTRIBUTE, type SqsQueue } from "#brokers/sqs";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { ERROR_CODES, errorMessage, toRefusal } from "#contract/errors";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { backoff, ReadLoop, withTimeout } from "#resilience";
-import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
+import { limitedLog, type Refusal, type Setback } from "../../plugin.js";
 import type { AwsSqsReceiverConfig } from "./config.js";
 import { DeadLetterQueue } from "./dead-letter-queue.js";
 import { Deletions } from "./deletions.js";
@@ -55,7 +56,7 @@ const FLUSH_LIMIT_MS = 5000;
 export class SqsSource implements BrokerSource {
   private readonly queue: SqsQueue;
   private readonly config: AwsSqsReceiverConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly isBinary: boolean;
   private readonly intake: MessageIntake;
   private readonly held: HeldMessages;
@@ -75,7 +76,7 @@ export class SqsSource implements BrokerSource {
     queue: SqsQueue,
     settings: Pick<MessageIntakeSettings, "signal" | "encoding" | "dedup">,
     config: AwsSqsReceiverConfig,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
   ) {
     this.queue = queue;
     this.config = config;

@@ -1,11 +1,12 @@
+import { type BuiltInReceiverContext, defineBuiltInReceiver } from "#contract/built-in";
 import { type HostPort, type LeasedUdpSocket, leaseUdpSocket, listenAddress } from "#net";
 import { BatchIntake } from "#receiving";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { limitedLog, type Receiver } from "../../plugin.js";
 import { type AwsXrayReceiverConfig, awsXrayReceiverSchema } from "./config.js";
 import { SegmentBatch } from "./segment-batch.js";
 
 /** Segments of X-Ray's SDKs, as they send them to the X-Ray daemon. */
-export const awsXrayReceiver = defineReceiver<AwsXrayReceiverConfig>({
+export const awsXrayReceiver = defineBuiltInReceiver<AwsXrayReceiverConfig>({
   type: "awsxray",
   summary: "Receives segments of AWS X-Ray's SDKs over UDP, as spans.",
   signals: ["traces"],
@@ -26,7 +27,7 @@ const MAX_BATCH_BYTES = 1024 * 1024;
 
 class AwsXrayReceiver implements Receiver {
   private readonly config: AwsXrayReceiverConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly logRefused: (reason: string) => void;
   private intake: BatchIntake | undefined;
   private lease: LeasedUdpSocket | undefined;
@@ -35,7 +36,7 @@ class AwsXrayReceiver implements Receiver {
   private sender = "";
   private pendingBytes = 0;
 
-  constructor(config: AwsXrayReceiverConfig, context: ReceiverContext) {
+  constructor(config: AwsXrayReceiverConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.logRefused = limitedLog(context.clock, (reason, suppressed) =>

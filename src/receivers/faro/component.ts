@@ -1,5 +1,5 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { HttpReceiver, listensAtEndpoint } from "#receiving/requests";
-import { defineReceiver } from "../../plugin.js";
 import { type FaroConfig, faroSchema } from "./config.js";
 import { faroFormat } from "./format.js";
 
@@ -7,7 +7,7 @@ import { faroFormat } from "./format.js";
 const PATH = "/";
 
 /** Logs, exceptions, measurements, events and spans that Grafana's Faro SDK sends from browsers. */
-export const faroReceiver = defineReceiver<FaroConfig>({
+export const faroReceiver = defineBuiltInReceiver<FaroConfig>({
   type: "faro",
   summary: "Receives logs, exceptions, measurements, events and spans of Grafana's Faro SDK from browsers.",
   signals: ["logs", "traces"],

@@ -1,8 +1,8 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { OperatorChain } from "#logs";
 import { LogEntry, type LogMap, type TextEncoding } from "#logs/entries";
 import { withoutEnd } from "#text";
 import { compilePattern, type Pattern } from "#text/patterns";
-import type { ReceiverContext } from "../../plugin.js";
 import type { FileLogConfig } from "./config.js";
 import type { FileContent } from "./content.js";
 
@@ -23,7 +23,7 @@ export class FileHeader {
   constructor(
     { pattern, metadata_operators }: NonNullable<FileLogConfig["header"]>,
     encoding: TextEncoding,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
   ) {
     this.pattern = compilePattern(pattern);
     this.encoding = encoding;

@@ -1,8 +1,8 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { type EntrySeverity, EntryTemplate, type EntryTime, isPlainJsonParser, OperatorChain } from "#logs";
 import { encodeAttributes, encodeScopeName, LogBatchWriter, LogEntry, type LogMap, writeEntry } from "#logs/entries";
 import type { WireWriter } from "#otlp/bytes";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
-import type { ReceiverContext } from "../../plugin.js";
 import type { BatchSender } from "./batch-sender.js";
 import type { FileLogConfig } from "./config.js";
 import { FILE_ATTRIBUTES } from "./file-attributes.js";
@@ -38,7 +38,7 @@ export class OperatorOutput implements RecordOutput {
   /** Files with entries that an operator holds. */
   private readonly heldFiles = new Set<TrackedFile>();
 
-  constructor(config: FileLogConfig, context: ReceiverContext) {
+  constructor(config: FileLogConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.maxRecordSize = context.maxRecordSize ?? Number.POSITIVE_INFINITY;
     this.chain = new OperatorChain(config.operators, context, (entry) => this.write(entry));

@@ -1,12 +1,13 @@
 import { createServer, type Socket } from "node:net";
+import { type BuiltInReceiverContext, defineBuiltInReceiver } from "#contract/built-in";
 import { connectionLimits, HANDED_OVER, type LeasedServer, leaseServer, listenAddress, portOf } from "#net";
 import { BatchIntake } from "#receiving";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { limitedLog, type Receiver } from "../../plugin.js";
 import { type FluentForwardConfig, fluentForwardSchema, listenTarget } from "./config.js";
 import { ForwardConnection } from "./forward-connection.js";
 import { WaitingRoom } from "./waiting-room.js";
 
-export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
+export const fluentForwardReceiver = defineBuiltInReceiver<FluentForwardConfig>({
   type: "fluent_forward",
   aliases: ["fluentforward"],
   summary:
@@ -28,13 +29,13 @@ const MAX_CONNECTIONS_PER_CLIENT = 2500;
 class FluentForwardReceiver implements Receiver {
   port = 0;
   private readonly config: FluentForwardConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly connections = new Map<ForwardConnection, Socket>();
   private readonly logClosed: (event: { readonly reason: string }) => void;
   private intake: BatchIntake | undefined;
   private lease: LeasedServer | undefined;
 
-  constructor(config: FluentForwardConfig, context: ReceiverContext) {
+  constructor(config: FluentForwardConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.logClosed = limitedLog(context.clock, (event, suppressed) =>
@@ -102,6 +103,6 @@ class FluentForwardReceiver implements Receiver {
   }
 }
 
-function logRefused({ logger }: ReceiverContext, reason: string): void {
+function logRefused({ logger }: BuiltInReceiverContext, reason: string): void {
   logger.warn({ reason }, "a connection was refused");
 }

@@ -1,8 +1,9 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { EntryTemplate, OperatorChain } from "#logs";
 import type { LogMap } from "#logs/entries";
 import { BatchIntake, CursorStore, EntryStream } from "#receiving";
 import { backoff, ReadLoop } from "#resilience";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
+import { defineReceiver, limitedLog, type Receiver, StartError } from "../../plugin.js";
 import { type JournaldConfig, journaldSchema } from "./config.js";
 import { logEntryOf, parseJournalEntry } from "./journal-entry.js";
 import { Journalctl } from "./journalctl.js";
@@ -34,7 +35,7 @@ interface JournalOrigin {
 
 class JournaldReceiver implements Receiver {
   private readonly config: JournaldConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly journalctl: Journalctl;
   private readonly store: CursorStore;
   private readonly chain: OperatorChain;
@@ -52,7 +53,7 @@ class JournaldReceiver implements Receiver {
   private cursor: string | undefined;
   private number = 0;
 
-  constructor(config: JournaldConfig, context: ReceiverContext) {
+  constructor(config: JournaldConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.loop = new ReadLoop(context.clock);

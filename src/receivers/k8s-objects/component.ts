@@ -1,9 +1,10 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { type KubernetesApi, type KubernetesObject, kubernetesApi } from "#net/kubernetes";
 import { BatchIntake, CursorStore, EntryStream, whileLeader } from "#receiving";
 import { atIntervals, jittered, pause } from "#resilience";
 import { listOf, textOf } from "#text/json";
 import { compilePattern } from "#text/patterns";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { defineReceiver, limitedLog, type Receiver } from "../../plugin.js";
 import { type ApiResource, ApiResources } from "./api-resources.js";
 import {
   type K8sEventsConfig,
@@ -49,7 +50,7 @@ interface RunningPart {
 }
 
 abstract class ObjectReceiver implements Receiver {
-  protected readonly context: ReceiverContext;
+  protected readonly context: BuiltInReceiverContext;
   protected readonly api: KubernetesApi;
   protected readonly parts: RunningPart[] = [];
   protected readonly stopping = new AbortController();
@@ -57,7 +58,7 @@ abstract class ObjectReceiver implements Receiver {
   private intake: BatchIntake | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(config: K8sObjectsConfig | K8sEventsConfig, context: ReceiverContext) {
+  constructor(config: K8sObjectsConfig | K8sEventsConfig, context: BuiltInReceiverContext) {
     this.context = context;
     this.api = kubernetesApi(config);
     this.store = config.storage ? new CursorStore(config.offsets_directory, context) : undefined;
@@ -100,7 +101,7 @@ abstract class ObjectReceiver implements Receiver {
 class K8sEventsReceiver extends ObjectReceiver {
   private readonly config: K8sEventsConfig;
 
-  constructor(config: K8sEventsConfig, context: ReceiverContext) {
+  constructor(config: K8sEventsConfig, context: BuiltInReceiverContext) {
     super(config, context);
     this.config = config;
   }
@@ -119,7 +120,7 @@ class K8sObjectsReceiver extends ObjectReceiver {
   private readonly config: K8sObjectsConfig;
   private readonly logProblem: (event: { readonly object: string; readonly reason: string }) => void;
 
-  constructor(config: K8sObjectsConfig, context: ReceiverContext) {
+  constructor(config: K8sObjectsConfig, context: BuiltInReceiverContext) {
     super(config, context);
     this.config = config;
     this.logProblem = limitedLog(context.clock, ({ object, reason }, suppressed) =>

@@ -1,7 +1,8 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import type { LogEntry } from "#logs/entries";
 import { type KubernetesApi, type KubernetesObject, type ListedPage, ObjectWatch } from "#net/kubernetes";
 import { type BatchIntake, type CursorStore, EntryStream } from "#receiving";
-import { limitedLog, type ReceiverContext } from "../../plugin.js";
+import { limitedLog } from "../../plugin.js";
 
 interface ObjectStreamSettings {
   /** The path of the list. */
@@ -37,7 +38,7 @@ export class ObjectStream {
   private knownVersion: bigint | undefined;
   private readonly isResumed: boolean;
 
-  constructor(settings: ObjectStreamSettings, services: ObjectStreamServices, context: ReceiverContext) {
+  constructor(settings: ObjectStreamSettings, services: ObjectStreamServices, context: BuiltInReceiverContext) {
     const { path, labelSelector, fieldSelector } = settings;
     const { api, intake, store } = services;
     const { clock, random, logger, health } = context;

@@ -15,19 +15,12 @@ import {
   type SourceServices,
   setbackOfHeaders,
 } from "#brokers";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
 import type { SourceHealth } from "#contract/operations";
 import { backoff, ReadLoop } from "#resilience";
 import { loadClient } from "#system";
-import {
-  type Batch,
-  editRecords,
-  limitedLog,
-  type ReceiverContext,
-  type Refusal,
-  type Setback,
-  StartError,
-} from "../../plugin.js";
+import { type Batch, editRecords, limitedLog, type Refusal, type Setback, StartError } from "../../plugin.js";
 import { encodingOf, fitsSignal, type KafkaReceiverConfig, NO_RECORDS_OF_SIGNAL, topicsOf } from "./config.js";
 import { DeadLetterTopic } from "./dead-letter-topic.js";
 import { GroupSession, type SessionParts, TopicsChanged } from "./group-session.js";
@@ -36,7 +29,7 @@ import type { Partition } from "./partition.js";
 /** One member of the consumer group, which reads all topics of all signals. */
 export class KafkaSource implements BrokerSource {
   private readonly config: KafkaReceiverConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly intakes = new Map<string, MessageIntake>();
   private readonly partitions = new Map<string, Partition>();
   private readonly services: SourceServices;
@@ -47,7 +40,7 @@ export class KafkaSource implements BrokerSource {
   private session: GroupSession | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(config: KafkaReceiverConfig, context: ReceiverContext, services: SourceServices) {
+  constructor(config: KafkaReceiverConfig, context: BuiltInReceiverContext, services: SourceServices) {
     this.config = config;
     this.context = context;
     this.services = services;

@@ -12,10 +12,11 @@ import {
   OldestFirstMap,
   rejectedHeaders,
 } from "#brokers";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import type { MessageOutcome } from "#receiving";
 import { backoff, ReadLoop } from "#resilience";
-import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
+import { limitedLog, type Signal } from "../../plugin.js";
 import type { NatsReceiverConfig } from "./config.js";
 import { ensureConsumer } from "./ensure-consumer.js";
 import { NatsMessage } from "./incoming-message.js";
@@ -41,7 +42,7 @@ export class NatsSource implements BrokerSource {
   private readonly signal: Signal;
   private readonly config: NatsReceiverConfig;
   private readonly link: NatsLink;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly intake: MessageIntake;
   private readonly logReason: (reason: string) => void;
   private readonly logRejected: (outcome: Extract<MessageOutcome, { kind: "rejected" }>) => void;
@@ -58,7 +59,7 @@ export class NatsSource implements BrokerSource {
     signal: Signal,
     config: NatsReceiverConfig,
     link: NatsLink,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
     dedup: Dedup | undefined,
   ) {
     this.signal = signal;

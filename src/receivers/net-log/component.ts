@@ -1,6 +1,7 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { type OperatorConfig, operatorsSchema } from "#logs";
 import { listenAddress } from "#net";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import type { Receiver, ReceiverContext } from "../../plugin.js";
 import {
   type SyslogConfig,
   syslogSchema,
@@ -17,7 +18,7 @@ import { TcpInput } from "./tcp-input.js";
 import { UdpInput } from "./udp-input.js";
 
 /** Lines received over TCP. */
-export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
+export const tcpLogReceiver = defineBuiltInReceiver<TcpLogConfig>({
   type: "tcp_log",
   aliases: ["tcplog"],
   summary: "Receives lines over TCP as log records.",
@@ -30,7 +31,7 @@ export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
 });
 
 /** Packets received over UDP. */
-export const udpLogReceiver = defineReceiver<UdpLogConfig>({
+export const udpLogReceiver = defineBuiltInReceiver<UdpLogConfig>({
   type: "udp_log",
   aliases: ["udplog"],
   summary: "Receives UDP packets as log records.",
@@ -43,7 +44,7 @@ export const udpLogReceiver = defineReceiver<UdpLogConfig>({
 });
 
 /** Syslog messages received over TCP or UDP. */
-export const syslogReceiver = defineReceiver<SyslogConfig>({
+export const syslogReceiver = defineBuiltInReceiver<SyslogConfig>({
   type: "syslog",
   summary: "Receives syslog messages over TCP or UDP, and parses them.",
   handsOver: () => true,

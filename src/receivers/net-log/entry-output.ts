@@ -1,8 +1,8 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { EntryTemplate, OperatorChain, type OperatorConfig } from "#logs";
 import { encodeAttributes, encodeScopeName, LogBatchWriter, LogEntry, type LogMap, writeEntry } from "#logs/entries";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { BatchIntake } from "#receiving";
-import type { ReceiverContext } from "../../plugin.js";
 
 export interface EntryOutputSettings {
   readonly operators: readonly OperatorConfig[];
@@ -24,7 +24,7 @@ const MAX_WRITERS = 1000;
  */
 export class EntryOutput {
   private readonly settings: EntryOutputSettings;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly chain: OperatorChain;
   private readonly resource: LogMap;
   private readonly templates: readonly (readonly ["attributes" | "resource", string, EntryTemplate])[];
@@ -35,7 +35,7 @@ export class EntryOutput {
   private written = 0;
   private cancelFlush: (() => void) | undefined;
 
-  constructor(settings: EntryOutputSettings, context: ReceiverContext, onRoom: () => void) {
+  constructor(settings: EntryOutputSettings, context: BuiltInReceiverContext, onRoom: () => void) {
     this.settings = settings;
     this.context = context;
     this.onRoom = onRoom;

@@ -1,5 +1,6 @@
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import type { CutState, LogMap } from "#logs/entries";
 import {
   connectionLimits,
@@ -12,7 +13,6 @@ import {
   reloadServerTls,
 } from "#net";
 import { WorkQueue } from "#work";
-import type { ReceiverContext } from "../../plugin.js";
 import type { TcpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";
@@ -23,7 +23,7 @@ const DEFAULT_CONNECTIONS = 1000;
 export class TcpInput {
   port = 0;
   private readonly config: TcpConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly cut: Cut;
   private readonly output: EntryOutput;
   private readonly path: readonly string[];
@@ -34,7 +34,13 @@ export class TcpInput {
   private stopReloading = () => {};
 
   /** `path` is the path of the config section, for errors. */
-  constructor(config: TcpConfig, context: ReceiverContext, cut: Cut, output: EntryOutput, path: readonly string[]) {
+  constructor(
+    config: TcpConfig,
+    context: BuiltInReceiverContext,
+    cut: Cut,
+    output: EntryOutput,
+    path: readonly string[],
+  ) {
     this.config = config;
     this.context = context;
     this.cut = cut;

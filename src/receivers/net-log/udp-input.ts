@@ -1,8 +1,9 @@
 import type { RemoteInfo } from "node:dgram";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import type { CutState, LogMap, RecordSink } from "#logs/entries";
 import { type HostPort, type LeasedUdpSocket, leaseUdpSocket, listenAddress } from "#net";
 import { WorkQueue } from "#work";
-import { type Counter, limitedLog, type ReceiverContext } from "../../plugin.js";
+import { type Counter, limitedLog } from "../../plugin.js";
 import type { UdpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";
@@ -18,7 +19,7 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 export class UdpInput {
   port = 0;
   private readonly config: UdpConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly cut: Cut;
   private readonly output: EntryOutput;
   private readonly path: readonly string[];
@@ -29,7 +30,13 @@ export class UdpInput {
   private lease: LeasedUdpSocket | undefined;
 
   /** `path` is the path of the config section, for errors. */
-  constructor(config: UdpConfig, context: ReceiverContext, cut: Cut, output: EntryOutput, path: readonly string[]) {
+  constructor(
+    config: UdpConfig,
+    context: BuiltInReceiverContext,
+    cut: Cut,
+    output: EntryOutput,
+    path: readonly string[],
+  ) {
     this.config = config;
     this.context = context;
     this.cut = cut;

@@ -1,13 +1,14 @@
 import { createDedup, type Dedup } from "#brokers";
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { formatAddress, listenAddress, protectionOf } from "#net";
 import { HttpEndpoint, UploadRoom } from "#receiving/requests";
-import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import { type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
 import { type HttpConfig, type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { OTLP_FORMAT } from "./format.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 
 /** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
-export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
+export const otlpReceiver = defineBuiltInReceiver<OtlpReceiverConfig>({
   type: "otlp",
   summary: "Receives OTLP over gRPC and HTTP (protobuf and JSON).",
   signals: SIGNALS,

@@ -3,6 +3,7 @@ import type { Server, Socket } from "node:net";
 import process from "node:process";
 import { SUPPORTED_ENCODINGS } from "#codecs/compression";
 import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, type ServerListener } from "#contract";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { waitAtMost } from "#contract/time";
 import {
   connectionLimits,
@@ -30,7 +31,7 @@ import {
   type UploadRoom,
 } from "#receiving/requests";
 import { pause } from "#resilience";
-import type { Clock, Counter, ReceiverContext, Signal } from "../../plugin.js";
+import type { Clock, Counter, Signal } from "../../plugin.js";
 import type { GrpcConfig } from "./config.js";
 import type { GrpcFormat } from "./format.js";
 import { answerError, answerNotGrpc } from "./grpc-answer.js";
@@ -65,7 +66,7 @@ export class GrpcEndpoint {
   /** The port, once the endpoint has started. */
   port = 0;
   private isStopping = false;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly limits: ReceiverLimits;
   private readonly format: GrpcFormat;
   private readonly requestIntakes: Partial<Record<Signal, RequestIntake>>;
@@ -81,7 +82,7 @@ export class GrpcEndpoint {
     config: GrpcConfig,
     limits: ReceiverLimits,
     uploadRoom: UploadRoom,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
     format: GrpcFormat,
     dedup?: RequestDedup,
   ) {

@@ -13,11 +13,12 @@ import {
   sqlState,
 } from "#brokers/postgres";
 import type { MessageSource, MessageWatch } from "#contract";
+import type { BuiltInReceiver, BuiltInReceiverContext } from "#contract/built-in";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { duplicatesCounter, type MessageOutcome } from "#receiving";
 import { backoff, pause, ReadLoop } from "#resilience";
-import { type Counter, limitedLog, type Receiver, type ReceiverContext, Refusal } from "../../plugin.js";
+import { type Counter, limitedLog, Refusal } from "../../plugin.js";
 import { loadAgentName } from "./agent-name.js";
 import type { OutboxReceiverConfig } from "./config.js";
 import { idempotencyKeyOf, type OutboxRow, poisonSetback, rowMessage } from "./outbox-row.js";
@@ -39,10 +40,10 @@ const FLUSH_LIMIT_MS = 2000;
  * - No more rows are claimed than `max_in_flight` allows.
  * - One connection does everything; if it fails or is silent, a new one is opened.
  */
-export class OutboxSource implements Receiver, MessageSource {
+export class OutboxSource implements BuiltInReceiver, MessageSource {
   readonly messages = this;
   private readonly config: OutboxReceiverConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   /** Set by `start`. */
   private table!: OutboxTable;
   private readonly intake: MessageIntake;
@@ -81,7 +82,7 @@ export class OutboxSource implements Receiver, MessageSource {
   private cancelUpkeep = () => {};
   private forgotAt = Number.NEGATIVE_INFINITY;
 
-  constructor(config: OutboxReceiverConfig, context: ReceiverContext) {
+  constructor(config: OutboxReceiverConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.loop = new ReadLoop(context.clock);

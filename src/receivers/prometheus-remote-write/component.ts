@@ -1,10 +1,10 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { HttpReceiver, listensAtEndpoint } from "#receiving/requests";
-import { defineReceiver } from "../../plugin.js";
 import { type RemoteWriteReceiverConfig, remoteWriteReceiverSchema } from "./config.js";
 import { remoteWriteFormat } from "./format.js";
 
 /** Samples that Prometheus or another client pushes with remote write. */
-export const remoteWriteReceiver = defineReceiver<RemoteWriteReceiverConfig>({
+export const remoteWriteReceiver = defineBuiltInReceiver<RemoteWriteReceiverConfig>({
   type: "prometheus_remote_write",
   aliases: ["prometheusremotewrite"],
   summary: "Receives metrics by Prometheus's remote write, 2.0 and 1.0.",

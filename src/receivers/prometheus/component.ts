@@ -1,5 +1,6 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { BatchIntake } from "#receiving";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { defineReceiver, limitedLog, type Receiver } from "../../plugin.js";
 import { type PrometheusReceiverConfig, prometheusReceiverSchema } from "./config.js";
 import { createDiscoveries } from "./discovery/create.js";
 import { ScrapeHttpClient } from "./http-client.js";
@@ -20,13 +21,13 @@ export const prometheusReceiver = defineReceiver<PrometheusReceiverConfig>({
 
 class PrometheusReceiver implements Receiver {
   private readonly config: PrometheusReceiverConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly room: SeriesRoom;
   private intake: BatchIntake | undefined;
   private jobs: readonly ScrapeJob[] = [];
   private endGauges: (() => void)[] = [];
 
-  constructor(config: PrometheusReceiverConfig, context: ReceiverContext) {
+  constructor(config: PrometheusReceiverConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.room = { left: config.max_series, max: config.max_series };

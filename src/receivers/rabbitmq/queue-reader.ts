@@ -11,12 +11,13 @@ import {
   REDELIVERED_ATTRIBUTE,
   setbackOfHeaders,
 } from "#brokers";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
 import type { SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { connectionErrorMessage } from "#net";
 import { backoff, ReadLoop } from "#resilience";
-import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
+import { limitedLog, type Refusal, type Setback } from "../../plugin.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
 import { type RefusedMessage, SetAsideMessages } from "./set-aside-messages.js";
 import { type DeadLetterTarget, deadLetterTarget, declareTopology } from "./topology.js";
@@ -42,7 +43,7 @@ export class QueueReader implements BrokerSource {
   private readonly queue: string;
   private readonly config: RabbitmqReceiverConfig;
   private readonly client: RabbitClient;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly intake: MessageIntake;
   private readonly logRejected: (message: string) => void;
   private connection: ChannelModel | undefined;
@@ -57,7 +58,7 @@ export class QueueReader implements BrokerSource {
     settings: Pick<MessageIntakeSettings, "signal" | "encoding" | "dedup">,
     config: RabbitmqReceiverConfig,
     client: RabbitClient,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
   ) {
     this.queue = queue;
     this.config = config;

@@ -1,20 +1,13 @@
+import { type BuiltInReceiverContext, defineBuiltInReceiver } from "#contract/built-in";
 import type { ObservedEndpoint } from "#contract/services";
 import { ResourceStamp } from "#otlp";
-import {
-  defineReceiver,
-  type Intake,
-  type Receiver,
-  type ReceiverContext,
-  SIGNALS,
-  type Signal,
-  StartError,
-} from "../../plugin.js";
+import { type Intake, type Receiver, SIGNALS, type Signal, StartError } from "../../plugin.js";
 import { hintedReceiver } from "./annotations.js";
 import { type ReceiverCreatorConfig, receiverCreatorSchema } from "./config.js";
 import { EndpointRule, type EndpointVariables, expand, textOfValue, variablesOf } from "./templates.js";
 
 /** Starts and stops receivers as endpoints come and go. */
-export const receiverCreator = defineReceiver<ReceiverCreatorConfig>({
+export const receiverCreator = defineBuiltInReceiver<ReceiverCreatorConfig>({
   type: "receiver_creator",
   summary:
     "Starts a receiver for each endpoint that an observer finds and a rule matches, and stops it with the endpoint.",
@@ -55,7 +48,7 @@ type Endpoints = ReadonlyMap<string, ObservedEndpoint>;
  */
 class ReceiverCreator implements Receiver {
   private readonly config: ReceiverCreatorConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly templates: readonly RuledTemplate[];
   /** By observer and by endpoint. */
   private readonly served = new Map<string, Map<string, ServedEndpoint>>();
@@ -63,7 +56,7 @@ class ReceiverCreator implements Receiver {
   /** Endpoints whose receivers are stopping. */
   private readonly leaving = new Set<Promise<void>>();
 
-  constructor(config: ReceiverCreatorConfig, context: ReceiverContext) {
+  constructor(config: ReceiverCreatorConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.templates = Object.entries(config.receivers).map(([id, { rule, config: written, resource_attributes }]) => ({

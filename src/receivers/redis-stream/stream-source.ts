@@ -11,10 +11,11 @@ import {
   redisErrorMessage,
   rejectedHeaders,
 } from "#brokers";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
 import { backoff, pause, ReadLoop } from "#resilience";
-import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
+import { limitedLog, type Refusal, type Signal } from "../../plugin.js";
 import type { RedisStreamReceiverConfig } from "./config.js";
 import { entryMessage, readEntries, type StreamEntry } from "./stream-entry.js";
 
@@ -42,7 +43,7 @@ export class StreamSource implements BrokerSource {
   private readonly stream: string;
   private readonly consumer: string;
   private readonly config: RedisStreamReceiverConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly intake: MessageIntake;
   private readonly logReason: (reason: string) => void;
   private readonly logRejected: (refusal: Refusal) => void;
@@ -65,7 +66,7 @@ export class StreamSource implements BrokerSource {
     signal: Signal,
     consumer: string,
     config: RedisStreamReceiverConfig,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
     dedup: Dedup | undefined,
   ) {
     const { stream, encoding } = config[signal];

@@ -1,5 +1,5 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { HttpReceiver, listensAtEndpoint } from "#receiving/requests";
-import { defineReceiver } from "../../plugin.js";
 import { type SplunkHecReceiverConfig, splunkHecReceiverSchema } from "./config.js";
 import { hecFormat } from "./format.js";
 
@@ -7,7 +7,7 @@ import { hecFormat } from "./format.js";
 const PATH = "/services/collector";
 
 /** Events from clients of Splunk's HTTP Event Collector, as log records and metrics. */
-export const splunkHecReceiver = defineReceiver<SplunkHecReceiverConfig>({
+export const splunkHecReceiver = defineBuiltInReceiver<SplunkHecReceiverConfig>({
   type: "splunk_hec",
   summary: "Receives events and metrics as Splunk's HTTP Event Collector does.",
   signals: ["logs", "metrics"],

@@ -1,6 +1,7 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { BatchIntake, CursorStore, EntryStream } from "#receiving";
 import { atIntervals, TimeoutError, withTimeout } from "#resilience";
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { defineReceiver, limitedLog, type Receiver } from "../../plugin.js";
 import { type QueryConfig, type SqlQueryConfig, sqlQuerySchema } from "./config.js";
 import { dataSourceOf } from "./data-source.js";
 import { logEntryOf, metricsOf } from "./row-records.js";
@@ -28,7 +29,7 @@ const NANOSECONDS = 1_000_000n;
 
 class SqlQueryReceiver implements Receiver {
   private readonly config: SqlQueryConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly store: CursorStore;
   private readonly aborting = new AbortController();
   private readonly databases: SqlDatabase[] = [];
@@ -36,7 +37,7 @@ class SqlQueryReceiver implements Receiver {
   private readonly streams: EntryStream[] = [];
   private readonly loops = new Set<QueryLoop>();
 
-  constructor(config: SqlQueryConfig, context: ReceiverContext) {
+  constructor(config: SqlQueryConfig, context: BuiltInReceiverContext) {
     this.config = config;
     this.context = context;
     this.store = new CursorStore(config.offsets_directory, context);
@@ -163,7 +164,7 @@ function reportNulls(
 /** Runs one query at intervals: the next run begins when the result of the previous one was handed in. */
 class QueryLoop {
   private readonly config: SqlQueryConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly name: string;
   private readonly stopping: AbortSignal;
   private readonly run: (services: Omit<RunServices, "database">) => Promise<void>;
@@ -172,7 +173,7 @@ class QueryLoop {
 
   constructor(
     config: SqlQueryConfig,
-    context: ReceiverContext,
+    context: BuiltInReceiverContext,
     name: string,
     stopping: AbortSignal,
     run: (services: Omit<RunServices, "database">) => Promise<void>,

@@ -1,13 +1,14 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { type HostPort, listenAddress } from "#net";
 import { BatchIntake } from "#receiving";
 import { type Step, turns } from "#work";
-import { type Batch, defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { type Batch, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { aggregationSettings, StatsdAggregation } from "./aggregation.js";
 import { type StatsdConfig, statsdSchema } from "./config.js";
 import { type LineSink, listenForPackets, type StatsdListener, StreamListener } from "./listeners.js";
 
 /** Metrics from clients of StatsD and DogStatsD. */
-export const statsdReceiver = defineReceiver<StatsdConfig>({
+export const statsdReceiver = defineBuiltInReceiver<StatsdConfig>({
   type: "statsd",
   summary: "Receives StatsD and DogStatsD metrics over UDP, TCP or a socket, and aggregates them.",
   signals: ["metrics"],

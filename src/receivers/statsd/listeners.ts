@@ -1,4 +1,5 @@
 import { createServer, type Socket } from "node:net";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import {
   connectionLimits,
   HANDED_OVER,
@@ -10,7 +11,6 @@ import {
   portOf,
 } from "#net";
 import { type Step, WorkQueue } from "#work";
-import type { ReceiverContext } from "../../plugin.js";
 import type { StatsdConfig } from "./config.js";
 
 /** Takes what has arrived. */
@@ -38,7 +38,7 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Packets that arrive while the sink is full are refused: their senders cannot be told to wait. */
 export async function listenForPackets(
   config: StatsdConfig,
-  context: ReceiverContext,
+  context: BuiltInReceiverContext,
   sink: LineSink,
 ): Promise<StatsdListener> {
   const work = new WorkQueue();
@@ -95,7 +95,7 @@ export class StreamListener implements StatsdListener {
     return this.lease === undefined ? 0 : portOf(this.lease.server);
   }
 
-  async start({ endpoint, transport }: StatsdConfig, context: ReceiverContext): Promise<void> {
+  async start({ endpoint, transport }: StatsdConfig, context: BuiltInReceiverContext): Promise<void> {
     this.lease = await leaseServer({
       address: listenAddress(endpoint, transport),
       configPath: ["endpoint"],

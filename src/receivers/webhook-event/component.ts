@@ -1,10 +1,10 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { HttpReceiver, listensAtEndpoint } from "#receiving/requests";
-import { defineReceiver } from "../../plugin.js";
 import { type WebhookEventConfig, webhookEventSchema } from "./config.js";
 import { webhookFormat } from "./format.js";
 
 /** Events that other services POST, as log records. */
-export const webhookEventReceiver = defineReceiver<WebhookEventConfig>({
+export const webhookEventReceiver = defineBuiltInReceiver<WebhookEventConfig>({
   type: "webhook_event",
   aliases: ["webhookevent"],
   summary: "Receives POST requests such as webhooks as log records.",

@@ -1,11 +1,12 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { listenAddress, protectionOf } from "#net";
 import { HttpEndpoint, UploadRoom } from "#receiving/requests";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import type { Receiver, ReceiverContext } from "../../plugin.js";
 import { httpConfigOf, type ZipkinReceiverConfig, zipkinReceiverSchema } from "./config.js";
 import { zipkinFormat } from "./format.js";
 
 /** Spans from Zipkin tracers. */
-export const zipkinReceiver = defineReceiver<ZipkinReceiverConfig>({
+export const zipkinReceiver = defineBuiltInReceiver<ZipkinReceiverConfig>({
   type: "zipkin",
   summary: "Receives spans of Zipkin over HTTP, as JSON of its API's versions 2 and 1, and as protobuf.",
   signals: ["traces"],

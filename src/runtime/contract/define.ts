@@ -17,7 +17,7 @@ import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
  * The definition of a component by its author. Without a schema any config is accepted as it is in the YAML. A processor, receiver
  * or exporter without `signals` handles all of them.
  */
-type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<
+export type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<
   F,
   "kind" | "contract" | "schema" | "summary" | "signals"
 > & {
@@ -25,7 +25,7 @@ type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit
   readonly summary?: string;
 };
 
-interface SignalsOption {
+export interface SignalsOption {
   readonly signals?: readonly Signal[];
 }
 

@@ -21,17 +21,11 @@ export {
   type ComponentContext,
   type ComponentFactory,
   type ComponentKind,
-  type ConnectorFactory,
   type ExporterContext,
   type ExporterFactory,
-  type Extension,
-  type ExtensionFactory,
   type HeldBytesLimit,
-  type Host,
   IDEMPOTENCY_HEADER,
-  type IgnoredKeys,
   type Intake,
-  type Listener,
   type NamedPipeline,
   type Processor,
   type ProcessorContext,
@@ -45,7 +39,7 @@ export {
 } from "./component.js";
 export { deadLetter, refusalOfSetback, type Setback } from "./dead-letter.js";
 export { ACCEPTED, Debt, type FailureHandler, HeldDebts, type Outcome, possiblyRejected } from "./debt.js";
-export { defineExporter, defineProcessor, defineReceiver } from "./define.js";
+export { defineExporter, defineReceiver } from "./define.js";
 export type { PartialRejection } from "./delivery.js";
 export { Delivery, type Origin } from "./delivery.js";
 export type { Exporter, SendOptions } from "./exporter.js";

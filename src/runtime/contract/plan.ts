@@ -1,5 +1,11 @@
 import type { Signal } from "#otlp/signals";
-import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFactory } from "./component.js";
+import type {
+  BuiltInConnectorFactory,
+  BuiltInExporterFactory,
+  BuiltInProcessorFactory,
+  BuiltInReceiverFactory,
+} from "./built-in/component.js";
+import type { ChooseWorkerMode, WorkerMode } from "./component.js";
 import type { DurableIntake } from "./operators/outlet.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
 import type { ReceiverTypes } from "./services/extension-services.js";
@@ -17,7 +23,7 @@ export interface PlannedComponent<Factory> {
   readonly plugin?: string;
 }
 
-export interface PlannedExporter extends PlannedComponent<ExporterFactory> {
+export interface PlannedExporter extends PlannedComponent<BuiltInExporterFactory> {
   /** The values of the keys that every exporter has. */
   readonly settings: ExporterSettings;
 }
@@ -45,12 +51,20 @@ export type PipelineErrorMode = "propagate" | "dead_letter";
 
 /** The plan from which a graph is built. Every reference is resolved, and every component is used. */
 export interface GraphPlan {
-  readonly receivers: ReadonlyMap<string, PlannedComponent<ReceiverFactory>>;
-  readonly processors: ReadonlyMap<string, PlannedComponent<ProcessorFactory>>;
+  readonly receivers: ReadonlyMap<string, PlannedComponent<BuiltInReceiverFactory>>;
+  readonly processors: ReadonlyMap<string, PlannedComponent<BuiltInProcessorFactory>>;
   readonly exporters: ReadonlyMap<string, PlannedExporter>;
-  readonly connectors: ReadonlyMap<string, PlannedComponent<ConnectorFactory>>;
+  readonly connectors: ReadonlyMap<string, PlannedComponent<BuiltInConnectorFactory>>;
   /** Sorted so that a pipeline comes after those that feed it through a connector. */
   readonly pipelines: readonly PlannedPipeline[];
   /** The types of receivers that a receiver may start. */
-  readonly receiverTypes?: ReceiverTypes<ReceiverFactory>;
+  readonly receiverTypes?: ReceiverTypes<BuiltInReceiverFactory>;
+}
+
+/** How a component of this type and config runs in an agent with several workers. */
+export function workerMode<Config>(
+  { workers = "each" }: { readonly workers?: WorkerMode | ChooseWorkerMode<Config> },
+  config: Config,
+): WorkerMode {
+  return typeof workers === "function" ? workers(config) : workers;
 }

@@ -1,8 +1,8 @@
 import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
-import type { Authenticators, AuthSide, Delivery, Extension, Host, Logger, Metrics, Receiver } from "#contract";
+import type { Authenticators, AuthSide, Delivery } from "#contract";
 import { type Clock, systemClock } from "#contract";
-import type { PluginTracker } from "#contract/border";
+import type { BuiltInExtension, BuiltInHost, BuiltInReceiver } from "#contract/built-in";
 import { directOutlet } from "#contract/calls";
 import { ERROR_CODES, isStartError, StartError } from "#contract/errors";
 import type {
@@ -12,7 +12,6 @@ import type {
   ReceiverHealth,
   ReceiverStatus,
   RemoteConfigControl,
-  WorkerPart,
 } from "#contract/operations";
 import type { RehearsalControl } from "#contract/rehearsal";
 import type { ExtensionServices } from "#contract/services";
@@ -20,6 +19,7 @@ import { SharedSockets } from "#net";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph, type GraphServices, type WorkerExchange } from "#pipeline";
 import { maskStrings } from "#text";
+import type { AgentOptions } from "./agent-options.js";
 import { ComponentRunner, ComponentStartError, STOP_GRACE_MS } from "./component-runner.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
@@ -27,39 +27,6 @@ import { LeavingExporters } from "./reload/leaving-exporters.js";
 import { type ReloadPlan, reloadPlan, restartProblems } from "./reload/reload-plan.js";
 import { Swap } from "./reload/swap.js";
 import { RunningParts, stoppedWhileStarting } from "./running-parts.js";
-
-/** The options of an agent besides its config. */
-export interface AgentOptions {
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  /** Tracks which plugin's code is running. */
-  readonly pluginTracker?: PluginTracker;
-  /**
-   * Runs a full garbage collection, to find deliveries that plugins have dropped. Only `sluice run` sets it: see
-   * cli/v8.ts.
-   */
-  readonly collectGarbage?: () => void;
-  /** True when some senders never see a refusal, so that refused data must be kept. */
-  readonly keepsRefused?: boolean;
-  /** The workers that do the work of this agent, which has no pipelines itself. */
-  readonly face?: AgentFace;
-  /** The parts of the config that extensions may show. */
-  readonly configFacts?: ConfigFacts;
-  /** Which of several workers this is; undefined if the agent is one process. */
-  readonly worker?: WorkerPart | undefined;
-  /** Moves data between the workers of an agent that has several. The agent starts and stops it. */
-  readonly exchange?: WorkerExchange;
-}
-
-/** The members of a `Host` that other processes answer, because they do the work of the agent. */
-export interface AgentFace
-  extends Required<Pick<Host, "state" | "receivers">>,
-    Pick<Host, "admin" | "inspection" | "insight"> {
-  readonly refresh: NonNullable<Host["refresh"]>;
-  readonly workers: NonNullable<Host["workers"]>;
-}
 
 /** Part of a receiver's status that stays as it is: its name in the config. */
 const KEPT_OF_STATUS: ReadonlySet<string> = new Set(["id"]);
@@ -78,12 +45,12 @@ export class AgentStartError extends ProblemsError {
  * Runs one config in this process. Starts extensions, exporters, processors and receivers, in this order, and stops
  * them in reverse. Changes nothing global, so several agents can run side by side.
  */
-export class Agent implements Host {
+export class Agent implements BuiltInHost {
   private config: ResolvedConfig;
   private readonly options: AgentOptions;
   private readonly clock: Clock;
-  readonly loadMask: NonNullable<Host["loadMask"]>;
-  private currentState: Host["state"] = "starting";
+  readonly loadMask: NonNullable<BuiltInHost["loadMask"]>;
+  private currentState: BuiltInHost["state"] = "starting";
   /** True while receivers may hand in data: from before the first one starts until the stop. */
   private readonly intakeState = { isOpen: false };
   private graph: Graph | undefined;
@@ -115,7 +82,7 @@ export class Agent implements Host {
   private readonly extensions: ExtensionServices = startedServices((id) => this.running.extensions.get(id)?.extension);
 
   /** `loadMask` loads the function that masks batches for people who may not see their content. */
-  constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<Host["loadMask"]>) {
+  constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<BuiltInHost["loadMask"]>) {
     this.config = config;
     this.options = options;
     this.facts = options.configFacts;
@@ -130,7 +97,7 @@ export class Agent implements Host {
     );
   }
 
-  get state(): Host["state"] {
+  get state(): BuiltInHost["state"] {
     const { face } = this.options;
     return face === undefined || this.currentState !== "ready" ? this.currentState : face.state;
   }
@@ -200,7 +167,7 @@ export class Agent implements Host {
     for (const { extension } of this.running.extensions.values()) await extension.adoptWorkersAbove?.(count);
   }
 
-  receiver(id: string): Receiver | undefined {
+  receiver(id: string): BuiltInReceiver | undefined {
     return this.graph?.receivers.find(({ spec }) => spec.id === id)?.receiver;
   }
 
@@ -210,7 +177,7 @@ export class Agent implements Host {
     return here.map(({ health }) => maskStrings(health.status(), KEPT_OF_STATUS));
   }
 
-  get insight(): Host["insight"] {
+  get insight(): BuiltInHost["insight"] {
     const { face } = this.options;
     if (face !== undefined) return face.insight;
     const source = this.extensionWith("insight")?.insight;
@@ -218,12 +185,12 @@ export class Agent implements Host {
   }
 
   /** Undefined if the agent is one process. */
-  get workers(): Host["workers"] {
+  get workers(): BuiltInHost["workers"] {
     const { face } = this.options;
     return face && (() => face.workers());
   }
 
-  get refresh(): Host["refresh"] {
+  get refresh(): BuiltInHost["refresh"] {
     const { face } = this.options;
     return face && (() => face.refresh());
   }
@@ -297,11 +264,11 @@ export class Agent implements Host {
     if (this.stopping !== undefined) throw stoppedWhileStarting();
   }
 
-  private extensionWith(member: "admin" | "outlets" | "journals" | "insight"): Extension | undefined {
+  private extensionWith(member: "admin" | "outlets" | "journals" | "insight"): BuiltInExtension | undefined {
     return [...this.running.extensions.values()].find(({ extension }) => extension[member] !== undefined)?.extension;
   }
 
-  private createExtension({ id, factory, config }: ExtensionSpec): Extension {
+  private createExtension({ id, factory, config }: ExtensionSpec): BuiltInExtension {
     const { logger, metrics, worker, exchange, random = Math.random } = this.options;
     return factory.create(config, {
       ...(worker !== undefined && { worker }),
@@ -424,7 +391,7 @@ function withLostParts(error: unknown, lost: readonly unknown[]): unknown {
   return new AgentStartError([...error.problems, ...more], { cause: error.cause });
 }
 
-function notReadyProblem(state: Host["state"]): Problem {
+function notReadyProblem(state: BuiltInHost["state"]): Problem {
   const message = `the agent is ${state}: its config cannot be reloaded`;
   return { severity: "error", code: "start_failed", place: undefined, path: "", message };
 }
@@ -436,7 +403,9 @@ function asStartError(error: unknown): unknown {
 }
 
 /** The authenticators of started extensions. A config that refers to any other does not load. */
-function startedAuthenticators(find: (id: string) => { readonly extension: Extension } | undefined): Authenticators {
+function startedAuthenticators(
+  find: (id: string) => { readonly extension: BuiltInExtension } | undefined,
+): Authenticators {
   const found = <T>(id: string, side: AuthSide, authenticator: T | undefined): T => {
     if (authenticator !== undefined) return authenticator;
     throw new StartError(`extension "${id}" cannot authenticate for a ${side}`, ["auth", "authenticator"]);
@@ -448,7 +417,7 @@ function startedAuthenticators(find: (id: string) => { readonly extension: Exten
 }
 
 /** The services that started extensions offer to receivers. A config that refers to any other does not load. */
-function startedServices(find: (id: string) => Extension | undefined): ExtensionServices {
+function startedServices(find: (id: string) => BuiltInExtension | undefined): ExtensionServices {
   const found = <T>(id: string, service: T | undefined): T => {
     if (service !== undefined) return service;
     throw new StartError(`extension "${id}" does not run, or does something else`);

@@ -1,6 +1,7 @@
 /** Runs a config as an agent; loads plugins; provides the agent's own logs and metrics. */
 
-export { Agent, type AgentFace, type AgentOptions, AgentStartError } from "./agent.js";
+export { Agent, AgentStartError } from "./agent.js";
+export type { AgentFace, AgentOptions } from "./agent-options.js";
 export { type AgentDescription, type ConfigFacts, describeAgent } from "./inspect-agent.js";
 export { exportedComponents } from "./plugins/exported-components.js";
 export { importUrl } from "./plugins/import-url.js";

@@ -1,15 +1,16 @@
 import type { ExtensionSpec, ResolvedConfig } from "#config/resolve";
-import type { Exporter, Extension } from "#contract";
+import type { Exporter } from "#contract";
 import { checkComponent } from "#contract/border";
+import type { BuiltInExtension } from "#contract/built-in";
 import type { GraphParts, RunningExporter, RunningJournal, RunningReceiver } from "#pipeline";
 import type { ComponentRunner, StartedComponent } from "./component-runner.js";
 
 export interface StartedExtension extends StartedComponent {
-  readonly extension: Extension;
+  readonly extension: BuiltInExtension;
 }
 
 /** Makes an extension with its context. */
-type CreateExtension = (spec: ExtensionSpec) => Extension;
+type CreateExtension = (spec: ExtensionSpec) => BuiltInExtension;
 
 /**
  * The started components of an agent, by id. Each method starts one component and adds it, so that a stop finds it. If

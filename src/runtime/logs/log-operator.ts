@@ -1,5 +1,6 @@
-import type { ComponentContext, Counter } from "#contract";
+import type { Counter } from "#contract";
 import { limitedLog } from "#contract";
+import type { BuiltInContext } from "#contract/built-in";
 import { boundOf } from "./entries/entry-growth.js";
 import type { LogEntry } from "./entries/log-entry.js";
 import type { LogValue } from "./entries/log-value.js";
@@ -20,7 +21,7 @@ export interface OperatorSettings {
 export type EntryTarget = (entry: LogEntry) => void;
 
 /** Services that operators get. */
-export type OperatorContext = Pick<ComponentContext, "logger" | "clock" | "metrics" | "id" | "maxRecordSize">;
+export type OperatorContext = Pick<BuiltInContext, "logger" | "clock" | "metrics" | "id" | "maxRecordSize">;
 
 /**
  * One step of a chain. It gets entries one by one and passes on each, or none, or another one later. If it fails on an

@@ -1,7 +1,6 @@
 import { filter, type MonoTypeOperatorFunction } from "rxjs";
 import {
   type ComponentKind,
-  type ConnectorFactory,
   type Delivery,
   type GraphPlan,
   type Intake,
@@ -9,13 +8,12 @@ import {
   type PlannedExporter,
   type PlannedPipeline,
   type Processor,
-  type ProcessorContext,
-  type ProcessorFactory,
   type Receiver,
   type ReceiverFactory,
   refusalOfSetback,
 } from "#contract";
 import { checkComponent } from "#contract/border";
+import type { BuiltInConnectorFactory, BuiltInProcessorContext, BuiltInProcessorFactory } from "#contract/built-in";
 import { StartError } from "#contract/errors";
 import { ReceiverHealth } from "#contract/operations";
 import {
@@ -177,13 +175,13 @@ export class GraphBuilder {
     return this.wiring.entry(`${nodeId("receiver", receiver)} ${signal}`);
   }
 
-  private placesOf(spec: PlannedComponent<ConnectorFactory>, { signal: to }: PlannedPipeline): string[] {
+  private placesOf(spec: PlannedComponent<BuiltInConnectorFactory>, { signal: to }: PlannedPipeline): string[] {
     const feeding = this.plan.pipelines.filter(({ exporters }) => exporters.includes(spec.id));
     const signals = [...new Set(feeding.map(({ signal }) => signal))];
     return signals.filter((from) => hasRoute(spec, from, to)).map((from) => this.connector(spec, from, to));
   }
 
-  private connector(spec: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal): string {
+  private connector(spec: PlannedComponent<BuiltInConnectorFactory>, from: Signal, to: Signal): string {
     const node = nodeId("connector", spec.id);
     const key = `${node} ${from}>${to}`;
     if (this.wiring.hasPlace(key)) return key;
@@ -285,24 +283,24 @@ export class GraphBuilder {
     });
   }
 
-  private processorContext(id: string, pipeline: PlannedPipeline, index: number): ProcessorContext {
+  private processorContext(id: string, pipeline: PlannedPipeline, index: number): BuiltInProcessorContext {
     const isBehindJournal = index >= journalPlace(this.plan, pipeline);
     const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
     const context = processorContextWithoutJournal(this.components, id, pipeline);
     return journal === undefined ? context : { ...context, journal };
   }
 
-  private copyingPlace(node: string, { id }: PlannedComponent<ProcessorFactory>): string {
+  private copyingPlace(node: string, { id }: PlannedComponent<BuiltInProcessorFactory>): string {
     listOf(this.connectorFeeds, copyKey(id)).push({ from: node, passing: withoutSetbacks(true) });
     return this.place(node, node, () => passOn);
   }
 
   /** A processor that copies to a connector has one connector for all pipelines, with an exporter behind it. */
-  private addConnectorOfProcessor(spec: PlannedComponent<ProcessorFactory>): void {
+  private addConnectorOfProcessor(spec: PlannedComponent<BuiltInProcessorFactory>): void {
     const key = copyKey(spec.id);
     if (!this.connectorFeeds.has(key)) return;
     const { connector, exporter } = spec.factory.copyTo!(spec.config);
-    const [{ from, to }] = connector.routes as [ConnectorFactory["routes"][number]];
+    const [{ from, to }] = connector.routes as [BuiltInConnectorFactory["routes"][number]];
     const pipeline = this.plan.pipelines.find((one) => one.signal === to && one.exporters.includes(exporter.id));
     const end = this.exporters.get(exporter.id);
     if (pipeline === undefined || end === undefined) {
@@ -403,7 +401,7 @@ export function processorContextWithoutJournal(
   components: ComponentMaker,
   id: string,
   { id: pipeline, signal }: PlannedPipeline,
-): ProcessorContext {
+): BuiltInProcessorContext {
   return { ...components.contextOf(id, "processor"), signal, pipeline };
 }
 
@@ -451,7 +449,7 @@ function copyKey(processor: string): string {
   return connectorJournalName("processor", processor);
 }
 
-function hasRoute({ factory }: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal): boolean {
+function hasRoute({ factory }: PlannedComponent<BuiltInConnectorFactory>, from: Signal, to: Signal): boolean {
   return factory.routes.some((route) => route.from === from && route.to === to);
 }
 

@@ -1,4 +1,5 @@
-import type { Receiver, ReceiverContext } from "#contract";
+import type { Receiver } from "#contract";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { StartError } from "#contract/errors";
 import { extensionReference } from "#contract/schema";
 
@@ -12,20 +13,24 @@ export const leaderKey = extensionReference("leader_elector").nullish().meta({
  * Runs a receiver only while this agent is the leader, as the extension with this id decides. Without an id it always
  * runs. `create` is called for each term.
  */
-export function whileLeader(elector: string | null | undefined, context: ReceiverContext, create: () => Receiver) {
+export function whileLeader(
+  elector: string | null | undefined,
+  context: BuiltInReceiverContext,
+  create: () => Receiver,
+) {
   return elector ? new LeaderReceiver(elector, context, create) : create();
 }
 
 class LeaderReceiver implements Receiver {
   private readonly elector: string;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly create: () => Receiver;
   private running: Receiver | undefined;
   /** Starts and stops follow each other. */
   private work: Promise<void> = Promise.resolve();
   private unfollow = () => {};
 
-  constructor(elector: string, context: ReceiverContext, create: () => Receiver) {
+  constructor(elector: string, context: BuiltInReceiverContext, create: () => Receiver) {
     this.elector = elector;
     this.context = context;
     this.create = create;

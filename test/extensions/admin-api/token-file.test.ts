@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Host } from "#contract";
+import type { BuiltInHost } from "#contract/built-in";
 import { TokenFile, tokenFileOf } from "../../../src/extensions/admin-api/token-file.js";
 import { createAdminToken } from "../../../src/runtime/net/auth/admin-token.js";
 import { runs } from "../../support/runs.js";
@@ -84,7 +84,7 @@ describe("a token file", () => {
 
   it("is shared by an extension and its successor in the same agent", async () => {
     const path = join(temporaryFolder(), "admin-token");
-    const host = {} as Host;
+    const host = {} as BuiltInHost;
     const [former, successor] = [tokenFileOf(host, path), tokenFileOf(host, path)];
     await former.write();
     const { token } = former;

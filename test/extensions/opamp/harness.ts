@@ -1,7 +1,8 @@
 import { onTestFinished } from "vitest";
 import { opamp } from "../../../src/extensions/opamp/component.js";
-import type { Clock, Host } from "../../../src/plugin.js";
+import type { Clock } from "../../../src/plugin.js";
 import type { Authenticators } from "../../../src/runtime/contract/auth.js";
+import type { BuiltInHost } from "../../../src/runtime/contract/built-in/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import type { ExporterStatus, ReceiverStatus } from "../../../src/runtime/contract/operations/door.js";
@@ -16,7 +17,7 @@ export interface Logged {
 type Changeable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** An agent with a pipeline from `otlp` to `otlp_http`, as an extension sees it. */
-export function fakeHost(): Changeable<Host> & {
+export function fakeHost(): Changeable<BuiltInHost> & {
   exporters: Partial<ExporterStatus>[];
   config: Record<string, unknown>;
 } {
@@ -29,10 +30,10 @@ export function fakeHost(): Changeable<Host> & {
     signals: [],
   });
   const host = {
-    state: "ready" as Host["state"],
+    state: "ready" as BuiltInHost["state"],
     exporters: [{ id: "otlp_http", state: "UP" }] as Partial<ExporterStatus>[],
     config: { receivers: { otlp: null } } as Record<string, unknown>,
-    admin: { exporters: () => host.exporters } as unknown as NonNullable<Host["admin"]>,
+    admin: { exporters: () => host.exporters } as unknown as NonNullable<BuiltInHost["admin"]>,
     receivers: (): readonly ReceiverStatus[] => [{ id: "otlp", state: "UP", reconnects: 0, down: [] }],
     inspection: {
       agent: { name: "sluice", version: "1.2.3", startedAt: 1_700_000_000_000, pipelines: ["logs"], warnings: [] },

@@ -2,16 +2,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import {
-  batchFromJson,
-  batchToJson,
-  defineReceiver,
-  type ReceiverFactory,
-  type Signal,
-  StartError,
-} from "../../../src/plugin.js";
+import { batchFromJson, batchToJson, defineReceiver, type Signal, StartError } from "../../../src/plugin.js";
 import { receiverCreator } from "../../../src/receivers/receiver-creator/component.js";
 import { receiverCreatorSchema } from "../../../src/receivers/receiver-creator/config.js";
+import type { BuiltInReceiverFactory } from "../../../src/runtime/contract/built-in/component.js";
 import { receiverConformance } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
 import { agentOf, resolve } from "../../support/agent.js";
@@ -71,7 +65,7 @@ function probeReceiver() {
         },
       };
     },
-  }) as ReceiverFactory;
+  }) as BuiltInReceiverFactory;
   return { factory, probes, running: () => probes.filter(({ isRunning }) => isRunning).map(({ config }) => config) };
 }
 
@@ -395,7 +389,7 @@ describe("receiver_creator", () => {
   });
 
   /** With an observer that has found this machine, and a real receiver for it. */
-  const onThisMachine: ReceiverFactory = {
+  const onThisMachine: BuiltInReceiverFactory = {
     ...receiverCreator,
     signals: ["metrics"],
     create(config, context) {

@@ -5,10 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import {
   type Batch,
-  defineExporter,
-  defineExtension,
   defineProcessor,
-  defineReceiver,
   eachBatch,
   type Intake,
   type Outcome,
@@ -16,6 +13,11 @@ import {
   SIGNALS,
 } from "../../../src/plugin.js";
 import type { ClientAuthenticator, ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
+import {
+  defineBuiltInExporter,
+  defineBuiltInExtension,
+  defineBuiltInReceiver,
+} from "../../../src/runtime/contract/built-in/define.js";
 import { authReference } from "../../../src/runtime/contract/schema/auth-reference.js";
 import { type Agent, AgentStartError } from "../../../src/runtime/host/agent.js";
 import { agentOf } from "../../support/agent.js";
@@ -37,8 +39,8 @@ function recorded(options: { hold?: boolean } = {}) {
     stop: async () => void events.push(`stop ${what}`),
   });
   const components = [
-    defineExtension({ ...base, type: "ext", create: () => noting("extension") }),
-    defineReceiver({
+    defineBuiltInExtension({ ...base, type: "ext", create: () => noting("extension") }),
+    defineBuiltInReceiver({
       ...base,
       type: "in",
       signals: SIGNALS,
@@ -48,7 +50,7 @@ function recorded(options: { hold?: boolean } = {}) {
       },
     }),
     defineProcessor({ ...base, type: "same", signals: SIGNALS, create: () => eachBatch((batch) => batch) }),
-    defineExporter({
+    defineBuiltInExporter({
       ...base,
       type: "out",
       signals: SIGNALS,
@@ -179,7 +181,7 @@ describe("the agent", () => {
     await once(blocker, "listening");
     const { port } = blocker.address() as AddressInfo;
     const events: string[] = [];
-    const ext = defineExtension({
+    const ext = defineBuiltInExtension({
       type: "ext",
       summary: "test",
       schema: z.strictObject({}),
@@ -275,7 +277,7 @@ service: {pipelines: {logs: {receivers: [otlp], processors: [broken], exporters:
     const outcomes: Outcome[] = [];
     for (const thrown of [new Refusal("permanent", "bad"), new Error("socket"), "text"]) {
       const state: { intake?: Intake | undefined } = {};
-      const receiver = defineReceiver({
+      const receiver = defineBuiltInReceiver({
         type: "in",
         summary: "test",
         signals: SIGNALS,
@@ -285,7 +287,7 @@ service: {pipelines: {logs: {receivers: [otlp], processors: [broken], exporters:
           return { start: async () => {}, stop: async () => {} };
         },
       });
-      const exporter = defineExporter({
+      const exporter = defineBuiltInExporter({
         type: "out",
         summary: "test",
         signals: SIGNALS,
@@ -318,7 +320,7 @@ describe("authenticators", () => {
     const nothing = { start: async () => {}, stop: async () => {} };
     const schema = z.strictObject({ auth: authReference("server").optional() });
     const components = [
-      defineReceiver({
+      defineBuiltInReceiver({
         type: "in",
         schema,
         create: ({ auth }, { authenticators }) => {
@@ -326,7 +328,7 @@ describe("authenticators", () => {
           return nothing;
         },
       }),
-      defineExporter({
+      defineBuiltInExporter({
         type: "out",
         schema: z.strictObject({ auth: authReference("client") }),
         create: ({ auth }, { authenticators }) => {
@@ -334,7 +336,7 @@ describe("authenticators", () => {
           return { send: async () => undefined };
         },
       }),
-      defineExtension({
+      defineBuiltInExtension({
         type: "asks",
         schema,
         create: ({ auth }, { authenticators }) => ({
@@ -342,7 +344,7 @@ describe("authenticators", () => {
           start: async () => void (found.extension = authenticators?.server(auth!.authenticator)),
         }),
       }),
-      defineExtension({
+      defineBuiltInExtension({
         type: "keys",
         schema: z.strictObject({}),
         authenticates: () => ["server", "client"],
@@ -368,7 +370,7 @@ service:
   it("that say they authenticate and do not are a problem of the component that asks", async () => {
     const nothing = { start: async () => {}, stop: async () => {} };
     const components = [
-      defineReceiver({
+      defineBuiltInReceiver({
         type: "in",
         schema: z.strictObject({ auth: authReference("server") }),
         create: ({ auth }, { authenticators }) => ({
@@ -376,8 +378,12 @@ service:
           start: async () => void authenticators?.server(auth.authenticator),
         }),
       }),
-      defineExporter({ type: "out", schema: z.strictObject({}), create: () => ({ send: async () => undefined }) }),
-      defineExtension({
+      defineBuiltInExporter({
+        type: "out",
+        schema: z.strictObject({}),
+        create: () => ({ send: async () => undefined }),
+      }),
+      defineBuiltInExtension({
         type: "keys",
         schema: z.strictObject({}),
         authenticates: () => ["server"],

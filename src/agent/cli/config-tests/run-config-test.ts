@@ -1,6 +1,7 @@
 import { AssertionError } from "node:assert";
 import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
-import { type ExtensionFactory, type Intake, noMetrics, type Outcome, silentLogger } from "#contract";
+import { type Intake, noMetrics, type Outcome, silentLogger } from "#contract";
+import type { BuiltInExtensionFactory } from "#contract/built-in";
 import { Agent } from "#host";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
@@ -152,7 +153,9 @@ function mapSpecs<Spec>(specs: ReadonlyMap<string, Spec>, change: (spec: Spec, i
 }
 
 /** The queues are the only extension that runs. Others would open ports and files. */
-function onlyQueues(extensions: ResolvedConfig["extensions"]): ReadonlyMap<string, ComponentSpec<ExtensionFactory>> {
+function onlyQueues(
+  extensions: ResolvedConfig["extensions"],
+): ReadonlyMap<string, ComponentSpec<BuiltInExtensionFactory>> {
   const factory = queuesInMemory();
   const queues = [...extensions].filter(([, spec]) => spec.factory.type === factory.type);
   return new Map(queues.map(([id, spec]) => [id, { ...spec, factory }]));

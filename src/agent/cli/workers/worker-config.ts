@@ -1,5 +1,5 @@
 import type { ResolvedConfig } from "#config/resolve";
-import type { ExtensionFactory } from "#contract";
+import type { BuiltInExtensionFactory } from "#contract/built-in";
 import { type SharingWorker, shareOfLimit, workerMode } from "#contract/operators";
 
 /** The part of a config that the parent of several workers runs: the extensions that show the agent as a whole. */
@@ -52,6 +52,6 @@ function extensionsIn({ extensions }: ResolvedConfig, place: "parent" | "workers
   return new Map([...extensions].filter(([, { factory }]) => [place, "both"].includes(placeOf(factory))));
 }
 
-function placeOf({ runsIn = "workers" }: ExtensionFactory): NonNullable<ExtensionFactory["runsIn"]> {
+function placeOf({ runsIn = "workers" }: BuiltInExtensionFactory): NonNullable<BuiltInExtensionFactory["runsIn"]> {
   return runsIn;
 }

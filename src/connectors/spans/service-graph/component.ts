@@ -1,10 +1,10 @@
-import { defineConnector } from "../../../plugin.js";
+import { defineBuiltInConnector } from "#contract/built-in";
 import { aggregatingProcessor } from "../aggregating-processor.js";
 import { type ServiceGraphConfig, serviceGraphSchema } from "./config.js";
 import { GraphAggregation } from "./graph-aggregation.js";
 
 /** Finds requests between services from the spans on both sides; see `GraphAggregation`. */
-export const serviceGraph = defineConnector<ServiceGraphConfig>({
+export const serviceGraph = defineBuiltInConnector<ServiceGraphConfig>({
   type: "service_graph",
   aliases: ["servicegraph"],
   summary: "Makes metrics about requests between services, from the spans of client and server.",

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { type ComponentContext, defineConnector, defineProcessor, eachBatch, type Processor } from "../../../plugin.js";
+import { defineBuiltInConnector, defineBuiltInProcessor } from "#contract/built-in";
+import { type ComponentContext, eachBatch, type Processor } from "../../../plugin.js";
 import { aggregatingProcessor } from "../aggregating-processor.js";
 import { type SpanMetricsConfig, spanMetricsProcessorSchema, spanMetricsSchema } from "./config.js";
 import { SpanAggregation } from "./span-aggregation.js";
@@ -8,7 +9,7 @@ import { SpanAggregation } from "./span-aggregation.js";
 /**
  * Counts spans and their durations. See `SpanAggregation` for the counts, and `aggregatingProcessor` for what is owed.
  */
-export const spanMetrics = defineConnector<SpanMetricsConfig>({
+export const spanMetrics = defineBuiltInConnector<SpanMetricsConfig>({
   type: "span_metrics",
   aliases: ["spanmetrics"],
   summary: "Makes metrics from spans: calls, durations and events, by service, name, kind, status and attributes.",
@@ -25,7 +26,7 @@ type ProcessorConfig = SpanMetricsConfig & { readonly exporter: string };
 /**
  * The Collector's older processor of this kind, from before connectors existed: it counts spans that pass through it.
  */
-export const spanMetricsProcessor = defineProcessor<ProcessorConfig>({
+export const spanMetricsProcessor = defineBuiltInProcessor<ProcessorConfig>({
   type: "spanmetrics",
   summary: "Passes spans on, and sends metrics about them to an exporter. Replaced by the connector span_metrics.",
   signals: ["traces"],

@@ -1,7 +1,7 @@
+import { defineBuiltInExporter } from "#contract/built-in";
 import { S3Client } from "#net/aws";
 import {
   type Batch,
-  defineExporter,
   type Exporter,
   type ExporterContext,
   isRefusal,
@@ -14,7 +14,7 @@ import { byDestination } from "./by-destination.js";
 import { type AwsS3Config, awsS3Schema } from "./config.js";
 
 /** Stores batches as objects in S3 or a server like it. */
-export const awsS3Exporter = defineExporter<AwsS3Config>({
+export const awsS3Exporter = defineBuiltInExporter<AwsS3Config>({
   type: "aws_s3",
   aliases: ["awss3"],
   summary: "Archives batches as objects in S3, MinIO, R2 or Google Cloud Storage; a retry stores nothing twice.",

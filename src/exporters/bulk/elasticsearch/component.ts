@@ -1,10 +1,11 @@
-import { defineExporter, SIGNALS } from "../../../plugin.js";
+import { defineBuiltInExporter } from "#contract/built-in";
+import { SIGNALS } from "../../../plugin.js";
 import { BulkExporter, refusesBodymap } from "../bulk-exporter.js";
 import { type ElasticsearchConfig, elasticsearchSchema, serversOf } from "./config.js";
 import { documentsOf } from "./documents.js";
 
 /** Stores records as documents in Elasticsearch. */
-export const elasticsearchExporter = defineExporter<ElasticsearchConfig>({
+export const elasticsearchExporter = defineBuiltInExporter<ElasticsearchConfig>({
   type: "elasticsearch",
   summary: "Stores log records, spans and data points as documents in Elasticsearch, each with its own answer.",
   signals: SIGNALS,

@@ -1,10 +1,10 @@
-import { defineExporter } from "../../../plugin.js";
+import { defineBuiltInExporter } from "#contract/built-in";
 import { BulkExporter, refusesBodymap } from "../bulk-exporter.js";
 import { type OpenSearchConfig, openSearchSchema } from "./config.js";
 import { documentsOf } from "./documents.js";
 
 /** Stores records as documents in OpenSearch. */
-export const openSearchExporter = defineExporter<OpenSearchConfig>({
+export const openSearchExporter = defineBuiltInExporter<OpenSearchConfig>({
   type: "opensearch",
   summary: "Stores log records and spans as documents in OpenSearch, each with its own answer.",
   signals: ["logs", "traces"],

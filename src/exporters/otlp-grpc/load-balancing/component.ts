@@ -1,4 +1,5 @@
 import type { ClientAuthenticator } from "#contract";
+import { defineBuiltInExporter } from "#contract/built-in";
 import { chooseRefusal, copyRefusal, ERROR_CODES, toRefusal } from "#contract/errors";
 import { parseGrpcTarget } from "#net";
 import { clientAuthenticator } from "#net/auth";
@@ -6,7 +7,6 @@ import { SHAPES } from "#otlp/bytes";
 import { partition } from "#otlp/edit";
 import {
   type Batch,
-  defineExporter,
   type Exporter,
   type ExporterContext,
   type PartialRejection,
@@ -23,7 +23,7 @@ import { createResolver } from "./resolvers.js";
 import { defaultRoutingKey, hasRoutingKey, recordHasher } from "./routing-key.js";
 
 /** Sends records with the same key to the same endpoint. */
-export const loadBalancingExporter = defineExporter<LoadBalancingConfig>({
+export const loadBalancingExporter = defineBuiltInExporter<LoadBalancingConfig>({
   type: "load_balancing",
   aliases: ["loadbalancing"],
   summary:

@@ -1,3 +1,4 @@
+import { defineBuiltInExporter } from "#contract/built-in";
 import { formatAddress, httpClientDefaults } from "#net";
 import { OTLP_SERVICES } from "#net/otlp";
 import { GrpcClient } from "#net/sending";
@@ -6,7 +7,6 @@ import { type PlainAttributes, plainAttributes, plainValueText } from "#otlp/jso
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import {
   type Batch,
-  defineExporter,
   type ExporterContext,
   type PartialRejection,
   type SendOptions,
@@ -17,7 +17,7 @@ import { otlpSender, partialRejection, type SignalSender, SignalsExporter } from
 import { type CoralogixConfig, type CoralogixName, type CoralogixTransport, coralogixSchema } from "./config.js";
 
 /** Sends OTLP to Coralogix, with the names of application and subsystem that it asks for. */
-export const coralogixExporter = defineExporter<CoralogixConfig>({
+export const coralogixExporter = defineBuiltInExporter<CoralogixConfig>({
   type: "coralogix",
   summary: "Sends OTLP to Coralogix, over gRPC or HTTP.",
   signals: SIGNALS,

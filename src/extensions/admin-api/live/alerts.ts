@@ -1,6 +1,7 @@
 import type { Alert } from "#contract/api";
+import type { BuiltInHost } from "#contract/built-in";
 import type { ExporterStatus, ReceiverStatus } from "#contract/operations";
-import type { Clock, Host } from "../../../plugin.js";
+import type { Clock } from "../../../plugin.js";
 
 /** A rule about one exporter or receiver. `check` answers since when it holds, if that is known. */
 interface AlertRule<T> {
@@ -97,12 +98,12 @@ function isOlder(at: number | undefined, seconds: number, now: number): boolean 
 
 /** Remembers since when the conditions of alert rules hold. */
 export class Alerts {
-  private readonly host: Pick<Host, "admin" | "receivers">;
+  private readonly host: Pick<BuiltInHost, "admin" | "receivers">;
   private readonly clock: Clock;
   /** By rule and target; only of conditions that hold. */
   private seen: ReadonlyMap<string, number> = new Map();
 
-  constructor(host: Pick<Host, "admin" | "receivers">, clock: Clock) {
+  constructor(host: Pick<BuiltInHost, "admin" | "receivers">, clock: Clock) {
     this.host = host;
     this.clock = clock;
   }

@@ -1,10 +1,13 @@
 import type { Alert, Overview, StateCounts } from "#contract/api";
+import type { BuiltInHost } from "#contract/built-in";
 import type { ExporterStatus, ReceiverStatus, WorkerStatus } from "#contract/operations";
-import type { Host } from "../../../plugin.js";
 
 type HealthState = ExporterStatus["state"];
 
-export function overviewOf(host: Pick<Host, "admin" | "receivers" | "workers">, alerts: readonly Alert[]): Overview {
+export function overviewOf(
+  host: Pick<BuiltInHost, "admin" | "receivers" | "workers">,
+  alerts: readonly Alert[],
+): Overview {
   const exporters = host.admin?.exporters() ?? [];
   const receivers = host.receivers?.() ?? [];
   const workers = host.workers?.() ?? [];

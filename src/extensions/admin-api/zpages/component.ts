@@ -1,3 +1,4 @@
+import { type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import {
   formatAddress,
   type HostPort,
@@ -8,14 +9,14 @@ import {
   startSimpleHttpServer,
 } from "#net";
 import { rejectUnauthenticated, serverAuthenticator } from "#net/auth";
-import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../../plugin.js";
+import { type Extension, StartError } from "../../../plugin.js";
 import { DEFAULT_ENDPOINT } from "../config.js";
 import { type ZpagesConfig, zpagesSchema } from "./config.js";
 import { pageAt } from "./pages.js";
 import { adminAddress, sharePages } from "./shared-address.js";
 
 /** Shows pipelines, extensions and numbers of records as plain pages, at the Collector's paths. */
-export const zpages = defineExtension<ZpagesConfig>({
+export const zpages = defineBuiltInExtension<ZpagesConfig>({
   type: "zpages",
   summary: "Shows pipelines, extensions and numbers of records as plain pages under /debug.",
   runsIn: "parent",
@@ -32,11 +33,11 @@ type PageAddress = ReturnType<typeof listenAddress>;
 
 class Zpages implements Extension {
   private readonly config: ZpagesConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private server: ListeningServer | undefined;
   private isShared = false;
 
-  constructor(config: ZpagesConfig, context: ExtensionContext) {
+  constructor(config: ZpagesConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
   }

@@ -1,9 +1,9 @@
+import type { BuiltInHost } from "#contract/built-in";
 import type { GraphNode } from "#contract/operations";
 import type { SimpleHttpResponse } from "#net";
-import type { Host } from "../../../plugin.js";
 
 /** The pages of an agent, at the Collector's paths. They show names and numbers, and nothing of records or configs. */
-export function pageAt(path: string, host: Host, now: number): SimpleHttpResponse | undefined {
+export function pageAt(path: string, host: BuiltInHost, now: number): SimpleHttpResponse | undefined {
   const page = PAGES[path.replace(/\/$/, "")];
   if (page === undefined) return undefined;
   const { title, body } = page(host, now);
@@ -25,7 +25,7 @@ interface Page {
   readonly body: string;
 }
 
-const PAGES: Readonly<Record<string, (host: Host, now: number) => Page>> = {
+const PAGES: Readonly<Record<string, (host: BuiltInHost, now: number) => Page>> = {
   "/debug": () => ({ title: "zPages", body: links() }),
   "/debug/servicez": servicePage,
   "/debug/pipelinez": pipelinesPage,
@@ -39,7 +39,7 @@ function links(): string {
   return `<p>${LINKS.map((name) => `<a href="/debug/${name}">/debug/${name}</a>`).join(" ")}</p>`;
 }
 
-function servicePage({ state, inspection }: Host, now: number): Page {
+function servicePage({ state, inspection }: BuiltInHost, now: number): Page {
   const { agent } = inspection ?? {};
   const started = agent?.startedAt;
   const rows = [
@@ -56,7 +56,7 @@ function servicePage({ state, inspection }: Host, now: number): Page {
   return { title: "Service", body: table(["Name", "Value"], rows) };
 }
 
-function pipelinesPage({ inspection }: Host): Page {
+function pipelinesPage({ inspection }: BuiltInHost): Page {
   const nodes = inspection?.graph.nodes ?? [];
   const rows = (inspection?.agent.pipelines ?? []).map((pipeline) => {
     const edges = inspection!.graph.edges.filter((edge) => edge.pipeline === pipeline);
@@ -77,7 +77,7 @@ function pipelinesPage({ inspection }: Host): Page {
   return { title: "Pipelines", body: table(["Pipeline", "Signal", "Receivers", "Processors", "Exporters"], rows) };
 }
 
-function extensionsPage({ inspection }: Host): Page {
+function extensionsPage({ inspection }: BuiltInHost): Page {
   const service = inspection?.config()?.["service"] as { readonly extensions?: unknown } | undefined;
   const named = Array.isArray(service?.extensions) ? service.extensions.map(String) : [];
   const note = "<p>The extensions health_check, admin and reliability run too unless they are switched off.</p>";
@@ -92,7 +92,7 @@ function extensionsPage({ inspection }: Host): Page {
 }
 
 /** The agent makes no spans of its own work, so the page has the numbers that the Collector's spans would tell. */
-function tracesPage({ inspection }: Host): Page {
+function tracesPage({ inspection }: BuiltInHost): Page {
   const counts = inspection?.traffic().nodes;
   const rows = (inspection?.graph.nodes ?? []).map(({ id, kind, name, pipelines }) => {
     const { in: came = 0, out = 0, dropped = 0, refused = 0, failed = 0 } = counts?.get(id) ?? {};

@@ -1,10 +1,11 @@
-import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
+import type { ExtensionContext } from "../../../plugin.js";
 import { BasicClient } from "./basic-client.js";
 import { BasicServer } from "./basic-server.js";
 import { type BasicAuthConfig, basicAuthSchema } from "./config.js";
 
 /** Authenticates by user and password (HTTP Basic). */
-export const basicAuth = defineExtension<BasicAuthConfig>({
+export const basicAuth = defineBuiltInExtension<BasicAuthConfig>({
   type: "basicauth",
   aliases: ["basic_auth"],
   summary: "Authenticates clients by user and password (htpasswd), and exporters to their servers.",
@@ -17,7 +18,7 @@ export const basicAuth = defineExtension<BasicAuthConfig>({
   create: (config, context) => new BasicAuth(config, context),
 });
 
-class BasicAuth implements Extension {
+class BasicAuth implements BuiltInExtension {
   readonly serverAuthenticator?: BasicServer;
   readonly clientAuthenticator?: BasicClient;
 

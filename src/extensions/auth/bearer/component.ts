@@ -1,11 +1,12 @@
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
-import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
+import type { ExtensionContext } from "../../../plugin.js";
 import { WatchedFile } from "../watched-file.js";
 import { BearerServer } from "./bearer-server.js";
 import { type BearerTokenAuthConfig, bearerTokenAuthSchema } from "./config.js";
 
 /** Authenticates by tokens that both sides know. */
-export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
+export const bearerTokenAuth = defineBuiltInExtension<BearerTokenAuthConfig>({
   type: "bearertokenauth",
   aliases: ["bearer_token_auth"],
   summary: "Authenticates clients by shared tokens, and exporters to their servers.",
@@ -15,7 +16,7 @@ export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
   create: (config, context) => new BearerTokenAuth(config, context),
 });
 
-class BearerTokenAuth implements Extension {
+class BearerTokenAuth implements BuiltInExtension {
   readonly serverAuthenticator: BearerServer;
   readonly clientAuthenticator: BearerClient;
   private readonly file: WatchedFile | undefined;

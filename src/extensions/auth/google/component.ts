@@ -1,11 +1,12 @@
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import type { RenewedCredentials } from "#net/auth";
 import { type GoogleToken, googleTokens } from "#net/google";
-import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
+import type { ExtensionContext } from "../../../plugin.js";
 import { type GoogleClientAuthConfig, googleClientAuthSchema } from "./config.js";
 
 /** Gives exporters tokens of Google's default credentials. */
-export const googleClientAuth = defineExtension<GoogleClientAuthConfig>({
+export const googleClientAuth = defineBuiltInExtension<GoogleClientAuthConfig>({
   type: "googleclientauth",
   aliases: ["google_client_auth"],
   summary: "Gives exporters tokens of Google's default credentials, for telemetry.googleapis.com and other services.",
@@ -15,7 +16,7 @@ export const googleClientAuth = defineExtension<GoogleClientAuthConfig>({
   create: (config, context) => new GoogleClientAuth(config, context),
 });
 
-class GoogleClientAuth implements Extension {
+class GoogleClientAuth implements BuiltInExtension {
   private readonly config: GoogleClientAuthConfig;
   private readonly tokens: RenewedCredentials<GoogleToken>;
 

@@ -1,11 +1,11 @@
+import { type BuiltInExtension, type BuiltInExtensionContext, defineBuiltInExtension } from "#contract/built-in";
 import { isHeader } from "#net";
-import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
 import { WatchedFile } from "../watched-file.js";
 import { type HeadersSetterConfig, headersSetterSchema } from "./config.js";
 import { type HeaderRule, HeadersClient } from "./headers-client.js";
 
 /** Sets request headers that depend on the client whose data they carry. */
-export const headersSetter = defineExtension<HeadersSetterConfig>({
+export const headersSetter = defineBuiltInExtension<HeadersSetterConfig>({
   type: "headers_setter",
   aliases: ["headerssetter"],
   summary: "Sets headers of exporters' requests, also from the metadata of the client that the data came from.",
@@ -15,13 +15,13 @@ export const headersSetter = defineExtension<HeadersSetterConfig>({
   create: (config, context) => new HeadersSetter(config, context),
 });
 
-class HeadersSetter implements Extension {
+class HeadersSetter implements BuiltInExtension {
   clientAuthenticator?: HeadersClient;
   private readonly config: HeadersSetterConfig;
-  private readonly context: ExtensionContext;
+  private readonly context: BuiltInExtensionContext;
   private readonly files: WatchedFile[] = [];
 
-  constructor(config: HeadersSetterConfig, context: ExtensionContext) {
+  constructor(config: HeadersSetterConfig, context: BuiltInExtensionContext) {
     this.config = config;
     this.context = context;
   }

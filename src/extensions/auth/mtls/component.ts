@@ -1,14 +1,15 @@
 import type { PeerCertificate } from "node:tls";
 import type { AuthenticatedClient, ServerAuthenticator, ServerAuthRequest } from "#contract";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import { glob } from "#contract/schema";
 import { CredentialGate } from "#net/auth";
-import { type ComponentContext, defineExtension, type Extension } from "../../../plugin.js";
+import type { ComponentContext } from "../../../plugin.js";
 import { type MtlsAuthConfig, mtlsAuthSchema, type Rule } from "./config.js";
 
 /**
  * Authenticates clients by the names in their certificates. `tls.client_ca_file` decides which certificates TLS trusts.
  */
-export const mtlsAuth = defineExtension<MtlsAuthConfig>({
+export const mtlsAuth = defineBuiltInExtension<MtlsAuthConfig>({
   type: "mtlsauth",
   aliases: ["mtls_auth"],
   summary: "Authenticates clients by the subject and names of their TLS certificates.",
@@ -18,7 +19,7 @@ export const mtlsAuth = defineExtension<MtlsAuthConfig>({
   create: (config, context) => new MtlsAuth(config, context),
 });
 
-class MtlsAuth implements Extension, ServerAuthenticator {
+class MtlsAuth implements BuiltInExtension, ServerAuthenticator {
   readonly challenge = 'Certificate realm="sluice"';
   readonly serverAuthenticator = this;
   private readonly id: string;

@@ -1,12 +1,13 @@
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import { loadClientTls } from "#net";
 import { isLocalHost, RenewedCredentials } from "#net/auth";
-import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
+import type { ExtensionContext } from "../../../plugin.js";
 import { type OAuth2ClientConfig, oauth2ClientSchema } from "./config.js";
 import { type TokenHeaders, TokenRequest } from "./token-request.js";
 
 /** Gets tokens from an OAuth 2.0 authorization server by the client credentials grant. */
-export const oauth2Client = defineExtension<OAuth2ClientConfig>({
+export const oauth2Client = defineBuiltInExtension<OAuth2ClientConfig>({
   type: "oauth2client",
   aliases: ["oauth2_client"],
   summary: "Gives exporters tokens of an OAuth 2.0 server (client credentials), renewed before they expire.",
@@ -16,7 +17,7 @@ export const oauth2Client = defineExtension<OAuth2ClientConfig>({
   create: (config, context) => new OAuth2Client(config, context),
 });
 
-class OAuth2Client implements Extension {
+class OAuth2Client implements BuiltInExtension {
   private readonly config: OAuth2ClientConfig;
   private readonly context: ExtensionContext;
   private tokens: RenewedCredentials<TokenHeaders> | undefined;

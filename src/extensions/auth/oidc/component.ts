@@ -1,14 +1,15 @@
 import { readFile } from "node:fs/promises";
 import type { ServerAuthenticator, ServerAuthRequest } from "#contract";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import { CredentialGate, type VerifiedCredentials } from "#net/auth";
-import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../../plugin.js";
+import { type ExtensionContext, StartError } from "../../../plugin.js";
 import { clientOfClaims } from "./claims.js";
 import { type OidcConfig, oidcSchema, type ProviderConfig } from "./config.js";
 import { IssuerKeys } from "./issuer-keys.js";
 import { invalidToken, parseToken } from "./token.js";
 
 /** Authenticates by tokens that an issuer has signed (OpenID Connect, JWT). */
-export const oidc = defineExtension<OidcConfig>({
+export const oidc = defineBuiltInExtension<OidcConfig>({
   type: "oidc",
   summary: "Authenticates clients by tokens of an OpenID Connect issuer (JWT).",
   runsIn: "both",
@@ -22,7 +23,7 @@ interface Provider {
   readonly keys: IssuerKeys;
 }
 
-class Oidc implements Extension, ServerAuthenticator {
+class Oidc implements BuiltInExtension, ServerAuthenticator {
   readonly challenge = 'Bearer realm="sluice"';
   readonly serverAuthenticator = this;
   private readonly config: OidcConfig;

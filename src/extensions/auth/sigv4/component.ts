@@ -1,10 +1,11 @@
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "#contract";
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import { type AwsCredentials, renewedAwsKeys, signRequest } from "#net/aws";
-import { defineExtension, type Extension, type ExtensionContext, Refusal } from "../../../plugin.js";
+import { type ExtensionContext, Refusal } from "../../../plugin.js";
 import { type SigV4Config, sigV4Schema } from "./config.js";
 
 /** Signs requests for AWS. */
-export const sigV4Auth = defineExtension<SigV4Config>({
+export const sigV4Auth = defineBuiltInExtension<SigV4Config>({
   type: "sigv4auth",
   aliases: ["sigv4_auth"],
   summary: "Signs the requests of otlp_http for AWS (Signature Version 4).",
@@ -14,7 +15,7 @@ export const sigV4Auth = defineExtension<SigV4Config>({
   create: (config, context) => new SigV4Auth(config, context),
 });
 
-class SigV4Auth implements Extension {
+class SigV4Auth implements BuiltInExtension {
   private readonly config: SigV4Config;
   private readonly context: ExtensionContext;
   private readonly keys: ReturnType<typeof renewedAwsKeys>;

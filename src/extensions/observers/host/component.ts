@@ -1,11 +1,12 @@
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import { withoutEnd } from "#text";
-import { defineExtension, type Extension, type ExtensionContext, limitedLog } from "../../../plugin.js";
+import { type ExtensionContext, limitedLog } from "../../../plugin.js";
 import { EndpointList } from "../endpoint-list.js";
 import { type HostObserverConfig, hostObserverSchema } from "./config.js";
 import { listeningEndpoints } from "./listening-sockets.js";
 
 /** Finds the ports on which processes of this machine listen. */
-export const hostObserver = defineExtension<HostObserverConfig>({
+export const hostObserver = defineBuiltInExtension<HostObserverConfig>({
   type: "host_observer",
   summary: "Finds the ports on which processes of this machine listen, for receiver_creator.",
   serves: "observer",
@@ -13,7 +14,7 @@ export const hostObserver = defineExtension<HostObserverConfig>({
   create: (config, context) => new HostObserver(config, context),
 });
 
-class HostObserver implements Extension {
+class HostObserver implements BuiltInExtension {
   private readonly config: HostObserverConfig;
   private readonly context: ExtensionContext;
   private readonly logFailure: (error: unknown) => void;

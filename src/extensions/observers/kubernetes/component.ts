@@ -1,6 +1,7 @@
+import { type BuiltInExtension, defineBuiltInExtension } from "#contract/built-in";
 import type { ObservedEndpoint } from "#contract/services";
 import { type KubernetesObject, kubernetesApi, WatchedList } from "#net/kubernetes";
-import { defineExtension, type Extension, type ExtensionContext, limitedLog } from "../../../plugin.js";
+import { type ExtensionContext, limitedLog } from "../../../plugin.js";
 import { EndpointList } from "../endpoint-list.js";
 import { type K8sObserverConfig, k8sObserverSchema } from "./config.js";
 import {
@@ -12,7 +13,7 @@ import {
 } from "./object-endpoints.js";
 
 /** Finds pods, containers, ports, nodes, services and ingresses of a Kubernetes cluster. */
-export const k8sObserver = defineExtension<K8sObserverConfig>({
+export const k8sObserver = defineBuiltInExtension<K8sObserverConfig>({
   type: "k8s_observer",
   summary: "Finds pods, ports, nodes, services and ingresses of a Kubernetes cluster, for receiver_creator.",
   serves: "observer",
@@ -27,7 +28,7 @@ interface ObservedObject extends KubernetesObject {
   readonly endpoints: readonly ObservedEndpoint[];
 }
 
-class K8sObserver implements Extension {
+class K8sObserver implements BuiltInExtension {
   private readonly config: K8sObserverConfig;
   private readonly context: ExtensionContext;
   private readonly logFailure: (event: { readonly path: string; readonly reason: string }) => void;

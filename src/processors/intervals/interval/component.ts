@@ -1,8 +1,9 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { SHAPES } from "#otlp/bytes";
 import { partition } from "#otlp/edit";
 import { GAUGE_TAG, MONOTONIC_TAG, SUM_TAG, SUMMARY_TAG, TEMPORALITY_TAG } from "#otlp/metric-tags";
 import type { RecordWalk } from "#otlp/views";
-import { type Batch, defineProcessor } from "../../../plugin.js";
+import type { Batch } from "../../../plugin.js";
 import { type DividedBatch, intervalProcessor } from "../interval-processor.js";
 import { type IntervalConfig, intervalSchema } from "./config.js";
 import { LatestPoints, numberAt } from "./latest-points.js";
@@ -11,7 +12,7 @@ import { LatestPoints, numberAt } from "./latest-points.js";
  * Passes on the last point of each series once an interval. Deltas and sums that may fall pass at once: each of their
  * points counts.
  */
-export const interval = defineProcessor<IntervalConfig>({
+export const interval = defineBuiltInProcessor<IntervalConfig>({
   type: "interval",
   summary: "Passes on the last point of each series, once an interval.",
   signals: ["metrics"],

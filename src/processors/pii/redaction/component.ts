@@ -1,5 +1,6 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
-import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../../plugin.js";
+import { type Batch, eachBatch, type ProcessorContext, SIGNALS } from "../../../plugin.js";
 import { failClosed } from "../fail-closed.js";
 import { rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "../fields/rewrite-fields.js";
 import { plansFor } from "../fields/rewrite-plans.js";
@@ -13,7 +14,7 @@ import { sanitizeSpanNames } from "./span-names.js";
  * `pii`, it fails closed: a batch that it cannot treat is refused permanently. Replayed dead letters are treated too,
  * because they may have left the pipeline before this processor. Values that were redacted before stay unchanged.
  */
-export const redaction = defineProcessor<RedactionConfig>({
+export const redaction = defineBuiltInProcessor<RedactionConfig>({
   type: "redaction",
   summary: "Removes attributes that are not allowed, and masks blocked values.",
   signals: SIGNALS,

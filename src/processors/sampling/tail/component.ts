@@ -1,4 +1,5 @@
-import { defineProcessor, type Processor, type ProcessorContext, statefulProcessor } from "../../../plugin.js";
+import { type BuiltInProcessorContext, defineBuiltInProcessor } from "#contract/built-in";
+import { type Processor, statefulProcessor } from "../../../plugin.js";
 import { groupByTraceSchema, type TailSamplingConfig, tailSamplingSchema } from "./config.js";
 import { createDecisionNotes, TailSampler } from "./tail-sampler.js";
 import { takeOverNotes } from "./take-over-notes.js";
@@ -7,7 +8,7 @@ import { takeOverNotes } from "./take-over-notes.js";
 const TYPICAL_CLIENT_TIMEOUT_MS = 10_000;
 
 /** Decides about whole traces once their spans have arrived; see `TailSampler`. */
-export const tailSampling = defineProcessor<TailSamplingConfig>({
+export const tailSampling = defineBuiltInProcessor<TailSamplingConfig>({
   type: "tail_sampling",
   summary: "Keeps or drops whole traces by policies, once their spans have arrived.",
   signals: ["traces"],
@@ -26,7 +27,7 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
 });
 
 /** Passes the spans of a trace on together, in one batch. It is sampling that keeps every trace. */
-export const groupByTrace = defineProcessor<TailSamplingConfig>({
+export const groupByTrace = defineBuiltInProcessor<TailSamplingConfig>({
   type: "groupbytrace",
   aliases: ["group_by_trace"],
   summary: "Waits for the spans of a trace, and passes them on together.",
@@ -39,7 +40,7 @@ export const groupByTrace = defineProcessor<TailSamplingConfig>({
 });
 
 /** The processor behind both components. */
-function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorContext): Processor {
+function tailSamplingProcessor(config: TailSamplingConfig, context: BuiltInProcessorContext): Processor {
   const takenOver = new Set<string>();
   const { journal } = context;
   // The sampler is created with the first delivery, and notes may be taken over before.

@@ -1,7 +1,8 @@
+import type { BuiltInProcessorContext } from "#contract/built-in";
 import { ERROR_CODES } from "#contract/errors";
 import type { EntrySettlement, JournalNote, JournalNotes } from "#contract/operators";
 import { turns } from "#work";
-import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
+import { Batch, Delivery, type Outcome, Refusal } from "../../../plugin.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
@@ -48,7 +49,7 @@ const EMPTY_BATCH = Batch.empty("traces");
  */
 export class TailSampler {
   private readonly config: TailSamplingConfig;
-  private readonly context: ProcessorContext;
+  private readonly context: BuiltInProcessorContext;
   private readonly emit: (delivery: Delivery) => void;
   private readonly fail: (error: unknown) => void;
   private readonly metrics: TailMetrics;
@@ -67,7 +68,7 @@ export class TailSampler {
   /** `takenOver` has traces that another worker sampled before it was gone, with spans that it had not delivered. */
   constructor(
     config: TailSamplingConfig,
-    context: ProcessorContext,
+    context: BuiltInProcessorContext,
     emit: (delivery: Delivery) => void,
     fail: (error: unknown) => void,
     takenOver: Set<string>,

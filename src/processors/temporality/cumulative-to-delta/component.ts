@@ -1,4 +1,4 @@
-import { defineProcessor } from "../../../plugin.js";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { droppedPoints } from "../dropped-points.js";
 import { type TemporalityRules, temporalityProcessor } from "../temporality-walk.js";
 import { type CumulativeToDeltaConfig, cumulativeToDeltaSchema } from "./config.js";
@@ -7,7 +7,7 @@ import { type CumulativeToDeltaConfig, cumulativeToDeltaSchema } from "./config.
  * Converts cumulative points to the difference from the last point of each series. A counter that was reset counts from
  * zero, so its whole value is the difference. Points that are not newer than the last one are dropped.
  */
-export const cumulativeToDelta = defineProcessor<CumulativeToDeltaConfig>({
+export const cumulativeToDelta = defineBuiltInProcessor<CumulativeToDeltaConfig>({
   type: "cumulative_to_delta",
   aliases: ["cumulativetodelta"],
   summary: "Turns cumulative monotonic sums and histograms into deltas.",

@@ -1,4 +1,4 @@
-import { defineProcessor } from "../../../plugin.js";
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { droppedPoints } from "../dropped-points.js";
 import { type TemporalityRules, temporalityProcessor } from "../temporality-walk.js";
 import { type DeltaToCumulativeConfig, deltaToCumulativeSchema } from "./config.js";
@@ -7,7 +7,7 @@ import { type DeltaToCumulativeConfig, deltaToCumulativeSchema } from "./config.
  * Adds deltas up. Points that are not newer than the last one of their series are dropped, because they might have been
  * added before.
  */
-export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
+export const deltaToCumulative = defineBuiltInProcessor<DeltaToCumulativeConfig>({
   type: "delta_to_cumulative",
   aliases: ["deltatocumulative"],
   summary: "Turns deltas of sums and histograms into cumulative ones.",

@@ -1,15 +1,16 @@
+import { defineBuiltInProcessor } from "#contract/built-in";
 import { pointNumber } from "#metrics";
 import { bodyEnd, decodeText, message, nextBody } from "#otlp/bytes";
 import { DATA_POINT_TAG, GAUGE_TAG, METRIC_NAME_TAG, SUM_TAG } from "#otlp/metric-tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { CONTEXT_SHAPES } from "#ottl";
-import { type Batch, type Delivery, defineProcessor, limitedLog, statefulProcessor } from "../../../plugin.js";
+import { type Batch, type Delivery, limitedLog, statefulProcessor } from "../../../plugin.js";
 import { droppedPoints } from "../dropped-points.js";
 import { type MetricStartTimeConfig, metricStartTimeSchema } from "./config.js";
 import { StartTimeWalk } from "./start-time-walk.js";
 
 /** Gives start times to cumulative points that came without one, for example from Prometheus. */
-export const metricStartTime = defineProcessor<MetricStartTimeConfig>({
+export const metricStartTime = defineBuiltInProcessor<MetricStartTimeConfig>({
   type: "metric_start_time",
   aliases: ["metricstarttime"],
   summary: "Gives start times to cumulative points that have none.",

@@ -1,6 +1,7 @@
+import { defineBuiltInReceiver } from "#contract/built-in";
 import { listenAddress, protectionOf } from "#net";
 import { HttpEndpoint, UploadRoom } from "#receiving/requests";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../../plugin.js";
+import type { Receiver, ReceiverContext } from "../../../plugin.js";
 import { GrpcEndpoint } from "../grpc-endpoint.js";
 import { type JaegerReceiverConfig, jaegerReceiverSchema } from "./config.js";
 import { JAEGER_FORMAT } from "./format.js";
@@ -9,7 +10,7 @@ import { UdpEndpoint, type UdpProtocol } from "./udp-endpoint.js";
 const UDP_PROTOCOLS: readonly UdpProtocol[] = ["thrift_compact", "thrift_binary"];
 
 /** Spans from Jaeger clients, over the protocols of Jaeger's collector and agent. */
-export const jaegerReceiver = defineReceiver<JaegerReceiverConfig>({
+export const jaegerReceiver = defineBuiltInReceiver<JaegerReceiverConfig>({
   type: "jaeger",
   summary: "Receives spans of Jaeger over gRPC, and as thrift over HTTP and UDP.",
   signals: ["traces"],

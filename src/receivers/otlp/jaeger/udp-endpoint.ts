@@ -1,3 +1,4 @@
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { type LeasedUdpSocket, leaseUdpSocket, listenAddress } from "#net";
 import { receiverCounters } from "#receiving";
 import { InFlightCounter } from "#receiving/requests";
@@ -8,7 +9,6 @@ import {
   isMalformed,
   limitedLog,
   type Origin,
-  type ReceiverContext,
   StartError,
 } from "../../../plugin.js";
 import { BinaryProtocol } from "./binary-protocol.js";
@@ -31,7 +31,7 @@ export class UdpEndpoint {
   port = 0;
   private readonly protocol: UdpProtocol;
   private readonly config: JaegerUdpConfig;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly intake: Intake | undefined;
   private readonly accepted: Counter;
   private readonly refused: Counter;
@@ -41,7 +41,7 @@ export class UdpEndpoint {
   private waiting = 0;
   private lease: LeasedUdpSocket | undefined;
 
-  constructor(protocol: UdpProtocol, config: JaegerUdpConfig, context: ReceiverContext) {
+  constructor(protocol: UdpProtocol, config: JaegerUdpConfig, context: BuiltInReceiverContext) {
     this.protocol = protocol;
     this.config = config;
     this.context = context;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ReceiverContext } from "#contract";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { duration, lazySection } from "#contract/schema";
 import { duplicatesCounter } from "#receiving";
 import { SharedKeys } from "../shared/shared-keys.js";
@@ -37,7 +37,7 @@ export function dedupSection(what: string) {
 /** Creates the `Dedup` that the section configures. The caller must start and stop it. */
 export function createDedup(
   settings: z.infer<ReturnType<typeof dedup>> | undefined,
-  context: ReceiverContext,
+  context: BuiltInReceiverContext,
 ): Dedup | undefined {
   if (!settings?.enabled) return undefined;
   const { directory, max_entries, ttl } = settings;

@@ -1,4 +1,4 @@
-import type { Listener } from "#contract";
+import type { Listener } from "#contract/built-in";
 import type { ConfigPath } from "#contract/schema";
 import { formatAddress, type HostPort, isLoopbackHost, type ListenAddress, parseHostPort, protectionOf } from "#net";
 import type { ServiceSettings } from "../schema/service-schema.js";

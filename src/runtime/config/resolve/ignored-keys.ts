@@ -1,4 +1,4 @@
-import type { IgnoredKeys } from "#contract";
+import type { IgnoredKeys } from "#contract/built-in";
 import type { Findings } from "../text/findings.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./spec.js";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ComponentFactory, ReceiverFactory } from "#contract";
+import type { BuiltInComponentFactory, BuiltInReceiverFactory } from "#contract/built-in";
 import { type ConfigPath, type ExporterSettings, PARSED_ONCE, uncheckedExporterSettingsSchema } from "#contract/schema";
 import type { ReceiverTypes } from "#contract/services";
 import { parseId } from "../schema/component-id.js";
@@ -24,7 +24,7 @@ export interface ParsedComponent {
 /** Parses a component's config with its schema, and an exporter's common keys with theirs. */
 export function parseComponent(
   { node, section, name, key }: ComponentDefinition,
-  factory: ComponentFactory,
+  factory: BuiltInComponentFactory,
   registry: Registry,
   findings: Findings,
 ): ParsedComponent | undefined {
@@ -92,7 +92,7 @@ function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNod
 }
 
 /** Checks configs of receivers that are started while the agent runs, with the types that its config may name. */
-export function receiverTypes(registry: Registry, root: MapNode): ReceiverTypes<ReceiverFactory> {
+export function receiverTypes(registry: Registry, root: MapNode): ReceiverTypes<BuiltInReceiverFactory> {
   return {
     has: (type) => registry.get("receiver", type) !== undefined,
     plan(id, config, defaults = {}) {

@@ -1,16 +1,17 @@
-import { CONTRACT_VERSION, type ComponentFactory, type ComponentKind } from "#contract";
+import { CONTRACT_VERSION, type ComponentKind } from "#contract";
+import type { BuiltInComponentFactory } from "#contract/built-in";
 import { ERROR_CODES, type ErrorCode } from "#contract/errors";
 import { nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
 
-export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { kind: Kind }>;
+export type FactoryOf<Kind extends ComponentKind> = Extract<BuiltInComponentFactory, { kind: Kind }>;
 
 /** The component types that a config may name, by kind and by any of their names. */
 export class Registry {
-  private readonly factories: ComponentFactory[] = [];
-  private readonly byName = new Map<string, ComponentFactory>();
-  private readonly origins = new Map<ComponentFactory, string>();
+  private readonly factories: BuiltInComponentFactory[] = [];
+  private readonly byName = new Map<string, BuiltInComponentFactory>();
+  private readonly origins = new Map<BuiltInComponentFactory, string>();
 
-  constructor(factories: Iterable<ComponentFactory> = []) {
+  constructor(factories: Iterable<BuiltInComponentFactory> = []) {
     for (const factory of factories) this.add(factory);
   }
 
@@ -18,7 +19,7 @@ export class Registry {
    * Throws when a name is taken, or when the factory was built for another contract version. `origin` is the plugin
    * that provides the factory, as the config names it.
    */
-  add(factory: ComponentFactory, origin?: string): this {
+  add(factory: BuiltInComponentFactory, origin?: string): this {
     const { kind, type, contract } = factory;
     if (contract !== CONTRACT_VERSION) {
       const hint = contract > CONTRACT_VERSION ? "update Sluice" : "update or rebuild the plugin";
@@ -43,7 +44,7 @@ export class Registry {
   }
 
   /** The plugin that provides a factory; undefined for built-in ones. */
-  originOf(factory: ComponentFactory): string | undefined {
+  originOf(factory: BuiltInComponentFactory): string | undefined {
     return this.origins.get(factory);
   }
 
@@ -51,9 +52,9 @@ export class Registry {
     return this.byName.get(registryKey(kind, type)) as FactoryOf<Kind> | undefined;
   }
 
-  all(): readonly ComponentFactory[];
+  all(): readonly BuiltInComponentFactory[];
   all<Kind extends ComponentKind>(kind: Kind): readonly FactoryOf<Kind>[];
-  all(kind?: ComponentKind): readonly ComponentFactory[] {
+  all(kind?: ComponentKind): readonly BuiltInComponentFactory[] {
     return kind === undefined ? this.factories : this.factories.filter((factory) => factory.kind === kind);
   }
 
@@ -70,7 +71,7 @@ export class Registry {
     return nearest(type, this.all(kind).flatMap(typeNames));
   }
 
-  private nameTaken(kind: ComponentKind, name: string, by: ComponentFactory): RegistryError {
+  private nameTaken(kind: ComponentKind, name: string, by: BuiltInComponentFactory): RegistryError {
     const origin = this.originOf(by);
     const whose = origin === undefined ? "comes with Sluice" : `is in the plugin "${origin}"`;
     return new RegistryError(
@@ -99,7 +100,7 @@ export class RegistryError extends Error {
   }
 }
 
-function typeNames(factory: ComponentFactory): string[] {
+function typeNames(factory: BuiltInComponentFactory): string[] {
   return [factory.type, ...(factory.aliases ?? [])];
 }
 

@@ -1,4 +1,5 @@
-import type { ComponentFactory, ComponentKind, ExtensionFactory } from "#contract";
+import type { ComponentKind } from "#contract";
+import type { BuiltInComponentFactory, BuiltInExtensionFactory } from "#contract/built-in";
 import type { ConfigPath } from "#contract/schema";
 import { alternatives, didYouMean } from "#contract/schema";
 import { SECTIONS } from "../schema/component-id.js";
@@ -145,9 +146,9 @@ function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: rea
 function defaultExtensions(
   root: MapNode,
   registry: Registry,
-  enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
+  enabled: ReadonlyMap<string, ComponentSpec<BuiltInExtensionFactory>>,
   findings: Findings,
-): [string, ComponentSpec<ExtensionFactory>][] {
+): [string, ComponentSpec<BuiltInExtensionFactory>][] {
   const types = new Set([...enabled.values()].flatMap((spec) => typesOf(spec.factory)));
   return registry
     .all("extension")
@@ -162,7 +163,7 @@ function defaultExtensions(
 }
 
 /** The type of a component, and the type that it replaces. */
-function typesOf(factory: ComponentFactory | undefined): string[] {
+function typesOf(factory: BuiltInComponentFactory | undefined): string[] {
   if (factory === undefined) return [];
   return factory.kind === "extension" && factory.replaces !== undefined
     ? [factory.type, factory.replaces]

@@ -1,16 +1,12 @@
+import type { ComponentKind, GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "#contract";
 import type {
-  ComponentFactory,
-  ComponentKind,
-  ConnectorFactory,
-  ExporterFactory,
-  ExtensionFactory,
-  GraphPlan,
-  PlannedComponent,
-  PlannedExporter,
-  PlannedPipeline,
-  ProcessorFactory,
-  ReceiverFactory,
-} from "#contract";
+  BuiltInComponentFactory,
+  BuiltInConnectorFactory,
+  BuiltInExporterFactory,
+  BuiltInExtensionFactory,
+  BuiltInProcessorFactory,
+  BuiltInReceiverFactory,
+} from "#contract/built-in";
 import type { SectionName } from "../schema/component-id.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Node, Span } from "../text/node.js";
@@ -24,9 +20,9 @@ export interface ComponentSpec<Factory> extends PlannedComponent<Factory> {
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }
 
-export interface ExporterSpec extends ComponentSpec<ExporterFactory>, PlannedExporter {}
+export interface ExporterSpec extends ComponentSpec<BuiltInExporterFactory>, PlannedExporter {}
 
-export type ExtensionSpec = ComponentSpec<ExtensionFactory>;
+export type ExtensionSpec = ComponentSpec<BuiltInExtensionFactory>;
 
 export type PipelineSpec = PlannedPipeline;
 
@@ -35,10 +31,10 @@ export type PipelineSpec = PlannedPipeline;
  * pipeline or service.extensions uses.
  */
 export interface ResolvedConfig extends GraphPlan {
-  readonly receivers: ReadonlyMap<string, ComponentSpec<ReceiverFactory>>;
-  readonly processors: ReadonlyMap<string, ComponentSpec<ProcessorFactory>>;
+  readonly receivers: ReadonlyMap<string, ComponentSpec<BuiltInReceiverFactory>>;
+  readonly processors: ReadonlyMap<string, ComponentSpec<BuiltInProcessorFactory>>;
   readonly exporters: ReadonlyMap<string, ExporterSpec>;
-  readonly connectors: ReadonlyMap<string, ComponentSpec<ConnectorFactory>>;
+  readonly connectors: ReadonlyMap<string, ComponentSpec<BuiltInConnectorFactory>>;
   /** In the order of service.extensions, except that an extension comes after those that it asks to authenticate. */
   readonly extensions: ReadonlyMap<string, ExtensionSpec>;
   readonly service: ServiceSettings;
@@ -63,7 +59,7 @@ export interface ComponentDefinition {
   readonly key: Span;
   readonly node: Node;
   /** Undefined when the type is unknown. */
-  readonly factory: ComponentFactory | undefined;
+  readonly factory: BuiltInComponentFactory | undefined;
   /** The reason why the type is accepted although it has no effect. */
   readonly noEffect: string | undefined;
 }

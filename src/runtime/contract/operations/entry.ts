@@ -119,7 +119,7 @@ export interface EntryEdit {
   readonly transform?: readonly string[] | undefined;
 }
 
-/** The number of changes of an entry's payload. */
+/** @internal The number of changes of an entry's payload. */
 export function revisionOf({ edits }: Pick<Entry, "edits">): number {
   return edits?.at(-1)?.revision ?? 0;
 }

@@ -1,8 +1,9 @@
 /** Operators on deliveries, batching, and outlets as pipelines see them. */
 
-export { type WorkerMode, workerMode } from "../component.js";
+export type { WorkerMode } from "../component.js";
 export { metadataFor } from "../delivery.js";
 export { type SharingWorker, shareOfAmount, shareOfLimit } from "../operations/worker-part.js";
+export { workerMode } from "../plan.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
 export {
   type BatchResult,

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { metricListeners, type ResolvedConfig } from "#config/resolve";
 import { type PrivilegedValue, privilegedValues } from "#config/schema";
 import type { Problem } from "#config/text";
-import type { ComponentFactory, Listener } from "#contract";
+import type { ComponentFactory } from "#contract";
+import type { Listener } from "#contract/built-in";
 import { configSchema, glob } from "#contract/schema";
 import { formatAddress, isLoopbackHost, type ListenAddress } from "#net";
 

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ComponentSpec, ExporterSpec, ExtensionSpec, ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
-import type { ComponentKind, PlannedPipeline, ProcessorFactory } from "#contract";
+import type { ComponentKind, PlannedPipeline } from "#contract";
+import type { BuiltInProcessorFactory } from "#contract/built-in";
 import {
   completeSettings,
   type ExporterSettings,
@@ -329,7 +330,7 @@ function changedSettings(before: Record<string, unknown>, after: Record<string, 
   return changed.map((key) => (key === "hasBatch" ? "sending_queue.batch" : key));
 }
 
-function holds({ maxHeldBytes }: ProcessorFactory): boolean {
+function holds({ maxHeldBytes }: BuiltInProcessorFactory): boolean {
   return maxHeldBytes !== undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { ComponentContext, Origin } from "#contract";
+import type { Origin } from "#contract";
 import {
   AUTH_PREFIX,
   AuthError,
@@ -7,6 +7,7 @@ import {
   type ServerAuthenticator,
   type ServerAuthRequest,
 } from "#contract";
+import type { BuiltInContext } from "#contract/built-in";
 import { StartError } from "#contract/errors";
 import { GRPC_STATUS } from "../otlp/grpc-status.js";
 import type { ErrorAnswer } from "../otlp/refusals.js";
@@ -20,7 +21,7 @@ export type AuthOutcome = AuthenticatedClient | AuthError;
  */
 export function serverAuthenticator(
   { authenticator }: { readonly authenticator: string },
-  { authenticators }: ComponentContext,
+  { authenticators }: BuiltInContext,
 ): ServerAuthenticator {
   if (authenticators === undefined) throw new StartError("there are no authenticators here", ["auth"]);
   return authenticators.server(authenticator);

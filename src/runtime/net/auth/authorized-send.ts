@@ -1,4 +1,5 @@
-import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest, ComponentContext, SendOptions } from "#contract";
+import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest, SendOptions } from "#contract";
+import type { BuiltInContext } from "#contract/built-in";
 import { isRefusal, Refusal, StartError } from "#contract/errors";
 import { isHeader } from "../http1/request-writer.js";
 import { refusalOfAbort } from "../otlp/refusals.js";
@@ -9,7 +10,7 @@ import { refusalOfAbort } from "../otlp/refusals.js";
  */
 export function clientAuthenticator(
   auth: { readonly authenticator: string } | null | undefined,
-  { authenticators }: ComponentContext,
+  { authenticators }: BuiltInContext,
 ): ClientAuthenticator | undefined {
   if (!auth) return undefined;
   if (authenticators === undefined) throw new StartError("there are no authenticators here", ["auth"]);

@@ -1,13 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SUPPORTED_ENCODINGS } from "#codecs/compression";
-import {
-  type AuthenticatedClient,
-  type Clock,
-  type Counter,
-  isAuthError,
-  type ReceiverContext,
-  type ServerAuthenticator,
-} from "#contract";
+import { type AuthenticatedClient, type Clock, type Counter, isAuthError, type ServerAuthenticator } from "#contract";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { type ListenAddress, type ListeningServer, listenAddress, startHttpServer } from "#net";
 import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
 import type { ErrorAnswer } from "#net/otlp";
@@ -77,7 +71,7 @@ export class HttpEndpoint {
   /** Set when requests are still processed, but not on the same connection as the ones before. */
   closesConnections = false;
   isStopping = false;
-  private readonly context: ReceiverContext;
+  private readonly context: BuiltInReceiverContext;
   private readonly settings: HttpEndpointSettings;
   /** By path: the intake, or the answer if there is none. */
   private readonly routes: ReadonlyMap<string, RequestIntake | ErrorAnswer>;
@@ -88,7 +82,7 @@ export class HttpEndpoint {
   private readonly refusedCounter: (reason: string) => Counter;
   private server: ListeningServer | undefined;
 
-  constructor(settings: HttpEndpointSettings, context: ReceiverContext) {
+  constructor(settings: HttpEndpointSettings, context: BuiltInReceiverContext) {
     const { config } = settings;
     this.settings = settings;
     this.config = config;
@@ -293,7 +287,7 @@ export class HttpEndpoint {
 
 function routesOf(
   { paths, format, dedup }: HttpEndpointSettings,
-  context: ReceiverContext,
+  context: BuiltInReceiverContext,
 ): Map<string, RequestIntake | ErrorAnswer> {
   const requestIntakes = createRequestIntakes(context, "http", format, dedup);
   const routes = new Map<string, RequestIntake | ErrorAnswer>();

@@ -1,4 +1,5 @@
-import type { Listener, Receiver, ReceiverContext } from "#contract";
+import type { Receiver, ReceiverContext } from "#contract";
+import type { Listener } from "#contract/built-in";
 import { listenAddress, protectionOf } from "#net";
 import { HttpEndpoint, type HttpEndpointSettings } from "./http-endpoint.js";
 import type { HttpServerConfig } from "./server-keys.js";

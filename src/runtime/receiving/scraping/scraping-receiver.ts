@@ -1,5 +1,6 @@
-import type { Receiver, ReceiverContext } from "#contract";
+import type { Receiver } from "#contract";
 import { limitedLog } from "#contract";
+import type { BuiltInReceiverContext } from "#contract/built-in";
 import { atIntervals, isTimedOut, withTimeout } from "#resilience";
 import { BatchIntake } from "../batch-intake.js";
 import { batchOfPoints, MetricOutput, type PointCollector } from "./point-collector.js";
@@ -43,7 +44,7 @@ export abstract class ScrapingReceiver<Config extends ScrapingConfig, Table exte
   implements Receiver
 {
   protected readonly config: Config;
-  protected readonly context: ReceiverContext;
+  protected readonly context: BuiltInReceiverContext;
   protected readonly output: MetricOutput<Table>;
   private readonly shell: ScrapingSettings<Table>;
   private readonly logFailure: (event: { readonly scraper: string; readonly reason: string }) => void;
@@ -53,7 +54,7 @@ export abstract class ScrapingReceiver<Config extends ScrapingConfig, Table exte
   /** The scrapers that failed in the last scrape. */
   private failing: ReadonlySet<string> = new Set();
 
-  constructor(config: Config, context: ReceiverContext, settings: ScrapingSettings<Table>) {
+  constructor(config: Config, context: BuiltInReceiverContext, settings: ScrapingSettings<Table>) {
     this.config = config;
     this.context = context;
     this.shell = settings;

@@ -1,5 +1,6 @@
-import { type Clock, type Host, systemClock } from "#contract";
+import { type Clock, systemClock } from "#contract";
 import { OPERATIONS, type OperationName } from "#contract/api";
+import type { BuiltInHost } from "#contract/built-in";
 import type { InsightBy, InsightSnapshot } from "#contract/insight";
 import {
   type Admin,
@@ -49,7 +50,7 @@ export function adminMethods(
   admin: () => Admin | undefined,
   inspection: () => AgentInspection | undefined,
   receivers: () => readonly ReceiverStatus[],
-  insight: () => Host["insight"] = () => undefined,
+  insight: () => BuiltInHost["insight"] = () => undefined,
   clock: Clock = systemClock,
 ): RemoteMethods {
   const queues = (): Admin => {

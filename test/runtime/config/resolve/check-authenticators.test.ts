@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import type { AuthSide } from "../../../../src/runtime/contract/auth.js";
-import { defineExporter, defineExtension, defineReceiver } from "../../../../src/runtime/contract/define.js";
+import { defineBuiltInExtension } from "../../../../src/runtime/contract/built-in/define.js";
+import { defineExporter, defineReceiver } from "../../../../src/runtime/contract/define.js";
 import { authReference } from "../../../../src/runtime/contract/schema/auth-reference.js";
 import { brief, loadText } from "../load-text.js";
 
@@ -20,7 +21,7 @@ const registry = new Registry([
     schema: z.strictObject({ auth: authReference("client").optional() }),
     create: () => ({ send: async () => undefined }),
   }),
-  defineExtension({
+  defineBuiltInExtension({
     type: "keys",
     schema: z.strictObject({
       sides: z.array(z.enum(["server", "client"])).default(["server", "client"]),
@@ -29,7 +30,7 @@ const registry = new Registry([
     authenticates: ({ sides }: { sides: AuthSide[] }) => sides,
     create: () => nothing,
   }),
-  defineExtension({ type: "other", schema: z.strictObject({}), create: () => nothing }),
+  defineBuiltInExtension({ type: "other", schema: z.strictObject({}), create: () => nothing }),
 ]);
 
 function load(server: string, client: string, extensions = "keys: ", enabled = "keys") {
