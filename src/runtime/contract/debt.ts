@@ -1,3 +1,26 @@
+/**
+ * A debt is the answer that the agent owes to the sender of a batch. It is given exactly once.
+ *
+ * - **owed**: nobody has answered yet. The debt is inside at most one component, its holder, which may refuse it.
+ * - **divided**: other debts are owed in its place, its parts. It waits for all of them.
+ * - **settled**: it has its outcome, for good, and has told everyone who waits for it.
+ *
+ * What follows in each state; test/runtime/contract/debt.test.ts reads this table and tries every cell:
+ *
+ * | state   | is settled | is replaced by parts | a part settles | the last part settles |
+ * | ------- | ---------- | -------------------- | -------------- | --------------------- |
+ * | owed    | settled    | divided              | -              | -                     |
+ * | divided | divided    | divided              | divided        | settled               |
+ * | settled | settled    | settled              | settled        | settled               |
+ *
+ * - Parts come from `divide` (a split, or copies), `join` (a merge: one part of several debts), `observe` and
+ *   `catchRefusal` (one part). A debt that is replaced again waits for the new parts, too.
+ * - An outcome is changed on its way: the holder may map a refusal, and `blame` names another reason for it.
+ * - Then the holder lets go of the debt, and everyone who waits is told: first `onSettled`, then each creditor, for which
+ *   a part has settled.
+ * - But if a component catches the refusal (`catchRefusal`) and still runs, none of them is told. A new debt is owed in
+ *   its place, inside that component, and has the same creditors.
+ */
 import type { Setback } from "./dead-letter.js";
 import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./errors/refusal.js";
 
