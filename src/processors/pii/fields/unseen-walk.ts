@@ -6,11 +6,42 @@ import { ATTRIBUTE, BODY, DESCEND, type RewritePlan, type RewritePlans, TEXT } f
  * The walk over the fields of a batch that skips those seen to be clean before, in WebAssembly: see
  * docs/decisions/0033-clean-fields.md.
  *
- * The batch lies in the module's memory from `INPUT_AT` on. It was checked before, so its lengths are right. Each call
- * continues to the next unknown field and returns its position, or -1 at the end. The parameter tells whether the field
- * before was clean. If it was, its bytes are kept in a slot until another field takes that slot. A field is skipped
- * only if it is the same byte for byte; an attribute with a number may differ in the number, and a text that is clean
- * with any digits may differ in its digits.
+ * The memory of the module (all numbers in it are 32 bits, the lowest byte first):
+ *
+ *     offset           what is there                            written by     read by        valid
+ *     ------------------------------------------------------------------------------------------------------------
+ *        0  STATE_AT   the state between two calls:             this walk      this walk,     until the batch ends;
+ *                        +0  the position behind the field      and `start`    UnseenFields   `start` clears it
+ *                        +4  the level of the message around it
+ *                        +8  the size of the field's range; 0: it cannot be kept
+ *                       +12  the start of the range
+ *                       +16  the header that a slot with it has
+ *                       +20  the slot for it
+ *                       +24  the slot for it with any digits
+ *       64  STACK_AT   the messages around the position,        this walk;     this walk,     until the batch ends
+ *                      16 bytes for each of MAX_LEVELS:         the first by   UnseenFields
+ *                        +0  where it ends                      `start`
+ *                        +4  its entries in the table
+ *                        +8  its start
+ *                       +12  how many bytes its length takes
+ *      320  TABLE_AT   what to do with a field: for each        WasmSource,    this walk      as long as the
+ *                      message an entry for each of the TAGS    once                          memory is
+ *                      tags, of 4 bytes
+ *           SLOTS_AT   clean fields of this batch and those     this walk      this walk      as long as the
+ *                      before, 256 bytes for each of 1024:                                    memory is, until
+ *                        +0  the header: size and kind, and                                   another field
+ *                            PATTERN; 0: the slot is empty                                    takes the slot
+ *                        +8  the bytes of the field
+ *           INPUT_AT   the batch, its chunks joined             `start`        this walk,     until the next `start`
+ *                                                                              the visitor
+ *
+ * A new memory has empty slots: then every field is visited. The walk may read SLACK_BYTES of what is behind the batch,
+ * and decides nothing by them.
+ *
+ * The batch was checked before, so its lengths are right. Each call continues to the next unknown field and returns its
+ * position, or -1 at the end. The parameter tells whether the field before was clean. If it was, its bytes are kept in
+ * a slot until another field takes that slot. A field is skipped only if it is the same byte for byte; an attribute
+ * with a number may differ in the number, and a text that is clean with any digits may differ in its digits.
  */
 
 const { Variable, add, and, atLeast, cases, differ, eightDiffer, equal, give, greater, jump, jumpIf, jumpTo } = wasm;
@@ -28,10 +59,6 @@ export const CLEAN = 1;
 export const CLEAN_WITH_ANY_DIGITS = 2;
 export type Cleanness = typeof NOT_CLEAN | typeof CLEAN | typeof CLEAN_WITH_ANY_DIGITS;
 
-/**
- * Layout of the memory: the state between two calls, the messages around the position, the table, the known fields, the
- * batch.
- */
 export const STATE_AT = 0;
 /** Positions in the state, in units of four bytes. */
 export const STATE_POSITION = 0;

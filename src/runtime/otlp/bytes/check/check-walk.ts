@@ -65,23 +65,43 @@ import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
 /**
  * Checks every field of a request in WebAssembly: see docs/decisions/0031-check-in-webassembly.md.
  *
- * The request is in the module's memory from `INPUT_AT` on. The check is one loop with an iteration per field; the
- * enclosing messages are on a stack in the same memory. It reads no byte at or after the end of the current message,
- * because that byte belongs to another message or, after the last one, not to this request. Attributes with a short
+ * The memory of the module (all numbers in it are 32 bits, the lowest byte first):
+ *
+ *     offset                 what is there                          written by     read by        valid
+ *     ------------------------------------------------------------------------------------------------------------
+ *        0  FAULT_AT         where a fault is: offset in the        this check     faultOf        until the next
+ *                            request, message, tag or length                                      check, if it
+ *                                                                                                 returned a fault
+ *       12  MOST_VALUES_AT   the most values of one record          this check     checkRequest   until the next
+ *                                                                                                 check, if not
+ *       16                   unused
+ *       64  STACK_AT         the messages around the position,      this check     this check     during a check
+ *                            12 bytes for each of MAX_DEPTH:
+ *                              +0  where it ends
+ *                              +4  its entries in the table
+ *                              +8  its singular fields seen so far
+ *     4096  TABLE_AT         what to do with a field: for each      WasmSource,    this check     as long as the
+ *                            message an entry for each of the       once                          memory is
+ *                            TAGS tags, of 4 bytes
+ *           INPUT_AT         the request, its pieces joined         checkRequest   this check     during a check
+ *
+ * What is behind the request is left from larger ones before. The check reads no byte at or after the end of the current
+ * message, because that byte belongs to another message or, after the last one, not to this request.
+ *
+ * The check is one loop with an iteration per field; the enclosing messages are on the stack. Attributes with a short
  * plain value are by far the most frequent part of telemetry and have a fast path: their tags and lengths are compared
  * four bytes at a time.
  */
 
-/** The memory layout: a fault, the most values, the stack, the table of messages, the request. */
-export const FAULT_AT = 0;
-/** After a check: see `CheckResult.mostValues`. */
-export const MOST_VALUES_AT = 12;
-const STACK_AT = 64;
-export const TABLE_AT = 4096;
 const LEVEL_BYTES = 12;
 /** The bytes of one message's entries. */
 export const MESSAGE_BYTES = TAGS * 4;
 const MESSAGE_BITS = Math.log2(MESSAGE_BYTES);
+export const FAULT_AT = 0;
+/** See `CheckResult.mostValues`. */
+export const MOST_VALUES_AT = 12;
+const STACK_AT = 64;
+export const TABLE_AT = 4096;
 export const INPUT_AT = TABLE_AT + Object.keys(MESSAGES).length * MESSAGE_BYTES;
 
 const PARAMETERS = 3;
