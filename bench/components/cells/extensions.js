@@ -1,6 +1,6 @@
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { Batch } from "../../../dist/plugin.js";
-import { Flow } from "../../../dist/runtime/pipeline/flows.js";
+import { Flow } from "../../../dist/runtime/pipeline/intake/intake.js";
 import { component } from "../kit.js";
 import { logs } from "../load.js";
 

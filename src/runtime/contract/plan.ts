@@ -31,6 +31,8 @@ export interface PlannedExporter extends PlannedComponent<BuiltInExporterFactory
 export interface PlannedPipeline {
   /** `signal[/name]` as written. */
   readonly id: string;
+  /** The id by which connectors choose it, if it is the first half of a pipeline that was cut in two. */
+  readonly chosenAs?: string;
   readonly signal: Signal;
   /** Ids of receivers, and of connectors that feed this pipeline. */
   readonly receivers: readonly string[];

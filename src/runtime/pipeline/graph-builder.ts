@@ -13,8 +13,7 @@ import {
   refusalOfSetback,
 } from "#contract";
 import { checkComponent } from "#contract/border";
-import type { BuiltInConnectorFactory, BuiltInProcessorContext, BuiltInProcessorFactory } from "#contract/built-in";
-import { StartError } from "#contract/errors";
+import type { BuiltInConnectorFactory, BuiltInProcessorContext } from "#contract/built-in";
 import { ReceiverHealth } from "#contract/operations";
 import {
   type JournalFactory,
@@ -33,7 +32,6 @@ import { SlicedIntake } from "./intake/sliced-intake.js";
 import { journalPlace } from "./journal-place.js";
 import type { Choose } from "./junction.js";
 import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
-import { connectorJournalName } from "./replay-steps.js";
 import { outgoing, ReplaceableExporter, RunningExporter } from "./running-exporter.js";
 import type { GraphEntry } from "./streams.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
@@ -143,7 +141,6 @@ export class GraphBuilder {
     const { plan, wiring, exporters, routes } = this;
     for (const spec of plan.exporters.values()) this.addExporter(spec);
     for (const pipeline of plan.pipelines) this.addPipeline(pipeline);
-    for (const spec of plan.processors.values()) this.addConnectorOfProcessor(spec);
     const receivers = new Map([...plan.receivers].map(([id, spec]) => [id, this.receiver(spec)]));
     wiring.begin();
     return { plan, wiring, receivers, exporters, routes, journals: this.journals.all.toReversed() };
@@ -155,7 +152,7 @@ export class GraphBuilder {
     const steps = this.stepsOf(pipeline);
     for (const { from, node } of feeds) {
       const flow = this.settings.flows.from(node, pipeline.id);
-      this.wiring.connect(from, pipelineKey(pipeline.id), steps[0]!, countedBy(flow));
+      this.wiring.connect(from, pipelineKey(chosenName(pipeline)), steps[0]!, countedBy(flow));
     }
     for (const [i, step] of steps.slice(1).entries()) this.wiring.connect(steps[i]!, step, step);
     for (const id of pipeline.exporters) this.leadToEnd(steps.at(-1)!, id, pipeline);
@@ -185,13 +182,12 @@ export class GraphBuilder {
     const node = nodeId("connector", spec.id);
     const key = `${node} ${from}>${to}`;
     if (this.wiring.hasPlace(key)) return key;
-    const owner = { id: spec.id, path: ["connectors", spec.id] };
     const wantsJournal = spec.factory.wantsJournal?.(spec.config);
-    const running = this.journals.createOfConnector("connector", owner, wantsJournal, from);
+    const running = this.journals.createOfConnector(spec.id, wantsJournal, from);
     const mode = workerMode(spec.factory, spec.config);
     const make = (): Processor => {
       if (!this.runsHere(mode, "connector", spec.id)) return passOn;
-      const targets = pipelinesFedBy(this.plan, spec.id, to).map(({ id }) => id);
+      const targets = pipelinesFedBy(this.plan, spec.id, to).map(chosenName);
       const { isAvailable } = this.settings;
       const journal = running?.journal.exchange;
       const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable, journal };
@@ -268,7 +264,6 @@ export class GraphBuilder {
   private processor(id: string, pipeline: PlannedPipeline, index: number): string {
     const spec = this.plan.processors.get(id)!;
     const node = processorNodeId(pipeline.id, id);
-    if (spec.factory.copyTo !== undefined) return this.copyingPlace(node, spec);
     return this.place(node, node, () => {
       if (!this.runsHere(workerMode(spec.factory, spec.config), "processor", id)) return passOn;
       const context = this.processorContext(id, pipeline, index);
@@ -288,38 +283,6 @@ export class GraphBuilder {
     const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
     const context = processorContextWithoutJournal(this.components, id, pipeline);
     return journal === undefined ? context : { ...context, journal };
-  }
-
-  private copyingPlace(node: string, { id }: PlannedComponent<BuiltInProcessorFactory>): string {
-    listOf(this.connectorFeeds, copyKey(id)).push({ from: node, passing: withoutSetbacks(true) });
-    return this.place(node, node, () => passOn);
-  }
-
-  /** A processor that copies to a connector has one connector for all pipelines, with an exporter behind it. */
-  private addConnectorOfProcessor(spec: PlannedComponent<BuiltInProcessorFactory>): void {
-    const key = copyKey(spec.id);
-    if (!this.connectorFeeds.has(key)) return;
-    const { connector, exporter } = spec.factory.copyTo!(spec.config);
-    const [{ from, to }] = connector.routes as [BuiltInConnectorFactory["routes"][number]];
-    const pipeline = this.plan.pipelines.find((one) => one.signal === to && one.exporters.includes(exporter.id));
-    const end = this.exporters.get(exporter.id);
-    if (pipeline === undefined || end === undefined) {
-      return this.components.create(spec, () => {
-        throw new StartError(`no pipeline of ${to} has the exporter ${exporter.id}`, exporter.path);
-      });
-    }
-    const owner = { id: spec.id, path: ["processors", spec.id] };
-    const running = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
-    const mode = workerMode(connector, spec.config);
-    this.place(key, key, () => {
-      if (!this.runsHere(mode, "processor", spec.id)) return passOn;
-      const services = this.components.contextOf(spec.id, "processor");
-      const own = { from, to, targets: [], isAvailable: () => true, journal: running?.journal.exchange };
-      const create = creatorOf(connector, spec.config, { ...services, ...own });
-      return this.components.isolate(spec, "processor", from, create, { to });
-    });
-    this.leadToConnector(key, mode, running);
-    this.leadToExporter(key, end, pipeline.id);
   }
 
   private journal({ name, operator }: RunningJournal): string {
@@ -426,6 +389,11 @@ const passOn: Processor = (deliveries) => deliveries;
 /** A connector's deliveries go to the pipelines that it chose, once each, or to all of them. */
 const chosenPipelines: Choose = ({ route }) => route && new Set(route.map(pipelineKey));
 
+/** The name by which a connector chooses this pipeline. */
+function chosenName({ id, chosenAs = id }: PlannedPipeline): string {
+  return chosenAs;
+}
+
 function pipelineKey(id: string): string {
   return `pipeline:${id}`;
 }
@@ -442,11 +410,6 @@ function withoutSetbacks(isKeptElsewhere: boolean): MonoTypeOperatorFunction<Del
     else delivery.refuse(refusalOfSetback(setback));
     return false;
   });
-}
-
-/** Key and unit of the connector of a processor. */
-function copyKey(processor: string): string {
-  return connectorJournalName("processor", processor);
 }
 
 function hasRoute({ factory }: PlannedComponent<BuiltInConnectorFactory>, from: Signal, to: Signal): boolean {

@@ -66,17 +66,12 @@ export class GraphJournals {
   }
 
   /** Undefined for a connector that never needs one. */
-  createOfConnector(
-    kind: "connector" | "processor",
-    owner: JournalOwner,
-    isWanted: boolean | undefined,
-    signal: Signal,
-  ): RunningJournal | undefined {
+  createOfConnector(id: string, isWanted: boolean | undefined, signal: Signal): RunningJournal | undefined {
     if (isWanted === undefined) return undefined;
-    const pipeline = connectorJournalName(kind, owner.id);
+    const pipeline = connectorJournalName(id);
     const durable = isWanted ? "auto" : "off";
     const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, releasesPayloads: true } as const;
-    return this.add({ pipeline, ...settings }, owner, `journal of ${kind} ${owner.id}`);
+    return this.add({ pipeline, ...settings }, { id, path: ["connectors", id] }, `journal of connector ${id}`);
   }
 
   private add(

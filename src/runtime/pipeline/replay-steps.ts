@@ -1,5 +1,4 @@
-import type { GraphPlan, PlannedPipeline, ProcessorContext, ReplayStep } from "#contract";
-import { noMetrics } from "#contract";
+import { type GraphPlan, noMetrics, type PlannedPipeline, type ProcessorContext, type ReplayStep } from "#contract";
 import type { RecordGrowth } from "#contract/border";
 import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
@@ -62,27 +61,17 @@ function stepsByPipeline(plan: GraphPlan, contextOf: ContextOf): StepsByPipeline
     });
     byPipeline.set(pipeline.id, [...new Set([...inheritedSteps, ...ownSteps])]);
   }
-  const addJournalOf = (name: string, isFeeding: (pipeline: PlannedPipeline) => boolean) => {
-    const steps = plan.pipelines.filter(isFeeding).flatMap(({ id }) => byPipeline.get(id)!);
-    byPipeline.set(name, [...new Set(steps)]);
-  };
-  for (const [id, { factory }] of plan.connectors) {
+  for (const [connector, { factory }] of plan.connectors) {
     if (factory.wantsJournal === undefined) continue;
-    addJournalOf(connectorJournalName("connector", id), ({ exporters }) => exporters.includes(id));
-  }
-  for (const [id, { factory }] of plan.processors) {
-    if (factory.copyTo === undefined) continue;
-    addJournalOf(connectorJournalName("processor", id), ({ processors }) => processors.includes(id));
+    const feeding = plan.pipelines.filter(({ exporters }) => exporters.includes(connector));
+    byPipeline.set(connectorJournalName(connector), [...new Set(feeding.flatMap(({ id }) => byPipeline.get(id)!))]);
   }
   return byPipeline;
 }
 
-/**
- * The pipeline name in the journal of a connector, or of a processor that copies to one. No pipeline has such a name,
- * because theirs begin with a signal.
- */
-export function connectorJournalName(kind: "connector" | "processor", id: string): string {
-  return `${kind}/${id}`;
+/** The pipeline name in the journal of a connector. No pipeline has such a name, because theirs begin with a signal. */
+export function connectorJournalName(id: string): string {
+  return `connector/${id}`;
 }
 
 /** Pipelines come after those that feed them. */

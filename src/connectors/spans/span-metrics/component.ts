@@ -32,7 +32,7 @@ export const spanMetricsProcessor = defineBuiltInProcessor<ProcessorConfig>({
   signals: ["traces"],
   schema: spanMetricsProcessorSchema,
   create: () => eachBatch((batch) => batch),
-  copyTo: ({ exporter }) => ({ connector: spanMetrics, exporter: { id: exporter, path: ["metrics_exporter"] } }),
+  asConnector: ({ exporter }) => ({ connector: spanMetrics, exporter: { id: exporter, path: ["metrics_exporter"] } }),
 });
 
 function countingProcessor(config: SpanMetricsConfig, context: ComponentContext): Processor {

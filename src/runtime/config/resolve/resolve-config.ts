@@ -1,14 +1,12 @@
 import type { ComponentKind } from "#contract";
 import type { BuiltInComponentFactory, BuiltInExtensionFactory } from "#contract/built-in";
-import type { ConfigPath } from "#contract/schema";
-import { alternatives, didYouMean } from "#contract/schema";
+import { alternatives, type ConfigPath, didYouMean } from "#contract/schema";
 import { SECTIONS } from "../schema/component-id.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
 import { comparable, locatePath, type MapNode, mapNode, withCorrectedKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import { authenticatorsFirst, checkAuthenticators } from "./check-authenticators.js";
-import { checkIntervals } from "./check-intervals.js";
 import {
   type ConfiguredListener,
   checkListeners,
@@ -17,10 +15,10 @@ import {
   OWN_METRICS,
   warnOfOpenListeners,
 } from "./check-listeners.js";
+import { checkIntervals, warnOfIgnoredKeys } from "./check-settings.js";
 import { parseDefinition, readDefinitions } from "./component-definitions.js";
 import { checkForwards, linkForwards } from "./forwards.js";
 import { checkHolding } from "./holding-processors.js";
-import { warnOfIgnoredKeys } from "./ignored-keys.js";
 import {
   checkConfiguredSignals,
   type Link,
@@ -29,6 +27,7 @@ import {
   linkExtensions,
   linkPipelines,
 } from "./link-pipelines.js";
+import { withOlderConnectors } from "./older-connectors.js";
 import { type ParsedComponent, parseNode, receiverTypes } from "./parse-component.js";
 import { readService } from "./read-service.js";
 import type { FactoryOf, Registry } from "./registry.js";
@@ -100,17 +99,25 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   const displaced = checkListeners(listeners, root, findings);
   warnOfOpenListeners(listeners, root, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
+  const graph = withOlderConnectors(
+    {
+      receivers: build.specs("receiver", definitions.receivers.values()),
+      processors: build.specs("processor", definitions.processors.values()),
+      exporters: build.exporters(definitions.exporters.values()),
+      connectors: build.specs("connector", definitions.connectors.values()),
+      pipelines: ordered.map(pipelineSpec),
+    },
+    definitions,
+    findings,
+  );
+  if (findings.hasErrors) return undefined;
   const running = unwritten.filter(([id]) => !displaced.has(`extension "${id}"`));
   let hash: ReturnType<ResolveOptions["hash"]> | undefined; // made on demand, because it takes some milliseconds
   const madeHash = () => (hash ??= options.hash(root));
 
   return {
-    receivers: build.specs("receiver", definitions.receivers.values()),
-    processors: build.specs("processor", definitions.processors.values()),
-    exporters: build.exporters(definitions.exporters.values()),
-    connectors: build.specs("connector", definitions.connectors.values()),
+    ...graph,
     extensions: authenticatorsFirst([...running, ...enabled], asked),
-    pipelines: ordered.map(pipelineSpec),
     receiverTypes: receiverTypes(registry, root),
     service: displaced.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
     get generation() {

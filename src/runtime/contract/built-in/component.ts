@@ -186,10 +186,10 @@ export interface BuiltInProcessorFactory<Config = unknown> extends ProcessorFact
   /** Returns why, with this config, the processor cannot work on one of its signals; undefined if it can. */
   refusesSignal?(config: Config, signal: Signal): string | undefined;
   /**
-   * For processors that pass everything on and also create another signal from it. A connector with the same config
-   * gets a copy of every delivery, and the exporter with that id gets the connector's output.
+   * For processors from before connectors existed, which pass everything on and also create another signal from it. They
+   * run as this connector, with the same config, and the exporter with that id gets what the connector makes.
    */
-  copyTo?(config: Config): { readonly connector: BuiltInConnectorFactory; readonly exporter: NamedExporter };
+  asConnector?(config: Config): { readonly connector: BuiltInConnectorFactory; readonly exporter: NamedExporter };
   create(config: Config, context: BuiltInProcessorContext): Processor;
 }
 

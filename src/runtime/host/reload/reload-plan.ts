@@ -180,7 +180,6 @@ class Planner {
       steps.push({ kind: "processor", id, pipeline: pipeline.id, action: "remove", reasons: [] });
     }
     for (const { id, pipeline, action } of steps) if (action === "keep") this.kept.add(processorNodeId(pipeline!, id));
-    this.keepCopies();
     return steps;
   }
 
@@ -228,25 +227,13 @@ class Planner {
     return hasNone ? "its journal is at another place" : undefined;
   }
 
-  /** The connector of a processor that copies to one stays if the processor's config does. */
-  private keepCopies(): void {
-    for (const [id, spec] of this.after.processors) {
-      const old = this.before.processors.get(id);
-      if (spec.factory.copyTo === undefined || old === undefined || this.ownReasons(old, spec).length > 0) continue;
-      const name = connectorJournalName("processor", id);
-      if (this.areDefaultsChanged) continue;
-      this.kept.add(name);
-      this.kept.add(journalUnit(name));
-    }
-  }
-
   private keepJournalsOfConnectors(steps: ReloadStep[]): void {
     for (const [i, step] of steps.entries()) {
       const spec = this.after.connectors.get(step.id);
       if (step.action !== "keep" || spec?.factory.wantsJournal === undefined) continue;
       if (this.areDefaultsChanged)
         steps[i] = { ...step, action: "replace", reasons: ["the settings of its journal changed"] };
-      else this.kept.add(journalUnit(connectorJournalName("connector", step.id)));
+      else this.kept.add(journalUnit(connectorJournalName(step.id)));
     }
   }
 

@@ -379,7 +379,7 @@ function movesWithinPort([before, after]: readonly ResolvedReceiver[]): boolean 
 /** Whether only the journal with this name feeds the place with this key. Names: see `connectorJournalName`. */
 function isOwnedBy(name: string, key: string): boolean {
   if (name.startsWith("connector/")) return key.startsWith(`connector:${name.slice("connector/".length)} `);
-  return key === name || key.startsWith(`processor:${name}:`);
+  return key.startsWith(`processor:${name}:`);
 }
 
 function taken(all: Map<string, StartedComponent>, id: string): StartedComponent[] {

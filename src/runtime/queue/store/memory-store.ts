@@ -39,6 +39,7 @@ export class MemoryStore implements QueueStore {
   private pendingAmount = ZERO_AMOUNT;
   private failedAmount = ZERO_AMOUNT;
   private readonly failedWatchers = new Set<FailedWatcher>();
+  /** @internal */
   readonly notes: NoteStore = new MemoryNotes();
   private isOpen = false;
   private wasOpen = false;
@@ -83,6 +84,7 @@ export class MemoryStore implements QueueStore {
     return replacements.map((replacement) => this.add(replacement));
   }
 
+  /** @internal */
   async exchange({ removed, added, note, mustExist = false }: StoreExchange): Promise<ExchangedEntries> {
     this.checkOpen();
     if (mustExist && removed.every((ref) => !this.entries.has(ref))) throw noSuchEntry(removed[0]!);
@@ -127,6 +129,7 @@ export class MemoryStore implements QueueStore {
     return this.get(ref).batch;
   }
 
+  /** @internal */
   watchFailed(watcher: FailedWatcher): () => void {
     this.failedWatchers.add(watcher);
     return () => this.failedWatchers.delete(watcher);

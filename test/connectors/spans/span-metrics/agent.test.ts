@@ -70,12 +70,39 @@ service:
     { components: [exporter.factory] },
   );
   expect(await hand(BATCH)).toEqual(ACCEPTED);
-  expect(agent.admin!.exporters().map(({ id }) => id)).toContain("intake/processor/spanmetrics");
+  expect(agent.admin!.exporters().map(({ id }) => id)).toContain("intake/connector/spanmetrics");
   await agent.stop();
   const labels = "operation=a,region=eu,service.name=shop,span.kind=SPAN_KIND_SERVER,status.code=STATUS_CODE_UNSET";
   await expect
     .poll(() => pointsOf(exporter.batches))
     .toEqual([`calls{${labels}} 0`, `calls{${labels}} 2`, `latency{${labels}} 2 of 3`]);
+});
+
+it("counts what the processors before spanmetrics leave, passes it on to those behind it, and is chosen by name", async () => {
+  const exporter = collectingExporter();
+  const { agent, hand } = await startFed(
+    () => `
+exporters: {collect/spans: , collect/metrics: }
+connectors: {routing: {default_pipelines: [traces/eu], table: [{condition: "true", pipelines: [traces/eu]}]}}
+processors:
+  filter/before: {traces: {span: ['name == "dropped before"']}}
+  spanmetrics: {metrics_exporter: collect/metrics, durable: false}
+  filter/behind: {traces: {span: ['name == "dropped behind"']}}
+service:
+  pipelines:
+    traces: {receivers: [hand], exporters: [routing]}
+    traces/eu: {receivers: [routing], processors: [filter/before, spanmetrics, filter/behind], exporters: [collect/spans]}
+    metrics: {receivers: [hand], exporters: [collect/metrics]}
+`,
+    { components: [exporter.factory] },
+  );
+  const batch = spansOfService("shop", [span("dropped before", 1), span("dropped behind", 1), span("kept", 1)]);
+  expect(await hand(batch)).toEqual(ACCEPTED);
+  await agent.stop();
+  const ofSignal = (signal: string) => exporter.batches.filter((each) => each.signal === signal);
+  const operations = pointsOf(ofSignal("metrics")).map((point) => /operation=([^,]*)/.exec(point)?.[1]);
+  expect([...new Set(operations)].sort()).toEqual(["dropped behind", "kept"]);
+  expect(ofSignal("traces").map(({ count }) => count)).toEqual([1]);
 });
 
 it("does not start if the exporter that the processor spanmetrics names does not exist", async () => {
