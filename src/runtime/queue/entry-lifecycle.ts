@@ -29,6 +29,7 @@ import { CallTimeout } from "./send/call-timeout.js";
 import { createClassifier } from "./send/classify.js";
 import { isSentAlone, sealEntries } from "./send/seal-entries.js";
 import type { Suspects } from "./send/suspects.js";
+import { Trouble } from "./send/trouble.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
 interface EntryLifecycleServices {
@@ -81,7 +82,8 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   readonly policy: AttemptPolicy;
   private readonly memory: BackendMemory;
   private readonly services: EntryLifecycleServices;
-  private readonly bisections = new Bisections();
+  private readonly trouble = new Trouble();
+  private readonly bisections = new Bisections(this.trouble);
   private readonly mergeLimit = new MergeLimit();
   /** Entries that are being sent, grouped by call. */
   private readonly sending = new Set<readonly QueueItem[]>();
@@ -96,7 +98,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   constructor(services: EntryLifecycleServices) {
     this.services = services;
     const { id, settings, clock, logger, exporter, store } = services;
-    const { bisections } = this;
+    const { bisections, trouble } = this;
     const isSealing = exporter.sealsEntries === true;
     const logStoreError = limitedLog(clock, (error, suppressed) => {
       if (!this.sender.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
@@ -110,9 +112,9 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
       ...(services.limits ?? DEFAULT_HEAD_LIMITS),
     };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
-    this.memory = new BackendMemory(services);
+    this.memory = new BackendMemory({ ...services, trouble });
     const policy = new AttemptPolicy({
-      ...{ ...services, bisections, memory: this.memory },
+      ...{ ...services, bisections, trouble, memory: this.memory },
       canCheckHealth: exporter.check !== undefined,
       requestHealthCheck: () => this.requestHealthCheck(),
       isEmpty: () => backlog.head.isEmpty,

@@ -70,6 +70,8 @@ export interface QueueOptions {
   /** The merging that the pipeline wants. */
   readonly batching?: Partial<Batching>;
   readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
+  /** Called before the queue is started. */
+  readonly onCreated?: (outlet: QueueOutlet) => void;
 }
 
 export const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "no", retryAfterMs);
@@ -158,6 +160,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     outlet.accept(delivery, pipeline);
     return outcomes;
   };
+  options.onCreated?.(outlet);
   await outlet.start();
   const settle = async () => {
     for (let i = 0; i < 20; i++) await new Promise(setImmediate);

@@ -194,7 +194,7 @@ export class Backlog {
 
   /** To be called when the item is no longer being sent. The next part of its bisection gets a turn. */
   release(item: QueueItem): void {
-    const next = this.bisections.release(item);
+    const next = this.bisections.open.size === 0 ? undefined : this.bisections.release(item);
     if (next !== undefined) this.urgent.push({ items: [next] });
   }
 

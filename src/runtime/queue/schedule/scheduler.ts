@@ -170,7 +170,7 @@ export class Scheduler {
   /** Ends one expired entry. Returns false if there is none. */
   private endExpired(): boolean {
     const { backlog, policy } = this.services;
-    const { oldestAllowed } = policy.gate;
+    const { oldestAllowed } = policy;
     const item = oldestAllowed === undefined ? undefined : backlog.takeQueuedBefore(oldestAllowed);
     if (item !== undefined) void this.endWithoutSending(item, expiredOutcome(item));
     return item !== undefined;
@@ -208,6 +208,7 @@ export class Scheduler {
     while (this.hasFreeSlot()) {
       const next = backlog.next(probe, probe || isAlone() ? 1 : policy.maxEntries, policy.probeAvoids);
       if (next === undefined) return undefined;
+      if (policy.isClear(next)) return next;
       const group = this.endUnsendable(next);
       if (group.items.length === 0) continue;
       const holdMs = policy.holds.waitMs(group.items[0]!);
@@ -244,7 +245,7 @@ export class Scheduler {
     const { dueIn, mergeDueIn } = this.services.backlog;
     if (dueIn !== undefined && dueIn > 0) this.wakeTimer.wakeWithin(dueIn);
     if (mergeDueIn !== undefined && mergeDueIn > 0) this.wakeTimer.wakeWithin(mergeDueIn);
-    const { oldestAllowed } = this.services.policy.gate;
+    const { oldestAllowed } = this.services.policy;
     if (oldestAllowed === undefined) return;
     const { oldestQueuedSince } = this.services.backlog;
     if (oldestQueuedSince === undefined) return;

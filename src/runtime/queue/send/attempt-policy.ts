@@ -28,8 +28,9 @@ import { FailurePolicy, isRefusedPermanently } from "./failure-policy.js";
 import { Gate } from "./gate.js";
 import { Holds } from "./holds.js";
 import { Ramp } from "./ramp.js";
-import { RecentCalls } from "./recent-calls.js";
+import { RecentCalls, Successes } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
+import { POLICY, type Trouble } from "./trouble.js";
 
 interface AttemptPolicyServices {
   readonly settings: CompleteSettings;
@@ -37,6 +38,7 @@ interface AttemptPolicyServices {
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
+  readonly trouble: Trouble;
   readonly bisections: Bisections;
   /** Remembers the backend's state across restarts. It must be loaded before `onOpened` is called. */
   readonly memory: BackendMemory;
@@ -64,32 +66,40 @@ export interface Hold {
 
 /**
  * Combines ramp, breaker, retry limit, backoff, poison detection and refusals. It answers three questions: may a call
- * be made now (`acquire`), may this entry be sent now (`gate`), and what follows from the result of its call
- * (`decide`). It only returns decisions; other classes carry them out.
+ * be made now (`acquire`), may this entry be sent now (`isClear`; if not, `gate` and `holds`), and what follows from the
+ * result of its call (`decide`). It only returns decisions; other classes carry them out.
+ *
+ * While there is no `trouble`, it answers without asking any policy. The answers are the same as theirs would be.
  */
 export class AttemptPolicy {
   readonly breaker: Breaker;
   readonly gate: Gate;
   readonly recent: RecentCalls;
   readonly holds: Holds;
+  /** The entry of the last failed call. A probe prefers any other entry. */
+  probeAvoids: QueueItem | undefined;
   private readonly services: AttemptPolicyServices;
+  private readonly trouble: Trouble;
+  private readonly successes: Successes;
   /** The breaker's epoch in which a health check succeeded. In this epoch, the next probes send entries. */
   private healthyEpoch: number | undefined;
   private readonly ramp: Ramp;
   private readonly failures: FailurePolicy;
-  private lastFailed: QueueItem | undefined;
   private readonly refusals: RefusalPolicy;
   private readonly logPartial: (partial: PartialRejection) => void;
 
   constructor(services: AttemptPolicyServices) {
     this.services = services;
-    const { settings, clock, logger, metrics } = services;
+    const { settings, clock, logger, metrics, trouble } = services;
+    this.trouble = trouble;
     this.recent = new RecentCalls(clock);
-    this.holds = new Holds({ ...services, onHoldEnd: (key, wasReported) => this.onHoldEnd(key, wasReported) });
-    this.ramp = new Ramp(settings.replay.ramp, clock);
-    this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
-    this.gate = new Gate(settings, clock, metrics);
-    this.failures = new FailurePolicy({ ...services, recent: this.recent });
+    this.successes = new Successes(clock);
+    const shared = { ...services, recent: this.recent, successes: this.successes };
+    this.holds = new Holds({ ...shared, onHoldEnd: (key, wasReported) => this.onHoldEnd(key, wasReported) });
+    this.ramp = new Ramp(settings.replay.ramp, clock, this.successes, trouble);
+    this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from), trouble);
+    this.gate = new Gate(settings, clock, metrics, trouble);
+    this.failures = new FailurePolicy(shared);
     this.refusals = new RefusalPolicy(services);
     this.logPartial = limitedLog(clock, (partial, suppressed) =>
       logger.warn({ ...partial, suppressed }, "the backend rejected some records"),
@@ -119,6 +129,7 @@ export class AttemptPolicy {
 
   /** Requests the right to make one call now. A permit must be ended with `decide`, `reportHealth` or `giveBack`. */
   acquire(): Permit | Hold {
+    if (this.trouble.bits === 0) return this.breaker.permit;
     const rampMs = this.ramp.waitMs();
     if (rampMs > 0) return { waitMs: rampMs, rejects: false };
     const permit = this.breaker.acquire();
@@ -129,12 +140,19 @@ export class AttemptPolicy {
 
   /** The maximum number of entries per call. */
   get maxEntries(): number {
-    return this.ramp.maxEntries;
+    return this.trouble.bits === 0 ? Number.POSITIVE_INFINITY : this.ramp.maxEntries;
   }
 
-  /** The entry of the last failed call. A probe prefers any other entry. */
-  get probeAvoids(): QueueItem | undefined {
-    return this.lastFailed;
+  /** Entries queued before this monotonic time have expired; undefined if entries never expire. */
+  get oldestAllowed(): number | undefined {
+    return (this.trouble.bits & POLICY.expiry) === 0 ? undefined : this.gate.oldestAllowed;
+  }
+
+  /** Whether the group may be sent now. If not, `gate` and `holds` must be asked. */
+  isClear({ items }: SendGroup): boolean {
+    if (this.trouble.bits !== 0) return false;
+    for (const { entry, deadLetterCause } of items) if (entry.calls > 0 || deadLetterCause !== undefined) return false;
+    return true;
   }
 
   /** Returns a permit with which no call was made. */
@@ -149,6 +167,7 @@ export class AttemptPolicy {
 
   /** Whether a health check is needed, even if there is nothing to send. */
   get wantsHealthCheck(): boolean {
+    if (this.trouble.bits === 0) return false;
     const { state, forced, currentEpoch } = this.breaker;
     if (!this.services.canCheckHealth || state === "closed" || forced) return false;
     return currentEpoch !== this.healthyEpoch || this.services.isEmpty();
@@ -182,6 +201,7 @@ export class AttemptPolicy {
    * `rejection` instead.
    */
   countArrival(): void {
+    if (this.trouble.bits === 0) return;
     if (this.breaker.state === "open" && this.services.settings.circuit_breaker.on_open === "hold")
       this.services.metrics.rejected.add(1);
   }
@@ -195,12 +215,13 @@ export class AttemptPolicy {
   /** To be called before a call is made for this group. */
   countAttempt({ items, bisection }: SendGroup): void {
     if (bisection !== undefined) bisection.isBusy = true;
-    this.holds.onCall(items[0]!);
     for (const item of items) {
       item.hasRetryTurn = false;
       item.isHeld = false;
       if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
     }
+    if (this.trouble.bits === 0) return;
+    this.holds.onCall(items[0]!);
     this.ramp.countRequest(items.length);
   }
 
@@ -210,8 +231,7 @@ export class AttemptPolicy {
    */
   decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
     if (group.bisection !== undefined) group.bisection.isBusy = false;
-    const wasProbe = this.holds.isProbe(group.items[0]!);
-    this.holds.onResult(group.items[0]!);
+    const wasProbe = this.trouble.bits !== 0 && this.holds.endProbe(group.items[0]!);
     switch (result.kind) {
       case "delivered":
         return this.delivered(group, permit, result);
@@ -253,17 +273,21 @@ export class AttemptPolicy {
     permit: Permit,
     { sent, partial }: Extract<AttemptResult, { kind: "delivered" }>,
   ): GroupOutcome {
-    this.breaker.report(permit, "success");
-    this.failures.succeeded(items.length);
+    // A ramp that begins here starts at the rate before this success.
+    if (this.trouble.bits !== 0) this.breaker.report(permit, "success");
     this.recent.sent();
-    this.ramp.succeeded(items.length);
-    this.noteSuccess();
-    this.holds.onSuccess(items[0]!);
+    this.successes.add(items.length);
     bisection?.taken(items.length);
-    for (const item of items) this.services.bisections.delivered(item);
+    if (this.trouble.bits !== 0) this.tellOfSuccess(items);
     if (partial !== undefined) this.logPartial(partial);
     if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
     return { outcomes: sent.map((batch) => ({ kind: "delivered", sent: batch })), regrouped: [] };
+  }
+
+  private tellOfSuccess(items: readonly QueueItem[]): void {
+    this.services.memory.noteSuccess(this.breaker.state === "closed");
+    this.holds.onSuccess(items[0]!);
+    for (const item of items) this.services.bisections.delivered(item);
   }
 
   /** It is not known which records were rejected, so the whole request is kept, with the number of rejected records. */
@@ -317,9 +341,9 @@ export class AttemptPolicy {
     }
     this.ramp.failed();
     const judged = this.failures.blame(group, cause);
-    this.lastFailed = group.items[0];
+    this.probeAvoids = group.items[0];
     this.breaker.report(permit, "failure");
-    if (judged.error.blame === "backend") this.noteFailure(judged.error);
+    if (judged.error.blame === "backend") this.services.memory.noteFailure(judged.error, this.successes.rate);
     if (judged.poison === "unproven") this.services.requestHealthCheck();
     // Opening the breaker is logged elsewhere, so only failures with a closed breaker are logged here.
     return this.failures.failed(group, judged, this.breaker.state === "closed");
@@ -344,19 +368,6 @@ export class AttemptPolicy {
   private onHoldEnd(key: string, wasReported: boolean): void {
     if (wasReported) this.ramp.start();
     this.services.onHoldEnd(key);
-  }
-
-  private noteFailure(error: AttemptError): void {
-    const { memory, clock } = this.services;
-    const { failingSince, successRate = this.ramp.successRate } = memory.known;
-    if (failingSince === undefined) memory.update({ failingSince: clock.now(), error, successRate });
-  }
-
-  private noteSuccess(): void {
-    const { memory } = this.services;
-    if (memory.known.failingSince === undefined) return;
-    const successRate = this.breaker.state === "closed" ? undefined : memory.known.successRate;
-    memory.update({ failingSince: undefined, error: undefined, failures: 0, successRate });
   }
 
   /** A breaker that an operator holds is not remembered: after a restart the config decides. */

@@ -1,6 +1,7 @@
 import type { Clock } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Note, NoteNumber, QueueStore } from "../store/store.js";
+import { POLICY, type Trouble } from "./trouble.js";
 
 /** The state of a backend that its queue remembers across restarts. All times are wall-clock times. */
 interface BackendState {
@@ -24,6 +25,7 @@ interface StoredState extends BackendState {
 interface BackendMemoryServices {
   readonly store: Pick<QueueStore, "notes">;
   readonly clock: Clock;
+  readonly trouble: Trouble;
 }
 
 const OWNER = "backend";
@@ -68,20 +70,39 @@ export class BackendMemory {
     if (newest === undefined) return;
     const { at: _, ...state } = newest.stored;
     this.note = newest.note.number;
-    this.state = state;
+    this.setState(state);
   }
 
   /** Changes the state. The change is written within a second, or with the next commit if it is urgent. */
   update(changes: BackendState, { isUrgent = false } = {}): void {
-    this.state = { ...this.state, ...changes };
+    this.setState({ ...this.state, ...changes });
     this.isDirty = true;
     if (isUrgent) this.write();
     else this.cancelWrite ??= this.services.clock.after(WRITE_INTERVAL_MS, () => this.write());
   }
 
+  /** To be called when a call failed and the backend is to blame. `rate`: entries per second that it took before. */
+  noteFailure(error: AttemptError, rate: number): void {
+    const { failingSince, successRate = rate } = this.state;
+    if (failingSince === undefined) this.update({ failingSince: this.services.clock.now(), error, successRate });
+  }
+
+  /** To be called when the backend took a call. */
+  noteSuccess(isBreakerClosed: boolean): void {
+    const { failingSince, successRate } = this.state;
+    if (failingSince === undefined) return;
+    const cleared = { failingSince: undefined, error: undefined, failures: 0 };
+    this.update({ ...cleared, successRate: isBreakerClosed ? undefined : successRate });
+  }
+
   /** Writes pending changes. To be called before the store is closed. */
   flush(): void {
     if (this.isDirty) this.write();
+  }
+
+  private setState(state: BackendState): void {
+    this.state = state;
+    this.services.trouble.set(POLICY.memory, state.failingSince !== undefined);
   }
 
   private write(): void {

@@ -7,6 +7,7 @@ import { Bisection } from "../entry/bisection.js";
 import { numberingOf } from "../entry/numbering.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
+import { POLICY, type Trouble } from "./trouble.js";
 
 /** Whether the entry should be sent in parts: the data is to blame, and perhaps only some of it. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {
@@ -108,32 +109,39 @@ interface EntryBisection {
  * Keeps the parts of bisected entries. The parts of one entry are sent one at a time, in the order given by its search.
  */
 export class Bisections {
-  private readonly bisections = new Map<string, EntryBisection>();
+  /** By the id of the entry that was cut first. */
+  readonly open = new Map<string, EntryBisection>();
+  private readonly trouble: Trouble;
+
+  constructor(trouble: Trouble) {
+    this.trouble = trouble;
+  }
 
   /**
    * Returns true if the item may be sent now. Returns false if another part is being sent; `release` gives this one
    * later.
    */
   tryAcquire(item: QueueItem): boolean {
-    const bisection = this.bisections.get(rootOf(item.entry));
+    const bisection = this.open.get(rootOf(item.entry));
     if (bisection?.busy !== undefined && bisection.busy !== item) {
       bisection.parts.unshift(item);
       return false;
     }
     if (bisection !== undefined) bisection.busy = item;
-    else if (item.entry.parent !== undefined) this.bisections.set(item.entry.parent, newBisection(item));
+    else if (item.entry.parent !== undefined) this.add(item.entry.parent, item);
     return true;
   }
 
   /** To be called when the item is no longer being sent. Returns the part of its bisection that is to be sent next. */
   release(item: QueueItem): QueueItem | undefined {
     const root = rootOf(item.entry);
-    const bisection = this.bisections.get(root);
+    const bisection = this.open.get(root);
     if (bisection === undefined || (bisection.busy !== undefined && bisection.busy !== item)) return undefined;
     const { parts, search } = bisection;
     const next = search.next(parts.map(({ entry }) => entry.items));
     bisection.busy = parts.splice(next, 1)[0];
-    if (bisection.busy === undefined) this.bisections.delete(root);
+    if (bisection.busy === undefined) this.open.delete(root);
+    this.trouble.set(POLICY.bisections, this.open.size > 0);
     return bisection.busy;
   }
 
@@ -150,7 +158,7 @@ export class Bisections {
   }
 
   delivered(item: QueueItem): void {
-    this.bisections.get(rootOf(item.entry))?.search.taken(item.entry.items);
+    this.open.get(rootOf(item.entry))?.search.taken(item.entry.items);
   }
 
   /** The sizes of the parts that a refused item should be cut into. */
@@ -165,15 +173,13 @@ export class Bisections {
 
   private bisectionOf(item: QueueItem): EntryBisection {
     const root = rootOf(item.entry);
-    let bisection = this.bisections.get(root);
-    if (bisection === undefined) {
-      bisection = newBisection(item);
-      this.bisections.set(root, bisection);
-    }
+    return this.open.get(root) ?? this.add(root, item);
+  }
+
+  private add(root: string, busy: QueueItem): EntryBisection {
+    const bisection: EntryBisection = { search: new Bisection(), busy, parts: [] };
+    this.open.set(root, bisection);
+    this.trouble.set(POLICY.bisections, true);
     return bisection;
   }
-}
-
-function newBisection(busy: QueueItem): EntryBisection {
-  return { search: new Bisection(), busy, parts: [] };
 }

@@ -2,6 +2,7 @@ import type { Blame } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { EntryRef } from "../store/store.js";
+import type { Successes } from "./recent-calls.js";
 
 /** If this many other entries failed and none got through, an answer such as HTTP 500 is the backend's failure. */
 const OUTAGE_ENTRIES = 20;
@@ -17,17 +18,23 @@ const OUTAGE_ENTRIES = 20;
  *   all be bad.
  */
 export class BlameJudge {
+  private readonly successes: Successes;
+  /** Number of successes when the last failure was noted. */
+  private noted = 0;
   /** The first entry that failed since the last success, unless its failure was an answer that blames the entry. */
   private failed: EntryRef | undefined;
   private hasSeveral = false;
   /** One entry of each call that failed since the last success, up to as many as the decision needs. */
   private readonly failedEntries = new Set<EntryRef>();
-  /** Monotonic time of the last success of any entry: the wall clock may be set back meanwhile. */
-  private succeededAt = Number.NEGATIVE_INFINITY;
+
+  constructor(successes: Successes) {
+    this.successes = successes;
+  }
 
   /** Counts a failed call of this entry. */
   decide(item: QueueItem, error: AttemptError): Blame {
     const { ref } = item;
+    if (this.noted !== this.successes.calls) this.forget();
     const isOnlyOne = !this.hasSeveral && (this.failed ?? ref) === ref;
     const othersSucceed = this.hasSucceededSince(item);
     this.noteFailure(ref, error);
@@ -38,14 +45,16 @@ export class BlameJudge {
 
   /** Whether a call of another entry has succeeded since this one was last tried. */
   hasSucceededSince({ lastTriedAt, queuedSince }: QueueItem): boolean {
-    return this.succeededAt > lastTriedAt && this.succeededAt >= queuedSince;
+    const { lastAt } = this.successes;
+    return lastAt > lastTriedAt && lastAt >= queuedSince;
   }
 
-  succeeded(at: number): void {
-    this.succeededAt = at;
+  /** Forgets the failures before the last success. */
+  private forget(): void {
+    this.noted = this.successes.calls;
     this.failed = undefined;
     this.hasSeveral = false;
-    if (this.failedEntries.size > 0) this.failedEntries.clear();
+    this.failedEntries.clear();
   }
 
   private noteFailure(ref: EntryRef, { blame }: AttemptError): void {

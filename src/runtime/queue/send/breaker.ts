@@ -2,6 +2,7 @@ import type { Clock } from "#contract";
 import type { CompleteSettings } from "#contract/schema";
 import type { BreakerState } from "../entry/queue-metrics.js";
 import { FailureRateWindow } from "./recent-calls.js";
+import { POLICY, Trouble } from "./trouble.js";
 
 /** The right to make one call. Its holder must report the outcome once. */
 export interface Permit {
@@ -38,6 +39,9 @@ export class Breaker {
   private readonly clock: Clock;
   private readonly onChange: (to: BreakerState, from: BreakerState) => void;
   private readonly failureRate: FailureRateWindow;
+  private readonly trouble: Trouble;
+  /** The permit of the current epoch. While the breaker has no trouble, calls may use it without `acquire`. */
+  permit: Permit = { probe: false, epoch: 0 };
   private current: BreakerState = "closed";
   private isForced = false;
   private changedAt: number;
@@ -46,18 +50,20 @@ export class Breaker {
   private consecutiveFailures = 0;
   private probesInFlight = 0;
   private successfulProbes = 0;
-  private permit: Permit = { probe: false, epoch: 0 };
 
   constructor(
     settings: BreakerSettings,
     clock: Clock,
     onChange: (to: BreakerState, from: BreakerState) => void = () => {},
+    trouble = new Trouble(),
   ) {
     this.settings = settings;
     this.clock = clock;
     this.onChange = onChange;
     this.failureRate = new FailureRateWindow(settings.failure_window, clock);
+    this.trouble = trouble;
     this.changedAt = clock.now();
+    this.setFailures(0);
   }
 
   get state(): BreakerState {
@@ -101,10 +107,10 @@ export class Breaker {
   report(permit: Permit, outcome: BreakerOutcome): void {
     if (permit.epoch !== this.epoch) return;
     if (permit.probe) return this.reportProbe(outcome);
-    if (outcome === "success") this.consecutiveFailures = 0;
+    if (outcome === "success") this.setFailures(0);
     if (outcome === "success" || outcome === "failure") this.failureRate.add(outcome === "failure");
     if (outcome !== "failure") return;
-    this.consecutiveFailures += 1;
+    this.setFailures(this.consecutiveFailures + 1);
     if (this.settings.enabled && !this.isForced && this.isOverThreshold()) this.changeState("open");
   }
 
@@ -121,7 +127,7 @@ export class Breaker {
   restore({ failures, openSince }: RestoredBreaker): void {
     if (!this.settings.enabled) return;
     if (openSince === undefined) {
-      this.consecutiveFailures = Math.min(failures, this.settings.failure_threshold - 1);
+      this.setFailures(Math.min(failures, this.settings.failure_threshold - 1));
       return;
     }
     this.enter("open");
@@ -154,6 +160,13 @@ export class Breaker {
     return calls >= minimum_calls && rate >= failure_rate;
   }
 
+  /** A share of failures can only be known if successes are counted too. */
+  private setFailures(count: number): void {
+    this.consecutiveFailures = count;
+    const { failure_rate } = this.settings;
+    this.trouble.set(POLICY.breaker, this.current !== "closed" || count > 0 || failure_rate > 0);
+  }
+
   private changeState(to: BreakerState): void {
     const from = this.current;
     this.enter(to);
@@ -166,7 +179,8 @@ export class Breaker {
     this.current = to;
     this.epoch += 1;
     this.permit = { probe: to === "half_open", epoch: this.epoch };
-    this.consecutiveFailures = this.probesInFlight = this.successfulProbes = 0;
+    this.probesInFlight = this.successfulProbes = 0;
+    this.setFailures(0);
     if (to === "open") this.openUntil = this.clock.monotonic() + this.settings.reset_timeout;
     if (to === "closed") this.failureRate.clear();
   }

@@ -10,7 +10,7 @@ import { type Backoff, createBackoff } from "./backoff.js";
 import type { Bisections } from "./bisect.js";
 import { BlameJudge } from "./blame-judge.js";
 import { PoisonDetector, type PoisonVerdict } from "./poison-detector.js";
-import type { RecentCalls } from "./recent-calls.js";
+import type { RecentCalls, Successes } from "./recent-calls.js";
 
 interface FailurePolicyServices {
   readonly settings: CompleteSettings;
@@ -20,6 +20,7 @@ interface FailurePolicyServices {
   readonly metrics: QueueMetrics;
   readonly bisections: Bisections;
   readonly recent: RecentCalls;
+  readonly successes: Successes;
 }
 
 /** A failed call that may be retried, with the decision on who is to blame. */
@@ -47,27 +48,22 @@ interface CallFailure {
  */
 export class FailurePolicy {
   private readonly services: FailurePolicyServices;
-  private readonly judge = new BlameJudge();
+  private readonly judge: BlameJudge;
   private readonly backoff: Backoff;
   private readonly poison: PoisonDetector;
   private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
 
   constructor(services: FailurePolicyServices) {
     this.services = services;
-    const { settings, clock, random, logger } = services;
+    const { settings, clock, random, logger, successes } = services;
     this.backoff = createBackoff(settings.retry_on_failure, random);
-    this.poison = new PoisonDetector(settings.retry_on_failure.poison, clock);
+    this.judge = new BlameJudge(successes);
+    this.poison = new PoisonDetector(settings.retry_on_failure.poison, clock, successes);
     this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
       const why = { error: error.class, blame: error.blame, message: error.message };
       const details = { ...why, retryInMs: Math.round(delayMs), suppressed };
       logger.warn(details, "sending failed; the data stays in the queue and is retried");
     });
-  }
-
-  /** To be called when a call for this many entries succeeded. */
-  succeeded(entries: number): void {
-    this.poison.callSucceeded(entries);
-    this.judge.succeeded(this.services.clock.monotonic());
   }
 
   /** To be called when a health check succeeded. */

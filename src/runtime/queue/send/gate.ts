@@ -4,6 +4,7 @@ import { type DeadLetterOutcome, type DropOutcome, deadLetter } from "../entry/o
 import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
 import { isRetry, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
+import { POLICY, type Trouble } from "./trouble.js";
 
 /** The decision about a group whose turn has come: send it, let it wait, or end its entries without a call. */
 type GateDecision =
@@ -22,11 +23,12 @@ export class Gate {
   private readonly metrics: QueueMetrics;
   private readonly limiter: RetryLimiter;
 
-  constructor(settings: CompleteSettings, clock: Clock, metrics: QueueMetrics) {
+  constructor(settings: CompleteSettings, clock: Clock, metrics: QueueMetrics, trouble: Trouble) {
     this.settings = settings;
     this.clock = clock;
     this.metrics = metrics;
     this.limiter = new RetryLimiter(settings.retry_on_failure.rate_limit, clock);
+    trouble.set(POLICY.expiry, settings.sending_queue.max_age > 0);
   }
 
   /** Entries queued before this monotonic time have expired; undefined if entries never expire. */

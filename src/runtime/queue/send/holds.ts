@@ -6,12 +6,16 @@ import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import { createHoldRule } from "./classify.js";
+import type { Successes } from "./recent-calls.js";
+import { POLICY, type Trouble } from "./trouble.js";
 
 interface HoldsServices {
   readonly settings: CompleteSettings;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
+  readonly trouble: Trouble;
+  readonly successes: Successes;
   /**
    * Called when a lane is no longer held, so that entries under its key need not wait. `wasReported`: the hold lasted long
    * enough to be reported.
@@ -85,8 +89,6 @@ export class Holds {
   private readonly lanes = new Map<string, Lane>();
   /** Number of calls since the first refusal. */
   private calls = 0;
-  /** Monotonic time of the last successful call of any lane. */
-  private lastSuccessAt = Number.NEGATIVE_INFINITY;
 
   constructor(services: HoldsServices) {
     this.services = services;
@@ -113,16 +115,16 @@ export class Holds {
     if (lane !== undefined) lane.probe ??= item;
   }
 
-  /** To be called when the call has ended, whatever the result. */
-  onResult(item: QueueItem): void {
+  /** To be called when the call has ended, whatever the result. Returns whether it was a probe of its lane. */
+  endProbe(item: QueueItem): boolean {
     const lane = this.heldLane(item);
-    if (lane?.probe === item) lane.probe = undefined;
+    if (lane?.probe !== item) return false;
+    lane.probe = undefined;
+    return true;
   }
 
   /** To be called when the backend took the item. Ends the hold of its lane. */
   onSuccess(item: QueueItem): void {
-    if (this.lanes.size === 0) return;
-    this.lastSuccessAt = this.services.clock.monotonic();
     const lane = this.lanes.get(holdKeyOf(item));
     if (lane === undefined) return;
     lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
@@ -155,10 +157,6 @@ export class Holds {
     return { kind: "hold", delayMs: Math.max(ownDelayMs, lane.nextProbeAt + 1 - this.services.clock.monotonic()) };
   }
 
-  isProbe(item: QueueItem): boolean {
-    return this.heldLane(item)?.probe === item;
-  }
-
   /** Makes all lanes due for a probe now. */
   retryNow(): void {
     for (const lane of this.lanes.values()) lane.nextProbeAt = Number.NEGATIVE_INFINITY;
@@ -171,7 +169,7 @@ export class Holds {
 
   /** Whether the backend takes nothing at all. */
   get isDown(): boolean {
-    return this.reportedLanes().some(({ startedAt }) => startedAt >= this.lastSuccessAt);
+    return this.reportedLanes().some(({ startedAt }) => startedAt >= this.services.successes.lastAt);
   }
 
   /** The signals that are refused at the moment, since when and why. */
@@ -224,7 +222,6 @@ export class Holds {
   }
 
   private heldLane(item: QueueItem): Lane | undefined {
-    if (this.lanes.size === 0) return undefined;
     const lane = this.lanes.get(holdKeyOf(item));
     return lane === undefined || lane.refusals === 0 ? undefined : lane;
   }
@@ -237,6 +234,7 @@ export class Holds {
       lane = { key, signal: item.entry.signal, ...idle, suspects: [], lastTaken: 0 };
       this.forgetLanes();
       this.lanes.set(key, lane);
+      this.services.trouble.set(POLICY.holds, true);
     }
     return lane;
   }

@@ -2,6 +2,7 @@ import { type Clock, mayBePoison } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { CallCounts, FailedCall, QueueItem } from "../entry/queue-item.js";
+import type { Successes } from "./recent-calls.js";
 
 type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
 
@@ -19,28 +20,21 @@ export class PoisonDetector {
   private readonly settings: PoisonSettings;
   private readonly clock: Clock;
   /** What happened to all entries of the exporter. */
-  private delivered = 0;
-  private succeeded = 0;
+  private readonly successes: Successes;
   private failed = 0;
-  private proofs = 0;
+  private checks = 0;
   /** The counts after failures, one per part of the window, with its beginning. The first one is before the window. */
   private readonly counts = [{ at: Number.NEGATIVE_INFINITY, succeeded: 0, failed: 0 }];
 
-  constructor(settings: PoisonSettings, clock: Clock) {
+  constructor(settings: PoisonSettings, clock: Clock, successes: Successes) {
     this.settings = settings;
     this.clock = clock;
-  }
-
-  /** To be called when a call for this many entries succeeded. */
-  callSucceeded(entries: number): void {
-    this.delivered += entries;
-    this.succeeded += 1;
-    this.proofs += 1;
+    this.successes = successes;
   }
 
   /** To be called when a health check of the exporter succeeded. */
   checkSucceeded(): void {
-    this.proofs += 1;
+    this.checks += 1;
   }
 
   /**
@@ -51,10 +45,12 @@ export class PoisonDetector {
     const [before] = this.countFailure() as [CallCounts];
     const { failures, enabled } = this.settings;
     if (!enabled) return "no";
-    const { delivered, succeeded, failed, proofs } = this;
+    const { failed } = this;
+    const { entries: delivered, calls: succeeded } = this.successes;
+    const counts = { delivered, succeeded, failed, proofs: succeeded + this.checks };
     const className = entries.length === 1 && mayBePoison(error) ? error.class : undefined;
     const at = this.clock.monotonic();
-    const call: FailedCall = { at, tookMs, class: className, before, delivered, succeeded, failed, proofs };
+    const call: FailedCall = { at, tookMs, class: className, before, ...counts };
     for (const entry of entries) {
       entry.failedCalls ??= { first: call, last: [] };
       const { last } = entry.failedCalls;
@@ -67,7 +63,8 @@ export class PoisonDetector {
 
   /** Successes are too frequent to note their times, so the counts are noted at failures. */
   private countFailure(): readonly CallCounts[] {
-    const { counts, clock, settings, succeeded } = this;
+    const { counts, clock, settings } = this;
+    const { calls: succeeded } = this.successes;
     const at = clock.monotonic();
     this.failed += 1;
     const newest = counts.at(-1)!;

@@ -1,4 +1,6 @@
 import type { Clock } from "#contract";
+import { Successes } from "./recent-calls.js";
+import { POLICY, Trouble } from "./trouble.js";
 
 /** The minimum rate at which a ramp starts, in entries per second. */
 const MIN_RATE = 10;
@@ -6,7 +8,6 @@ const MIN_RATE = 10;
 const DOUBLINGS = 10;
 /** Entries are let through in stages of this length, so that they can be merged. */
 const STAGE_MS = 100;
-const RATE_WINDOW_MS = 1000;
 
 /**
  * Slows the queue down after an outage, so that a backend that has just recovered is not flooded with everything that
@@ -18,38 +19,36 @@ export class Ramp {
   private readonly clock: Clock;
   private readonly stepMs: number;
   private readonly stageMs: number;
-  private readonly taken: SuccessRate;
+  private readonly successes: Successes;
+  private readonly trouble: Trouble;
   /** Entries per second; infinite if no ramp is active. */
   private rate = Number.POSITIVE_INFINITY;
   private doublings = 0;
   private stepAt = 0;
-  private successes = 0;
+  /** Successful calls before the current step. */
+  private takenBefore = 0;
   private failures = 0;
   private stageAt = 0;
   /** Number of entries that the current stage still lets through. */
   private left = 0;
 
   /** With `ms` 0 there is no ramp. */
-  constructor(ms: number, clock: Clock) {
+  constructor(ms: number, clock: Clock, successes = new Successes(clock), trouble = new Trouble()) {
     this.clock = clock;
     this.stepMs = ms / DOUBLINGS;
     this.stageMs = Math.min(STAGE_MS, this.stepMs);
-    this.taken = new SuccessRate(clock);
-  }
-
-  /** Entries per second that the backend took when it last worked. */
-  get successRate(): number {
-    return this.taken.rate;
+    this.successes = successes;
+    this.trouble = trouble;
   }
 
   /**
    * Starts a ramp when the backend works again. `rate` is the number of entries per second that it took before it
    * failed.
    */
-  start(rate: number = this.successRate): void {
+  start(rate: number = this.successes.rate): void {
     if (this.stepMs === 0) return;
     const now = this.clock.monotonic();
-    this.rate = Math.max(MIN_RATE, rate);
+    this.setRate(Math.max(MIN_RATE, rate));
     this.doublings = 0;
     this.startStep(now);
     this.startStage(now);
@@ -78,12 +77,6 @@ export class Ramp {
     this.left -= entries;
   }
 
-  /** To be called when the backend took a request with this many entries. */
-  succeeded(entries: number): void {
-    this.taken.add(entries);
-    this.successes += 1;
-  }
-
   /** To be called when a request failed and the backend may be to blame. */
   failed(): void {
     this.failures += 1;
@@ -91,50 +84,28 @@ export class Ramp {
 
   /** A step without any result continues. */
   private endStep(now: number): void {
-    if (this.successes + this.failures === 0) return;
-    if (this.successes > this.failures) {
+    const taken = this.successes.calls - this.takenBefore;
+    if (taken + this.failures === 0) return;
+    if (taken > this.failures) {
       this.doublings += 1;
-      this.rate = this.doublings < DOUBLINGS ? this.rate * 2 : Number.POSITIVE_INFINITY;
+      this.setRate(this.doublings < DOUBLINGS ? this.rate * 2 : Number.POSITIVE_INFINITY);
     }
     this.startStep(now);
   }
 
+  private setRate(rate: number): void {
+    this.rate = rate;
+    this.trouble.set(POLICY.ramp, this.isActive);
+  }
+
   private startStep(now: number): void {
     this.stepAt = now;
-    this.successes = 0;
+    this.takenBefore = this.successes.calls;
     this.failures = 0;
   }
 
   private startStage(now: number): void {
     this.stageAt = now;
     this.left = Math.max(1, Math.round((this.rate * this.stageMs) / 1000));
-  }
-}
-
-/** Entries that the backend took per second, in the last second with any success or in the one before. */
-class SuccessRate {
-  private readonly clock: Clock;
-  private startedAt = Number.NEGATIVE_INFINITY;
-  private count = 0;
-  private previous = 0;
-
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
-
-  /** Entries per second. */
-  get rate(): number {
-    return Math.max(this.previous, this.count);
-  }
-
-  add(entries: number): void {
-    const now = this.clock.monotonic();
-    const elapsed = now - this.startedAt;
-    if (elapsed >= RATE_WINDOW_MS) {
-      this.previous = (this.count * 1000) / elapsed;
-      this.startedAt = now;
-      this.count = 0;
-    }
-    this.count += entries;
   }
 }

@@ -162,3 +162,46 @@ export class FailureTrend {
     return Math.floor(this.clock.monotonic() / TREND_BUCKET_MS);
   }
 }
+
+const RATE_WINDOW_MS = 1000;
+
+/**
+ * The calls that the backend took. While it is healthy, a success changes only these figures. The policies read them
+ * when they have to decide.
+ */
+export class Successes {
+  private readonly clock: Clock;
+  private startedAt = Number.NEGATIVE_INFINITY;
+  private count = 0;
+  private previous = 0;
+  /** Number of successful calls. */
+  calls = 0;
+  /** Number of entries in them. */
+  entries = 0;
+  /** Monotonic time of the last one: the wall clock may be set back meanwhile. */
+  lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Entries that the backend took per second, in the last second with any success or in the one before. */
+  get rate(): number {
+    return Math.max(this.previous, this.count);
+  }
+
+  /** Counts a successful call for this many entries. */
+  add(entries: number): void {
+    const now = this.clock.monotonic();
+    const elapsed = now - this.startedAt;
+    if (elapsed >= RATE_WINDOW_MS) {
+      this.previous = (this.count * 1000) / elapsed;
+      this.startedAt = now;
+      this.count = 0;
+    }
+    this.count += entries;
+    this.calls += 1;
+    this.entries += entries;
+    this.lastAt = now;
+  }
+}

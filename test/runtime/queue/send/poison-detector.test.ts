@@ -4,6 +4,7 @@ import type { AttemptError } from "../../../../src/runtime/contract/operations/e
 import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import type { FailedCall, QueueItem } from "../../../../src/runtime/queue/entry/queue-item.js";
 import { PoisonDetector, poisonVerdict } from "../../../../src/runtime/queue/send/poison-detector.js";
+import { Successes } from "../../../../src/runtime/queue/send/recent-calls.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 
@@ -22,15 +23,17 @@ type Tracked = Pick<QueueItem, "failedCalls">;
 
 function watch(settings: Partial<typeof DEFAULTS> = {}) {
   const clock = new FakeClock();
-  const detector = new PoisonDetector({ ...DEFAULTS, ...settings }, clock);
+  const successes = new Successes(clock);
+  const detector = new PoisonDetector({ ...DEFAULTS, ...settings }, clock, successes);
   const entry: Tracked = { failedCalls: undefined };
   return {
     clock,
     detector,
+    successes,
     entry,
     fails: (why = ANSWER, tookMs = 0) => detector.callFailed([entry], why, tookMs),
     othersSucceed(count: number, entries = 1) {
-      for (let i = 0; i < count; i++) detector.callSucceeded(entries);
+      for (let i = 0; i < count; i++) successes.add(entries);
     },
     othersFail(count: number) {
       for (let i = 0; i < count; i++) detector.callFailed([{ failedCalls: undefined }], ANSWER);
@@ -220,13 +223,13 @@ interface Verdict {
 }
 
 function play(events: readonly Event[]): Verdict[] {
-  const { clock, detector, fails } = watch();
+  const { clock, detector, successes, fails } = watch();
   const before: { event: Event; at: number }[] = [];
   const verdicts: Verdict[] = [];
   for (const each of events) {
     if (each.kind === "wait") clock.advance(each.ms);
     before.push({ event: each, at: clock.monotonic() });
-    if (each.kind === "success") detector.callSucceeded(each.entries);
+    if (each.kind === "success") successes.add(each.entries);
     if (each.kind === "check") detector.checkSucceeded();
     if (each.kind === "failure" && !each.own) detector.callFailed([{ failedCalls: undefined }], each.error);
     if (each.kind === "failure" && each.own) verdicts.push({ verdict: fails(each.error), before: [...before] });

@@ -1,24 +1,28 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Ramp } from "../../../../src/runtime/queue/send/ramp.js";
+import { Successes } from "../../../../src/runtime/queue/send/recent-calls.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 
 function started(ms: number, rate?: number) {
   const clock = new FakeClock();
-  const ramp = new Ramp(ms, clock);
+  const successes = new Successes(clock);
+  const ramp = new Ramp(ms, clock, successes);
   ramp.start(rate);
-  return { clock, ramp };
+  return { clock, ramp, successes };
 }
 
+type State = ReturnType<typeof started>;
+
 /** Sends all that may be sent for so long, in requests of as many entries as may be, and answers them. Gives the entries. */
-function sendFor(ms: number, { clock, ramp }: ReturnType<typeof started>, answer: (ramp: Ramp) => void): number {
+function sendFor(ms: number, { clock, ramp }: Pick<State, "clock" | "ramp">, answer: () => void): number {
   let sent = 0;
   for (let elapsed = 0; elapsed < ms && ramp.isActive; elapsed += 10) {
     while (ramp.waitMs() === 0 && ramp.isActive) {
       sent += ramp.maxEntries;
       ramp.countRequest(ramp.maxEntries);
-      answer(ramp);
+      answer();
     }
     clock.advance(10);
   }
@@ -34,18 +38,19 @@ describe("the ramp", () => {
 
   it("starts at 10 entries a second, doubles with every second of success, and ends after ten of them", () => {
     const state = started(10_000, 0);
-    const perSecond = Array.from({ length: 9 }, () => sendFor(1000, state, (ramp) => ramp.succeeded(1)));
+    const perSecond = Array.from({ length: 9 }, () => sendFor(1000, state, () => state.successes.add(1)));
     expect(perSecond).toEqual([10, 20, 40, 80, 160, 320, 640, 1280, 2560]);
-    sendFor(1000, state, (ramp) => ramp.succeeded(1));
+    sendFor(1000, state, () => state.successes.add(1));
     expect(state.ramp.waitMs()).toBe(0);
     expect(state.ramp.isActive).toBe(false);
   });
 
   it("starts at the rate at which the backend last took entries", () => {
     const clock = new FakeClock();
-    const ramp = new Ramp(10_000, clock);
+    const successes = new Successes(clock);
+    const ramp = new Ramp(10_000, clock, successes);
     for (let i = 0; i < 30; i++) {
-      ramp.succeeded(20);
+      successes.add(20);
       clock.advance(100);
     }
     clock.advance(3_600_000);
@@ -58,9 +63,9 @@ describe("the ramp", () => {
   });
 
   it("is not faster without an answer, or while most requests fail, and does not end then", () => {
-    for (const answer of [() => {}, (ramp: Ramp) => ramp.failed()]) {
+    for (const answer of [() => {}, ({ ramp }: State) => ramp.failed()]) {
       const state = started(10_000, 0);
-      expect(sendFor(30_000, state, answer)).toBe(300);
+      expect(sendFor(30_000, state, () => answer(state))).toBe(300);
       expect(state.ramp.isActive).toBe(true);
     }
   });
@@ -86,7 +91,7 @@ describe("the ramp", () => {
     const turns = fc.array(fc.record({ wait: fc.integer({ min: 1, max: 700 }), answer }), { maxLength: 60 });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 60_000 }), fc.nat(5000), turns, (ms, rate, given) => {
-        const { clock, ramp } = started(ms, rate);
+        const { clock, ramp, successes } = started(ms, rate);
         const stageMs = Math.min(100, ms / 10);
         let elapsed = 0;
         let sent = 0;
@@ -94,7 +99,7 @@ describe("the ramp", () => {
           while (ramp.isActive && ramp.waitMs() === 0 && ramp.isActive) {
             sent += ramp.maxEntries;
             ramp.countRequest(ramp.maxEntries);
-            if (each.answer === "success") ramp.succeeded(1);
+            if (each.answer === "success") successes.add(1);
             if (each.answer === "failure") ramp.failed();
           }
           if (!ramp.isActive) return;
