@@ -11,6 +11,7 @@ import { readme } from "./pages/readme.js";
 import { reliability } from "./pages/reliability.js";
 import { rxjsRecipes } from "./pages/rxjs-recipes.js";
 import { sampling } from "./pages/sampling.js";
+import { streamProcessors } from "./pages/stream-processors.js";
 import { nodeTests } from "./pages/testing.js";
 import { fromTheCollector, gateway, orderService } from "./pages/tutorials.js";
 import { versioning } from "./pages/versioning.js";
@@ -119,6 +120,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/operate/runbook.md", runs: ["sh"], by: "test/packaging/prometheus.test.ts" },
   { page: "docs/extend/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },
   { page: "docs/how-to/sampling.md", by: sampling },
+  { page: "docs/extend/stream-processors.md", runs: ["js"], by: streamProcessors },
   { page: "docs/extend/testing.md", runs: ["js"], by: nodeTests, isSlow: true },
   { page: "docs/components/exporters/webhook.md", by: namesKeys("webhook", "sentry") },
   { page: "docs/components/receivers/webhook_event.md", by: namesKeys("webhook_event") },
