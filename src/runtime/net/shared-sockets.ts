@@ -1,5 +1,7 @@
 import type { Server } from "node:net";
+import process from "node:process";
 import type { ListenSockets, ServerListener } from "#contract";
+import { StartError } from "#contract/errors";
 
 type ListenersOf = (server: Server) => readonly ServerListener[];
 
@@ -59,10 +61,17 @@ export class SharedSockets implements ListenSockets {
   ): Promise<SocketLease | undefined> {
     const former = this.takenFrom(address);
     if (former === undefined || former.kind === kind) return undefined;
+    assertMovable(former.server, address);
     const lease = new SocketLease(kind, server, listeners(server));
     this.hold(address, former, lease);
     this.forgetWhenClosed(address, server);
-    await moveListening(former.server, server);
+    try {
+      await moveListening(former.server, server);
+    } catch (error) {
+      this.taken!.delete(address);
+      this.held.set(address, former);
+      throw error;
+    }
     return lease;
   }
 
@@ -124,22 +133,52 @@ export class SharedSockets implements ListenSockets {
 }
 
 /**
+ * The private parts of a server that `moveListening` uses. Node.js has no public way to take a socket away from a
+ * server: see docs/decisions/0039-beyond-public-interfaces.md.
+ */
+interface PrivateServer {
+  /** The listening socket; null if the server does not listen. */
+  _handle: object | null;
+  /** Makes a server listen with its handle, whatever that is. */
+  _listen2(address: null, port: number, type: number): void;
+}
+
+/**
+ * Throws if this Node.js keeps the socket elsewhere. Nothing has changed then: a reload fails with this message, and the
+ * agent keeps its former config.
+ */
+function assertMovable(server: Server, address: string): void {
+  const { _handle, _listen2 } = server as unknown as Partial<PrivateServer>;
+  if (_handle !== undefined && typeof _listen2 === "function") return;
+  throw new StartError(
+    `cannot change what kind of server listens on ${address} while the agent runs, because Node.js ${process.version} does not let another server have its socket; restart the agent`,
+  );
+}
+
+/**
  * Lets one server listen in place of another one, with the same socket: connections that wait to be accepted stay. The
- * other server keeps its open connections. Node.js has no public way to take a socket away from a server.
+ * other server keeps its open connections. If this fails, it keeps its socket, too.
  */
 function moveListening(from: Server, to: Server): Promise<void> {
-  const owner = from as unknown as { _handle: object | null };
+  const owner = from as unknown as PrivateServer;
   const { _handle } = owner;
   owner._handle = null;
+  return listenWith(to, _handle).catch((error: unknown) => {
+    owner._handle = _handle;
+    throw error;
+  });
+}
+
+async function listenWith(server: Server, _handle: object | null): Promise<void> {
   if (_handle !== null && isOfCluster(_handle)) {
-    Object.assign(to, { _handle });
-    (to as unknown as { _listen2(address: null, port: number, type: number): void })._listen2(null, -1, -1);
-    return Promise.resolve();
+    Object.assign(server, { _handle });
+    (server as unknown as PrivateServer)._listen2(null, -1, -1);
+    return;
   }
-  return new Promise((resolve, reject) => {
-    to.once("error", reject);
-    to.listen({ _handle } as object, () => {
-      to.off("error", reject);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ _handle } as object, () => {
+      server.off("error", reject);
       resolve();
     });
   });
