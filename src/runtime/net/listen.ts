@@ -41,7 +41,9 @@ export async function leaseServer(settings: LeaseSettings): Promise<LeasedServer
     return taken;
   }
   const server = create();
-  const moved = await sockets?.takeSocket(key, kind, server, listeners);
+  const moved = await sockets?.takeSocket(key, kind, server, listeners).catch((error: Error) => {
+    throw new StartError(error.message, configPath, { cause: error });
+  });
   if (moved !== undefined) return moved;
   await listen(server, address, configPath);
   return (sockets ?? new SharedSockets()).add(key, kind, server, listeners);

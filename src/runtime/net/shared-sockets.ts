@@ -1,7 +1,6 @@
 import type { Server } from "node:net";
 import process from "node:process";
 import type { ListenSockets, ServerListener } from "#contract";
-import { StartError } from "#contract/errors";
 
 type ListenersOf = (server: Server) => readonly ServerListener[];
 
@@ -150,7 +149,7 @@ interface PrivateServer {
 function assertMovable(server: Server, address: string): void {
   const { _handle, _listen2 } = server as unknown as Partial<PrivateServer>;
   if (_handle !== undefined && typeof _listen2 === "function") return;
-  throw new StartError(
+  throw new Error(
     `cannot change what kind of server listens on ${address} while the agent runs, because Node.js ${process.version} does not let another server have its socket; restart the agent`,
   );
 }

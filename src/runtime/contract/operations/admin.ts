@@ -138,7 +138,7 @@ export interface ExporterStatus {
     readonly state: "closed" | "open" | "half_open";
     readonly forced: boolean;
     readonly since: number;
-    /** @internal When the backend is probed next, if the breaker opened by itself and there is something to send. */
+    /** When the backend is probed next, if the breaker opened by itself and there is something to send. */
     readonly probeAt?: number;
   };
   readonly refused?:

@@ -28,7 +28,7 @@ export interface Entry {
     /** For a message: the queue, topic, stream or table that it came from, and the kind of event that it is about. */
     readonly queue?: string;
     readonly event?: string;
-    /** @internal The message that the entry was made from, if its source shows the state of each message. */
+    /** The message that the entry was made from, if its source shows the state of each message. */
     readonly message?: string;
   };
   /**

@@ -1,7 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { createEntry, hasState } from "./format/entry.js";
 import { entryId, newIdTag } from "./format/entry-id.js";
+import { createEntry, hasState } from "./format/entry.js";
 import {
   adjustAmount,
   alreadyOpenError,
@@ -39,7 +39,7 @@ export class MemoryStore implements QueueStore {
   private pendingAmount = ZERO_AMOUNT;
   private failedAmount = ZERO_AMOUNT;
   private readonly failedWatchers = new Set<FailedWatcher>();
-  /** @internal */
+  /** @internal See `QueueStore`. */
   readonly notes: NoteStore = new MemoryNotes();
   private isOpen = false;
   private wasOpen = false;
@@ -84,7 +84,6 @@ export class MemoryStore implements QueueStore {
     return replacements.map((replacement) => this.add(replacement));
   }
 
-  /** @internal */
   async exchange({ removed, added, note, mustExist = false }: StoreExchange): Promise<ExchangedEntries> {
     this.checkOpen();
     if (mustExist && removed.every((ref) => !this.entries.has(ref))) throw noSuchEntry(removed[0]!);
@@ -129,7 +128,7 @@ export class MemoryStore implements QueueStore {
     return this.get(ref).batch;
   }
 
-  /** @internal */
+  /** @internal See `QueueStore`. */
   watchFailed(watcher: FailedWatcher): () => void {
     this.failedWatchers.add(watcher);
     return () => this.failedWatchers.delete(watcher);

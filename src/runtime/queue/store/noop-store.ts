@@ -51,7 +51,6 @@ export class NoopStore implements QueueStore {
     return Promise.all(replacements.map((replacement) => this.put(replacement)));
   }
 
-  /** @internal */
   async exchange({ added }: StoreExchange): Promise<ExchangedEntries> {
     return { stored: await Promise.all(added.map((fresh) => this.put(fresh))), note: undefined };
   }

@@ -32,8 +32,8 @@ export interface QueueStore {
    */
   replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]>;
   /**
-   * @internal Removes entries, stores new ones and a note, all in one write: after a crash there is all of it or
-   * nothing. Missing entries are ignored, unless `mustExist` is set.
+   * Removes entries, stores new ones and a note, all in one write: after a crash there is all of it or nothing. Missing
+   * entries are ignored, unless `mustExist` is set.
    */
   exchange(exchange: StoreExchange): Promise<ExchangedEntries>;
   /** Turns dead letters into pending entries at the end of the queue. Their ids stay, their refs are new. */
