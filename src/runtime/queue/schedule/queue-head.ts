@@ -3,9 +3,8 @@ import type { Batch } from "#otlp";
 import { type BatchingOf, type GroupLimits, holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
-import { LoadedItems, ParkedEntries, restAfter } from "./loaded-items.js";
 import { OrderedKeys } from "./ordered-keys.js";
-import { ReadyEntries } from "./ready-entries.js";
+import { LoadedItems, ParkedEntries, ReadyEntries, restAfter } from "./ready-entries.js";
 
 export interface HeadLimits extends GroupLimits {
   /** Maximum number of entries in memory that wait for their turn. */

@@ -20,7 +20,6 @@ import {
   withFailure,
 } from "../entry/queue-item.js";
 import type { BreakerState, QueueMetrics } from "../entry/queue-metrics.js";
-import type { AttemptResult } from "./attempt-sender.js";
 import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
 import { Breaker, type Permit } from "./breaker.js";
@@ -30,6 +29,7 @@ import { Holds } from "./holds.js";
 import { Ramp } from "./ramp.js";
 import { RecentCalls, Successes } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
+import type { AttemptResult } from "./sender.js";
 import { POLICY, type Trouble } from "./trouble.js";
 
 interface AttemptPolicyServices {

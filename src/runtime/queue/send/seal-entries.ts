@@ -2,7 +2,7 @@ import { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
 import { replacementOf } from "../store/format/entry.js";
 import { isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
-import { readPayload } from "./attempt-sender.js";
+import { readPayload } from "./sender.js";
 
 /**
  * The entry that took the place of others, or for each of them why it could not be read or replaced, or "gone": the

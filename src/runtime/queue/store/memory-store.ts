@@ -1,7 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { entryId, newIdTag } from "./format/entry-id.js";
 import { createEntry, hasState } from "./format/entry.js";
+import { entryId, newIdTag } from "./format/entry-id.js";
 import {
   adjustAmount,
   alreadyOpenError,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type PartialRejection, Refusal } from "../../../../src/plugin.js";
-import { CallTimeout } from "../../../../src/runtime/queue/send/call-timeout.js";
+import { CallTimeout } from "../../../../src/runtime/queue/send/sender.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { type Backend, startQueue } from "../queue.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FailureTrend } from "../../../../src/runtime/queue/send/recent-calls.js";
-import { FakeClock } from "../../../support/fake-clock.js";
+import { FailureTrend } from "../../../../../src/runtime/queue/send/recent-calls.js";
+import { FakeClock } from "../../../../support/fake-clock.js";
 
 const MINUTE = 60_000;
 
