@@ -19,7 +19,7 @@ import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import type { GraphPlan, PlannedComponent } from "../../src/runtime/contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/schema/exporter-settings.js";
-import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
+import { buildGraph, type Graph, type PreparedParts } from "../../src/runtime/pipeline/graph.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */
 export interface Sketch {
@@ -38,6 +38,8 @@ export interface SketchedGraph {
   readonly graph: Graph;
   /** By receiver id, then signal. */
   intake(receiver: string, signal?: Signal): Intake;
+  /** Makes the parts of another description beside those that run. All components with the same name stay. */
+  prepare(next: Sketch): PreparedParts;
   close(): void;
 }
 
@@ -52,9 +54,8 @@ export interface SketchOptions {
 export function sketch(description: Sketch, options: SketchOptions = {}): SketchedGraph {
   const intakes = new Map<string, Partial<Record<Signal, Intake>>>();
   const intakeState = { isOpen: true };
-  const graph = buildGraph({
-    plan: planOf(description, intakes, options.plugins === true),
-    intakeLimit: options.limit ?? 1 << 20,
+  const plan = planOf(description, intakes, options.plugins === true);
+  const services = {
     maxRecordValues: Number.POSITIVE_INFINITY,
     logger: options.logger ?? silentLogger,
     metrics: noMetrics,
@@ -63,10 +64,15 @@ export function sketch(description: Sketch, options: SketchOptions = {}): Sketch
     collectGarbage,
     outletFactory: directOutlet,
     intakeState,
-  });
+  };
+  const graph = buildGraph({ ...services, plan, intakeLimit: options.limit ?? 1 << 20 });
   return {
     graph,
     intake: (receiver, signal = "logs") => intakes.get(receiver)![signal]!,
+    prepare: (next) => {
+      const nextPlan = planOf(next, intakes, options.plugins === true);
+      return graph.prepare(nextPlan, services, { parts: graph.parts, keeps: () => true });
+    },
     close: () => {
       intakeState.isOpen = false;
     },

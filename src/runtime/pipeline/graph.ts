@@ -16,7 +16,7 @@ import { Flows, IntakeBudget } from "./intake/intake.js";
 import { pipelinesFedBy } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
 import type { RunningExporter } from "./running-exporter.js";
-import type { Retired } from "./wiring.js";
+import type { Retired, Wiring } from "./wiring.js";
 import { EXPORTER_ELSEWHERE, runsHere } from "./worker-exchange.js";
 
 interface GraphSettings extends GraphServices {
@@ -45,6 +45,9 @@ export class Graph {
    * ended.
    */
   private isAborting = false;
+  private isDraining = false;
+  /** Prepared and not used yet. It already leads to places that run, which would wait for it when they drain. */
+  private unused: Wiring | undefined;
 
   constructor({ plan, intakeLimit, ...services }: GraphSettings) {
     this.budget = new IntakeBudget(intakeLimit);
@@ -52,6 +55,7 @@ export class Graph {
     this.current = parts;
     this.replaySteps = replaySteps;
     parts.wiring.use();
+    this.unused = undefined;
   }
 
   get parts(): GraphParts {
@@ -77,8 +81,9 @@ export class Graph {
     return new ComponentMaker(services).createExporter(spec);
   }
 
-  /** Switches to prepared parts. Returns what they have replaced. */
+  /** Switches to prepared parts. Returns what they have replaced. If the graph is being stopped, the parts are too. */
   use({ parts, replaySteps }: PreparedParts): Retired {
+    this.unused = undefined;
     this.replaySteps = replaySteps;
     this.current = parts;
     const retired = parts.wiring.use();
@@ -86,11 +91,21 @@ export class Graph {
     for (const [id, { intakes }] of parts.receivers) for (const intake of intakes) intake.follow(parts.plan, id);
     for (const [id, exporter] of parts.exporters) exporter.spec = parts.plan.exporters.get(id)!;
     this.flows.keepOnly(describeGraph(parts.plan));
+    if (this.isAborting) this.abort();
+    else if (this.isDraining) void parts.wiring.drain();
     return retired;
+  }
+
+  /** Removes prepared parts that are not going to be used. */
+  discard(): void {
+    this.unused?.discard();
+    this.unused = undefined;
   }
 
   /** Ends the input of all receivers. Processors flush what they hold, journals and outlets drain. */
   async drain(): Promise<void> {
+    this.isDraining = true;
+    this.discard();
     await Promise.all(this.receivers.flatMap(({ intakes }) => intakes.map((intake) => intake.drain())));
     return this.current.wiring.drain();
   }
@@ -98,6 +113,7 @@ export class Graph {
   /** Refuses everything that is still inside. */
   abort(): void {
     this.isAborting = true;
+    this.discard();
     this.current.wiring.abort();
   }
 
@@ -119,7 +135,9 @@ export class Graph {
         hasPipeline: (pipeline) => this.replaySteps.hasPipeline(pipeline),
       },
     });
-    return preparedBy(builder, components, plan, services.maxRecordSize);
+    const prepared = preparedBy(builder, components, plan, services.maxRecordSize);
+    this.unused = prepared.parts.wiring;
+    return prepared;
   }
 
   /** A pipeline is available while all of its exporters are, and at least one pipeline behind each connector. */

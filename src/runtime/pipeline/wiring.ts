@@ -147,9 +147,10 @@ export class Wiring {
     return whenEnded([...this.ends.values()]);
   }
 
-  /** Refuses everything that is still inside. */
+  /** Refuses everything that is still inside. What is connected later gets nothing, and need not wait for it. */
   abort(): void {
     for (const part of [...this.entries.values(), ...this.places.values(), ...this.ends.values()]) part.abort();
+    for (const junction of this.junctions.values()) junction.complete();
   }
 
   private addEntry(key: string): GraphEntry {

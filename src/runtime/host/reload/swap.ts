@@ -93,7 +93,7 @@ export class Swap {
       await this.startBeside(prepared.parts);
       await this.exchange(prepared.parts);
     } catch (error) {
-      await this.rollBack(prepared?.parts);
+      await this.rollBack();
       throw error;
     }
     this.use(prepared);
@@ -282,11 +282,11 @@ export class Swap {
   }
 
   /** Stops what was started, and makes and starts again what was stopped. A part that fails does not keep others from it. */
-  private async rollBack(parts: GraphParts | undefined): Promise<void> {
+  private async rollBack(): Promise<void> {
     const { sockets, graph, running } = this.agent;
     await sockets.giveBack();
     for (const step of this.undo.toReversed()) await step();
-    parts?.wiring.discard();
+    graph.discard();
     if (this.torn.size === 0) return;
     const services = this.agent.services(this.before);
     const restored = graph.prepare(this.before, services, { parts: this.old, keeps: (unit) => !this.torn.has(unit) });

@@ -29,10 +29,10 @@ async function scene() {
       create: ({ version }) => ({ ...component("exporter", version), send: async () => {} }),
     }),
   ];
-  const yaml = (receiver: string, exporter: string) => `
+  const yaml = (receiver: string, exporter: string, more = "") => `
 receivers: {r: {version: ${receiver}}}
 exporters: {e: {version: ${exporter}}}
-service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [r], exporters: [e]}}}
+service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [r], exporters: [e]}${more}}}
 `;
   const clock = new FakeClock();
   const agent = agentOf(yaml("v1", "v1"), { components, clock });
@@ -52,7 +52,14 @@ service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [r]
     }
     return ended;
   };
-  return { calls, pending, reload };
+  /** Begins a reload that adds a pipeline and hangs at the exporter. */
+  const beginReload = async () => {
+    next.push("hangs");
+    const more = ", logs/more: {receivers: [r], exporters: [e]}";
+    agent.reload(resolve(yaml("v1", "v2", more), components)).catch(() => {});
+    await expect.poll(() => pending.length).toBe(1);
+  };
+  return { agent, clock, calls, pending, reload, beginReload };
 }
 
 it("a reload rolls back when an exporter has not started after 30 s, and the next reload works", async () => {
@@ -76,4 +83,14 @@ it("a failed reload tells which parts of the old config do not run any more", as
     expect.stringMatching(/^receivers\.r: v2 is broken/),
     expect.stringMatching(/^receivers\.r: it was stopped for this reload .* restart the agent: .*v1 is broken/),
   ]);
+});
+
+it("a stop during a reload that hangs waits for its timeout once", async () => {
+  const { agent, clock, calls, beginReload } = await scene();
+  await beginReload();
+  const stopped = agent.stop(5000);
+  await clock.advance(5000);
+  await stopped;
+  expect(agent.state).toBe("stopped");
+  expect(calls).toEqual(["stop receiver v1", "stop exporter v1"]);
 });
