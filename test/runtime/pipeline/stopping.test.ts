@@ -1,10 +1,9 @@
-import { identity, map } from "rxjs";
+import { identity, ignoreElements } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { nodeId } from "../../../src/runtime/pipeline/describe-graph.js";
 import type { PreparedParts } from "../../../src/runtime/pipeline/graph.js";
-import { outgoingOf } from "../../../src/runtime/pipeline/running-exporter.js";
 import { into, whenEnded } from "../../../src/runtime/pipeline/streams.js";
 import { Wiring } from "../../../src/runtime/pipeline/wiring.js";
 import { type Sketch, sketch } from "../../support/plan.js";
@@ -65,7 +64,7 @@ describe("a wiring that was aborted", () => {
     const second = new Wiring({ ...services, running: first });
     second.addPlace("first", { version: undefined });
     second.addEnd("end", end());
-    second.connectToEnd("first", "end", map(outgoingOf("logs")));
+    second.connectToEnd("first", "end", ignoreElements());
     second.begin();
     second.use();
     await second.drain();
