@@ -181,7 +181,7 @@ export class Swap {
     const started = running.journals.get(name);
     if (!this.old.wiring.hasPlace(unit) || started === undefined) return;
     const { journal } = this.old.journals.find((each) => each.name === name)!;
-    const left = [unit, ...parts.wiring.changes.filter((key) => isOwnedBy(name, key))];
+    const left = [unit, ...placesBehind(name, parts.wiring.changes)];
     const formers: Former[] = [];
     const endNext = async (): Promise<void> => {
       const key = left.shift();
@@ -376,10 +376,15 @@ function movesWithinPort([before, after]: readonly ResolvedReceiver[]): boolean 
   );
 }
 
-/** Whether only the journal with this name feeds the place with this key. Names: see `connectorJournalName`. */
-function isOwnedBy(name: string, key: string): boolean {
-  if (name.startsWith("connector/")) return key.startsWith(`connector:${name.slice("connector/".length)} `);
-  return key.startsWith(`processor:${name}:`);
+/**
+ * The places among these that only the journal with this name feeds. Those of a pipeline are in the order of its
+ * processors, and some may be in front of the journal. Names: see `connectorJournalName`.
+ */
+function placesBehind(name: string, keys: readonly string[]): string[] {
+  if (name.startsWith("connector/"))
+    return keys.filter((key) => key.startsWith(`connector:${name.slice("connector/".length)} `));
+  const at = keys.indexOf(journalUnit(name));
+  return keys.filter((key, i) => i > at && key.startsWith(`processor:${name}:`));
 }
 
 function taken(all: Map<string, StartedComponent>, id: string): StartedComponent[] {
