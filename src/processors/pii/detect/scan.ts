@@ -61,6 +61,8 @@ import { findInWord } from "./word.js";
  * detectors look closer only there. No detector goes back further than a bounded number of bytes, so the time is linear
  * in the size of the text. Nothing is decoded. Returns the number of matches, or `TOO_COSTLY` as soon as the text has
  * used up its share of `work`.
+ *
+ * numbers/mac.ts shows how to add a detector.
  */
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);

@@ -6,6 +6,22 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 
 /**
+ * Hardware addresses: the detector to copy for a new kind of value. These are the steps:
+ *
+ * 1. Name it in `DETECTORS` (text/detectors.ts), and give it the number of its place there: MAC.
+ * 2. Let the scan look closer (scan.ts): choose a byte that the value contains and most texts do not (`anchorTable`),
+ *    rule most of its places out by a second byte (`isPromising`), and call the detector (`detectAt`). Digits are one
+ *    anchor for all: a detector that begins at a digit is called from numbers.ts, as `findPairs` does.
+ * 3. Write `find...(b, p)`, as `findMac`. It reads a bounded number of bytes, none before `matches.lastEnd` or behind
+ *    `matches.end`, and counts them in `work.spent`. It proposes what it finds, with the evidence for it: text/evidence.ts
+ *    decides whether that is enough. It returns the end of the match, or NOT_FOUND. Return RULED_OUT only where no other
+ *    digits could make a match: it saves time, and NOT_FOUND is always safe.
+ * 4. If people write one value in several forms, bring them to one (normalise.ts), so that they have one pseudonym.
+ * 5. Add what it finds and what it leaves to detectors.test.ts, and lines to bench/pii-corpus/planted.js.
+ * 6. Describe it in the table of docs/how-to/pii.md. `node scripts/pages/component-pages.js` adds its config keys.
+ */
+
+/**
  * Finds a hardware address whose first separator is at `p`: six pairs of digits separated by `:` or `-`, or three
  * groups of four separated by dots.
  */
