@@ -8,7 +8,7 @@ import { mayFollowLabel } from "./labels/labels.js";
 import { findInProse } from "./labels/prose.js";
 import { beginsPhrase, findSeedPhrase } from "./numbers/crypto-address.js";
 import { beginsMac, findMac } from "./numbers/mac.js";
-import { findNumbers } from "./numbers/numbers.js";
+import { findNumbers, positionOf } from "./numbers/numbers.js";
 import { beginsStripe } from "./numbers/payment-card.js";
 import {
   endsPrefix,
@@ -50,7 +50,7 @@ import {
   URL_CREDENTIALS,
 } from "./text/detectors.js";
 import { KEY } from "./text/evidence.js";
-import { matches, NOT_FOUND } from "./text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "./text/matches.js";
 import { textBudget, work } from "./text/work.js";
 import { findInWord } from "./word.js";
 
@@ -81,11 +81,14 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
       continue;
     }
     work.spent += ANCHOR_COST;
-    if (anchor === NUMBER) p = mayBeInEscape(b, p) ? findInEscape(b, p) : findNumbers(b, p, inWord);
-    else if (isPromising(b, p, anchor)) {
-      if (!isLetAlone(b, p, anchor)) matches.readsDigits = true;
+    if (anchor === NUMBER) {
+      const next = mayBeInEscape(b, p) ? findInEscape(b, p) : findNumbers(b, p, inWord);
+      if (next >= 0) matches.readsDigits = true;
+      p = next >= 0 ? next : ~next;
+    } else if (isPromising(b, p, anchor)) {
       const found = detectAt(b, p, anchor);
-      p = found === NOT_FOUND ? p + 1 : found;
+      if (found !== RULED_OUT) matches.readsDigits = true;
+      p = found < 0 ? p + 1 : found;
     } else p++;
     if (work.spent > limit || matches.count > MAX_MATCHES) return TOO_COSTLY;
   }
@@ -132,12 +135,6 @@ function beginsScheme(second: number, third: number): boolean {
   return second === 101 ? third === 97 : second === 97 && third === 115;
 }
 
-/** Whether the detectors of this anchor say themselves if they read digits (see `Matches.readsDigits`). */
-function isLetAlone(b: Uint8Array, p: number, anchor: number): boolean {
-  if ((anchor & (KEY_ENDING | MARK)) !== 0) return true;
-  return anchor === EQUALS ? b[p + 1] !== 61 : anchor === COLON && b[p + 1] === BLANK;
-}
-
 /** Whether an arrow leads from the secret that was found last to its new value: `password: "a" => "b"`. */
 function isArrowAfterMatch(b: Uint8Array, p: number): boolean {
   return b[p + 1] === 62 && matches.lastEnd > matches.floor && p - matches.lastEnd <= 2;
@@ -163,9 +160,8 @@ function isFirstDot(b: Uint8Array, p: number): boolean {
 
 /** Searches the text that the escape around the digit at `p` belongs to. */
 function findInEscape(b: Uint8Array, p: number): number {
-  matches.readsDigits = true;
   const found = findEscaped(b, escapeStart(b, p), scanWrapped);
-  return found === NOT_FOUND ? findNumbers(b, p, inWord) : found;
+  return found < 0 ? positionOf(findNumbers(b, p, inWord)) : found;
 }
 
 function inWord(b: Uint8Array, p: number): number {
@@ -261,7 +257,7 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
 
 function detectAtAt(b: Uint8Array, p: number): number {
   const email = matches.isEnabled(EMAIL) ? findEmail(b, p) : NOT_FOUND;
-  return email === NOT_FOUND && matches.isEnabled(URL_CREDENTIALS) ? findLogin(b, p) : email;
+  return email < 0 && matches.isEnabled(URL_CREDENTIALS) ? findLogin(b, p) : email;
 }
 
 /** Detectors that recognise a value by the name before it. */
@@ -273,7 +269,7 @@ const ASSIGNED = [
 function detectAtEquals(b: Uint8Array, p: number): number {
   if (b[p + 1] === 61 && matches.isEnabled(API_KEY)) {
     const key = findStorageKey(b, p);
-    if (key !== NOT_FOUND) return key;
+    if (key >= 0) return key;
   }
   return findAssigned(b, p);
 }
@@ -282,7 +278,7 @@ function detectAtEquals(b: Uint8Array, p: number): number {
 function findAssigned(b: Uint8Array, p: number): number {
   if (b[p + 1] === b[p]) return NOT_FOUND;
   if (b[p] === 61 && isArrowAfterMatch(b, p)) return findNewValue(b, p);
-  return (matches.enabled & ASSIGNED) !== 0 && mayFollowLabel(b, p) ? findAssignedSecret(b, p) : NOT_FOUND;
+  return (matches.enabled & ASSIGNED) !== 0 && mayFollowLabel(b, p) ? findAssignedSecret(b, p) : RULED_OUT;
 }
 
 function detectAtColon(b: Uint8Array, p: number): number {
@@ -290,50 +286,53 @@ function detectAtColon(b: Uint8Array, p: number): number {
     return matches.isEnabled(URL_CREDENTIALS) ? findUrlCredentials(b, p) : NOT_FOUND;
   if (matches.isEnabled(API_KEY)) {
     const token = b[p + 1] === 65 ? findBotToken(b, p) : b[p - 17] === SLASH ? findAsanaToken(b, p) : NOT_FOUND;
-    if (token !== NOT_FOUND) return token;
+    if (token >= 0) return token;
     const member = findKeyMember(b, p);
-    if (member !== NOT_FOUND) return member;
+    if (member >= 0) return member;
   }
   const found = matches.isEnabled(IPV6) ? findIpv6(b, p) : NOT_FOUND;
-  if (found !== NOT_FOUND) return found;
+  if (found >= 0) return found;
   const mac =
     b[p + 3] === 58 && b[p + 6] === 58 && b[p + 9] === 58 && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
-  return mac === NOT_FOUND ? findAssigned(b, p) : mac;
+  if (mac >= 0) return mac;
+  // Nothing but an assigned value, and a member of a key, has a space behind its colon.
+  const others = b[p + 1] === BLANK && !mayFollowMember(b, p) ? RULED_OUT : NOT_FOUND;
+  return Math.max(others, findAssigned(b, p));
 }
 
 function detectAtSign(b: Uint8Array, p: number, anchor: number): number {
-  if (b[p] === 45 && beginsOption(b, p)) {
-    matches.readsDigits = true;
-    const option = findOption(b, p);
-    if (option !== NOT_FOUND) return option;
-  }
-  const isMac = (b[p] === 45 || b[p] === 46) && beginsMac(b, p);
-  if (isMac) matches.readsDigits = true;
-  const mac = isMac && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
-  return mac === NOT_FOUND && matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : mac;
+  const option = b[p] === 45 && beginsOption(b, p) ? findOption(b, p) : RULED_OUT;
+  if (option >= 0) return option;
+  const isMac = (b[p] === 45 || b[p] === 46) && beginsMac(b, p) && matches.isEnabled(MAC);
+  const mac = isMac ? findMac(b, p) : RULED_OUT;
+  if (mac >= 0 || !matches.isEnabled(API_KEY)) return Math.max(option, mac);
+  return Math.max(option, mac, detectApiKey(b, p, anchor));
 }
 
 function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
-  if ((anchor & MARK) !== 0 || b[p + 1] === 45) matches.readsDigits = true;
-  if (anchor === LETTER_I) {
-    if ((b[p + 1]! | 32) === 100 && (b[p + 2]! | 32) === 101) return findInProse(b, p);
-    const aws = findAwsKey(b, p);
-    if (aws !== NOT_FOUND) return aws;
-    const google = findGoogleKey(b, p);
-    return google === NOT_FOUND ? findAlibabaKey(b, p) : google;
-  }
+  if (anchor === LETTER_I) return Math.max(NOT_FOUND, detectAtI(b, p));
   if ((anchor & MARK) !== 0 && isMarked(b, p)) {
     const marked = findMarkedKey(b, p);
-    if (marked !== NOT_FOUND) return marked;
+    if (marked >= 0) return marked;
     const origin = findOriginKey(b, p);
-    if (origin !== NOT_FOUND) return origin;
+    if (origin >= 0) return origin;
   }
   if (isFirstDot(b, p)) {
     const token = findDiscordToken(b, p);
-    if (token !== NOT_FOUND) return token;
+    if (token >= 0) return token;
   }
   const key = (anchor & DASH) !== 0 ? findPrivateKey(b, p) : NOT_FOUND;
-  return key === NOT_FOUND ? findApiKey(b, p) : key;
+  if (key >= 0) return key;
+  const isPrefix = (anchor & MARK) === 0 && b[p + 1] !== 45 && b[p + 1] !== 76;
+  return Math.max(isPrefix ? RULED_OUT : NOT_FOUND, findApiKey(b, p));
+}
+
+function detectAtI(b: Uint8Array, p: number): number {
+  if ((b[p + 1]! | 32) === 100 && (b[p + 2]! | 32) === 101) return findInProse(b, p);
+  const aws = findAwsKey(b, p);
+  if (aws >= 0) return aws;
+  const google = findGoogleKey(b, p);
+  return google < 0 ? findAlibabaKey(b, p) : google;
 }
 
 /**

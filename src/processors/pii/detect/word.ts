@@ -17,7 +17,7 @@ import {
   NATIONAL_ID,
   PAYMENT_CARD,
 } from "./text/detectors.js";
-import { matches, NOT_FOUND } from "./text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "./text/matches.js";
 import { runs } from "./text/runs.js";
 import { TEXT_COST, work } from "./text/work.js";
 
@@ -25,7 +25,7 @@ const MAX_LETTERS = 128;
 
 /**
  * Searches the word of letters and digits whose first digit is at `p`: it may be an IBAN, a key, or base64 that
- * contains a text. Returns the position where the scan continues.
+ * contains a text. Returns where the scan continues, as `findNumbers` does.
  */
 export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): number {
   const { end, lastEnd } = matches;
@@ -34,15 +34,13 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
   const floor = Math.max(lastEnd, p - MAX_LETTERS);
   let start = p;
   while (start > floor && (CHARACTER_BITS[b[start - 1]!]! & ALNUM) !== 0) start--;
-  let found = NOT_FOUND;
-  if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) {
-    matches.readsDigits = true;
-    found = findIban(b, p);
-  }
-  if (found === NOT_FOUND && stop - p >= MIN_CARD && p - start <= 4) found = findCard(b, start, p, stop);
-  if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, p, stop) : isTied(b, start, stop)))
-    found = findInLongWord(b, start, p, stop, scanWrapped);
-  return found === NOT_FOUND ? stop : found;
+  let found = RULED_OUT;
+  if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
+  if (found < 0 && stop - p >= MIN_CARD && p - start <= 4) found = Math.max(found, findCard(b, start, p, stop));
+  if (found < 0 && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, p, stop) : isTied(b, start, stop)))
+    found = Math.max(NOT_FOUND, findInLongWord(b, start, p, stop, scanWrapped));
+  if (found >= 0) return found;
+  return found === RULED_OUT ? ~stop : stop;
 }
 
 /** Words up to this length never match by themselves; most words are no longer. */
@@ -62,15 +60,14 @@ function isTied(b: Uint8Array, start: number, stop: number): boolean {
 }
 
 function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, scanWrapped: ScanWrapped): number {
-  matches.readsDigits = true;
   work.spent += stop - start;
   let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
-  if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
-  if (found === NOT_FOUND && stop - start === VIN_LENGTH && matches.isEnabled(DEVICE_ID)) found = findVin(b, start);
-  if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
-  if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findTonAddress(b, start);
-  if (found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET)) found = findUrlSecret(b, start);
-  return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
+  if (found < 0 && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
+  if (found < 0 && stop - start === VIN_LENGTH && matches.isEnabled(DEVICE_ID)) found = findVin(b, start);
+  if (found < 0 && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
+  if (found < 0 && matches.isEnabled(CRYPTO_ADDRESS)) found = findTonAddress(b, start);
+  if (found < 0 && matches.isEnabled(ASSIGNED_SECRET)) found = findUrlSecret(b, start);
+  return found < 0 && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }
 
 const MIN_CARD = 13;
@@ -83,8 +80,7 @@ const ISSUER_CODES = new Set(["VI", "CA", "MC", "AX", "DC", "DS", "JC", "UP", "T
  */
 function findCard(b: Uint8Array, start: number, p: number, stop: number): number {
   const digitsEnd = runEnd(b, p, stop, DIGIT);
-  if (digitsEnd - p < MIN_CARD) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (digitsEnd - p < MIN_CARD) return RULED_OUT;
   if (!matches.isEnabled(PAYMENT_CARD) || !mayBeCard(b, p, digitsEnd - p)) return NOT_FOUND;
   work.spent += TEXT_COST;
   const isStriped = stripeEnd(b, digitsEnd) > digitsEnd && (p === start || (p - start === 1 && b[start] === 66));
@@ -111,7 +107,7 @@ function findKey(b: Uint8Array, start: number, stop: number): number {
   const end = runs.end(b, start, BASE64);
   if (end - start < MIN_KEY_WORD) return NOT_FOUND;
   const found = stop - start >= MIN_KEY_WORD || end > stop ? findKeyInWord(b, start, stop) : NOT_FOUND;
-  if (found !== NOT_FOUND) return found;
+  if (found >= 0) return found;
   if (triedScan !== matches.scan) triedEnd = triedPathEnd = -1;
   triedScan = matches.scan;
   const wordEnd = runs.end(b, start, BASE64URL);
@@ -122,7 +118,7 @@ function findKey(b: Uint8Array, start: number, stop: number): number {
   while (first > floor && isBefore(b, first, floor, BASE64URL)) first--;
   work.spent += start - first;
   const whole = first === start ? NOT_FOUND : findKeyInWord(b, first, runs.end(b, first, ALNUM));
-  if (whole !== NOT_FOUND || triedPathEnd === end) return whole;
+  if (whole >= 0 || triedPathEnd === end) return whole;
   triedPathEnd = end;
   let earliest = first;
   while (earliest > floor && isBefore(b, earliest, floor, BASE64)) earliest--;

@@ -13,7 +13,7 @@ import {
 } from "../text/characters.js";
 import { ASSIGNED_SECRET, PAYMENT_CARD } from "../text/detectors.js";
 import { COMMON_FORM, FORM, LABEL, PLACE, SIGN } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { columnLabel, mayBeInColumn } from "./columns.js";
 import {
@@ -63,41 +63,56 @@ let triedStart = -1;
  */
 export function findAfterLabel(b: Uint8Array, p: number): number {
   const start = valueStart(b, p);
-  const segment = segmentStart(b, start);
-  if (segment > 0) {
-    const found = b[segment - 1] === 126 ? findIssued(b, segment) : findInSegment(b, segment);
-    if (found !== NOT_FOUND) return found;
+  let answer = RULED_OUT;
+  if (elementAt > start || (b[start - 1] === 58 && b[start - 5] === 43)) {
+    answer = findInElementOfSegment(b, start);
+    if (answer >= 0) return answer;
   }
-  const glued = findGlued(b, p);
-  if (glued !== NOT_FOUND) return glued;
-  if (start <= matches.floor) return b[start] === b[p] ? findIssued(b, start) : NOT_FOUND;
-  if (IN_PASSWORD[b[start - 1]!] === 1) {
-    matches.readsDigits = true;
-    const password = findSpecialPassword(b, start);
-    if (password !== NOT_FOUND) return password;
-  }
-  if (BEFORE_VALUE[b[start - 1]!] === 0) return NOT_FOUND;
-  if (triedStart === start && triedScan === matches.scan) return NOT_FOUND;
+  if (b[p - 1] === 45 || b[p - 1] === 95) answer = Math.max(answer, findGlued(b, p));
+  if (answer >= 0) return answer;
+  if (start <= matches.floor) return Math.max(answer, start === p ? findIssued(b, start) : findAtFloor(b, start, p));
+  if (IN_PASSWORD[b[start - 1]!] === 1) answer = Math.max(NOT_FOUND, findSpecialPassword(b, start));
+  if (answer >= 0 || BEFORE_VALUE[b[start - 1]!] === 0) return answer;
+  if (triedStart === start && triedScan === matches.scan) return answer;
+  return Math.max(answer, findAnnounced(b, start, p));
+}
+
+/** Finds a value that begins where the text does, with a letter. */
+function findAtFloor(b: Uint8Array, start: number, p: number): number {
+  if ((CHARACTER_BITS[b[start]!]! & DIGIT) === 0) return RULED_OUT;
+  return b[start] === b[p] ? findIssued(b, start) : NOT_FOUND;
+}
+
+/** Finds the value at `start` that a label, a column or a sentence announces. */
+function findAnnounced(b: Uint8Array, start: number, p: number): number {
   const code = findCardCode(b, p);
-  if (code !== NOT_FOUND) return code;
+  if (code >= 0) return code;
   const isInColumn = mayBeInColumn(b, start);
   triedScan = matches.scan;
   triedStart = start;
   if (!isInColumn && !mayFollowLabel(b, start)) {
-    const sentence = mayEndSentence(b, start) ? findInSentence(b, start) : NOT_FOUND;
-    return sentence === NOT_FOUND ? findUnlabelled(b, start) : sentence;
+    const sentence = mayEndSentence(b, start) ? findInSentence(b, start) : RULED_OUT;
+    return sentence < 0 ? Math.max(sentence, findUnlabelled(b, start)) : sentence;
   }
+  const found = findLabelled(b, start, isInColumn);
+  return isInColumn ? Math.max(NOT_FOUND, found) : found;
+}
+
+function findLabelled(b: Uint8Array, start: number, isInColumn: boolean): number {
   let kind = isInColumn ? columnLabel(b, start) : NO_LABEL;
   const isColumn = kind !== NO_LABEL;
-  if (isInColumn) matches.readsDigits = true;
   if (isColumn) label.isQuoted = QUOTES[b[start - 1]!] === 1;
   else kind = labelBefore(b, start, matches.lastEnd);
   if (kind === NO_LABEL) {
     const sentence = findInSentence(b, start);
-    return sentence === NOT_FOUND ? findUnlabelled(b, start) : sentence;
+    return sentence < 0 ? Math.max(sentence, findUnlabelled(b, start)) : sentence;
   }
-  if (kind === OTHER_LABEL) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (kind === OTHER_LABEL) return RULED_OUT;
+  return Math.max(NOT_FOUND, findOfKind(b, start, kind, isColumn));
+}
+
+/** Finds the value at `start` behind a label of this kind. */
+function findOfKind(b: Uint8Array, start: number, kind: number, isColumn: boolean): number {
   if (kind === CODE_WORD_LABEL) return findSentCode(b, start);
   if (isColumn) label.monthAt = -1;
   const evidence = LABEL | (label.hasSign || label.isQuoted || isColumn ? SIGN : 0);
@@ -124,12 +139,10 @@ const MIN_DEVICE_DIGITS = 14;
 
 /** Finds the number behind a dash and its label: `imsi-262018489357340`, `MRN-5526827`. */
 function findGlued(b: Uint8Array, p: number): number {
-  if (b[p - 1] !== 45 && b[p - 1] !== 95) return NOT_FOUND;
   const digits = runEnd(b, p, matches.end, DIGIT) - p;
-  if (digits < MIN_GLUED_DIGITS || !mayFollowLabel(b, p)) return NOT_FOUND;
+  if (digits < MIN_GLUED_DIGITS || !mayFollowLabel(b, p)) return RULED_OUT;
   const kind = labelBefore(b, p, matches.lastEnd);
-  if (kind === DEVICE_LABEL ? digits < MIN_DEVICE_DIGITS : !GLUED.has(kind)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (kind === DEVICE_LABEL ? digits < MIN_DEVICE_DIGITS : !GLUED.has(kind)) return RULED_OUT;
   return findLabelledValue(b, kind, kind === HEALTH_LABEL ? label.start : p, LABEL | SIGN);
 }
 
@@ -137,17 +150,19 @@ const GLUED = new Set([HEALTH_LABEL, NATIONAL_LABEL, PASSPORT_LABEL, LICENCE_LAB
 
 /** Finds a value that something else than a label announces: a command, the format of a message, another value. */
 function findUnlabelled(b: Uint8Array, start: number): number {
-  if (followsGender(b, start)) {
-    matches.readsDigits = true;
-    const birth = findLabelledValue(b, BIRTH_LABEL, start, LABEL | PLACE);
-    if (birth !== NOT_FOUND) return birth;
-  }
-  const issued = b[start - 1] === 124 || b[start - 1] === 126 || b[start - 1] === 32 ? findIssued(b, start) : NOT_FOUND;
-  if (issued !== NOT_FOUND) return issued;
+  const birth = followsGender(b, start)
+    ? Math.max(NOT_FOUND, findLabelledValue(b, BIRTH_LABEL, start, LABEL | PLACE))
+    : RULED_OUT;
+  if (birth >= 0) return birth;
+  const isApart = b[start - 1] === 124 || b[start - 1] === 126 || b[start - 1] === 32;
+  const issued = isApart ? findIssued(b, start) : RULED_OUT;
+  if (issued >= 0) return issued;
   const successor = findSuccessor(b, start);
-  if (successor !== NOT_FOUND || !hasLetter(b, start)) return successor;
+  const answer = Math.max(birth, issued, successor);
+  if (successor >= 0 || !hasLetter(b, start)) return answer;
   const zone = findZone(b, start);
-  return zone === NOT_FOUND && b[start - 1] !== 124 ? findOperand(b, start) : zone;
+  if (zone >= 0 || b[start - 1] === 124) return Math.max(answer, zone);
+  return Math.max(answer, zone, findOperand(b, start));
 }
 
 /** Whether the column before that of the value at `start` holds a gender, as in `"M";"19.08.1973"`. */
@@ -178,7 +193,7 @@ const MAX_AFTER_CARD = 48;
 /** Finds the code of a card that was found shortly before the digit at `p`. */
 function findCardCode(b: Uint8Array, p: number): number {
   const { count, detectors, lastEnd } = matches;
-  if (count === 0 || p - lastEnd > MAX_AFTER_CARD || detectors[count - 1] !== PAYMENT_CARD) return NOT_FOUND;
+  if (count === 0 || p - lastEnd > MAX_AFTER_CARD || detectors[count - 1] !== PAYMENT_CARD) return RULED_OUT;
   const stop = runEnd(b, p, matches.end, DIGIT);
   if (stop - p < 3 || stop - p > 4 || isAt(b, stop, matches.end, LETTER)) return NOT_FOUND;
   work.spent += TEXT_COST;
@@ -187,16 +202,19 @@ function findCardCode(b: Uint8Array, p: number): number {
 }
 
 /**
- * Returns the start of the element around the digit that `valueStart` was called for, in a message whose elements signs
- * separate, or 0. The value begins at `start`.
+ * Finds the value of the element around the digit that `valueStart` was called for, in a message whose elements signs
+ * separate.
  */
+function findInElementOfSegment(b: Uint8Array, start: number): number {
+  const segment = segmentStart(b, start);
+  if (segment === 0) return NOT_FOUND;
+  return Math.max(NOT_FOUND, b[segment - 1] === 126 ? findIssued(b, segment) : findInSegment(b, segment));
+}
+
+/** Returns the start of the element around that digit, or 0. The value begins at `start`. */
 function segmentStart(b: Uint8Array, start: number): number {
-  if (b[start - 1] === 58 && b[start - 5] === 43) {
-    matches.readsDigits = true;
-    if (b[start - 2] === 57) return start; // DTM+329:
-  }
+  if (b[start - 1] === 58 && b[start - 5] === 43 && b[start - 2] === 57) return start; // DTM+329:
   if (elementAt <= start) return 0;
-  matches.readsDigits = true;
   const c = b[elementAt - 1]!;
   const isElement =
     c === 126 || (c === 42 ? b[elementAt - 4] === 42 || b[elementAt - 2] === 56 : isDocument(b, elementAt));

@@ -3,7 +3,7 @@ import { assigned } from "../secrets/assigned-value.js";
 import { latin1 } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
 import { LABEL, PLACE } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { PASSWORD_LABEL } from "./label-words.js";
 
@@ -68,8 +68,7 @@ export function findOperand(b: Uint8Array, start: number): number {
     hasCommand = false;
     triesLeft = MAX_TRIES;
   }
-  if (triesLeft === 0 || !isAfterCommand(b, start) || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (triesLeft === 0 || !isAfterCommand(b, start) || !matches.isEnabled(ASSIGNED_SECRET)) return RULED_OUT;
   triesLeft--;
   work.spent += 4 * TEXT_COST;
   const before = latin1(b, Math.max(matches.lastEnd, start - MAX_BEFORE), start);

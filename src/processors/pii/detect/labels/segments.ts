@@ -10,7 +10,7 @@ import {
   PASSPORT,
 } from "../text/detectors.js";
 import { COMMON_FORM, FORM, LABEL, PLACE, SIGN, UNIQUE_FORM } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { identifierEnd } from "./identifier.js";
 import { BIRTH_LABEL, HEALTH_LABEL, PASSPORT_LABEL } from "./label-words.js";
@@ -43,8 +43,7 @@ export function findIssued(b: Uint8Array, start: number): number {
   const limit = Math.min(matches.end, start + MAX_ID);
   let stop = start;
   while (stop < limit && b[stop] !== CARET && b[stop]! > 44) stop++;
-  if (stop - start < 4 || b[stop] !== CARET || b[stop + 1] !== CARET || b[stop + 2] !== CARET) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (stop - start < 4 || b[stop] !== CARET || b[stop + 1] !== CARET || b[stop + 2] !== CARET) return RULED_OUT;
   work.spent += TEXT_COST;
   const issuer = /^\^\^\^([\w&.]*)(?:\^(\w+))?/.exec(latin1(b, stop, Math.min(matches.end, stop + 32)));
   if (issuer === null || /^VN$|^XON$/.test(issuer[2] ?? "")) return NOT_FOUND;
@@ -58,8 +57,7 @@ const ZONE_LENGTH = 46;
 
 /** Finds such a line that begins at `start`. */
 export function findZone(b: Uint8Array, start: number): number {
-  if (!isAt(b, start + 10, matches.end, UPPER) || !isAt(b, start + 12, matches.end, UPPER)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (!isAt(b, start + 10, matches.end, UPPER) || !isAt(b, start + 12, matches.end, UPPER)) return RULED_OUT;
   work.spent += TEXT_COST;
   const zone = ZONE.exec(latin1(b, start, Math.min(matches.end, start + ZONE_LENGTH)));
   if (zone === null || !matches.isEnabled(PASSPORT)) return NOT_FOUND;
@@ -75,7 +73,7 @@ const MAX_BETWEEN = 32;
 /** Finds an identifier that a sentence names after another one: `passport C01X00T47 replaced by CR60TPLN7`. */
 export function findSuccessor(b: Uint8Array, start: number): number {
   const { count, lastEnd, detectors } = matches;
-  if (count === 0 || start - lastEnd > MAX_BETWEEN) return NOT_FOUND;
+  if (count === 0 || start - lastEnd > MAX_BETWEEN) return RULED_OUT;
   const detector = detectors[count - 1]!;
   if (detector === API_KEY) return findSecretOfKey(b, start);
   if (detector === ASSIGNED_SECRET) return findNewSecret(b, start);

@@ -3,7 +3,7 @@ import { assigned } from "../secrets/assigned-value.js";
 import { CHARACTER_BITS, DIGIT, LETTER, latin1 } from "../text/characters.js";
 import { ASSIGNED_SECRET } from "../text/detectors.js";
 import { LABEL, PLACE, SIGN } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { PASSWORD_LABEL } from "./label-words.js";
 import { labelOfKey } from "./labels.js";
@@ -59,10 +59,9 @@ const MAX_BEFORE = 96;
  */
 export function findInSentence(b: Uint8Array, start: number): number {
   const isQuoted = b[start - 1] === 34 || b[start - 1] === 39;
-  if (start - matches.lastEnd < MIN_SENTENCE || !matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
+  if (start - matches.lastEnd < MIN_SENTENCE || !matches.isEnabled(ASSIGNED_SECRET)) return RULED_OUT;
   const from = Math.max(matches.lastEnd, start - MAX_BEFORE);
-  if (!isMixed(b, start) || !mayNamePassword(b, from, start)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (!isMixed(b, start) || !mayNamePassword(b, from, start)) return RULED_OUT;
   assigned.read(b, isQuoted ? start - 1 : start);
   const isLong = isQuoted && assigned.stop - start > MAX_LENGTH; // as keys are, which an argument may name
   if (assigned.start !== start || (!isLong && isOther(b, start, assigned.stop))) return NOT_FOUND;

@@ -2,7 +2,7 @@ import { SLASH } from "../text/ascii.js";
 import { latin1 } from "../text/characters.js";
 import { DATE_OF_BIRTH, PASSPORT } from "../text/detectors.js";
 import { FORM, LABEL, SIGN } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /** The passport in a message of an airline: `DOCS/P/GBR/545334927/GBR/12MAR84/F`, up to its number. */
@@ -15,8 +15,7 @@ const MAX_NUMBER = 24;
 /** Finds the passport number whose first digit is at `p`, and the date of birth behind it. */
 export function findTravelDocument(b: Uint8Array, p: number): number {
   const start = startAfterSlash(b, p);
-  if (start < 0 || !matches.isEnabled(PASSPORT)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (start < 0 || !matches.isEnabled(PASSPORT)) return RULED_OUT;
   work.spent += 2 * TEXT_COST;
   if (!DOCUMENT_BEFORE.test(latin1(b, Math.max(matches.lastEnd, start - MAX_BEFORE), start))) return NOT_FOUND;
   const text = latin1(b, start, Math.min(matches.end, start + MAX_NUMBER));
@@ -24,7 +23,7 @@ export function findTravelDocument(b: Uint8Array, p: number): number {
   if (number === undefined) return NOT_FOUND;
   const found = matches.propose(PASSPORT, start, start + number.length, FORM | LABEL | SIGN);
   const birth = BIRTH.exec(text.slice(number.length));
-  if (birth === null || found === NOT_FOUND || !matches.isEnabled(DATE_OF_BIRTH)) return found;
+  if (birth === null || found < 0 || !matches.isEnabled(DATE_OF_BIRTH)) return found;
   const at = start + number.length + "/GBR/".length;
   return matches.propose(DATE_OF_BIRTH, at, at + birth[1]!.length, FORM | LABEL | SIGN);
 }

@@ -42,7 +42,7 @@ export function findIpv4(b: Uint8Array, i: number): number {
   const stop = groups.ends[i + 3]!;
   if (!isBounded(b, start, stop)) return 0;
   const largest = Math.max(groupValue(b, i), groupValue(b, i + 1), groupValue(b, i + 2), groupValue(b, i + 3));
-  return propose(b, start, stop, groupValue(b, i), largest) === NOT_FOUND ? 0 : i + 4;
+  return propose(b, start, stop, groupValue(b, i), largest) < 0 ? 0 : i + 4;
 }
 
 /**

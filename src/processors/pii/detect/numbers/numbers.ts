@@ -32,7 +32,7 @@ import {
   SSN,
 } from "../text/detectors.js";
 import { followsLabel } from "../text/lookback.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { work } from "../text/work.js";
 import { findSimCard, mayBeSimCard } from "./device-numbers.js";
 import { groups } from "./digit-groups.js";
@@ -48,40 +48,58 @@ import { findSsn } from "./ssn.js";
 /** Work units that the detectors spend on each group of digits. */
 const GROUP_COST = 50;
 
-/** Searches a word whose first digit is at `p`, and returns the position where the scan continues. */
+/** Searches a word whose first digit is at `p`, and returns where the scan continues, as `findNumbers` does. */
 type FindInWord = (b: Uint8Array, p: number) => number;
 
 /**
- * Finds everything that consists of digits, starting with the digit at `p`. Returns the position where the scan
- * continues.
+ * Where the scan continues. `findNumbers` and `findInWord` return `~position` if nothing was found, whatever the digits
+ * are (see RULED_OUT), and the position itself if that is not sure.
  */
+export function positionOf(next: number): number {
+  return next < 0 ? ~next : next;
+}
+
+/** Continues at `next`, after detectors with this answer. */
+function continueAfter(answer: number, next: number): number {
+  return answer === RULED_OUT ? next : positionOf(next);
+}
+
+/** Finds everything that consists of digits, starting with the digit at `p`. Returns where the scan continues. */
 export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
-  if (isQuantity(b, p, digitsEnd)) return digitsEnd;
+  if (isQuantity(b, p, digitsEnd)) return ~digitsEnd;
   const whole = b[p - 1] === PLUS && b[digitsEnd] !== DOT ? findDialled(b, p) : findEmailAround(b, digitsEnd);
-  if (whole !== NOT_FOUND) return whole;
+  if (whole >= 0) return whole;
   const labelled = findAfterLabel(b, p);
-  if (labelled !== NOT_FOUND) return labelled;
+  if (labelled >= 0) return labelled;
   const document = findTravelDocument(b, p);
-  if (document !== NOT_FOUND) return document;
-  if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
+  if (document >= 0) return document;
+  let answer = Math.max(whole, labelled, document);
+  if (isBefore(b, p, floor, WORD)) return continueAfter(answer, findInWord(b, p));
   const named = findNamedBehind(b, p, digitsEnd);
-  if (named !== NOT_FOUND) return named;
-  if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
+  if (named >= 0) return named;
+  answer = Math.max(answer, named);
+  if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return continueAfter(answer, findInNumber(b, p, digitsEnd));
   // IP addresses are checked first: they are the most common match, and an address is never one of the other kinds.
   if (b[digitsEnd] === DOT && hasSecondDot(b, digitsEnd) && matches.isEnabled(IPV4)) {
-    matches.readsDigits = true;
+    answer = NOT_FOUND;
     const address = findPlainIpv4(b, p);
-    if (address !== NOT_FOUND) return address;
+    if (address >= 0) return address;
   }
   if (isAt(b, p + 1, end, DIGIT)) {
     const found = findPairs(b, p);
-    if (found !== NOT_FOUND) return found;
+    if (found >= 0) return found;
+    answer = Math.max(answer, found);
   }
   const stop = endIfTooShort(b, p, end);
-  if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
-  matches.readsDigits = true;
+  if (stop > 0) return continueAfter(answer, isAt(b, stop, end, LETTER) ? findInWord(b, p) : ~stop); // 7c9f
+  return positionOf(findInGroupsAt(b, p, findInWord));
+}
+
+/** Searches the groups of digits from `p` on. */
+function findInGroupsAt(b: Uint8Array, p: number, findInWord: FindInWord): number {
+  const { end } = matches;
   groups.read(b, p, end);
   work.spent += GROUP_COST * groups.count;
   if (groups.digits < 8 && groups.count < 4) return groups.wordAt < 0 ? groups.resumeAt : findInWord(b, groups.wordAt);
@@ -95,8 +113,7 @@ function findEmailAround(b: Uint8Array, p: number): number {
   const limit = Math.min(matches.end, p + MAX_LOCAL);
   let at = p;
   while (at < limit && (CHARACTER_BITS[b[at]!]! & EMAIL_LOCAL) !== 0) at++;
-  if (at >= limit || b[at] !== AT || !matches.isEnabled(EMAIL)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (at >= limit || b[at] !== AT || !matches.isEnabled(EMAIL)) return RULED_OUT;
   work.spent += at - p;
   return findEmail(b, at);
 }
@@ -107,8 +124,7 @@ const MAX_LOCAL = 32;
 /** Finds the phone number whose `+` stands before `p`, after a space or the like. */
 function findDialled(b: Uint8Array, p: number): number {
   const { floor, end } = matches;
-  if (!matches.isEnabled(PHONE) || (p - 1 > floor && MAY_PRECEDE_PLUS[b[p - 2]!] === 0)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (!matches.isEnabled(PHONE) || (p - 1 > floor && MAY_PRECEDE_PLUS[b[p - 2]!] === 0)) return RULED_OUT;
   groups.read(b, p, end);
   work.spent += GROUP_COST;
   return findPhone(b, 0) === 0 ? NOT_FOUND : matches.lastEnd;
@@ -161,9 +177,10 @@ function skipLink(b: Uint8Array, p: number): number {
 
 /** Finds positions and one-time codes, which have their names behind them, or none. */
 function findNamedBehind(b: Uint8Array, p: number, stop: number): number {
-  if (stop - p <= 3) return matches.isEnabled(GEO_LOCATION) ? findPosition(b, p, stop) : NOT_FOUND;
-  const position = b[stop] === DOT && matches.isEnabled(GEO_LOCATION) ? findNmea(b, p, stop) : NOT_FOUND;
-  return position === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET) ? findNamedCode(b, p, stop) : position;
+  if (stop - p <= 3) return matches.isEnabled(GEO_LOCATION) ? findPosition(b, p, stop) : RULED_OUT;
+  const position = b[stop] === DOT && matches.isEnabled(GEO_LOCATION) ? findNmea(b, p, stop) : RULED_OUT;
+  if (position >= 0 || !matches.isEnabled(ASSIGNED_SECRET)) return position;
+  return Math.max(position, findNamedCode(b, p, stop));
 }
 
 /** Whether the second number of an IP address ends shortly after the dot at `p`. */
@@ -174,8 +191,7 @@ function hasSecondDot(b: Uint8Array, p: number): boolean {
 /** Searches a number without separators that nothing is attached to. Most such numbers are ids and times. */
 function findInNumber(b: Uint8Array, p: number, stop: number): number {
   const size = stop - p;
-  if (size < 8 || size > MAX_DIGITS) return stop;
-  matches.readsDigits = true;
+  if (size < 8 || size > MAX_DIGITS) return ~stop;
   work.spent += GROUP_COST;
   if (isPlainNumber(b, p, size)) return stop;
   groups.set(p, stop);
@@ -210,8 +226,7 @@ function findPairs(b: Uint8Array, p: number): number {
   const isDashed = sign === DASH && b[p + 5] === DASH;
   const isDotted = b[p + 4] === DOT && b[p + 9] === DOT;
   const isSpaced = sign === BLANK && b[p + 5] === BLANK && b[p - 1] === BLANK;
-  if (!isDashed && !isDotted && !isSpaced) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (!isDashed && !isDotted && !isSpaced) return RULED_OUT;
   if (isDashed && matches.isEnabled(MAC)) return findMac(b, p + 2);
   if (isDotted && matches.isEnabled(MAC)) return findMac(b, p + 4);
   return isSpaced && matches.isEnabled(NATIONAL_ID) && isEnabled("gb") ? findSpacedNino(b, p) : NOT_FOUND;
@@ -244,7 +259,7 @@ export function findInGroups(b: Uint8Array, i: number): number {
   if (next !== 0) return next;
   if (groups.isAttachedBefore(b, i, matches.floor)) return i + 1;
   if (mayBeSimCard(b, groups.starts[i]!, groups.size(i)) && matches.isEnabled(DEVICE_ID)) {
-    if (findSimCard(b, groups.starts[i]!, groups.ends[i]!) !== NOT_FOUND) return i + 1;
+    if (findSimCard(b, groups.starts[i]!, groups.ends[i]!) >= 0) return i + 1;
   }
   if (matches.isEnabled(PAYMENT_CARD)) next = findPaymentCard(b, i);
   if (next === 0 && matches.isEnabled(SSN)) next = findSsn(b, i);

@@ -16,7 +16,7 @@ import {
   WRONG_CHECKSUM,
 } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
 
@@ -134,9 +134,7 @@ function addIfCard(b: Uint8Array, from: number, to: number): number {
   const grouped = to - from > 1 ? GROUPED : 0;
   const among = grouped !== 0 && (from > 0 || to < groups.count) ? AMONG_NUMBERS : 0;
   const evidence = form | checksum | grouped | among | rowEvidence(b, from, to) | labelEvidence(b, from);
-  return matches.propose(PAYMENT_CARD, start, stripe, stripe > stop ? evidence | PLACE : evidence) === NOT_FOUND
-    ? 0
-    : to;
+  return matches.propose(PAYMENT_CARD, start, stripe, stripe > stop ? evidence | PLACE : evidence) < 0 ? 0 : to;
 }
 
 /** More groups of four before or behind it are a row of numbers, unless they are cards too. */

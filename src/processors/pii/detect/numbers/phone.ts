@@ -15,7 +15,7 @@ import {
   UNIQUE_FORM,
 } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
 
@@ -311,7 +311,7 @@ function addPhone(b: Uint8Array, from: number, to: number, form: number): number
     Buffer.prototype.subarray.call(b, start, end).includes(CLOSE_PAREN)
   )
     start--;
-  return matches.propose(PHONE, start, end, form | labelEvidence(b, from, form === UNIQUE_FORM)) === NOT_FOUND ? 0 : to;
+  return matches.propose(PHONE, start, end, form | labelEvidence(b, from, form === UNIQUE_FORM)) < 0 ? 0 : to;
 }
 
 /** The evidence of the key and the label. A number that `isSure` needs no label, but may have one of something else. */

@@ -2,7 +2,7 @@ import { DOT } from "../text/ascii.js";
 import { DIGIT, latin1, runEnd } from "../text/characters.js";
 import { ASSIGNED_SECRET, GEO_LOCATION } from "../text/detectors.js";
 import { FORM, LABEL, PLACE, UNIQUE_FORM } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /** A latitude and a longitude with five decimals or more. */
@@ -31,8 +31,7 @@ const MAX_PAIR = 64;
 export function findPosition(b: Uint8Array, p: number, stop: number): number {
   const isDegrees = b[stop] === 0xc2 && b[stop + 1] === 0xb0;
   if (!isDegrees && (b[stop] !== DOT || runEnd(b, stop + 1, matches.end, DIGIT) - stop <= MIN_DECIMALS))
-    return NOT_FOUND;
-  matches.readsDigits = true;
+    return RULED_OUT;
   const start = p > matches.lastEnd && b[p - 1] === 45 ? p - 1 : p;
   work.spent += 3 * TEXT_COST;
   const text = latin1(b, start, Math.min(matches.end, start + MAX_PAIR));
@@ -53,8 +52,7 @@ const NMEA = /^\d{4}\.\d{2,7},[NS],\d{5}\.\d{2,7},[EW](?!\w)/;
 
 /** Finds the position in a sentence of NMEA, whose first four digits are [p, stop). */
 export function findNmea(b: Uint8Array, p: number, stop: number): number {
-  if (stop - p !== 4 || b[stop] !== DOT) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (stop - p !== 4 || b[stop] !== DOT) return RULED_OUT;
   work.spent += TEXT_COST;
   const position = NMEA.exec(latin1(b, p, Math.min(matches.end, p + MAX_PAIR)));
   return position === null ? NOT_FOUND : matches.propose(GEO_LOCATION, p, p + position[0].length, UNIQUE_FORM);
@@ -70,8 +68,7 @@ export function mayBeNamedBehind(b: Uint8Array, p: number): boolean {
 /** Finds a one-time code [p, stop) that is named behind it: `123456 is your verification code`. */
 export function findNamedCode(b: Uint8Array, p: number, stop: number): number {
   const size = stop - p;
-  if (size < 4 || size > 8 || b[stop] !== 32 || !mayBeNamedBehind(b, stop)) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (size < 4 || size > 8 || b[stop] !== 32 || !mayBeNamedBehind(b, stop)) return RULED_OUT;
   work.spent += TEXT_COST;
   if (!CODE_AFTER.test(latin1(b, stop, Math.min(matches.end, stop + MAX_PAIR)))) return NOT_FOUND;
   return matches.propose(ASSIGNED_SECRET, p, stop, FORM | LABEL);

@@ -2,7 +2,7 @@ import { BLANK } from "../text/ascii.js";
 import { HINT_SSN, SSN } from "../text/detectors.js";
 import { COMMON_FORM, FORM, GROUPED, KEY, LABEL, PLACE } from "../text/evidence.js";
 import { labelWords } from "../text/lookback.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches } from "../text/matches.js";
 import { groups, groupValue } from "./digit-groups.js";
 
 const SSN_WORDS = labelWords(["\\bssn", "social.?security", "\\bsocial\\b"]);
@@ -31,7 +31,7 @@ export function findSsn(b: Uint8Array, i: number): number {
 function proposeSsn(b: Uint8Array, from: number, to: number, form: number): number {
   const named = (matches.hints & HINT_SSN) !== 0 ? KEY : groups.followsWord(b, from, SSN_WORDS) ? LABEL : 0;
   const found = matches.propose(SSN, groups.starts[from]!, groups.ends[to - 1]!, form | named);
-  return found === NOT_FOUND ? 0 : to;
+  return found < 0 ? 0 : to;
 }
 
 /** Whether these three groups are the only ones. */

@@ -16,7 +16,7 @@ import {
 } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
 import { UNIQUE_FORM } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { KEY_PREFIXES, type KeyPrefix, UUID_LENGTH } from "./vendor-keys.js";
@@ -72,16 +72,17 @@ const PREFIX_COST = 5;
 /** Finds a key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
-  if (p < floor + 2) return NOT_FOUND;
+  if (p < floor + 2) return RULED_OUT;
   const candidates = PREFIXES_BY_ENDING.get(endingOf(b[p - 2]!, b[p - 1]!, b[p]!));
-  if (candidates === undefined) return NOT_FOUND;
+  if (candidates === undefined) return RULED_OUT;
   work.spent += LOOKUP_COST;
+  let answer = RULED_OUT;
   for (const { prefix, minLength, bits, isUnique, tail, isUuid, hasDigit } of candidates) {
     work.spent += PREFIX_COST + prefix.length;
-    if (hasDigit) matches.readsDigits = true;
+    if (hasDigit) answer = NOT_FOUND;
     const start = p + 1 - prefix.length;
     if (start < lastEnd || !hasTextAt(b, start, end, prefix) || (tail === "" && isInWord(b, start, floor))) continue;
-    matches.readsDigits = true;
+    answer = NOT_FOUND;
     const body = p + 1 + tail.length;
     if (tail !== "" && !hasTextAt(b, p + 1, end, tail)) continue;
     const stop = encodedEnd(b, runs.end(b, body, bits), bits);
@@ -89,7 +90,7 @@ export function findApiKey(b: Uint8Array, p: number): number {
     if (isUuid && !isUuidAt(b, body)) continue;
     return matches.propose(API_KEY, tail === "" ? start : body, trimDots(b, stop), UNIQUE_FORM);
   }
-  return NOT_FOUND;
+  return answer;
 }
 
 /** Returns the end of the run, including URL escapes such as `%2B`. */

@@ -21,7 +21,7 @@ import { AMPERSAND, BLANK, COLON, EQUALS, HASH, OPEN_BRACE, PLUS, QUESTION } fro
 import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
 import { COMMON_FORM, FORM, LABEL, PLACE, PLACEHOLDER, PROSE, RANDOM, SIGN } from "../text/evidence.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { matches, NOT_FOUND, RULED_OUT } from "../text/matches.js";
 import { hasNext } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { assigned } from "./assigned-value.js";
@@ -42,8 +42,7 @@ const MAX_WORD_LENGTH = 40;
 /** Finds the value that the `=` or `:` at `p` assigns to a name such as `password`, `api_key` or `dob`. */
 export function findAssignedSecret(b: Uint8Array, p: number): number {
   const kind = labelBefore(b, p + 1, matches.lastEnd);
-  if (kind === NO_LABEL || kind === OTHER_LABEL) return NOT_FOUND;
-  matches.readsDigits = true;
+  if (kind === NO_LABEL || kind === OTHER_LABEL) return RULED_OUT;
   if (isPublic(b, label.start) || isResourceName(b, p) || isCondition(b, p)) return NOT_FOUND;
   assigned.read(b, p + 1);
   if (kind === DOCUMENT_LABEL) return findDocument(b, assigned.start);
@@ -152,7 +151,7 @@ function findDocument(b: Uint8Array, start: number): number {
 export function proposeSecret(b: Uint8Array, kind: number, evidence: number, isExact: boolean): number {
   const { start, stop } = assigned;
   const key = b[start] === 45 && matches.isEnabled(API_KEY) ? findPrivateKey(b, start) : NOT_FOUND;
-  if (key !== NOT_FOUND) return key;
+  if (key >= 0) return key;
   if (start >= stop || start < matches.lastEnd) return NOT_FOUND;
   return matches.propose(ASSIGNED_SECRET, start, stop, evidence | valueEvidence(b, kind, isExact));
 }

@@ -63,10 +63,7 @@ export function isTemplate(text: string): boolean {
 
 /** Whether the text stands in the place of a value. */
 export function isPlaceholderText(text: string, isOwnPseudonym = matches.isOwnPseudonym): boolean {
-  if (text.startsWith("hash(")) {
-    matches.readsDigits = true;
-    if (isOwnPseudonym(text)) return true;
-  }
+  if (text.startsWith("hash(") && isOwnPseudonym(text)) return true;
   if (text.slice(0, 12).includes(MASK) || TEMPLATE.test(text) || VARIABLE.test(text)) return true;
   if (PATH.test(text) || WORDS.test(text)) return true;
   if (/^[a-z]+(?::[A-Za-z_-]+){2,}$/.test(text)) return true; // the key of a cache

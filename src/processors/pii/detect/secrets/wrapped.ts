@@ -38,7 +38,7 @@ export function findWrapped(b: Uint8Array, p: number, scan: ScanWrapped): number
   const found = scanInside(Buffer.from(latin1(b, start, stop), "base64"), scan);
   triedScan = matches.scan;
   triedEnd = stop;
-  if (found === NOT_FOUND) return NOT_FOUND;
+  if (found < 0) return NOT_FOUND;
   let last = stop;
   while (last < end && last < stop + 2 && b[last] === EQUALS) last++;
   return matches.add(found, start, last);

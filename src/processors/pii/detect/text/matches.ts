@@ -61,8 +61,8 @@ class Matches {
   lastEnd = 0;
   hints = 0;
   /**
-   * Whether the result may depend on which digits the text has, and not only on where they are. Every detector that
-   * compares digits, or asks for more than their places, sets it.
+   * Whether the result may depend on which digits the text has, and not only on where they are. The scan sets it for
+   * every closer look, unless the detectors answer RULED_OUT: a detector that says nothing about digits is safe.
    */
   readsDigits = false;
   /** Whether there is a position or an address that only a nearer label would make a match. */
@@ -201,8 +201,17 @@ export function beginsMask(b: Uint8Array, p: number): boolean {
 
 export const matches = new Matches();
 
-/** Returned by a detector that finds nothing. */
+/**
+ * Returned by a detector that finds nothing, but might with other digits in the same places. Everything below 0 means
+ * that nothing was found.
+ */
 export const NOT_FOUND = -1;
+/**
+ * Returned by a detector that finds nothing, whatever the digits are: only their places counted. If a detector calls
+ * others, its answer is the largest of theirs (`Math.max`): a match, or NOT_FOUND if any of them may depend on digits.
+ * See `Matches.readsDigits`.
+ */
+export const RULED_OUT = -2;
 
 /** Spaces, quotes, commas and angle brackets. Detectors do not look across them, except for numbers. */
 const ISOLATING = new Uint8Array(256);

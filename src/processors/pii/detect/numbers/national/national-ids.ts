@@ -5,7 +5,7 @@ import { ALNUM, isAt, UPPER } from "../../text/characters.js";
 import { COUNTRIES, type Country, HINT_NATIONAL_ID, NATIONAL_ID } from "../../text/detectors.js";
 import { CHECKSUM, FORM, GROUPED, LABEL, OTHER_THING } from "../../text/evidence.js";
 import { labelWords } from "../../text/lookback.js";
-import { matches, NOT_FOUND } from "../../text/matches.js";
+import { matches } from "../../text/matches.js";
 import { work } from "../../text/work.js";
 import { groups } from "../digit-groups.js";
 import { isNir } from "./europe.js";
@@ -49,7 +49,7 @@ export function findNationalId(b: Uint8Array, i: number): number {
     readDigits(b, i, end);
     if (!one.check(digits)) continue;
     const evidence = FORM | CHECKSUM | (one.sizes.length > 1 ? GROUPED : 0) | labelEvidence(b, i, one);
-    if (matches.propose(NATIONAL_ID, groups.starts[i]!, groups.ends[end - 1]!, evidence) !== NOT_FOUND) return end;
+    if (matches.propose(NATIONAL_ID, groups.starts[i]!, groups.ends[end - 1]!, evidence) >= 0) return end;
   }
   return 0;
 }
@@ -78,7 +78,7 @@ function findDni(b: Uint8Array, i: number): number {
   const isSpanish = isEnabled("es") && DNI_LETTERS.charCodeAt(value % 23) === b[end + 1];
   if (!isSpanish && !(isEnabled("cl") && rutCheck(value) === b[end + 1])) return 0;
   const found = matches.propose(NATIONAL_ID, groups.starts[i]!, end + 2, FORM | CHECKSUM);
-  return found === NOT_FOUND ? 0 : i + 1;
+  return found < 0 ? 0 : i + 1;
 }
 
 /** Chile: 12.345.678-5, with a check digit that may be K. */
@@ -92,7 +92,7 @@ function findRut(b: Uint8Array, i: number): number {
   for (let k = i; k < i + 3; k++)
     for (let p = groups.starts[k]!; p < groups.ends[k]!; p++) value = value * 10 + b[p]! - 48;
   if (rutCheck(value) !== (b[end + 1] === 107 ? 75 : b[end + 1])) return 0;
-  if (matches.propose(NATIONAL_ID, groups.starts[i]!, end + 2, FORM | CHECKSUM | GROUPED) === NOT_FOUND) return 0;
+  if (matches.propose(NATIONAL_ID, groups.starts[i]!, end + 2, FORM | CHECKSUM | GROUPED) < 0) return 0;
   return b[end + 1]! > 57 ? i + 3 : i + 4;
 }
 
