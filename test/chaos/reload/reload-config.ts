@@ -6,6 +6,8 @@ export interface Shape {
   readonly note: number;
   readonly fails: boolean;
   readonly order: "moody first" | "attributes first" | "moody alone";
+  /** The processors of metrics. `delta_to_cumulative` has state, which must stay when others come before and behind it. */
+  readonly metrics: (typeof METRICS)[number];
   readonly hasSecondExporter: boolean;
   readonly consumers: number;
   readonly path: number;
@@ -16,9 +18,16 @@ export interface Shape {
   readonly isBroken: boolean;
 }
 
+const METRICS = [
+  "delta_to_cumulative",
+  "filter/a, delta_to_cumulative",
+  "delta_to_cumulative, filter/a",
+  "filter/b, delta_to_cumulative, filter/a",
+] as const;
+
 export const FIRST: Shape = {
   ...{ bodyMiB: 1, note: 0, fails: false, order: "moody first", hasSecondExporter: false, consumers: 2, path: 1 },
-  ...{ decisionWaitMs: 100, hasTail: true, dimension: "a", hasTakenPort: false, isBroken: false },
+  ...{ decisionWaitMs: 100, hasTail: true, dimension: "a", metrics: METRICS[0], hasTakenPort: false, isBroken: false },
 };
 
 /** The next config: one or two things change. Those that cannot run are not kept. */
@@ -28,6 +37,7 @@ export function changed(shape: Shape, random: Random, i: number): Shape {
     () => ({ note: i + 1 }),
     () => ({ fails: true, note: i + 1 }),
     () => ({ order: random.pick(["moody first", "attributes first", "moody alone"]) }),
+    () => ({ metrics: random.pick(METRICS) }),
     () => ({ hasSecondExporter: !shape.hasSecondExporter }),
     () => ({ consumers: 1 + random.below(4) }),
     () => ({ path: i + 2 }),
@@ -71,6 +81,9 @@ receivers:
 processors:
   moody: {note: ${shape.note}, fails: ${shape.fails}}
   attributes: {actions: [{key: note, value: "${shape.note}", action: upsert}]}
+  delta_to_cumulative: {max_stale: 1h}
+  filter/a: {metrics: {metric: ['name == "none"']}}
+  filter/b: {metrics: {metric: ['name == "none"']}}
   tail_sampling: {decision_wait: ${shape.decisionWaitMs}ms, policies: [{name: all, type: always_sample}]}
 connectors:
   span_metrics: {metrics_flush_interval: 200ms, aggregation_temporality: AGGREGATION_TEMPORALITY_DELTA, dimensions: [{name: ${shape.dimension}}]}
@@ -87,7 +100,7 @@ service:
   pipelines:
     logs: {receivers: [otlp${shape.hasTakenPort ? ", otlp/taken" : ""}], processors: [${orders[shape.order]}], exporters: [otlp_http/a${shape.hasSecondExporter ? ", otlp_http/b" : ""}]}
     traces: {receivers: [otlp], processors: [${shape.hasTail ? "tail_sampling" : ""}], exporters: [otlp_http/a, span_metrics]}
-    metrics: {receivers: [span_metrics], exporters: [otlp_http/m]}
+    metrics: {receivers: [span_metrics], processors: [${shape.metrics}], exporters: [otlp_http/m]}
 ${shape.isBroken ? "  pipelnes: {}" : ""}
 `;
 }

@@ -7,7 +7,8 @@ import type { AddressInfo } from "node:net";
  */
 export class ReloadBackend {
   readonly seen = new Map<string, Map<number, number>>();
-  calls = 0;
+  /** What was counted of each series, by its start: a series starts anew when the state of its processor is lost. */
+  private readonly counts = new Map<string, Map<string, number>>();
   epoch = 0;
   isDown = false;
   readonly port: number;
@@ -48,6 +49,16 @@ export class ReloadBackend {
     return [...this.seen].filter(([, epochs]) => [...epochs.values()].some((times) => times > 1)).map(([id]) => id);
   }
 
+  /** How many spans the metrics say there were. */
+  get calls(): number {
+    return [...this.counts.values()].flatMap((starts) => [...starts.values()]).reduce((sum, count) => sum + count, 0);
+  }
+
+  /** How often the series that started most often did. */
+  get starts(): number {
+    return Math.max(0, ...[...this.counts.values()].map(({ size }) => size));
+  }
+
   private take(url: string, text: string): void {
     if (url.startsWith("/a/"))
       for (const [id] of text.matchAll(/(?:log|span)-\d+-\d+/g)) {
@@ -55,25 +66,33 @@ export class ReloadBackend {
         epochs.set(this.epoch, (epochs.get(this.epoch) ?? 0) + 1);
         this.seen.set(id, epochs);
       }
-    else if (url.startsWith("/m/")) this.calls += callsIn(JSON.parse(text) as MetricsRequest);
+    else if (url.startsWith("/m/")) noteCalls(JSON.parse(text) as MetricsRequest, this.counts);
   }
+}
+
+interface Point {
+  readonly asInt?: string;
+  readonly startTimeUnixNano: string;
+  readonly attributes: readonly object[];
 }
 
 interface MetricsRequest {
   readonly resourceMetrics?: readonly {
     readonly scopeMetrics: readonly {
-      readonly metrics: readonly {
-        readonly name: string;
-        readonly sum?: { dataPoints: readonly { asInt?: string }[] };
-      }[];
+      readonly metrics: readonly { readonly name: string; readonly sum?: { readonly dataPoints: readonly Point[] } }[];
     }[];
   }[];
 }
 
-function callsIn({ resourceMetrics = [] }: MetricsRequest): number {
+/** Adds the points of calls to what is known: by series, the largest count since each start. */
+function noteCalls({ resourceMetrics = [] }: MetricsRequest, counts: Map<string, Map<string, number>>): void {
   const metrics = resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
   const points = metrics.filter(({ name }) => name.endsWith("calls")).flatMap(({ sum }) => sum?.dataPoints ?? []);
-  return points.reduce((total, { asInt = "0" }) => total + Number(asInt), 0);
+  for (const { asInt = "0", startTimeUnixNano: start, attributes } of points) {
+    const series = JSON.stringify(attributes);
+    const starts = counts.get(series) ?? new Map<string, number>();
+    counts.set(series, starts.set(start, Math.max(starts.get(start) ?? 0, Number(asInt))));
+  }
 }
 
 /** Clients that send one record after the other over kept connections, as SDKs do. */
@@ -141,7 +160,10 @@ function post(
   i: number,
 ): Promise<number> {
   const traceId = (client * 2 ** 32 + i + 1).toString(16).padStart(32, "0");
-  const span = { traceId, spanId: traceId.slice(16), name: id, startTimeUnixNano: "1", endTimeUnixNano: "2" };
+  // All spans have the same name, so that they are counted in the same series.
+  const times = { startTimeUnixNano: "1", endTimeUnixNano: "2" };
+  const attributes = [{ key: "id", value: { stringValue: id } }];
+  const span = { traceId, spanId: traceId.slice(16), name: "work", ...times, attributes };
   const body = JSON.stringify(
     kind === "log"
       ? { resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: id } }] }] }] }
