@@ -15,7 +15,7 @@ export const FILTER = { logs: { log_record: ['attributes["tenant"] == "nobody"']
 let order = new Set();
 Object.assign(globalThis, { entered: (/** @type {string} */ name) => void order.add(name) });
 
-/** What every one of some rounds enters, so that timers of the background do not count. @param {() => Promise<unknown>} work @returns {Promise<Way>} */
+/** Finds the functions that every one of some rounds enters, so that timers of the background do not count. @param {() => Promise<unknown>} work @returns {Promise<Way>} */
 export async function entered(work) {
   const rounds = [];
   await round(work); // V8 compiles anew when it begins to count

@@ -47,7 +47,7 @@ export const REQUEST_STEPS = [
   },
 ];
 
-/** What a request with a processor and a queue enters besides. @type {Step[]} */
+/** A request with a processor and a queue takes these besides. @type {Step[]} */
 export const ENTRY_STEPS = [
   {
     title: "Process",

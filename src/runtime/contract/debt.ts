@@ -5,7 +5,7 @@
  * - **divided**: other debts are owed in its place, its parts. It waits for all of them.
  * - **settled**: it has its outcome, for good, and has told everyone who waits for it.
  *
- * What follows in each state; test/runtime/contract/debt.test.ts reads this table and tries every cell:
+ * The table says what follows in each state; test/runtime/contract/debt.test.ts reads this table and tries every cell:
  *
  * | state   | is settled | is replaced by parts | a part settles | the last part settles |
  * | ------- | ---------- | -------------------- | -------------- | --------------------- |

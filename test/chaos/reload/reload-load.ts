@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
  */
 export class ReloadBackend {
   readonly seen = new Map<string, Map<number, number>>();
-  /** What was counted of each series, by its start: a series starts anew when the state of its processor is lost. */
+  /** The largest count of each series, by its start: a series starts anew when the state of its processor is lost. */
   private readonly counts = new Map<string, Map<string, number>>();
   epoch = 0;
   isDown = false;

@@ -98,7 +98,7 @@ function halvesOf(pipeline: PlannedPipeline, processor: string, { connector, res
   };
   const { chosenAs: _, ...whole } = pipeline;
   const second = { ...whole, receivers: [rest], processors: processors.slice(at + 1) };
-  // What is stored before the first half is safe already; the second half has a journal of its own if it holds data.
+  // Data is on disk before the first half already; the second half has a journal of its own if it holds data.
   return [first, pipeline.durableIntake === "on" ? { ...second, durableIntake: "auto" } : second];
 }
 

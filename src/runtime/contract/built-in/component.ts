@@ -1,6 +1,6 @@
 /**
- * What the runtime and the components of this package share beyond `component.ts`, which is all that plugins see. Every
- * member that is added here is optional, so whatever a plugin exports is of these types too.
+ * The runtime and the components of this package share these types beyond `component.ts`, which is all that plugins see.
+ * Every member that is added here is optional, so whatever a plugin exports is of these types too.
  */
 import type { ZodType } from "zod";
 import type { Batch } from "#otlp";
@@ -230,7 +230,7 @@ export interface BuiltInExtensionFactory<Config = unknown> extends ExtensionFact
   ignoredKeys?(config: Config): IgnoredKeys | undefined;
   /** The sides of a connection that it authenticates with this config. */
   authenticates?(config: Config): readonly AuthSide[];
-  /** What receivers may name it for. */
+  /** The role for which receivers may name it. */
   readonly serves?: ExtensionRole;
   /** The defaults that it sets for the keys that every exporter has. It is told new ones by `reconfigure`. */
   exporterDefaults?(config: Config): ExporterSettings;

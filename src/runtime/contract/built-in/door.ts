@@ -1,4 +1,4 @@
-/** What the runtime and the components of this package have beyond what plugins see. */
+/** Types and definitions that the runtime and the components of this package have beyond those of plugins. */
 
 export type {
   BuiltInComponentFactory,

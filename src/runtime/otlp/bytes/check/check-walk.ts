@@ -85,7 +85,7 @@ import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
  *                            TAGS tags, of 4 bytes
  *           INPUT_AT         the request, its pieces joined         checkRequest   this check     during a check
  *
- * What is behind the request is left from larger ones before. The check reads no byte at or after the end of the current
+ * Behind the request are bytes of larger ones before. The check reads no byte at or after the end of the current
  * message, because that byte belongs to another message or, after the last one, not to this request.
  *
  * The check is one loop with an iteration per field; the enclosing messages are on the stack. Attributes with a short
