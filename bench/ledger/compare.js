@@ -54,7 +54,7 @@ function isRise(/** @type {Measured} */ { kind, value, spread }, /** @type {Cell
 }
 
 /**
- * The figures to be measured once more, because they may have risen by chance: one that counts time on a shared machine,
+ * The figures to be measured again, because they may have risen by chance: one that counts time on a shared machine,
  * or one that counts work if a timer ran.
  *
  * @param {Ledger} ledger @param {readonly Measured[]} measured @param {readonly Planned[]} planned @param {string} node

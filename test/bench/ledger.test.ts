@@ -55,7 +55,7 @@ describe("the comparison with the ledger", () => {
     expect(check(ratio(1.5), ratio(2, 0.09))).toEqual(["16 x 100, ratio 1.5 -> 2"]);
   });
 
-  it("measures once more what has risen", () => {
+  it("names what has risen to be measured again", () => {
     const again = (before: Measured, now: Measured) => doubtful(ledger(before), [now], [now], "20");
     expect(again(ratio(1.5), ratio(2, 0))).toEqual([ratio(2, 0)]);
     expect(again(ratio(1.5), ratio(1.6, 0))).toEqual([]);
