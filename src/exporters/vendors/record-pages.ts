@@ -106,6 +106,12 @@ export function hasRepeatedKeys(b: Uint8Array, keys: readonly number[]): boolean
 /** Up to so many keys are compared with each other. */
 const MAX_COMPARED = 32;
 
+/** The bytes of an AnyValue that is a text; 0 for any other. */
+export function textLength(b: Uint8Array, start: number, end: number): number {
+  const textStart = nextBody(b, start, end, STRING_VALUE_TAG);
+  return textStart < 0 ? 0 : bodyEnd - textStart;
+}
+
 /** Writes an AnyValue as a text in JSON, whatever it is. */
 export function writeAsText(json: DocumentJson, b: Uint8Array, start: number, end: number): void {
   const textStart = nextBody(b, start, end, STRING_VALUE_TAG);

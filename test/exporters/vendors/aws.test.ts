@@ -90,6 +90,17 @@ describe("the awscloudwatchlogs exporter", () => {
     expect(put(bodies(), sink)[0]!.logEvents.map(({ message }) => message)).toEqual(['say "é"', " ", '{"a":1}']);
   });
 
+  it("refuses only bodies that are longer than CloudWatch takes", async () => {
+    const { exporter, sink, bodies } = await recorded(awsCloudWatchLogsExporter, config);
+    const body = (length: number) => ({ body: { stringValue: "x".repeat(length) } });
+    const refusal = await refusalOf(exporter.send(logs({}, body(1), body(2 ** 20 + 1), body(2 ** 20 - 100)), never));
+    expect(refusal.message).toContain("1048577 bytes");
+    expect([...refusal.undelivered!.marks]).toEqual([0, 1, 0]);
+    expect(put(bodies(), sink).flatMap(({ logEvents }) => logEvents)).toHaveLength(2);
+    const alone = await refusalOf(exporter.send(logs({}, body(2 ** 20 + 1)), never));
+    expect(alone).toMatchObject({ kind: "permanent", category: "schema" });
+  });
+
   it("makes names that CloudWatch takes of what resources say", async () => {
     const { sink, exporter, bodies } = await recorded(awsCloudWatchLogsExporter, (endpoint) => ({
       ...{ endpoint, region: "eu-west-1", log_group_name: "/a/{ServiceName}", log_stream_name: "{PodName} {NodeName}" },

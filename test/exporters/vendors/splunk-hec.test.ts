@@ -54,6 +54,19 @@ describe("the splunk_hec exporter", () => {
     ]);
   });
 
+  it("sends a field once: that of the record hides that of its resource, which hides what a record is", async () => {
+    const { exporter, bodies } = await start();
+    const resource = { trace_id: "resource", both: "resource", rest: 1 };
+    const record = { traceId: "5b8efff798038103d269b633813fc60c", attributes: { both: "record", own: true } };
+    await exporter.send(logs(resource, record, { attributes: { trace_id: "record" } }), never);
+    const texts = bodies().join("");
+    expect(eventsOf(texts).map(({ fields }) => fields)).toEqual([
+      { trace_id: "resource", both: "record", rest: 1, own: true },
+      { trace_id: "record", both: "resource", rest: 1 },
+    ]);
+    expect(texts.match(/"(trace_id|both)":/g)).toHaveLength(4);
+  });
+
   it("does not send log records without a body, and sends raw bodies if asked to", async () => {
     const { sink, exporter } = await start();
     await exporter.send(logs({}, { body: { stringValue: "" } }, { body: {} }), never);

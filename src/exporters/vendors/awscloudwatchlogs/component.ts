@@ -1,7 +1,7 @@
-import { type Batch, defineExporter, type ExporterContext } from "../../../plugin.js";
+import { type Batch, defineExporter, type ExporterContext, Refusal } from "../../../plugin.js";
 import { CloudWatchLogs, groupNameFor, type LogEvent, streamNameFor } from "../cloudwatch-logs.js";
 import { recordPages } from "../record-pages.js";
-import { VendorExporter } from "../vendor-exporter.js";
+import { VendorExporter, type VendorPart } from "../vendor-exporter.js";
 import { type AwsCloudWatchLogsConfig, awsCloudWatchLogsSchema } from "./config.js";
 import { LogMessages } from "./log-message.js";
 
@@ -14,6 +14,8 @@ export const awsCloudWatchLogsExporter = defineExporter<AwsCloudWatchLogsConfig>
   create: (config, context) => createExporter(config, context),
 });
 
+/** CloudWatch takes no longer event. */
+const MAX_EVENT_BYTES = 1_048_576;
 const NO_LIMITS = { maxRecords: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
 
 function createExporter(config: AwsCloudWatchLogsConfig, context: ExporterContext): VendorExporter {
@@ -27,11 +29,21 @@ function createExporter(config: AwsCloudWatchLogsConfig, context: ExporterContex
       const messages = new LogMessages(batch.bytes, config.raw_log);
       const now = context.clock.now();
       const events: LogEvent[] = [];
+      const refused: VendorPart[] = [];
+      let at = 0;
       page.each((start, end, owner) => {
+        const records = [page.records[at++]!];
+        const length = messages.bodyLength(start, end);
+        if (length > MAX_EVENT_BYTES) return void refused.push({ records, refusal: tooLong(length) });
         const message = messages.messageOf(start, end, owner);
-        events.push({ timeMs: messages.timeMs || now, message, records: [page.records[events.length]!] });
+        events.push({ timeMs: messages.timeMs || now, message, records });
       });
-      return client.requestsOf(groupName, streamName, events);
+      return [...refused, ...client.requestsOf(groupName, streamName, events)];
     });
   return new VendorExporter([client.destination], requestsOf, context);
+}
+
+function tooLong(length: number): Refusal {
+  const message = `the body has ${length} bytes; CloudWatch takes events of up to ${MAX_EVENT_BYTES}`;
+  return new Refusal("permanent", message, { category: "schema" });
 }

@@ -9,7 +9,7 @@ import {
   STRING_VALUE_TAG,
 } from "#otlp/tags";
 import { VendorLogFields } from "../record-fields.generated.js";
-import type { RecordOwner } from "../record-pages.js";
+import { type RecordOwner, textLength } from "../record-pages.js";
 
 /** Makes messages of the log records of a batch, which are the records as JSON, directly from their bytes. */
 export class LogMessages {
@@ -29,6 +29,12 @@ export class LogMessages {
   messageOf(start: number, end: number, owner: RecordOwner): string {
     log.read(this.bytes, start, end);
     return JSON.stringify(this.isRaw ? this.bodyText() : this.recordText(start, end, owner));
+  }
+
+  /** The bytes of a body that is a text; its message has as many at least. */
+  bodyLength(start: number, end: number): number {
+    log.read(this.bytes, start, end);
+    return textLength(this.bytes, log.bodyStart, log.bodyEnd);
   }
 
   /** Returns when the record read last happened; 0 if it does not say. */

@@ -41,19 +41,24 @@ function createExporter(config: SplunkHecConfig, context: ExporterContext): Vend
   const recordRequests = (batch: Batch): VendorPart[] => {
     const isLogs = batch.signal === "logs";
     const maxBytes = isLogs ? config.max_content_length_logs : config.max_content_length_traces;
+    const longest = Math.min(maxBytes, config.max_event_size);
     const pages = recordPages(batch.bytes, { maxRecords: Number.POSITIVE_INFINITY, maxBytes }, tokenOf);
     return pages.flatMap(({ key: token, page }) => {
       const events: HecEvent[] = [];
       const profiles: HecEvent[] = [];
+      const refused: VendorPart[] = [];
       let at = 0;
       page.each((start, end, owner) => {
         const place = page.records[at++]!;
         const isProfile = isLogs && isProfiling(batch.bytes, owner);
         if (isLogs && !(isProfile ? config.profiling_data_enabled : config.log_data_enabled)) return;
+        const atLeast = isLogs ? records.bodyLength(batch.bytes, start, end) : 0;
+        if (atLeast > longest) return void refused.push({ records: [place], refusal: tooLong(atLeast, longest) });
         const text = eventOf(batch, start, end, owner);
         if (text !== undefined) (isProfile ? profiles : events).push({ text, records: [place] });
       });
       return [
+        ...refused,
         ...requestsOf(events, maxBytes, config.max_event_size, to(token)),
         ...requestsOf(
           profiles,

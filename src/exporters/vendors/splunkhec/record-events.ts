@@ -13,6 +13,7 @@ import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
 import { LOG_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Tree } from "../../../plugin.js";
 import { VendorLogFields } from "../record-fields.generated.js";
+import { textLength } from "../record-pages.js";
 import type { SplunkHecConfig } from "./config.js";
 import { addField, defaultMetadata, eventText, type HecMetadata, readMetadata, setField } from "./event-head.js";
 
@@ -20,6 +21,8 @@ import { addField, defaultMetadata, eventText, type HecMetadata, readMetadata, s
 interface HecResource {
   readonly metadata: HecMetadata;
   readonly fields: Readonly<Record<string, unknown>>;
+  /** The fields as JSON. */
+  readonly text: string;
 }
 
 /** Writes log records and spans as events. What records of one resource share is computed once for them. */
@@ -46,13 +49,19 @@ export class RecordEvents {
       fields[names.severity_text] = textIn(b, log.severityStart, log.severityEnd);
     if (log.severityNumber > 0) fields[names.severity_number] = log.severityNumber;
     if (log.nameEnd > log.nameStart) fields[names.name] = textIn(b, log.nameStart, log.nameEnd);
-    for (const key in shared.fields) setField(fields, key, shared.fields[key]);
+    for (const key in fields) if (Object.hasOwn(shared.fields, key)) delete fields[key];
     const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
     const metadata = readMetadata(attributes, shared.metadata, this.config.otel_attrs_to_hec_metadata, (key, value) =>
       addField(fields, key, value),
     );
     const nanos = nanosAt(b, log.timeAt) || nanosAt(b, log.observedAt);
-    return eventText(Number(nanos) / 1e9, metadata, jsonText(body), jsonText(fields));
+    return eventText(Number(nanos) / 1e9, metadata, jsonText(body), fieldsText(shared, fields));
+  }
+
+  /** The bytes that the body of a log record has in an event, at least: counting costs less than writing. */
+  bodyLength(b: Uint8Array, start: number, end: number): number {
+    log.read(b, start, end);
+    return textLength(b, log.bodyStart, log.bodyEnd);
   }
 
   /** The body of a log record as a line. */
@@ -62,9 +71,9 @@ export class RecordEvents {
   }
 
   span(b: Uint8Array, start: number, end: number, resource: PlainAttributes): string {
-    const { metadata, fields } = this.resourceOf(resource, addText);
+    const { metadata, text } = this.resourceOf(resource, addText);
     const span = decodeMessage(SPAN, b, start, end);
-    return eventText(Number(span["startTimeUnixNano"] ?? 0n) / 1e9, metadata, spanText(span), jsonText(fields));
+    return eventText(Number(span["startTimeUnixNano"] ?? 0n) / 1e9, metadata, spanText(span), text);
   }
 
   private resourceOf(attributes: PlainAttributes, add: typeof addField): HecResource {
@@ -77,13 +86,22 @@ export class RecordEvents {
       (key, value) => add(fields, key, value),
     );
     this.known = attributes;
-    this.shared = { metadata, fields };
+    this.shared = { metadata, fields, text: jsonText(fields) };
     return this.shared;
   }
 }
 
 const log = new VendorLogFields();
 const SPAN = MESSAGES["Span"]!;
+
+/** The fields of a resource and of a record, which hide those of the resource. */
+function fieldsText({ fields: shared, text }: HecResource, fields: Readonly<Record<string, unknown>>): string {
+  const isHidden = (key: string) => Object.hasOwn(shared, key);
+  if (Object.keys(fields).some(isHidden)) return jsonText(Object.assign(Object.create(null), shared, fields));
+  const own = jsonText(fields);
+  if (text === "{}") return own;
+  return own === "{}" ? text : `${text.slice(0, -1)},${own.slice(1)}`;
+}
 
 function addText(fields: Record<string, unknown>, key: string, value: unknown): void {
   setField(fields, key, plainValueText(value));
