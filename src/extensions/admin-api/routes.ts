@@ -1,11 +1,8 @@
-import { agentsRoutes } from "./agents/agents-routes.js";
-import { auditRoutes } from "./audit-routes.js";
 import { configRoutes } from "./config-routes.js";
 import { consoleRoute, meRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { insightRoutes } from "./insight/insight-routes.js";
-import { agentRoutes } from "./live/agent-routes.js";
-import { liveRoutes } from "./live/live-routes.js";
+import { agentRoutes, agentsRoutes, auditRoutes, liveRoutes, receiverRoutes } from "./live/agent-routes.js";
 import { ottlRoutes } from "./live/ottl-routes.js";
 import { rehearsalRoutes } from "./live/rehearsal-routes.js";
 import { sampleRoutes } from "./live/sample-routes.js";
@@ -13,7 +10,6 @@ import { tapRoutes } from "./live/tap-routes.js";
 import { exporterRoutes } from "./queues/exporter-routes.js";
 import { queueRoutes } from "./queues/queue-routes.js";
 import { rehydrationRoutes } from "./queues/rehydration-routes.js";
-import { receiverRoutes } from "./receiver-routes.js";
 import { replayRoutes } from "./replay-routes.js";
 import type { ApiRoute } from "./route.js";
 

@@ -1,7 +1,6 @@
 import { DistinctCounts } from "./distinct-counts.js";
 import { PATTERN_BYTES, PATTERN_CACHE_BYTES, PatternMiner } from "./pattern-miner.js";
 import { RowServices } from "./row-services.js";
-import { SeenHashes } from "./seen-hashes.js";
 import { type BatchState, ROW_BYTES, TopTable } from "./top-table.js";
 
 /** The rows of each table if the memory limit is `FULL_BYTES`. */
@@ -130,4 +129,34 @@ function servicesOf(table: TopTable): RowServices {
   };
   table.onMerge = (target, row) => services.merge(target, row);
   return services;
+}
+
+/**
+ * Remembers the hashes of recent records in fixed memory. A hash that comes to the place of another replaces it, so a
+ * repetition may go unnoticed, but what counts as one is one.
+ */
+export class SeenHashes {
+  private readonly lows: Uint32Array;
+  private readonly highs: Uint32Array;
+  private readonly mask: number;
+
+  constructor(entries: number) {
+    const size = 2 ** Math.floor(Math.log2(entries));
+    this.lows = new Uint32Array(size);
+    this.highs = new Uint32Array(size);
+    this.mask = size - 1;
+  }
+
+  /** Whether this hash was seen before. It is from now on. */
+  see(low: number, high: number): boolean {
+    const at = low & this.mask;
+    if (this.lows[at] === low && this.highs[at] === high) return true;
+    this.lows[at] = low;
+    this.highs[at] = high;
+    return false;
+  }
+
+  get byteLength(): number {
+    return this.lows.byteLength * 2;
+  }
 }

@@ -40,8 +40,7 @@ export {
 export { deadLetter, refusalOfSetback, type Setback } from "./dead-letter.js";
 export { ACCEPTED, Debt, type FailureHandler, HeldDebts, type Outcome, possiblyRejected } from "./debt.js";
 export { defineExporter, defineReceiver } from "./define.js";
-export type { PartialRejection } from "./delivery.js";
-export { Delivery, type Origin } from "./delivery.js";
+export { Delivery, type Origin, type PartialRejection } from "./delivery.js";
 export type { Exporter, SendOptions } from "./exporter.js";
 export { limitedLog } from "./limited-log.js";
 export type { ListenSockets, ServerListener } from "./listen-sockets.js";

@@ -32,3 +32,14 @@ export function plainTlsMessage(message: string): string {
 
 /** OpenSSL's errors for a peer that does not speak TLS. */
 const NOT_TLS = /wrong version number|packet length too long|record layer failure/;
+
+/** No response arrived. `stale` means that the connection had worked before, and ended before the response began. */
+export class NoAnswerError extends Error {
+  override readonly name = "NoAnswer";
+  readonly stale: boolean;
+
+  constructor(cause: unknown, stale: boolean) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.stale = stale;
+  }
+}

@@ -1,8 +1,7 @@
 /** The system: environment, private files, optional packages, versions of files. */
 
 export { environmentVariable, useEnvironment } from "./environment.js";
-export { fileHash } from "./file-hash.js";
-export { fileSignature } from "./file-signature.js";
+export { fileHash, fileSignature } from "./file-version.js";
 export { hasClient, loadClient, missingClient, withClient } from "./load-client.js";
 export { packageFolder, packageVersion } from "./package-info.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./private-files.js";

@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { opamp } from "../../../src/extensions/opamp/component.js";
-import type { RemoteConfigControl, RemoteConfigFile } from "../../../src/runtime/contract/operations/remote-config.js";
+import type { RemoteConfigControl, RemoteConfigFile } from "../../../src/runtime/contract/operations/config-control.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";

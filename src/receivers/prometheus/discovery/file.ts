@@ -2,9 +2,8 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import type { Labels } from "../relabel.js";
-import { targetsOf } from "./discovery.js";
+import { readTargetGroups, targetsOf } from "./discovery.js";
 import { type DiscoveryServices, PolledDiscovery } from "./polled-discovery.js";
-import { readTargetGroups } from "./target-groups.js";
 
 /** Files are checked this often, or every `refresh_interval` if that is shorter: a check costs very little. */
 const LOOK_MS = 5000;

@@ -2,9 +2,8 @@ import { readAnswer } from "#net";
 import { withTimeout } from "#resilience";
 import type { ScrapeHttpClient } from "../http-client.js";
 import type { Labels } from "../relabel.js";
-import { targetsOf } from "./discovery.js";
+import { readTargetGroups, targetsOf } from "./discovery.js";
 import { type DiscoveryServices, PolledDiscovery } from "./polled-discovery.js";
-import { readTargetGroups } from "./target-groups.js";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;

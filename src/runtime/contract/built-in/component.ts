@@ -28,12 +28,9 @@ import type { InsightBy, InsightReading, InsightSource } from "../insight/insigh
 import type { AgentInspection } from "../inspect/inspection.js";
 import type { ListenSockets } from "../listen-sockets.js";
 import type { MessageSource } from "../message-source.js";
-import type { ConfigControl } from "../operations/config-control.js";
-import type { ReceiverHealth } from "../operations/receiver-health.js";
-import type { ReceiverStatus } from "../operations/receiver-status.js";
-import type { RemoteConfigControl, RemoteConfigFile } from "../operations/remote-config.js";
-import type { SharingWorker, WorkerPart } from "../operations/worker-part.js";
-import type { WorkerStatus } from "../operations/worker-status.js";
+import type { ConfigControl, RemoteConfigControl, RemoteConfigFile } from "../operations/config-control.js";
+import type { ReceiverHealth, ReceiverStatus } from "../operations/receiver-health.js";
+import type { SharingWorker, WorkerPart, WorkerStatus } from "../operations/workers.js";
 import type { JournalExchange, JournalFactory, JournalNotes } from "../operators/outlet.js";
 import type { RehearsalControl } from "../rehearsal/rehearsal-control.js";
 import type { ExporterSettings } from "../schema/exporter-settings.js";

@@ -1,6 +1,5 @@
 import type { Batch } from "#otlp";
-import type { GraphEdge } from "./graph.js";
-import type { AgentInspection } from "./inspection.js";
+import type { AgentInspection, GraphEdge } from "./inspection.js";
 
 /** Which batches a sample consists of. */
 interface TrafficSampleSettings {

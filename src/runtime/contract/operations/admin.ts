@@ -6,7 +6,7 @@ import type { Entry } from "./entry.js";
 import type { FailureReason } from "./failure-reasons.js";
 import type { OrphanedQueues } from "./orphaned-queues.js";
 import type { ReplayJob, ReplayReport } from "./replay-job.js";
-import type { PartialAnswer } from "./worker-status.js";
+import type { PartialAnswer } from "./workers.js";
 
 /**
  * The operators' interface to a running agent, used by the HTTP API, the command line and the health check. Methods

@@ -1,4 +1,4 @@
-import type { PartialAnswer } from "./worker-status.js";
+import type { PartialAnswer } from "./workers.js";
 
 /** The person who does something, from where (an address, a terminal), and why. */
 export interface Operator {

@@ -1,6 +1,6 @@
 import type { Signal } from "#otlp/signals";
 import type { FailureReason } from "./failure-reasons.js";
-import type { PartialAnswer } from "./worker-status.js";
+import type { PartialAnswer } from "./workers.js";
 
 /** Dead letters of one cause. Times are milliseconds since the epoch. */
 export interface DeadLetterGroup {

@@ -1,8 +1,16 @@
 /** Data and actions for operators: entries, dead letters, replays, the audit, the graph. */
 
-export type { GraphDescription, GraphEdge, GraphNode } from "../inspect/graph.js";
 export { layerGraph, type Slot } from "../inspect/graph-layers.js";
-export type { AgentInspection, BatchWatcher, EdgeWatcher, NodeCounts, Traffic } from "../inspect/inspection.js";
+export type {
+  AgentInspection,
+  BatchWatcher,
+  EdgeWatcher,
+  GraphDescription,
+  GraphEdge,
+  GraphNode,
+  NodeCounts,
+  Traffic,
+} from "../inspect/inspection.js";
 export { sampleTraffic } from "../inspect/sample-traffic.js";
 export { TapBudget } from "../inspect/tap-budget.js";
 export {
@@ -29,7 +37,16 @@ export {
   type AuditRecord,
   type Operator,
 } from "./audit.js";
-export type { ConfigControl, ConfigGeneration, ReloadOptions, ReloadOutcome, ReloadReport } from "./config-control.js";
+export type {
+  ConfigControl,
+  ConfigGeneration,
+  ReloadOptions,
+  ReloadOutcome,
+  ReloadReport,
+  RemoteConfigControl,
+  RemoteConfigFile,
+  RemoteConfigResult,
+} from "./config-control.js";
 export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./dead-letter-attributes.js";
 export type { DeadLetterGroup, DeadLetterGroups } from "./dead-letter-groups.js";
 export {
@@ -52,9 +69,6 @@ export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, r
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export type { AdoptOptions, OrphanedQueue, OrphanedQueues, QueueAdoption } from "./orphaned-queues.js";
 export { reasonLog } from "./reason-log.js";
-export { ReceiverHealth, type SourceHealth } from "./receiver-health.js";
-export type { ReceiverStatus } from "./receiver-status.js";
-export type { RemoteConfigControl, RemoteConfigFile, RemoteConfigResult } from "./remote-config.js";
+export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";
-export type { WorkerPart } from "./worker-part.js";
-export type { WorkerStatus } from "./worker-status.js";
+export type { WorkerPart, WorkerStatus } from "./workers.js";

@@ -1,4 +1,4 @@
-import type { PartialAnswer } from "./worker-status.js";
+import type { PartialAnswer } from "./workers.js";
 
 /** The outcome of one replayed entry. An entry that was split counts as failed if any part failed. */
 export interface ReplayOutcome {

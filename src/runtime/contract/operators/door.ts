@@ -2,7 +2,7 @@
 
 export type { WorkerMode } from "../component.js";
 export { metadataFor } from "../delivery.js";
-export { type SharingWorker, shareOfAmount, shareOfLimit } from "../operations/worker-part.js";
+export { type SharingWorker, shareOfAmount, shareOfLimit } from "../operations/workers.js";
 export { workerMode } from "../plan.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
 export {
@@ -12,7 +12,7 @@ export {
   eachBatch,
   statefulProcessor,
 } from "./each-batch.js";
-export { holdingOf } from "./holding.js";
+export { holdingOf, withResource } from "./holding.js";
 export type {
   Batching,
   EndingPipeline,
@@ -27,4 +27,3 @@ export type {
   OutletFactory,
   OutletSettings,
 } from "./outlet.js";
-export { withResource } from "./with-resource.js";

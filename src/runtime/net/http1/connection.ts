@@ -2,7 +2,7 @@ import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import process from "node:process";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "#contract";
-import { NoAnswerError } from "../no-answer-error.js";
+import { NoAnswerError } from "../connection-error.js";
 import type { HttpProxy } from "../proxy/proxy.js";
 import { connectToProxy, Tunnel } from "../proxy/tunnel.js";
 import type { TlsClientOptions } from "../tls-load.js";

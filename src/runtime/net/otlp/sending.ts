@@ -6,7 +6,7 @@ import { type Refusal, toRefusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
-import { NoAnswerError } from "../no-answer-error.js";
+import { NoAnswerError } from "../connection-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
 /** Shared by the exporters of both transports. */

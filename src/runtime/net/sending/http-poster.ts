@@ -1,11 +1,12 @@
 import type { LookupFunction } from "node:net";
-import type { ClientAuthenticator, ExporterContext, SendOptions } from "#contract";
+import type { ClientAuthenticator, Clock, ExporterContext, SendOptions } from "#contract";
 import { clientAuthenticator, isLocalHost, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
 import type { HttpClientConfig } from "../http-client-keys.js";
 import { Http1Client, type Http1Settings } from "../http1/client.js";
 import type { Http1Answer } from "../http1/connection.js";
 import { type HttpTarget, hostHeaderName, httpTarget } from "../http1/http-target.js";
 import { headerLine, type RequestHead } from "../http1/request-writer.js";
+import { parseRetryAfter, refusalOfHttp } from "../otlp/refusals.js";
 import { MAX_ANSWER_BYTES, resendIfStale, sendHeaders } from "../otlp/sending.js";
 import { loadClientTls } from "../tls-load.js";
 
@@ -131,4 +132,15 @@ export function plainText(body: Buffer): string {
   const text = body.subarray(0, 300).toString("utf8").trim();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
   return /[\u0000-\u0008\ufffd]/.test(text) ? "" : text;
+}
+
+/**
+ * Reads a response; only its status matters. A redirect counts as an error: requests go only where the config
+ * says.
+ */
+export function answerReader(clock: Clock): (answer: Http1Answer) => void {
+  return ({ status, headers, body }) => {
+    if (status >= 200 && status < 300) return;
+    throw refusalOfHttp(status, plainText(body), parseRetryAfter(headers.get("retry-after"), clock.now()));
+  };
 }

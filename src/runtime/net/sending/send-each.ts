@@ -1,4 +1,5 @@
 import { chooseRefusal, copyRefusal, type Refusal, toRefusal } from "#contract/errors";
+import { type Batch, cutBatch, largestParts } from "#otlp";
 
 /** A request for some records of a batch, given by their indexes. */
 export interface RecordRequest {
@@ -35,3 +36,20 @@ export async function sendEach(requests: readonly RecordRequest[], recordCount: 
 }
 
 const MAX_SHARES = 65_535;
+
+/**
+ * Formats of other systems repeat the resource in each record, so a short batch may become very long. A piece repeats about
+ * this many bytes.
+ */
+const REPEATED_BYTES = 1024 * 1024;
+
+/** How many records of a batch can be written in one go, in a format that repeats their resource. */
+export function recordsOfPiece({ signal, bytes, count }: Batch): number {
+  const { owner } = largestParts(signal, bytes);
+  return Math.max(1, Math.min(count, Math.floor(REPEATED_BYTES / Math.max(1, owner))));
+}
+
+/** The batch in pieces of this many records, each of which is cut off when it is asked for. */
+export function piecesOf(batch: Batch, records: number): Iterator<Batch> {
+  return records < batch.count ? cutBatch(batch, () => ({ records })) : [batch].values();
+}

@@ -3,8 +3,7 @@ import type { Exporter, ExporterContext, SendOptions } from "#contract";
 import { Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 import type { HttpClientConfig } from "../http-client-keys.js";
-import { answerReader } from "./answer-reader.js";
-import { HttpPoster } from "./http-poster.js";
+import { answerReader, HttpPoster } from "./http-poster.js";
 import { type RecordRequest, sendEach } from "./send-each.js";
 
 /** Spans that are sent in one request, by their indexes in the batch. */

@@ -1,5 +1,5 @@
-import { decodeText } from "./decode-text.js";
 import { type Field, isPackable, type Message, UNKNOWN_FIELDS } from "./messages.js";
+import { decodeText } from "./texts.js";
 import {
   after,
   double,

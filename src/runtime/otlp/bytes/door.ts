@@ -1,7 +1,6 @@
 /** The wire form: fields, messages, values and texts, read and written. */
 
 export { decodeField, decodeList, decodeMessage, type Tree, type TreeValue } from "./decode.js";
-export { decodeText } from "./decode-text.js";
 export { encodeField, encodeMessage } from "./encode.js";
 export { KeyCache } from "./key-cache.js";
 export {
@@ -26,7 +25,6 @@ export {
   POINT_ATTRIBUTES_TAGS,
   REQUEST,
 } from "./messages.js";
-export { RecentTexts } from "./recent-texts.js";
 export {
   countRecords,
   type FieldRange,
@@ -35,7 +33,7 @@ export {
   SHAPES,
   type SignalShape,
 } from "./signal-shape.js";
-export { validUtf8 } from "./valid-utf8.js";
+export { decodeText, RecentTexts, validUtf8 } from "./texts.js";
 export {
   asDouble,
   attributeValue,

@@ -1,5 +1,4 @@
 import { NameCache } from "../signals/name-cache.js";
-import { decodeText } from "./decode-text.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,
@@ -12,6 +11,7 @@ import {
   STRING_VALUE_TAG,
   VALUE_TAG,
 } from "./tags.generated.js";
+import { decodeText } from "./texts.js";
 import {
   after,
   bodyEnd,

@@ -6,7 +6,7 @@ import {
   TEMPORALITIES,
 } from "../signals/enum-names.js";
 import type { Signal } from "../signals/signal.js";
-import { type FixedText, fixedText } from "./fixed-text.js";
+import { type FixedText, fixedText } from "./texts.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
 /**

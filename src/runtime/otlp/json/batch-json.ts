@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { Batch } from "../batch.js";
 import { REQUEST } from "../bytes/messages.js";
-import { validUtf8 } from "../bytes/valid-utf8.js";
+import { validUtf8 } from "../bytes/texts.js";
 import { WireWriter } from "../bytes/writer.js";
 import type { Signal } from "../signals/signal.js";
 import { readJson, readJsonInSteps } from "./read-json.js";

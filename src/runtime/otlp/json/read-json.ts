@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { MAX_DEPTH, tooManyElements } from "../bytes/check/check-faults.js";
 import { EncodeError, encodeScalar } from "../bytes/encode.js";
 import type { Message } from "../bytes/messages.js";
-import { validUtf8 } from "../bytes/valid-utf8.js";
+import { validUtf8 } from "../bytes/texts.js";
 import { LENGTH_DELIMITED, varint, varintSize } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { MalformedError } from "../signals/malformed.js";

@@ -1,5 +1,5 @@
-import { fixedText, putFixedText } from "../bytes/fixed-text.js";
 import { INT_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../bytes/tags.generated.js";
+import { fixedText, putFixedText } from "../bytes/texts.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { ENDS_PLAIN_TEXT, endsPlainText } from "./json-cursor.js";
 import { putDecimal } from "./write-decimal.js";

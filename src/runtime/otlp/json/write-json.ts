@@ -1,5 +1,5 @@
-import { type FixedText, putFixedText } from "../bytes/fixed-text.js";
 import { type Field, isPackable, type Message } from "../bytes/messages.js";
+import { type FixedText, putFixedText } from "../bytes/texts.js";
 import {
   after,
   double,

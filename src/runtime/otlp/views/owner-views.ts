@@ -1,4 +1,3 @@
-import { decodeText } from "../bytes/decode-text.js";
 import { encodeField } from "../bytes/encode.js";
 import { MESSAGES, type Message } from "../bytes/messages.js";
 import {
@@ -17,6 +16,7 @@ import {
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
 } from "../bytes/tags.generated.js";
+import { decodeText } from "../bytes/texts.js";
 import { after, bodyEnd, fieldAt, fieldRange, findField, nextBody, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { MessageView } from "./message-view.js";

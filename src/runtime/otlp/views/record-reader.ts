@@ -1,4 +1,3 @@
-import { decodeText } from "../bytes/decode-text.js";
 import { encodedKey, findAttribute } from "../bytes/key-value.js";
 import { POINT_ATTRIBUTES_TAGS } from "../bytes/messages.js";
 import { METRIC_NAME_TAG } from "../bytes/metric-tags.generated.js";
@@ -13,6 +12,7 @@ import {
   STRING_VALUE_TAG,
   VALUE_TAG,
 } from "../bytes/tags.generated.js";
+import { decodeText } from "../bytes/texts.js";
 import { attributeValue, type Value } from "../bytes/value.js";
 import { after, findField, varint } from "../bytes/wire.js";
 import type { RecordWalk } from "./record-walk.js";

@@ -14,6 +14,7 @@ import {
   type RevealOptions,
   type Selection,
 } from "#contract/operations";
+import type { Rehydration, RehydrationStarter, Rehydrations } from "#contract/rehydration";
 import { auditedAdmin } from "#queue/records";
 import type { EntryPlace, SentAction } from "./admin-methods.js";
 import { EntryOwners } from "./entry-owners.js";
@@ -22,7 +23,6 @@ import { importInto } from "./import-lines.js";
 import { mergeGroups, mergeStats } from "./merge-counts.js";
 import { mergePages } from "./merge-pages.js";
 import { mergedOrphans } from "./merged-orphans.js";
-import { rehydrationsOf } from "./rehydrations-of-first.js";
 import type { SetByOperators } from "./set-by-operators.js";
 import { partial, type WorkerGroup } from "./worker-group.js";
 
@@ -201,4 +201,26 @@ function firstWorkersAudit(group: WorkerGroup, logger: Logger): Parameters<typeo
 
 function failedAt({ failure }: Entry): number {
   return failure?.at ?? 0;
+}
+
+const CHECK_MS = 500;
+
+/** Rehydrations of an agent with several workers. The first worker, which has a queue of each exporter, runs them all. */
+export function rehydrationsOf(group: WorkerGroup, clock: Clock): Rehydrations {
+  const get = (id: string) => group.askOne<Rehydration | undefined>(group.first, "rehydration", id);
+  const tellEnd = async (id: string, onEnd: NonNullable<RehydrationStarter["onEnd"]>): Promise<void> => {
+    const job = await get(id).catch(() => undefined);
+    if (job === undefined || job.state === "running") clock.after(CHECK_MS, () => void tellEnd(id, onEnd));
+    else if (job.state !== "interrupted") onEnd(job);
+  };
+  return {
+    async start(request, { onEnd, ...starter }) {
+      const job = await group.askOne<Rehydration>(group.first, "startRehydration", request, starter);
+      if (onEnd !== undefined) void tellEnd(job.id, onEnd);
+      return job;
+    },
+    list: (limit) => group.askOne(group.first, "rehydrations", limit),
+    get,
+    cancel: (id) => group.askOne(group.first, "cancelRehydration", id),
+  };
 }

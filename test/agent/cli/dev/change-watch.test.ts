@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChangeWatch } from "../../../../src/agent/cli/dev/change-watch.js";
-import { fileSignature } from "../../../../src/runtime/system/file-signature.js";
+import { fileSignature } from "../../../../src/runtime/system/file-version.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
-import type { RemoteConfigFile } from "../../../../src/runtime/contract/operations/remote-config.js";
+import type { RemoteConfigFile } from "../../../../src/runtime/contract/operations/config-control.js";
 import { RemoteSources } from "../../../../src/runtime/host/reload/remote-sources.js";
 import { builtins } from "../../../support/builtins.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { NoAnswerError } from "../../../../src/runtime/net/connection-error.js";
 import { requestHead } from "../../../../src/runtime/net/http1/request-writer.js";
-import { NoAnswerError } from "../../../../src/runtime/net/no-answer-error.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { until } from "../../../support/until.js";
 import { BODY, clientOf, HEAD, OK, startRawServer } from "./raw-server.js";

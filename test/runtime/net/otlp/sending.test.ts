@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NoAnswerError } from "../../../../src/runtime/net/no-answer-error.js";
+import { NoAnswerError } from "../../../../src/runtime/net/connection-error.js";
 import { resendIfStale } from "../../../../src/runtime/net/otlp/sending.js";
 
 const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });

@@ -1,4 +1,3 @@
-import { decodeText } from "../../bytes/decode-text.js";
 import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../../bytes/key-value.js";
 import {
   ARRAY_VALUE_TAG,
@@ -10,6 +9,7 @@ import {
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
 } from "../../bytes/tags.generated.js";
+import { decodeText } from "../../bytes/texts.js";
 import {
   after,
   bodyEnd,

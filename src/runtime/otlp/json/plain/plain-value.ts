@@ -1,9 +1,9 @@
 import { decodeMessage } from "../../bytes/decode.js";
-import { decodeText } from "../../bytes/decode-text.js";
 import { KeyCache } from "../../bytes/key-cache.js";
 import { findKeyAndValue, keyEnd, keyStart, valueEnd, valueStart } from "../../bytes/key-value.js";
 import { MESSAGES } from "../../bytes/messages.js";
 import { DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "../../bytes/tags.generated.js";
+import { decodeText } from "../../bytes/texts.js";
 import { after, bodyEnd, double, fieldTag, lengthAt, nextBody, stepOver, valueAt, varint } from "../../bytes/wire.js";
 import { MalformedError } from "../../signals/malformed.js";
 import type { Tree } from "../tree.js";
