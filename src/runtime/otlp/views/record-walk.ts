@@ -64,7 +64,8 @@ export class RecordWalk {
   private readonly openFrames: OpenFrame[];
   private readonly shape: WalkShape;
   private readonly keepEmptyFrom: number;
-  private readonly rewriter: Rewriter;
+  /** Undefined until something changes. */
+  private rewriter: Rewriter | undefined;
   private dropped = 0;
   /** The number of records written in place of the current one, and the total surplus over one per record. */
   private written = 0;
@@ -77,7 +78,6 @@ export class RecordWalk {
   constructor(batch: Batch, shape: WalkShape = SHAPES[batch.signal]) {
     this.batch = batch;
     this.bytes = batch.bytes;
-    this.rewriter = new Rewriter(batch.bytes);
     this.shape = shape;
     this.keepEmptyFrom = shape.keepEmptyFrom ?? shape.levels.length;
     this.openFrames = this.shape.levels.map(() => new OpenFrame());
@@ -88,13 +88,13 @@ export class RecordWalk {
   /** Visits every record and returns the batch, changed or not. A walk can be used only once. */
   run(visitor: RecordVisitor): Batch {
     this.walkLevel(0, 0, this.bytes.length, visitor);
-    if (!this.rewriter.changed) return this.batch;
+    if (this.rewriter === undefined) return this.batch;
     return Batch.trusted(this.batch.signal, this.rewriter.finish(), this.batch.count - this.dropped + this.added);
   }
 
   /** How many bytes the changes so far have added to the batch. */
   get grownBy(): number {
-    return this.rewriter.outputPosition(this.recordTagAt) - this.recordTagAt;
+    return (this.rewriter?.outputPosition(this.recordTagAt) ?? this.recordTagAt) - this.recordTagAt;
   }
 
   /**
@@ -102,7 +102,7 @@ export class RecordWalk {
    * follow each other.
    */
   beginRecord(): WireWriter {
-    const out = this.rewriter.copyTo(this.recordTagAt);
+    const out = this.changes.copyTo(this.recordTagAt);
     out.byte(this.recordTag());
     out.begin(this.recordEnd - this.recordTagAt);
     out.replaceUpTo(this.recordEnd);
@@ -110,15 +110,15 @@ export class RecordWalk {
   }
 
   endRecord(): void {
-    this.rewriter.copyTo(this.recordTagAt).end();
-    this.rewriter.skipTo(this.recordEnd);
+    this.changes.copyTo(this.recordTagAt).end();
+    this.changes.skipTo(this.recordEnd);
     if (this.written++ > 0) this.added++;
   }
 
   /** For a visitor: appends these fields to the current record; returns the writer they were written to. */
   extendRecord(start: number, fields: Uint8Array): WireWriter {
-    const outStart = this.rewriter.outputPosition(start);
-    const out = this.rewriter.copyTo(this.recordEnd);
+    const outStart = this.changes.outputPosition(start);
+    const out = this.changes.copyTo(this.recordEnd);
     out.copy(fields, 0, fields.length);
     out.fixLength(outStart, start - this.recordLengthAt);
     return out;
@@ -187,6 +187,11 @@ export class RecordWalk {
     }
   }
 
+  private get changes(): Rewriter {
+    this.rewriter ??= new Rewriter(this.bytes);
+    return this.rewriter;
+  }
+
   private recordTag(): number {
     const { record, recordsByData } = this.shape;
     return recordsByData === undefined ? record : (recordsByData[this.openFrames[METRIC_DATA_DEPTH]!.tag] ?? 0);
@@ -197,8 +202,8 @@ export class RecordWalk {
     frame.tag = tag;
     frame.start = start;
     frame.end = end;
-    frame.outTag = this.rewriter.outputPosition(at);
-    frame.outStart = this.rewriter.outputPosition(start);
+    frame.outTag = this.rewriter?.outputPosition(at) ?? at;
+    frame.outStart = this.rewriter?.outputPosition(start) ?? start;
     frame.lengthRoom = start - lengthAt;
     frame.kept = 0;
     frame.lost = 0;
@@ -211,17 +216,17 @@ export class RecordWalk {
     const parent = this.openFrames[depth - 1];
     const isDroppedWhenEmpty = frame.lost > 0 || (this.shape.dropsEmpty === true && depth !== METRIC_DEPTH);
     if (frame.kept === 0 && isDroppedWhenEmpty && depth < this.keepEmptyFrom) {
-      this.rewriter.removeSince(frame.outTag, frame.end);
+      this.changes.removeSince(frame.outTag, frame.end);
       if (parent) parent.lost++;
       return;
     }
     if (parent) parent.kept++;
-    for (const edit of frame.edits) edit.apply(this.rewriter.copyTo(frame.end), frame.outStart);
-    this.rewriter.closeMessage(frame.start, frame.end, frame.outStart, frame.lengthRoom);
+    for (const edit of frame.edits) edit.apply(this.changes.copyTo(frame.end), frame.outStart);
+    this.rewriter?.closeMessage(frame.start, frame.end, frame.outStart, frame.lengthRoom);
   }
 
   private dropRecord(frame: OpenFrame, at: number, end: number): void {
-    this.rewriter.remove(at, end);
+    this.changes.remove(at, end);
     this.dropped++;
     frame.lost++;
   }
