@@ -1,5 +1,5 @@
-import type { Batch } from "#otlp";
-import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
+import { type Batch, isBatch } from "#otlp";
+import type { DeadLetter, Setback } from "./dead-letter.js";
 import { Debt, type Outcome } from "./debt.js";
 import { ERROR_CODES } from "./errors/error-codes.js";
 import { errorMessage } from "./errors/error-message.js";
@@ -107,7 +107,7 @@ export class Delivery {
   }
 
   private createPart(part: Batch | DeadLetter, debt: Debt, origin: Origin): Delivery {
-    const [batch, setback] = isDeadLetter(part) ? [part.batch, validateSetback(part.setback)] : [part, this.setback];
+    const [batch, setback] = isBatch(part) ? [part, this.setback] : [part.batch, validateSetback(part.setback)];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
     return isSame ? this : new Delivery(batch, origin, debt, this.route, setback);
   }

@@ -155,7 +155,7 @@ function mistakeIn(result: BatchResult): Refusal | undefined {
 }
 
 function isBatchOrDeadLetter(part: unknown): boolean {
-  return isBatch(isDeadLetter(part) ? part.batch : part);
+  return isBatch(part) || (isDeadLetter(part) && isBatch(part.batch));
 }
 
 /** Accepts any promise, not only Node's own. */
