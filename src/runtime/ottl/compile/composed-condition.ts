@@ -4,9 +4,8 @@ import type { ContextName } from "../paths/context.js";
 import { parseValue } from "../syntax/parser.js";
 import { plainText } from "../values/conversions.js";
 import type { OttlValue } from "../values/value.js";
-import { isEncodedText } from "../values/wire-value.js";
 import { type Condition, compilerFor } from "./compile.js";
-import { allOf, anyOf, negated } from "./predicate.js";
+import { allOf, anyOf, isEncodedText, negated } from "./predicate.js";
 
 /** Conditions that a component builds from its settings, however many and long, instead of writing them as one text. */
 

@@ -1,10 +1,19 @@
-import { anyValueAt, anyValueEnd, encodedKey, findAttribute } from "#otlp/bytes";
+import { after, anyValueAt, anyValueEnd, encodedKey, findAttribute, varint } from "#otlp/bytes";
+import {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  KVLIST_VALUE_TAG,
+  STRING_VALUE_TAG,
+} from "#otlp/tags";
 import type { PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { AstNode, CallNode, PathNode } from "../syntax/ast.js";
 import { type Comparison, compare } from "../values/compare.js";
-import type { OttlValue } from "../values/value.js";
-import { isEncodedNil, isEncodedText } from "../values/wire-value.js";
+import { isNil, type OttlValue } from "../values/value.js";
+import { readOttlValue } from "../values/wire-value.js";
 
 /** A compiled condition. */
 export type Predicate = (ctx: RecordContext) => boolean;
@@ -84,4 +93,45 @@ export function attributeTest(
         : isEncodedText(bytes, start, anyValueEnd, value, text)) === isEqual
     );
   };
+}
+
+/**
+ * Whether the AnyValue in [start, end) is this text. `encoded` is the text in UTF-8. The usual form is compared in
+ * place.
+ */
+export function isEncodedText(b: Uint8Array, start: number, end: number, text: string, encoded: Uint8Array): boolean {
+  if (start >= end) return false;
+  const tag = b[start]!;
+  if (tag !== STRING_VALUE_TAG) return !isValueTag(tag) && readOttlValue(b, start, end) === text;
+  let size = b[start + 1]!;
+  let p = start + 2;
+  if (size > 127) {
+    size = varint(b, start + 1);
+    p = after;
+  }
+  if (size !== encoded.length) return false;
+  for (let i = 0; i < size; i++) if (b[p + i] !== encoded[i]) return false;
+  return true;
+}
+
+/** Whether the AnyValue in [start, end) is nil: empty, or empty bytes. */
+function isEncodedNil(b: Uint8Array, start: number, end: number): boolean {
+  if (start >= end) return true;
+  const tag = b[start]!;
+  if (tag !== BYTES_VALUE_TAG && isValueTag(tag)) return false;
+  const value = readOttlValue(b, start, end);
+  return isNil(value);
+}
+
+/** Whether the byte is a value's one-byte tag. Other tags are unknown or longer than necessary. */
+function isValueTag(tag: number): boolean {
+  return (
+    tag === STRING_VALUE_TAG ||
+    tag === INT_VALUE_TAG ||
+    tag === BOOL_VALUE_TAG ||
+    tag === DOUBLE_VALUE_TAG ||
+    tag === ARRAY_VALUE_TAG ||
+    tag === KVLIST_VALUE_TAG ||
+    tag === BYTES_VALUE_TAG
+  );
 }

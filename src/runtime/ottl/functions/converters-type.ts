@@ -152,7 +152,7 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     example: "IsRootSpan()",
     contexts: ["span", "spanevent"],
     compile: () => (ctx) => {
-      const message = ctx.span.current();
+      const message = ctx.around.span.current();
       const field = message.type.byName.get("parentSpanId")!;
       const id = readField(message, field);
       return !(id instanceof Uint8Array && id.length === 8 && id.some((byte) => byte !== 0));
@@ -215,7 +215,7 @@ function textOf(value: OttlValue): string {
 }
 
 function attributesOfPoints(ctx: RecordContext): OttlMap[] {
-  const data = ctx.metricData.current();
+  const data = ctx.around.metricData.current();
   const points = data.type.byNumber[1]!.message!;
   const tag = (points.byName.get("attributes")!.number << 3) | LENGTH_DELIMITED;
   return rawMessages(data, data.type.byNumber[1]!).map((bytes) => readOttlMap(bytes, 0, bytes.length, tag));

@@ -116,7 +116,7 @@ export const SEMCONV_SPAN_NAME: FunctionSpec = {
       );
     if (kept === "") args.reject("original_span_name_attribute", "the name of an attribute cannot be empty");
     return (ctx) => {
-      const span = ctx.span.current();
+      const span = ctx.around.span.current();
       const field = span.type.byName.get("name")!;
       const before = String(readField(span, field) ?? "");
       const name = semconvName(span, Number(readField(span, span.type.byName.get("kind")!) ?? 0));

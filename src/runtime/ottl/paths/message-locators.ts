@@ -15,11 +15,11 @@ import { EditableMessage } from "./editable-message.js";
 import type { RecordContext } from "./record-context.js";
 
 /** Finds a message of a `RecordContext` for the current record. Its changes reach the batch through the walk. */
-export interface MessageLocator {
+interface MessageLocator {
   current(): EditableMessage;
 }
 
-export class RecordLocator implements MessageLocator {
+class RecordLocator implements MessageLocator {
   private readonly message: EditableMessage;
 
   constructor(message: EditableMessage) {
@@ -32,7 +32,7 @@ export class RecordLocator implements MessageLocator {
 }
 
 /** A message around the records. It costs nothing unless a path leads into it: most walks need one or none of them. */
-export class FrameLocator implements MessageLocator, FrameEdit {
+class FrameLocator implements MessageLocator, FrameEdit {
   protected readonly ctx: RecordContext;
   protected readonly depth: number;
   private readonly messageName: string;
@@ -76,7 +76,7 @@ export class FrameLocator implements MessageLocator, FrameEdit {
 const OWNER_FIELD = OWNER_TAG >>> 3;
 
 /** A resource or scope: field 1 of the frame around its records. */
-export class OwnerLocator extends FrameLocator {
+class OwnerLocator extends FrameLocator {
   override apply(out: WireWriter, start: number): void {
     const scratch = new WireWriter(this.message.end - this.message.start + 256);
     scratch.byte(OWNER_TAG);
@@ -97,7 +97,7 @@ export class OwnerLocator extends FrameLocator {
 }
 
 /** A message in the record. `applyEdits` makes its changes part of the record. */
-export class NestedLocator implements MessageLocator {
+class NestedLocator implements MessageLocator {
   protected readonly ctx: RecordContext;
   protected readonly message: EditableMessage;
   protected number = OWNER_FIELD;
@@ -136,12 +136,12 @@ export class NestedLocator implements MessageLocator {
 }
 
 /** A metric's data, which contains its points. */
-export interface MetricDataLocator extends MessageLocator {
+interface MetricDataLocator extends MessageLocator {
   /** Its tag in the metric; 0 if the metric has none. */
   tag(): number;
 }
 
-export class FrameDataLocator extends FrameLocator implements MetricDataLocator {
+class FrameDataLocator extends FrameLocator implements MetricDataLocator {
   constructor(ctx: RecordContext) {
     super(ctx, 3, "Gauge");
   }
@@ -157,7 +157,7 @@ export class FrameDataLocator extends FrameLocator implements MetricDataLocator 
 }
 
 /** The data point that a walk over exemplars is in. */
-export class FramePointLocator extends FrameLocator {
+class FramePointLocator extends FrameLocator {
   constructor(ctx: RecordContext) {
     super(ctx, 4, "NumberDataPoint");
   }
@@ -168,7 +168,7 @@ export class FramePointLocator extends FrameLocator {
   }
 }
 
-export class NestedDataLocator extends NestedLocator implements MetricDataLocator {
+class NestedDataLocator extends NestedLocator implements MetricDataLocator {
   private dataTag = 0;
 
   constructor(ctx: RecordContext) {
@@ -198,5 +198,45 @@ export class AppendToFrame implements FrameEdit {
 
   apply(out: WireWriter): void {
     out.copy(this.bytes, 0, this.bytes.length);
+  }
+}
+
+/** All messages that paths lead into, except for the context's own. */
+export class MessagesAround {
+  readonly resource: MessageLocator;
+  readonly scope: MessageLocator;
+  readonly resourceContainer: MessageLocator;
+  readonly scopeContainer: MessageLocator;
+  readonly metric: MessageLocator;
+  readonly metricData: MetricDataLocator;
+  /** The data point around an exemplar. */
+  readonly point: MessageLocator;
+  readonly span: MessageLocator;
+  private readonly nested: NestedLocator[] = [];
+
+  constructor(ctx: RecordContext) {
+    const { context } = ctx;
+    const own = new RecordLocator(ctx.record);
+    const isResource = context === "resource";
+    const isScope = context === "scope";
+    this.resourceContainer = isResource ? own : new FrameLocator(ctx, 0, "ResourceLogs");
+    this.scopeContainer = isScope ? own : new FrameLocator(ctx, 1, "ScopeLogs");
+    this.resource = isResource
+      ? this.addNested(new NestedLocator(ctx, "Resource"))
+      : new OwnerLocator(ctx, 0, "Resource");
+    this.scope = isScope ? this.addNested(new NestedLocator(ctx, "Scope")) : new OwnerLocator(ctx, 1, "Scope");
+    this.metric = context === "metric" ? own : new FrameLocator(ctx, 2, "Metric");
+    this.span = context === "span" ? own : new FrameLocator(ctx, 2, "Span");
+    this.metricData = context === "metric" ? this.addNested(new NestedDataLocator(ctx)) : new FrameDataLocator(ctx);
+    this.point = context === "datapoint" ? own : new FramePointLocator(ctx);
+  }
+
+  applyNestedEdits(): void {
+    for (const place of this.nested) place.applyEdits();
+  }
+
+  private addNested<P extends NestedLocator>(place: P): P {
+    this.nested.push(place);
+    return place;
   }
 }

@@ -18,6 +18,7 @@ import {
 } from "./field-access.js";
 import type { PathAccess, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
+import { ownMessage } from "./record-context.js";
 
 /** The paths of a data point: the record itself, or the point around an exemplar. */
 export function dataPointPaths(point: SelectMessage): PathTable {
@@ -48,10 +49,8 @@ export function dataPointPaths(point: SelectMessage): PathTable {
   };
 }
 
-const exemplar: SelectMessage = (ctx) => ctx.record;
-
 export const EXEMPLAR_PATHS: PathTable = {
-  ...fieldPaths(exemplar, {
+  ...fieldPaths(ownMessage, {
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],
     trace_id: ["traceId", "traceId"],
@@ -59,8 +58,8 @@ export const EXEMPLAR_PATHS: PathTable = {
     span_id: ["spanId", "spanId"],
     "span_id.string": ["spanId", "spanIdText"],
   }),
-  double_value: pathWithoutKeys("double", numberAccess(exemplar, "asDouble", "asInt")),
-  int_value: pathWithoutKeys("int", numberAccess(exemplar, "asInt", "asDouble")),
+  double_value: pathWithoutKeys("double", numberAccess(ownMessage, "asDouble", "asInt")),
+  int_value: pathWithoutKeys("int", numberAccess(ownMessage, "asInt", "asDouble")),
 };
 
 /** The value of a gauge, sum or exemplar as one of its two types; 0 if it has the other type. */
@@ -115,13 +114,13 @@ function bucketAccess(
   };
 }
 
-const metric: SelectMessage = (ctx) => ctx.metric.current();
-const data: SelectMessage = (ctx) => ctx.metricData.current();
+const metric: SelectMessage = (ctx) => ctx.around.metric.current();
+const data: SelectMessage = (ctx) => ctx.around.metricData.current();
 
 export const METRIC_PATHS: PathTable = {
   ...fieldPaths(metric, { name: ["name", "text"], description: ["description", "text"], unit: ["unit", "text"] }),
   type: pathWithoutKeys("int", {
-    get: (ctx) => BigInt(METRIC_DATA_TAGS.indexOf(ctx.metricData.tag()) + 1),
+    get: (ctx) => BigInt(METRIC_DATA_TAGS.indexOf(ctx.around.metricData.tag()) + 1),
     set: () => undefined, // as in the Collector: functions change a metric's type
   }),
   aggregation_temporality: pathWithoutKeys(

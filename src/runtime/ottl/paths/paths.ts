@@ -10,18 +10,17 @@ import { LOG_PATHS } from "./paths-log.js";
 import { dataPointPaths, EXEMPLAR_PATHS, METRIC_PATHS } from "./paths-metric.js";
 import { REQUEST_PATHS } from "./paths-otelcol.js";
 import { SPAN_EVENT_PATHS, SPAN_PATHS } from "./paths-span.js";
-import type { RecordContext } from "./record-context.js";
+import { ownMessage, type RecordContext } from "./record-context.js";
 
 export type { PathTable } from "./path-table.js";
 
-const record: SelectMessage = (ctx) => ctx.record;
-const resource: SelectMessage = (ctx) => ctx.resource.current();
-const scope: SelectMessage = (ctx) => ctx.scope.current();
+const resource: SelectMessage = (ctx) => ctx.around.resource.current();
+const scope: SelectMessage = (ctx) => ctx.around.scope.current();
 
 const RESOURCE_PATHS: PathTable = {
   attributes: { type: "map", compile: (keys) => attributesAccess(resource, keys) },
   ...fieldPaths(resource, { dropped_attributes_count: ["droppedAttributesCount", "uint32"] }),
-  ...fieldPaths((ctx) => ctx.resourceContainer.current(), { schema_url: ["schemaUrl", "text"] }),
+  ...fieldPaths((ctx) => ctx.around.resourceContainer.current(), { schema_url: ["schemaUrl", "text"] }),
 };
 
 const SCOPE_PATHS: PathTable = {
@@ -31,7 +30,7 @@ const SCOPE_PATHS: PathTable = {
     version: ["version", "text"],
     dropped_attributes_count: ["droppedAttributesCount", "uint32"],
   }),
-  ...fieldPaths((ctx) => ctx.scopeContainer.current(), { schema_url: ["schemaUrl", "text"] }),
+  ...fieldPaths((ctx) => ctx.around.scopeContainer.current(), { schema_url: ["schemaUrl", "text"] }),
 };
 
 const CACHE_PATHS: PathTable = { cache: { type: "map", compile: cacheAccess } };
@@ -40,22 +39,22 @@ const withAttributes = (select: SelectMessage, table: PathTable, name = "attribu
   ...table,
 });
 
-const spanPaths = withAttributes((ctx) => ctx.span.current(), SPAN_PATHS);
+const spanPaths = withAttributes((ctx) => ctx.around.span.current(), SPAN_PATHS);
 const pointPaths = withAttributes(
-  (ctx) => ctx.point.current(),
-  dataPointPaths((ctx) => ctx.point.current()),
+  (ctx) => ctx.around.point.current(),
+  dataPointPaths((ctx) => ctx.around.point.current()),
 );
-const metricPaths = withAttributes((ctx) => ctx.metric.current(), METRIC_PATHS, "metadata");
+const metricPaths = withAttributes((ctx) => ctx.around.metric.current(), METRIC_PATHS, "metadata");
 
 const OWN_PATHS: Readonly<Record<ContextName, PathTable>> = {
   resource: RESOURCE_PATHS,
   scope: SCOPE_PATHS,
-  log: withAttributes(record, LOG_PATHS),
-  span: withAttributes(record, SPAN_PATHS),
-  spanevent: withAttributes(record, SPAN_EVENT_PATHS),
+  log: withAttributes(ownMessage, LOG_PATHS),
+  span: withAttributes(ownMessage, SPAN_PATHS),
+  spanevent: withAttributes(ownMessage, SPAN_EVENT_PATHS),
   metric: metricPaths,
-  datapoint: withAttributes(record, dataPointPaths(record)),
-  exemplar: withAttributes(record, EXEMPLAR_PATHS, "filtered_attributes"),
+  datapoint: withAttributes(ownMessage, dataPointPaths(ownMessage)),
+  exemplar: withAttributes(ownMessage, EXEMPLAR_PATHS, "filtered_attributes"),
 };
 
 const RESOURCE_AND_SCOPE_PATHS: Readonly<Record<string, PathTable>> = {

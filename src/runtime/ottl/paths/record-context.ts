@@ -12,18 +12,7 @@ import {
 import type { OttlMap } from "../values/value.js";
 import type { ContextName } from "./context.js";
 import { EditableMessage } from "./editable-message.js";
-import {
-  AppendToFrame,
-  FrameDataLocator,
-  FrameLocator,
-  FramePointLocator,
-  type MessageLocator,
-  type MetricDataLocator,
-  NestedDataLocator,
-  NestedLocator,
-  OwnerLocator,
-  RecordLocator,
-} from "./message-locators.js";
+import { AppendToFrame, MessagesAround } from "./message-locators.js";
 
 /**
  * The data that a condition or statement reads and edits: the current record of a walk and the messages around it. One
@@ -34,15 +23,6 @@ export class RecordContext {
   readonly context: ContextName;
   /** The context's own message; for a resource or scope context, its container. */
   readonly record: EditableMessage;
-  readonly resource: MessageLocator;
-  readonly scope: MessageLocator;
-  readonly resourceContainer: MessageLocator;
-  readonly scopeContainer: MessageLocator;
-  readonly metric: MessageLocator;
-  readonly metricData: MetricDataLocator;
-  /** The data point around an exemplar. */
-  readonly point: MessageLocator;
-  readonly span: MessageLocator;
   walk: RecordWalk | undefined;
   /** Where the batch came from, if known. */
   origin: Origin | undefined;
@@ -56,7 +36,7 @@ export class RecordContext {
   addedPoints = false;
   private cacheMap: OttlMap | undefined;
   private isReplaced = false;
-  private readonly nestedMessages: NestedLocator[] = [];
+  private messagesAround: MessagesAround | undefined;
   private readonly pointFrame: { serial: number };
   private spanSerial = -1;
 
@@ -66,20 +46,13 @@ export class RecordContext {
     this.context = context;
     this.maxRecordSize = maxRecordSize;
     this.record = new EditableMessage(MESSAGES[RECORD_MESSAGE[context]]!, undefined, maxRecordSize);
-    const recordMessage = new RecordLocator(this.record);
-    const isResource = context === "resource";
-    const isScope = context === "scope";
-    this.resourceContainer = isResource ? recordMessage : new FrameLocator(this, 0, "ResourceLogs");
-    this.scopeContainer = isScope ? recordMessage : new FrameLocator(this, 1, "ScopeLogs");
-    this.resource = isResource
-      ? this.addNested(new NestedLocator(this, "Resource"))
-      : new OwnerLocator(this, 0, "Resource");
-    this.scope = isScope ? this.addNested(new NestedLocator(this, "Scope")) : new OwnerLocator(this, 1, "Scope");
-    this.metric = context === "metric" ? recordMessage : new FrameLocator(this, 2, "Metric");
-    this.span = context === "span" ? recordMessage : new FrameLocator(this, 2, "Span");
-    this.metricData = context === "metric" ? this.addNested(new NestedDataLocator(this)) : new FrameDataLocator(this);
-    this.point = context === "datapoint" ? recordMessage : new FramePointLocator(this);
     this.pointFrame = { serial: -1 };
+  }
+
+  /** The messages around the record, and in it. Most walks need none of them. */
+  get around(): MessagesAround {
+    this.messagesAround ??= new MessagesAround(this);
+    return this.messagesAround;
   }
 
   begin(walk: RecordWalk, start: number, end: number): void {
@@ -152,7 +125,7 @@ export class RecordContext {
   /** The metric of the current record: the record itself, or the metric of the point. */
   metricTree(): Tree {
     if (this.context === "metric") return this.recordTree();
-    const message = this.metric.current();
+    const message = this.around.metric.current();
     const writer = new WireWriter(message.end - message.start + 64);
     message.encodeInto(writer);
     return decodeMessage(message.type, writer.written());
@@ -193,12 +166,7 @@ export class RecordContext {
   }
 
   private applyNestedEdits(): void {
-    for (const place of this.nestedMessages) place.applyEdits();
-  }
-
-  private addNested<P extends NestedLocator>(place: P): P {
-    this.nestedMessages.push(place);
-    return place;
+    this.messagesAround?.applyNestedEdits();
   }
 
   private setPointType(walk: RecordWalk): void {
@@ -225,3 +193,6 @@ const RECORD_MESSAGE: Readonly<Record<ContextName, string>> = {
   datapoint: "NumberDataPoint",
   exemplar: "Exemplar",
 };
+
+/** Selects the context's own message. */
+export const ownMessage = (ctx: RecordContext): EditableMessage => ctx.record;

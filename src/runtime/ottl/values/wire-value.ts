@@ -11,28 +11,11 @@ import {
   writeList,
   writeMap,
 } from "#otlp/bytes";
-import {
-  ARRAY_VALUE_TAG,
-  BOOL_VALUE_TAG,
-  BYTES_VALUE_TAG,
-  DOUBLE_VALUE_TAG,
-  INT_VALUE_TAG,
-  KVLIST_VALUE_TAG,
-  STRING_VALUE_TAG,
-} from "#otlp/tags";
+import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "#otlp/tags";
 import type { Pattern } from "#text/patterns";
 import { OttlError } from "./error.js";
 import { checkSize, checkWork, MAX_TEXT_LENGTH, recordWork, spendOnText } from "./limits.js";
-import {
-  isNil,
-  OttlDuration,
-  OttlId,
-  type OttlMap,
-  OttlMessages,
-  OttlTime,
-  type OttlValue,
-  typeName,
-} from "./value.js";
+import { OttlDuration, OttlId, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** Values of the language from and to OTLP's AnyValue and KeyValue, with integers and doubles kept apart. */
 
@@ -65,25 +48,6 @@ export function readOttlMap(b: Uint8Array, start: number, end: number, tag: numb
 }
 
 /**
- * Whether the AnyValue in [start, end) is this text. `encoded` is the text in UTF-8. The usual form is compared in
- * place.
- */
-export function isEncodedText(b: Uint8Array, start: number, end: number, text: string, encoded: Uint8Array): boolean {
-  if (start >= end) return false;
-  const tag = b[start]!;
-  if (tag !== STRING_VALUE_TAG) return !isValueTag(tag) && readOttlValue(b, start, end) === text;
-  let size = b[start + 1]!;
-  let p = start + 2;
-  if (size > 127) {
-    size = varint(b, start + 1);
-    p = after;
-  }
-  if (size !== encoded.length) return false;
-  for (let i = 0; i < size; i++) if (b[p + i] !== encoded[i]) return false;
-  return true;
-}
-
-/**
  * Whether the pattern may match in the AnyValue in [start, end) as text; true unless it is a text in the usual form. A
  * long one counts as work, so it is left to `readOttlValue`.
  */
@@ -91,28 +55,6 @@ export function mayMatchEncoded(b: Uint8Array, start: number, end: number, patte
   if (start >= end || end - start > LONG_TEXT || b[start] !== STRING_VALUE_TAG) return true;
   const size = varint(b, start + 1);
   return after + size !== end || pattern.mayMatch(b, after, end);
-}
-
-/** Whether the AnyValue in [start, end) is nil: empty, or empty bytes. */
-export function isEncodedNil(b: Uint8Array, start: number, end: number): boolean {
-  if (start >= end) return true;
-  const tag = b[start]!;
-  if (tag !== BYTES_VALUE_TAG && isValueTag(tag)) return false;
-  const value = readOttlValue(b, start, end);
-  return isNil(value);
-}
-
-/** Whether the byte is a value's one-byte tag. Other tags are unknown or longer than necessary. */
-function isValueTag(tag: number): boolean {
-  return (
-    tag === STRING_VALUE_TAG ||
-    tag === INT_VALUE_TAG ||
-    tag === BOOL_VALUE_TAG ||
-    tag === DOUBLE_VALUE_TAG ||
-    tag === ARRAY_VALUE_TAG ||
-    tag === KVLIST_VALUE_TAG ||
-    tag === BYTES_VALUE_TAG
-  );
 }
 
 /** Writes a KeyValue with its tag. */

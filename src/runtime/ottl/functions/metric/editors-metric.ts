@@ -88,7 +88,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     example: "convert_sum_to_gauge()",
     contexts: METRIC,
     compile: () => (ctx) => {
-      if (ctx.metricData.tag() !== SUM_TAG) return null;
+      if (ctx.around.metricData.tag() !== SUM_TAG) return null;
       const { sum, ...metric } = ctx.recordTree();
       ctx.replaceRecord({ ...metric, gauge: { dataPoints: (sum as Tree)["dataPoints"] ?? [] } });
       return null;
@@ -108,7 +108,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
         args.reject("string_agg_temp", 'the temporality is "delta" or "cumulative"');
       const aggregationTemporality = temporality === "delta" ? DELTA : CUMULATIVE;
       return (ctx) => {
-        if (ctx.metricData.tag() !== GAUGE_TAG) return null;
+        if (ctx.around.metricData.tag() !== GAUGE_TAG) return null;
         const { gauge, ...metric } = ctx.recordTree();
         const dataPoints = (gauge as Tree)["dataPoints"] ?? [];
         ctx.replaceRecord({ ...metric, sum: { dataPoints, aggregationTemporality, isMonotonic } });
