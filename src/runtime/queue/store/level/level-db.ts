@@ -1,9 +1,18 @@
 import type { ClassicLevel } from "classic-level";
 import type { ValueCipher } from "../encryption/value-cipher.js";
+import { seal } from "../format/frame.js";
 import { classicLevel } from "./classic-level.js";
 import { type DiskPlan, planFor } from "./disk/disk-plan.js";
 
 export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
+
+/** A database that decrypts values when reading, and encrypts those that `put` and `batch` write. */
+export interface EncryptedDb extends LevelDb {
+  /** A batch for values that `protect` has returned. */
+  protectedBatch(): ReturnType<LevelDb["batch"]>;
+  /** Returns a value as it is to be written: encrypted, or sealed if there is no key. It is valid until the next call. */
+  protect(value: Uint8Array): Uint8Array;
+}
 
 /** How much LevelDB writes at a time, in bytes. */
 type LevelSizes = Pick<DiskPlan, "writeBuffer" | "maxTable">;
@@ -64,8 +73,8 @@ export async function checkUnlocked(directory: string): Promise<void> {
   }
 }
 
-/** Returns the same database, which now encrypts values when writing and decrypts them when reading. */
-export function encryptedDb(db: LevelDb, cipher: ValueCipher): LevelDb {
+/** Returns the same database, which now encrypts and decrypts. */
+export function encryptedDb(db: LevelDb, cipher: ValueCipher): EncryptedDb {
   const [get, getMany, put] = [db.get.bind(db), db.getMany.bind(db), db.put.bind(db)];
   const batch = db.batch.bind(db) as () => ReturnType<LevelDb["batch"]>;
   const iterator = db.iterator.bind(db);
@@ -77,6 +86,8 @@ export function encryptedDb(db: LevelDb, cipher: ValueCipher): LevelDb {
     return rows;
   };
   const own = {
+    protectedBatch: batch,
+    protect: cipher.keyring.active === undefined ? seal : (value: Uint8Array) => cipher.encrypt(value),
     get: async (key: Uint8Array) => decrypted(await get(key)),
     getMany: async (keys: Uint8Array[]) => (await getMany(keys)).map(decrypted),
     put: (key: Uint8Array, value: Uint8Array, options: object) => put(key, cipher.encrypt(value), options),
@@ -94,5 +105,5 @@ export function encryptedDb(db: LevelDb, cipher: ValueCipher): LevelDb {
       });
     },
   };
-  return Object.assign(db, own) as unknown as LevelDb;
+  return Object.assign(db, own) as unknown as EncryptedDb;
 }

@@ -5,7 +5,7 @@ import { FORMAT } from "../format/frame.js";
 import { type EntryRef, type LevelStoreSettings, ZERO_AMOUNT } from "../store.js";
 import { loadDamagedEntry } from "./damaged-entry.js";
 import type { StoreChange } from "./group-commit.js";
-import type { LevelDb } from "./level-db.js";
+import type { EncryptedDb, LevelDb } from "./level-db.js";
 import { OldestEntries } from "./oldest-entries.js";
 import { loadEntry, UnreadableEntryError } from "./reader.js";
 import { Transaction } from "./transaction.js";
@@ -83,11 +83,12 @@ export class StoreState {
   }
 
   /** Writes changes in one write. Changes that cannot be applied are failed. */
-  async write(db: LevelDb, changes: readonly StoreChange[]): Promise<void> {
+  async write(db: EncryptedDb, changes: readonly StoreChange[]): Promise<void> {
     const unknown = this.unknownRefs(changes);
     const loaded = unknown.length === 0 ? NOTHING_LOADED : await this.loadInfos(db, unknown);
-    const batch = db.batch();
-    const transaction = new Transaction(batch, this.meta, (ref) => this.infos.get(ref) ?? loaded.get(ref));
+    const batch = db.protectedBatch();
+    const lookUp = (ref: EntryRef) => this.infos.get(ref) ?? loaded.get(ref);
+    const transaction = new Transaction(batch, this.meta, lookUp, db.protect);
     if (this.oldest !== undefined) Object.assign(transaction.meta, this.oldest.positions);
     let sync = false;
     for (const change of changes) {

@@ -17,7 +17,7 @@ import {
 } from "../format/entry.js";
 import { entryId } from "../format/entry-id.js";
 import { encodeFacts } from "../format/failure-facts.js";
-import { frame } from "../format/frame.js";
+import { frame, seal } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
 import {
   type Amount,
@@ -57,9 +57,17 @@ export class Transaction {
   readonly meta: { -readonly [K in keyof Meta]: Meta[K] };
   private onlyAdds = true;
   private readonly writer: KeyValueWriter;
+  private readonly protect: (value: Uint8Array) => Uint8Array;
   private readonly lookUp: (ref: EntryRef) => EntryInfo | undefined;
 
-  constructor(writer: KeyValueWriter, meta: Meta, lookUp: (ref: EntryRef) => EntryInfo | undefined) {
+  /** `protect` returns each value as it is written. */
+  constructor(
+    writer: KeyValueWriter,
+    meta: Meta,
+    lookUp: (ref: EntryRef) => EntryInfo | undefined,
+    protect: (value: Uint8Array) => Uint8Array = seal,
+  ) {
+    this.protect = protect;
     this.writer = writer;
     this.meta = { ...meta };
     this.lookUp = lookUp;
@@ -73,7 +81,7 @@ export class Transaction {
   finish(mayOmitMeta: boolean): { wroteMeta: boolean } {
     if (mayOmitMeta && this.onlyAdds) return { wroteMeta: false };
     this.meta.commits += 1;
-    this.writer.put(META_KEY, encodeMeta(this.meta));
+    this.write(META_KEY, encodeMeta(this.meta));
     return { wroteMeta: true };
   }
 
@@ -130,7 +138,7 @@ export class Transaction {
     const head = headOf(ref, changed, info);
     const isFailed = info.state === "failed";
     if (isFailed) this.putFailed(ref, head);
-    else this.writer.put(refKey(RANGES.update, ref), frame(RANGES.update, ref, 0, head, []));
+    else this.write(refKey(RANGES.update, ref), frame(RANGES.update, ref, 0, head, []));
     this.setInfo(ref, infoOf(ref, head, info.changed || !isFailed), changed);
   }
 
@@ -162,7 +170,7 @@ export class Transaction {
   quarantine(ref: EntryRef, values: readonly (readonly [Uint8Array, Uint8Array])[]): void {
     this.onlyAdds = false;
     for (const [key, value] of values) {
-      this.writer.put(quarantineKey(ref, key), value);
+      this.write(quarantineKey(ref, key), value);
       this.writer.del(key);
     }
     this.remove(ref);
@@ -190,7 +198,7 @@ export class Transaction {
 
   /** Notes are not counted, so a commit that only adds notes may omit the counters. */
   putNote(number: NoteNumber, { owner, after, bytes }: Omit<Note, "number">): void {
-    this.writer.put(refKey(RANGES.note, number), frame(RANGES.note, number, 0, { owner, after }, [bytes]));
+    this.write(refKey(RANGES.note, number), frame(RANGES.note, number, 0, { owner, after }, [bytes]));
   }
 
   removeNote(number: NoteNumber): void {
@@ -203,11 +211,11 @@ export class Transaction {
     const ref = this.nextRef();
     const replayed: Entry = { ...entry, state: "pending" };
     const head = headOf(ref, replayed, info);
-    this.writer.put(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, head, []));
+    this.write(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, head, []));
     this.writer.del(refKey(RANGES.failed, from));
     if (isIndexed(info.id, from)) this.writer.del(idKey(info.id));
     this.indexId(entry.id, ref);
-    this.writer.put(refKey(RANGES.moved, info.origin), frame(RANGES.moved, info.origin, 0, { owner: ref }, []));
+    this.write(refKey(RANGES.moved, info.origin), frame(RANGES.moved, info.origin, 0, { owner: ref }, []));
     if (from === info.origin) this.meta.moved += 1;
     else this.writer.del(refKey(RANGES.entry, from));
     this.setInfo(from, null);
@@ -215,15 +223,19 @@ export class Transaction {
     return { ref, entry: replayed };
   }
 
+  private write(key: Uint8Array, value: Uint8Array): void {
+    this.writer.put(key, this.protect(value));
+  }
+
   private putFailed(ref: EntryRef, head: EntryHead): void {
-    this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, encodeFacts(head.entry)));
+    this.write(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, encodeFacts(head.entry)));
   }
 
   private putPayload(ref: EntryRef, entry: Entry, batch: Batch): number {
     const [first, ...rest] = chunksOf(batch);
     for (const [i, chunk] of rest.entries())
-      this.writer.put(chunkKey(ref, i + 1), frame(RANGES.chunk, ref, i + 1, undefined, chunk));
-    this.writer.put(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, { entry, chunks: rest.length }, first!));
+      this.write(chunkKey(ref, i + 1), frame(RANGES.chunk, ref, i + 1, undefined, chunk));
+    this.write(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, { entry, chunks: rest.length }, first!));
     return rest.length;
   }
 
@@ -236,7 +248,7 @@ export class Transaction {
   }
 
   private indexId(id: string, ref: EntryRef): void {
-    if (isIndexed(id, ref)) this.writer.put(idKey(id), frame(RANGES.id, 0, 0, { id, ref }, []));
+    if (isIndexed(id, ref)) this.write(idKey(id), frame(RANGES.id, 0, 0, { id, ref }, []));
   }
 
   private nextRef(): EntryRef {

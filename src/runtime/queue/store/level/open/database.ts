@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { type HoldOwner, holdName, makePrivate, makePrivateDirectory, type ProcessHold } from "#system";
 import { closedError, type OpenReport, StoreError } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
-import type { LevelDb } from "../level-db.js";
+import type { EncryptedDb, LevelDb } from "../level-db.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
 interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
@@ -27,7 +27,7 @@ interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
  */
 export class Database {
   private readonly settings: DatabaseSettings;
-  private db: LevelDb | undefined;
+  private db: EncryptedDb | undefined;
   /** Kept while the database is closed in order to be reopened. */
   private hold: ProcessHold | undefined;
   private heldInode = 0;
@@ -39,7 +39,7 @@ export class Database {
     this.settings = settings;
   }
 
-  get current(): LevelDb {
+  get current(): EncryptedDb {
     if (this.db === undefined) throw closedError(this.settings.exporter, this.settings.directory);
     return this.db;
   }

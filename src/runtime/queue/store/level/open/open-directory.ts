@@ -10,7 +10,14 @@ import { mendLogs } from "../../leveldb-files/log-mend.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";
 import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
-import { checkUnlocked, encryptedDb, type LevelDb, type MakeLevelDb, openLevelDb } from "../level-db.js";
+import {
+  checkUnlocked,
+  type EncryptedDb,
+  encryptedDb,
+  type LevelDb,
+  type MakeLevelDb,
+  openLevelDb,
+} from "../level-db.js";
 import { scanKeys, scanRows } from "../reader.js";
 import { evidenceOf } from "./log-evidence.js";
 import { clearMark, greaterLoss, NO_LOSS, readMark, readRepair, setMark, setRepair } from "./marks.js";
@@ -33,7 +40,7 @@ export interface OpenDirectoryOptions {
 }
 
 export interface OpenedDirectory {
-  readonly db: LevelDb;
+  readonly db: EncryptedDb;
   readonly meta: Meta;
   readonly report: OpenReport;
 }
@@ -138,7 +145,7 @@ async function repair(
 async function openAndReconcile(
   { makeDb, directory, exporter, cipher }: OpenDirectoryOptions,
   evidence: StoreEvidence,
-): Promise<{ db: LevelDb; reconciled: ReconciledStore }> {
+): Promise<{ db: EncryptedDb; reconciled: ReconciledStore }> {
   const stored = makeDb(directory);
   await openLevelDb(stored);
   try {
