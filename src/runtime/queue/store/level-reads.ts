@@ -1,7 +1,6 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { hasState } from "./format/entry.js";
-import { sequenceOfId } from "./format/entry-id.js";
+import { hasState, sequenceOfId } from "./format/entry.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";

@@ -2,7 +2,7 @@ import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { Keyring } from "./encryption/keyring.js";
 import { ValueCipher } from "./encryption/value-cipher.js";
-import type { EntryInfo, Meta } from "./format/entry.js";
+import { type EntryInfo, type Meta, subtractAmount } from "./format/entry.js";
 import { BOUND_UNSEALED_FORMAT, FORMAT } from "./format/frame.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
@@ -38,7 +38,6 @@ import {
   type StoredFacts,
   type StoreExchange,
   type StoreStats,
-  subtractAmount,
   type WantedPayload,
 } from "./store.js";
 

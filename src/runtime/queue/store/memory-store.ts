@@ -1,9 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { createEntry, hasState } from "./format/entry.js";
-import { entryId, newIdTag } from "./format/entry-id.js";
+import { adjustAmount, createEntry, entryId, hasState, newIdTag } from "./format/entry.js";
 import {
-  adjustAmount,
   alreadyOpenError,
   closedError,
   type EntryRef,

@@ -1,6 +1,5 @@
 import type { Batch } from "#otlp";
-import { createEntry } from "./format/entry.js";
-import { entryId, newIdTag } from "./format/entry-id.js";
+import { createEntry, entryId, newIdTag } from "./format/entry.js";
 import {
   type EntryRef,
   type ExchangedEntries,

@@ -1,5 +1,5 @@
 import type { DeadLetterQuery, Entry } from "#contract/operations";
-import { entryId } from "../../store/format/entry-id.js";
+import { entryId } from "../../store/format/entry.js";
 import type { FailureFacts } from "../../store/format/failure-facts.js";
 import type { EntryRef } from "../../store/store.js";
 import { nameMatcher } from "../dead-letters.js";

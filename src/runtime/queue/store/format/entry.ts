@@ -1,7 +1,6 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { type Amount, type EntryRef, type NewEntry, StoreError, ZERO_AMOUNT } from "../store.js";
-import { newIdTag, sequenceOfId } from "./entry-id.js";
 import { BOUND_UNSEALED_FORMAT, FORMAT, frame, unframe } from "./frame.js";
 import { RANGES } from "./keys.js";
 
@@ -117,6 +116,25 @@ export interface Meta {
   readonly hasOrderedChanges?: boolean | undefined;
 }
 
+/** Returns `amount` with one entry more (1) or less (-1). */
+export function adjustAmount(amount: Amount, entry: Pick<Entry, "items" | "bytes">, sign: 1 | -1): Amount {
+  return {
+    entries: amount.entries + sign,
+    items: amount.items + sign * entry.items,
+    bytes: amount.bytes + sign * entry.bytes,
+  };
+}
+
+/** Returns an amount without a part of it; never less than zero. */
+export function subtractAmount(all: Amount, part: Amount): Amount {
+  if (all.entries <= part.entries) return ZERO_AMOUNT;
+  return {
+    entries: all.entries - part.entries,
+    items: Math.max(0, all.items - part.items),
+    bytes: Math.max(0, all.bytes - part.bytes),
+  };
+}
+
 /** An order-independent checksum that distinguishes sets of entries. */
 export type RefSum = number;
 
@@ -203,4 +221,20 @@ export function entriesIn({ pending, failed }: Counters): number {
 export function isNewer(one: Counters | undefined, other: Counters | undefined): boolean {
   if (one === undefined || other === undefined) return one !== undefined;
   return one.commits > other.commits || (one.commits === other.commits && one.last > other.last);
+}
+
+/** Returns a permanent entry id. A sequence number is never used twice under the same tag. */
+export function entryId(tag: string, sequence: number): string {
+  return `${tag}-${sequence}`;
+}
+
+/** Returns the sequence number of an id; undefined if the id has another form. */
+export function sequenceOfId(id: string): number | undefined {
+  const digits = /-(\d{1,15})$/.exec(id)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** Returns a random prefix for a store's entry ids, so that no two stores create the same id. */
+export function newIdTag(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,5 +1,5 @@
 import type { Entry } from "#contract/operations";
-import { entryId, sequenceOfId } from "./entry-id.js";
+import { entryId, sequenceOfId } from "./entry.js";
 
 /**
  * The properties of a dead letter that filters and counts need. They are also stored after the head of its value, so

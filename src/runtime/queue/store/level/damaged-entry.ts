@@ -1,5 +1,4 @@
-import { type EntryHead, type EntryInfo, infoOf, type Meta } from "../format/entry.js";
-import { entryId } from "../format/entry-id.js";
+import { type EntryHead, type EntryInfo, entryId, infoOf, type Meta } from "../format/entry.js";
 import { chunkNumberOf, RANGES, rangeOf, refKey, refOf } from "../format/keys.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";

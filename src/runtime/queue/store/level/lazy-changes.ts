@@ -1,6 +1,6 @@
 import type { Entry } from "#contract/operations";
-import { type EntryInfo, hasState } from "../format/entry.js";
-import { type Amount, adjustAmount, type EntryRef, ZERO_AMOUNT } from "../store.js";
+import { adjustAmount, type EntryInfo, hasState } from "../format/entry.js";
+import { type Amount, type EntryRef, ZERO_AMOUNT } from "../store.js";
 import type { StoreChange } from "./group-commit.js";
 
 interface LazyChangesSettings {

@@ -1,6 +1,5 @@
 import type { Batch } from "#otlp";
-import { type EntryInfo, type Meta, newMeta } from "../format/entry.js";
-import { entryId, sequenceOfId } from "../format/entry-id.js";
+import { type EntryInfo, entryId, type Meta, newMeta, sequenceOfId } from "../format/entry.js";
 import { FORMAT } from "../format/frame.js";
 import { type EntryRef, type LevelStoreSettings, ZERO_AMOUNT } from "../store.js";
 import { loadDamagedEntry } from "./damaged-entry.js";

@@ -2,11 +2,13 @@ import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import {
   addRef,
+  adjustAmount,
   chunksOf,
   createEntry,
   type EntryHead,
   type EntryInfo,
   encodeMeta,
+  entryId,
   hasState,
   headOf,
   infoOf,
@@ -15,13 +17,11 @@ import {
   NO_REFS,
   subtractRef,
 } from "../format/entry.js";
-import { entryId } from "../format/entry-id.js";
 import { encodeFacts } from "../format/failure-facts.js";
 import { frame, seal } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
 import {
   type Amount,
-  adjustAmount,
   type EntryRef,
   type NewEntry,
   type Note,

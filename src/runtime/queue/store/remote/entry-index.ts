@@ -1,6 +1,7 @@
 import type { Entry } from "#contract/operations";
+import { adjustAmount } from "../format/entry.js";
 import type { Amount, EntryRef, FailedWatcher, StoredEntry } from "../store.js";
-import { adjustAmount, ZERO_AMOUNT } from "../store.js";
+import { ZERO_AMOUNT } from "../store.js";
 
 /** The entries of a store whose payloads are elsewhere, in memory, about a kilobyte each. */
 export class EntryIndex {

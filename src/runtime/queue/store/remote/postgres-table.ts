@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Client, QueryResult } from "pg";
 import { hangUp, loadPostgres, openPostgres, postgresOptions } from "#brokers/postgres";
-import { newIdTag } from "../format/entry-id.js";
+import { newIdTag } from "../format/entry.js";
 import { type EntryRef, StoreError } from "../store.js";
 import { type PostgresStoreConfig, type PostgresTables, postgresStoreError, tablesOf } from "./postgres-config.js";
 import { type CommitStatement, CommitStatements, createTablesText, lockNumber } from "./postgres-statements.js";

@@ -1,8 +1,7 @@
 import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { Keyring } from "../encryption/keyring.js";
-import { createEntry, hasState } from "../format/entry.js";
-import { entryId } from "../format/entry-id.js";
+import { createEntry, entryId, hasState } from "../format/entry.js";
 import { IdReservations } from "../level/id-reservations.js";
 import {
   alreadyOpenError,

@@ -1,5 +1,6 @@
 import {
   addRef,
+  adjustAmount,
   checkFormat,
   decodeMeta,
   type EntryHead,
@@ -7,14 +8,14 @@ import {
   entriesIn,
   isNewer,
   type Meta,
+  newIdTag,
   newMeta,
   removedBy,
 } from "../../format/entry.js";
-import { newIdTag } from "../../format/entry-id.js";
 import { decodeFacts, encodeFacts } from "../../format/failure-facts.js";
 import { frame, unframeBytes } from "../../format/frame.js";
 import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
-import { adjustAmount, type EntryRef, type LostBounds, type OpenReport } from "../../store.js";
+import type { EntryRef, LostBounds, OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, firstPending, scanKeys, scanRows } from "../reader.js";
 import type { LogEvidence } from "./log-evidence.js";

@@ -1,4 +1,4 @@
-import { addRef, type EntryHead, isIndexed, NO_REFS, type RefSum } from "../../format/entry.js";
+import { addRef, adjustAmount, type EntryHead, isIndexed, NO_REFS, type RefSum } from "../../format/entry.js";
 import { frame } from "../../format/frame.js";
 import {
   chunkKey,
@@ -10,7 +10,7 @@ import {
   refKey,
   refOf,
 } from "../../format/keys.js";
-import { type Amount, adjustAmount, type EntryRef, ZERO_AMOUNT } from "../../store.js";
+import { type Amount, type EntryRef, ZERO_AMOUNT } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../reader.js";
 import type { KeyValueWriter } from "../transaction.js";
