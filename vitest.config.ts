@@ -100,7 +100,7 @@ function measuresMemory(file: string): boolean {
 /** The doors of the rooms (`#net`), where tests import the source. */
 const DOORS = [
   { find: /^#otlp\/((?:metric-)?tags)$/, replacement: `${runtime}otlp/bytes/$1.generated.ts` },
-  { find: /^#([a-z/]+)$/, replacement: `${runtime}$1/door.ts` },
+  { find: /^#([a-z/-]+)$/, replacement: `${runtime}$1/door.ts` },
 ];
 
 export default defineConfig({
