@@ -25,6 +25,8 @@ import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
 import { LeavingExporters } from "./reload/leaving-exporters.js";
 import { type ReloadPlan, reloadPlan, restartProblems } from "./reload/reload-plan.js";
+import { retire } from "./reload/retire.js";
+import { StoppedParts } from "./reload/stopped-parts.js";
 import { Swap } from "./reload/swap.js";
 import { RunningParts, stoppedWhileStarting } from "./running-parts.js";
 
@@ -146,12 +148,12 @@ export class Agent implements BuiltInHost {
     const { running, runner, sockets, leaving, clock } = this;
     const services = (of: ResolvedConfig) => this.graphServices(of);
     const agent = { graph, running, runner, sockets, leaving, clock, logger: this.options.logger, services };
-    const swap = new Swap(agent, this.config, config, plan);
+    const stopped = new StoppedParts(agent);
     try {
-      const retire = await swap.run();
-      this.retiring = retire(config.service.shutdown_timeout);
+      const replaced = await new Swap({ agent, stopped, before: this.config, after: config, plan }).run();
+      this.retiring = retire(agent, replaced, config.service.shutdown_timeout);
     } catch (error) {
-      throw withLostParts(asAgentError(asStartError(error)), swap.lost);
+      throw withLostParts(asAgentError(asStartError(error)), stopped.lost);
     }
   }
 
@@ -356,12 +358,10 @@ export class Agent implements BuiltInHost {
     if (this.options.exchange !== undefined) await runner.waitFor(this.options.exchange.stop(), STOP_GRACE_MS);
     await runner.waitFor(this.retiring, STOP_GRACE_MS);
     await runner.waitFor(this.leaving.stopAll(), STOP_GRACE_MS);
-    await runner.waitFor(runner.stopAll(running.outlets.values()), STOP_GRACE_MS);
-    await runner.waitFor(runner.stopAll(running.journals.values()), STOP_GRACE_MS);
-    await runner.waitFor(runner.stopAll(running.exporters.values()), STOP_GRACE_MS);
-    for (const extension of [...running.extensions.values()].reverse()) {
-      await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
-    }
+    await runner.stopInTime(running.outlets.values());
+    await runner.stopInTime(running.journals.values());
+    await runner.stopInTime(running.exporters.values());
+    for (const extension of [...running.extensions.values()].reverse()) await runner.stopInTime([extension]);
     for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
     this.currentState = "stopped";
   }

@@ -7,6 +7,8 @@ import { thrownAt } from "./errors/source-position.js";
 
 /** Time for a component to stop, and for a receiver to answer the requests refused at the last moment. */
 export const STOP_GRACE_MS = 2000;
+/** Time for a part of a reload to end if its successor waits for it. Then what it does is aborted. */
+export const MAX_HELD_MS = 5000;
 /** A start may take long; after this time the log says which component is still starting. */
 const SLOW_START_MS = 10_000;
 /** How long a component of a reload may take to start, because requests may wait for it and the next reload does. */
@@ -76,6 +78,11 @@ export class ComponentRunner {
         }
       }),
     );
+  }
+
+  /** Stops components, and does not wait for one that hangs. */
+  stopInTime(components: Iterable<StartedComponent>, ms = STOP_GRACE_MS): Promise<void> {
+    return this.waitFor(this.stopAll(components), ms);
   }
 
   /** Waits for the work. After `ms` calls `onTimeout` and waits a little longer, but not forever. */

@@ -93,3 +93,10 @@ export class RunningParts {
 export function stoppedWhileStarting(): Error {
   return new Error("the agent was stopped while it was starting");
 }
+
+/** Takes a component out of those that run, if it is among them. */
+export function taken<T>(all: Map<string, T>, id: string): T[] {
+  const found = all.get(id);
+  all.delete(id);
+  return found === undefined ? [] : [found];
+}

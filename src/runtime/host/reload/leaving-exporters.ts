@@ -61,7 +61,7 @@ export class LeavingExporters {
     const isEmpty = await Promise.race([emptied.then(() => true), interrupted.then(() => false)]);
     end.close();
     await this.runner.waitFor(whenEnded([end]), MAX_END_MS, () => end.abort());
-    for (const component of components) await this.runner.waitFor(this.runner.stopAll([component]), MAX_END_MS);
+    for (const component of components) await this.runner.stopInTime([component], MAX_END_MS);
     if (isEmpty) this.logger.info({ exporter: id }, "the queue of the removed exporter is empty and closed");
   }
 }

@@ -1,121 +1,158 @@
 import { overlap, type ResolvedConfig } from "#config/resolve";
-import type { Clock, Exporter, Logger } from "#contract";
-import { waitAtMost } from "#contract/time";
+import type { Logger } from "#contract";
 import { formatAddress, type SharedSockets } from "#net";
-import {
-  type Former,
-  type Graph,
-  type GraphParts,
-  type GraphServices,
-  journalUnit,
-  nodeId,
-  type PreparedParts,
-  type Retired,
-  type RunningExporter,
-  whenEnded,
-} from "#pipeline";
-import { type ComponentRunner, STOP_GRACE_MS, type StartedComponent } from "../component-runner.js";
-import type { RunningParts, StartedExtension } from "../running-parts.js";
-import type { LeavingExporters } from "./leaving-exporters.js";
+import { type GraphParts, journalUnit, nodeId, type PreparedParts, type RunningJournal } from "#pipeline";
+import { MAX_HELD_MS, type StartedComponent } from "../component-runner.js";
+import { taken } from "../running-parts.js";
 import type { ReloadPlan, ReloadStep } from "./reload-plan.js";
-
-/** How long a part that must end before its successor starts may take, in milliseconds. Then what it does is aborted. */
-const MAX_HELD_MS = 5000;
-
-type ResolvedReceiver = ResolvedConfig["receivers"] extends ReadonlyMap<string, infer Spec> ? Spec : never;
+import type { ReplacedParts, RetiredComponents, RetiringAgent } from "./retire.js";
+import type { StoppedParts, StoppingAgent } from "./stopped-parts.js";
 
 /** The agent, as a swap sees it. */
-interface SwappedAgent {
-  readonly graph: Graph;
-  readonly running: RunningParts;
-  readonly runner: ComponentRunner;
+interface SwappedAgent extends StoppingAgent, RetiringAgent {
   readonly sockets: SharedSockets;
-  readonly leaving: LeavingExporters;
-  readonly clock: Clock;
   readonly logger: Logger;
-  /** With the extensions that run now. */
-  services(config: ResolvedConfig): GraphServices;
 }
 
-/** The work that is left after a swap. Resolves when everything that was replaced or removed has ended. */
-type Retire = (timeoutMs: number) => Promise<void>;
+interface SwapSettings {
+  readonly agent: SwappedAgent;
+  /** Has stopped nothing yet. */
+  readonly stopped: StoppedParts;
+  readonly before: ResolvedConfig;
+  readonly after: ResolvedConfig;
+  readonly plan: ReloadPlan;
+}
+
+/** A step of a reload, and its inverse. A step that fails leaves nothing to undo. */
+interface ReversibleStep {
+  readonly name: string;
+  readonly do: () => Promise<void> | void;
+  /** A step that stops a part has none: the inverse of the first step makes all of these parts anew. */
+  readonly undo?: () => Promise<void> | void;
+}
 
 /**
- * Replaces the parts of a running agent, step by step:
- *
- * 1. Everything that can run beside its predecessor is made and started: extensions, exporters, new queues, and
- *    receivers that take over a socket. A failure here ends the swap before anything that runs was touched.
- * 2. Parts that cannot run twice are exchanged: receivers without a socket, journals, and queues whose settings have
- *    changed. Deliveries for them wait meanwhile. After a failure here, the old parts are made and started again.
- * 3. The graph leads to the new parts from now on, in one synchronous step.
- * 4. What was replaced is drained and stopped (`Retire`).
+ * Replaces the parts of a running agent: does the steps in order, or, if one of them fails, undoes those before it in
+ * reverse order. After the last one the graph leads to the new parts, in one synchronous step.
  */
 export class Swap {
   private readonly agent: SwappedAgent;
   private readonly before: ResolvedConfig;
   private readonly after: ResolvedConfig;
   private readonly plan: ReloadPlan;
-  private old: GraphParts;
-  private used: GraphParts | undefined;
-  private replaced: Retired = { formers: [], entries: [] };
-  private readonly undo: (() => Promise<void>)[] = [];
-  private readonly retired: StartedComponent[] = [];
-  private readonly retiredExporters: StartedComponent[] = [];
-  private readonly retiredExtensions: StartedExtension[] = [];
-  /** Senders that take the place of others behind the same queue, and how the others are stopped. */
-  private readonly senders = new Map<string, { readonly exporter: Exporter; readonly former: StartedComponent }>();
-  /** Exporters that come back while their queues are being emptied. */
-  private readonly returning = new Set<string>();
-  /** Units that were stopped in step 2; after a failure they are made anew. */
-  private readonly torn = new Set<string>();
-  /** Why parts of the old config could not be started again after a failure. */
-  readonly lost: unknown[] = [];
+  private readonly stopped: StoppedParts;
+  private prepared: PreparedParts | undefined;
+  private retired = noComponents();
+  /** Put new exporters in front of queues that run on. */
+  private exchanges: (() => void)[] = [];
 
-  constructor(agent: SwappedAgent, before: ResolvedConfig, after: ResolvedConfig, plan: ReloadPlan) {
+  constructor({ agent, stopped, before, after, plan }: SwapSettings) {
     this.agent = agent;
+    this.stopped = stopped;
     this.before = before;
     this.after = after;
     this.plan = plan;
-    this.old = agent.graph.parts;
   }
 
-  /** Rejects if a part cannot be made or started; then the old config runs on. */
-  async run(): Promise<Retire> {
-    const { sockets, graph } = this.agent;
-    sockets.beginReload();
-    let prepared: PreparedParts | undefined;
+  /** Returns what is to retire now. Rejects if a part cannot be made or started; then the old config runs on. */
+  async run(): Promise<ReplacedParts> {
+    const done: ReversibleStep[] = [];
     try {
-      await this.startExtensions();
-      prepared = graph.prepare(this.after, this.agent.services(this.after), {
-        parts: this.old,
-        keeps: (unit) => this.plan.kept.has(unit),
-      });
-      await this.startBeside(prepared.parts);
-      await this.exchange(prepared.parts);
+      for (const step of this.steps()) {
+        await step.do();
+        done.push(step);
+      }
     } catch (error) {
-      await this.rollBack();
+      await this.rollBack(done);
       throw error;
     }
-    this.use(prepared);
-    sockets.endReload();
-    return (timeoutMs) => this.retire(timeoutMs).finally(() => this.forget());
+    const replaced = this.switch();
+    this.agent.sockets.endReload();
+    return replaced;
   }
 
-  /** Step 1: extensions. */
-  private async startExtensions(): Promise<void> {
-    const { running } = this.agent;
-    for (const step of this.steps("extension", "add", "replace")) {
-      const former = running.extensions.get(step.id);
-      const started = await running.startExtension(this.after.extensions.get(step.id)!);
-      if (former !== undefined) this.retiredExtensions.push(former);
-      this.undo.push(async () => {
-        if (former === undefined) running.extensions.delete(step.id);
-        else running.extensions.set(step.id, former);
-        await this.stopSoon([started]);
-      });
+  /** Each step is made when those before it are done, because it may depend on them. */
+  private *steps(): Generator<ReversibleStep> {
+    const { graph, leaving, running, sockets } = this.agent;
+    const { before, after, stopped } = this;
+
+    // 1. What can run beside its predecessor. A failure here ends the reload before anything that runs was touched.
+    yield { name: "begin", do: () => sockets.beginReload(), undo: () => stopped.startAgain(before) };
+    for (const id of this.changed("extension", "add", "replace")) yield this.startExtension(id);
+    yield { name: "reconfigure", do: () => this.reconfigure(after), undo: () => this.reconfigure(before) };
+    yield { name: "make the graph", do: () => this.makeGraph(), undo: () => graph.discard() };
+    const journals = changedJournals(graph.parts, this.parts);
+    const added = this.changed("exporter", "add");
+    for (const id of this.changed("exporter", "add", "replace")) yield this.startExporter(id);
+    for (const id of added) if (!leaving.has(id)) yield this.startOutlet(id);
+    for (const journal of journals.added) yield this.startJournal(journal);
+    for (const id of this.receivers("beside", "add", "replace")) yield this.startReceiver(id);
+
+    // 2. What must end before its successor starts. Deliveries for it wait meanwhile.
+    for (const id of this.receivers("after", "replace", "remove"))
+      yield { name: `stop receiver ${id}`, do: () => stopped.stopReceiver(id) };
+    for (const journal of journals.ended)
+      yield { name: `stop journal ${journal.name}`, do: () => stopped.stopJournal(journal, this.parts) };
+    for (const id of added) {
+      if (running.outlets.has(id)) continue;
+      yield { name: `stop removed exporter ${id}, which comes back`, do: () => leaving.stop(id) };
+      yield this.startOutlet(id);
     }
-    this.reconfigure(this.after);
-    this.undo.push(async () => this.reconfigure(this.before));
+    for (const id of this.reopened) yield { name: `stop outlet ${id}`, do: () => stopped.stopOutlet(id) };
+    for (const id of this.reopened) yield this.startOutlet(id);
+    for (const journal of journals.restarted) yield this.startJournal(journal);
+    for (const id of this.receivers("after", "add", "replace")) yield this.startReceiver(id);
+  }
+
+  /** Former users of sockets get them back before anything ends. */
+  private async rollBack(done: readonly ReversibleStep[]): Promise<void> {
+    const { logger, sockets } = this.agent;
+    const sharing = { name: "share sockets", undo: () => sockets.giveBack() };
+    for (const { name, undo } of [...done, sharing].toReversed()) {
+      try {
+        await undo?.();
+      } catch (error) {
+        logger.error({ err: error, step: name }, "a step of the failed reload could not be undone");
+      }
+    }
+  }
+
+  /** From here on the graph leads to the new parts. */
+  private switch(): ReplacedParts {
+    const { graph, running } = this.agent;
+    const { parts: old } = graph;
+    const { parts, retired } = this;
+    const { formers, entries } = graph.use(this.prepared!);
+    graph.budget.limit = this.after.service.intake.max_bytes;
+    for (const exchange of this.exchanges) exchange();
+    for (const id of this.changed("receiver", "remove")) {
+      const found = taken(running.receivers, id);
+      if (!this.stopped.has(nodeId("receiver", id))) retired.receivers.push(...found);
+    }
+    for (const id of this.changed("extension", "remove")) retired.extensions.push(...taken(running.extensions, id));
+    for (const { name } of changedJournals(old, parts).removed) running.journals.delete(name);
+    const removed = this.changed("exporter", "remove").map((id) => {
+      return { id, outlet: old.exporters.get(id)!.outlet, end: old.wiring.end(nodeId("exporter", id)) };
+    });
+    this.forget();
+    return { ...retired, formers, entries, removed };
+  }
+
+  /** An error that was made before the switch keeps the swap in memory, and must not keep all of its parts. */
+  private forget(): void {
+    this.prepared = undefined;
+    this.exchanges = [];
+    this.retired = noComponents();
+  }
+
+  private makeGraph(): void {
+    const { graph } = this.agent;
+    const keeps = (unit: string) => this.plan.kept.has(unit);
+    this.prepared = graph.prepare(this.after, this.agent.services(this.after), { parts: graph.parts, keeps });
+  }
+
+  private get parts(): GraphParts {
+    return this.prepared!.parts;
   }
 
   private reconfigure({ extensions }: ResolvedConfig): void {
@@ -123,248 +160,121 @@ export class Swap {
       if (factory.restartKeys !== undefined) this.agent.running.extensions.get(id)?.extension.reconfigure?.(config);
   }
 
-  /** Step 1: everything else that can run beside its predecessor. */
-  private async startBeside(parts: GraphParts): Promise<void> {
-    const { running, graph } = this.agent;
-    for (const step of this.steps("exporter", "add", "replace")) {
-      const spec = this.after.exporters.get(step.id)!;
-      const end = parts.exporters.get(step.id)!;
-      const isNew = end !== this.old.exporters.get(step.id);
-      const exporter = isNew ? end.exporter : graph.createExporter(spec, this.agent.services(this.after));
-      const former = running.exporters.get(step.id);
-      if (former !== undefined && isNew) this.retiredExporters.push(former);
-      else if (former !== undefined) this.senders.set(step.id, { exporter, former });
-      await this.startReplacing(running.exporters, step.id, () => running.startExporter(spec, exporter));
-      if (step.action !== "add") continue;
-      if (this.agent.leaving.has(step.id)) this.returning.add(step.id);
-      else await this.startReplacing(running.outlets, step.id, () => running.startOutlet(end));
-    }
-    for (const journal of parts.journals) {
-      if (this.old.journals.some(({ name }) => name === journal.name)) continue;
-      await this.startReplacing(running.journals, journal.name, () => running.startJournal(journal, this.after));
-    }
-    for (const id of this.receivers((step) => step.action !== "remove" && this.handsOver(step)))
-      await this.startReceiver(parts, id);
-  }
-
-  /** Step 2: parts that must end before their successors start. */
-  private async exchange(parts: GraphParts): Promise<void> {
+  private startExtension(id: string): ReversibleStep {
     const { running } = this.agent;
-    const stoppedFirst = this.receivers((step) => step.action !== "add" && !this.handsOver(step));
-    for (const id of stoppedFirst) await this.stopFirst(nodeId("receiver", id), [running.receivers.get(id)!]);
-    const journals = this.old.journals.filter((journal) => !parts.journals.includes(journal));
-    for (const { name } of journals) await this.endJournal(name, parts);
-    for (const id of this.returning) {
-      await this.agent.leaving.stop(id);
-      await this.startReplacing(running.outlets, id, () => running.startOutlet(parts.exporters.get(id)!));
+    const spec = this.after.extensions.get(id)!;
+    const start = () => running.startExtension(spec);
+    return this.start(`start extension ${id}`, running.extensions, id, start, this.retired.extensions);
+  }
+
+  /** If its queue runs on, the exporter takes the place of the former one at the switch. */
+  private startExporter(id: string): ReversibleStep {
+    const { graph, running, runner } = this.agent;
+    const name = `start exporter ${id}`;
+    const spec = this.after.exporters.get(id)!;
+    const end = this.parts.exporters.get(id)!;
+    if (end !== graph.parts.exporters.get(id)) {
+      const start = () => running.startExporter(spec, end.exporter);
+      return this.start(name, running.exporters, id, start, this.retired.exporters);
     }
-    const ends = [...this.old.exporters.values()].filter(({ id }) => this.isReopened(id));
-    for (const end of ends) await this.endOutlet(end);
-    for (const end of ends)
-      await this.startReplacing(running.outlets, end.id, () => running.startOutlet(parts.exporters.get(end.id)!));
-    const restarted = parts.journals.filter(({ name }) => journals.some((old) => old.name === name));
-    for (const journal of restarted) {
-      await this.startReplacing(running.journals, journal.name, () => running.startJournal(journal, this.after));
-      this.undo.push(async () => journal.journal.abort()); // its stream has not begun, so nothing else ends it
-    }
-    for (const id of this.receivers((step) => step.action !== "remove" && !this.handsOver(step)))
-      await this.startReceiver(parts, id);
-  }
-
-  /**
-   * Ends a journal with the processors behind it that hold deliveries. Entries that are not settled in time stay in the
-   * store, and its successor hands them on again.
-   */
-  private async endJournal(name: string, parts: GraphParts): Promise<void> {
-    const { running, runner, clock } = this.agent;
-    const unit = journalUnit(name);
-    const started = running.journals.get(name);
-    if (!this.old.wiring.hasPlace(unit) || started === undefined) return;
-    const { journal } = this.old.journals.find((each) => each.name === name)!;
-    const left = [unit, ...placesBehind(name, parts.wiring.changes)];
-    const formers: Former[] = [];
-    const endNext = async (): Promise<void> => {
-      const key = left.shift();
-      if (key === undefined) return journal.whenSettled?.();
-      formers.push(this.hold(key));
-      await whenEnded(formers.slice(-1));
-      return endNext();
-    };
-    await waitAtMost(MAX_HELD_MS, endNext(), clock);
-    for (const key of left.splice(0)) formers.push(this.hold(key));
-    for (const former of formers) former.abort();
-    await runner.stopAll([started]);
-  }
-
-  /** Holds what comes to a place whose component ends now. After a failure the component is made anew. */
-  private hold(key: string): Former {
-    for (const unit of [key, key.split(" ", 1)[0]!]) this.torn.add(unit);
-    return this.old.wiring.hold(key);
-  }
-
-  private async endOutlet({ id }: RunningExporter): Promise<void> {
-    const { runner, running } = this.agent;
-    const former = this.hold(nodeId("exporter", id));
-    await runner.waitFor(whenEnded([former]), MAX_HELD_MS, () => former.abort());
-    await runner.waitFor(runner.stopAll([running.outlets.get(id)!]), STOP_GRACE_MS);
-  }
-
-  private async stopFirst(unit: string, components: readonly StartedComponent[]): Promise<void> {
-    this.torn.add(unit);
-    await this.agent.runner.waitFor(this.agent.runner.stopAll(components), MAX_HELD_MS);
-  }
-
-  /** Step 3. */
-  private use(prepared: PreparedParts): void {
-    const { graph, running } = this.agent;
-    const { parts } = prepared;
-    this.replaced = graph.use(prepared);
-    graph.budget.limit = this.after.service.intake.max_bytes;
-    this.used = parts;
-    for (const [id, { exporter, former }] of this.senders)
-      void parts.exporters
-        .get(id)!
-        .use(exporter)
-        .then(() => this.agent.runner.stopAll([former]));
-    const removed = this.steps("receiver", "remove").map(({ id }) => id);
-    for (const id of removed) this.retireStarted(running.receivers, id);
-    for (const { id } of this.steps("extension", "remove")) {
-      const extension = running.extensions.get(id);
-      running.extensions.delete(id);
-      if (extension !== undefined) this.retiredExtensions.push(extension);
-    }
-  }
-
-  /** Step 4. */
-  private async retire(timeoutMs: number): Promise<void> {
-    const { runner, running } = this.agent;
-    await runner.waitFor(runner.stopAll(this.retired), timeoutMs);
-    for (const entry of this.replaced.entries) entry.close();
-    const all = this.steps("exporter", "remove").map(({ id }) => this.old.exporters.get(id)!);
-    const emptied = new Map(all.map((exporter) => [exporter, exporter.outlet.empty?.()]));
-    const removed = all.filter((exporter) => emptied.get(exporter) === undefined);
-    const leaving = all.filter((exporter) => emptied.get(exporter) !== undefined);
-    const ends = removed.map(({ id }) => this.endOf(id));
-    for (const end of ends) end.close();
-    const ending = [...this.replaced.formers, ...ends];
-    await runner.waitFor(whenEnded(ending), timeoutMs, () => {
-      for (const each of ending) each.abort();
+    const former = running.exporters.get(id);
+    return this.start(name, running.exporters, id, () => {
+      const exporter = graph.createExporter(spec, this.agent.services(this.after));
+      if (former !== undefined) this.exchanges.push(() => void end.use(exporter).then(() => runner.stopAll([former])));
+      return running.startExporter(spec, exporter);
     });
-    for (const { id } of removed) {
-      await runner.waitFor(runner.stopAll(taken(running.outlets, id)), STOP_GRACE_MS);
-      await runner.waitFor(runner.stopAll(taken(running.exporters, id)), STOP_GRACE_MS);
-    }
-    const kept =
-      leaving.length === 0 ? [] : this.retiredExtensions.filter(({ extension }) => extension.clientAuthenticator);
-    for (const exporter of leaving) {
-      const { id } = exporter;
-      const own = [...taken(running.outlets, id), ...taken(running.exporters, id)];
-      const components = exporter === leaving.at(-1) ? [...own, ...kept.toReversed()] : own;
-      this.agent.leaving.add({ id, end: this.endOf(id), emptied: emptied.get(exporter)!, components });
-    }
-    for (const { name } of this.old.journals)
-      if (!this.used!.journals.some((journal) => journal.name === name)) running.journals.delete(name);
-    await runner.waitFor(runner.stopAll(this.retiredExporters), STOP_GRACE_MS);
-    for (const extension of this.retiredExtensions.filter((each) => !kept.includes(each)).toReversed())
-      await runner.waitFor(runner.stopAll([extension]), STOP_GRACE_MS);
   }
 
-  /** An error made during the swap keeps the swap in memory, and must not keep all of its parts. */
-  private forget(): void {
-    this.old = this.agent.graph.parts;
-    this.used = undefined;
-    this.replaced = { formers: [], entries: [] };
-    this.undo.length = 0;
-    this.retired.length = 0;
-    this.retiredExporters.length = 0;
-    this.retiredExtensions.length = 0;
-    this.senders.clear();
-  }
-
-  /** Stops what was started, and makes and starts again what was stopped. A part that fails does not keep others from it. */
-  private async rollBack(): Promise<void> {
-    const { sockets, graph, running } = this.agent;
-    await sockets.giveBack();
-    for (const step of this.undo.toReversed()) await step();
-    graph.discard();
-    if (this.torn.size === 0) return;
-    const services = this.agent.services(this.before);
-    const restored = graph.prepare(this.before, services, { parts: this.old, keeps: (unit) => !this.torn.has(unit) });
-    const isNew = (unit: string) => this.torn.has(unit);
-    const again = (start: () => Promise<unknown>) => start().catch((error: unknown) => this.lost.push(error));
-    for (const end of restored.parts.exporters.values())
-      if (isNew(nodeId("exporter", end.id))) await again(() => this.restart(end));
-    for (const journal of restored.parts.journals)
-      if (isNew(journalUnit(journal.name))) await again(() => running.startJournal(journal, this.before));
-    graph.use(restored);
-    for (const [id, receiver] of restored.parts.receivers)
-      if (isNew(nodeId("receiver", id))) await again(() => running.startReceiver(receiver));
-  }
-
-  private async restart(exporter: RunningExporter): Promise<void> {
+  private startOutlet(id: string): ReversibleStep {
     const { running } = this.agent;
-    await this.stopSoon(taken(running.exporters, exporter.id));
-    await running.startExporter(exporter.spec, exporter.exporter);
-    await running.startOutlet(exporter);
+    const end = this.parts.exporters.get(id)!;
+    return this.start(`start outlet ${id}`, running.outlets, id, () => running.startOutlet(end));
   }
 
-  /** Does not wait for a component that hangs while it stops. */
-  private async stopSoon(components: readonly StartedComponent[]): Promise<void> {
-    await this.agent.runner.waitFor(this.agent.runner.stopAll(components), MAX_HELD_MS);
+  private startJournal(planned: RunningJournal): ReversibleStep {
+    const { running } = this.agent;
+    const { name, journal } = planned;
+    const start = () => running.startJournal(planned, this.after);
+    const step = this.start(`start journal ${name}`, running.journals, name, start);
+    if (!this.stopped.has(journalUnit(name))) return step;
+    const undo = async () => {
+      journal.abort(); // its stream has not begun, so nothing else ends it
+      await step.undo();
+    };
+    return { ...step, undo };
   }
 
-  /** Starts a component in the place of another one, which is stopped later. */
-  private async startReplacing(
-    all: Map<string, StartedComponent>,
+  private startReceiver(id: string): ReversibleStep {
+    const { running } = this.agent;
+    const receiver = this.parts.receivers.get(id)!;
+    const retired = this.stopped.has(nodeId("receiver", id)) ? undefined : this.retired.receivers;
+    return this.start(`start receiver ${id}`, running.receivers, id, () => running.startReceiver(receiver), retired);
+  }
+
+  /** Starts a component in the place of another one, which is then among the retired. */
+  private start<T extends StartedComponent>(
+    name: string,
+    all: Map<string, T>,
     id: string,
-    start: () => Promise<StartedComponent>,
-  ): Promise<void> {
+    start: () => Promise<T>,
+    retired?: T[],
+  ): ReversibleStep & Required<Pick<ReversibleStep, "undo">> {
     const former = all.get(id);
-    const started = await start();
-    this.undo.push(async () => {
+    const undo = async () => {
+      const started = all.get(id)!;
       if (former === undefined) all.delete(id);
       else all.set(id, former);
-      await this.stopSoon([started]);
-    });
+      await this.agent.runner.stopInTime([started], MAX_HELD_MS);
+    };
+    const act = async () => {
+      await start();
+      if (former !== undefined) retired?.push(former);
+    };
+    return { name, do: act, undo };
   }
 
-  private async startReceiver(parts: GraphParts, id: string): Promise<void> {
-    const { running } = this.agent;
-    const former = running.receivers.get(id);
-    await this.startReplacing(running.receivers, id, () => running.startReceiver(parts.receivers.get(id)!));
-    if (former !== undefined && !this.torn.has(nodeId("receiver", id))) this.retired.push(former);
+  /** Receivers that take over sockets run beside their predecessors. */
+  private receivers(way: "beside" | "after", ...actions: readonly ReloadStep["action"][]): string[] {
+    const { before, after } = this;
+    const isWanted = (id: string) =>
+      handsOver(before.receivers.get(id), after.receivers.get(id)) === (way === "beside");
+    return this.changed("receiver", ...actions).filter(isWanted);
   }
 
-  private retireStarted(all: Map<string, StartedComponent>, id: string): void {
-    const component = all.get(id);
-    all.delete(id);
-    if (component !== undefined && !this.torn.has(nodeId("receiver", id))) this.retired.push(component);
+  private changed(kind: ReloadStep["kind"], ...actions: readonly ReloadStep["action"][]): string[] {
+    return this.plan.steps.filter((each) => each.kind === kind && actions.includes(each.action)).map(({ id }) => id);
   }
 
-  private endOf(exporter: string) {
-    return this.old.wiring.end(nodeId("exporter", exporter));
+  /** Exporters whose queues are opened anew. */
+  private get reopened(): string[] {
+    return this.plan.steps.filter((each) => each.kind === "exporter" && each.reopensQueue === true).map(({ id }) => id);
   }
+}
 
-  private isReopened(id: string): boolean {
-    return this.plan.steps.some((step) => step.kind === "exporter" && step.id === id && step.reopensQueue === true);
-  }
+function noComponents(): RetiredComponents {
+  return { receivers: [], exporters: [], extensions: [] };
+}
 
-  /** Added receivers start in step 1: nothing of theirs runs yet. */
-  private handsOver({ id, action }: ReloadStep): boolean {
-    if (action === "add") return this.after.receivers.get(id)!.factory.handsOver !== undefined;
-    const specs = [this.before.receivers.get(id)!, ...(action === "remove" ? [] : [this.after.receivers.get(id)!])];
-    return specs.every(({ factory, config }) => factory.handsOver?.(config) === true) && !movesWithinPort(specs);
-  }
+function changedJournals({ journals: before }: GraphParts, { journals: after }: GraphParts) {
+  const names = new Set(after.map(({ name }) => name));
+  const ended = before.filter((each) => !after.includes(each));
+  const started = after.filter((each) => !before.includes(each));
+  const isRestart = ({ name }: RunningJournal) => ended.some((each) => each.name === name);
+  return {
+    ended,
+    removed: ended.filter(({ name }) => !names.has(name)),
+    restarted: started.filter(isRestart),
+    added: started.filter((each) => !isRestart(each)),
+  };
+}
 
-  private receivers(isWanted: (step: ReloadStep) => boolean): string[] {
-    return this.steps("receiver", "add", "replace", "remove")
-      .filter(isWanted)
-      .map(({ id }) => id);
-  }
+type ResolvedReceiver = ResolvedConfig["receivers"] extends ReadonlyMap<string, infer Spec> ? Spec : never;
 
-  private steps(kind: ReloadStep["kind"], ...actions: readonly ReloadStep["action"][]): ReloadStep[] {
-    return this.plan.steps.filter((step) => step.kind === kind && actions.includes(step.action));
-  }
+/** An added receiver has nothing to take over: it starts early if its kind can. */
+function handsOver(before: ResolvedReceiver | undefined, after: ResolvedReceiver | undefined): boolean {
+  if (before === undefined) return after?.factory.handsOver !== undefined;
+  const specs = after === undefined ? [before] : [before, after];
+  return specs.every(({ factory, config }) => factory.handsOver?.(config) === true) && !movesWithinPort(specs);
 }
 
 /** Whether a receiver gets another address that only one of the two can listen at, such as all hosts with the same port. */
@@ -374,21 +284,4 @@ function movesWithinPort([before, after]: readonly ResolvedReceiver[]): boolean 
   return addressesOf(before).some((old) =>
     addressesOf(after).some((one) => overlap(old, one) && formatAddress(old.address) !== formatAddress(one.address)),
   );
-}
-
-/**
- * The places among these that only the journal with this name feeds. Those of a pipeline are in the order of its
- * processors, and some may be in front of the journal. Names: see `connectorJournalName`.
- */
-function placesBehind(name: string, keys: readonly string[]): string[] {
-  if (name.startsWith("connector/"))
-    return keys.filter((key) => key.startsWith(`connector:${name.slice("connector/".length)} `));
-  const at = keys.indexOf(journalUnit(name));
-  return keys.filter((key, i) => i > at && key.startsWith(`processor:${name}:`));
-}
-
-function taken(all: Map<string, StartedComponent>, id: string): StartedComponent[] {
-  const found = all.get(id);
-  all.delete(id);
-  return found === undefined ? [] : [found];
 }
