@@ -46,14 +46,14 @@ export class StoppedParts {
   stopReceiver(id: string): Promise<void> {
     const { runner, running } = this.agent;
     this.units.add(nodeId("receiver", id));
-    return runner.stopInTime([running.receivers.get(id)!], MAX_HELD_MS);
+    return runner.stopInTime(taken(running.receivers, id), MAX_HELD_MS);
   }
 
   async stopOutlet(id: string): Promise<void> {
     const { runner, running } = this.agent;
     const former = this.hold(nodeId("exporter", id));
     await runner.waitFor(whenEnded([former]), MAX_HELD_MS, () => former.abort());
-    await runner.stopInTime([running.outlets.get(id)!]);
+    await runner.stopInTime(taken(running.outlets, id));
   }
 
   /**
@@ -63,8 +63,7 @@ export class StoppedParts {
   async stopJournal({ name, journal }: RunningJournal, next: GraphParts): Promise<void> {
     const { graph, running, runner, clock } = this.agent;
     const unit = journalUnit(name);
-    const started = running.journals.get(name);
-    if (!graph.parts.wiring.hasPlace(unit) || started === undefined) return;
+    if (!graph.parts.wiring.hasPlace(unit) || !running.journals.has(name)) return;
     const left = [unit, ...placesBehind(name, next.wiring.changes)];
     const formers: Former[] = [];
     const endInOrder = async () => {
@@ -77,7 +76,7 @@ export class StoppedParts {
     await waitAtMost(MAX_HELD_MS, endInOrder(), clock);
     for (const key of left.splice(0)) formers.push(this.hold(key));
     for (const former of formers) former.abort();
-    await runner.stopAll([started]);
+    await runner.stopAll(taken(running.journals, name));
   }
 
   /** Makes what was stopped anew, and starts it. A part that fails does not keep others from it. */

@@ -121,16 +121,12 @@ export class Swap {
   private switch(): ReplacedParts {
     const { graph, running } = this.agent;
     const { parts: old } = graph;
-    const { parts, retired } = this;
+    const { retired } = this;
     const { formers, entries } = graph.use(this.prepared!);
     graph.budget.limit = this.after.service.intake.max_bytes;
     for (const exchange of this.exchanges) exchange();
-    for (const id of this.changed("receiver", "remove")) {
-      const found = taken(running.receivers, id);
-      if (!this.stopped.has(nodeId("receiver", id))) retired.receivers.push(...found);
-    }
+    for (const id of this.changed("receiver", "remove")) retired.receivers.push(...taken(running.receivers, id));
     for (const id of this.changed("extension", "remove")) retired.extensions.push(...taken(running.extensions, id));
-    for (const { name } of changedJournals(old, parts).removed) running.journals.delete(name);
     const removed = this.changed("exporter", "remove").map((id) => {
       return { id, outlet: old.exporters.get(id)!.outlet, end: old.wiring.end(nodeId("exporter", id)) };
     });
@@ -207,8 +203,8 @@ export class Swap {
   private startReceiver(id: string): ReversibleStep {
     const { running } = this.agent;
     const receiver = this.parts.receivers.get(id)!;
-    const retired = this.stopped.has(nodeId("receiver", id)) ? undefined : this.retired.receivers;
-    return this.start(`start receiver ${id}`, running.receivers, id, () => running.startReceiver(receiver), retired);
+    const start = () => running.startReceiver(receiver);
+    return this.start(`start receiver ${id}`, running.receivers, id, start, this.retired.receivers);
   }
 
   /** Starts a component in the place of another one, which is then among the retired. */
@@ -256,13 +252,11 @@ function noComponents(): RetiredComponents {
 }
 
 function changedJournals({ journals: before }: GraphParts, { journals: after }: GraphParts) {
-  const names = new Set(after.map(({ name }) => name));
   const ended = before.filter((each) => !after.includes(each));
   const started = after.filter((each) => !before.includes(each));
   const isRestart = ({ name }: RunningJournal) => ended.some((each) => each.name === name);
   return {
     ended,
-    removed: ended.filter(({ name }) => !names.has(name)),
     restarted: started.filter(isRestart),
     added: started.filter((each) => !isRestart(each)),
   };
