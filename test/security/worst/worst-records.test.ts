@@ -18,9 +18,10 @@ import { WORST_REQUESTS } from "./requests.js";
 
 /**
  * Nothing may hold the event loop for longer, in CPU time of its thread. The aim is 100 ms on a machine that does nothing
- * else: CPU time grows by half and more where other programs use the same caches. SHOW_TURNS=1 prints each turn.
+ * else (WORST_TURN_MS=100): CPU time grows by half and more where other programs use the same caches. SHOW_TURNS=1
+ * prints each turn.
  */
-const MAX_TURN_MS = 200;
+const MAX_TURN_MS = Number(process.env["WORST_TURN_MS"] ?? 200);
 /**
  * A garbage collection may fall into a turn, and code may not be compiled yet. Work that is not cut takes as long each
  * time.
@@ -173,7 +174,7 @@ describe.runIf(hasSchedulerStatistics)(`the worst request a component can be giv
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function measure(): Promise<{ longestMs: number; peakMiB: number }> {
+  async function measure(): Promise<{ longestMs: number; collectionMs: number; peakMiB: number }> {
     rmSync(file, { force: true });
     agent.child.kill("SIGUSR2");
     await expect.poll(() => existsSync(file)).toBe(true);
@@ -204,7 +205,9 @@ describe.runIf(hasSchedulerStatistics)(`the worst request a component can be giv
       longestMs = Math.min(longestMs, turn.longestMs);
       peakMiB = turn.peakMiB;
       if (process.env["SHOW_TURNS"])
-        process.stdout.write(`${turn.longestMs.toFixed(0)} ms, ${peakMiB.toFixed(0)} MiB: ${of}, ${name}\n`);
+        process.stdout.write(
+          `${turn.longestMs.toFixed(0)} ms (and ${turn.collectionMs.toFixed(0)}), ${peakMiB.toFixed(0)} MiB: ${of}, ${name}\n`,
+        );
     }
     return longestMs < maxTurnMs && peakMiB < maxPeakMiB ? [] : [[name, { longestMs, peakMiB }]];
   }
