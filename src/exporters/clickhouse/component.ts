@@ -68,16 +68,17 @@ class ClickhouseExporter implements Exporter {
 
   /** Inserts that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const timer = new SliceTimer();
     const inserts = cutByKey<RowShape>(batch, MAX_INSERT_LENGTH, ({ kind }) => kind ?? (batch.signal as "logs"));
     const requests = inserts.map(({ key: shape, members }, i) => ({
       records: members.map(({ place }) => place),
       send: async () => {
         const columns = await this.columnsOf(shape, abort);
-        const timer = new SliceTimer();
+        if (timer.isOver) await timer.nextSlice();
         const rows = await writeRows(members, columns, timer);
         const head = this.insertText(shape, columns, this.tokenOf(options?.idempotencyKey, i, rows));
         if (timer.isOver) await timer.nextSlice();
-        await this.insert(shape, Buffer.concat([Buffer.from(`${head}\n`), rows]), abort);
+        await this.insert(shape, Buffer.concat([Buffer.from(`${head}\n`), ...rows]), abort);
       },
     }));
     await sendEach(requests, batch.count);
@@ -125,9 +126,11 @@ class ClickhouseExporter implements Exporter {
    * inserts. The rows are part of the token, because the rest of a batch may be sent under the same key as another
    * insert.
    */
-  private tokenOf(key: string | undefined, part: number, rows: Buffer): string | undefined {
+  private tokenOf(key: string | undefined, part: number, rows: readonly Uint8Array[]): string | undefined {
     if (this.isAsync || key === undefined) return undefined;
-    return `${key}/${part}/${createHash("sha256").update(rows).digest("hex").slice(0, 32)}`;
+    const hash = createHash("sha256");
+    for (const piece of rows) hash.update(piece);
+    return `${key}/${part}/${hash.digest("hex").slice(0, 32)}`;
   }
 
   private insertText(shape: RowShape, columns: readonly TypedColumn[], token: string | undefined): string {

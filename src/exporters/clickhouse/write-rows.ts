@@ -9,7 +9,7 @@ export interface TypedColumn extends ClickhouseColumn {
 }
 
 /**
- * Writes records as lines of the format JSONEachRow. Each line is written out at once, because keeping the pieces of
+ * Writes records as lines of the format JSONEachRow, in pieces that follow each other. Each line is written out at once, because keeping the pieces of
  * all lines would leave much garbage. A line may be large, because it repeats the resource, so other work gets its turn
  * between lines.
  */
@@ -17,19 +17,36 @@ export async function writeRows(
   members: readonly OwnedTree[],
   columns: readonly TypedColumn[],
   timer: SliceTimer,
-): Promise<Buffer> {
+): Promise<readonly Uint8Array[]> {
   const cells = columns.map((column) => [`${JSON.stringify(column.name)}:`, writerOf(column), column.read] as const);
-  const out = new WireWriter(64 * 1024);
+  const out = new WireWriter(LONG_ROW);
+  const pieces: Uint8Array[] = [];
+  const endPiece = () => {
+    if (out.length > 0) pieces.push(Buffer.from(out.written()));
+    out.clear();
+  };
   for (const owned of members) {
     let row = "{";
-    for (const [head, write, read] of cells) row += `${row === "{" ? "" : ","}${head}${write(read(owned))}`;
+    for (const [head, write, read] of cells) {
+      row += `${row === "{" ? "" : ","}${head}${write(read(owned))}`;
+      if (row.length > LONG_ROW && timer.isOver) await timer.nextSlice();
+    }
     row += "}\n";
-    out.reserve(row.length * MAX_CHARACTER_BYTES);
-    out.length += out.bytes.write(row, out.length);
+    if (out.length + row.length > MAX_PIECE) endPiece();
+    if (row.length > LONG_ROW) pieces.push(Buffer.from(row));
+    else {
+      out.reserve(row.length * MAX_CHARACTER_BYTES);
+      out.length += out.bytes.write(row, out.length);
+    }
     if (timer.isOver) await timer.nextSlice();
   }
-  return out.bytes.subarray(0, out.length);
+  endPiece();
+  return pieces;
 }
+
+/** Characters of a row that is a piece of its own, so that no copy of it is made while the rest is written. */
+const LONG_ROW = 64 * 1024;
+const MAX_PIECE = 1024 * 1024;
 
 /** Maximum bytes of a UTF-16 code unit in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
