@@ -1,4 +1,4 @@
-import { type Batch, isBatch } from "#otlp";
+import type { Batch } from "#otlp";
 import type { DeadLetter, Setback } from "./dead-letter.js";
 import { Debt, type Outcome } from "./debt.js";
 import { ERROR_CODES } from "./errors/error-codes.js";
@@ -107,7 +107,8 @@ export class Delivery {
   }
 
   private createPart(part: Batch | DeadLetter, debt: Debt, origin: Origin): Delivery {
-    const [batch, setback] = isBatch(part) ? [part, this.setback] : [part.batch, validateSetback(part.setback)];
+    const isDeadLetter = "setback" in part;
+    const [batch, setback] = isDeadLetter ? [part.batch, validateSetback(part.setback)] : [part, this.setback];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
     return isSame ? this : new Delivery(batch, origin, debt, this.route, setback);
   }
