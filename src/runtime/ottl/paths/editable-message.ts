@@ -303,6 +303,9 @@ export class EditableMessage {
   }
 }
 
+/** Selects a context's own message. */
+export const ownMessage = (ctx: { readonly record: EditableMessage }): EditableMessage => ctx.record;
+
 const EMPTY_BYTES = new Uint8Array(0);
 /** Up to this many keys are looked for one by one; a record may have a hundred thousand. */
 const MAX_LINEAR_LOOKUPS = 64;

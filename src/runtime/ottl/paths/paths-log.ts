@@ -9,14 +9,15 @@ import { checkStorable, mayMatchEncoded, readOttlValue, writeOttlValue } from ".
 import type { EditableMessage } from "./editable-message.js";
 import { typeMismatch } from "./field-access.js";
 import { getAtKeys, setAtKeys } from "./indexing.js";
-import type { PathAccess, PathKey } from "./path-access.js";
+import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
-import { ownMessage } from "./record-context.js";
+
+const record: SelectMessage = (ctx) => ctx.record;
 
 const BODY_FIELD = 5;
 
 export const LOG_PATHS: PathTable = {
-  ...fieldPaths(ownMessage, {
+  ...fieldPaths(record, {
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],
     observed_time: ["observedTimeUnixNano", "time"],

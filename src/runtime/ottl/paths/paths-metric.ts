@@ -18,7 +18,6 @@ import {
 } from "./field-access.js";
 import type { PathAccess, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
-import { ownMessage } from "./record-context.js";
 
 /** The paths of a data point: the record itself, or the point around an exemplar. */
 export function dataPointPaths(point: SelectMessage): PathTable {
@@ -49,8 +48,10 @@ export function dataPointPaths(point: SelectMessage): PathTable {
   };
 }
 
+const exemplar: SelectMessage = (ctx) => ctx.record;
+
 export const EXEMPLAR_PATHS: PathTable = {
-  ...fieldPaths(ownMessage, {
+  ...fieldPaths(exemplar, {
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],
     trace_id: ["traceId", "traceId"],
@@ -58,8 +59,8 @@ export const EXEMPLAR_PATHS: PathTable = {
     span_id: ["spanId", "spanId"],
     "span_id.string": ["spanId", "spanIdText"],
   }),
-  double_value: pathWithoutKeys("double", numberAccess(ownMessage, "asDouble", "asInt")),
-  int_value: pathWithoutKeys("int", numberAccess(ownMessage, "asInt", "asDouble")),
+  double_value: pathWithoutKeys("double", numberAccess(exemplar, "asDouble", "asInt")),
+  int_value: pathWithoutKeys("int", numberAccess(exemplar, "asInt", "asDouble")),
 };
 
 /** The value of a gauge, sum or exemplar as one of its two types; 0 if it has the other type. */

@@ -13,8 +13,8 @@ import {
 import { mapKey } from "./indexing.js";
 import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
-import { ownMessage } from "./record-context.js";
 
+const record: SelectMessage = (ctx) => ctx.record;
 /** The span itself, or the span of a span event. */
 const span: SelectMessage = (ctx) => ctx.around.span.current();
 
@@ -54,7 +54,7 @@ export const SPAN_PATHS: PathTable = {
 };
 
 export const SPAN_EVENT_PATHS: PathTable = {
-  ...fieldPaths(ownMessage, {
+  ...fieldPaths(record, {
     name: ["name", "text"],
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],

@@ -3,6 +3,7 @@ import { OttlError } from "../values/error.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { checkStorable } from "../values/wire-value.js";
 import type { ContextName } from "./context.js";
+import { ownMessage } from "./editable-message.js";
 import { getAtKeys, mapKey, setAtKeys } from "./indexing.js";
 import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable } from "./path-table.js";
@@ -10,7 +11,7 @@ import { LOG_PATHS } from "./paths-log.js";
 import { dataPointPaths, EXEMPLAR_PATHS, METRIC_PATHS } from "./paths-metric.js";
 import { REQUEST_PATHS } from "./paths-otelcol.js";
 import { SPAN_EVENT_PATHS, SPAN_PATHS } from "./paths-span.js";
-import { ownMessage, type RecordContext } from "./record-context.js";
+import type { RecordContext } from "./record-context.js";
 
 export type { PathTable } from "./path-table.js";
 

@@ -193,6 +193,3 @@ const RECORD_MESSAGE: Readonly<Record<ContextName, string>> = {
   datapoint: "NumberDataPoint",
   exemplar: "Exemplar",
 };
-
-/** Selects the context's own message. */
-export const ownMessage = (ctx: RecordContext): EditableMessage => ctx.record;
