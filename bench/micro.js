@@ -25,7 +25,7 @@ import { compileCondition, compileStatement } from "../dist/runtime/ottl/compile
 import { dropWhere, transformBatch } from "../dist/runtime/ottl/compile/run.js";
 import { createQueueKey, Keyring } from "../dist/runtime/queue/store/encryption/keyring.js";
 import { ValueCipher } from "../dist/runtime/queue/store/encryption/value-cipher.js";
-import { frame } from "../dist/runtime/queue/store/format/frame.js";
+import { frame } from "../dist/runtime/queue/store/format/layout.js";
 import { Debt, Delivery } from "../dist/testing.js";
 import { jsonRequest, NUMBER_IN_EACH, protoRequest } from "./lib/load/records.js";
 import { stamp, tokenOffsets } from "./lib/load/token.js";

@@ -5,7 +5,7 @@ import { crc32 } from "node:zlib";
 import { ClassicLevel } from "classic-level";
 import { afterEach, describe, expect, it } from "vitest";
 import { createQueueKey, deriveKey } from "../../src/runtime/queue/store/encryption/keyring.js";
-import { RANGES } from "../../src/runtime/queue/store/format/keys.js";
+import { RANGES } from "../../src/runtime/queue/store/format/layout.js";
 import { cleanUp, startWrapped } from "../runtime/queue/agent.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies } from "../support/telemetry/batches.js";

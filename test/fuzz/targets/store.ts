@@ -1,6 +1,5 @@
 import { decodeMeta } from "../../../src/runtime/queue/store/format/entry.js";
-import { frame, keyOfValue, seal, unframe } from "../../../src/runtime/queue/store/format/frame.js";
-import { RANGES } from "../../../src/runtime/queue/store/format/keys.js";
+import { frame, keyOfValue, RANGES, seal, unframe } from "../../../src/runtime/queue/store/format/layout.js";
 import { decodeBlock, isBlockIntact, makeBlock } from "../../../src/runtime/queue/store/leveldb-files/block.js";
 import { rescueBlock, rescueEntries } from "../../../src/runtime/queue/store/leveldb-files/block-rescue.js";
 import { findBlocks } from "../../../src/runtime/queue/store/leveldb-files/find-blocks.js";

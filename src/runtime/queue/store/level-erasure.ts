@@ -1,5 +1,5 @@
 import type { EntryInfo } from "./format/entry.js";
-import { chunkKey, RANGES, refKey } from "./format/keys.js";
+import { chunkKey, RANGES, refKey } from "./format/layout.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import type { Compactor } from "./level/compactor.js";
 import type { CommitChange } from "./level-reads.js";

@@ -1,10 +1,10 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { hasState, sequenceOfId } from "./format/entry.js";
+import type { LazyChanges } from "./level/changes.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";
-import type { LazyChanges } from "./level/lazy-changes.js";
 import type { LevelDb } from "./level/level-db.js";
 import type { Database } from "./level/open/database.js";
 import {

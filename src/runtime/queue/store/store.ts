@@ -1,6 +1,5 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
-import type { FailureFacts } from "./format/failure-facts.js";
 
 /**
  * Stores one exporter's entries: pending ones in order, and failed ones, which are its dead letters. A store belongs to
@@ -160,6 +159,26 @@ export interface NewEntry {
 export interface StoredEntry {
   readonly ref: EntryRef;
   readonly entry: Entry;
+}
+
+/**
+ * The properties of a dead letter that filters and counts need. They are also stored after the head of its value, so
+ * that a hundred thousand can be scanned without decoding their histories. Values written by older versions have none.
+ */
+export interface FailureFacts {
+  readonly at: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly attempts: number;
+  /** Whether the dead letter was deleted. It can still be restored. */
+  readonly isDeleted: boolean;
+  /** The tag in the id; empty if the id has another form. */
+  readonly tag: string;
+  readonly sequence: number;
+  /** The same for all dead letters with the same signal, reason, exporter, category and signature. */
+  readonly causeKey: string;
+  /** The same for all dead letters with the same names. */
+  readonly namesKey: string;
 }
 
 /** The facts of a dead letter that are known without decoding it, if it has any. `entry` decodes it. */

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ClassicLevel } from "classic-level";
 import { afterEach, expect, it } from "vitest";
 import { crc32c } from "../../../../src/runtime/codecs/crc32c.js";
-import { RANGES, refKey } from "../../../../src/runtime/queue/store/format/keys.js";
+import { RANGES, refKey } from "../../../../src/runtime/queue/store/format/layout.js";
 import { readSummaries } from "../../../../src/runtime/queue/store/level/open/summary-file.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, textsIn } from "./level-harness.js";

@@ -1,7 +1,6 @@
 import type { DeadLetterQuery, Entry } from "#contract/operations";
 import { entryId } from "../../store/format/entry.js";
-import type { FailureFacts } from "../../store/format/failure-facts.js";
-import type { EntryRef } from "../../store/store.js";
+import type { EntryRef, FailureFacts } from "../../store/store.js";
 import { nameMatcher } from "../dead-letters.js";
 import type { Searched } from "./match-records.js";
 

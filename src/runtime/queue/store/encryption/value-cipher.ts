@@ -7,11 +7,12 @@ import {
   isEncrypted,
   isFrameIntact,
   isUnsealed,
+  type KeyRange,
   markUnsealed,
+  RANGES,
   seal,
   writeChecksum,
-} from "../format/frame.js";
-import { type KeyRange, RANGES } from "../format/keys.js";
+} from "../format/layout.js";
 import { StoreError } from "../store.js";
 import { CHECK_BYTES, deriveKey, type Keyring, missingKeyError } from "./keyring.js";
 

@@ -1,8 +1,7 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { type Amount, type EntryRef, type NewEntry, StoreError, ZERO_AMOUNT } from "../store.js";
-import { BOUND_UNSEALED_FORMAT, FORMAT, frame, unframe } from "./frame.js";
-import { RANGES } from "./keys.js";
+import { BOUND_UNSEALED_FORMAT, FORMAT, frame, RANGES, unframe } from "./layout.js";
 
 /** The head of p, u and f values. */
 export interface EntryHead {

@@ -1,25 +1,6 @@
 import type { Entry } from "#contract/operations";
+import type { FailureFacts } from "../store.js";
 import { entryId, sequenceOfId } from "./entry.js";
-
-/**
- * The properties of a dead letter that filters and counts need. They are also stored after the head of its value, so
- * that a hundred thousand can be scanned without decoding their histories. Values written by older versions have none.
- */
-export interface FailureFacts {
-  readonly at: number;
-  readonly items: number;
-  readonly bytes: number;
-  readonly attempts: number;
-  /** Whether the dead letter was deleted. It can still be restored. */
-  readonly isDeleted: boolean;
-  /** The tag in the id; empty if the id has another form. */
-  readonly tag: string;
-  readonly sequence: number;
-  /** The same for all dead letters with the same signal, reason, exporter, category and signature. */
-  readonly causeKey: string;
-  /** The same for all dead letters with the same names. */
-  readonly namesKey: string;
-}
 
 /** Returns undefined if the entry is not a dead letter. */
 export function factsOf(entry: Entry): FailureFacts | undefined {

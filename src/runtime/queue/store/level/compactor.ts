@@ -1,4 +1,4 @@
-import { type KeyRange, RANGES, refKey } from "../format/keys.js";
+import { type KeyRange, RANGES, refKey } from "../format/layout.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import type { RemovedPayload } from "./transaction.js";

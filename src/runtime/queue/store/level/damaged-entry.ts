@@ -1,5 +1,5 @@
 import { type EntryHead, type EntryInfo, entryId, infoOf, type Meta } from "../format/entry.js";
-import { chunkNumberOf, RANGES, rangeOf, refKey, refOf } from "../format/keys.js";
+import { chunkNumberOf, RANGES, rangeOf, refKey, refOf } from "../format/layout.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRows } from "./reader.js";

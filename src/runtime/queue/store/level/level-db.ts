@@ -1,6 +1,6 @@
 import type { ClassicLevel } from "classic-level";
 import type { ValueCipher } from "../encryption/value-cipher.js";
-import { seal } from "../format/frame.js";
+import { seal } from "../format/layout.js";
 import { classicLevel } from "./classic-level.js";
 import { type DiskPlan, planFor } from "./disk/disk-plan.js";
 

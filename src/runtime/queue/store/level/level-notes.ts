@@ -1,7 +1,6 @@
-import { unframe } from "../format/frame.js";
-import { RANGES, refOf } from "../format/keys.js";
+import { RANGES, refOf, unframe } from "../format/layout.js";
 import type { Note, NoteNumber, NoteStore, StoreExchange } from "../store.js";
-import type { StoreChange } from "./group-commit.js";
+import type { StoreChange } from "./changes.js";
 import type { LevelDb } from "./level-db.js";
 import { scanRows } from "./reader.js";
 import type { Transaction } from "./transaction.js";

@@ -2,8 +2,17 @@ import type { Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { type EntryHead, type EntryInfo, infoOf, type Meta } from "../format/entry.js";
 import { decodeFacts, factsOf } from "../format/failure-facts.js";
-import { unframe, unframeBytes } from "../format/frame.js";
-import { chunkKey, endOfRange, idKey, type KeyRange, RANGES, refKey, refOf } from "../format/keys.js";
+import {
+  chunkKey,
+  endOfRange,
+  idKey,
+  type KeyRange,
+  RANGES,
+  refKey,
+  refOf,
+  unframe,
+  unframeBytes,
+} from "../format/layout.js";
 import type { EntryRef, StoredEntry, StoredFacts, WantedPayload } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { withKnownFailure } from "./open/lost-failure.js";

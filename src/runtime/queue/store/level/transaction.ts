@@ -18,8 +18,7 @@ import {
   subtractRef,
 } from "../format/entry.js";
 import { encodeFacts } from "../format/failure-facts.js";
-import { frame, seal } from "../format/frame.js";
-import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
+import { chunkKey, frame, idKey, META_KEY, quarantineKey, RANGES, refKey, seal } from "../format/layout.js";
 import {
   type Amount,
   type EntryRef,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { makePrivate, makePrivateDirectory } from "#system";
 import { LOG_FILE } from "../leveldb-files/data-files.js";
 import { StoreError } from "../store.js";
-import { checkWritable, type StoreDisk } from "./disk/store-disk.js";
+import { checkWritable, type StoreDisk } from "./disk/shared-disk.js";
 import { toStoreError } from "./errors.js";
 import { checkUnlocked } from "./level-db.js";
 

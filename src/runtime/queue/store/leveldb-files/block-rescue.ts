@@ -1,5 +1,4 @@
-import { isFrameIntact, keyOfValue } from "../format/frame.js";
-import { RANGES, rangeOf } from "../format/keys.js";
+import { isFrameIntact, keyOfValue, RANGES, rangeOf } from "../format/layout.js";
 import {
   type BlockEntry,
   isKeyAfter,

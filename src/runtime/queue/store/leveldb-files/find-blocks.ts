@@ -1,4 +1,4 @@
-import { HEAD_OFFSET } from "../format/frame.js";
+import { HEAD_OFFSET } from "../format/layout.js";
 import {
   type BlockEntry,
   type BlockHandle,

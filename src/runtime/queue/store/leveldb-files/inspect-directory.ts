@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { META_KEY } from "../format/keys.js";
+import { META_KEY } from "../format/layout.js";
 import { dataFiles, LOG_FILE, TABLE_FILE } from "./data-files.js";
 import { areInOrder, type CheckedLog, checkLogs } from "./log-check.js";
 import { type Manifest, type ManifestTable, readManifest } from "./manifest.js";

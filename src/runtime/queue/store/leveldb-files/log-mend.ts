@@ -1,7 +1,7 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeMeta } from "../format/entry.js";
-import { META_KEY } from "../format/keys.js";
+import { META_KEY } from "../format/layout.js";
 import { makeLog } from "./log.js";
 import type { CheckedLog } from "./log-check.js";
 import { type LogChange, makeWriteBatch } from "./write-batch.js";

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { keyOfValue } from "../format/frame.js";
+import { keyOfValue } from "../format/layout.js";
 import {
   asBuffer,
   type BlockEntry,

@@ -1,5 +1,4 @@
-import { isFrameIntact, keyOfValue } from "../format/frame.js";
-import { META_KEY, RANGES, rangeOf } from "../format/keys.js";
+import { isFrameIntact, keyOfValue, META_KEY, RANGES, rangeOf } from "../format/layout.js";
 import { asBuffer } from "./block.js";
 import { type LogRecord, wholeRecord } from "./log.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";

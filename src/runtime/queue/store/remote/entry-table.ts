@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Entry } from "#contract/operations";
 import { type Keyring, missingKeyError } from "../encryption/keyring.js";
 import { plainError, QUEUE_ID_BYTES, queueIdOf, ValueCipher } from "../encryption/value-cipher.js";
-import { frame, unframe } from "../format/frame.js";
-import { RANGES } from "../format/keys.js";
+import { frame, RANGES, unframe } from "../format/layout.js";
 import { type EntryRef, type Note, type NoteNumber, StoreError } from "../store.js";
 import { ROW_STATES, type RowContents, type RowState, type RowTable } from "./row-table.js";
 

@@ -4,7 +4,7 @@ import { ClassicLevel } from "classic-level";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Keyring } from "../../../../../src/runtime/queue/store/encryption/keyring.js";
 import { ValueCipher } from "../../../../../src/runtime/queue/store/encryption/value-cipher.js";
-import { RANGES, refKey } from "../../../../../src/runtime/queue/store/format/keys.js";
+import { RANGES, refKey } from "../../../../../src/runtime/queue/store/format/layout.js";
 import { newEntry } from "../entries.js";
 import { makePlace, type Place, textsIn } from "../level-harness.js";
 import { fill, flipped, type KeptQueue, SECRET, testEncryptedQueue } from "./encrypted-queue.js";

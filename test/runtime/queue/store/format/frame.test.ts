@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { frame, isFrameIntact, seal, unframe } from "../../../../../src/runtime/queue/store/format/frame.js";
+import { frame, isFrameIntact, seal, unframe } from "../../../../../src/runtime/queue/store/format/layout.js";
 
 const made = () => Buffer.from(frame("p", 7, 0, { a: 1 }, [Buffer.from("body")]));
 

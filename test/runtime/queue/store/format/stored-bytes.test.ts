@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import { batchFromJson } from "../../../../../src/plugin.js";
 import type { Entry } from "../../../../../src/runtime/contract/operations/entry.js";
 import { newMeta } from "../../../../../src/runtime/queue/store/format/entry.js";
-import { seal } from "../../../../../src/runtime/queue/store/format/frame.js";
-import { META_KEY } from "../../../../../src/runtime/queue/store/format/keys.js";
+import { META_KEY, seal } from "../../../../../src/runtime/queue/store/format/layout.js";
 import { Transaction } from "../../../../../src/runtime/queue/store/level/transaction.js";
 import type { NewEntry } from "../../../../../src/runtime/queue/store/store.js";
 

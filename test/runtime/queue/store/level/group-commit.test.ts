@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { GroupCommit, type StoreChange } from "../../../../../src/runtime/queue/store/level/group-commit.js";
+import { GroupCommit, type StoreChange } from "../../../../../src/runtime/queue/store/level/changes.js";
 
 function change(name: string, lazy: boolean, done: () => void): StoreChange & { name: string } {
   return { name, refs: [], bytes: 1, lazy, apply() {}, done, fail() {} };

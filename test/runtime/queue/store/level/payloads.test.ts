@@ -1,7 +1,7 @@
 import { ClassicLevel } from "classic-level";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Keyring } from "../../../../../src/runtime/queue/store/encryption/keyring.js";
-import { RANGES, refKey } from "../../../../../src/runtime/queue/store/format/keys.js";
+import { RANGES, refKey } from "../../../../../src/runtime/queue/store/format/layout.js";
 import type { StoredEntry } from "../../../../../src/runtime/queue/store/store.js";
 import { bodies } from "../../../../support/telemetry/batches.js";
 import { keyring } from "../encryption/keys.js";

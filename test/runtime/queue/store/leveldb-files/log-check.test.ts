@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { RANGES, refKey } from "../../../../../src/runtime/queue/store/format/keys.js";
+import { RANGES, refKey } from "../../../../../src/runtime/queue/store/format/layout.js";
 import { evidenceOf } from "../../../../../src/runtime/queue/store/level/open/log-evidence.js";
 import { makeLog } from "../../../../../src/runtime/queue/store/leveldb-files/log.js";
 import { areInOrder, checkLogs } from "../../../../../src/runtime/queue/store/leveldb-files/log-check.js";

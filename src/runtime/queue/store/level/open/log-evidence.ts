@@ -1,5 +1,5 @@
 import { decodeMeta } from "../../format/entry.js";
-import { META_KEY, RANGES, rangeOf, refOf } from "../../format/keys.js";
+import { META_KEY, RANGES, rangeOf, refOf } from "../../format/layout.js";
 import type { CheckedLog } from "../../leveldb-files/log-check.js";
 import type { LogChange } from "../../leveldb-files/write-batch.js";
 import type { EntryRef } from "../../store.js";

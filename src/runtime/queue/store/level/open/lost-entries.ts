@@ -1,5 +1,5 @@
 import { addRef, entriesIn, isNewer, type Meta, NO_REFS, type RefSum, removedBy } from "../../format/entry.js";
-import { RANGES, rangeOf, refOf } from "../../format/keys.js";
+import { RANGES, rangeOf, refOf } from "../../format/layout.js";
 import type { EntryRef, LostBounds } from "../../store.js";
 import type { LogEvidence } from "./log-evidence.js";
 import type { StoreSummary } from "./summary-file.js";

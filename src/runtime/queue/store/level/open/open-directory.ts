@@ -4,7 +4,7 @@ import { queueIdIn } from "../../encryption/queue-id.js";
 import { checkUsedKeys, noteActiveKey, retireKeys } from "../../encryption/used-keys.js";
 import { ENCRYPTED_RANGES, keyCheckOf, queueIdOf, type ValueCipher } from "../../encryption/value-cipher.js";
 import { checkFormat, type Meta } from "../../format/entry.js";
-import { RANGES, refOf } from "../../format/keys.js";
+import { RANGES, refOf } from "../../format/layout.js";
 import { type Inspection, inspectDirectory } from "../../leveldb-files/inspect-directory.js";
 import { mendLogs } from "../../leveldb-files/log-mend.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";

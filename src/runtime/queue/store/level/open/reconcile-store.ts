@@ -13,8 +13,7 @@ import {
   removedBy,
 } from "../../format/entry.js";
 import { decodeFacts, encodeFacts } from "../../format/failure-facts.js";
-import { frame, unframeBytes } from "../../format/frame.js";
-import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
+import { frame, type KeyRange, META_KEY, RANGES, refOf, unframeBytes } from "../../format/layout.js";
 import type { EntryRef, LostBounds, OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, firstPending, scanKeys, scanRows } from "../reader.js";

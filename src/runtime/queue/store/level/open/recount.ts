@@ -1,15 +1,15 @@
 import { addRef, adjustAmount, type EntryHead, isIndexed, NO_REFS, type RefSum } from "../../format/entry.js";
-import { frame } from "../../format/frame.js";
 import {
   chunkKey,
   chunkNumberOf,
+  frame,
   idKey,
   type KeyRange,
   quarantineKey,
   RANGES,
   refKey,
   refOf,
-} from "../../format/keys.js";
+} from "../../format/layout.js";
 import { type Amount, type EntryRef, ZERO_AMOUNT } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../reader.js";

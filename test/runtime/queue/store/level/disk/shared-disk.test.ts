@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { adoptOldBallasts } from "../../../../../../src/runtime/queue/store/level/disk/ballast.js";
 import { planFor } from "../../../../../../src/runtime/queue/store/level/disk/disk-plan.js";
-import { SharedDisk } from "../../../../../../src/runtime/queue/store/level/disk/shared-disk.js";
-import { StoreDisk } from "../../../../../../src/runtime/queue/store/level/disk/store-disk.js";
+import { SharedDisk, StoreDisk } from "../../../../../../src/runtime/queue/store/level/disk/shared-disk.js";
 import { holdDirectory } from "../../../../../../src/runtime/queue/store/level/open/database.js";
 import { makePlace, type Place } from "../../level-harness.js";
 
