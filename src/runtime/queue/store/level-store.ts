@@ -430,7 +430,7 @@ export class LevelStore implements QueueStore {
 
   private onCommitted(transaction: Transaction): void {
     const { infos, entries, removed, meta } = transaction;
-    this.changesDuringReads.noteCommit(transaction);
+    if (this.changesDuringReads.activeReads.size > 0) this.changesDuringReads.noteCommit(transaction);
     for (const watcher of this.failedWatchers)
       for (const [ref, info] of infos) watcher.changed(ref, info?.state === "failed" ? entries.get(ref) : undefined);
     for (const [ref, info] of infos) if (info === null) this.lazyChanges.onUncounted(ref);

@@ -10,7 +10,8 @@ import type { Transaction } from "./transaction.js";
 export class ChangesDuringReads {
   private readonly infos = new Map<EntryRef, EntryInfo | null>();
   private readonly entries = new Map<EntryRef, Entry>();
-  private readonly activeReads = new Set<Promise<unknown>>();
+  /** While there is none, no commit need be noted. */
+  readonly activeReads = new Set<Promise<unknown>>();
 
   async track<T>(read: () => Promise<T>): Promise<T> {
     const active = read();
@@ -28,9 +29,8 @@ export class ChangesDuringReads {
     await Promise.allSettled([...this.activeReads]);
   }
 
-  /** To be called with each commit, in order. */
+  /** To be called with each commit made during a read, in order. */
   noteCommit({ infos, entries }: Pick<Transaction, "infos" | "entries">): void {
-    if (this.activeReads.size === 0) return;
     for (const [ref, info] of infos) {
       this.infos.set(ref, info);
       const entry = entries.get(ref);

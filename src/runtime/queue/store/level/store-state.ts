@@ -254,7 +254,7 @@ class OldestEntries {
 
   /** To be called when a pending entry may be before the first known one. */
   notePendingAt(ref: EntryRef): void {
-    this.pending.noteEntryAt(ref);
+    this.pending.noteUncountedAt(ref);
   }
 
   stop(): void {
@@ -281,6 +281,8 @@ class OldestEntry {
   private readonly seek: (from: EntryRef) => Promise<OldestCandidate | undefined>;
   private readonly lastRef: () => EntryRef;
   private timer: NodeJS.Timeout | undefined;
+  /** Whether there may be an entry that the counters do not include, so that they do not tell that there is none. */
+  private mayBeUncounted = false;
   /** Entries removed during the search. */
   private removedDuringFind: Set<EntryRef> | undefined;
   /** The first ref that came into this state during the search, which may not see it. */
@@ -308,15 +310,17 @@ class OldestEntry {
     return this.oldestEnqueuedAt;
   }
 
-  noteEntryAt(ref: EntryRef): void {
-    if (ref < this.firstPossibleRef) this.firstPossibleRef = ref;
+  noteUncountedAt(ref: EntryRef): void {
+    this.mayBeUncounted = true;
+    this.noteEntryAt(ref);
   }
 
   applyCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>, entries: number): void {
     for (const [ref, info] of infos) this.observe(ref, info);
+    if (entries === 0) this.oldestEnqueuedAt = undefined;
+    if (entries === 0 && !this.mayBeUncounted) this.firstPossibleRef = this.lastRef() + 1;
     if (this.ref === undefined && this.firstPossibleRef <= this.lastRef() && this.removedDuringFind === undefined)
       this.findLater();
-    if (entries === 0) this.oldestEnqueuedAt = undefined;
   }
 
   async find(): Promise<void> {
@@ -345,6 +349,10 @@ class OldestEntry {
 
   private findLater(): void {
     this.timer ??= setTimeout(() => this.find(), FIND_DELAY_MS).unref();
+  }
+
+  private noteEntryAt(ref: EntryRef): void {
+    if (ref < this.firstPossibleRef) this.firstPossibleRef = ref;
   }
 
   private observe(ref: EntryRef, info: EntryInfo | null): void {
