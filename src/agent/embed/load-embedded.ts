@@ -1,4 +1,4 @@
-import { context, createContextKey } from "@opentelemetry/api";
+import { context, createContextKey, ROOT_CONTEXT } from "@opentelemetry/api";
 import type { ConfigSource } from "#config";
 import { type ExporterSpec, Registry, RegistryError, type ResolvedConfig } from "#config/resolve";
 import type { Problem } from "#config/text";
@@ -128,8 +128,8 @@ function problemForDisplay(found: Problem, isText: boolean): Problem {
   };
 }
 
-/** The key that OpenTelemetry's instrumentations check to skip tracing a call. */
-const SUPPRESS_TRACING = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
+/** OpenTelemetry's instrumentations check this key to skip tracing a call. */
+const UNTRACED = ROOT_CONTEXT.setValue(createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING"), true);
 
 /**
  * Disables tracing for the calls of exporters: an instrumented http module would create a span for every export, and
@@ -156,10 +156,11 @@ function untracedExporter(exporter: Exporter): Exporter {
     ...(start && { start: () => withoutTracing(() => exporter.start!()) }),
     ...(check && { check: (abort: AbortSignal) => withoutTracing(() => exporter.check!(abort)) }),
     ...(stop && { stop: () => withoutTracing(() => exporter.stop!()) }),
-    send: (batch, abort, options) => withoutTracing(() => exporter.send(batch, abort, options)),
+    // The bound method itself, because an exporter sends for every request.
+    send: context.with.bind(context, UNTRACED, exporter.send, exporter) as Exporter["send"],
   };
 }
 
 function withoutTracing<T>(run: () => T): T {
-  return context.with(context.active().setValue(SUPPRESS_TRACING, true), run);
+  return context.with(UNTRACED, run);
 }
